@@ -32,9 +32,7 @@ def clopper_pearson(count: ArrayLike, total: ArrayLike, *, delta: float) -> Inte
     >>> clopper_pearson([0, 5], 10, delta=0.05).upper.round(3)
     array([0.308, 0.813])
     """
-    return Interval(
-        binomial_lower(count, total, delta=delta / 2), binomial_upper(count, total, delta=delta / 2)
-    )
+    return Interval(binomial_lower(count, total, delta=delta / 2), binomial_upper(count, total, delta=delta / 2))
 
 
 def binomial_lower(count: ArrayLike, total: ArrayLike, *, delta: float) -> FloatArray:
@@ -48,9 +46,7 @@ def binomial_upper(count: ArrayLike, total: ArrayLike, *, delta: float) -> Float
     """One-sided Clopper-Pearson: the rate is at most this with probability at least ``1 - delta``."""
     count, total = np.broadcast_arrays(np.asarray(count, float), np.asarray(total, float))
     # The complemented inverse keeps its digits where 1 - delta would round to 1.
-    return np.where(
-        count == total, 1.0, special.betainccinv(count + 1, np.maximum(total - count, 1), delta)
-    )
+    return np.where(count == total, 1.0, special.betainccinv(count + 1, np.maximum(total - count, 1), delta))
 
 
 def binomial_cdf(count: ArrayLike, total: ArrayLike, rate: ArrayLike) -> FloatArray:

@@ -1,0 +1,35 @@
+"""A fixed grid of floats, so that streams of scores become small tables of counts.
+
+For a threshold τ on the grid, ``score >= τ`` and ``to_grid(score) >= τ`` say the same: a tally on the grid
+loses only the thresholds between grid points, never the guarantee.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pacshift.arrays import FloatArray, IntArray
+
+MANTISSA_BITS = 12
+_DROPPED_BITS = 52 - MANTISSA_BITS
+_MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)
+
+
+def float_to_order(values: ArrayLike) -> IntArray:
+    """Integers in the same order as the floats; neighbouring floats get neighbouring integers."""
+    bits = (np.asarray(values, dtype=np.float64) + 0.0).view(np.int64)  # + 0.0 makes -0.0 and 0.0 one value
+    return np.where(bits < 0, bits ^ _MAGNITUDE, bits)
+
+
+def order_to_float(order: ArrayLike) -> FloatArray:
+    """Undo :func:`float_to_order`."""
+    order = np.asarray(order, dtype=np.int64)
+    return np.where(order < 0, order ^ _MAGNITUDE, order).view(np.float64)
+
+
+def to_grid(values: ArrayLike) -> FloatArray:
+    """The largest grid point not above each value: 12 bits of mantissa kept, rounded toward -∞.
+
+    >>> to_grid([0.7, 1 / 3, -0.7]).tolist()
+    [0.699951171875, 0.33331298828125, -0.7000732421875]
+    """
+    return order_to_float((float_to_order(values) >> _DROPPED_BITS) << _DROPPED_BITS)
