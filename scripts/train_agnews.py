@@ -1,8 +1,8 @@
 """Train a linear text model on AG News and store its held-out scores.
 
-Run ``python scripts/train_agnews.py DATA_DIR``. The paper fine-tuned Electra, which needs a GPU and its weights; this
-is TF-IDF of words and word pairs with logistic regression, fitted on the rows marked ``fit``. It is weaker,
-so sets are larger than in the paper.
+Run ``python scripts/train_agnews.py DATA_DIR``. The paper fine-tuned Electra, which needs a GPU and its
+weights; this is TF-IDF of words and word pairs with logistic regression, fitted on the rows marked ``fit``.
+It is weaker, so sets are larger than in the paper.
 """
 
 import argparse

@@ -57,9 +57,7 @@ def main() -> None:
     gaps = pack_scores(model.predict_proba(features[held_out]))
     path = SHIPPED / "heart.npz"
     truth = labels[held_out].astype(np.uint8)
-    np.savez_compressed(
-        path, gaps=gaps, labels=truth, class_names=np.array(["no heart disease", "heart disease"])
-    )
+    np.savez_compressed(path, gaps=gaps, labels=truth, class_names=np.array(["no heart disease", "heart disease"]))
     probs = unpack_scores(gaps)
     hit = probs.argmax(axis=1) == truth
     print(f"trained on {len(training):,} rows, scored {len(truth):,}; {path.stat().st_size / 1024:.0f} KB")

@@ -1,0 +1,22 @@
+"""MkDocs hook: turn TeX into MathML while building, so that pages need neither network nor JavaScript."""
+
+import html
+import re
+from typing import Any
+
+from latex2mathml.converter import convert
+
+# What pymdownx.arithmatex (generic) leaves in the page.
+INLINE = re.compile(r'<span class="arithmatex">\\\((.+?)\\\)</span>', re.DOTALL)
+BLOCK = re.compile(r'<div class="arithmatex">\s*\\\[(.+?)\\\]\s*</div>', re.DOTALL)
+
+
+def on_page_content(content: str, **_: Any) -> str:
+    """Replace every formula of a rendered page."""
+    content = INLINE.sub(lambda found: convert(html.unescape(found[1]).strip()), content)
+    return BLOCK.sub(
+        lambda found: (
+            f'<div class="arithmatex">{convert(html.unescape(found[1]).strip(), display="block")}</div>'
+        ),
+        content,
+    )
