@@ -1,5 +1,6 @@
 """Counts to intervals: Clopper-Pearson and the binomial cut, exact at every sample size."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,6 +8,13 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from pacshift.arrays import BoolArray, FloatArray
+
+INVERSE_TOLERANCE = 1e-6
+"""Relative error in delta above which an inverse is redone by bisection.
+
+SciPy 1.17 (Boost) inverts the beta function wrongly where its first parameter is exactly 1000 and the
+second is 1e7 or more: a *lower* bound of 1.9e-6 for 1000 hits in 1e9. The function itself is right there.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: `==` on array fields would raise
@@ -39,20 +47,40 @@ def binomial_lower(count: ArrayLike, total: ArrayLike, *, delta: float) -> Float
     """One-sided Clopper-Pearson: the rate is at least this with probability at least ``1 - delta``."""
     count, total = np.broadcast_arrays(np.asarray(count, float), np.asarray(total, float))
     # Beta(0, .) is undefined: a count of 0 pins the lower end exactly.
-    return np.where(count == 0, 0.0, special.betaincinv(np.maximum(count, 1), total - count + 1, delta))
+    first, second = np.maximum(count, 1), total - count + 1
+    rate = np.asarray(special.betaincinv(first, second, delta))
+    off = np.abs(special.betainc(first, second, rate) - delta) > INVERSE_TOLERANCE * delta
+    if off.any():
+        rate[off], _ = _bisect(lambda x: special.betainc(first[off], second[off], x) <= delta, int(off.sum()))
+    return np.where(count == 0, 0.0, rate)
 
 
 def binomial_upper(count: ArrayLike, total: ArrayLike, *, delta: float) -> FloatArray:
     """One-sided Clopper-Pearson: the rate is at most this with probability at least ``1 - delta``."""
     count, total = np.broadcast_arrays(np.asarray(count, float), np.asarray(total, float))
+    first, second = count + 1, np.maximum(total - count, 1)
     # The complemented inverse keeps its digits where 1 - delta would round to 1.
-    return np.where(count == total, 1.0, special.betainccinv(count + 1, np.maximum(total - count, 1), delta))
+    rate = np.asarray(special.betainccinv(first, second, delta))
+    off = np.abs(special.betaincc(first, second, rate) - delta) > INVERSE_TOLERANCE * delta
+    if off.any():
+        _, rate[off] = _bisect(lambda x: special.betaincc(first[off], second[off], x) > delta, int(off.sum()))
+    return np.where(count == total, 1.0, rate)
+
+
+def _bisect(below: Callable[[FloatArray], BoolArray], size: int) -> tuple[FloatArray, FloatArray]:
+    """Brackets ``[low, high]`` around where ``below`` turns from true to false on [0, 1]."""
+    low, high = np.zeros(size), np.ones(size)
+    for _ in range(120):  # 2**-120 is below every rate that counts up to 1e9 and delta 1e-12 can give
+        middle = (low + high) / 2
+        under = below(middle)
+        low, high = np.where(under, middle, low), np.where(under, high, middle)
+    return low, high
 
 
 def binomial_cdf(count: ArrayLike, total: ArrayLike, rate: ArrayLike) -> FloatArray:
     """P(Binomial(total, rate) <= count), with its digits kept far down the tail."""
     count, total = np.asarray(count, float), np.asarray(total, float)
-    inside = special.betaincc(np.maximum(count, -0.5) + 1, np.maximum(total - count, 0.5), rate)
+    inside = special.betaincc(np.maximum(count, -0.5) + 1, np.maximum(total - count, 0.5), np.asarray(rate, float))
     return np.where(count < 0, 0.0, np.where(count >= total, 1.0, inside))
 
 
