@@ -15,8 +15,6 @@ def on_page_content(content: str, **_: Any) -> str:
     """Replace every formula of a rendered page."""
     content = INLINE.sub(lambda found: convert(html.unescape(found[1]).strip()), content)
     return BLOCK.sub(
-        lambda found: (
-            f'<div class="arithmatex">{convert(html.unescape(found[1]).strip(), display="block")}</div>'
-        ),
+        lambda found: f'<div class="arithmatex">{convert(html.unescape(found[1]).strip(), display="block")}</div>',
         content,
     )

@@ -1,0 +1,161 @@
+"""Draw the figures of "The idea in pictures" from the package itself: python docs/make_figures.py"""
+
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from scipy.stats import norm
+
+from pacshift import Tally, calibrate_tally
+from pacshift.arrays import FloatArray, IntArray
+from pacshift.bounds import Interval, clopper_pearson
+from pacshift.shift.elimination import eliminate
+from pacshift.shift.hull import hull
+
+mpl.use("agg")
+import matplotlib.pyplot as plt
+
+FIGURES = Path(__file__).parent / "figures"
+NAMES = ("healthy", "sick")
+COLOURS = ("#4c78a8", "#e45756")
+SOURCE_MIX, TARGET_MIX = np.array([0.94, 0.06]), np.array([0.64, 0.36])
+MEANS = np.array([-0.8, 0.8])  # one measurement x, normal in each class, the same everywhere: label shift
+EPSILON, DELTA = 0.1, 5e-4
+
+
+def draw(mix: FloatArray, size: int, seed: int) -> tuple[FloatArray, IntArray]:
+    """Scores of a classifier that believes both classes equally likely, and the labels."""
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(2, size, p=mix)
+    sick = 1 / (1 + np.exp(-(MEANS[1] - MEANS[0]) * (MEANS[labels] + rng.standard_normal(size))))
+    return np.column_stack([1 - sick, sick]), labels
+
+
+def miss_rates(thresholds: FloatArray) -> FloatArray:
+    """P(score of the true label < threshold, given the label), exact, one column a class."""
+    logit = np.log(thresholds / (1 - thresholds)) / (MEANS[1] - MEANS[0])
+    return np.column_stack([norm.sf(-logit - MEANS[0]), norm.cdf(logit - MEANS[1])])
+
+
+def save(figure: plt.Figure, name: str) -> None:
+    """One small PNG, the same bytes every time."""
+    FIGURES.mkdir(exist_ok=True)
+    figure.savefig(FIGURES / f"{name}.png", dpi=110, metadata={"Software": None}, bbox_inches="tight")
+    plt.close(figure)
+
+
+def draw_shift() -> None:
+    """The classes look the same in both places; only their shares differ."""
+    x = np.linspace(-4, 4, 400)
+    densities = norm.pdf(x[:, None] - MEANS)
+    figure, axes = plt.subplots(1, 3, figsize=(10, 2.7), sharey=True)
+    for label, name in enumerate(NAMES):
+        axes[0].plot(x, densities[:, label], color=COLOURS[label], lw=2, label=name)
+    for axis, mix in zip(axes[1:], (SOURCE_MIX, TARGET_MIX), strict=True):
+        axis.stackplot(x, (densities * mix).T, colors=COLOURS, alpha=0.8)
+    axes[0].set_title("given the label: the same")
+    axes[1].set_title("source: 6 % sick")
+    axes[2].set_title("target: 36 % sick")
+    axes[0].legend(frameon=False)
+    for axis in axes:
+        axis.set(xlabel="measurement x", yticks=[])
+    save(figure, "shift")
+
+
+def draw_breaks(tally: Tally) -> None:
+    """A threshold that is right on the source is wrong on the target."""
+    tau = calibrate_tally(tally, epsilon=EPSILON, delta=DELTA, method="PS").thresholds[0]
+    grid = np.linspace(0.01, 0.8, 300)
+    figure, axis = plt.subplots(figsize=(6.4, 3.2))
+    for mix, name, style in ((SOURCE_MIX, "source", "--"), (TARGET_MIX, "target", "-")):
+        axis.plot(grid, miss_rates(grid) @ mix, style, color="black", label=f"error on the {name}")
+    axis.axhline(EPSILON, color="tab:red", lw=1, label="ε")
+    axis.axvline(tau, color="tab:blue", lw=1, label="threshold of PS")
+    truth = float(miss_rates(np.array([tau]))[0] @ TARGET_MIX)
+    axis.plot(tau, truth, "o", color="tab:red")
+    axis.annotate(f"{truth:.3f}", (tau, truth), xytext=(8, -4), textcoords="offset points")
+    axis.set(xlabel="threshold τ", ylabel="share of true labels missed", ylim=(0, 0.4))
+    axis.legend(frameon=False)
+    save(figure, "breaks")
+
+
+def draw_system(confusion: Interval, target: Interval) -> None:
+    """Confusion matrix times weights equals target predictions, every entry an interval."""
+    figure, axes = plt.subplots(1, 3, figsize=(9, 2.9), width_ratios=(2, 1.1, 1.1), layout="constrained")
+    middle = (confusion.lower + confusion.upper) / 2
+    axes[0].imshow(middle, cmap="Blues", vmin=0)
+    for (row, column), value in np.ndenumerate(middle):
+        text = f"{value:.3f}\n[{confusion.lower[row, column]:.3f}, {confusion.upper[row, column]:.3f}]"
+        axes[0].text(column, row, text, ha="center", va="center", color="white" if value > 0.4 else "black")
+    axes[0].set(
+        xticks=[0, 1], yticks=[0, 1], xlabel="true label", ylabel="predicted", title="C: counted on the source"
+    )
+    axes[0].set_xticklabels(NAMES)
+    axes[0].set_yticklabels(NAMES, rotation=90, va="center")
+    weights = eliminate(confusion, target)
+    for axis, box, title in ((axes[1], weights, "w: wanted"), (axes[2], target, "q: counted on the target")):
+        centre = (box.lower + box.upper) / 2
+        axis.errorbar(centre, [1, 0], xerr=(box.upper - box.lower) / 2, fmt="o", capsize=4, color="tab:blue")
+        axis.set(yticks=[1, 0], yticklabels=NAMES, ylim=(-0.6, 1.6), title=title)
+        axis.set_xlim(left=0)
+    axes[1].plot(TARGET_MIX / SOURCE_MIX, [1, 0], "x", color="tab:red", label="truth")
+    axes[1].legend(frameon=False)
+    save(figure, "system")
+
+
+def draw_box(confusion: Interval, target: Interval) -> None:
+    """What the counts leave possible for the weights, and the two boxes around it."""
+    elimination, tight = eliminate(confusion, target), hull(confusion, target)
+    low, high = elimination.lower, elimination.upper
+    pad = 0.15 * (high - low)
+    first, second = np.meshgrid(
+        np.linspace(low[0] - pad[0], high[0] + pad[0], 500), np.linspace(low[1] - pad[1], high[1] + pad[1], 500)
+    )
+    plane = np.stack([first, second])
+    inside = (np.tensordot(confusion.lower, plane, 1) <= target.upper[:, None, None]).all(axis=0) & (
+        np.tensordot(confusion.upper, plane, 1) >= target.lower[:, None, None]
+    ).all(axis=0)
+    figure, axis = plt.subplots(figsize=(5.4, 4))
+    axis.contourf(first, second, inside, levels=[0.5, 1.5], colors=["#9ecae9"])
+    for box, colour, name in ((elimination, "tab:orange", "interval elimination"), (tight, "tab:blue", "hull")):
+        size = box.upper - box.lower
+        axis.add_patch(plt.Rectangle(tuple(box.lower), *size, fill=False, ec=colour, lw=2, label=name))
+    axis.plot(*(TARGET_MIX / SOURCE_MIX), "x", color="tab:red", ms=9, mew=2, label="truth")
+    axis.set(xlabel="weight of healthy", ylabel="weight of sick")
+    axis.legend(loc="upper right", fontsize=8)
+    save(figure, "box")
+
+
+def draw_bound(tally: Tally) -> None:
+    """The bound that PS-LP computes, the truth below it, and the thresholds."""
+    certificate = calibrate_tally(tally, epsilon=EPSILON, delta=DELTA, method="PS-LP")
+    published = calibrate_tally(tally, epsilon=EPSILON, delta=DELTA, method="PS-W", rng=0)
+    grid = np.linspace(0.02, 0.6, 300)
+    figure, axis = plt.subplots(figsize=(6.4, 3.2))
+    axis.plot(grid, miss_rates(grid) @ TARGET_MIX, color="black", label="true target error")
+    if certificate.curve is not None:
+        axis.plot(certificate.curve.thresholds, certificate.curve.bounds, color="tab:blue", label="bound of PS-LP")
+    axis.axhline(EPSILON, color="tab:red", lw=1, label="ε")
+    axis.axvline(certificate.thresholds[0], color="tab:blue", lw=1, ls="--", label="threshold of PS-LP")
+    axis.axvline(published.thresholds[0], color="tab:orange", lw=1, ls="--", label="threshold of PS-W")
+    axis.set(xlabel="threshold τ", ylabel="share of true labels missed", xlim=(0, 0.6), ylim=(0, 0.35))
+    axis.legend(frameon=False, fontsize=8)
+    save(figure, "bound")
+
+
+def main() -> None:
+    """All of them, from one seeded draw."""
+    source, target = draw(SOURCE_MIX, 10_000, seed=1), draw(TARGET_MIX, 10_000, seed=2)
+    tally = Tally.from_scores(*source) + Tally.from_target(target[0])
+    share = DELTA / 7  # K(K+1) + 1 shares for two classes
+    confusion = clopper_pearson(tally.confusion, tally.n_source, delta=share)
+    predictions = clopper_pearson(tally.target, tally.n_target, delta=share)
+    draw_shift()
+    draw_breaks(tally)
+    draw_system(confusion, predictions)
+    draw_box(confusion, predictions)
+    draw_bound(tally)
+
+
+if __name__ == "__main__":
+    main()
