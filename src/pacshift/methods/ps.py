@@ -1,0 +1,50 @@
+"""PS: PAC prediction sets on the source, blind to any shift (Vovk 2012; Park et al. 2020)."""
+
+from dataclasses import dataclass
+from math import ceil, log, log1p
+from typing import ClassVar
+
+from pacshift.arrays import IntArray
+from pacshift.bounds import binomial_cdf
+from pacshift.methods.base import Guarantee, Solution, Task, one_threshold
+from pacshift.tally import Tally
+from pacshift.threshold import largest_threshold
+
+
+@dataclass(frozen=True)
+class PS:
+    """The largest τ with at most k(m, ε, δ) errors among the m source examples."""
+
+    name: ClassVar[str] = "PS"
+    guarantee: ClassVar[Guarantee] = "pac-source"
+    needs_target: ClassVar[bool] = False
+    needs_soft: ClassVar[bool] = False
+
+    def solve(self, tally: Tally, task: Task) -> Solution:
+        threshold = pac_threshold(tally, tally.counts, epsilon=task.epsilon, delta=task.delta)
+        reasons = too_few(tally.n_source, epsilon=task.epsilon, delta=task.delta)
+        return Solution(one_threshold(tally, threshold), reasons=reasons)
+
+
+def pac_threshold(tally: Tally, counts: IntArray, *, epsilon: float, delta: float) -> float:
+    """PS on any ``counts`` of the tally's scores: errors ≤ k(n, ε, δ), that is Binom(errors; n, ε) ≤ δ."""
+    total = int(counts.sum())
+    return largest_threshold(
+        tally, lambda errors: bool(binomial_cdf(errors.sum(), total, epsilon) <= delta), counts
+    )
+
+
+def examples_needed(*, epsilon: float, delta: float) -> int:
+    """The fewest examples of which none may be missed: (1 - ε)^n ≤ δ."""
+    return ceil(log(delta) / log1p(-epsilon))
+
+
+def too_few(total: int, *, epsilon: float, delta: float, what: str = "source examples") -> tuple[str, ...]:
+    """Why only "all labels" is valid, where ``total`` examples cannot show an error below ε."""
+    needed = examples_needed(epsilon=epsilon, delta=delta)
+    if total >= needed:
+        return ()
+    return (
+        f"{total} {what} cannot show an error rate below {epsilon:g} with confidence {1 - delta:g}: "
+        f"at least {needed} are needed.",
+    )

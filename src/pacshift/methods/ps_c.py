@@ -1,0 +1,41 @@
+"""PS-C, the paper's conservative baseline: PS at ε divided by the largest weight."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pacshift.methods.base import Guarantee, Solution, Task, one_threshold
+from pacshift.methods.ps import pac_threshold, too_few
+from pacshift.methods.weight_box import Intervals, check_intervals, lacking, split_delta, weight_box
+from pacshift.shift.elimination import NoBox
+from pacshift.tally import Tally
+
+
+@dataclass(frozen=True)
+class PSC:
+    """The target error is at most b times the source error, b the largest upper weight (Appendix sec:addalg)."""
+
+    intervals: Intervals = "elimination"
+
+    name: ClassVar[str] = "PS-C"
+    guarantee: ClassVar[Guarantee] = "pac-target"
+    needs_target: ClassVar[bool] = True
+    needs_soft: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_intervals(self.intervals)
+
+    def solve(self, tally: Tally, task: Task) -> Solution:
+        delta = split_delta(task.delta, tally.n_classes)
+        try:
+            weights = weight_box(tally, delta=delta, intervals=self.intervals)
+        except NoBox as failure:
+            return Solution(one_threshold(tally, -np.inf), reasons=(lacking(failure, tally, delta=delta),))
+        epsilon = task.epsilon / float(weights.upper.max())
+        threshold = pac_threshold(tally, tally.counts, epsilon=epsilon, delta=delta)
+        return Solution(
+            one_threshold(tally, threshold),
+            weights=weights,
+            reasons=too_few(tally.n_source, epsilon=epsilon, delta=delta),
+        )

@@ -1,0 +1,116 @@
+"""PS-W, the paper's method: a box around the weights, then rejection sampling for its worst member."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from pacshift.arrays import FloatArray, IntArray
+from pacshift.bounds import Interval, binomial_cdf
+from pacshift.errors import InputError
+from pacshift.methods.base import Guarantee, Solution, Task, one_threshold
+from pacshift.methods.ps import too_few
+from pacshift.methods.rejection import thin
+from pacshift.methods.weight_box import Intervals, check_intervals, lacking, split_delta, weight_box
+from pacshift.shift.elimination import NoBox
+from pacshift.tally import Tally
+from pacshift.threshold import largest_threshold
+
+
+@dataclass(frozen=True)
+class PSW:
+    """Algorithm 1 with the corrections of the docs page "slips".
+
+    ``worst_case="example"`` is the published code: every error at the upper end of its weight, every other
+    example at the lower. ``"class"`` is the minimum over w in W of the paper's equation: one weight a class.
+    ``envelope`` is a bound on the true weights known beforehand; by default the largest upper end.
+    """
+
+    intervals: Intervals = "elimination"
+    worst_case: Literal["example", "class"] = "example"
+    envelope: float | None = None
+
+    name: ClassVar[str] = "PS-W"
+    guarantee: ClassVar[Guarantee] = "pac-target"
+    needs_target: ClassVar[bool] = True
+    needs_soft: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_intervals(self.intervals)
+        if self.worst_case not in ("example", "class"):
+            raise InputError(f"worst_case must be 'example' or 'class', got {self.worst_case!r}.")
+        if self.envelope is not None and not (np.isfinite(self.envelope) and self.envelope >= 1):
+            raise InputError(f"envelope must be a finite number >= 1 (weights average 1), got {self.envelope!r}.")
+
+    def solve(self, tally: Tally, task: Task) -> Solution:
+        delta = split_delta(task.delta, tally.n_classes)
+        try:
+            weights = weight_box(tally, delta=delta, intervals=self.intervals)
+        except NoBox as failure:
+            return Solution(one_threshold(tally, -np.inf), reasons=(lacking(failure, tally, delta=delta),))
+        if self.envelope is not None:
+            weights = Interval(np.minimum(weights.lower, self.envelope), np.minimum(weights.upper, self.envelope))
+        envelope = self.envelope or weights.upper.max()
+        search = example_threshold if self.worst_case == "example" else class_threshold
+        keep = Interval(weights.lower / envelope, weights.upper / envelope)
+        threshold, accepted = search(tally, keep, epsilon=task.epsilon, delta=delta, rng=task.rng)
+        few = too_few(accepted, epsilon=task.epsilon, delta=delta, what="examples kept by rejection sampling")
+        return Solution(one_threshold(tally, threshold), weights=weights, reasons=few)
+
+
+def example_threshold(
+    tally: Tally, keep: Interval, *, epsilon: float, delta: float, rng: np.random.Generator
+) -> tuple[float, int]:
+    """Worst weight for every example; also how many examples count at the lowest threshold."""
+    upper = thin(tally.counts, tally, keep.upper, rng)
+    ratio = np.divide(keep.lower, keep.upper, out=np.zeros_like(keep.lower), where=keep.upper > 0)
+    lower = thin(upper, tally, ratio, rng)  # kept at the lower weight: a thinning of those kept at the upper
+    sure = int(lower.sum())
+
+    def passes(upper_errors: IntArray, lower_errors: IntArray) -> bool:
+        errors = int(upper_errors.sum())
+        total = errors + sure - int(lower_errors.sum())
+        return bool(binomial_cdf(errors, total, epsilon) <= delta)
+
+    return largest_threshold(tally, passes, upper, lower), sure
+
+
+def class_threshold(
+    tally: Tally, keep: Interval, *, epsilon: float, delta: float, rng: np.random.Generator
+) -> tuple[float, int]:
+    """Worst weight for every class: no choice of one weight a class may make the errors too many.
+
+    Class by class, as its weight grows from the lower end, examples join in the order of their V. The
+    least concave majorant of that path of errors (slopes by pooling adjacent violators) bounds it, the
+    majorants of all classes add up by merging slopes from steep to flat, and errors(n) ≤ k(n, ε, δ) must
+    hold at every n on the way.
+    """
+    label = np.repeat(np.arange(tally.n_classes), tally.class_counts)
+    place = np.repeat(np.arange(len(tally.values)), tally.counts)  # examples in the order of `values`
+    uniform = rng.random(len(label))
+    sure = uniform <= keep.lower[label]
+    joining = np.flatnonzero(~sure & (uniform <= keep.upper[label]))
+    joining = joining[np.lexsort((uniform[joining], label[joining]))]
+    sure_counts = np.bincount(place[sure], minlength=len(tally.values))
+    ends = np.cumsum(np.bincount(label[joining], minlength=tally.n_classes))
+    n_sure = int(sure.sum())
+
+    def passes(sure_errors: IntArray, all_errors: IntArray) -> bool:
+        is_error = place[joining] < tally.starts[label[joining]] + _distinct_below(all_errors)[label[joining]]
+        errors = _merged_majorant(is_error.astype(float), ends) + sure_errors.sum()
+        totals = n_sure + np.arange(len(errors))
+        return bool((binomial_cdf(np.floor(errors + 1e-9), totals, epsilon) <= delta).all())
+
+    def _distinct_below(errors: IntArray) -> IntArray:
+        first = tally.cumulative[tally.starts[:-1]]
+        return np.searchsorted(tally.cumulative, first + errors) - tally.starts[:-1]
+
+    return largest_threshold(tally, passes, sure_counts, tally.counts), n_sure
+
+
+def _merged_majorant(steps: FloatArray, ends: IntArray) -> FloatArray:
+    """Largest sum of the classes' concave majorants for 0, 1, 2, ... joined examples."""
+    slopes = [isotonic_regression(part, increasing=False).x for part in np.split(steps, ends[:-1]) if len(part)]
+    merged = np.sort(np.concatenate(slopes))[::-1] if slopes else np.empty(0)
+    return np.concatenate([[0.0], np.cumsum(merged)])

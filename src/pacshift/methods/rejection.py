@@ -1,0 +1,15 @@
+"""Rejection sampling on counts: keep each example of class j with probability weight_j / envelope."""
+
+import numpy as np
+
+from pacshift.arrays import FloatArray, IntArray
+from pacshift.tally import Tally
+
+
+def thin(counts: IntArray, tally: Tally, keep: FloatArray, rng: np.random.Generator) -> IntArray:
+    """Binomial thinning: the same law as one uniform V an example, kept where V ≤ ``keep[class]``."""
+    kept = np.empty_like(counts)
+    for label, share in enumerate(keep):
+        members = slice(tally.starts[label], tally.starts[label + 1])
+        kept[members] = rng.binomial(counts[members], share)
+    return kept
