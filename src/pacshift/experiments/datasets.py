@@ -57,7 +57,7 @@ class Dataset:
     @property
     def n_classes(self) -> int:
         """K."""
-        return self.probs.shape[1]
+        return int(self.probs.shape[1])
 
 
 def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
@@ -121,9 +121,7 @@ def _read_npz(path: Path) -> dict[str, NDArray[np.generic]]:
         raise InputError(f"{path}: not a readable NPZ file ({error}). Write it with numpy.savez.") from error
 
 
-def _check(
-    path: Path, probs: NDArray[np.generic], labels: NDArray[np.generic]
-) -> tuple[FloatArray, IntArray]:
+def _check(path: Path, probs: NDArray[np.generic], labels: NDArray[np.generic]) -> tuple[FloatArray, IntArray]:
     """Scores and labels with the shape and range that every trial relies on."""
     if probs.ndim != 2 or probs.shape[1] < 2 or not np.issubdtype(probs.dtype, np.floating):
         raise InputError(
@@ -168,7 +166,7 @@ def pack_scores(probs: FloatArray) -> NDArray[np.uint16]:
     """Probabilities as gaps to the row's largest, in units of 1/1024 of a natural logarithm."""
     with np.errstate(divide="ignore"):  # a probability of 0 becomes the largest gap that fits
         gaps = np.log(probs.max(axis=1, keepdims=True)) - np.log(probs)
-    return np.minimum(np.rint(gaps * GAP_UNIT), np.iinfo(np.uint16).max).astype(np.uint16)
+    return np.asarray(np.minimum(np.rint(gaps * GAP_UNIT), np.iinfo(np.uint16).max), np.uint16)
 
 
 def unpack_scores(gaps: NDArray[np.uint16]) -> FloatArray:

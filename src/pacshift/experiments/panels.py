@@ -54,7 +54,8 @@ class Panel:
     @property
     def weights(self) -> FloatArray:
         """The true w* = q(y)/p(y), which ORACLE is told."""
-        return np.array(self.target_mix) / np.array(self.source_mix)
+        source, target = np.array(self.source_mix), np.array(self.target_mix)
+        return np.divide(target, source, out=np.zeros_like(target), where=source > 0)
 
 
 def mix(*shares: float) -> tuple[float, ...]:

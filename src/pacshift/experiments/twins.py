@@ -8,6 +8,9 @@ A row is drawn in three steps, each with parameters fitted to real scores:
    numbers, each mapped through the quantile function of its gap;
 3. p = softmax(-d). All gaps are >= 0, so ``g`` is the arg max by construction.
 
+With ``relative`` the copula is over a row's largest gap and the others as a share of it. That suits scores
+made of short lists (Entity-13), where all labels off the lists tie at one small probability.
+
 Right rows (g = y) have a copula for each label. Wrong rows are few, so those with the same ``g`` share a
 correlation, and a gap of the true label has its own quantiles only where the pair (y, g) has enough rows.
 """
@@ -46,6 +49,8 @@ class Twin:
     """(K, K, K): square root of the correlation of normal scores on right rows of label y."""
     wrong_factor: FloatArray
     """(K, K, K): the same on wrong rows predicted g."""
+    relative: bool = False
+    """Gaps are shares of the row's largest, which stands in the predicted label's place."""
 
     def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
         """``n_rows`` probabilities and true labels."""
@@ -67,28 +72,33 @@ class Twin:
             quantiles[true] = self.missed[predicted, true]
         uniform = special.ndtr(rng.standard_normal((n_rows, len(factor))) @ factor.T)
         gaps = np.stack([np.interp(u, LEVELS, q) for u, q in zip(uniform.T, quantiles, strict=True)], axis=1)
+        if self.relative:
+            gaps *= gaps[:, [predicted]]
         gaps[:, predicted] = 0.0
         return np.asarray(special.softmax(-gaps, axis=1))
 
     def arrays(self) -> dict[str, Any]:
         """Parameters at half precision, for a small file."""
-        return {field.name: np.asarray(getattr(self, field.name), np.float16) for field in fields(self)} | {
-            "shares": self.shares,
-            "confusion": self.confusion,
-        }
+        shared = {"shares": self.shares, "confusion": self.confusion, "relative": np.array(self.relative)}
+        return {field.name: np.float16(getattr(self, field.name)) for field in fields(self)} | shared
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> "Twin":
         """The inverse of `arrays`; other keys are ignored."""
-        return cls(**{field.name: np.asarray(arrays[field.name], np.float64) for field in fields(cls)})
+        values = {field.name: np.asarray(arrays[field.name], np.float64) for field in fields(cls)}
+        return cls(**values | {"relative": bool(arrays["relative"])})  # type: ignore[arg-type]
 
 
-def fit_twin(probs: FloatArray, labels: IntArray) -> Twin:
+def fit_twin(probs: FloatArray, labels: IntArray, *, relative: bool = False) -> Twin:
     """Parameters of a twin of these scores."""
     n_classes = probs.shape[1]
     predicted = probs.argmax(axis=1)
     logs = np.log(np.maximum(probs, np.finfo(np.float32).tiny))
     gaps = logs.max(axis=1, keepdims=True) - logs
+    if relative:
+        largest = np.maximum(gaps.max(axis=1), np.finfo(np.float32).tiny)
+        gaps /= largest[:, None]
+        gaps[np.arange(len(gaps)), predicted] = largest
     right = predicted == labels
     confusion = np.zeros((n_classes, n_classes))
     np.add.at(confusion, (predicted, labels), 1.0)
@@ -104,6 +114,7 @@ def fit_twin(probs: FloatArray, labels: IntArray) -> Twin:
         missed=np.stack([_missed_quantiles(r, t) for r, t in zip(wrong_rows, wrong_true, strict=True)]),
         right_factor=np.stack([_factor(rows) for rows in right_rows]),
         wrong_factor=np.stack([_factor(rows) for rows in wrong_rows]),
+        relative=relative,
     )
 
 
@@ -131,9 +142,7 @@ def _factor(rows: FloatArray) -> FloatArray:
     """A square root of the correlation matrix of the rows' normal scores."""
     ranks = stats.rankdata(rows, axis=0) / (len(rows) + 1)
     scores = special.ndtri(ranks)
-    spread = np.where(
-        np.ptp(scores, axis=0) > 0, scores.std(axis=0), 1.0
-    )  # the predicted label's gap is always 0
+    spread = np.where(np.ptp(scores, axis=0) > 0, scores.std(axis=0), 1.0)  # the predicted label's gap is always 0
     correlation = (scores - scores.mean(axis=0)).T @ (scores - scores.mean(axis=0)) / len(rows)
     correlation /= np.outer(spread, spread)
     values, vectors = np.linalg.eigh(correlation)

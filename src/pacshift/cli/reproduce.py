@@ -1,0 +1,145 @@
+"""``pacshift reproduce``: the paper's experiments, or the same experiment on your own scores."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from pacshift.errors import InputError
+from pacshift.experiments.panels import DELTA, Panel, select_panels
+from pacshift.experiments.reproduce import at_epsilon, own_panels, run_reproduce
+from pacshift.experiments.runner import PanelResult
+from pacshift.experiments.summary import HEADINGS, cells, markdown_table, summarise
+
+
+def reproduce(
+    panels: Annotated[
+        list[str] | None,
+        typer.Argument(help="Panels: a name (heart-small-0.1), a shift (heart-small), a data set (heart) or all."),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for tables, figures and the page.")] = Path(
+        "out/reproduce"
+    ),
+    trials: Annotated[int, typer.Option(help="Trials a panel.")] = 100,
+    methods: Annotated[str | None, typer.Option(help="Comma-separated; default: those the paper shows.")] = None,
+    panel_list: Annotated[str | None, typer.Option("--panels", help="Panels, comma-separated.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes; default: all cores.")] = None,
+    epsilon: Annotated[str | None, typer.Option(help="Other ε than the paper's, comma-separated.")] = None,
+    population: Annotated[
+        bool, typer.Option("--population", help="One base for source and target: exact errors.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same table.")] = 0,
+    data: Annotated[
+        Path | None, typer.Option(envvar="PACSHIFT_DATA", help="Folder of real scores; else the package's own.")
+    ] = None,
+    scores: Annotated[Path | None, typer.Option(help="Own data: NPZ with probs and labels.")] = None,
+    source_mix: Annotated[str | None, typer.Option(help="Own data: label shares of the source, as 94,6.")] = None,
+    target_mix: Annotated[str | None, typer.Option(help="Own data: label shares of the target, as 64,36.")] = None,
+    sizes: Annotated[
+        str, typer.Option(help="Own data: source, target and test rows drawn.")
+    ] = "20000,20000,10000",
+    delta: Annotated[float, typer.Option(help="Own data: allowed chance of a misleading draw.")] = DELTA,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Run the paper's panels. Stopped or killed, the same command goes on where it was."""
+    chosen = [*(panels or []), *_words(panel_list)]
+    epsilons = _numbers(epsilon, "--epsilon")
+    if scores is None:
+        if source_mix or target_mix:
+            raise InputError("--source-mix and --target-mix describe own data: give its file with --scores.")
+        runs: tuple[Panel, ...] = select_panels(chosen or ["all"])
+        runs = at_epsilon(runs, epsilons) if epsilons else runs
+    else:
+        if chosen:
+            raise InputError(f"--scores runs your own data: leave out the panel {chosen[0]!r}.")
+        runs = _own(scores, source_mix, target_mix, epsilons, sizes, delta)
+    with _progress() as progress:
+        results = run_reproduce(
+            runs,
+            out,
+            trials=trials,
+            methods=_words(methods) or None,
+            workers=workers,
+            population=population,
+            seed=seed,
+            data_dir=str(data) if data else None,
+            scores_file=str(scores) if scores else None,
+            progress=progress,
+        )
+    _show(results, out, as_json)
+
+
+def _own(
+    scores: Path, source: str | None, target: str | None, epsilons: list[float], sizes: str, delta: float
+) -> tuple[Panel, ...]:
+    if not source or not target:
+        raise InputError("own data needs both mixes: --source-mix 94,6 --target-mix 64,36 (one share a class).")
+    counts = [int(size) for size in _numbers(sizes, "--sizes")]
+    if len(counts) != 3:
+        raise InputError(f"--sizes needs three numbers (source, target, test rows), got {sizes!r}.")
+    mixes = _numbers(source, "--source-mix"), _numbers(target, "--target-mix")
+    return own_panels(scores.stem, *mixes, epsilons or [0.1], (counts[0], counts[1], counts[2]), delta=delta)
+
+
+def _words(text: str | None) -> list[str]:
+    return [word.strip() for word in (text or "").split(",") if word.strip()]
+
+
+def _numbers(text: str | None, option: str) -> list[float]:
+    try:
+        return [float(word) for word in _words(text)]
+    except ValueError:
+        raise InputError(f"{option} takes numbers separated by commas, got {text!r}.") from None
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int, str], None] | None]:
+    """A bar with the time left on a terminal, nothing in a pipe."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description:<28}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task("starting", total=None)
+        yield lambda done, total, panel: bar.update(task, completed=done, total=total, description=panel)
+
+
+def _show(results: tuple[PanelResult, ...], out: Path, as_json: bool) -> None:
+    summaries = [summary for result in results for summary in summarise(result)]
+    console = Console()
+    if as_json:
+        typer.echo(json.dumps([asdict(summary) for summary in summaries], indent=2))
+        return
+    if not console.is_terminal:
+        typer.echo(markdown_table(HEADINGS, map(cells, summaries)), nl=False)
+    else:
+        table = Table()
+        for number, heading in enumerate(HEADINGS):
+            table.add_column(heading, justify="left" if number < 2 else "right")
+        for position, summary in enumerate(summaries):
+            last = position + 1 == len(summaries) or summaries[position + 1].panel != summary.panel
+            table.add_row(*cells(summary), style="red" if summary.above else None, end_section=last)
+        console.print(table)
+    typer.echo(f"figures, tables and page: {out / 'index.html'}")

@@ -1,0 +1,115 @@
+"""What section 4 of the paper and its appendices claim, counted in the trials at hand."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pacshift.experiments.runner import PanelResult
+from pacshift.experiments.summary import MethodSummary, number, summarise
+
+SMALL_SHIFTS = ("heart-small", "heart-small-reversed", "cifar10-small")
+"""Rows that the paper calls small shifts."""
+
+REVERSED = ("heart-small-reversed", "heart-large-reversed")
+"""Rows where the target has more of the easy class: ignoring the shift is on the safe side there."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim, whether these trials bear it out, and the counts behind the verdict."""
+
+    text: str
+    verdict: str
+    counts: str
+
+
+def check_claims(results: Sequence[PanelResult]) -> tuple[Claim, ...]:
+    """Every claim whose methods and panels are among the results."""
+    table = Table(results)
+    claims = [
+        *(table.keeps(name, f"{name} keeps the guarantee in all trials") for name in ("PS-W", "PS-C", "PS-LP")),
+        table.smaller("PS-W", "PS-C", "PS-W gives smaller sets than PS-C at large shifts", small=False),
+        table.smaller("PS-W", "PS-C", "at small shifts PS-W is about as large as PS-C", small=True, similar=True),
+        *(table.violates(name, f"{name} violates the guarantee") for name in ("PS", "PS-R", "WCP")),
+        table.smaller("PS-W", "PS-LW", "PS-LW is more conservative than PS-W"),
+        table.violates("LWCP", "LWCP has no PAC guarantee"),
+        table.violates("APS", "PS on APS scores does not hold the guarantee"),
+        table.near_oracle("PS-W", "PS-W comes close to the oracle that knows the weights"),
+        table.near_oracle("PS-LP", "PS-LP (ours) comes close to the oracle"),
+        table.smaller("PS-LP", "PS-W", "PS-LP (ours) gives smaller sets than PS-W"),
+    ]
+    return tuple(claim for claim in claims if claim is not None)
+
+
+class Table:
+    """Summaries by panel and method."""
+
+    def __init__(self, results: Sequence[PanelResult]) -> None:
+        self.results = results
+        self.of = {(s.panel, s.method): s for result in results for s in summarise(result)}
+
+    def having(self, *methods: str) -> list[tuple[PanelResult, list[MethodSummary]]]:
+        """Panels where all ``methods`` ran, with their summaries."""
+        found = [(result, [self.of.get((result.panel.name, name)) for name in methods]) for result in self.results]
+        return [(result, [s for s in row if s]) for result, row in found if all(row)]
+
+    def keeps(self, method: str, text: str) -> Claim | None:
+        """No trial above ε anywhere."""
+        rows = [row for _, (row,) in self.having(method)]
+        if not rows:
+            return None
+        above, trials, refused = (sum(getattr(row, key) for row in rows) for key in ("above", "trials", "refused"))
+        counts = f"{above} of {trials} trials above ε" + _where(rows)
+        counts += f"; {refused} refused (label shift refuted)" if refused else ""
+        return Claim(text, "holds" if above == 0 else "not in all", counts)
+
+    def violates(self, method: str, text: str) -> Claim | None:
+        """Some trials above ε, on as many panels as there are."""
+        rows = [row for _, (row,) in self.having(method)]
+        if not rows:
+            return None
+        bad = [row for row in rows if row.above]
+        above, trials = sum(row.above for row in rows), sum(row.trials for row in rows)
+        verdict = "holds" if len(bad) == len(rows) else "on some panels" if bad else "not seen here"
+        kept = [row.panel for row in rows if not row.above]
+        also = f"; kept on {', '.join(kept)}" if bad and kept else ""
+        return Claim(
+            text, verdict, f"{above} of {trials} trials above ε, on {len(bad)} of {len(rows)} panels{also}"
+        )
+
+    def smaller(
+        self, first: str, second: str, text: str, *, small: bool | None = None, similar: bool = False
+    ) -> Claim | None:
+        """Mean size of ``first`` below that of ``second`` on every panel (``similar``: within 5 %)."""
+        panels = [
+            (result, rows)
+            for result, rows in self.having(first, second)
+            if small is None or (result.panel.row in SMALL_SHIFTS) == small
+        ]
+        if not panels:
+            return None
+        sizes = [(a.mean_size, b.mean_size) for _, (a, b) in panels]
+        good = [abs(a / b - 1) <= 0.05 if similar else a < b for a, b in sizes]
+        verdict = "holds" if all(good) else "on some panels" if any(good) else "does not hold"
+        word = "within 5 %" if similar else "smaller"
+        ratios = [a / b for a, b in sizes]
+        counts = f"{word} on {sum(good)} of {len(good)} panels; size ratio {first}/{second} "
+        counts += f"{min(ratios):.2f} to {max(ratios):.2f}" if len(ratios) > 1 else f"{ratios[0]:.2f}"
+        return Claim(text, verdict, counts)
+
+    def near_oracle(self, method: str, text: str) -> Claim | None:
+        """Within a tenth of the oracle's size."""
+        panels = self.having(method, "ORACLE")
+        if not panels:
+            return None
+        near = [a.mean_size / b.mean_size <= 1.1 for _, (a, b) in panels]
+        verdict = "holds" if all(near) else "on some panels" if any(near) else "does not hold"
+        sizes = [
+            f"{result.panel.name} {number(a.mean_size, 3)} against {number(b.mean_size, 3)}"
+            for result, (a, b) in panels
+        ]
+        return Claim(text, verdict, "; ".join(sizes))
+
+
+def _where(rows: Sequence[MethodSummary]) -> str:
+    bad = [f"{row.panel} {row.above}" for row in rows if row.above]
+    return f" ({', '.join(bad)})" if bad else ""

@@ -1,0 +1,81 @@
+"""The paper's box plots: error with the ε line, and size, one pair a panel."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pacshift.experiments.runner import PanelResult
+from pacshift.files import atomic_write
+
+COLOURS = {"PS-W": "#2f6fb0", "PS-LP": "#d1495b", "ORACLE": "#3a9a6b"}
+PLAIN = "#9aa5b1"
+FORMATS = ("png", "pdf")
+
+
+def draw_panel(result: PanelResult) -> Any:
+    """A matplotlib figure of one panel."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(0.46 * 2 * len(result.methods) + 1.6, 2.9), layout="constrained")
+    error_axes, size_axes = figure.subplots(1, 2)
+    _boxes(error_axes, result, "error")
+    _boxes(size_axes, result, "size")
+    epsilon = result.panel.epsilon
+    error_axes.axhline(epsilon, color="#222222", linestyle="--", linewidth=1)
+    error_axes.annotate(
+        f"ε = {epsilon:g}", (1, epsilon), (-3, 3), xycoords=("axes fraction", "data"),
+        textcoords="offset points", ha="right", va="bottom", fontsize=8,
+    )  # fmt: skip
+    error_axes.set_ylim(0, None)
+    best = np.mean([row.best_size for row in result.rows])
+    size_axes.axhline(best, color="#222222", linestyle=":", linewidth=1)
+    size_axes.annotate(
+        "best threshold", (1, best), (-3, -3), xycoords=("axes fraction", "data"),
+        textcoords="offset points", ha="right", va="top", fontsize=8,
+    )  # fmt: skip
+    low, high = size_axes.get_ylim()
+    size_axes.set_ylim(min(low, best - 0.12 * (high - best)), high)
+    figure.suptitle(heading(result), fontsize=9)
+    return figure
+
+
+def heading(result: PanelResult) -> str:
+    """Shift, data set and sizes in one line."""
+    panel = result.panel
+    sizes = f"m={panel.n_source}, n={panel.n_target}, o={panel.n_test}"
+    return f"{result.title}: {panel.row}, ε={panel.epsilon:g}, δ={panel.delta:g}, {sizes}"
+
+
+def _boxes(axes: Any, result: PanelResult, quantity: str) -> None:
+    data = [
+        [getattr(row, quantity) for row in result.rows if row.method == method and row.status != "refused"]
+        for method in result.methods
+    ]
+    boxes = axes.boxplot(data, widths=0.62, patch_artist=True, flierprops={"markersize": 2.5})
+    for box, median, method in zip(boxes["boxes"], boxes["medians"], result.methods, strict=True):
+        box.set(facecolor=COLOURS.get(method, PLAIN), alpha=0.75, linewidth=0.8)
+        median.set(color="#111111", linewidth=1.2)
+    axes.set_xticks(range(1, len(data) + 1), result.methods, rotation=40, ha="right", rotation_mode="anchor")
+    for position, values in enumerate(data, start=1):
+        if not values:
+            axes.text(position, 0.5, "refused", transform=axes.get_xaxis_transform(), rotation=90, va="center",
+                      ha="center", fontsize=8, color="#555555")  # fmt: skip
+    axes.set_ylabel(f"prediction set {quantity}", fontsize=9)
+    axes.tick_params(labelsize=8)
+    axes.grid(axis="y", color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def write_figures(results: Sequence[PanelResult], folder: Path) -> None:
+    """``<panel>.png`` and ``<panel>.pdf`` for each panel."""
+    folder.mkdir(exist_ok=True)
+    for result in results:
+        figure = draw_panel(result)
+        for kind in FORMATS:
+            with atomic_write(folder / f"{result.panel.name}.{kind}") as draft:
+                # No date inside: the same results give the same file.
+                metadata = {"CreationDate": None} if kind == "pdf" else {"Software": None}
+                figure.savefig(draft, dpi=110, format=kind, metadata=metadata)

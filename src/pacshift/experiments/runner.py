@@ -1,0 +1,139 @@
+"""Run the trials of many panels on all cores, and go on from where an earlier run stopped."""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from pacshift.errors import InputError
+from pacshift.experiments.datasets import Dataset
+from pacshift.experiments.panels import Panel
+from pacshift.experiments.store import TrialLog, fingerprint
+from pacshift.experiments.trial import Experiment, TrialRow, load_base, run_trial
+from pacshift.methods import METHODS
+
+Progress = Callable[[int, int, str], None]
+"""Called with (trials done, trials in all, panel just worked on)."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """Methods still to run on one trial."""
+
+    experiment: Experiment
+    key: str
+    trial: int
+    methods: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PanelResult:
+    """All rows of one panel, in the order of trials and, within a trial, of the paper's figures."""
+
+    panel: Panel
+    title: str
+    """The data set's name; says "twin" where it is one."""
+    origin: str
+    methods: tuple[str, ...]
+    rows: tuple[TrialRow, ...]
+
+
+def run_panels(
+    experiments: Sequence[Experiment],
+    folder: Path,
+    *,
+    trials: int = 100,
+    methods: Sequence[str] | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[PanelResult, ...]:
+    """Run what the log in ``folder`` does not hold yet; the table is the same on any number of workers."""
+    folder.mkdir(parents=True, exist_ok=True)
+    log = TrialLog(folder)
+    known = log.read()
+    bases = [load_base(experiment) for experiment in experiments]
+    for experiment, base in zip(experiments, bases, strict=True):
+        check_experiment(experiment, base)
+    keys = [fingerprint(*pair) for pair in zip(experiments, bases, strict=True)]
+    chosen = [check_methods(methods or experiment.panel.methods) for experiment in experiments]
+    jobs = []
+    for experiment, key, names in zip(experiments, keys, chosen, strict=True):
+        for trial in range(trials):
+            missing = tuple(name for name in names if (key, trial, name) not in known)
+            jobs += [Job(experiment, key, trial, missing)] if missing else []
+    total = trials * len(experiments)
+    for done, (job, rows) in enumerate(_run(jobs, workers), start=total - len(jobs) + 1):
+        log.append(job.key, rows)
+        known |= {(job.key, row.trial, row.method): row for row in rows}
+        if progress:
+            progress(done, total, job.experiment.panel.name)
+    return tuple(
+        PanelResult(
+            experiment.panel,
+            base.title,
+            base.origin,
+            names,
+            tuple(known[key, trial, name] for trial in range(trials) for name in names),
+        )
+        for experiment, base, key, names in zip(experiments, bases, keys, chosen, strict=True)
+    )
+
+
+def _run(jobs: Sequence[Job], workers: int | None) -> Iterator[tuple[Job, tuple[TrialRow, ...]]]:
+    """Finished jobs as they come."""
+    workers = min(workers or available_cores(), len(jobs))
+    if workers <= 1:
+        yield from ((job, _work(job)) for job in jobs)
+        return
+    # "spawn" behaves alike on every system and never copies the threads of a progress bar.
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_ignore_interrupt)
+    try:
+        futures = {pool.submit(_work, job): job for job in jobs}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    finally:  # on Ctrl-C too: at most the trials in flight are lost
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _work(job: Job) -> tuple[TrialRow, ...]:
+    return run_trial(job.experiment, job.trial, job.methods)
+
+
+def _ignore_interrupt() -> None:
+    """Ctrl-C reaches every process of the terminal; the parent alone decides what it means."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def available_cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def check_methods(methods: Sequence[str]) -> tuple[str, ...]:
+    """Known names, each once, in the order given."""
+    for name in methods:
+        if name not in METHODS:
+            raise InputError(f"method {name!r} is unknown. Use some of {', '.join(METHODS)}.")
+    return tuple(dict.fromkeys(methods))
+
+
+def check_experiment(experiment: Experiment, base: Dataset) -> None:
+    """The mixes fit the data: one share a class, and rows of every class that has a share."""
+    panel = experiment.panel
+    for name, shares in (("source", panel.source_mix), ("target", panel.target_mix)):
+        if len(shares) != base.n_classes:
+            raise InputError(
+                f"panel {panel.name}: the {name} mix has {len(shares)} shares, {base.title} has {base.n_classes} "
+                "classes. Give one share a class."
+            )
+        for label, share in enumerate(shares):
+            rows = int((base.labels == label).sum())
+            if share > 0 and rows < 2:
+                raise InputError(
+                    f"panel {panel.name}: the {name} mix gives class {base.class_names[label]!r} a share of "
+                    f"{share:g}, but the scores hold {rows} of its rows. At least 2 are needed."
+                )
