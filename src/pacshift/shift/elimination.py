@@ -4,41 +4,36 @@ Algorithm 1 of the paper (``IntervalGaussianElim``) with its slips corrected: th
 pivot row, and back-substitution runs once, after the last step.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
-from pacshift.arrays import FloatArray, IntArray
+from pacshift.arrays import IntArray, Label
 from pacshift.bounds import Interval
 
 Form = Literal["signed", "strict"]
 
 
-class NoBox(Exception):
-    """Elimination cannot go on; the weights may be anything that is not negative.
+class _Finding(Exception):
+    """A finding about classes; ``text`` has one ``{}`` for each column index in ``labels``."""
 
-    ``cell`` is the (predicted, true) cell at fault, or (predicted, None) in the target column; ``lower`` is the
-    bound that broke the rule; ``stuck`` lists the classes whose pivot may be 0, worst first.
-    """
+    def __init__(self, text: str, *labels: int) -> None:
+        super().__init__(text.format(*labels))
+        self.text = text
+        self.labels = labels
 
-    def __init__(
-        self, message: str, *, cell: tuple[int, int | None], lower: float, stuck: tuple[int, ...] = ()
-    ) -> None:
-        super().__init__(message)
-        self.cell = cell
-        self.lower = lower
-        self.stuck = stuck
+    def named(self, classes: Sequence[Label]) -> str:
+        """The message with names in place of column indices."""
+        return self.text.format(*(repr(classes[label]) for label in self.labels))
 
 
-class EmptyBox(Exception):
-    """No weights >= 0 solve any system in the boxes: they refute label shift at their level.
+class NoBox(_Finding):
+    """The boxes allow no upper bound on the weights; the message names the class or cell that is too vague."""
 
-    ``label`` is the class whose weight would have to be negative, or None where no single one is at fault.
-    """
 
-    def __init__(self, message: str, *, label: int | None = None) -> None:
-        super().__init__(message)
-        self.label = label
+class EmptyBox(_Finding):
+    """No weights >= 0 solve any system in the boxes: they refute label shift at their level."""
 
 
 def eliminate(confusion: Interval, target: Interval, *, form: Form = "signed") -> Interval:
@@ -57,7 +52,7 @@ def eliminate(confusion: Interval, target: Interval, *, form: Form = "signed") -
     >>> point = np.array([[0.45, 0.05], [0.05, 0.45]])
     >>> box = eliminate(Interval(point - 0.01, point + 0.01), Interval(np.array([0.6, 0.3]), np.array([0.7, 0.4])))
     >>> box.lower.round(2), box.upper.round(2)
-    (array([1.13, 0.42]), array([1.61, 0.93]))
+    (array([1.19, 0.45]), array([1.56, 0.8 ]))
     """
     start = _canonical_order(confusion, target) if form == "signed" else np.arange(len(target.lower))
     system = _System(confusion, target, start)
@@ -94,16 +89,10 @@ class _System:
         """The pivot must be above 0 in every system of the box."""
         if self.lower[step, step] > 0:
             return
-        low, high = np.diagonal(self.lower)[step:], np.diagonal(self.upper)[step:]
-        left = self.order[step:][np.argsort(low / np.maximum(high, np.finfo(float).tiny), kind="stable")]
-        label = int(self.order[step])
-        bound = float(self.lower[step, step])
         raise NoBox(
-            f"the pivot of class {label} may be 0: its lower bound is {bound:.3g} after {step} of "
+            f"the pivot of class {{}} may be 0: its lower bound is {self.lower[step, step]:.3g} after {step} of "
             f"{len(self.order)} elimination steps",
-            cell=(label, label),
-            lower=bound,
-            stuck=tuple(int(left_label) for left_label in left),
+            int(self.order[step]),
         )
 
     def check_signs(self, step: int) -> None:
@@ -112,14 +101,12 @@ class _System:
         if (rest >= 0).all():
             return
         row, column = (int(at) + step for at in np.unravel_index(np.argmin(rest), rest.shape))
-        bound = float(self.lower[row, column])
         in_target = column == len(self.order)
-        where = f"target cell {row}" if in_target else f"confusion cell (predicted {row}, true {column})"
+        cell = "(predicted {}, target)" if in_target else "(predicted {}, true {})"
         raise NoBox(
-            f"the lower bound of {where} is {bound:.3g} after {step} of {len(self.order)} elimination steps, and "
-            'the strict form needs it to be >= 0; form="signed" does not',
-            cell=(row, None if in_target else column),
-            lower=bound,
+            f"the lower bound of cell {cell} is {self.lower[row, column]:.3g} after {step} of "
+            f"{len(self.order)} elimination steps, and the strict form needs it to be >= 0",
+            *((row,) if in_target else (row, column)),
         )
 
     def reduce(self, step: int) -> None:
@@ -148,8 +135,10 @@ class _System:
             rest = Interval(self.lower[row, size] - terms.upper.sum(), self.upper[row, size] - terms.lower.sum())
             weight = _divide(rest, Interval(self.lower[row, row], self.upper[row, row]))
             if weight.upper < 0:
-                label = int(self.order[row])
-                raise EmptyBox(f"the weight of class {label} is at most {weight.upper:.3g} < 0", label=label)
+                raise EmptyBox(
+                    f"the weight of class {{}} would have to be {weight.upper:.3g} or less",
+                    int(self.order[row]),
+                )
             lower[row], upper[row] = max(float(weight.lower), 0.0), weight.upper
         home = np.argsort(self.order)
         return Interval(lower[home], upper[home])
