@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # its parts load when first used: `pacshift --help` need not wait for them
 from numpy.typing import ArrayLike
-from scipy import special
 
 from pacshift.arrays import BoolArray, FloatArray
 
@@ -48,10 +48,12 @@ def binomial_lower(count: ArrayLike, total: ArrayLike, *, delta: float) -> Float
     count, total = np.broadcast_arrays(np.asarray(count, float), np.asarray(total, float))
     # Beta(0, .) is undefined: a count of 0 pins the lower end exactly.
     first, second = np.maximum(count, 1), total - count + 1
-    rate = np.asarray(special.betaincinv(first, second, delta))
-    off = np.abs(special.betainc(first, second, rate) - delta) > INVERSE_TOLERANCE * delta
+    rate = np.asarray(scipy.special.betaincinv(first, second, delta))
+    off = np.abs(scipy.special.betainc(first, second, rate) - delta) > INVERSE_TOLERANCE * delta
     if off.any():
-        rate[off], _ = _bisect(lambda x: special.betainc(first[off], second[off], x) <= delta, int(off.sum()))
+        rate[off], _ = _bisect(
+            lambda x: scipy.special.betainc(first[off], second[off], x) <= delta, int(off.sum())
+        )
     return np.where(count == 0, 0.0, rate)
 
 
@@ -60,10 +62,12 @@ def binomial_upper(count: ArrayLike, total: ArrayLike, *, delta: float) -> Float
     count, total = np.broadcast_arrays(np.asarray(count, float), np.asarray(total, float))
     first, second = count + 1, np.maximum(total - count, 1)
     # The complemented inverse keeps its digits where 1 - delta would round to 1.
-    rate = np.asarray(special.betainccinv(first, second, delta))
-    off = np.abs(special.betaincc(first, second, rate) - delta) > INVERSE_TOLERANCE * delta
+    rate = np.asarray(scipy.special.betainccinv(first, second, delta))
+    off = np.abs(scipy.special.betaincc(first, second, rate) - delta) > INVERSE_TOLERANCE * delta
     if off.any():
-        _, rate[off] = _bisect(lambda x: special.betaincc(first[off], second[off], x) > delta, int(off.sum()))
+        _, rate[off] = _bisect(
+            lambda x: scipy.special.betaincc(first[off], second[off], x) > delta, int(off.sum())
+        )
     return np.where(count == total, 1.0, rate)
 
 
@@ -80,7 +84,9 @@ def _bisect(below: Callable[[FloatArray], BoolArray], size: int) -> tuple[FloatA
 def binomial_cdf(count: ArrayLike, total: ArrayLike, rate: ArrayLike) -> FloatArray:
     """P(Binomial(total, rate) <= count), with its digits kept far down the tail."""
     count, total = np.asarray(count, float), np.asarray(total, float)
-    inside = special.betaincc(np.maximum(count, -0.5) + 1, np.maximum(total - count, 0.5), np.asarray(rate, float))
+    inside = scipy.special.betaincc(
+        np.maximum(count, -0.5) + 1, np.maximum(total - count, 0.5), np.asarray(rate, float)
+    )
     return np.where(count < 0, 0.0, np.where(count >= total, 1.0, inside))
 
 

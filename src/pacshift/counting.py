@@ -4,8 +4,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.scores import Scores, require_finite
@@ -30,7 +30,7 @@ def scan(scores: Scores, name: str, index: IntArray | None) -> tuple[NDArray[Any
 def top_label(block: NDArray[np.floating[Any]]) -> NDArray[Any]:
     """argmax of each row, the first on ties."""
     if block.shape[1] > _FEW_CLASSES:
-        return block.argmax(axis=1)
+        return np.asarray(block.argmax(axis=1))
     columns = np.ascontiguousarray(block.T)
     best, winner = columns[0].copy(), np.zeros(len(block), np.uint8)
     above = np.empty(len(block), np.bool_)
@@ -79,6 +79,6 @@ def soft_sums(scores: Scores, index: IntArray | None) -> tuple[IntArray, IntArra
             target += block.sum(axis=0).astype(np.int64)
         else:
             member = (np.ones(len(block)), (index[rows], np.arange(len(block))))
-            sums = sparse.csr_matrix(member, shape=(n_classes, len(block))) @ block
+            sums = scipy.sparse.csr_matrix(member, shape=(n_classes, len(block))) @ block
             source += sums.T.astype(np.int64)
     return source, target

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.optimize import isotonic_regression
+import scipy
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval, binomial_cdf
@@ -111,6 +111,10 @@ def class_threshold(
 
 def _merged_majorant(steps: FloatArray, ends: IntArray) -> FloatArray:
     """Largest sum of the classes' concave majorants for 0, 1, 2, ... joined examples."""
-    slopes = [isotonic_regression(part, increasing=False).x for part in np.split(steps, ends[:-1]) if len(part)]
+    slopes = [
+        scipy.optimize.isotonic_regression(part, increasing=False).x
+        for part in np.split(steps, ends[:-1])
+        if len(part)
+    ]
     merged = np.sort(np.concatenate(slopes))[::-1] if slopes else np.empty(0)
     return np.concatenate([[0.0], np.cumsum(merged)])
