@@ -4,36 +4,45 @@ Algorithm 1 of the paper (``IntervalGaussianElim``) with its slips corrected: th
 pivot row, and back-substitution runs once, after the last step.
 """
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable
+from typing import Literal, TypeAlias
 
 import numpy as np
 
-from pacshift.arrays import IntArray, Label
+from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 
-Form = Literal["signed", "strict"]
+Form: TypeAlias = Literal["signed", "strict"]
+
+ROUNDING = 1e-9
+"""Weights that miss each other by a smaller share than this do so by rounding, not by the data."""
 
 
-class _Finding(Exception):
-    """A finding about classes; ``text`` has one ``{}`` for each column index in ``labels``."""
+class NoBox(Exception):
+    """Elimination cannot go on; the weights may be anything that is not negative.
 
-    def __init__(self, text: str, *labels: int) -> None:
-        super().__init__(text.format(*labels))
-        self.text = text
-        self.labels = labels
+    ``cell`` is the (predicted, true) cell at fault, or (predicted, None) in the target column; ``lower`` is the
+    bound that broke the rule; ``stuck`` lists the classes whose pivot may be 0, worst first.
+    """
 
-    def named(self, classes: Sequence[Label]) -> str:
-        """The message with names in place of column indices."""
-        return self.text.format(*(repr(classes[label]) for label in self.labels))
+    def __init__(
+        self, message: str, *, cell: tuple[int, int | None], lower: float, stuck: tuple[int, ...] = ()
+    ) -> None:
+        super().__init__(message)
+        self.cell = cell
+        self.lower = lower
+        self.stuck = stuck
 
 
-class NoBox(_Finding):
-    """The boxes allow no upper bound on the weights; the message names the class or cell that is too vague."""
+class EmptyBox(Exception):
+    """No weights >= 0 solve any system in the boxes: they refute label shift at their level.
 
+    ``label`` is the class whose weight would have to be negative, or None where no single one is at fault.
+    """
 
-class EmptyBox(_Finding):
-    """No weights >= 0 solve any system in the boxes: they refute label shift at their level."""
+    def __init__(self, message: str, *, label: int | None = None) -> None:
+        super().__init__(message)
+        self.label = label
 
 
 def eliminate(confusion: Interval, target: Interval, *, form: Form = "signed") -> Interval:
@@ -43,8 +52,9 @@ def eliminate(confusion: Interval, target: Interval, *, form: Form = "signed") -
 
     .. math:: c_{ij} \leftarrow c_{ij} - c_{ik} c_{kj} / c_{kk}, \qquad q_i \leftarrow q_i - c_{ik} q_k / c_{kk}
 
-    ``"signed"`` follows Appendix ``sec:positivity``: any sign may come up, only the pivots must stay above 0.
-    ``"strict"`` is Algorithm 1: natural order, and it stops where a bound turns negative (``lem:gaussianelim``).
+    ``"signed"`` follows Appendix ``sec:positivity``: any sign may come up, only the pivots must stay above 0. It
+    goes through the classes in two orders and intersects the boxes. ``"strict"`` is Algorithm 1: natural
+    order, and it stops where a bound turns negative (``lem:gaussianelim``).
     Rounding (1e-16) is not tracked: it is far below the width of any box that comes from counts.
 
     Raises :class:`NoBox` where a condition fails, :class:`EmptyBox` where a weight would have to be negative.
@@ -54,16 +64,57 @@ def eliminate(confusion: Interval, target: Interval, *, form: Form = "signed") -
     >>> box.lower.round(2), box.upper.round(2)
     (array([1.19, 0.45]), array([1.56, 0.8 ]))
     """
-    start = _canonical_order(confusion, target) if form == "signed" else np.arange(len(target.lower))
-    system = _System(confusion, target, start)
-    for step in range(len(start)):
-        if form == "strict":
+    if form == "strict":
+        return _run(_System(confusion, target, np.arange(len(target.lower))), None, signs=True)
+    start = _canonical_order(confusion, target)
+    boxes, failures = [], []
+    # A class taken early keeps its narrow pivot but is solved for last. The surest classes first is the order
+    # that fails least; the smallest first keeps the rare classes, which have the largest weights, narrow.
+    for choose in (_surest, _smallest):
+        try:
+            boxes.append(_run(_System(confusion, target, start), choose))
+        except NoBox as failure:
+            failures.append(failure)
+    if not boxes:
+        raise failures[0]
+    return _intersect(boxes)
+
+
+Choice: TypeAlias = Callable[[FloatArray, FloatArray], int]
+"""From the bounds of the pivots that are left to the position of the one to take."""
+
+
+def _surest(low: FloatArray, high: FloatArray) -> int:
+    return int(np.argmax(np.where(low > 0, low, 0) / np.where(low > 0, high, 1)))
+
+
+def _smallest(low: FloatArray, high: FloatArray) -> int:
+    return int(np.argmin(np.where(low > 0, low, np.inf)))
+
+
+def _run(system: "_System", choose: Choice | None, *, signs: bool = False) -> Interval:
+    """Eliminate all classes, in the order they come (``choose`` None) or as chosen, and solve."""
+    for step in range(len(system.order)):
+        if signs:
             system.check_signs(step)
-        else:
-            system.move_largest_pivot_to(step)
+        if choose is not None:
+            system.bring(step, choose)
         system.check_pivot(step)
         system.reduce(step)
     return system.substitute_back()
+
+
+def _intersect(boxes: list[Interval]) -> Interval:
+    lower = np.max([box.lower for box in boxes], axis=0)
+    upper = np.min([box.upper for box in boxes], axis=0)
+    gap = lower - upper
+    if (gap > ROUNDING * np.maximum(lower, 1)).any():
+        label = int(np.argmax(gap))
+        raise EmptyBox(
+            f"the weight of class {label} would have to be above {lower[label]:.3g} and below {upper[label]:.3g}",
+            label=label,
+        )
+    return Interval(np.minimum(lower, upper), np.maximum(lower, upper))
 
 
 class _System:
@@ -75,10 +126,11 @@ class _System:
         self.lower = np.column_stack([confusion.lower[grid], target.lower[order]])
         self.upper = np.column_stack([confusion.upper[grid], target.upper[order]])
 
-    def move_largest_pivot_to(self, step: int) -> None:
-        # Moving a row and the column of the same class together only renames the classes, so the solution
-        # keeps its values. The largest pivot first divides by the safest number and keeps factors small.
-        best = step + int(np.argmax(np.diagonal(self.lower)[step:]))
+    def bring(self, step: int, choose: Choice) -> None:
+        """Swap the chosen class into place."""
+        # Moving a row and the column of the same class together only renames classes: the solution keeps
+        # its values.
+        best = step + choose(np.diagonal(self.lower)[step:], np.diagonal(self.upper)[step:])
         swap, back = [step, best], [best, step]
         self.order[swap] = self.order[back]
         for side in (self.lower, self.upper):
@@ -87,12 +139,18 @@ class _System:
 
     def check_pivot(self, step: int) -> None:
         """The pivot must be above 0 in every system of the box."""
-        if self.lower[step, step] > 0:
+        low = np.diagonal(self.lower)[step:]
+        if low[0] > 0:
             return
+        high = np.maximum(np.diagonal(self.upper)[step:], np.finfo(float).tiny)
+        worst = step + np.argsort(low / high, kind="stable")
+        label = int(self.order[worst[0]])
+        bound = float(self.lower[worst[0], worst[0]])
         raise NoBox(
-            f"the pivot of class {{}} may be 0: its lower bound is {self.lower[step, step]:.3g} after {step} of "
-            f"{len(self.order)} elimination steps",
-            int(self.order[step]),
+            f"its pivot may be 0: lower bound {bound:.3g} after {step} of {len(self.order)} elimination steps",
+            cell=(label, label),
+            lower=bound,
+            stuck=tuple(self.order[worst][low[worst - step] <= 0].tolist()),
         )
 
     def check_signs(self, step: int) -> None:
@@ -101,12 +159,14 @@ class _System:
         if (rest >= 0).all():
             return
         row, column = (int(at) + step for at in np.unravel_index(np.argmin(rest), rest.shape))
+        bound = float(self.lower[row, column])
         in_target = column == len(self.order)
-        cell = "(predicted {}, target)" if in_target else "(predicted {}, true {})"
+        where = f"of target cell {row}" if in_target else f"of cell (predicted {row}, true {column})"
         raise NoBox(
-            f"the lower bound of cell {cell} is {self.lower[row, column]:.3g} after {step} of "
-            f"{len(self.order)} elimination steps, and the strict form needs it to be >= 0",
-            *((row,) if in_target else (row, column)),
+            f"the lower bound {where} is {bound:.3g} after {step} of {len(self.order)} elimination steps, and the "
+            "strict form needs it to be >= 0",
+            cell=(row, None if in_target else column),
+            lower=bound,
         )
 
     def reduce(self, step: int) -> None:
@@ -134,12 +194,12 @@ class _System:
             )
             rest = Interval(self.lower[row, size] - terms.upper.sum(), self.upper[row, size] - terms.lower.sum())
             weight = _divide(rest, Interval(self.lower[row, row], self.upper[row, row]))
-            if weight.upper < 0:
+            if weight.upper < -ROUNDING:
+                label = int(self.order[row])
                 raise EmptyBox(
-                    f"the weight of class {{}} would have to be {weight.upper:.3g} or less",
-                    int(self.order[row]),
+                    f"the weight of class {label} would have to be {weight.upper:.3g} or less", label=label
                 )
-            lower[row], upper[row] = max(float(weight.lower), 0.0), weight.upper
+            lower[row], upper[row] = max(float(weight.lower), 0.0), max(float(weight.upper), 0.0)
         home = np.argsort(self.order)
         return Interval(lower[home], upper[home])
 
