@@ -60,19 +60,21 @@ class Certificate:
         """
         checked = check_scores(scores, name="scores", classes=self.classes)
         transform = self._transform(score)
+        cuts = self._cuts(checked.values.dtype if transform.function is None else np.dtype(np.float64))
         result = np.empty(checked.values.shape, np.bool_)
         for rows, block in transform.blocks(checked, check_rng(rng)):
-            require_finite(block, rows.start, checked, "scores")
-            np.greater_equal(block, self._cuts(block), out=result[rows])
+            if not block.max() < np.inf:  # the cheapest look that finds NaN; -inf compares as it should
+                require_finite(block, checked, "scores")
+            np.greater_equal(block, cuts, out=result[rows])
             if self.never_empty:
                 _add_top(result[rows], checked, rows)
         return result
 
-    def _cuts(self, block: NDArray[Any]) -> NDArray[Any]:
+    def _cuts(self, dtype: np.dtype[Any]) -> NDArray[Any]:
         """Thresholds in the type of the scores, rounded up: x >= τ then says the same in fewer bits."""
         cuts = self.thresholds if (self.thresholds != self.thresholds[0]).any() else self.thresholds[0]
-        rounded = np.asarray(cuts).astype(block.dtype)
-        return np.where(rounded < cuts, np.nextafter(rounded, np.inf, dtype=block.dtype), rounded)
+        rounded = np.asarray(cuts).astype(dtype)
+        return np.where(rounded < cuts, np.nextafter(rounded, np.asarray(np.inf, dtype)), rounded)
 
     def _transform(self, score: ScoreFunction | None) -> Transform:
         if score is not None:

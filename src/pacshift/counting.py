@@ -20,7 +20,7 @@ def scan(scores: Scores, name: str, index: IntArray | None) -> tuple[NDArray[Any
     picked = None if index is None else np.empty(len(scores))
     for rows in scores.blocks():
         block = scores.values[rows]
-        require_finite(block, rows.start, scores, name)
+        require_finite(block, scores, name)
         predicted[rows] = top_label(block)
         if picked is not None and index is not None:
             picked[rows] = block[np.arange(len(block)), index[rows]]

@@ -108,8 +108,8 @@ def _to_array(data: Any, name: str, what: str) -> NDArray[Any]:
         raise InputError(f"{name}: cannot read the {what} ({error}). {remedy}") from error
 
 
-def require_finite(block: NDArray[np.floating[Any]], first_row: int, scores: Scores, name: str) -> None:
-    """Raise where ``block`` (rows from ``first_row`` on) holds NaN or infinity; cheap where it does not."""
+def require_finite(block: NDArray[np.floating[Any]], scores: Scores, name: str) -> None:
+    """Raise where a ``block`` of ``scores`` holds NaN or infinity; cheap where it does not."""
     with np.errstate(over="ignore", invalid="ignore"):
         if math.isfinite(block.sum()) or np.isfinite(block).all():  # the sum alone may overflow
             return
