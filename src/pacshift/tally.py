@@ -233,9 +233,8 @@ def _sum_soft(parts: list[Tally]) -> SoftSums | None:
 def _require_same(parts: list[Tally], sources: list[Tally]) -> None:
     for part in parts:
         if part.classes != parts[0].classes:
-            raise InputError(
-                f"tallies of different classes do not add: {shorten(parts[0].classes)} and {shorten(part.classes)}."
-            )
+            both = f"{shorten(parts[0].classes)} and {shorten(part.classes)}"
+            raise InputError(f"tallies of different classes do not add: {both}.")
     scores = sorted({part.score for part in sources})
     if len(scores) > 1:
         raise InputError(f"tallies of different scores do not add: {' and '.join(scores)}.")
