@@ -67,19 +67,23 @@ def reproduce(
         if chosen:
             raise InputError(f"--scores runs your own data: leave out the panel {chosen[0]!r}.")
         runs = _own(scores, source_mix, target_mix, epsilons, sizes, delta)
-    with _progress() as progress:
-        results = run_reproduce(
-            runs,
-            out,
-            trials=trials,
-            methods=_words(methods) or None,
-            workers=workers,
-            population=population,
-            seed=seed,
-            data_dir=str(data) if data else None,
-            scores_file=str(scores) if scores else None,
-            progress=progress,
-        )
+    try:
+        with _progress() as progress:
+            results = run_reproduce(
+                runs,
+                out,
+                trials=trials,
+                methods=_words(methods) or None,
+                workers=workers,
+                population=population,
+                seed=seed,
+                data_dir=str(data) if data else None,
+                scores_file=str(scores) if scores else None,
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        typer.echo(f"stopped; finished trials are kept in {out}: the same command goes on from there", err=True)
+        raise typer.Exit(130) from None
     _show(results, out, as_json)
 
 

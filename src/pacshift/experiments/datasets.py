@@ -14,20 +14,23 @@ from numpy.typing import NDArray
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.errors import InputError
 from pacshift.experiments.twins import Twin
+from pacshift.scores import check_labels, check_scores
 
 Origin = Literal["real", "shipped", "twin"]
 
-FOLDERS = {
-    "heart": "heart",
-    "cifar10": "cifar10",
-    "agnews": "agnews",
-    "entity13": "entity13",
-    "chestxray": "chestxray14",
+FILES = {
+    "heart": "heart/scores.npz",
+    "heart-natural": "heart/scores_natural.npz",
+    "cifar10": "cifar10/scores.npz",
+    "agnews": "agnews/scores.npz",
+    "entity13": "entity13/scores.npz",
+    "chestxray": "chestxray14/scores.npz",
 }
-"""Data set to its folder under ``--data DIR``; each folder holds ``scores.npz``."""
+"""Data set to its file under ``--data DIR``."""
 
 TITLES = {
     "heart": "CDC heart",
+    "heart-natural": "CDC heart, natural training rows",
     "cifar10": "CIFAR-10",
     "agnews": "AG News",
     "entity13": "Entity-13",
@@ -63,13 +66,11 @@ class Dataset:
 def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
     """Scores of one of the paper's data sets.
 
-    ``data_dir`` (or the environment variable ``PACSHIFT_DATA``) may hold real scores as
-    ``<folder>/scores.npz``; what is not there comes from the package, and ``origin`` says which.
+    ``data_dir`` (or the environment variable ``PACSHIFT_DATA``) may hold real scores as ``FILES`` names them;
+    what is not there comes from the package, and ``origin`` says which.
     """
-    if name not in FOLDERS:
-        raise InputError(
-            f"data set {name!r} is unknown. Use one of {', '.join(FOLDERS)}, or your own scores file."
-        )
+    if name not in FILES:
+        raise InputError(f"data set {name!r} is unknown. Use one of {', '.join(FILES)}, or your own scores file.")
     folder = data_dir or os.environ.get("PACSHIFT_DATA")
     if folder:
         path = _score_file(Path(folder), name)
@@ -80,11 +81,10 @@ def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> D
 
 def _score_file(folder: Path, name: str) -> Path:
     """Where ``name`` would be in ``folder``, which must hold at least one data set."""
-    paths = {known: folder / place / "scores.npz" for known, place in FOLDERS.items()}
+    paths = {known: folder / place for known, place in FILES.items()}
     if not any(path.is_file() for path in paths.values()):
-        places = ", ".join(f"{place}/scores.npz" for place in FOLDERS.values())
         raise InputError(
-            f"{folder} holds no score file: expected at least one of {places}. "
+            f"{folder} holds no score file: expected at least one of {', '.join(FILES.values())}. "
             "Point --data (or PACSHIFT_DATA) to a folder laid out like that, or leave it out to use what "
             "the package ships."
         )
@@ -92,54 +92,42 @@ def _score_file(folder: Path, name: str) -> Path:
 
 
 def load_scores(path: str | os.PathLike[str], *, name: str | None = None) -> Dataset:
-    """A scores file: NPZ with ``probs`` (n x K), ``labels`` (column numbers) and maybe ``class_names``."""
+    """A scores file: NPZ with ``probs`` (n x K), ``labels`` and maybe ``class_names``.
+
+    Labels are column numbers, or names out of ``class_names``.
+    """
     path = Path(path)
     arrays = _read_npz(path)
     missing = [key for key in ("probs", "labels") if key not in arrays]
     if missing:
         raise InputError(
             f"{path}: array {missing[0]!r} is missing (found {sorted(arrays)}). A scores file is an NPZ with "
-            "'probs' (rows x classes), 'labels' (column numbers) and optionally 'class_names'."
+            "'probs' (rows x classes), 'labels' (column numbers or names) and optionally 'class_names'."
         )
-    probs, labels = _check(path, arrays["probs"], arrays["labels"])
-    names = arrays.get("class_names", np.arange(probs.shape[1])).astype(str).tolist()
-    if len(names) != probs.shape[1]:
-        raise InputError(
-            f"{path}: {len(names)} class_names for {probs.shape[1]} columns of probs. Give one for each."
-        )
-    return Dataset(name or path.stem, probs, labels, tuple(names), "real")
+    scores = check_scores(arrays["probs"], name=str(path))
+    finite = np.isfinite(scores.values).all(axis=1)
+    if not finite.all():
+        raise InputError(f"{path}: probs must be finite, row {int(finite.argmin())} is not. Drop such rows.")
+    names = tuple(arrays.get("class_names", np.arange(scores.values.shape[1])).astype(str).tolist())
+    if len(names) != len(scores.classes):
+        raise InputError(f"{path}: {len(names)} class_names for {len(scores.classes)} columns of probs.")
+    named = arrays["labels"].dtype.kind == "U"
+    labels = check_labels(arrays["labels"], names if named else scores.classes, n_rows=len(scores), name=str(path))
+    return Dataset(name or path.stem, scores.values.astype(np.float64), labels, names, "real")
 
 
 def _read_npz(path: Path) -> dict[str, NDArray[np.generic]]:
     """Every array of the file, without pickle."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        # Opened here: np.load leaves its own handle open where the archive is broken.
+        with path.open("rb") as handle, zipfile.ZipFile(handle):
+            handle.seek(0)
+            file = np.load(handle, allow_pickle=False)
             return {key: file[key] for key in file.files if key in ("probs", "labels", "class_names")}
     except FileNotFoundError:
         raise InputError(f"{path}: no such file. Give an NPZ file with 'probs' and 'labels'.") from None
-    except (OSError, ValueError, AttributeError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{path}: not a readable NPZ file ({error}). Write it with numpy.savez.") from error
-
-
-def _check(path: Path, probs: NDArray[np.generic], labels: NDArray[np.generic]) -> tuple[FloatArray, IntArray]:
-    """Scores and labels with the shape and range that every trial relies on."""
-    if probs.ndim != 2 or probs.shape[1] < 2 or not np.issubdtype(probs.dtype, np.floating):
-        raise InputError(
-            f"{path}: probs must be floats, rows x classes (K >= 2), got {probs.dtype} {probs.shape}."
-        )
-    if labels.shape != probs.shape[:1]:
-        raise InputError(
-            f"{path}: {len(probs)} rows of probs but labels of shape {labels.shape}. Give one label a row."
-        )
-    scores = probs.astype(np.float64)
-    if not np.isfinite(scores).all():
-        row = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
-        raise InputError(f"{path}: probs must be finite, row {row} is not. Drop or repair such rows.")
-    if not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0 or labels.max() >= probs.shape[1]:
-        raise InputError(
-            f"{path}: labels must be column numbers 0..{probs.shape[1] - 1}, got {np.unique(labels)[:9]}."
-        )
-    return scores, labels.astype(np.int64)
 
 
 @cache

@@ -135,9 +135,14 @@ class Draw:
         if score not in self._matrices:
             self._matrices[score] = _matrix(self.base.probs[rows], score, self.rng("test " + score))
         sets = self._matrices[score] >= thresholds
-        sizes = sets.sum(axis=1)
-        hit = sets[np.arange(len(rows)), self.base.labels[rows]]
-        return 1 - float(weights @ hit), float(weights @ sizes), float(weights @ (sizes == 0))
+        sizes = np.count_nonzero(sets, axis=1)
+        missed = ~sets[np.arange(len(rows)), self.base.labels[rows]]
+        # Sums, not `@`: the same bits on any number of BLAS threads.
+        return (
+            float(weights[missed].sum()),
+            float((weights * sizes).sum()),
+            float(weights[sizes == 0].sum()),
+        )
 
     @cached_property
     def best_size(self) -> float:
@@ -145,7 +150,7 @@ class Draw:
         probs, labels = self.base.probs[self.target_base], self.base.labels[self.target_base]
         truth = probs[np.arange(len(labels)), labels]
         threshold = best_threshold(truth, self.target_weights, self.experiment.panel.epsilon)
-        return float(self.target_weights @ (probs >= threshold).sum(axis=1))
+        return float((self.target_weights * np.count_nonzero(probs >= threshold, axis=1)).sum())
 
 
 def best_threshold(scores: FloatArray, weights: FloatArray, epsilon: float) -> float:
