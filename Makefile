@@ -28,7 +28,7 @@ lint: .stamps/dev ## format, lint, types and layers only
 
 docs: .stamps/dev ## build the documentation into site/, warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@echo "open site/index.html"
+	@echo "open site/index.html, or with search: $(PYTHON) -m http.server --directory site"
 
 bench: .stamps/dev ## measure speed and memory on this machine
 	$(BIN)/python -m benchmarks

@@ -19,22 +19,28 @@ FIGURES = Path(__file__).parent / "figures"
 NAMES = ("healthy", "sick")
 COLOURS = ("#4c78a8", "#e45756")
 SOURCE_MIX, TARGET_MIX = np.array([0.94, 0.06]), np.array([0.64, 0.36])
-MEANS = np.array([-0.8, 0.8])  # one measurement x, normal in each class, the same everywhere: label shift
+MEANS = np.array([-0.9, 0.9])  # one measurement x, normal in each class, the same everywhere: label shift
+SLOPE, OFFSET = (
+    MEANS[1] - MEANS[0],
+    np.log(0.25 / 0.75),
+)  # the classifier expects a quarter of the patients to be sick
 EPSILON, DELTA = 0.1, 5e-4
 
 
 def draw(mix: FloatArray, size: int, seed: int) -> tuple[FloatArray, IntArray]:
-    """Scores of a classifier that believes both classes equally likely, and the labels."""
+    """Scores of a classifier, and the labels."""
     rng = np.random.default_rng(seed)
     labels = rng.choice(2, size, p=mix)
-    sick = 1 / (1 + np.exp(-(MEANS[1] - MEANS[0]) * (MEANS[labels] + rng.standard_normal(size))))
+    sick = 1 / (1 + np.exp(-SLOPE * (MEANS[labels] + rng.standard_normal(size)) - OFFSET))
     return np.column_stack([1 - sick, sick]), labels
 
 
 def miss_rates(thresholds: FloatArray) -> FloatArray:
     """P(score of the true label < threshold, given the label), exact, one column a class."""
-    logit = np.log(thresholds / (1 - thresholds)) / (MEANS[1] - MEANS[0])
-    return np.column_stack([norm.sf(-logit - MEANS[0]), norm.cdf(logit - MEANS[1])])
+    logit = np.log(thresholds / (1 - thresholds))
+    return np.column_stack(
+        [norm.sf((-logit - OFFSET) / SLOPE - MEANS[0]), norm.cdf((logit - OFFSET) / SLOPE - MEANS[1])]
+    )
 
 
 def save(figure: plt.Figure, name: str) -> None:
@@ -56,7 +62,7 @@ def draw_shift() -> None:
     axes[0].set_title("given the label: the same")
     axes[1].set_title("source: 6 % sick")
     axes[2].set_title("target: 36 % sick")
-    axes[0].legend(frameon=False)
+    axes[0].legend(frameon=False, loc="upper left", fontsize=8)
     for axis in axes:
         axis.set(xlabel="measurement x", yticks=[])
     save(figure, "shift")
@@ -122,7 +128,7 @@ def draw_box(confusion: Interval, target: Interval) -> None:
         axis.add_patch(plt.Rectangle(tuple(box.lower), *size, fill=False, ec=colour, lw=2, label=name))
     axis.plot(*(TARGET_MIX / SOURCE_MIX), "x", color="tab:red", ms=9, mew=2, label="truth")
     axis.set(xlabel="weight of healthy", ylabel="weight of sick")
-    axis.legend(loc="upper right", fontsize=8)
+    axis.legend(loc="upper left", bbox_to_anchor=(1.02, 1), frameon=False)
     save(figure, "box")
 
 

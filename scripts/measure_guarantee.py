@@ -45,7 +45,7 @@ class World:
     @classmethod
     def make(cls, rng: np.random.Generator, *, size: int = 30_000, spread: float = 1.1) -> "World":
         """Three Gaussian classes in the plane; the scores are the posterior under equal classes."""
-        centres = np.array([[0.0, 1.4], [-1.3, -0.8], [1.0, -0.4]])
+        centres = np.array([[0.3, 1.5], [-1.5, -0.9], [0.9, -0.2]])
         labels = np.repeat(np.arange(3), size // 3)
         points = centres[labels] + spread * rng.standard_normal((len(labels), 2))
         distance = ((points[:, None, :] - centres) ** 2).sum(axis=2)

@@ -1,0 +1,76 @@
+"""What the pages say is run: console examples, shell examples, paths and links."""
+
+import doctest
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+WRITTEN = [README, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *PAGES]
+
+
+def page_id(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("path", [page for page in PAGES if ">>>" in page.read_text()], ids=page_id)
+def test_console_examples_print_what_they_say(path: Path) -> None:
+    result = doctest.testfile(str(path), module_relative=False)
+    assert result.attempted
+    assert not result.failed
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=page_id)
+def test_files_named_on_a_page_exist(path: Path) -> None:
+    named = re.findall(r"`((?:src|scripts|docs|tests|examples|benchmarks)/[\w./-]+\.\w+)`", path.read_text())
+    assert [
+        name for name in named if not (ROOT / name).exists() and "_x.py" not in name and "/x.py" not in name
+    ] == []
+
+
+@pytest.mark.parametrize("path", [README, ROOT / "CONTRIBUTING.md"], ids=page_id)
+def test_local_links_lead_somewhere(path: Path) -> None:
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text())
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_readme_leads_to_the_elimination_in_one_click() -> None:
+    assert "](src/pacshift/shift/elimination.py)" in README.read_text()
+
+
+@pytest.fixture
+def patients(tmp_path: Path) -> Path:
+    """The two tables of the README's shell example."""
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rng = np.random.default_rng(0)
+    for name, sick in (("source", 0.06), ("target", 0.36)):
+        truth = rng.random(5000) < sick
+        p_sick = 1 / (1 + np.exp(-rng.normal(np.where(truth, 1.6, -1.6), 1.8)))
+        columns = {"p_healthy": 1 - p_sick, "p_sick": p_sick}
+        if name == "source":
+            columns["label"] = np.where(truth, "sick", "healthy")
+        parquet.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+    return tmp_path
+
+
+def test_shell_example_of_the_readme_runs(patients: Path) -> None:
+    block = re.search(r"```sh\n(pacshift calibrate .+?)```", README.read_text(), re.DOTALL)
+    assert block is not None
+    lines = block[1].replace("\\\n", " ").strip().splitlines()
+    assert len(lines) == 3
+    for line in lines:
+        program, *arguments = shlex.split(line, comments=True)
+        command = [str(Path(sys.executable).parent / program), *arguments]
+        done = subprocess.run(command, cwd=patients, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        written = patients / arguments[arguments.index("-o") + 1]
+        assert written.stat().st_size > 0
