@@ -1,0 +1,217 @@
+"""scikit-learn skin: a classifier whose prediction sets keep their promise on the target."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state, column_or_1d, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from pacshift.arrays import BoolArray, Label
+from pacshift.calibrate import calibrate
+from pacshift.certificate import Certificate
+from pacshift.errors import InputError, PacshiftError
+from pacshift.methods import Method
+from pacshift.transforms import ScoreFunction
+
+
+Call = TypeVar("Call", bound=Callable[..., Any])
+
+
+class NotCalibratedError(PacshiftError, NotFittedError):  # type: ignore[misc]  # scikit-learn has no types
+    """Sets were asked for before ``calibrate``."""
+
+
+def _model_has(method: str) -> Callable[[Call], Call]:
+    decorate: Callable[[Call], Call] = available_if(
+        lambda self: hasattr(getattr(self, "estimator_", self.estimator), method)
+    )
+    return decorate
+
+
+class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier that answers with sets of labels, calibrated for a target with another label mix.
+
+    ``estimator`` may be fitted already (then go straight to :meth:`calibrate`) or is cloned and fitted by
+    :meth:`fit`. Calibrate on data the estimator was **not** trained on: scores of training rows look better
+    than they are, and no guarantee survives that. Wrap a fitted model in ``FrozenEstimator`` if the whole is
+    to be cloned, as cross-validation does.
+
+    The score of a label is ``predict_proba``, or ``decision_function`` where an estimator has only that; a
+    binary decision value d becomes the two columns (-d, d). ``epsilon``, ``delta``, ``method`` and
+    ``never_empty`` are those of :func:`pacshift.calibrate`; ``score_function`` is what it calls ``score``,
+    a name that scikit-learn keeps for the accuracy. ``random_state`` is for randomised methods and scores.
+
+    After ``calibrate``: ``certificate_`` (what is guaranteed), ``predict_set``, ``predict_labels``.
+
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = make_classification(6000, random_state=0)
+    >>> model = PACClassifier(LogisticRegression(), epsilon=0.1, delta=0.05, method="PS-LW")
+    >>> model = model.fit(X[:2000], y[:2000]).calibrate(X[2000:4000], y[2000:4000], X[4000:])
+    >>> model.predict_set(X[:2]).shape, model.certificate_.guarantee
+    ((2, 2), 'pac-target')
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        epsilon: float,
+        delta: float,
+        method: str | Method = "PS-LP",
+        score_function: str | ScoreFunction = "probability",
+        never_empty: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.epsilon = epsilon
+        self.delta = delta
+        self.method = method
+        self.score_function = score_function
+        self.never_empty = never_empty
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> "PACClassifier":
+        """Fit a clone of ``estimator``; an earlier calibration belonged to another model and is dropped."""
+        self.__dict__.pop("certificate_", None)
+        labels = y if y is None else column_or_1d(y, warn=True)  # None: the estimator words that error itself
+        self.estimator_ = clone(self.estimator).fit(X, labels, **fit_params)
+        return self
+
+    def calibrate(
+        self, X_source: Any, y_source: Any, X_target: Any = None, *, weights: Any = None
+    ) -> "PACClassifier":
+        """Certify the sets from a labelled source and an unlabelled target, both unseen in training.
+
+        ``X_target`` may be left out where the method ignores it (PS-LW, PS, ...), ``weights`` is for ORACLE.
+        """
+        self.estimator_ = self._model()
+        rng = self._generator(stream=0)
+        target = None if X_target is None else self._scores(X_target)
+        certificate = calibrate(
+            self._scores(X_source),
+            column_or_1d(y_source, warn=True),
+            target,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            method=self.method,
+            classes=self._class_names(),
+            score=self.score_function,
+            weights=weights,
+            rng=rng,
+            never_empty=self.never_empty,
+        )
+        self.certificate_ = certificate if target is None else certificate.with_set_sizes(target, rng=rng)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The estimator's own single label."""
+        return np.asarray(self._model().predict(X))
+
+    @_model_has("predict_proba")
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """The estimator's own probabilities."""
+        return np.asarray(self._model().predict_proba(X))
+
+    @_model_has("decision_function")
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """The estimator's own decision values."""
+        return np.asarray(self._model().decision_function(X))
+
+    def predict_set(self, X: Any) -> BoolArray:
+        """One row an example, one column a class of ``classes_``: True where the set holds the label."""
+        return self._sets(self._calibrated(), self._scores(X))
+
+    def predict_labels(self, X: Any) -> list[list[Label]]:
+        """The sets as lists of class names, the most likely first."""
+        certificate = self._calibrated()
+        scores = self._scores(X)
+        order = np.argsort(-scores, axis=1, kind="stable")
+        kept = np.take_along_axis(self._sets(certificate, scores), order, axis=1)
+        names = certificate.classes
+        return [[names[k] for k in row[inside]] for row, inside in zip(order, kept, strict=True)]
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Class names, in the order of the columns of ``predict_set``."""
+        return np.asarray(self._model().classes_)
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many features the estimator was fitted on."""
+        return int(self._model().n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Their names, where the estimator was fitted on a frame."""
+        return np.asarray(self._model().feature_names_in_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        try:
+            self._model()
+        except NotFittedError:
+            return False
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.input_tags = inner.input_tags
+        if inner.classifier_tags is not None:  # but never its multi-label side: a row has one label here
+            tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
+            tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
+        return tags
+
+    def _model(self) -> Any:
+        """The model that `fit` made, else the one given, which must then be fitted."""
+        model = getattr(self, "estimator_", None)
+        if model is None:
+            check_is_fitted(
+                self.estimator,
+                msg="This PACClassifier holds an estimator that is not fitted yet: call fit(X, y) first, "
+                "or pass an estimator that was fitted before.",
+            )
+            model = self.estimator
+        return model
+
+    def _calibrated(self) -> Certificate:
+        self._model()
+        certificate: Certificate | None = getattr(self, "certificate_", None)
+        if certificate is None:
+            raise NotCalibratedError(
+                "This PACClassifier has no certificate yet, so it cannot make sets: call "
+                "calibrate(X_source, y_source, X_target) first, with data the estimator was not trained on "
+                "(fit drops an earlier calibration)."
+            )
+        return certificate
+
+    def _sets(self, certificate: Certificate, scores: NDArray[Any]) -> BoolArray:
+        return certificate.sets(scores, rng=self._generator(stream=1))
+
+    def _scores(self, X: Any) -> NDArray[Any]:
+        model = self._model()
+        if hasattr(model, "predict_proba"):
+            return np.asarray(model.predict_proba(X))
+        if not hasattr(model, "decision_function"):
+            raise InputError(f"{type(model).__name__} has neither predict_proba nor decision_function.")
+        values = np.asarray(model.decision_function(X))
+        return np.column_stack([-values, values]) if values.ndim == 1 else values
+
+    def _class_names(self) -> list[Label]:
+        classes = getattr(self._model(), "classes_", None)
+        if classes is None or np.ndim(classes) != 1:
+            raise InputError(
+                f"{type(self._model()).__name__} must be a classifier with one list of classes in classes_, "
+                f"got {classes!r}."
+            )
+        return list(classes)
+
+    def _generator(self, *, stream: int) -> np.random.Generator:
+        """Sets never reuse the random numbers of the calibration, or the two would not be independent."""
+        if isinstance(self.random_state, np.random.Generator):
+            return self.random_state
+        return np.random.default_rng([stream, check_random_state(self.random_state).randint(2**31 - 1)])

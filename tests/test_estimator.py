@@ -1,0 +1,239 @@
+"""The scikit-learn skin: scikit-learn's own checks, every kind of input, and never a set without a certificate."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import check_is_fitted
+
+import pacshift
+from pacshift import InputError, PacshiftError
+from pacshift.estimator import NotCalibratedError, PACClassifier
+from pacshift.methods import PSW
+
+RATES: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05}
+METHOD = "PS-LW"  # needs little data, so the tests stay fast
+
+
+def wrap(estimator: Any, **options: Any) -> PACClassifier:
+    return PACClassifier(estimator, **{**RATES, "method": METHOD, "random_state": 0, **options})
+
+
+@pytest.fixture(scope="module")
+def data() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    X, y = make_classification(
+        3000, n_features=6, n_informative=5, n_redundant=0, n_classes=3, n_clusters_per_class=1, random_state=0
+    )
+    return X, y
+
+
+TRAIN, SOURCE, TARGET = slice(0, 1000), slice(1000, 2000), slice(2000, 3000)
+
+
+def trained(data: Any, estimator: Any = None, **options: Any) -> PACClassifier:
+    X, y = data
+    model = wrap(LogisticRegression() if estimator is None else estimator, **options).fit(X[TRAIN], y[TRAIN])
+    return model.calibrate(X[SOURCE], y[SOURCE], X[TARGET])
+
+
+# No expected failures at all: the list that a calibrated classifier would need is empty.
+@parametrize_with_checks(  # type: ignore[untyped-decorator]
+    [
+        PACClassifier(LogisticRegression(C=1), **RATES),
+        PACClassifier(LinearSVC(), **RATES),
+        PACClassifier(DecisionTreeClassifier(random_state=0), **RATES),
+        PACClassifier(make_pipeline(StandardScaler(), LogisticRegression()), **RATES),
+    ]
+)
+def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def test_sets_are_those_of_the_functional_way(data: Any) -> None:
+    X, y = data
+    model = trained(data)
+    scores = model.predict_proba(X)
+    certificate = pacshift.calibrate(scores[SOURCE], y[SOURCE], scores[TARGET], **RATES, method=METHOD)
+    assert np.array_equal(model.certificate_.thresholds, certificate.thresholds)
+    assert np.array_equal(model.predict_set(X), certificate.sets(scores))
+    counted = certificate.with_set_sizes(scores[TARGET])
+    assert model.certificate_.set_sizes is not None
+    assert counted.set_sizes is not None
+    assert model.certificate_.set_sizes.tolist() == counted.set_sizes.tolist()
+
+
+def test_a_fitted_estimator_needs_no_fit_and_is_left_alone(data: Any) -> None:
+    X, y = data
+    fitted = LogisticRegression().fit(X[TRAIN], y[TRAIN])
+    for estimator in (fitted, FrozenEstimator(fitted)):
+        model = wrap(estimator)
+        assert np.array_equal(model.predict(X), fitted.predict(X))
+        model.calibrate(X[SOURCE], y[SOURCE], X[TARGET])
+        assert model.estimator_ is estimator
+        assert np.array_equal(model.predict_set(X), trained(data).predict_set(X))
+    frozen = clone(wrap(FrozenEstimator(fitted))).fit(X[SOURCE], y[SOURCE])
+    assert np.array_equal(frozen.predict(X), fitted.predict(X))
+
+
+def test_fit_works_on_a_clone(data: Any) -> None:
+    estimator = LogisticRegression()
+    trained(data, estimator)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(estimator)
+
+
+def test_labels_are_class_names_most_likely_first(data: Any) -> None:
+    X, y = data
+    names = np.array(["stroke", "tumour", "healthy"])  # not in the order of the columns, which is alphabetic
+    model = trained((X, names[y]))
+    lists, sets, scores = model.predict_labels(X), model.predict_set(X), model.predict_proba(X)
+    assert model.classes_.tolist() == ["healthy", "stroke", "tumour"]
+    assert [sorted(labels) for labels in lists] == [model.classes_[row].tolist() for row in sets]
+    for labels, row in zip(lists, scores, strict=True):
+        columns = [model.classes_.tolist().index(label) for label in labels]
+        assert (np.diff(row[columns]) <= 0).all()
+    error = pacshift.evaluate(sets[TARGET], names[y][TARGET], classes=model.classes_.tolist()).error
+    assert error <= RATES["epsilon"]
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames_with_text_columns_through_a_pipeline(data: Any, frame: Any) -> None:
+    X, y = data
+    names = [f"f{j}" for j in range(X.shape[1])]
+    table = frame({**dict(zip(names, X.T, strict=True)), "ward": np.where(X[:, 0] > 0, "north", "south")})
+    pick = make_column_transformer((OneHotEncoder(), ["ward"]), (StandardScaler(), names))
+    model = wrap(make_pipeline(pick, LogisticRegression())).fit(table[TRAIN], y[TRAIN])
+    model.calibrate(table[SOURCE], pd.Series(y[SOURCE]), table[TARGET])
+    assert model.feature_names_in_.tolist() == [*names, "ward"]
+    assert model.n_features_in_ == 7
+    assert model.predict_set(table[TARGET]).shape == (1000, 3)
+
+
+def test_binary_decision_values_become_two_columns(data: Any) -> None:
+    X, y = data
+    keep = y < 2
+    model = wrap(LinearSVC()).fit(X[TRAIN][keep[TRAIN]], y[TRAIN][keep[TRAIN]])
+    model.calibrate(X[SOURCE][keep[SOURCE]], y[SOURCE][keep[SOURCE]], X[TARGET])
+    assert not hasattr(model, "predict_proba")
+    values = model.decision_function(X)
+    expected = np.column_stack([-values, values]) >= model.certificate_.thresholds
+    assert np.array_equal(model.predict_set(X), expected)
+    # The sets' best label is the classifier's own answer.
+    assert np.array_equal(model.classes_[np.column_stack([-values, values]).argmax(axis=1)], model.predict(X))
+
+
+@pytest.mark.parametrize(
+    "estimator", [SVC(), Perceptron(), RandomForestClassifier(n_estimators=20, random_state=0)]
+)
+def test_estimators_with_either_kind_of_score(data: Any, estimator: Any) -> None:
+    assert trained(data, estimator).predict_set(data[0]).shape == (3000, 3)
+
+
+def test_sets_before_calibrate_are_refused(data: Any) -> None:
+    X, y = data
+    model = wrap(LogisticRegression()).fit(X[TRAIN], y[TRAIN])
+    for ask in (model.predict_set, model.predict_labels):
+        with pytest.raises(NotCalibratedError, match=r"calibrate\(X_source, y_source, X_target\) first") as caught:
+            ask(X)
+        assert isinstance(caught.value, PacshiftError)
+        assert isinstance(caught.value, NotFittedError)
+    assert not hasattr(model, "certificate_")
+
+
+def test_an_unfitted_estimator_is_refused(data: Any) -> None:
+    X, y = data
+    model = wrap(LogisticRegression())
+    for ask in (model.predict, model.predict_set, lambda X: model.calibrate(X, y, X)):
+        with pytest.raises(NotFittedError, match=r"call fit\(X, y\) first"):
+            ask(X)
+
+
+def test_a_new_fit_drops_the_old_certificate(data: Any) -> None:
+    X, y = data
+    model = trained(data).fit(X[SOURCE], y[SOURCE])
+    with pytest.raises(NotCalibratedError):
+        model.predict_set(X)
+
+
+def test_bad_input_is_named(data: Any) -> None:
+    X, y = data
+    model = wrap(LogisticRegression()).fit(X[TRAIN], y[TRAIN])
+    with pytest.raises(InputError, match="label"):
+        model.calibrate(X[SOURCE], y[SOURCE] + 7, X[TARGET])
+    with pytest.raises(InputError, match="999 labels for 1000 rows"):
+        model.calibrate(X[SOURCE], y[SOURCE][:-1], X[TARGET])
+    with pytest.raises(InputError, match="epsilon"):
+        wrap(model.estimator_, epsilon=1.5).calibrate(X[SOURCE], y[SOURCE], X[TARGET])
+    with pytest.raises(InputError, match="neither predict_proba nor decision_function"):
+        wrap(LinearRegression().fit(X, y)).calibrate(X[SOURCE], y[SOURCE], X[TARGET])
+    with pytest.raises(InputError, match="needs unlabelled target"):
+        wrap(model.estimator_, method="PS-W").calibrate(X[SOURCE], y[SOURCE])
+    two_outputs = RandomForestClassifier(n_estimators=2).fit(X, np.column_stack([y, y]))
+    with pytest.raises(InputError, match="one list of classes"):
+        wrap(FrozenEstimator(two_outputs))._class_names()
+
+
+def test_a_failed_calibration_keeps_no_certificate_of_the_wrong_kind(data: Any) -> None:
+    X, y = data
+    model = trained(data)
+    before = model.certificate_
+    with pytest.raises(InputError):
+        model.calibrate(X[SOURCE], y[SOURCE] + 7, X[TARGET])
+    assert model.certificate_ is before
+
+
+def test_clone_and_parameters() -> None:
+    model = wrap(LogisticRegression(C=3), method=PSW(worst_case="class"), never_empty=True)
+    copy = clone(model)
+    assert copy.get_params()["method"] == PSW(worst_case="class")
+    assert copy.get_params()["estimator__C"] == 3
+    assert copy.set_params(estimator__C=5, epsilon=0.2).estimator.C == 5
+    assert model.estimator.C == 3
+    assert "PACClassifier" in model._repr_html_()
+
+
+def test_score_is_accuracy_and_model_selection_works(data: Any) -> None:
+    X, y = data
+    assert cross_val_score(wrap(LogisticRegression()), X, y, cv=3).min() > 0.7
+    search = GridSearchCV(wrap(LogisticRegression()), {"estimator__C": [0.1, 1.0]}, cv=2).fit(X[TRAIN], y[TRAIN])
+    assert search.best_estimator_.calibrate(X[SOURCE], y[SOURCE], X[TARGET]).certificate_.guarantee == "pac-target"
+
+
+def test_random_scores_repeat_with_a_seed_but_never_reuse_the_calibration_numbers(data: Any) -> None:
+    X, _ = data
+    model = trained(data, score_function="aps")
+    assert np.array_equal(model.predict_set(X), model.predict_set(X))
+    assert np.array_equal(model.predict_set(X), trained(data, score_function="aps").predict_set(X))
+    assert model._generator(stream=0).random() != model._generator(stream=1).random()
+    for state in (None, np.random.RandomState(0), np.random.default_rng(0)):
+        trained(data, score_function="aps", random_state=state).predict_set(X)
+
+
+def test_never_empty_and_a_score_function_of_your_own(data: Any) -> None:
+    model = trained(data, score_function=np.log1p, never_empty=True, epsilon=0.4)
+    assert model.predict_set(data[0]).any(axis=1).all()
+    assert not trained(data, epsilon=0.4).predict_set(data[0]).any(axis=1).all()
+
+
+def test_the_oracle_gets_its_weights(data: Any) -> None:
+    X, y = data
+    model = wrap(LogisticRegression(), method="ORACLE").fit(X[TRAIN], y[TRAIN])
+    model.calibrate(X[SOURCE], y[SOURCE], weights=[1.0, 1.0, 1.0])
+    assert model.certificate_.set_sizes is None
+    assert not model.certificate_.trivial
