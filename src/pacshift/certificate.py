@@ -73,7 +73,8 @@ class Certificate:
     def _cuts(self, dtype: np.dtype[Any]) -> NDArray[Any]:
         """Thresholds in the type of the scores, rounded up: x >= τ then says the same in fewer bits."""
         cuts = self.thresholds if (self.thresholds != self.thresholds[0]).any() else self.thresholds[0]
-        rounded = np.asarray(cuts).astype(dtype)
+        with np.errstate(over="ignore"):  # beyond the type's range: ±inf, and the next line mends -inf
+            rounded = np.asarray(cuts).astype(dtype)
         return np.where(rounded < cuts, np.nextafter(rounded, np.asarray(np.inf, dtype)), rounded)
 
     def _transform(self, score: ScoreFunction | None) -> Transform:

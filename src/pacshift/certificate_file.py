@@ -14,6 +14,7 @@ from pacshift.errors import InputError
 from pacshift.files import atomic_write
 from pacshift.methods import METHODS, BoundCurve, Guarantee
 from pacshift.scores import check_classes, check_rate
+from pacshift.transforms import TRANSFORMS
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
@@ -96,8 +97,8 @@ def _checked_fields(document: dict[str, Any]) -> dict[str, Any]:
         "epsilon": check_rate(document["epsilon"], "epsilon"),
         "delta": check_rate(document["delta"], "delta"),
         "method": _among(document["method"], METHODS, "method"),
-        "options": dict(document["options"]),
-        "score": _text(document["score"]),
+        "options": _mapping(document["options"]),
+        "score": _among(document["score"], (*TRANSFORMS, "custom"), "score"),
         "guarantee": _among(document["guarantee"], get_args(Guarantee), "guarantee"),
         "n_source": _count(document["n_source"]),
         "n_target": _count(document["n_target"]),
@@ -116,9 +117,9 @@ def _checked_fields(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _require_consistent(fields: dict[str, Any]) -> None:
-    if fields["class_counts"].sum() != fields["n_source"]:
+    if sum(fields["class_counts"].tolist()) != fields["n_source"]:  # Python's integers cannot overflow
         raise ValueError("the source examples of the classes do not add up to n_source")
-    if fields["predicted_counts"].sum() != fields["n_target"]:
+    if sum(fields["predicted_counts"].tolist()) != fields["n_target"]:
         raise ValueError("the target predictions of the classes do not add up to n_target")
     if fields["guarantee"] != METHODS[fields["method"]].guarantee:
         raise ValueError(f"method {fields['method']} does not give guarantee {fields['guarantee']!r}")
@@ -171,6 +172,12 @@ def _text(value: Any) -> str:
     return value
 
 
+def _mapping(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{value!r} where options belong")
+    return value
+
+
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"{value!r} where true or false belongs")
@@ -186,9 +193,9 @@ def _among(value: Any, choices: Any, what: str) -> Any:
 def _interval(rows: list[dict[str, Any]], name: str) -> Interval | None:
     if all(name not in row for row in rows):
         return None
-    ends = _floats([end for row in rows for end in row[name]]).reshape(len(rows), 2)
-    if (ends[:, 0] > ends[:, 1]).any() or (ends < 0).any():
-        raise ValueError(f"a {name} interval ends before it starts")
+    ends = np.array([_floats(row[name]) for row in rows])
+    if ends.shape != (len(rows), 2) or (ends[:, 0] > ends[:, 1]).any() or (ends < 0).any():
+        raise ValueError(f"a {name} interval must be two numbers, 0 <= lower <= upper")
     return Interval(ends[:, 0].copy(), ends[:, 1].copy())
 
 

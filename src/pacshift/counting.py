@@ -71,7 +71,8 @@ def soft_sums(scores: Scores, index: IntArray | None) -> tuple[IntArray, IntArra
     n_classes = len(scores.classes)
     source, target = np.zeros((n_classes, n_classes), np.int64), np.zeros(n_classes, np.int64)
     for rows in scores.blocks():
-        block = np.rint(np.asarray(scores.values[rows], np.float64) / SOFT_UNIT)
+        with np.errstate(over="ignore"):
+            block = np.rint(np.asarray(scores.values[rows], np.float64) / SOFT_UNIT)
         if block.min() < 0 or block.max() > 1.001 / SOFT_UNIT:
             return None
         # Integers below 2**53 add exactly in floats: a block is far too short to get there.

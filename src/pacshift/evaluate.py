@@ -8,7 +8,7 @@ import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.errors import InputError
-from pacshift.scores import check_classes, check_labels
+from pacshift.scores import as_array, check_classes, check_labels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +31,7 @@ def evaluate(sets: Any, labels: Any, *, classes: Sequence[Label] | None = None) 
     >>> result.error, result.size, result.empty
     (0.3333333333333333, 1.0, 0.3333333333333333)
     """
-    matrix = np.asarray(sets)
+    matrix = as_array(sets, "evaluate", "sets")
     if matrix.ndim != 2 or matrix.dtype != np.bool_ or not len(matrix):
         raise InputError(
             "sets must be a boolean matrix with at least one row, as Certificate.sets gives it; "

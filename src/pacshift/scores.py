@@ -1,7 +1,8 @@
 """What comes in: scores as a finite float matrix, class names, labels matched to columns by value."""
 
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.errors import InputError
 
+_UNWRITABLE = re.compile("[\\x00\\ud800-\\udfff]")
 BLOCK_VALUES = 1 << 15  # scores looked at in one go: small enough to stay in the processor's cache
 
 
@@ -62,6 +64,9 @@ def _select(
 ) -> NDArray[np.floating[Any]]:
     """A frame's columns in the order of ``classes``; a frame with other names is taken by position."""
     place = {column: position for position, column in enumerate(columns)}
+    twice = [label for label in classes if columns.count(label) > 1]
+    if twice:
+        raise InputError(f"{name}: {len(twice)} score column name(s) occur twice: {shorten(twice)}. Rename them.")
     missing = [label for label in classes if label not in place]
     if not missing:
         order = [place[label] for label in classes]
@@ -83,22 +88,35 @@ def _to_matrix(scores: Any, name: str) -> tuple[NDArray[np.floating[Any]], list[
 
 
 def _to_floats(scores: Any, name: str) -> NDArray[np.floating[Any]]:
-    values = _to_array(scores, name, "scores")
+    values = as_array(scores, name, "scores")
     if values.dtype.kind in "biu":
         return values.astype(np.float64)
     if values.dtype.kind == "O":  # frames with nulls, nested lists with None
-        try:
-            return values.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{name}: scores must be numbers ({error}).") from None
+        return _objects_to_floats(values, name)
     if values.dtype.kind != "f":
-        raise InputError(f"{name}: scores must be real numbers, got dtype {values.dtype}.")
+        raise InputError(
+            f"{name}: scores must be real numbers, got dtype {values.dtype}. Convert the columns to floats."
+        )
     if values.dtype == np.float16:
         return values.astype(np.float32)  # exact, and far faster to compute with
     return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
 
 
-def _to_array(data: Any, name: str, what: str) -> NDArray[Any]:
+def _objects_to_floats(values: NDArray[Any], name: str) -> NDArray[np.floating[Any]]:
+    text = next((value for value in values.flat if isinstance(value, (str, bytes))), None)
+    try:
+        if text is not None:  # NumPy would read "0.5" as a number, and "nan" too
+            raise TypeError(f"found the text {text!r}")
+        return values.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{name}: scores must be numbers ({error}). Keep only the score columns.") from None
+
+
+def as_array(data: Any, name: str, what: str) -> NDArray[Any]:
+    """Any container as an array; what it raises becomes an InputError."""
+    if np.ma.is_masked(data):
+        masked = int(np.ma.getmaskarray(data).sum())
+        raise InputError(f"{name}: {masked} of the {what} are masked. Drop those rows.")
     try:
         if not hasattr(data, "__array__") and hasattr(data, "__dlpack__"):
             return np.from_dlpack(data)
@@ -122,7 +140,9 @@ def require_finite(block: NDArray[np.floating[Any]], scores: Scores, name: str) 
 
 def check_classes(classes: Any) -> tuple[Label, ...]:
     """Class names as plain Python values: at least two, no two alike."""
-    names = tuple(_plain(name) for name in np.asarray(classes, dtype=object).ravel())
+    if isinstance(classes, (str, set, frozenset)) or not isinstance(classes, Iterable):
+        raise InputError(f"classes must be a list of names, one a column in their order, got {classes!r}.")
+    names = tuple(map(_plain, np.asarray(classes, object) if hasattr(classes, "__array__") else classes))
     if len(names) < 2:
         raise InputError(f"at least 2 classes are needed, got {len(names)}.")
     seen: set[Label] = set()
@@ -135,14 +155,20 @@ def check_classes(classes: Any) -> tuple[Label, ...]:
 
 def _plain(name: Any) -> Label:
     value = name.item() if isinstance(name, np.generic) else name
-    if not isinstance(value, (str, int, float)) or value != value:
-        raise InputError(f"class names must be strings, numbers or booleans, got {value!r}. Convert it to str.")
+    if not isinstance(value, (str, int, float)) or (isinstance(value, float) and not math.isfinite(value)):
+        raise InputError(
+            f"class names must be strings, finite numbers or booleans, got {value!r}. Convert it to str."
+        )
+    if isinstance(value, str) and _UNWRITABLE.search(value):  # JSON in UTF-8 and NumPy must both keep it
+        raise InputError(f"class names must be valid Unicode without NUL characters, got {value!r}. Rename it.")
     return value
 
 
 def check_labels(labels: Any, classes: tuple[Label, ...], *, n_rows: int, name: str) -> IntArray:
     """Column index of each label, matched by value, never by position."""
-    values = _to_array(labels.to_numpy() if hasattr(labels, "to_numpy") else labels, name, "labels")
+    values = as_array(labels, name, "labels")
+    if isinstance(labels, (list, tuple)) and values.dtype.kind == "U" and set(map(type, labels)) != {str}:
+        values = np.array(labels, dtype=object)  # NumPy would make the text '1' of a number 1 among texts
     if values.ndim != 1:
         raise InputError(f"{name}: labels must be one a row, got an array of {values.ndim} dimensions.")
     if len(values) != n_rows:
@@ -152,8 +178,9 @@ def check_labels(labels: Any, classes: tuple[Label, ...], *, n_rows: int, name: 
     if unknown.any():
         row = int(unknown.argmax())
         raise InputError(
-            f"{name}: {int(unknown.sum())} label(s) have no score column, the first is {values[row]!r} in row "
-            f"{row}. The classes are {shorten(classes)}. Name the columns with classes=, in the labels' own type."
+            f"{name}: {int(unknown.sum())} label(s) have no score column, the first is "
+            f"{values[[row]].tolist()[0]!r} in row {row}. The classes are {shorten(classes)}. "
+            "Name the columns with classes=, in the labels' own type."
         )
     return index
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.errors import InputError
+from pacshift.scores import check_rng
 
 
 def tweak_one(n_classes: int, label: int, share: float) -> FloatArray:
@@ -23,7 +24,10 @@ def tweak_one(n_classes: int, label: int, share: float) -> FloatArray:
 
 def check_mix(mix: Any, n_classes: int) -> FloatArray:
     """Shares >= 0, one a class, scaled to add up to 1 (so percentages are welcome)."""
-    shares = np.asarray(mix, dtype=np.float64)
+    try:
+        shares = np.asarray(mix, dtype=np.float64)
+    except (TypeError, ValueError):
+        shares = np.empty(0)
     if shares.shape != (n_classes,) or not np.isfinite(shares).all() or (shares < 0).any() or shares.sum() <= 0:
         raise InputError(f"a label mix needs {n_classes} finite shares >= 0, not all 0; got {mix!r}.")
     return np.asarray(shares / shares.sum())
@@ -35,6 +39,8 @@ def resample(labels: IntArray, mix: Any, size: int, rng: np.random.Generator) ->
     ``labels`` are column indices 0 to K-1. The drawn rows follow the label shift from the base to ``mix``.
     """
     labels = np.asarray(labels)
+    if labels.ndim != 1 or labels.dtype.kind not in "iu" or size < 1:
+        raise InputError(f"resample needs a list of column indices and a size >= 1; got {labels.dtype}, {size!r}.")
     n_classes = max(len(np.atleast_1d(mix)), 2)
     shares = check_mix(mix, n_classes)
     if not len(labels) or labels.min() < 0 or labels.max() >= n_classes:
@@ -45,6 +51,7 @@ def resample(labels: IntArray, mix: Any, size: int, rng: np.random.Generator) ->
         raise InputError(f"the mix asks for class {lacking}, of which there are no rows to draw from.")
     grouped = np.argsort(labels, kind="stable")
     first = np.concatenate([[0], np.cumsum(available)])
+    rng = check_rng(rng)
     drawn = rng.choice(n_classes, size, p=shares)
     place = first[drawn] + (rng.random(size) * available[drawn]).astype(np.int64)
     return np.asarray(grouped[place])

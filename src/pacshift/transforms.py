@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.errors import InputError
-from pacshift.scores import Scores
+from pacshift.scores import Scores, require_finite
 
 ScoreFunction: TypeAlias = Callable[[FloatArray], Any]
 
@@ -34,7 +34,8 @@ class Transform:
                 # One layout, one type: a row gets the same bits in calibration and in prediction.
                 plain = np.ascontiguousarray(block, dtype=np.float64)
                 uniform = rng.random(len(plain)) if self.randomized else np.ones(len(plain))
-                block = self.function(plain, uniform)
+                require_finite(plain, scores, "scores")
+                block = _without_overflow(self.name, self.function, plain, uniform)
             yield rows, block
 
     def true_label(self, scores: Scores, labels: IntArray, rng: np.random.Generator) -> FloatArray:
@@ -43,6 +44,16 @@ class Transform:
         for rows, block in self.blocks(scores, rng):
             picked[rows] = block[np.arange(len(block)), labels[rows]]
         return picked
+
+
+def _without_overflow(
+    name: str, function: Callable[[FloatArray, FloatArray], FloatArray], block: FloatArray, uniform: FloatArray
+) -> FloatArray:
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = function(block, uniform)
+    if not np.isfinite(result).all():  # sums and differences of scores near 1e308
+        raise InputError(f"score {name!r} overflows on scores as large as {np.abs(block).max():g}. Scale them.")
+    return result
 
 
 def adaptive(scores: FloatArray, uniform: FloatArray, *, penalty: float = 0.0, free: int = 0) -> FloatArray:

@@ -39,7 +39,7 @@ class LWCP:
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         cuts = [floor(task.epsilon * (int(m) + 1)) - 1 for m in tally.class_counts]
-        return _per_class(tally, cuts, needed=int(np.ceil(1 / task.epsilon)) - 1)
+        return _per_class(tally, cuts, needed=int(np.ceil(min(1 / task.epsilon, 1e18))) - 1)
 
 
 def _per_class(tally: Tally, cuts: list[int], *, needed: int) -> Solution:

@@ -1,0 +1,303 @@
+"""What comes in: every container, every dtype, labels by value, and an InputError for all else."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pacshift import InputError, Tally, calibrate
+from pacshift.scores import check_classes, check_labels, check_rate, check_rng, check_scores, check_weights
+
+MATRIX = np.array([[0.5, 0.25, 0.25], [0.125, 0.75, 0.125], [0.0, 0.25, 0.75]])
+NAMES = ("cat", "dog", "eel")
+
+
+class OnlyArray:
+    """A foreign container that speaks ``__array__`` and nothing else."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = np.asarray(values)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.values if dtype is None else self.values.astype(dtype)
+
+
+class OnlyDLPack:
+    """A foreign container that speaks DLPack and nothing else, as tensors of other frameworks do."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = np.array(values)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.values.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.values.__dlpack_device__()
+
+
+def frame(kind: str, values: Any = MATRIX, names: Any = NAMES) -> Any:
+    columns = {name: np.asarray(values)[:, place] for place, name in enumerate(names)}
+    return {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table}[kind](columns)
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [np.asarray, np.asfortranarray, OnlyArray, OnlyDLPack, lambda x: x.tolist(), lambda x: tuple(map(tuple, x))],
+    ids=["array", "fortran", "__array__", "DLPack", "list", "tuple"],
+)
+def test_containers_without_names_get_0_to_k_minus_1(wrap: Any) -> None:
+    scores = check_scores(wrap(MATRIX), name="source")
+    assert np.array_equal(scores.values, MATRIX)
+    assert scores.classes == (0, 1, 2)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
+def test_frames_name_their_classes(kind: str) -> None:
+    scores = check_scores(frame(kind), name="source")
+    assert np.array_equal(scores.values, MATRIX)
+    assert scores.classes == NAMES
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
+def test_columns_of_a_frame_are_found_by_name_whatever_their_order(kind: str) -> None:
+    shuffled = frame(kind, MATRIX[:, [2, 0, 1]], ["eel", "cat", "dog"])
+    scores = check_scores(shuffled, name="target", classes=NAMES)
+    assert np.array_equal(scores.values, MATRIX)
+    assert scores.classes == NAMES
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
+def test_chunks_and_nulls_of_frames(kind: str) -> None:
+    columns = {"a": [0.5, None, 0.25], "b": [0.5, 0.5, 0.75]}
+    table = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table}[kind](columns)
+    with pytest.raises(InputError, match=r"source: 1 row\(s\) hold NaN or infinite scores, the first is row 1"):
+        Tally.from_scores(table, ["a", "b", "a"])
+    two = pa.concat_tables([frame("arrow"), frame("arrow")])
+    assert np.array_equal(check_scores(two, name="x").values, np.vstack([MATRIX, MATRIX]))
+
+
+def test_torch_tensors() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    scores = check_scores(torch.tensor(MATRIX), name="source")
+    assert np.array_equal(scores.values, MATRIX)
+    with pytest.raises(InputError, match=r"detach"):
+        check_scores(torch.tensor(MATRIX, requires_grad=True), name="source")
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.longdouble])
+def test_every_float_type_keeps_its_values(dtype: Any) -> None:
+    values = np.array([[0.1, 0.9], [0.6, 0.4]], dtype)
+    scores = check_scores(values, name="source")
+    assert np.array_equal(scores.values, values.astype(np.float64) if dtype == np.longdouble else values)
+    assert scores.values.dtype in (np.float32, np.float64)
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.int64])
+def test_whole_numbers_become_floats(dtype: Any) -> None:
+    scores = check_scores(np.array([[0, 1], [1, 0]], dtype), name="source")
+    assert scores.values.dtype == np.float64
+    assert scores.values.tolist() == [[0, 1], [1, 0]]
+
+
+def test_float64_arrays_are_not_copied() -> None:
+    assert check_scores(MATRIX, name="source").values is MATRIX
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (["dog", "cat", "dog", "eel"], NAMES),
+        (np.array(["dog", "cat", "dog", "eel"]), NAMES),
+        (np.array(["dog", "cat", "dog", "eel"], object), NAMES),
+        (pd.Series(["dog", "cat", "dog", "eel"]), NAMES),
+        (pd.Categorical(["dog", "cat", "dog", "eel"], categories=["eel", "dog", "cat"]), NAMES),
+        (pd.Series(["dog", "cat", "dog", "eel"], dtype="category"), NAMES),
+        (pl.Series(["dog", "cat", "dog", "eel"]), NAMES),
+        (pl.Series(["dog", "cat", "dog", "eel"], dtype=pl.Categorical), NAMES),
+        (pa.array(["dog", "cat", "dog", "eel"]), NAMES),
+        (pa.chunked_array([["dog", "cat"], ["dog", "eel"]]), NAMES),
+        (pa.array(["dog", "cat", "dog", "eel"]).dictionary_encode(), NAMES),
+        ([20, 10, 20, -3], (10, 20, -3)),
+        (np.array([20, 10, 20, 3], np.uint8), (10, 20, 3)),
+        (np.array([2.0, 1.0, 2.0, 0.5]), (1.0, 2.0, 0.5)),
+        (np.array([1.0, 0.0, 1.0, 2.0]), (0, 1, 2)),
+        (pd.Series([20, 10, 20, -3], dtype="Int64"), (10, 20, -3)),
+        (OnlyArray([1, 0, 1, 2]), (0, 1, 2)),
+        (OnlyDLPack([1, 0, 1, 2]), (0, 1, 2)),
+        (["1", 0, "1", True], (0, "1", True)),
+    ],
+)
+def test_labels_are_matched_by_value(labels: Any, classes: Any) -> None:
+    assert check_labels(labels, classes, n_rows=4, name="source").tolist() == [1, 0, 1, 2]
+
+
+@pytest.mark.parametrize("labels", [[True, False], np.array([1, 0]), pd.Series([True, False]), [1.0, 0.0]])
+def test_booleans_are_labels(labels: Any) -> None:
+    assert check_labels(labels, (False, True), n_rows=2, name="source").tolist() == [1, 0]
+    assert check_labels(labels, (True, False), n_rows=2, name="source").tolist() == [0, 1]
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.integers(-(2**62), 2**62), min_size=2, max_size=9, unique=True), st.randoms())
+def test_labels_never_go_by_position(classes: list[int], random: Any) -> None:
+    labels = [random.choice(classes) for _ in range(20)]
+    index = check_labels(np.array(labels), tuple(classes), n_rows=20, name="source")
+    assert [classes[place] for place in index] == labels
+
+
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=4)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(TEXT, min_size=2, max_size=9, unique=True), st.randoms())
+def test_any_text_can_name_a_class(names: list[str], random: Any) -> None:
+    labels = [random.choice(names) for _ in range(20)]
+    for form in (labels, np.array(labels), np.array(labels, object)):
+        index = check_labels(form, check_classes(names), n_rows=20, name="source")
+        assert [names[place] for place in index] == labels
+
+
+NO_ROWS = np.empty((0, 3))
+BAD_SCORES = {
+    "empty": (NO_ROWS, r"x: no rows. At least one example is needed"),
+    "vector": ([0.1, 0.9], r"x: scores must be a matrix.*got 1 dimension.*column_stack"),
+    "scalar": (0.5, r"x: scores must be a matrix.*got 0 dimension"),
+    "cube": (np.zeros((2, 2, 2)), r"got 3 dimension"),
+    "ragged": ([[0.1, 0.9], [1.0]], r"x: cannot read the scores"),
+    "one class": ([[0.1], [0.2]], r"x: at least 2 classes \(columns\) are needed, got 1"),
+    "no class": (np.empty((3, 0)), r"at least 2 classes \(columns\) are needed, got 0"),
+    "text": ([["a", "b"]], r"x: scores must be real numbers, got dtype <U1"),
+    "text in objects": (np.array([["0.5", 0.5]], object), r"x: scores must be numbers .*'0.5'"),
+    "complex": (np.ones((2, 2)) * 1j, r"real numbers, got dtype complex128"),
+    "dates": (np.zeros((2, 2), "M8[s]"), r"real numbers, got dtype datetime64"),
+    "things": ([[object(), object()]], r"scores must be numbers"),
+    "dict": ({"a": 1}, r"x: scores must be"),
+    "None": (None, r"x: scores must be"),
+    "masked": (np.ma.masked_less(MATRIX, 0.1), r"x: 1 of the scores are masked"),
+    "frame with text": (pd.DataFrame({"a": ["u"], "b": [0.5]}), r"scores must be numbers"),
+    "same column twice": (pd.DataFrame(MATRIX, columns=["a", "b", "a"]), r"class names must differ.*'a'"),
+    "tuple columns": (pd.DataFrame({("a", 1): [0.5], ("b", 2): [0.5]}), r"class names must be strings"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD_SCORES)
+def test_bad_scores_say_what_is_wrong(case: str) -> None:
+    scores, message = BAD_SCORES[case]
+    with pytest.raises(InputError, match=message):
+        check_scores(scores, name="x")
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_not_finite_scores_are_counted_and_the_first_is_named(bad: float, dtype: Any) -> None:
+    scores = np.full((50_000, 2), 0.5, dtype)
+    scores[[777, 40_001], [0, 1]] = bad
+    message = r"target: 2 row\(s\) hold NaN or infinite scores, the first is row 777\. Scores must be finite: drop"
+    with pytest.raises(InputError, match=message):
+        Tally.from_target(scores)
+    with pytest.raises(InputError, match=message.replace("target", "source")):
+        Tally.from_scores(scores, np.zeros(50_000, int))
+
+
+def test_huge_finite_scores_are_no_infinities() -> None:
+    huge = np.finfo(np.float64).max
+    assert Tally.from_target([[huge, -huge], [huge, huge]]).target.tolist() == [2, 0]
+
+
+BAD_CLASSES = {
+    "one": (["a"], r"at least 2 classes are needed, got 1"),
+    "text": ("ab", r"classes must be a list of names, one a column in their order, got 'ab'"),
+    "set": ({"a", "b"}, r"classes must be a list of names"),
+    "number": (3, r"classes must be a list of names"),
+    "matrix": (np.eye(2), r"class names must be strings"),
+    "twice": (["a", "b", "a"], r"class names must differ, but 'a' occurs twice"),
+    "equal": ([1, 2, 1.0], r"class names must differ"),
+    "true is 1": ([0, 1, True], r"class names must differ"),
+    "None": (["a", None], r"strings, finite numbers or booleans, got None. Convert it to str"),
+    "NaN": ([1.0, np.nan], r"got nan"),
+    "infinite": ([1.0, np.inf], r"got inf"),
+    "list": ([["a"], ["b", "c"]], r"class names must be strings"),
+    "bytes": ([b"a", b"b"], r"class names must be strings"),
+    "NUL": (["a", "a\0"], r"without NUL characters, got 'a\\x00'. Rename it"),
+    "surrogate": (["a", "\ud800"], r"valid Unicode"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD_CLASSES)
+def test_bad_class_names(case: str) -> None:
+    classes, message = BAD_CLASSES[case]
+    with pytest.raises(InputError, match=message):
+        check_classes(classes)
+
+
+def test_class_names_become_plain_python_values() -> None:
+    names = check_classes(np.array([np.int32(3), np.float32(0.5), np.bool_(False), np.str_("a")], object))
+    assert [type(name) for name in names] == [int, float, bool, str]
+
+
+BAD_LABELS = {
+    "length": ([0, 1], r"source: 2 labels for 3 rows of scores. Give one label a row"),
+    "matrix": (np.eye(3), r"source: labels must be one a row, got an array of 2 dimensions"),
+    "unknown": ([0, 7, 7], r"2 label\(s\) have no score column, the first is 7 in row 1. The classes are 0, 1, 2"),
+    "negative": ([0, -1, 2], r"the first is -1 in row 1"),
+    "fraction": ([0.0, 0.5, 1.0], r"the first is 0.5 in row 1"),
+    "missing": ([0.0, np.nan, 1.0], r"the first is nan in row 1"),
+    "None": ([0, None, 1], r"the first is None in row 1"),
+    "text": (["0", "1", "2"], r"the first is '0' in row 0.*in the labels' own type"),
+    "text array": (np.array(["0", "1", "2"]), r"the first is '0' in row 0"),
+    "unhashable": (np.array([0, {}, 1], object), r"the first is {} in row 1"),
+    "null": (pd.Series([0, None, 1], dtype="Int64"), r"1 label\(s\).*the first is (<NA>|nan) in row 1"),
+    "ragged": ([[0], [1, 2], [1]], r"cannot read the labels"),
+    "masked": (np.ma.masked_equal([0, 1, 2], 1), r"1 of the labels are masked"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD_LABELS)
+def test_bad_labels(case: str) -> None:
+    labels, message = BAD_LABELS[case]
+    with pytest.raises(InputError, match=message):
+        Tally.from_scores(MATRIX, labels)
+
+
+def test_a_frame_must_hold_every_class() -> None:
+    with pytest.raises(InputError, match=r"x: no score column for 'fox'; the columns are 'cat', 'dog', 'eel'"):
+        check_scores(frame("pandas"), name="x", classes=["cat", "dog", "fox"])
+    twice = pd.DataFrame(np.ones((1, 3)), columns=["cat", "dog", "cat"])
+    with pytest.raises(InputError, match=r"occur twice: 'cat'"):
+        check_scores(twice, name="x", classes=["cat", "dog"])
+
+
+def test_a_frame_with_other_names_is_taken_by_position() -> None:
+    scores = check_scores(frame("polars"), name="x", classes=["u", "v", "w"])
+    assert np.array_equal(scores.values, MATRIX)
+    assert scores.classes == ("u", "v", "w")
+
+
+def test_number_of_classes_must_agree() -> None:
+    with pytest.raises(InputError, match=r"x: 3 score columns but 2 class names. Give one name a column"):
+        check_scores(MATRIX, name="x", classes=["a", "b"])
+    with pytest.raises(InputError, match=r"target: 2 score columns but 3 class names"):
+        calibrate(MATRIX, [0, 1, 2], MATRIX[:, :2], epsilon=0.1, delta=0.1, method="PS-W")
+
+
+@pytest.mark.parametrize("rate", [0, 1, -0.1, 1.5, np.nan, np.inf, "much", None, [0.1, 0.2], True])
+def test_rates_lie_strictly_between_0_and_1(rate: Any) -> None:
+    with pytest.raises(InputError, match="epsilon must lie strictly between 0 and 1, got"):
+        check_rate(rate, "epsilon")
+
+
+@pytest.mark.parametrize("weights", [[1.0], [1, 2, -1], [0, 0, 0], [1, np.nan, 1], np.ones((3, 1)), "abc", None])
+def test_weights_are_one_number_a_class(weights: Any) -> None:
+    with pytest.raises(InputError, match="weights"):
+        check_weights(weights, 3)
+
+
+@pytest.mark.parametrize("rng", [-1, "seed", 0.5, [[-1]]])
+def test_rng_is_a_seed_or_a_generator(rng: Any) -> None:
+    with pytest.raises(InputError, match="rng must be a seed >= 0"):
+        check_rng(rng)
