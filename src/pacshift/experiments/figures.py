@@ -22,21 +22,9 @@ def draw_panel(result: PanelResult) -> Any:
     error_axes, size_axes = figure.subplots(1, 2)
     _boxes(error_axes, result, "error")
     _boxes(size_axes, result, "size")
-    epsilon = result.panel.epsilon
-    error_axes.axhline(epsilon, color="#222222", linestyle="--", linewidth=1)
-    error_axes.annotate(
-        f"ε = {epsilon:g}", (1, epsilon), (-3, 3), xycoords=("axes fraction", "data"),
-        textcoords="offset points", ha="right", va="bottom", fontsize=8,
-    )  # fmt: skip
+    _line(error_axes, result.panel.epsilon, f"ε\n{result.panel.epsilon:g}", "--")
     error_axes.set_ylim(0, None)
-    best = np.mean([row.best_size for row in result.rows])
-    size_axes.axhline(best, color="#222222", linestyle=":", linewidth=1)
-    size_axes.annotate(
-        "best threshold", (1, best), (-3, -3), xycoords=("axes fraction", "data"),
-        textcoords="offset points", ha="right", va="top", fontsize=8,
-    )  # fmt: skip
-    low, high = size_axes.get_ylim()
-    size_axes.set_ylim(min(low, best - 0.12 * (high - best)), high)
+    _line(size_axes, float(np.mean([row.best_size for row in result.rows])), "best\nthreshold", ":")
     figure.suptitle(heading(result), fontsize=9)
     return figure
 
@@ -46,6 +34,13 @@ def heading(result: PanelResult) -> str:
     panel = result.panel
     sizes = f"m={panel.n_source}, n={panel.n_target}, o={panel.n_test}"
     return f"{result.title}: {panel.row}, ε={panel.epsilon:g}, δ={panel.delta:g}, {sizes}"
+
+
+def _line(axes: Any, height: float, label: str, style: str) -> None:
+    """A reference line, named in the margin where no box can hide the name."""
+    axes.axhline(height, color="#222222", linestyle=style, linewidth=1)
+    place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+    axes.annotate(label, (1, height), (3, 0), **place, va="center", fontsize=7.5)
 
 
 def _boxes(axes: Any, result: PanelResult, quantity: str) -> None:

@@ -55,7 +55,7 @@ class Panel:
     def weights(self) -> FloatArray:
         """The true w* = q(y)/p(y), which ORACLE is told."""
         source, target = np.array(self.source_mix), np.array(self.target_mix)
-        return np.divide(target, source, out=np.zeros_like(target), where=source > 0)
+        return np.asarray(np.divide(target, source, out=np.zeros_like(target), where=source > 0))
 
 
 def mix(*shares: float) -> tuple[float, ...]:
