@@ -1,0 +1,19 @@
+"""Score tables of any size: Parquet, Feather, CSV and NPZ files, one or many, counted batch after batch."""
+
+try:
+    import pyarrow as _pyarrow  # noqa: F401  # said here once, so that the modules below can just import it
+except ImportError as error:  # pragma: no cover  # needs an environment without pyarrow
+    raise ImportError("pacshift.tables needs pyarrow: pip install 'pacshift[tables]'") from error
+
+from pacshift.tables.reading import LoadedTable, TableTally, count_set_sizes, read_table, tally_table
+from pacshift.tables.sets import SetsWritten, write_sets
+
+__all__ = [
+    "LoadedTable",
+    "SetsWritten",
+    "TableTally",
+    "count_set_sizes",
+    "read_table",
+    "tally_table",
+    "write_sets",
+]

@@ -1,0 +1,159 @@
+"""One record batch to a score matrix and label indices, with the rows that cannot be used set aside."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from pacshift.arrays import BoolArray, IntArray, Label
+from pacshift.errors import InputError
+from pacshift.scores import shorten
+from pacshift.tables.layout import Layout, text_of
+from pacshift.tables.sources import Batch
+
+NULL, UNKNOWN_LABEL = -1, -2  # instead of a column index
+BAD_SCORES = "scores that are null, NaN or infinite, or a list of another length"
+NO_LABEL = "no label"
+UNKNOWN = "unknown label"
+
+
+@dataclass(slots=True)
+class Faults:
+    """Rows that cannot be used: how many, why, and where the first is. Adds up over batches in order."""
+
+    n_rows: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    first: str = ""
+    n_unknown: int = 0
+    first_unknown: str = ""
+
+    def add(self, other: "Faults") -> None:
+        """Count another batch's faults; it must come later in the table."""
+        self.n_rows += other.n_rows
+        self.reasons += other.reasons
+        self.first = self.first or other.first
+        self.n_unknown += other.n_unknown
+        self.first_unknown = self.first_unknown or other.first_unknown
+
+    def raise_if_any(self, classes: tuple[Label, ...], *, drop_invalid: bool) -> None:
+        """Unknown labels are never dropped: to leave a class out changes what is estimated."""
+        if self.n_unknown:
+            raise InputError(
+                f"{self.n_unknown} label(s) have no score column, the first is {self.first_unknown}. "
+                f"The classes are {shorten(classes)}. Name the classes as the labels do, or mend the labels."
+            )
+        if self.n_rows and not drop_invalid:
+            causes = ", ".join(f"{count} with {reason}" for reason, count in sorted(self.reasons.items()))
+            raise InputError(
+                f"{self.n_rows} row(s) cannot be used ({causes}), the first is {self.first}. "
+                "Mend them, or leave them out with drop_invalid=True (--drop-invalid)."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The usable rows of a batch. ``kept`` marks them; None where every row is usable."""
+
+    scores: NDArray[np.floating[Any]]
+    index: IntArray | None
+    kept: BoolArray | None
+    faults: Faults
+
+
+def convert(batch: Batch, layout: Layout) -> Rows:
+    """Scores as a matrix, labels as column indices; rows that cannot be used are counted and left out."""
+    columns = batch.data.columns
+    if layout.is_list:
+        scores = list_matrix(columns[0], len(layout.classes))
+    else:
+        scores = column_matrix(columns[: len(layout.columns)])
+    index = None if layout.label is None else label_index(columns[len(layout.columns)], layout.classes)
+    faulty = {} if _all_finite(scores) else {BAD_SCORES: ~np.isfinite(scores).all(axis=1)}
+    if index is not None and len(index) and index.min() < 0:
+        faulty |= {NO_LABEL: index == NULL, UNKNOWN: index == UNKNOWN_LABEL}
+    if not faulty:
+        return Rows(scores, index, None, Faults())
+    bad = np.logical_or.reduce(list(faulty.values()))
+    faults = _faults(batch, layout, faulty, bad)
+    return Rows(scores[~bad], None if index is None else index[~bad], ~bad, faults)
+
+
+def _all_finite(scores: NDArray[np.floating[Any]]) -> bool:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return math.isfinite(scores.sum()) or bool(np.isfinite(scores).all())  # the sum alone may overflow
+
+
+def _faults(batch: Batch, layout: Layout, faulty: dict[str, BoolArray], bad: BoolArray) -> Faults:
+    unknown = faulty.pop(UNKNOWN, np.zeros_like(bad))
+    unusable = np.logical_or.reduce([np.zeros_like(bad), *faulty.values()])
+    return Faults(
+        n_rows=int(unusable.sum()),
+        reasons=Counter({reason: int(rows.sum()) for reason, rows in faulty.items() if rows.any()}),
+        first=_place(batch, unusable),
+        n_unknown=int(unknown.sum()),
+        first_unknown=_label_at(batch, layout, unknown),
+    )
+
+
+def _place(batch: Batch, rows: BoolArray) -> str:
+    return f"row {batch.first_row + int(rows.argmax())} of {batch.file}" if rows.any() else ""
+
+
+def _label_at(batch: Batch, layout: Layout, rows: BoolArray) -> str:
+    if not rows.any():
+        return ""
+    return f"{batch.data.column(len(layout.columns))[int(rows.argmax())].as_py()!r} in {_place(batch, rows)}"
+
+
+def column_matrix(columns: Sequence[Any]) -> NDArray[np.floating[Any]]:
+    """K columns as an (n, K) matrix that lies column after column, as Arrow has them. Nulls become NaN."""
+    arrays = [_numbers(column) for column in columns]
+    single = all(array.dtype == np.float32 for array in arrays)
+    matrix = np.empty((len(arrays), len(arrays[0])), np.float32 if single else np.float64)
+    for row, array in zip(matrix, arrays, strict=True):
+        row[:] = array
+    return matrix.T
+
+
+def list_matrix(column: Any, n_classes: int) -> NDArray[np.floating[Any]]:
+    """A column of lists as an (n, K) matrix; a null list or one of another length becomes NaN."""
+    right = pc.fill_null(pc.equal(pc.list_value_length(column), n_classes), False)
+    whole = pc.all(right).as_py() is not False
+    flat = _numbers((column if whole else column.filter(right)).flatten()).reshape(-1, n_classes)
+    if whole:
+        return flat
+    matrix = np.full((len(column), n_classes), np.nan, flat.dtype)
+    matrix[right.to_numpy(zero_copy_only=False)] = flat
+    return matrix
+
+
+def _numbers(column: Any) -> NDArray[np.floating[Any]]:
+    if pa.types.is_float16(column.type):
+        column = column.cast(pa.float32())  # exact, and far faster to compute with
+    elif not pa.types.is_floating(column.type):
+        column = column.cast(pa.float64(), safe=False)
+    values: NDArray[np.floating[Any]] = column.to_numpy(zero_copy_only=False)  # nulls become NaN
+    return values
+
+
+def label_index(column: Any, classes: tuple[Label, ...]) -> IntArray:
+    """Column of each label by value (1, 1.0 and '1' are the same value); ``NULL`` or ``UNKNOWN_LABEL`` if none."""
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    place = {text_of(name): position for position, name in enumerate(classes)}
+    values = encoded.dictionary.to_pylist()
+    # One entry more, for nulls: they get the index -1, which is the last.
+    lookup = np.array([*(_look_up(value, place) for value in values), NULL], np.int64)
+    codes = encoded.indices.fill_null(-1) if encoded.indices.null_count else encoded.indices
+    return np.asarray(lookup[codes.to_numpy(zero_copy_only=False)])
+
+
+def _look_up(value: Any, place: dict[str, int]) -> int:
+    if value is None or value != value:
+        return NULL
+    return place.get(text_of(value), UNKNOWN_LABEL)

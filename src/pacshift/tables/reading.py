@@ -1,0 +1,123 @@
+"""Tables to tallies: each batch is counted, the counts are added; memory does not grow with the rows."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacshift.arrays import IntArray, Label
+from pacshift.certificate import Certificate
+from pacshift.tables.convert import Rows
+from pacshift.tables.scan import Progress, Scan
+from pacshift.tables.sources import Batch, PathLike
+from pacshift.tally import Tally
+from pacshift.transforms import ScoreFunction, resolve_transform
+
+_GROUP = 32  # tallies added in one merge: one sort for many, yet few in memory
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableTally:
+    """The counts of a table, how many rows they were taken from and how many were left out."""
+
+    tally: Tally
+    n_rows: int
+    n_dropped: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedTable:
+    """A table in memory; ``labels`` are names among ``classes``."""
+
+    scores: NDArray[np.floating[Any]]
+    labels: NDArray[Any] | None
+    classes: tuple[Label, ...]
+
+
+def tally_table(
+    paths: PathLike | Sequence[PathLike],
+    *,
+    label: str | None,
+    scores: str = "p_*",
+    classes: Sequence[Label] | None = None,
+    score: str | ScoreFunction = "probability",
+    grid: bool = True,
+    soft: bool = True,
+    drop_invalid: bool = False,
+    rng: Any = None,
+    progress: Progress | None = None,
+) -> TableTally:
+    """Count a table of any size; without ``label`` it is an unlabelled target.
+
+    The counts equal ``Tally.from_scores(..., grid=True)`` of the whole table bit for bit, whatever the batches.
+    ``scores`` is a pattern of column names, whose star stands for the class name, or the name of a list column.
+    Class names that are all whole numbers become ints; labels match them by value, 1 and "1" alike.
+    """
+    scan = Scan(paths, label=label, scores=scores, classes=classes, rng=rng)
+    transform, positions = resolve_transform(score), range(len(scan.layout.classes))
+
+    def count(rows: Rows, _batch: Batch, rng: np.random.Generator) -> Tally:
+        if rows.index is None:
+            return Tally.from_target(rows.scores, soft=soft)
+        return Tally.from_scores(
+            rows.scores, rows.index, classes=positions, score=transform, grid=grid, soft=soft, rng=rng
+        )
+
+    total = add_up(scan.map(count, drop_invalid=drop_invalid, progress=progress))
+    named = replace(total, classes=scan.layout.classes)
+    return TableTally(named, scan.n_rows - scan.faults.n_rows, scan.faults.n_rows)
+
+
+def add_up(tallies: Iterable[Tally]) -> Tally:
+    """The sum of many tallies of which only a few are in memory at a time."""
+    group: list[Tally] = []
+    for tally in tallies:
+        group.append(tally)
+        if len(group) > _GROUP:
+            group = [Tally.sum(group)]
+    return Tally.sum(group)
+
+
+def count_set_sizes(
+    certificate: Certificate,
+    paths: PathLike | Sequence[PathLike],
+    *,
+    scores: str = "p_*",
+    drop_invalid: bool = False,
+    rng: Any = None,
+    progress: Progress | None = None,
+) -> IntArray:
+    """How many sets of a table hold 0, 1, ..., K labels: the certificate's ``set_sizes``."""
+    scan = Scan(paths, label=None, scores=scores, classes=certificate.classes, rng=rng)
+    n_sizes = len(certificate.classes) + 1
+
+    def sizes(rows: Rows, _batch: Batch, rng: np.random.Generator) -> IntArray:
+        return np.bincount(certificate.sets(rows.scores, rng=rng).sum(axis=1), minlength=n_sizes)
+
+    parts = scan.map(sizes, drop_invalid=drop_invalid, progress=progress)
+    return sum(parts, np.zeros(n_sizes, np.int64))
+
+
+def read_table(
+    paths: PathLike | Sequence[PathLike],
+    *,
+    label: str | None = None,
+    scores: str = "p_*",
+    classes: Sequence[Label] | None = None,
+    drop_invalid: bool = False,
+) -> LoadedTable:
+    """A whole table in memory, for what needs every score at once."""
+    scan = Scan(paths, label=label, scores=scores, classes=classes)
+    parts = list(scan.map(lambda rows, _batch, _rng: rows, drop_invalid=drop_invalid))
+    values = np.concatenate([part.scores for part in parts])
+    if label is None:
+        return LoadedTable(values, None, scan.layout.classes)
+    index = np.concatenate([part.index for part in parts if part.index is not None])
+    return LoadedTable(values, _names(scan.layout.classes)[index], scan.layout.classes)
+
+
+def _names(classes: tuple[Label, ...]) -> NDArray[Any]:
+    """An array of the names in their own type; a mix of types stays a mix."""
+    return np.array(classes, None if len({type(name) for name in classes}) == 1 else object)

@@ -1,0 +1,110 @@
+"""One scan of a table: batches are mapped on all cores, results come back in order, memory stays bounded."""
+
+import copy
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from pacshift.arrays import Label
+from pacshift.errors import InputError
+from pacshift.scores import check_rng
+from pacshift.tables.convert import Faults, Rows, convert
+from pacshift.tables.layout import find_layout
+from pacshift.tables.npz import NpzSource
+from pacshift.tables.sources import FORMATS, Batch, DatasetSource, PathLike, Source, list_files
+
+Progress: TypeAlias = Callable[[int, int | None], None]
+"""Called with the rows done so far and, where known, the rows in all."""
+
+_Result = TypeVar("_Result")
+
+
+class Scan:
+    """A table, its layout, and after :meth:`map` the rows seen and the rows that could not be used."""
+
+    def __init__(
+        self,
+        paths: PathLike | Sequence[PathLike],
+        *,
+        label: str | None,
+        scores: str,
+        classes: Sequence[Label] | None,
+        rng: Any = None,
+    ) -> None:
+        files = list_files(paths)
+        npz = FORMATS[files[0].suffix.lower()] == "npz"
+        self.source: Source = NpzSource(files) if npz else DatasetSource(files)
+        self.layout = find_layout(self.source, label=label, scores=scores, classes=classes)
+        self.n_rows, self.faults = 0, Faults()
+        self._rng = check_rng(rng)
+
+    def map(
+        self,
+        work: Callable[[Rows, Batch, np.random.Generator], _Result],
+        *,
+        keep: Sequence[str] = (),
+        drop_invalid: bool = False,
+        progress: Progress | None = None,
+    ) -> Iterator[_Result]:
+        """``work`` of every batch, in order. Faulty rows raise at the end, so that all of them are counted."""
+        total = self.source.count_rows() if progress else None
+        for n_rows, faults, result in _ordered(self._jobs(work, keep)):
+            self.n_rows += n_rows
+            self.faults.add(faults)
+            if result is not None and (drop_invalid or not self.faults.n_rows):
+                yield result
+            if progress:
+                progress(self.n_rows, total)
+        self.faults.raise_if_any(self.layout.classes, drop_invalid=drop_invalid)
+        if self.n_rows == self.faults.n_rows:
+            raise InputError("the table has no usable row. At least one example is needed.")
+        _advance(self._rng, self.n_rows)
+
+    def _jobs(
+        self, work: Callable[[Rows, Batch, np.random.Generator], _Result], keep: Sequence[str]
+    ) -> Iterator[Callable[[], tuple[int, Faults, _Result | None]]]:
+        first_row = 0
+        for batch in self.layout.batches(self.source, keep):
+            rng = _ahead(self._rng, first_row)
+            first_row += batch.data.num_rows
+
+            def job(batch: Batch = batch, rng: np.random.Generator = rng) -> tuple[int, Faults, _Result | None]:
+                rows = convert(batch, self.layout)
+                return batch.data.num_rows, rows.faults, work(rows, batch, rng) if len(rows.scores) else None
+
+            yield job
+
+
+def _ordered(jobs: Iterator[Callable[[], _Result]]) -> Iterator[_Result]:
+    """Results in order; a few jobs are ahead of the reader, never all of them."""
+    n_workers = os.cpu_count() or 1
+    waiting: deque[Future[_Result]] = deque()
+    with ThreadPoolExecutor(n_workers) as pool:
+        try:
+            for job in jobs:
+                waiting.append(pool.submit(job))
+                if len(waiting) > n_workers + 1:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def _ahead(rng: np.random.Generator, rows: int) -> np.random.Generator:
+    """The generator as it will be ``rows`` uniform numbers later: a row's number does not depend on batches."""
+    return _advance(np.random.Generator(copy.deepcopy(rng.bit_generator)), rows)
+
+
+def _advance(rng: np.random.Generator, rows: int) -> np.random.Generator:
+    advance = getattr(rng.bit_generator, "advance", None)
+    if advance is None:
+        rng.random(rows)
+    else:
+        advance(rows)
+    return rng
