@@ -25,7 +25,7 @@ from pacshift.shifting import resample
 
 EPSILON, DELTA = 0.1, 0.1
 SOURCE_MIX = np.array([0.45, 0.35, 0.20])
-TARGET_MIX = np.array([0.10, 0.20, 0.70])
+TARGET_MIX = np.array([0.20, 0.20, 0.60])
 PROMISE = {
     "pac-target": "PAC on the target",
     "pac-source": "PAC on the source",
@@ -44,12 +44,12 @@ class World:
 
     @classmethod
     def make(cls, rng: np.random.Generator, *, size: int = 30_000, spread: float = 1.1) -> "World":
-        """Three Gaussian classes in the plane; the scores are the posterior under equal classes."""
-        centres = np.array([[0.3, 1.5], [-1.5, -0.9], [0.9, -0.2]])
+        """Three Gaussian classes in the plane, the third the hardest; scores are the posterior on the source."""
+        centres = np.array([[0.0, 2.2], [-1.9, -1.1], [0.4, 0.1]])
         labels = np.repeat(np.arange(3), size // 3)
         points = centres[labels] + spread * rng.standard_normal((len(labels), 2))
         distance = ((points[:, None, :] - centres) ** 2).sum(axis=2)
-        return cls(softmax(-distance / (2 * spread**2), axis=1), labels)
+        return cls(softmax(np.log(SOURCE_MIX) - distance / (2 * spread**2), axis=1), labels)
 
     def draw(self, mix: FloatArray, size: int, rng: np.random.Generator) -> IntArray:
         """Rows drawn with replacement to a label mix."""

@@ -1,5 +1,7 @@
 """Prediction sets you can still trust after the label mix has changed."""
 
+import typing
+
 from pacshift.bounds import Interval
 from pacshift.calibrate import calibrate, calibrate_tally
 from pacshift.certificate import Certificate
@@ -8,6 +10,9 @@ from pacshift.evaluate import Evaluation, evaluate
 from pacshift.methods import APS, LWCP, METHODS, PS, PSC, PSLW, PSR, PSW, WCP, Oracle
 from pacshift.shifting import resample, tweak_one
 from pacshift.tally import Tally
+
+if typing.TYPE_CHECKING:
+    from pacshift.estimator import PACClassifier
 
 __version__ = "0.1.0"
 
@@ -27,6 +32,7 @@ __all__ = [
     "InputError",
     "Interval",
     "Oracle",
+    "PACClassifier",
     "PacshiftError",
     "Tally",
     "UninformativeWarning",
@@ -36,3 +42,16 @@ __all__ = [
     "resample",
     "tweak_one",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Load the scikit-learn skin when it is first asked for, so that the core does not need scikit-learn."""
+    if name == "PACClassifier":
+        try:
+            from pacshift.estimator import PACClassifier
+        except ModuleNotFoundError as error:
+            raise ImportError(
+                f"PACClassifier needs scikit-learn ({error}). Install it: pip install 'pacshift[sklearn]'"
+            ) from None
+        return PACClassifier
+    raise AttributeError(f"module 'pacshift' has no attribute {name!r}")

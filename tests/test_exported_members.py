@@ -1,0 +1,71 @@
+"""The public names are these and no others: a change here is a change for users and belongs in the CHANGELOG."""
+
+import subprocess
+import sys
+from types import ModuleType
+
+import pacshift
+
+PUBLIC = {
+    "APS",
+    "AssumptionError",
+    "Certificate",
+    "Evaluation",
+    "InputError",
+    "Interval",
+    "LWCP",
+    "METHODS",
+    "Oracle",
+    "PACClassifier",
+    "PS",
+    "PSC",
+    "PSLP",
+    "PSLW",
+    "PSR",
+    "PSW",
+    "PacshiftError",
+    "Tally",
+    "UninformativeWarning",
+    "WCP",
+    "calibrate",
+    "calibrate_tally",
+    "evaluate",
+    "resample",
+    "tweak_one",
+}
+
+
+def test_public_names() -> None:
+    assert set(pacshift.__all__) == PUBLIC
+
+
+def test_nothing_else_is_in_reach_by_accident() -> None:
+    found = {
+        name
+        for name, value in vars(pacshift).items()
+        if not name.startswith("_") and not isinstance(value, ModuleType)
+    }
+    assert found <= PUBLIC
+
+
+def test_every_public_name_is_there_and_documented() -> None:
+    for name in PUBLIC - {"METHODS"}:
+        assert getattr(pacshift, name).__doc__, name
+
+
+def test_the_core_imports_without_the_extras() -> None:
+    extras = (
+        "sklearn",
+        "pyarrow",
+        "matplotlib",
+        "pandas",
+        "polars",
+        "pyspark",
+        "typer",
+        "rich",
+        "jinja2",
+        "torch",
+    )
+    code = f"import sys, pacshift; print([name for name in {extras} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
