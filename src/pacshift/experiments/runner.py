@@ -51,7 +51,6 @@ def run_panels(
     progress: Progress | None = None,
 ) -> tuple[PanelResult, ...]:
     """Run what the log in ``folder`` does not hold yet; the table is the same on any number of workers."""
-    folder.mkdir(parents=True, exist_ok=True)
     log = TrialLog(folder)
     known = log.read()
     bases = [load_base(experiment) for experiment in experiments]
@@ -65,6 +64,7 @@ def run_panels(
             missing = tuple(name for name in names if (key, trial, name) not in known)
             jobs += [Job(experiment, key, trial, missing)] if missing else []
     total = trials * len(experiments)
+    folder.mkdir(parents=True, exist_ok=True)
     for done, (job, rows) in enumerate(_run(jobs, workers), start=total - len(jobs) + 1):
         log.append(job.key, rows)
         known |= {(job.key, row.trial, row.method): row for row in rows}
