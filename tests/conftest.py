@@ -4,6 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# No deadline: a busy machine must not fail a test. Derandomised: CI never meets a new example by surprise.
+settings.register_profile("pacshift", deadline=None, derandomize=True)
+settings.load_profile("pacshift")
 
 
 @pytest.fixture(scope="session")

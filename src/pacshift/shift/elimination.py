@@ -4,12 +4,11 @@ Algorithm 1 of the paper (``IntervalGaussianElim``) with its slips corrected: th
 pivot row, and back-substitution runs once, after the last step.
 """
 
-from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 import numpy as np
 
-from pacshift.arrays import FloatArray, IntArray
+from pacshift.arrays import IntArray
 from pacshift.bounds import Interval
 
 Form: TypeAlias = Literal["signed", "strict"]
@@ -53,8 +52,8 @@ def eliminate(confusion: Interval, target: Interval, *, form: Form = "signed") -
     .. math:: c_{ij} \leftarrow c_{ij} - c_{ik} c_{kj} / c_{kk}, \qquad q_i \leftarrow q_i - c_{ik} q_k / c_{kk}
 
     ``"signed"`` follows Appendix ``sec:positivity``: any sign may come up, only the pivots must stay above 0. It
-    goes through the classes in two orders and intersects the boxes. ``"strict"`` is Algorithm 1: natural
-    order, and it stops where a bound turns negative (``lem:gaussianelim``).
+    takes the classes in one order, then in reverse, and intersects the two boxes. ``"strict"`` is Algorithm 1:
+    natural order, and it stops where a bound turns negative (``lem:gaussianelim``).
     Rounding (1e-16) is not tracked: it is far below the width of any box that comes from counts.
 
     Raises :class:`NoBox` where a condition fails, :class:`EmptyBox` where a weight would have to be negative.
@@ -62,51 +61,34 @@ def eliminate(confusion: Interval, target: Interval, *, form: Form = "signed") -
     >>> point = np.array([[0.45, 0.05], [0.05, 0.45]])
     >>> box = eliminate(Interval(point - 0.01, point + 0.01), Interval(np.array([0.6, 0.3]), np.array([0.7, 0.4])))
     >>> box.lower.round(2), box.upper.round(2)
-    (array([1.19, 0.45]), array([1.56, 0.8 ]))
+    (array([1.2 , 0.45]), array([1.55, 0.8 ]))
     """
     if form == "strict":
-        return _run(_System(confusion, target, np.arange(len(target.lower))), None, signs=True)
-    start = _canonical_order(confusion, target)
-    boxes, failures = [], []
-    # A class taken early keeps its narrow pivot but is solved for last. The surest classes first is the order
-    # that fails least; the smallest first keeps the rare classes, which have the largest weights, narrow.
-    for choose in (_surest, _smallest):
-        try:
-            boxes.append(_run(_System(confusion, target, start), choose))
-        except NoBox as failure:
-            failures.append(failure)
-    if not boxes:
-        raise failures[0]
-    return _intersect(boxes)
+        return _run(_System(confusion, target, np.arange(len(target.lower))), signs=True)
+    system = _System(confusion, target, _canonical_order(confusion, target))
+    box = _run(system, surest_first=True)
+    # A class that goes first keeps its narrow pivot but is solved for last. The surest first is the order that
+    # fails least; its reverse serves the rare classes better, whose weights are often the largest.
+    try:
+        return _intersect(box, _run(_System(confusion, target, system.order[::-1])))
+    except NoBox:
+        return box
 
 
-Choice: TypeAlias = Callable[[FloatArray, FloatArray], int]
-"""From the bounds of the pivots that are left to the position of the one to take."""
-
-
-def _surest(low: FloatArray, high: FloatArray) -> int:
-    return int(np.argmax(np.where(low > 0, low, 0) / np.where(low > 0, high, 1)))
-
-
-def _smallest(low: FloatArray, high: FloatArray) -> int:
-    return int(np.argmin(np.where(low > 0, low, np.inf)))
-
-
-def _run(system: "_System", choose: Choice | None, *, signs: bool = False) -> Interval:
-    """Eliminate all classes, in the order they come (``choose`` None) or as chosen, and solve."""
+def _run(system: "_System", *, surest_first: bool = False, signs: bool = False) -> Interval:
+    """Eliminate the classes, in the order they come unless ``surest_first``, and solve."""
     for step in range(len(system.order)):
         if signs:
             system.check_signs(step)
-        if choose is not None:
-            system.bring(step, choose)
+        if surest_first:
+            system.bring_surest(step)
         system.check_pivot(step)
         system.reduce(step)
     return system.substitute_back()
 
 
-def _intersect(boxes: list[Interval]) -> Interval:
-    lower = np.max([box.lower for box in boxes], axis=0)
-    upper = np.min([box.upper for box in boxes], axis=0)
+def _intersect(one: Interval, other: Interval) -> Interval:
+    lower, upper = np.maximum(one.lower, other.lower), np.minimum(one.upper, other.upper)
     gap = lower - upper
     if (gap > ROUNDING * np.maximum(lower, 1)).any():
         label = int(np.argmax(gap))
@@ -126,12 +108,13 @@ class _System:
         self.lower = np.column_stack([confusion.lower[grid], target.lower[order]])
         self.upper = np.column_stack([confusion.upper[grid], target.upper[order]])
 
-    def bring(self, step: int, choose: Choice) -> None:
-        """Swap the chosen class into place."""
-        # Moving a row and the column of the same class together only renames classes: the solution keeps
-        # its values.
-        best = step + choose(np.diagonal(self.lower)[step:], np.diagonal(self.upper)[step:])
+    def bring_surest(self, step: int) -> None:
+        """Swap in the class whose pivot is the furthest from 0 for its size."""
+        low, high = np.diagonal(self.lower)[step:], np.diagonal(self.upper)[step:]
+        best = step + int(np.argmax(np.where(low > 0, low, 0) / np.where(low > 0, high, 1)))
         swap, back = [step, best], [best, step]
+        # Moving a row and the column of the same class together only renames the classes: the solution
+        # keeps its values.
         self.order[swap] = self.order[back]
         for side in (self.lower, self.upper):
             side[swap] = side[back]
@@ -142,8 +125,8 @@ class _System:
         low = np.diagonal(self.lower)[step:]
         if low[0] > 0:
             return
-        high = np.maximum(np.diagonal(self.upper)[step:], np.finfo(float).tiny)
-        worst = step + np.argsort(low / high, kind="stable")
+        size = np.abs(low) + np.abs(np.diagonal(self.upper)[step:])
+        worst = step + np.argsort(low / np.where(size > 0, size, 1), kind="stable")
         label = int(self.order[worst[0]])
         bound = float(self.lower[worst[0], worst[0]])
         raise NoBox(

@@ -120,6 +120,7 @@ def _model(rows: FloatArray, limits: FloatArray) -> highspy.Highs:
     solver.silent()
     solver.setOptionValue("presolve", "off")
     solver.setOptionValue("simplex_strategy", PRIMAL_SIMPLEX)
+    solver.setOptionValue("small_matrix_value", 1e-12)  # the default drops cells of very rare classes
     solver.setOptionValue("primal_feasibility_tolerance", 1e-10)
     solver.setOptionValue("dual_feasibility_tolerance", 1e-10)
     lp = highspy.HighsLp()

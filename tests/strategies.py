@@ -1,0 +1,80 @@
+"""Hypothesis strategies: hard cases on purpose, because tame ones hide every unsound version."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import strategies as st
+
+from pacshift.arrays import FloatArray, IntArray
+from pacshift.bounds import Interval, clopper_pearson
+
+seeds = st.integers(0, 2**32 - 1)
+class_counts = st.one_of(st.integers(2, 6), st.integers(2, 30))
+
+
+@dataclass(frozen=True, eq=False)
+class BoxedSystem:
+    """Boxes, and one system inside them that has a solution ``weights`` >= 0."""
+
+    confusion: Interval
+    target: Interval
+    inner_confusion: FloatArray
+    inner_target: FloatArray
+    weights: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """What a tally counts, without the scores."""
+
+    confusion: IntArray
+    target: IntArray
+
+    def boxes(self, delta: float) -> tuple[Interval, Interval]:
+        return (
+            clopper_pearson(self.confusion, int(self.confusion.sum()), delta=delta),
+            clopper_pearson(self.target, int(self.target.sum()), delta=delta),
+        )
+
+
+def rates(rng: np.random.Generator, n_classes: int, accuracy: float) -> FloatArray:
+    """``A[i, j] = P(g = i given j)`` of a classifier that is right ``accuracy`` more often than by chance."""
+    noise = rng.dirichlet(np.full(n_classes, 0.5), n_classes).T
+    return np.asarray(accuracy * np.eye(n_classes) + (1 - accuracy) * noise)
+
+
+def mix(rng: np.random.Generator, n_classes: int, evenness: float) -> FloatArray:
+    """A label mix; a small ``evenness`` makes some classes very rare or absent."""
+    return np.asarray(rng.dirichlet(np.full(n_classes, evenness)))
+
+
+@st.composite
+def counts(draw: st.DrawFn) -> Counts:
+    """Tiny to large counts of weak to strong classifiers, zeros and rare classes included."""
+    n_classes, rng = draw(class_counts), np.random.default_rng(draw(seeds))
+    table = rates(rng, n_classes, draw(st.sampled_from([0.0, 0.3, 0.7, 0.95, 1.0])))
+    source, target = (mix(rng, n_classes, draw(st.sampled_from([0.3, 1.0, 30.0]))) for _ in range(2))
+    m, n = (draw(st.sampled_from([1, 20, 200, 3_000, 100_000, 10**7])) for _ in range(2))
+    joint = (table * source).ravel()
+    return Counts(
+        rng.multinomial(m, joint / joint.sum()).reshape(n_classes, n_classes),
+        rng.multinomial(n, table @ target / (table @ target).sum()),
+    )
+
+
+@st.composite
+def boxed_systems(draw: st.DrawFn) -> BoxedSystem:
+    """A system with a solution >= 0, in boxes of any width; its cells often sit at an end of their box."""
+    n_classes, rng = draw(class_counts), np.random.default_rng(draw(seeds))
+    table = rates(rng, n_classes, draw(st.sampled_from([0.0, 0.3, 0.7, 0.95, 1.0])))
+    confusion = table * mix(rng, n_classes, draw(st.sampled_from([0.3, 1.0, 30.0])))
+    weights = rng.exponential(size=n_classes) * (rng.random(n_classes) > draw(st.sampled_from([0.0, 0.3])))
+    width = draw(st.sampled_from([0.0, 1e-6, 1e-3, 0.02, 0.2, 1.0]))
+    target = confusion @ weights
+    return BoxedSystem(_around(rng, confusion, width), _around(rng, target, width), confusion, target, weights)
+
+
+def _around(rng: np.random.Generator, point: FloatArray, width: float) -> Interval:
+    """Ends at 0, a third or all of the way; relative below so that ends stay >= 0, absolute above."""
+    reach = rng.choice([0.0, 0.3, 1.0], size=(2, *point.shape)) * width
+    return Interval(point * (1 - reach[0]), point * (1 + reach[1]) + reach[1] * width / point.size)
