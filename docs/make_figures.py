@@ -14,6 +14,8 @@ from pacshift.shift.hull import hull
 
 mpl.use("agg")
 import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 FIGURES = Path(__file__).parent / "figures"
 NAMES = ("healthy", "sick")
@@ -43,7 +45,7 @@ def miss_rates(thresholds: FloatArray) -> FloatArray:
     )
 
 
-def save(figure: plt.Figure, name: str) -> None:
+def save(figure: Figure, name: str) -> None:
     """One small PNG, the same bytes every time."""
     FIGURES.mkdir(exist_ok=True)
     figure.savefig(FIGURES / f"{name}.png", dpi=110, metadata={"Software": None}, bbox_inches="tight")
@@ -125,7 +127,7 @@ def draw_box(confusion: Interval, target: Interval) -> None:
     axis.contourf(first, second, inside, levels=[0.5, 1.5], colors=["#9ecae9"])
     for box, colour, name in ((elimination, "tab:orange", "interval elimination"), (tight, "tab:blue", "hull")):
         size = box.upper - box.lower
-        axis.add_patch(plt.Rectangle(tuple(box.lower), *size, fill=False, ec=colour, lw=2, label=name))
+        axis.add_patch(Rectangle(tuple(box.lower), *size, fill=False, ec=colour, lw=2, label=name))
     axis.plot(*(TARGET_MIX / SOURCE_MIX), "x", color="tab:red", ms=9, mew=2, label="truth")
     axis.set(xlabel="weight of healthy", ylabel="weight of sick")
     axis.legend(loc="upper left", bbox_to_anchor=(1.02, 1), frameon=False)
