@@ -184,7 +184,7 @@ class Tally:
     def load(cls, path: str | os.PathLike[str]) -> "Tally":
         """Read what :meth:`save` wrote; runs no code from the file and refuses what does not add up."""
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             header = json.loads(str(arrays.pop("header")))
             version = header["version"] if header["format"] == FORMAT else None
