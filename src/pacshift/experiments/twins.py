@@ -20,7 +20,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from pacshift.arrays import FloatArray, IntArray
 
@@ -140,6 +140,8 @@ def _missed_quantiles(rows: FloatArray, true: IntArray) -> FloatArray:
 
 def _factor(rows: FloatArray) -> FloatArray:
     """A square root of the correlation matrix of the rows' normal scores."""
+    from scipy import stats  # slow to import, and only fitting needs it
+
     ranks = stats.rankdata(rows, axis=0) / (len(rows) + 1)
     scores = special.ndtri(ranks)
     spread = np.where(np.ptp(scores, axis=0) > 0, scores.std(axis=0), 1.0)  # the predicted label's gap is always 0
