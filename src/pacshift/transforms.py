@@ -116,7 +116,11 @@ def resolve_transform(score: str | ScoreFunction | Transform) -> Transform:
 
 
 def _call(function: ScoreFunction, block: FloatArray) -> FloatArray:
-    result = np.asarray(function(block), dtype=np.float64)
+    made = function(block)  # what it raises itself is the user's to see
+    try:
+        result = np.asarray(made, dtype=np.float64)
+    except (TypeError, ValueError):
+        result = np.empty(0)
     if result.shape != block.shape or not np.isfinite(result).all():
         raise InputError(
             f"the score function must give a finite matrix of the shape it gets, {block.shape}; got {result.shape}"
