@@ -70,7 +70,7 @@ class Table:
         above, trials = sum(row.above for row in rows), sum(row.trials for row in rows)
         verdict = "holds" if len(bad) == len(rows) else "on some panels" if bad else "not seen here"
         kept = [row.panel for row in rows if not row.above]
-        also = f"; kept on {', '.join(kept)}" if bad and kept else ""
+        also = f"; kept on {_names(kept)}" if bad and kept else ""
         return Claim(
             text, verdict, f"{above} of {trials} trials above ε, on {len(bad)} of {len(rows)} panels{also}"
         )
@@ -91,7 +91,7 @@ class Table:
         span = f"{min(ratios):.2f} to {max(ratios):.2f}" if len(ratios) > 1 else f"{ratios[0]:.2f}"
         counts = f"{word} on {sum(good)} of {len(good)} panels; size ratio {first}/{second} {span}"
         larger = [result.panel.name for (result, _), is_good in zip(panels, good, strict=True) if not is_good]
-        return Claim(text, verdict, counts + (f"; not on {', '.join(larger)}" if any(good) and larger else ""))
+        return Claim(text, verdict, counts + (f"; not on {_names(larger)}" if any(good) and larger else ""))
 
     def near_oracle(self, method: str, text: str) -> Claim | None:
         """Within a tenth of the oracle's size."""
@@ -110,3 +110,9 @@ class Table:
 def _where(rows: Sequence[MethodSummary]) -> str:
     bad = [f"{row.panel} {row.above}" for row in rows if row.above]
     return f" ({', '.join(bad)})" if bad else ""
+
+
+def _names(panels: Sequence[str], most: int = 6) -> str:
+    """A list short enough for a table."""
+    more = f" and {len(panels) - most} more" if len(panels) > most else ""
+    return ", ".join(panels[:most]) + more
