@@ -1,11 +1,31 @@
-"""Certificate to HTML."""
+"""Certificate to HTML: one file, nothing loaded from anywhere, no scripts."""
 
+import json
 import os
 from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
 
+import jinja2
+from markupsafe import Markup
+
+from pacshift import plots
 from pacshift.certificate import Certificate
+from pacshift.certificate_file import to_document
 from pacshift.files import atomic_write
+from pacshift.report import facts
 from pacshift.report.comparison import ComparisonRow
+from pacshift.report.pictures import picture
+from pacshift.words import percent
+
+_ENVIRONMENT = jinja2.Environment(
+    loader=jinja2.PackageLoader("pacshift.report", "."),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_ENVIRONMENT.filters.update(percent=percent, share=facts.share, readable=plots.readable)
 
 
 def write_report(
@@ -15,11 +35,70 @@ def write_report(
     comparison: Sequence[ComparisonRow] | None = None,
     overwrite: bool = True,
 ) -> None:
-    """Write the page whole or not at all."""
+    """Write the page, whole or not at all. ``comparison`` adds a table of methods run on the same data."""
+    text = render_report(certificate, comparison=comparison)
     with atomic_write(path, overwrite=overwrite) as draft:
-        draft.write_text(render_report(certificate, comparison=comparison), encoding="utf-8")
+        draft.write_text(text, encoding="utf-8")
 
 
 def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRow] | None = None) -> str:
     """The page as text."""
-    raise NotImplementedError
+    return _ENVIRONMENT.get_template("page.html").render(
+        certificate=certificate,
+        verdict=facts.verdict(certificate),
+        limits=facts.limits(certificate),
+        doubts=facts.doubts(certificate),
+        assumption_check=facts.assumption_check(certificate),
+        key_figures=facts.key_figures(certificate),
+        rule=facts.rule(certificate),
+        rows=facts.class_rows(certificate),
+        reasons=[plots.readable(reason, longest=2000) for reason in certificate.reasons],
+        pictures=_pictures(certificate),
+        most=plots.MOST_CLASSES,
+        comparison=list(comparison or ()),
+        guarantees=facts.GUARANTEES,
+        version=version("pacshift"),
+        # Escaped once here as JSON (never a lone surrogate) and once more by the template as HTML.
+        document=json.dumps(to_document(certificate), indent=1),
+    )
+
+
+def _pictures(certificate: Certificate) -> dict[str, Markup]:
+    """Those pictures for which the certificate has numbers."""
+    shown = min(len(certificate.classes), plots.MOST_CLASSES)
+    tall = plots.class_height(shown)
+    wanted: dict[str, tuple[Any, bool, float, str]] = {
+        "mix": (plots.label_mix, True, tall, _mix_alt(certificate)),
+        "weights": (
+            plots.weight_intervals,
+            certificate.weights is not None,
+            tall,
+            "Interval of the importance weight of each class. The numbers are in the table of classes.",
+        ),
+        "curve": (
+            plots.bound_curve,
+            certificate.curve is not None,
+            3.0,
+            f"The proven bound of the error rises with the threshold. The allowed error is {certificate.epsilon:g}.",
+        ),
+        "sizes": (plots.set_sizes, certificate.set_sizes is not None, 3.0, _sizes_alt(certificate)),
+    }
+    return {
+        name: picture(plot, certificate, name=name, alt=alt, height=height)
+        for name, (plot, available, height, alt) in wanted.items()
+        if available
+    }
+
+
+def _mix_alt(certificate: Certificate) -> str:
+    what = "the interval of its share" if certificate.prevalence is not None else "the share of predictions"
+    return f"Share of each class on the source and {what} on the target. The numbers are in the table of classes."
+
+
+def _sizes_alt(certificate: Certificate) -> str:
+    counts = certificate.set_sizes
+    if counts is None or not counts.sum():
+        return ""
+    parts = [f"{facts.share(count / counts.sum())} hold {size}" for size, count in enumerate(counts) if count]
+    more = f" and {len(parts) - 8} further sizes" if len(parts) > 8 else ""
+    return f"Sizes of the target's sets: {', '.join(parts[:8])}{more}."

@@ -1,0 +1,239 @@
+"""Pictures of a certificate. Each takes ``ax=`` (default: a new figure) and returns its Axes.
+
+Colours are those of Okabe and Ito, safe for colour-blind readers, and never the only cue.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+from pacshift.arrays import FloatArray, IntArray, Label
+from pacshift.bounds import Interval
+from pacshift.certificate import Certificate
+from pacshift.errors import InputError
+
+BLUE, ORANGE, GREY, RULE = "#0072b2", "#d55e00", "#767f89", "#d9dde1"
+MOST_CLASSES = 30  # rows that still can be read; the report's table has them all
+WIDTH = 4.6  # inches: fits half a desktop page and a whole phone
+WIDE_RATIO = 20.0  # a logarithmic axis from here on
+
+
+def weight_intervals(certificate: Certificate, *, ax: Axes | None = None, most: int = MOST_CLASSES) -> Axes:
+    """How many times more frequent each class is on the target; 1 is no change."""
+    weights = _need(certificate.weights, "importance-weight intervals", certificate)
+    shown = _largest(np.nan_to_num(weights.upper, posinf=np.finfo(float).max), most)
+    ax = _class_axes(ax, certificate, shown)
+    finite = weights.upper[np.isfinite(weights.upper)]
+    largest = float(finite.max(initial=1.0))
+    left = _weight_scale(ax, weights, largest)
+    right = largest * (1.5 if left else 1.08)
+    for row, label in enumerate(shown):
+        low, high = max(float(weights.lower[label]), left), float(weights.upper[label])
+        surely_changed = not weights.lower[label] <= 1 <= high
+        colour = ORANGE if surely_changed else BLUE
+        ax.hlines(row, low, min(high, right), color=colour, linewidth=5, capstyle="butt")
+        if high > right:  # no upper bound: an arrow leaves the picture
+            ax.plot([right], [row], ">", color=colour, clip_on=False, zorder=3)
+    ax.set_xlim(left, right)
+    ax.axvline(1, color=GREY, linestyle="--", linewidth=1, zorder=0.5)
+    ax.set_xlabel("weight = target share / source share", loc="right")  # long names leave a narrow axis
+    return ax
+
+
+def label_mix(certificate: Certificate, *, ax: Axes | None = None, most: int = MOST_CLASSES) -> Axes:
+    """How frequent each class is on the source, and on the target as far as the method bounds it.
+
+    Without bounds the share of target *predictions* is drawn, which is not the share of labels.
+    """
+    source = certificate.class_counts / certificate.n_source
+    prevalence = certificate.prevalence
+    predicted = certificate.predicted_counts / max(certificate.n_target, 1)
+    shown = _largest(np.maximum(source, predicted if prevalence is None else prevalence.upper), most)
+    ax = _class_axes(ax, certificate, shown)
+    rows = np.arange(len(shown))
+    if prevalence is not None:
+        low, high = prevalence.lower[shown], prevalence.upper[shown]
+        ax.hlines(rows, low, high, color=BLUE, linewidth=5, capstyle="butt", label="target (interval)")
+    elif certificate.n_target:
+        ax.plot(predicted[shown], rows, "D", color=BLUE, markersize=5, label="predicted on the target")
+    ax.plot(source[shown], rows, "|", color=ORANGE, markeredgewidth=3, markersize=13, label="source")
+    ax.set_xlim(left=0)
+    _percent_ticks(ax.xaxis)
+    ax.set_xlabel("share of all cases", loc="right")
+    _legend_above(ax)
+    return ax
+
+
+def bound_curve(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
+    """The proven upper bound of the target error at each threshold, the allowed error and the chosen point."""
+    curve = certificate.curve
+    if curve is None:
+        raise InputError(f"method {certificate.method} keeps no bound curve; PS-LP does.")
+    finite = np.isfinite(curve.thresholds) & np.isfinite(curve.bounds)
+    thresholds, bounds = curve.thresholds[finite], curve.bounds[finite]
+    ax = _axes(ax, height=3.0)
+    ax.plot(thresholds, bounds, color=BLUE, linewidth=2, label="proven error bound")
+    ax.axhline(certificate.epsilon, color=ORANGE, linestyle="--", linewidth=1.5,
+               label=f"allowed error ε = {certificate.epsilon:g}")  # fmt: skip
+    chosen = common_threshold(certificate)
+    if chosen is not None and len(thresholds):
+        order = np.argsort(thresholds)
+        height = float(np.interp(chosen, thresholds[order], bounds[order]))
+        ax.plot([chosen], [height], "o", color=BLUE, markersize=9, markeredgecolor="white",
+                label=f"chosen threshold {chosen:.4g}", zorder=3)  # fmt: skip
+    if len(thresholds) and thresholds.min() > 0 and thresholds.max() / thresholds.min() > WIDE_RATIO:
+        _log_axis(ax)
+    ax.set_ylim(0, min(1.0, 1.05 * float(bounds.max(initial=2 * certificate.epsilon))))
+    _percent_ticks(ax.yaxis)
+    ax.set_xlabel("threshold on the score of a label")
+    ax.set_ylabel("share of true labels missed")
+    _legend_above(ax, columns=1)
+    return ax
+
+
+def set_sizes(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
+    """How many labels the sets hold on the target."""
+    counts = _need(certificate.set_sizes, "set sizes (add them with with_set_sizes(target_scores))", certificate)
+    last = int(np.flatnonzero(counts).max(initial=1))
+    shares = counts[: last + 1] / max(int(counts.sum()), 1)
+    ax = _axes(ax, height=3.0)
+    sizes = np.arange(last + 1)
+    bars = ax.bar(sizes, shares, color=[ORANGE, *[BLUE] * last], width=0.75)
+    if last <= 12:
+        ax.bar_label(bars, [_share(share) for share in shares], padding=2, fontsize=8.5)
+    ax.margins(y=0.12)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
+    _percent_ticks(ax.yaxis)
+    ax.set_xlabel("number of labels in the set (0 = empty)")
+    ax.set_ylabel("share of target cases")
+    return ax
+
+
+def boxes(
+    values: Mapping[str, Sequence[float] | FloatArray],
+    *,
+    label: str = "prediction set error",
+    epsilon: float | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """One box a method over repeated runs, as the paper draws error (give ``epsilon``) and size.
+
+    A method without values is marked "refused".
+    """
+    ax = _axes(ax, height=3.0, width=max(2.6, 1.2 + 0.5 * len(values)))
+    data = [np.asarray(column, dtype=np.float64) for column in values.values()]
+    drawn = ax.boxplot(data, widths=0.6, patch_artist=True, flierprops={"markersize": 2.5})
+    for box, median in zip(drawn["boxes"], drawn["medians"], strict=True):
+        box.set(facecolor=BLUE, alpha=0.55)
+        median.set(color="#111111", linewidth=1.3)
+    for position, column in enumerate(data, start=1):
+        if not len(column):
+            ax.text(position, 0.5, "refused", transform=ax.get_xaxis_transform(), rotation=90, ha="center",
+                    va="center", color=GREY)  # fmt: skip
+    ax.set_xticks(range(1, len(data) + 1), [plain_text(name) for name in values], rotation=40, ha="right",
+                  rotation_mode="anchor")  # fmt: skip
+    ax.set_ylabel(label)
+    if epsilon is not None:
+        ax.axhline(epsilon, color=ORANGE, linestyle="--", linewidth=1.5, label=f"ε = {epsilon:g}")
+        ax.set_ylim(bottom=0)
+        _legend_above(ax)
+    return ax
+
+
+def plain_text(label: Label, longest: int = 24) -> str:
+    """A class name that matplotlib draws as it is: no mathematics, no control characters, not too long.
+
+    >>> plain_text("$x^2$"), plain_text("two" + chr(10) + "lines")
+    ('\\\\$x^2\\\\$', 'two�lines')
+    """
+    return readable(label, longest).replace("$", r"\$")
+
+
+def readable(label: Label, longest: int = 200) -> str:
+    """A class name for people: characters that cannot be seen or would reorder the text are replaced."""
+    text = str(label)
+    text = text if len(text) <= longest else f"{text[: longest - 1]}…"
+    joiners = "\u200c\u200d"  # invisible, yet part of Persian words and of emoji
+    return "".join(char if char.isprintable() or char in joiners else "\ufffd" for char in text)
+
+
+def common_threshold(certificate: Certificate) -> float | None:
+    """The one threshold that all classes share, apart from those in every set; None where they differ."""
+    finite = np.unique(certificate.thresholds[np.isfinite(certificate.thresholds)])
+    return float(finite[0]) if len(finite) == 1 else None
+
+
+def _need(value: Any, what: str, certificate: Certificate) -> Any:
+    if value is None:
+        raise InputError(f"this certificate of method {certificate.method} holds no {what}.")
+    return value
+
+
+def _largest(importance: FloatArray, most: int) -> IntArray:
+    """The classes that matter most, in their own order."""
+    return np.sort(np.argsort(-importance, kind="stable")[:most])
+
+
+def _axes(ax: Axes | None, *, height: float, width: float = WIDTH) -> Axes:
+    if ax is None:
+        from matplotlib import pyplot as plt
+
+        _, ax = plt.subplots(figsize=(width, height), layout="constrained")
+    ax.grid(axis="y", color=RULE, linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def _class_axes(ax: Axes | None, certificate: Certificate, shown: IntArray) -> Axes:
+    """One row a class, the first on top."""
+    ax = _axes(ax, height=class_height(len(shown)))
+    ax.grid(axis="y", visible=False)
+    ax.grid(axis="x", color=RULE, linewidth=0.6)
+    ax.set_yticks(range(len(shown)), [plain_text(certificate.classes[label]) for label in shown])
+    ax.set_ylim(len(shown) - 0.4, -0.6)
+    ax.tick_params(axis="y", length=0)
+    if len(shown) < len(certificate.classes):
+        ax.set_ylabel(f"the {len(shown)} largest of {len(certificate.classes)} classes")
+    return ax
+
+
+def class_height(rows: int) -> float:
+    """Inches for a picture with one row a class."""
+    return 1.1 + 0.24 * max(rows, 3)
+
+
+def _weight_scale(ax: Axes, weights: Interval, largest: float) -> float:
+    """A logarithmic axis where a linear one would squeeze most classes; returns its left end."""
+    if largest <= WIDE_RATIO:
+        return 0.0
+    _log_axis(ax)
+    positive = weights.lower[weights.lower > 0]
+    return float(max(0.01, 0.7 * min(positive.min(initial=0.3), 1.0)))
+
+
+def _legend_above(ax: Axes, columns: int = 2) -> None:
+    # Anchored on the right: long class names leave little room to the right of the axes' left edge.
+    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=columns, frameon=False, borderaxespad=0.2,
+              handlelength=1.6, columnspacing=1.2)  # fmt: skip
+
+
+def _log_axis(ax: Axes) -> None:
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 3), numticks=8))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def _percent_ticks(axis: Axis) -> None:
+    axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g} %"))
+
+
+def _share(share: float) -> str:
+    if 0 < share < 0.001:
+        return "< 0.1 %"
+    return f"{100 * share:.3g} %" if share else ""
