@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from pacshift.arrays import FloatArray, IntArray
 
 MANTISSA_BITS = 12
-_DROPPED_BITS = 52 - MANTISSA_BITS
+DROPPED_BITS = 52 - MANTISSA_BITS
 _MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 
 
@@ -32,4 +32,4 @@ def to_grid(values: ArrayLike) -> FloatArray:
     >>> to_grid([0.7, 1 / 3, -0.7]).tolist()
     [0.699951171875, 0.33331298828125, -0.7000732421875]
     """
-    return order_to_float((float_to_order(values) >> _DROPPED_BITS) << _DROPPED_BITS)
+    return order_to_float((float_to_order(values) >> DROPPED_BITS) << DROPPED_BITS)

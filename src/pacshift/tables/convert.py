@@ -144,6 +144,9 @@ def _numbers(column: Any) -> NDArray[np.floating[Any]]:
 
 def label_index(column: Any, classes: tuple[Label, ...]) -> IntArray:
     """Column of each label by value (1, 1.0 and '1' are the same value); ``NULL`` or ``UNKNOWN_LABEL`` if none."""
+    quick = _direct_index(column, classes)
+    if quick is not None:
+        return quick
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     place = {text_of(name): position for position, name in enumerate(classes)}
     values = encoded.dictionary.to_pylist()
@@ -151,6 +154,15 @@ def label_index(column: Any, classes: tuple[Label, ...]) -> IntArray:
     lookup = np.array([*(_look_up(value, place) for value in values), NULL], np.int64)
     codes = encoded.indices.fill_null(-1) if encoded.indices.null_count else encoded.indices
     return np.asarray(lookup[codes.to_numpy(zero_copy_only=False)])
+
+
+def _direct_index(column: Any, classes: tuple[Label, ...]) -> IntArray | None:
+    """Integer labels of classes 0 to K-1 are their own index; most big tables are like that."""
+    if not pa.types.is_integer(column.type) or column.null_count or classes != tuple(range(len(classes))):
+        return None
+    values: IntArray = column.to_numpy()
+    inside = not len(values) or (values.min() >= 0 and values.max() < len(classes))
+    return values.astype(np.int64, copy=False) if inside else None
 
 
 def _look_up(value: Any, place: dict[str, int]) -> int:

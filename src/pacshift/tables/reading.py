@@ -1,6 +1,6 @@
 """Tables to tallies: each batch is counted, the counts are added; memory does not grow with the rows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from pacshift.arrays import IntArray, Label
 from pacshift.certificate import Certificate
 from pacshift.tables.convert import Rows
+from pacshift.tables.counts import Counts, Part, count
 from pacshift.tables.scan import Progress, Scan
 from pacshift.tables.sources import Batch, PathLike
 from pacshift.tally import Tally
 from pacshift.transforms import ScoreFunction, resolve_transform
-
-_GROUP = 32  # tallies added in one merge: one sort for many, yet few in memory
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,28 +55,23 @@ def tally_table(
     Class names that are all whole numbers become ints; labels match them by value, 1 and "1" alike.
     """
     scan = Scan(paths, label=label, scores=scores, classes=classes, rng=rng)
-    transform, positions = resolve_transform(score), range(len(scan.layout.classes))
+    transform, known = resolve_transform(score), scan.layout.classes
 
-    def count(rows: Rows, _batch: Batch, rng: np.random.Generator) -> Tally:
-        if rows.index is None:
-            return Tally.from_target(rows.scores, soft=soft)
-        return Tally.from_scores(
-            rows.scores, rows.index, classes=positions, score=transform, grid=grid, soft=soft, rng=rng
-        )
+    def exact(rows: Rows, _batch: Batch, rng: np.random.Generator) -> Tally:
+        return Tally.from_scores(rows.scores, rows.index, score=transform, soft=soft, rng=rng)
 
-    total = add_up(scan.map(count, drop_invalid=drop_invalid, progress=progress))
-    named = replace(total, classes=scan.layout.classes)
-    return TableTally(named, scan.n_rows - scan.faults.n_rows, scan.faults.n_rows)
+    def coded(rows: Rows, _batch: Batch, rng: np.random.Generator) -> Part:
+        return count(rows.scores, rows.index, transform=transform, soft=soft, rng=rng)
 
-
-def add_up(tallies: Iterable[Tally]) -> Tally:
-    """The sum of many tallies of which only a few are in memory at a time."""
-    group: list[Tally] = []
-    for tally in tallies:
-        group.append(tally)
-        if len(group) > _GROUP:
-            group = [Tally.sum(group)]
-    return Tally.sum(group)
+    if label is not None and not grid:  # every distinct score is kept: memory grows with the rows
+        parts = scan.map(exact, drop_invalid=drop_invalid, progress=progress)
+        total = replace(Tally.sum(parts), classes=known)
+    else:
+        counts = Counts(known, labelled=label is not None, soft=soft)
+        for part in scan.map(coded, drop_invalid=drop_invalid, progress=progress):
+            counts.add(part)
+        total = counts.tally(transform.name)
+    return TableTally(total, scan.n_rows - scan.faults.n_rows, scan.faults.n_rows)
 
 
 def count_set_sizes(
