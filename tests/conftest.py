@@ -8,7 +8,8 @@ from hypothesis import settings
 
 # No deadline: a busy machine must not fail a test. Derandomised: CI never meets a new example by surprise.
 settings.register_profile("pacshift", deadline=None, derandomize=True)
-settings.load_profile("pacshift")
+settings.register_profile("many", deadline=None, max_examples=2000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "pacshift"))
 
 
 @pytest.fixture(scope="session")

@@ -64,11 +64,15 @@ def counts(draw: st.DrawFn) -> Counts:
 
 @st.composite
 def boxed_systems(draw: st.DrawFn) -> BoxedSystem:
-    """A system with a solution >= 0, in boxes of any width; its cells often sit at an end of their box."""
+    """A system with a solution >= 0, in boxes of any width; its cells often sit at an end of their box.
+
+    Cells are multiples of 2**-30 and weights of 2**-10, so that ``confusion @ weights`` is exact in floats.
+    """
     n_classes, rng = draw(class_counts), np.random.default_rng(draw(seeds))
     table = rates(rng, n_classes, draw(st.sampled_from([0.0, 0.3, 0.7, 0.95, 1.0])))
-    confusion = table * mix(rng, n_classes, draw(st.sampled_from([0.3, 1.0, 30.0])))
-    weights = rng.exponential(size=n_classes) * (rng.random(n_classes) > draw(st.sampled_from([0.0, 0.3])))
+    confusion = np.rint(table * mix(rng, n_classes, draw(st.sampled_from([0.3, 1.0, 30.0]))) * 2**30) / 2**30
+    weights = np.rint(rng.exponential(size=n_classes) * 2**10) / 2**10
+    weights[rng.random(n_classes) < draw(st.sampled_from([0.0, 0.3]))] = 0
     width = draw(st.sampled_from([0.0, 1e-6, 1e-3, 0.02, 0.2, 1.0]))
     target = confusion @ weights
     return BoxedSystem(_around(rng, confusion, width), _around(rng, target, width), confusion, target, weights)

@@ -13,8 +13,8 @@ from pacshift.bounds import Interval
 
 Form: TypeAlias = Literal["signed", "strict"]
 
-ROUNDING = 1e-9
-"""Weights that miss each other by a smaller share than this do so by rounding, not by the data."""
+EPS = float(np.finfo(float).eps)
+"""Every step is rounded outward by at least half of this share, so the box holds for real numbers too."""
 
 
 class NoBox(Exception):
@@ -54,7 +54,7 @@ def eliminate(confusion: Interval, target: Interval, *, form: Form = "signed") -
     ``"signed"`` follows Appendix ``sec:positivity``: any sign may come up, only the pivots must stay above 0. It
     takes the classes in one order, then in reverse, and intersects the two boxes. ``"strict"`` is Algorithm 1:
     natural order, and it stops where a bound turns negative (``lem:gaussianelim``).
-    Rounding (1e-16) is not tracked: it is far below the width of any box that comes from counts.
+    Rounding errors widen the box; they never make it miss a solution.
 
     Raises :class:`NoBox` where a condition fails, :class:`EmptyBox` where a weight would have to be negative.
 
@@ -90,13 +90,13 @@ def _run(system: "_System", *, surest_first: bool = False, signs: bool = False) 
 def _intersect(one: Interval, other: Interval) -> Interval:
     lower, upper = np.maximum(one.lower, other.lower), np.minimum(one.upper, other.upper)
     gap = lower - upper
-    if (gap > ROUNDING * np.maximum(lower, 1)).any():
+    if (gap > 0).any():
         label = int(np.argmax(gap))
         raise EmptyBox(
             f"the weight of class {label} would have to be above {lower[label]:.3g} and below {upper[label]:.3g}",
             label=label,
         )
-    return Interval(np.minimum(lower, upper), np.maximum(lower, upper))
+    return Interval(lower, upper)
 
 
 class _System:
@@ -163,8 +163,11 @@ class _System:
             Interval(factor.lower[:, None], factor.upper[:, None]),
             Interval(self.lower[step, right], self.upper[step, right]),
         )
-        self.lower[below, right] -= product.upper  # subtracting intervals swaps the ends
-        self.upper[below, right] -= product.lower
+        lower, upper = self.lower[below, right], self.upper[below, right]
+        lower -= product.upper  # subtracting intervals swaps the ends
+        upper -= product.lower
+        lower -= np.multiply(np.abs(lower, out=product.upper), EPS, out=product.upper)
+        upper += np.multiply(np.abs(upper, out=product.lower), EPS, out=product.lower)
 
     def substitute_back(self) -> Interval:
         """Weights from the last class up, each cut at 0 as soon as it is known, because w* >= 0."""
@@ -175,14 +178,17 @@ class _System:
             terms = _multiply(
                 Interval(self.lower[row, known], self.upper[row, known]), Interval(lower[known], upper[known])
             )
-            rest = Interval(self.lower[row, size] - terms.upper.sum(), self.upper[row, size] - terms.lower.sum())
+            low, high = self.lower[row, size], self.upper[row, size]
+            scale = max(-low, high) + np.maximum(-terms.lower, terms.upper).sum()
+            spare = EPS * (size + 2) * scale  # the rounding of a sum of that many terms
+            rest = Interval(low - terms.upper.sum() - spare, high - terms.lower.sum() + spare)
             weight = _divide(rest, Interval(self.lower[row, row], self.upper[row, row]))
-            if weight.upper < -ROUNDING:
+            if weight.upper < 0:
                 label = int(self.order[row])
                 raise EmptyBox(
                     f"the weight of class {label} would have to be {weight.upper:.3g} or less", label=label
                 )
-            lower[row], upper[row] = max(float(weight.lower), 0.0), max(float(weight.upper), 0.0)
+            lower[row], upper[row] = max(float(weight.lower), 0.0), weight.upper
         home = np.argsort(self.order)
         return Interval(lower[home], upper[home])
 
@@ -208,7 +214,7 @@ def _multiply(left: Interval, right: Interval) -> Interval:
 
 def _divide(numerator: Interval, pivot: Interval) -> Interval:
     """All quotients by a pivot above 0: the far end of the numerator meets the small end of the pivot."""
-    return Interval(
-        numerator.lower / np.where(numerator.lower < 0, pivot.lower, pivot.upper),
-        numerator.upper / np.where(numerator.upper < 0, pivot.upper, pivot.lower),
-    )
+    lower = numerator.lower / np.where(numerator.lower < 0, pivot.lower, pivot.upper)
+    upper = numerator.upper / np.where(numerator.upper < 0, pivot.upper, pivot.lower)
+    # Wide enough for the rounding of this division and of a product with the result.
+    return Interval(lower - 4 * EPS * np.abs(lower), upper + 4 * EPS * np.abs(upper))
