@@ -58,6 +58,7 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
         comparison=list(comparison or ()),
         guarantees=facts.GUARANTEES,
         version=version("pacshift"),
+        command=facts.command(certificate),
         # Escaped once here as JSON (never a lone surrogate) and once more by the template as HTML.
         document=json.dumps(to_document(certificate), indent=1),
     )
@@ -79,7 +80,7 @@ def _pictures(certificate: Certificate) -> dict[str, Markup]:
             plots.bound_curve,
             certificate.curve is not None,
             3.0,
-            f"The proven bound of the error rises with the threshold. The allowed error is {certificate.epsilon:g}.",
+            f"The proven error bound rises with the threshold. The allowed error is {certificate.epsilon:g}.",
         ),
         "sizes": (plots.set_sizes, certificate.set_sizes is not None, 3.0, _sizes_alt(certificate)),
     }

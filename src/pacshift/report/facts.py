@@ -10,6 +10,7 @@ from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.methods import Guarantee
 from pacshift.plots import common_threshold, readable
+from pacshift.transforms import TRANSFORMS
 from pacshift.words import percent
 
 TESTS_ASSUMPTION = ("PS-LP", "PS-W", "PS-C")  # refuse to certify where the counts contradict label shift
@@ -75,8 +76,17 @@ def verdict(certificate: Certificate) -> Verdict:
 
 def limits(certificate: Certificate) -> list[str]:
     """What the headline does not say."""
+    known = "Only the listed classes are covered. A case of any other kind gets a set that cannot be right."
+    again = "If the label mix or the classifier changes again, calibrate again."
+    if certificate.trivial:
+        return [
+            "It says nothing about the classifier’s quality: only that these counts cannot support more.",
+            known,
+        ]
     if certificate.method == "PS-LW":
-        whom = "It is a share of many cases, and holds within every class, but not for each single case or subgroup."
+        whom = (
+            "It is a share of many cases, and holds within every class, but not for each single case or subgroup."
+        )
     else:
         whom = (
             "It is a share of all cases together. It is no promise for a single case, a subgroup or each class: "
@@ -88,8 +98,7 @@ def limits(certificate: Certificate) -> list[str]:
         else "A set can be empty. That means no label fits well: treat it as “unknown, look closer”. "
         "It counts as a miss."
     )
-    known = "Only the listed classes are covered. A case of any other kind gets a set that cannot be right."
-    return [whom, empty, known, "If the label mix or the classifier changes again, calibrate again."]
+    return [whom, empty, known, again]
 
 
 def doubts(certificate: Certificate) -> list[str]:
@@ -112,8 +121,7 @@ def assumption_check(certificate: Certificate) -> str:
     if certificate.method in TESTS_ASSUMPTION and not certificate.trivial:
         return (
             f"{certificate.method} compared the counts with the assumption: had no label mix been able to explain "
-            "the target's predictions, there would be no certificate. Such a test can refute the assumption, never "
-            "prove it."
+            "the target’s predictions, there would be no certificate. Such a test can refute, never prove."
         )
     return f"{certificate.method} did not test the assumption on these data."
 
@@ -132,8 +140,12 @@ def key_figures(certificate: Certificate) -> list[Figure]:
     """The numbers a reader looks for first."""
     covered = 1 - certificate.epsilon
     figures = [
-        Figure("allowed to miss (ε)", percent(certificate.epsilon), certificate.epsilon, f"so {percent(covered)} hit"),
-        Figure("chance to be misled (δ)", percent(certificate.delta), certificate.delta, "by the calibration data"),
+        Figure(
+            "allowed to miss (ε)", percent(certificate.epsilon), certificate.epsilon, f"so {percent(covered)} hit"
+        ),
+        Figure(
+            "chance to be misled (δ)", percent(certificate.delta), certificate.delta, "by the calibration data"
+        ),
     ]
     counts = certificate.set_sizes
     if counts is not None and counts.sum():
@@ -146,7 +158,9 @@ def key_figures(certificate: Certificate) -> list[Figure]:
         ]
     if certificate.accuracy is not None:
         shown = f"≥ {percent(_down(certificate.accuracy))}"
-        figures.append(Figure("classifier’s accuracy", shown, certificate.accuracy, "its top label, on the target"))
+        figures.append(
+            Figure("classifier’s accuracy", shown, certificate.accuracy, "its top label, on the target")
+        )
     return figures
 
 
@@ -174,9 +188,12 @@ def _class_row(certificate: Certificate, label: int) -> ClassRow:
     exact = {"threshold": cut}
     for name, interval in (("weight", certificate.weights), ("prevalence", certificate.prevalence)):
         if interval is not None:
-            exact[f"{name}_low"], exact[f"{name}_high"] = float(interval.lower[label]), float(interval.upper[label])
+            exact[f"{name}_low"], exact[f"{name}_high"] = (
+                float(interval.lower[label]),
+                float(interval.upper[label]),
+            )
     return ClassRow(
-        name=readable(certificate.classes[label]),
+        name=readable(certificate.classes[label], longest=120),
         source=count,
         source_share=share(count / certificate.n_source),
         predicted=int(certificate.predicted_counts[label]),
@@ -239,3 +256,18 @@ def rule(certificate: Certificate) -> str:
         else f"A label is in the set when its {kind}score is at least {threshold:.6g}."
     )
     return text + (f" {always} of the classes lack data and are in every set." if always else "")
+
+
+def command(certificate: Certificate) -> str:
+    """The command line that makes such a certificate."""
+    parts = [
+        "pacshift calibrate SOURCE TARGET --label COLUMN",
+        f"--epsilon {certificate.epsilon!r} --delta {certificate.delta!r} --method {certificate.method}",
+    ]
+    if certificate.score in TRANSFORMS and certificate.score != "probability":
+        parts.append(f"--score {certificate.score}")
+    if certificate.method == "ORACLE":
+        parts.append("--weights W,W,...")
+    if certificate.never_empty:
+        parts.append("--never-empty")
+    return " \\\n  ".join([*parts, "-o certificate.json"])
