@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.errors import InputError
-from pacshift.experiments.twins import Twin
 from pacshift.scores import check_labels, check_scores
 
 Origin = Literal["real", "shipped", "twin"]
@@ -143,6 +142,8 @@ def _packaged(name: str) -> Dataset:
         probs, labels = unpack_scores(arrays["gaps"]), arrays["labels"].astype(np.int64)
         origin: Origin = "shipped"
     else:
+        from pacshift.experiments.twins import Twin  # loads SciPy, which `pacshift --help` need not wait for
+
         probs, labels = Twin.from_arrays(arrays).sample(TWIN_ROWS, np.random.default_rng(0))
         origin = "twin"
     for array in (probs, labels):

@@ -1,0 +1,136 @@
+"""``pacshift calibrate``: tables or tallies to a certificate."""
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pacshift.calibrate import calibrate_tally
+from pacshift.certificate import Certificate
+from pacshift.certificate_file import to_document
+from pacshift.cli import inputs, options
+from pacshift.cli.console import NOTHING_CERTIFIED, plain, print_json, progress, results
+from pacshift.cli.inputs import Inputs
+from pacshift.errors import InputError, UninformativeWarning
+from pacshift.methods import METHODS, resolve_method
+from pacshift.tally import Tally
+from pacshift.transforms import resolve_transform
+
+
+def calibrate(
+    paths: inputs.Paths = None,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The certificate.")] = Path(
+        "certificate.json"
+    ),
+    epsilon: options.Epsilon = 0.1,
+    delta: options.Delta = 0.05,
+    method: options.Method = "PS-LP",
+    label: options.LabelColumn = "label",
+    scores: options.Scores = "p_*",
+    classes: options.Classes = None,
+    source: inputs.MoreSource = None,
+    target: inputs.MoreTarget = None,
+    tallies: inputs.Tallies = False,
+    score: options.Score = "probability",
+    weights: options.Weights = None,
+    never_empty: Annotated[bool, typer.Option("--never-empty", help="Put the top label into empty sets.")] = False,
+    exact: options.Exact = False,
+    drop_invalid: options.DropInvalid = False,
+    engine: options.Engine = "arrow",
+    master: options.Master = None,
+    seed: options.Seed = 0,
+    force: options.Force = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Find thresholds with a guarantee, from a labelled SOURCE and an unlabelled TARGET.
+
+    Example: pacshift calibrate source.parquet target.parquet --label diagnosis --epsilon 0.05 -o certificate.json
+    """
+    options.require_free(out, force)
+    resolve_method(method), resolve_transform(score)  # misspelt names fail before the work
+    data = None
+    if tallies:
+        tally = inputs.load_tallies(paths)
+    else:
+        files = inputs.split_paths(paths, source, target)
+        data = Inputs(
+            source=files[0],
+            target=files[1],
+            label=label,
+            scores=scores,
+            classes=options.read_classes(classes),
+            grid=not exact,
+            drop_invalid=drop_invalid,
+            seed=seed,
+            silent=quiet or as_json,
+            engine=engine,
+            master=master,
+        )
+        tally = count(data, method, score)
+    with warnings.catch_warnings():
+        if not (as_json or quiet):
+            warnings.simplefilter("ignore", UninformativeWarning)  # the words printed below say it
+        certificate = calibrate_tally(
+            tally,
+            epsilon=epsilon,
+            delta=delta,
+            method=method,
+            weights=options.read_numbers(weights, "--weights"),
+            rng=seed,
+            never_empty=never_empty,
+        )
+    if data is not None and data.target:
+        certificate = _with_set_sizes(certificate, data)
+    certificate.save(out, overwrite=force)
+    _show(certificate, out, as_json=as_json, quiet=quiet)
+    if certificate.trivial:
+        raise typer.Exit(NOTHING_CERTIFIED)
+
+
+def count(data: Inputs, method: str, score: str) -> Tally:
+    """The tally that ``method`` needs: APS is the PS rule on APS scores."""
+    needed = METHODS[method]
+    if needed.needs_target and not data.target:
+        raise InputError(f"no TARGET: method {method} needs unlabelled target scores as well as the source.")
+    return data.tally("aps" if method == "APS" and score == "probability" else score, soft=needed.needs_soft)
+
+
+def _with_set_sizes(certificate: Certificate, data: Inputs) -> Certificate:
+    """A second look at the target: how large its sets are."""
+    if data.engine == "spark":
+        return certificate  # the rows may be too many to read twice: `pacshift predict` counts them
+    from pacshift.tables import count_set_sizes
+
+    with progress("counting set sizes", silent=data.silent) as report:
+        sizes = count_set_sizes(
+            certificate,
+            list(data.target),
+            scores=data.scores,
+            drop_invalid=data.drop_invalid,
+            rng=data.seed,
+            progress=report,
+        )
+    return replace(certificate, set_sizes=sizes)
+
+
+def _show(certificate: Certificate, out: Path, *, as_json: bool, quiet: bool) -> None:
+    if as_json:
+        print_json({"certificate": str(out), "trivial": certificate.trivial, **to_document(certificate)})
+        return
+    if quiet:
+        return
+    console = results()
+    for line in certificate.explain().splitlines():
+        head, colon, rest = line.partition(":")
+        console.print(f"[bold]{plain(head)}[/]{colon}{plain(rest)}")
+    if certificate.set_sizes is not None:
+        total = certificate.set_sizes.sum()
+        mean = float(certificate.set_sizes @ range(len(certificate.set_sizes)) / total)
+        console.print(
+            f"[bold]On the target[/]: {mean:.3f} labels a set on average, {certificate.set_sizes[1] / total:.1%} "
+            f"with exactly one, {certificate.set_sizes[0] / total:.1%} empty."
+        )
+    console.print(f"written: {plain(out)}")

@@ -1,0 +1,141 @@
+"""``pacshift check``: labels arrived later, was the guarantee kept?"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from pacshift.bounds import clopper_pearson
+from pacshift.certificate import Certificate
+from pacshift.cli import options
+from pacshift.cli.console import plain, print_json, results
+from pacshift.evaluate import Evaluation, evaluate
+from pacshift.words import percent
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the observed error says about the error of the whole population, at a confidence ``level``."""
+
+    lower: float
+    upper: float
+    level: float
+    word: str
+    text: str
+
+
+def check(
+    certificate_file: options.CertificateFile,
+    table: Annotated[list[Path], typer.Argument(metavar="LABELLED...", help="Files or folders, with labels.")],
+    label: options.LabelColumn = "label",
+    scores: options.Scores = "p_*",
+    level: Annotated[float, typer.Option("--level", help="Confidence of the interval around the error.")] = 0.95,
+    drop_invalid: options.DropInvalid = False,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Compare the sets with true labels: error and size, for each class, and what that says of the guarantee.
+
+    Example: pacshift check certificate.json labelled.parquet --label diagnosis
+    """
+    from pacshift.scores import check_rate
+    from pacshift.tables import read_table
+
+    certificate = Certificate.load(certificate_file)
+    level = check_rate(level, "--level")
+    data = read_table(
+        list(table), label=label, scores=scores, classes=certificate.classes, drop_invalid=drop_invalid
+    )
+    sets = certificate.sets(data.scores, rng=seed)
+    result = evaluate(sets, data.labels, classes=certificate.classes)
+    verdict = judge(certificate, result, level)
+    if as_json:
+        print_json(_document(certificate, result, verdict))
+    elif not quiet:
+        _show(certificate, result, verdict)
+
+
+def judge(certificate: Certificate, result: Evaluation, level: float) -> Verdict:
+    """An exact interval around the error of the population that the labelled rows were drawn from, against ε."""
+    missed = round(result.error * result.n)
+    interval = clopper_pearson(np.array(missed), result.n, delta=1 - level)
+    lower, upper = float(interval.lower), float(interval.upper)
+    allowed, sure = percent(certificate.epsilon), percent(level)
+    where = f"error {100 * result.error:.2f} %, {sure} interval {100 * lower:.2f} to {100 * upper:.2f} %"
+    if lower > certificate.epsilon:
+        word = "broken" if certificate.guarantee == "pac-target" else "above"
+        text = f"The error is above the {allowed} asked for ({where}). " + _why_above(certificate)
+    elif upper <= certificate.epsilon:
+        word = "kept"
+        text = f"The error is at most the {allowed} asked for ({where})." + _caveat(certificate)
+    else:
+        word = "consistent"
+        text = (
+            f"Consistent with an error of at most {allowed}, but {result.n:,} rows cannot settle it ({where})."
+            + _caveat(certificate)
+        )
+    return Verdict(lower, upper, level, word, text)
+
+
+def _why_above(certificate: Certificate) -> str:
+    if certificate.guarantee == "pac-target":
+        return (
+            "The guarantee was broken: these rows are not from the target that was calibrated for, or label "
+            f"shift does not hold, or it is one of the at most {percent(certificate.delta)} unlucky calibrations."
+        )
+    return f"{certificate.method} never guaranteed it on a target with another label mix."
+
+
+def _caveat(certificate: Certificate) -> str:
+    return (
+        ""
+        if certificate.guarantee == "pac-target"
+        else f" {certificate.method} did not guarantee it on the target."
+    )
+
+
+def _document(certificate: Certificate, result: Evaluation, verdict: Verdict) -> dict[str, object]:
+    rows = zip(certificate.classes, result.class_counts, result.class_error, result.class_size, strict=True)
+    return {
+        "verdict": verdict.word,
+        "in_words": verdict.text,
+        "epsilon": certificate.epsilon,
+        "delta": certificate.delta,
+        "method": certificate.method,
+        "guarantee": certificate.guarantee,
+        "rows": result.n,
+        "error": result.error,
+        "error_interval": [verdict.lower, verdict.upper],
+        "level": verdict.level,
+        "size": result.size,
+        "empty": result.empty,
+        "classes": [
+            {
+                "name": name,
+                "rows": int(count),
+                "error": options.finite_or_none(error),
+                "size": options.finite_or_none(size),
+            }
+            for name, count, error, size in rows
+        ],
+    }
+
+
+def _show(certificate: Certificate, result: Evaluation, verdict: Verdict) -> None:
+    table = Table("class", "rows", "error", "mean size")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    rows = zip(certificate.classes, result.class_counts, result.class_error, result.class_size, strict=True)
+    for name, count, error, size in rows:
+        known = (f"{error:.4f}", f"{size:.3f}") if count else ("-", "-")
+        table.add_row(plain(name), f"{count:,}", *known)
+    table.add_section()
+    table.add_row("all", f"{result.n:,}", f"{result.error:.4f}", f"{result.size:.3f}", style="bold")
+    console = results()
+    console.print(table)
+    colour = {"broken": "red", "above": "red", "kept": "green"}.get(verdict.word, "yellow")
+    console.print(f"[{colour}]{verdict.word}[/]: {plain(verdict.text)}")

@@ -1,0 +1,114 @@
+"""How the commands talk: results to stdout, everything else to stderr, one JSON object for machines."""
+
+import json
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from pacshift.errors import AssumptionError, PacshiftError, UninformativeWarning
+
+BAD_INPUT, NOTHING_CERTIFIED, UNEXPECTED, INTERRUPTED = 2, 3, 1, 130
+PIPE_WIDTH = 120  # columns of tables that go into a file or a pipe
+
+_UsageError: type[Any] = typer.BadParameter.__bases__[0]  # the same class in every version of Typer
+
+Report: TypeAlias = Callable[[int, int | None], None]
+"""Called with rows done and rows in all, if they are known."""
+
+
+def results() -> Console:
+    """Where the answer goes."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
+
+
+def messages() -> Console:
+    """Where notes, errors and progress go."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def plain(text: object) -> str:
+    r"""Text of the user's that a terminal and Rich show as it is: no markup, no control characters.
+
+    >>> plain("[red]\x1b[2J")
+    '\\[red]\\x1b[2J'
+    """
+    shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in str(text))
+    return escape(shown)
+
+
+def note(text: object) -> None:
+    """Something the user should know, beside the answer."""
+    messages().print(f"[yellow]note:[/] {plain(text)}")
+
+
+def print_json(document: object) -> None:
+    """The one JSON object of ``--json``."""
+    typer.echo(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
+
+
+@contextmanager
+def exit_codes() -> Iterator[None]:
+    """Errors become one line on stderr and the exit code of the contract; never a traceback."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UninformativeWarning)
+            warnings.showwarning = lambda message, *_args, **_kwargs: note(message)
+            yield
+    except AssumptionError as error:
+        _fail(error, NOTHING_CERTIFIED)
+    except PacshiftError as error:
+        _fail(error, BAD_INPUT)
+    except _UsageError as error:
+        command = error.ctx.command_path if getattr(error, "ctx", None) else "pacshift"
+        _fail(f"{error.format_message()} See `{command} --help`.", BAD_INPUT)
+    except ImportError as error:
+        _fail(_missing(error), BAD_INPUT)
+    except BrokenPipeError:
+        raise  # `pacshift ... | head` is no error
+    except (OSError, MemoryError) as error:
+        _fail(f"the system refused: {error or type(error).__name__}.", BAD_INPUT)
+    except KeyboardInterrupt:
+        messages().print("stopped; nothing half-written was left behind")
+        raise typer.Exit(INTERRUPTED) from None
+    except (typer.Exit, typer.Abort):
+        raise
+    except Exception as error:
+        _fail(f"this should not happen: {type(error).__name__}: {error}. Please report it.", UNEXPECTED)
+
+
+def _fail(error: object, code: int) -> None:
+    line = " ".join(str(error).split())
+    messages().print(f"[bold red]error:[/] {plain(line)}")
+    raise typer.Exit(code) from None
+
+
+def _missing(error: ImportError) -> str:
+    extras = {
+        "pyarrow": "tables",
+        "matplotlib": "plots",
+        "jinja2": "report",
+        "pyspark": "spark",
+        "pandas": "spark",
+    }
+    extra = extras.get((error.name or "").partition(".")[0])
+    return f"{error}. Install it: pip install 'pacshift[{extra}]'." if extra else f"{error}."
+
+
+@contextmanager
+def progress(what: str, *, silent: bool) -> Iterator[Report | None]:
+    """A bar on a terminal, nothing in a pipe."""
+    console = messages()
+    if silent or not console.is_terminal:
+        yield None
+        return
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

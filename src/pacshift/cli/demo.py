@@ -1,0 +1,212 @@
+"""``pacshift demo``: a label shift made on purpose, every method on it, and what each keeps of its word."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from pacshift.calibrate import calibrate_tally
+from pacshift.certificate import Certificate
+from pacshift.cli import options
+from pacshift.cli.compare import cells
+from pacshift.cli.console import plain, print_json, progress, results
+from pacshift.cli.demo_figure import draw_figure
+from pacshift.errors import InputError
+from pacshift.experiments.panels import Panel, select_panels
+from pacshift.experiments.trial import Draw, Experiment, TrialRow, run_trial
+from pacshift.files import atomic_write
+from pacshift.methods import METHODS
+
+if TYPE_CHECKING:
+    from pacshift.report import ComparisonRow
+
+PANEL = "heart-natural-large-0.1"
+METHOD = "PS-LP" if "PS-LP" in METHODS else "PS-W"
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="For figure, report, tables.")] = Path(
+        "pacshift-demo"
+    ),
+    panel: Annotated[
+        str, typer.Option("--panel", metavar="NAME", help="Any panel of `pacshift reproduce`, as agnews-0.05.")
+    ] = PANEL,
+    draws: Annotated[int, typer.Option("--draws", min=1, help="How often the data are drawn anew.")] = 20,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """See every method under a simulated label shift, with true errors, in seconds.
+
+    Example: pacshift demo
+    """
+    panels = select_panels([panel])
+    if len(panels) > 1:
+        raise InputError(f"panel {panel!r} names {len(panels)} panels, such as {panels[0].name!r}. Name one.")
+    experiment = Experiment(panel=panels[0], seed=seed, population=True)
+    folder = _folder(out)
+    trials = _run(experiment, draws, silent=quiet or as_json)
+    certificate, draw = _certify(experiment)
+    rows = [_comparison(row) for row in trials[0]]
+    files = _write(folder, certificate, draw, rows, trials)
+    if as_json:
+        print_json(_document(panels[0], certificate, rows, trials, files))
+    elif not quiet:
+        _show(draw, certificate, rows, trials, files)
+
+
+def _folder(out: Path) -> Path:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make the folder {out}: {error.strerror}. Choose another with -o.") from None
+    return out
+
+
+def _run(experiment: Experiment, draws: int, *, silent: bool) -> list[tuple[TrialRow, ...]]:
+    trials = []
+    with progress("drawing and calibrating", silent=silent) as report:
+        for trial in range(draws):
+            trials.append(run_trial(experiment, trial, list(METHODS)))
+            if report:
+                report(trial + 1, draws)
+    return trials
+
+
+def _certify(experiment: Experiment) -> tuple[Certificate, Draw]:
+    """The first draw's certificate, with the classes' names and the target's set sizes."""
+    draw, panel = Draw(experiment, 0), experiment.panel
+    made = calibrate_tally(
+        draw.tally("probability"), epsilon=panel.epsilon, delta=panel.delta, method=METHOD, rng=draw.rng(METHOD)
+    )
+    named = replace(made, classes=draw.base.class_names)
+    return named.with_set_sizes(draw.base.probs[draw.target]), draw
+
+
+def _comparison(row: TrialRow) -> "ComparisonRow":
+    from pacshift.report import ComparisonRow
+
+    guarantee = METHODS[row.method].guarantee
+    if row.status == "refused":
+        return ComparisonRow(row.method, guarantee, None, note="the draw refutes label shift")
+    return ComparisonRow(row.method, guarantee, row.size, row.empty, row.error, row.status == "trivial")
+
+
+def _write(
+    folder: Path,
+    certificate: Certificate,
+    draw: Draw,
+    rows: "Sequence[ComparisonRow]",
+    trials: Sequence[Sequence[TrialRow]],
+) -> dict[str, Path]:
+    """The demo's own files: written anew each time."""
+    from pacshift.report import write_report
+
+    files = {
+        "report": folder / "report.html",
+        "figure": folder / "demo.png",
+        "certificate": folder / "certificate.json",
+        "source": folder / "source.parquet",
+        "target": folder / "target.parquet",
+        "labelled": folder / "labelled.parquet",
+    }
+    certificate.save(files["certificate"])
+    write_report(certificate, files["report"], comparison=rows)
+    title = f"{draw.base.title}: {len(trials)} draws, every one a dot"
+    draw_figure(files["figure"], title, trials, certificate.epsilon)
+    _write_table(files["source"], draw, draw.source, with_label=True)
+    _write_table(files["target"], draw, draw.target, with_label=False)
+    _write_table(files["labelled"], draw, draw.target, with_label=True)
+    return files
+
+
+def _write_table(path: Path, draw: Draw, rows: Any, *, with_label: bool) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    names = draw.base.class_names
+    columns: dict[str, Any] = {"id": np.arange(len(rows))}
+    columns |= {f"p_{name}": draw.base.probs[rows, place] for place, name in enumerate(names)}
+    if with_label:
+        columns["label"] = np.array(names)[draw.base.labels[rows]]
+    with atomic_write(path) as draft:
+        pyarrow.parquet.write_table(pa.table(columns), draft)
+
+
+def _document(
+    panel: Panel,
+    certificate: Certificate,
+    rows: "Sequence[ComparisonRow]",
+    trials: Sequence[Sequence[TrialRow]],
+    files: dict[str, Path],
+) -> dict[str, object]:
+    return {
+        "panel": panel.name,
+        "epsilon": panel.epsilon,
+        "delta": panel.delta,
+        "in_words": certificate.explain().splitlines(),
+        "draws": len(trials),
+        "methods": [
+            {**asdict(row), "draws_above_epsilon": _above(trials, row.method, panel.epsilon)} for row in rows
+        ],
+        "files": {name: str(path) for name, path in files.items()},
+    }
+
+
+def _above(trials: Sequence[Sequence[TrialRow]], method: str, epsilon: float) -> int:
+    return sum(row.error > epsilon for trial in trials for row in trial if row.method == method)
+
+
+def _show(
+    draw: Draw,
+    certificate: Certificate,
+    rows: "Sequence[ComparisonRow]",
+    trials: Sequence[Sequence[TrialRow]],
+    files: dict[str, Path],
+) -> None:
+    console, panel = results(), draw.experiment.panel
+    console.print(_story(draw))
+    table = Table(
+        "method", "guarantees", "target error", "mean set size", "empty sets", f"above, of {len(trials)}"
+    )
+    for column in table.columns[2:]:
+        column.justify = "right"
+    for row in rows:
+        above = _above(trials, row.method, panel.epsilon)
+        shown = cells(row, epsilon=panel.epsilon, with_error=True)
+        table.add_row(*shown, f"[red]{above}[/]" if above else "0")
+    console.print(table)
+    console.print(
+        f"Target error is exact: the share of the whole target population whose set misses the true label. "
+        f"Last column: in how many of {len(trials)} new draws of all data it was above {panel.epsilon:g}.\n"
+    )
+    for line in certificate.explain().splitlines():
+        head, colon, rest = line.partition(":")
+        console.print(f"[bold]{plain(head)}[/]{colon}{plain(rest)}")
+    console.print()
+    for name in ("report", "figure"):
+        console.print(f"{name}: {plain(files[name])}")
+    console.print("go on with the same data:")
+    folder = files["report"].parent
+    for line in (
+        f"pacshift calibrate {folder}/source.parquet {folder}/target.parquet -o my.json",
+        f"pacshift check my.json {folder}/labelled.parquet",
+    ):
+        console.print(f"  {plain(line)}", soft_wrap=True)
+
+
+def _story(draw: Draw) -> str:
+    panel, base = draw.experiment.panel, draw.base
+    changed = int(np.argmax(panel.weights))
+    before, after = 100 * panel.source_mix[changed], 100 * panel.target_mix[changed]
+    origin = "synthetic twin of real scores" if base.origin == "twin" else "scores of a real model"
+    return (
+        f"[bold]{plain(base.title)}[/] ({origin}, {base.n_classes} classes). "
+        f"Source: {panel.n_source:,} labelled examples, {before:.3g} % {plain(repr(base.class_names[changed]))}. "
+        f"Target: {after:.3g} % of it, {panel.n_target:,} examples without labels. "
+        f"Wanted: sets that miss the true label of at most {100 * panel.epsilon:.3g} % of the target."
+    )

@@ -1,0 +1,109 @@
+"""Options that several commands share, and how their text is read."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+import typer
+
+from pacshift.arrays import Label
+from pacshift.errors import InputError
+from pacshift.methods import METHODS
+from pacshift.transforms import TRANSFORMS
+
+Score: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--score",
+        metavar="NAME",
+        help=f"What the threshold cuts: {', '.join(TRANSFORMS)}.",
+        autocompletion=lambda: list(TRANSFORMS),
+    ),
+]
+Method: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        "-m",
+        metavar="NAME",
+        help=f"One of {', '.join(METHODS)} (`pacshift methods` explains them).",
+        autocompletion=lambda: list(METHODS),
+    ),
+]
+Epsilon: TypeAlias = Annotated[
+    float, typer.Option("--epsilon", "-e", help="Share of true labels that the sets may miss, in (0, 1).")
+]
+Delta: TypeAlias = Annotated[
+    float, typer.Option("--delta", "-d", help="Chance that the guarantee fails, in (0, 1).")
+]
+LabelColumn: TypeAlias = Annotated[
+    str, typer.Option("--label", "-l", metavar="COLUMN", help="Column of the true labels.")
+]
+Scores: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--scores",
+        metavar="PATTERN",
+        help="Score columns; the star stands for the class name. Or the name of one column of lists.",
+    ),
+]
+Classes: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--classes",
+        metavar="A,B,...",
+        help="Class names in the order of the scores; repeat the option where names hold commas.",
+    ),
+]
+Weights: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--weights", metavar="W,W,...", help="True q(y)/p(y) in the order of the classes, for ORACLE."),
+]
+Seed: TypeAlias = Annotated[int, typer.Option("--seed", help="The same seed gives the same answer.")]
+Exact: TypeAlias = Annotated[
+    bool, typer.Option("--exact", help="Keep every score instead of rounding down to 12 bits: more memory.")
+]
+DropInvalid: TypeAlias = Annotated[
+    bool, typer.Option("--drop-invalid", help="Leave out rows without label or with scores that are no numbers.")
+]
+Force: TypeAlias = Annotated[bool, typer.Option("--force", "-f", help="Overwrite an existing output.")]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object, nothing else.")]
+Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+Engine: TypeAlias = Annotated[
+    Literal["arrow", "spark"], typer.Option("--engine", help="What reads the tables: this machine or a cluster.")
+]
+Master: TypeAlias = Annotated[
+    str | None, typer.Option("--master", metavar="URL", help="Spark master, for --engine spark.")
+]
+CertificateFile: TypeAlias = Annotated[Path, typer.Argument(metavar="CERTIFICATE", help="Made by calibrate.")]
+
+
+def read_classes(texts: Sequence[str] | None) -> tuple[Label, ...] | None:
+    """One text is split at commas, several are taken as they are; all whole numbers become ints."""
+    if not texts:
+        return None
+    from pacshift.tables.layout import numbers_if_all
+
+    names = [name.strip() for name in texts[0].split(",")] if len(texts) == 1 else list(texts)
+    return numbers_if_all(names)
+
+
+def read_numbers(text: str | None, option: str) -> list[float] | None:
+    """Numbers separated by commas."""
+    try:
+        return None if text is None else [float(word) for word in text.split(",")]
+    except ValueError:
+        raise InputError(f"{option} takes numbers separated by commas, got {text!r}.") from None
+
+
+def require_free(path: Path, force: bool) -> None:
+    """Refuse before the work, not after it, to write where something is or nothing can be."""
+    if path.exists() and not force:
+        raise InputError(f"{path} exists already. Choose another name with -o, or overwrite it with --force.")
+    if path.is_dir() or not path.parent.is_dir():
+        raise InputError(f"cannot write {path}: it must name a file in a folder that exists.")
+
+
+def finite_or_none(value: Any) -> float | None:
+    """JSON has no NaN: what is unknown is null."""
+    return float(value) if value is not None and abs(float(value)) < float("inf") else None

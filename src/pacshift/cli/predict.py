@@ -1,0 +1,61 @@
+"""``pacshift predict``: sets for a table of any size."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pacshift.certificate import Certificate
+from pacshift.cli import options
+from pacshift.cli.console import plain, print_json, progress, results
+from pacshift.cli.inputs import tell_dropped
+
+
+def predict(
+    certificate_file: options.CertificateFile,
+    table: Annotated[list[Path], typer.Argument(metavar="TABLE...", help="Files or folders with scores.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="The sets: .parquet, .feather or .csv.")
+    ] = Path("sets.parquet"),
+    keep: Annotated[
+        list[str] | None, typer.Option("--keep", "-k", metavar="COLUMN", help="Copy this column; can be repeated.")
+    ] = None,
+    scores: options.Scores = "p_*",
+    drop_invalid: options.DropInvalid = False,
+    seed: options.Seed = 0,
+    force: options.Force = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Write the prediction set of every row: a list of class names and its size.
+
+    Example: pacshift predict certificate.json new.parquet --keep id -o sets.parquet
+    """
+    from pacshift.tables import write_sets
+
+    options.require_free(out, force)
+    certificate = Certificate.load(certificate_file)
+    with progress("predicting", silent=quiet or as_json) as report:
+        written = write_sets(
+            certificate,
+            list(table),
+            out,
+            scores=scores,
+            keep=keep or (),
+            drop_invalid=drop_invalid,
+            overwrite=force,
+            rng=seed,
+            progress=report,
+        )
+    tell_dropped("table", written.n_dropped, written.n_rows)
+    sizes = written.set_sizes
+    if as_json:
+        counts = {"rows": written.n_rows, "dropped": written.n_dropped, "set_sizes": sizes.tolist()}
+        print_json({"sets": str(out), **counts})
+    elif not quiet:
+        mean = float(sizes @ range(len(sizes)) / sizes.sum())
+        console = results()
+        console.print(
+            f"{written.n_rows:,} sets, {mean:.3f} labels on average, {sizes[0] / sizes.sum():.1%} empty."
+        )
+        console.print(f"written: {plain(out)}")
