@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval, clopper_pearson
-from pacshift.shift.elimination import EmptyBox, Form, NoBox, _run, _System, eliminate
+from pacshift.shift.elimination import EmptyBox, Form, NoBox, _divide, _multiply, _run, _System, eliminate
 from strategies import BoxedSystem, Counts, boxed_systems, counts, seeds
 
 STRONG = np.array([[0.45, 0.03], [0.05, 0.47]])
@@ -22,6 +22,28 @@ def solved(box: BoxedSystem, form: Form) -> Interval | None:
         return eliminate(box.confusion, box.target, form=form)
     except NoBox:
         return None
+
+
+def intervals(lowest: float) -> st.SearchStrategy[Interval]:
+    ends = st.floats(lowest, 1e3).filter(lambda end: end == 0 or abs(end) > 1e-3)
+    return st.tuples(ends, ends).map(lambda pair: Interval(np.array([min(pair)]), np.array([max(pair)])))
+
+
+@given(intervals(-1e3), intervals(-1e3))
+def test_products_of_intervals_are_exactly_the_range_of_products(left: Interval, right: Interval) -> None:
+    product = _multiply(left, right)
+    inner = np.outer(np.linspace(left.lower, left.upper, 5), np.linspace(right.lower, right.upper, 5))
+    assert product.lower == pytest.approx(inner.min())
+    assert product.upper == pytest.approx(inner.max())
+
+
+@given(intervals(-1e3), intervals(0.01))
+def test_quotients_are_the_range_of_quotients_rounded_outward(top: Interval, pivot: Interval) -> None:
+    quotient = _divide(top, pivot)
+    inner = np.divide.outer([top.lower, top.upper], [pivot.lower, pivot.upper])
+    for end, exact, outward in ((quotient.lower, inner.min(), -1), (quotient.upper, inner.max(), 1)):
+        assert end == pytest.approx(exact, rel=1e-14)
+        assert outward * end > outward * exact or exact == 0
 
 
 @pytest.mark.parametrize("form", ["signed", "strict"])
@@ -65,6 +87,17 @@ def test_permuting_classes_permutes_the_answer(drawn: Counts, seed: int, delta: 
     after = eliminate(*permuted.boxes(delta))
     np.testing.assert_array_equal(after.lower, weights.lower[order])
     np.testing.assert_array_equal(after.upper, weights.upper[order])
+
+
+def test_pivots_that_tie_are_taken_in_an_order_that_does_not_depend_on_the_input() -> None:
+    # Equal pivots, unequal rows: which of the three goes first changes the box.
+    confusion = np.array([[300, 40, 5], [0, 300, 60], [20, 10, 300]])
+    drawn = Counts(confusion, np.array([400, 300, 335]))
+    weights = eliminate(*drawn.boxes(0.01))
+    for order in ([1, 2, 0], [2, 1, 0]):
+        after = eliminate(*Counts(confusion[np.ix_(order, order)], drawn.target[order]).boxes(0.01))
+        np.testing.assert_array_equal(after.lower, weights.lower[order])
+        np.testing.assert_array_equal(after.upper, weights.upper[order])
 
 
 @given(boxed_systems())

@@ -10,7 +10,7 @@ from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval, clopper_pearson
 from pacshift.errors import InputError
 from pacshift.shift.elimination import EmptyBox, NoBox, eliminate
-from pacshift.shift.hull import MAX_CLASSES, hull
+from pacshift.shift.hull import MAX_CLASSES, _Program, hull
 from strategies import BoxedSystem, Counts, boxed_systems, counts, seeds
 
 
@@ -23,6 +23,19 @@ def slack(weights: FloatArray) -> float:
 def test_every_system_in_the_boxes_has_its_solution_in_the_hull(box: BoxedSystem) -> None:
     weights = hull(box.confusion, box.target)
     assert weights.contains(box.weights).all()  # no tolerance: the ends are safe by construction
+
+
+@given(boxed_systems(), seeds)
+def test_any_prices_whatsoever_give_a_safe_bound(box: BoxedSystem, seed: int) -> None:
+    # So soundness never hangs on the solver: a wrong dual solution makes the box wider, not wrong.
+    bounded = np.asarray((box.confusion.lower > 0).any(axis=0))
+    program = _Program(box.confusion, box.target, kept=bounded, helpers=~bounded)
+    rng = np.random.default_rng(seed)
+    prices = rng.exponential(size=len(program.limits)) * (rng.random(len(program.limits)) < 0.3)
+    for column, label in enumerate(np.flatnonzero(bounded)):
+        for sign in (1.0, -1.0):
+            bound = program.scale[column] * program.certified(prices, column, sign)
+            assert sign * box.weights[label] <= bound * (1 + 1e-12 * np.sign(bound)) + 1e-12
 
 
 @given(counts(), st.floats(1e-9, 0.5))

@@ -92,17 +92,20 @@ class _Program:
         return float(self.scale[column] * np.clip(-self._bound(column, -1.0), 0.0, 1.0))
 
     def _bound(self, column: int, sign: float) -> float:
-        """No ``sign * u_column`` in the region is above this, however HiGHS rounded.
-
-        Weak duality: for any prices y >= 0, c·u <= y·limits + sum_j max(c_j - (y·rows)_j, 0), as 0 <= u <= 1.
-        Prices of 0, where HiGHS has no answer, give the bound from u <= 1 alone.
-        """
+        """No ``sign * u_column`` in the region is above this, however HiGHS rounded."""
         self.solver.changeColCost(column, -sign)
         self.solver.run()
         solved = self.solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
         dual = np.array(self.solver.getSolution().row_dual) if solved else np.zeros(len(self.limits))
         self.solver.changeColCost(column, 0.0)
-        prices = np.maximum(-dual, 0.0)  # HiGHS minimises: the duals of "at most" rows are negative
+        # HiGHS minimises: the duals of "at most" rows are negative.
+        return self.certified(np.maximum(-dual, 0.0), column, sign)
+
+    def certified(self, prices: FloatArray, column: int, sign: float) -> float:
+        """Weak duality: c·u <= y·limits + sum_j max(c_j - (y·rows)_j, 0) for any prices y >= 0, as 0 <= u <= 1.
+
+        The best prices make it exact; prices of 0 give what 0 <= u <= 1 says alone.
+        """
         reduced = -(prices @ self.rows)
         reduced[column] += sign
         return float(prices @ self.limits + np.maximum(reduced, 0.0).sum())
