@@ -12,7 +12,7 @@ help: ## print this list
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
 
 demo: .stamps/demo ## set up and show every method on a simulated label shift
-	$(BIN)/pacshift demo
+	$(BIN)/pacshift demo -o out/demo
 
 test: .stamps/dev system ## set up and run the tests, doctests and examples
 	$(BIN)/python -m pytest -n $(WORKERS)

@@ -1,5 +1,9 @@
 """Draw the figures of "The idea in pictures" from the package itself: python docs/make_figures.py"""
 
+import shutil
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import matplotlib as mpl
@@ -151,6 +155,14 @@ def draw_bound(tally: Tally) -> None:
     save(figure, "bound")
 
 
+def copy_demo() -> None:
+    """The figure that `pacshift demo` writes."""
+    program = Path(sys.executable).parent / "pacshift"
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([program, "demo", "-o", folder, "--quiet"], check=True)
+        shutil.copy(Path(folder) / "demo.png", FIGURES / "demo.png")
+
+
 def main() -> None:
     """All of them, from one seeded draw."""
     source, target = draw(SOURCE_MIX, 10_000, seed=1), draw(TARGET_MIX, 10_000, seed=2)
@@ -163,6 +175,7 @@ def main() -> None:
     draw_system(confusion, predictions)
     draw_box(confusion, predictions)
     draw_bound(tally)
+    copy_demo()
 
 
 if __name__ == "__main__":
