@@ -79,7 +79,7 @@ def calibrate(
             delta=delta,
             method=method,
             weights=options.read_numbers(weights, "--weights"),
-            rng=seed,
+            rng=options.stream(seed, "method"),
             never_empty=never_empty,
         )
     if data is not None and data.target:
@@ -110,7 +110,7 @@ def _with_set_sizes(certificate: Certificate, data: Inputs) -> Certificate:
             list(data.target),
             scores=data.scores,
             drop_invalid=data.drop_invalid,
-            rng=data.seed,
+            rng=options.stream(data.seed, "predict"),
             progress=report,
         )
     return replace(certificate, set_sizes=sizes)

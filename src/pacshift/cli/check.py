@@ -50,7 +50,7 @@ def check(
     data = read_table(
         list(table), label=label, scores=scores, classes=certificate.classes, drop_invalid=drop_invalid
     )
-    sets = certificate.sets(data.scores, rng=seed)
+    sets = certificate.sets(data.scores, rng=options.stream(seed, "predict"))
     result = evaluate(sets, data.labels, classes=certificate.classes)
     verdict = judge(certificate, result, level)
     if as_json:

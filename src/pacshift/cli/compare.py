@@ -80,7 +80,7 @@ def compare(
     )
 
     def measure(certificate: Certificate) -> Measured:
-        sets = certificate.sets(rows.scores, rng=seed)
+        sets = certificate.sets(rows.scores, rng=options.stream(seed, "predict"))
         sizes = sets.sum(axis=1)
         error = None if rows.labels is None else evaluate(sets, rows.labels, classes=certificate.classes).error
         return error, float(sizes.mean()), float(np.mean(sizes == 0))
@@ -95,7 +95,7 @@ def compare(
             epsilon=epsilon,
             delta=delta,
             weights=options.read_numbers(weights, "--weights"),
-            rng=seed,
+            rng=options.stream(seed, "method"),
         )
         for row, _certificate in made:
             compared.append(row)

@@ -9,6 +9,7 @@ import typer
 
 from pacshift.arrays import Label
 from pacshift.cli.console import note, progress
+from pacshift.cli.options import stream
 from pacshift.errors import InputError
 from pacshift.tally import Tally
 
@@ -53,7 +54,7 @@ class Inputs:
 
     def _count(self, what: str, paths: Sequence[Path], **options: Any) -> Tally:
         options |= {"scores": self.scores, "classes": self.classes, "grid": self.grid}
-        options |= {"drop_invalid": self.drop_invalid, "rng": self.seed}
+        options |= {"drop_invalid": self.drop_invalid, "rng": stream(self.seed, what)}
         with progress(f"counting the {what}", silent=self.silent) as report:
             from pacshift.tables import tally_table
 

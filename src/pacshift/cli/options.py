@@ -1,5 +1,6 @@
 """Options that several commands share, and how their text is read."""
 
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -59,7 +60,7 @@ Weights: TypeAlias = Annotated[
     str | None,
     typer.Option("--weights", metavar="W,W,...", help="True q(y)/p(y) in the order of the classes, for ORACLE."),
 ]
-Seed: TypeAlias = Annotated[int, typer.Option("--seed", help="The same seed gives the same answer.")]
+Seed: TypeAlias = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same answer.")]
 Exact: TypeAlias = Annotated[
     bool, typer.Option("--exact", help="Keep every score instead of rounding down to 12 bits: more memory.")
 ]
@@ -94,6 +95,11 @@ def read_numbers(text: str | None, option: str) -> list[float] | None:
         return None if text is None else [float(word) for word in text.split(",")]
     except ValueError:
         raise InputError(f"{option} takes numbers separated by commas, got {text!r}.") from None
+
+
+def stream(seed: int, purpose: str) -> list[int]:
+    """A seed of its own for every purpose: the guarantee needs calibration and prediction to be independent."""
+    return [seed, zlib.crc32(purpose.encode())]
 
 
 def require_free(path: Path, force: bool) -> None:

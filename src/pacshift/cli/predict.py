@@ -44,7 +44,7 @@ def predict(
             keep=keep or (),
             drop_invalid=drop_invalid,
             overwrite=force,
-            rng=seed,
+            rng=options.stream(seed, "predict"),
             progress=report,
         )
     tell_dropped("table", written.n_dropped, written.n_rows)

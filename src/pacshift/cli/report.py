@@ -1,8 +1,9 @@
 """``pacshift report``: a certificate as one HTML page."""
 
 import json
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,6 +11,7 @@ from pacshift.certificate import Certificate
 from pacshift.cli import options
 from pacshift.cli.console import plain, print_json, results
 from pacshift.errors import InputError
+from pacshift.methods import METHODS
 
 if TYPE_CHECKING:
     from pacshift.report import ComparisonRow
@@ -44,14 +46,21 @@ def report(
 
 def read_comparison(path: Path) -> "list[ComparisonRow]":
     """The rows of ``pacshift compare --json``."""
-    from pacshift.report import ComparisonRow
-
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))["methods"]
-        return [ComparisonRow(**{name: row[name] for name in ComparisonRow.__slots__}) for row in rows]
+        return [_row(row) for row in json.loads(path.read_text(encoding="utf-8"))["methods"]]
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(
             f"{path} is not what `pacshift compare --json` prints ({error!r}). Make it again."
         ) from None
+
+
+def _row(row: dict[str, Any]) -> "ComparisonRow":
+    from pacshift.report import ComparisonRow
+
+    size, empty, error = (None if row[name] is None else float(row[name]) for name in ("size", "empty", "error"))
+    if not all(number is None or math.isfinite(number) for number in (size, empty, error)):
+        raise ValueError("a number that is not finite")
+    guarantee = METHODS[row["method"]].guarantee
+    return ComparisonRow(row["method"], guarantee, size, empty, error, row["trivial"] is True, str(row["note"]))

@@ -55,7 +55,10 @@ def reproduce(
     delta: Annotated[float, typer.Option(help="Own data: allowed chance of a misleading draw.")] = DELTA,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
-    """Run the paper's panels. Stopped or killed, the same command goes on where it was."""
+    """Run the paper's panels. Stopped or killed, the same command goes on where it was.
+
+    Example: pacshift reproduce heart-small --trials 20
+    """
     chosen = [*(panels or []), *_words(panel_list)]
     epsilons = _numbers(epsilon, "--epsilon")
     if scores is None:
