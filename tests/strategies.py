@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval, clopper_pearson
+from pacshift.tally import Tally
 
 seeds = st.integers(0, 2**32 - 1)
 class_counts = st.one_of(st.integers(2, 6), st.integers(2, 30))
@@ -82,3 +83,25 @@ def _around(rng: np.random.Generator, point: FloatArray, width: float) -> Interv
     """Ends at 0, a third or all of the way; relative below so that ends stay >= 0, absolute above."""
     reach = rng.choice([0.0, 0.3, 1.0], size=(2, *point.shape)) * width
     return Interval(point * (1 - reach[0]), point * (1 + reach[1]) + reach[1] * width / point.size)
+
+
+@st.composite
+def tallies(draw: st.DrawFn) -> Tally:
+    """Random classifiers, weak and strong, with few or many rows; no two scores tie."""
+    rng, n_classes = np.random.default_rng(draw(seeds)), draw(st.integers(2, 5))
+    rows = draw(st.sampled_from([40, 400, 4000]))
+    return drawn_tally(rng, n_classes, rows, draw(st.sampled_from([0.5, 2.0, 5.0])))
+
+
+def drawn_scores(
+    rng: np.random.Generator, n_classes: int, rows: int, strength: float
+) -> tuple[FloatArray, IntArray]:
+    labels = rng.choice(n_classes, rows, p=rng.dirichlet(np.full(n_classes, 5.0)))
+    logits = strength * np.eye(n_classes)[labels] + rng.gumbel(size=(rows, n_classes))
+    odds = np.exp(logits)
+    return odds / odds.sum(axis=1, keepdims=True), labels
+
+
+def drawn_tally(rng: np.random.Generator, n_classes: int, rows: int, strength: float) -> Tally:
+    scores, labels = drawn_scores(rng, n_classes, rows, strength)
+    return Tally.from_scores(scores, labels) + Tally.from_target(drawn_scores(rng, n_classes, rows, strength)[0])

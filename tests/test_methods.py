@@ -1,0 +1,205 @@
+"""Every method on small cases by hand, and what it says when nothing can be certified."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pacshift import InputError, Tally, UninformativeWarning, calibrate_tally
+from pacshift.bounds import Interval, clopper_pearson
+from pacshift.methods import APS, LWCP, PS, PSC, PSLW, PSR, PSW, WCP, Method, Oracle, Task
+from pacshift.methods.ps_w import class_threshold, example_threshold
+from pacshift.shift.elimination import eliminate
+from pacshift.shift.estimate import bbse_soft
+from strategies import drawn_scores, drawn_tally
+
+
+def task(epsilon: float, delta: float, seed: int = 0, weights: list[float] | None = None) -> Task:
+    true = None if weights is None else np.array(weights)
+    return Task(epsilon=epsilon, delta=delta, rng=np.random.default_rng(seed), weights=true)
+
+
+def binary(first: list[float], second: list[float], target: tuple[int, int] = (50, 50)) -> Tally:
+    """K = 2: the true-label scores of label 0 and of label 1; the other score is the rest to 1."""
+    scores = [[score, 1 - score] for score in first] + [[1 - score, score] for score in second]
+    labels = [0] * len(first) + [1] * len(second)
+    shown = np.repeat([[0.9, 0.1], [0.1, 0.9]], target, axis=0)
+    return Tally.from_scores(np.array(scores), labels) + Tally.from_target(shown)
+
+
+def ladder(size: int, start: float = 0.5) -> list[float]:
+    return [start + 0.001 * step for step in range(size)]
+
+
+def test_ps_by_hand() -> None:
+    # 0.9**29 = 0.0471 <= 0.05 < 0.9**28: 29 examples allow no miss, 28 allow nothing.
+    assert PS().solve(binary(ladder(29), []), task(0.1, 0.05)).thresholds.tolist() == [0.5, 0.5]
+    assert PS().solve(binary(ladder(28), []), task(0.1, 0.05)).thresholds.tolist() == [-np.inf, -np.inf]
+    # P(Binomial(46, 0.1) <= 1) = 0.0480: one miss in 46, so the second smallest score.
+    found = PS().solve(binary(ladder(20), ladder(26, 0.6)), task(0.1, 0.05)).thresholds
+    np.testing.assert_allclose(found, 0.501, rtol=1e-12)
+
+
+def test_ps_counts_all_ties_as_missed_together() -> None:
+    # One miss is allowed, but 0.5 comes twice: 0.501 would miss two.
+    found = PS().solve(binary([0.5, 0.5, *ladder(44, 0.501)], []), task(0.1, 0.05)).thresholds
+    assert found.tolist() == [0.5, 0.5]
+
+
+def test_ps_lw_by_hand() -> None:
+    # delta / K = 0.05 for each class: 46 examples allow one miss, 29 none, 28 nothing.
+    solution = PSLW().solve(binary(ladder(46), ladder(29, 0.7)), task(0.1, 0.1))
+    np.testing.assert_allclose(solution.thresholds, [0.501, 0.7], rtol=1e-12)
+    solution = PSLW().solve(binary(ladder(46), ladder(28, 0.7)), task(0.1, 0.1))
+    assert solution.thresholds[1] == -np.inf
+    assert "class 1 is in every set: 28 source examples, at least 29" in solution.reasons[0]
+
+
+def test_lwcp_by_hand() -> None:
+    # floor(0.1 * 20) - 1 = 1 miss of 19, floor(0.1 * 10) - 1 = 0 of 9, -1 of 8.
+    solution = LWCP().solve(binary(ladder(19), ladder(9, 0.7)), task(0.1, 0.5))
+    np.testing.assert_allclose(solution.thresholds, [0.501, 0.7], rtol=1e-12)
+    solution = LWCP().solve(binary(ladder(19), ladder(8, 0.7)), task(0.1, 0.5))
+    assert solution.thresholds[1] == -np.inf
+
+
+def test_oracle_with_a_weight_of_zero_is_ps_on_the_other_class() -> None:
+    tally = binary(ladder(29, 0.6), ladder(100, 0.51))
+    assert Oracle().solve(tally, task(0.1, 0.05, weights=[2.0, 0.0])).thresholds[0] == pytest.approx(0.6)
+    assert (
+        Oracle().solve(tally, task(0.1, 0.05, weights=[1.0, 1.0])).thresholds[0]
+        == PS().solve(tally, task(0.1, 0.05)).thresholds[0]
+    )
+
+
+def test_oracle_without_weights_says_so() -> None:
+    with pytest.raises(InputError, match="ORACLE needs the true importance weights"):
+        Oracle().solve(binary(ladder(29), ladder(29)), task(0.1, 0.05))
+
+
+def test_wcp_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pacshift.methods.wcp.soft_weights", lambda tally: np.array([2.0, 0.5]))
+    # All weight: 4 * 2 + 8 * 0.5 = 12. Label 0 may miss 0.25 * 14 - 2 = 1.5, label 1 0.25 * 12.5 - 0.5 = 2.625.
+    tally = binary([0.62, 0.7, 0.8, 0.9], [0.51, 0.52, 0.63, 0.64, 0.65, 0.66, 0.67, 0.68])
+    # Below 0.62 lie two examples of label 1 (weight 1); the next in line, 0.62, weighs 2 and makes 3.
+    assert WCP().solve(tally, task(0.25, 0.5)).thresholds.tolist() == [0.62, 0.62]
+    # With epsilon = 0.4: 0.4 * 14 - 2 = 3.6 and 0.4 * 12.5 - 0.5 = 4.5, so 3 + 0.5 and 3 + 1.5 are the most.
+    assert WCP().solve(tally, task(0.4, 0.5)).thresholds.tolist() == [0.64, 0.66]
+
+
+def test_example_wise_worst_case_by_hand() -> None:
+    # Label 0 is kept for sure. Label 1 may or may not be: its misses count, its hits do not.
+    tally = binary(ladder(40, 0.6), [0.55, 0.601, *ladder(30, 0.9)])
+    keep = Interval(np.array([1.0, 0.0]), np.array([1.0, 1.0]))
+    threshold, sure = example_threshold(tally, keep, epsilon=0.1, delta=0.05, rng=np.random.default_rng(0))
+    assert sure == 40
+    # At 0.55: 0 misses of 40, 0.9**40 = 0.015 passes. At 0.6: 1 miss of 41, P(Bin(41, 0.1) <= 1) = 0.074 fails.
+    assert threshold == 0.55
+
+
+def test_class_wise_worst_case_by_hand() -> None:
+    # As above, but label 1 joins in the order of its V, hits and misses alike, so its one miss at 0.6 may come
+    # alone at worst (P(Bin(41, 0.1) <= 1) > 0.05: fails) if it comes first, and not if it comes late.
+    tally = binary(ladder(40, 0.6), [0.55, *ladder(30, 0.9)])
+    keep = Interval(np.array([1.0, 0.0]), np.array([1.0, 1.0]))
+    order: dict[bool, set[bool]] = {}
+    for seed in range(40):
+        first_of_label_1 = np.argmin(np.random.default_rng(seed).random(71)[40:])
+        found, _ = class_threshold(tally, keep, epsilon=0.1, delta=0.05, rng=np.random.default_rng(seed))
+        order.setdefault(bool(first_of_label_1 == 0), set()).add(bool(found >= 0.6))
+    assert order == {True: {False}, False: {False, True}}
+
+
+def test_aps_is_ps_on_adaptive_scores() -> None:
+    rng = np.random.default_rng(5)
+    scores, labels = drawn_scores(rng, 4, 500, 2.0)
+    adaptive = Tally.from_scores(scores, labels, score="aps-plain")
+    np.testing.assert_array_equal(
+        APS().solve(adaptive, task(0.1, 0.05)).thresholds, PS().solve(adaptive, task(0.1, 0.05)).thresholds
+    )
+    with pytest.raises(InputError, match="APS needs a tally of adaptive scores"):
+        APS().solve(Tally.from_scores(scores, labels), task(0.1, 0.05))
+
+
+def test_ps_r_is_oracle_with_the_authors_estimate() -> None:
+    tally = drawn_tally(np.random.default_rng(1), 3, 2000, 2.0)
+    assert tally.soft is not None
+    unit = tally.soft.target.sum() / tally.n_target  # scores sum to 1
+    estimate = bbse_soft(
+        tally.soft.source / tally.n_source / unit, tally.soft.target / tally.n_target / unit, ridge=1 / 2000
+    )
+    told = Oracle().solve(tally, task(0.1, 0.05, weights=estimate.tolist()))
+    np.testing.assert_array_equal(PSR().solve(tally, task(0.1, 0.05)).thresholds, told.thresholds)
+
+
+def test_ps_r_says_when_the_tally_has_no_soft_sums() -> None:
+    tally = replace(drawn_tally(np.random.default_rng(1), 3, 200, 2.0), soft=None)
+    for method in (PSR(), WCP()):
+        with pytest.raises(InputError, match="soft=True"):
+            method.solve(tally, task(0.1, 0.05))
+
+
+def test_ps_c_divides_epsilon_by_the_largest_weight() -> None:
+    rng = np.random.default_rng(3)
+    tally = drawn_tally(rng, 2, 4000, 4.0)
+    share = 0.05 / 7  # K(K+1) + 1 parts
+    weights = eliminate(
+        clopper_pearson(tally.confusion, 4000, delta=share), clopper_pearson(tally.target, 4000, delta=share)
+    )
+    allowed = np.count_nonzero(stats.binom.cdf(np.arange(4000), 4000, 0.1 / weights.upper.max()) <= share) - 1
+    threshold = np.sort(np.repeat(tally.values, tally.counts))[allowed]
+    assert PSC().solve(tally, task(0.1, 0.05)).thresholds.tolist() == [threshold] * 2
+
+
+def test_a_known_envelope_takes_the_place_of_the_largest_weight() -> None:
+    tally = drawn_tally(np.random.default_rng(3), 2, 4000, 4.0)
+    box = PSW().solve(tally, task(0.1, 0.05)).weights
+    assert box is not None
+    same = PSW(envelope=float(box.upper.max())).solve(tally, task(0.1, 0.05))
+    np.testing.assert_array_equal(same.thresholds, PSW().solve(tally, task(0.1, 0.05)).thresholds)
+    narrow = PSW(envelope=1.05).solve(tally, task(0.1, 0.05)).weights
+    assert narrow is not None
+    assert narrow.upper.max() == 1.05
+    with pytest.raises(InputError, match="envelope"):
+        PSW(envelope=0.5)
+
+
+@pytest.mark.parametrize("method", [PSW(), PSC(), PSW("hull"), PSC("hull")], ids=str)
+def test_class_that_cannot_be_weighed_is_named(method: Method) -> None:
+    # Label "c" was never seen on the source, so nothing bounds its weight.
+    rng = np.random.default_rng(0)
+    scores, labels = drawn_scores(rng, 2, 500, 4.0)
+    wide = np.column_stack([scores * 0.9, np.full(500, 0.02)])
+    tally = Tally.from_scores(wide, np.array(["a", "b"])[labels], classes=["a", "b", "c"])
+    tally += Tally.from_target(wide, classes=["a", "b", "c"])
+    with pytest.warns(UninformativeWarning, match=r"class 'c': 0 source examples"):
+        certificate = calibrate_tally(tally, epsilon=0.1, delta=0.05, method=method, rng=0)
+    assert certificate.trivial
+    assert certificate.sets(wide).all()
+
+
+@pytest.mark.parametrize(
+    ("method", "cause"),
+    [
+        ("PS", "20 source examples cannot show an error rate below 0.1"),
+        ("ORACLE", "examples kept by rejection sampling cannot show"),
+        ("PS-R", "examples kept by rejection sampling cannot show"),
+        ("PS-LW", "in every set"),
+        ("PS-W", "cannot bound its importance weight|cannot show an error rate"),
+        ("PS-C", "cannot bound its importance weight|cannot show an error rate"),
+    ],
+)
+def test_too_little_data_is_said_aloud(method: str, cause: str) -> None:
+    tally = binary(ladder(10), ladder(10, 0.7), target=(10, 10))
+    weights = [1.0, 1.0] if method == "ORACLE" else None
+    with pytest.warns(UninformativeWarning, match=cause):
+        certificate = calibrate_tally(tally, epsilon=0.1, delta=0.05, method=method, weights=weights, rng=0)
+    assert certificate.trivial
+
+
+def test_strict_form_says_which_cell_stopped_it() -> None:
+    tally = drawn_tally(np.random.default_rng(0), 5, 4000, 3.0)
+    with pytest.warns(UninformativeWarning, match=r"strict form needs it to be >= 0"):
+        certificate = calibrate_tally(tally, epsilon=0.1, delta=0.05, method=PSW("strict"), rng=0)
+    assert certificate.trivial
