@@ -1,0 +1,1 @@
+"""Side by side with what people use today: ``python -m benchmarks`` (or ``make bench``)."""

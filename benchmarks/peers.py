@@ -1,0 +1,154 @@
+"""Who takes part: this package, its floor, and the peers, each in an environment of its own under ``.bench/``."""
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pacshift import METHODS
+
+ROOT = Path(__file__).resolve().parent.parent
+STORE = ROOT / ".bench"
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A library and how pip installs it; each step is one call of ``pip install``."""
+
+    name: str
+    package: str
+    steps: tuple[tuple[str, ...], ...]
+
+
+PEERS = (
+    Peer("mapie", "MAPIE", (("MAPIE==1.6.0",),)),
+    Peer("crepes", "crepes", (("crepes==0.9.1", "scikit-learn"),)),  # imports scikit-learn without saying so
+    Peer("puncc", "puncc", (("puncc==0.9.3",),)),
+    Peer(
+        "torchcp",
+        "torchcp",
+        # Without torchsort and torchvision, which calibrating does not use: see contestants/torchcp.py.
+        (
+            ("torch==2.13.0", "numpy", "pandas", "scikit-learn", "tqdm", "transformers", "torch_geometric"),
+            ("--no-deps", "torchcp==1.2.1"),
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the tables: a setting of a library and what the library promises for it."""
+
+    library: str
+    setting: str
+    title: str
+    promise: str
+    both: bool = False
+    """Whether calibrating looks at both domains."""
+
+
+_MARGINAL = "error ≤ ε on average over calibration draws, if target = source"
+_BY_CLASS = "error ≤ ε on average over calibration draws, class by class: any label mix"
+
+FLOOR = Entry("floor", "floor", "floor (no method)", "nothing", both=True)
+OURS = tuple(
+    Entry("pacshift", method, f"**pacshift {method}**", "", both=True)
+    for method in ("PS-LP", "PS-W", "PS")
+    if method in METHODS
+)
+THEIRS = (
+    Entry("mapie", "LAC", "MAPIE LAC", _MARGINAL),
+    Entry("mapie", "APS", "MAPIE APS", _MARGINAL),
+    Entry("torchcp", "LAC", "TorchCP LAC", _MARGINAL),
+    Entry("torchcp", "APS", "TorchCP APS", _MARGINAL),
+    Entry("torchcp", "class-conditional LAC", "TorchCP class-conditional LAC", _BY_CLASS),
+    Entry("puncc", "LAC", "puncc LAC", _MARGINAL),
+    Entry("puncc", "APS", "puncc APS", _MARGINAL),
+    Entry("puncc", "RAPS", "puncc RAPS", _MARGINAL),
+    Entry("puncc", "class-conditional LAC", "puncc class-conditional LAC", _BY_CLASS),
+    Entry("crepes", "plain", "crepes", _MARGINAL),
+    Entry("crepes", "class-conditional", "crepes class-conditional", _BY_CLASS),
+)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The environments that are ready, and why the others are not."""
+
+    pythons: dict[str, Path]
+    versions: dict[str, str]
+    missing: dict[str, str]
+
+    def ready(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        return tuple(entry for entry in entries if entry.library in self.pythons)
+
+
+def home_stage() -> Stage:
+    """Only what runs in the environment at hand: this package and the floor."""
+    here = Path(sys.executable)
+    return Stage({"pacshift": here, "floor": here}, {}, {})
+
+
+def full_stage(say: Callable[[str], None]) -> Stage:
+    """Everybody. The first run installs, the next ones find what is there."""
+    stage = home_stage()
+    for peer in PEERS:
+        reason = prepare(peer, say)
+        if reason:
+            stage.missing[peer.package] = reason
+            say(f"{peer.package} takes no part: {reason}")
+        else:
+            stage.pythons[peer.name] = _python(peer.name)
+            stage.versions[peer.package] = _version(peer)
+    return stage
+
+
+def prepare(peer: Peer, say: Callable[[str], None]) -> str | None:
+    """Make the peer's environment; the reason if that fails."""
+    stamp = STORE / peer.name / "installed.json"
+    if stamp.exists() and json.loads(stamp.read_text()) == [list(step) for step in peer.steps]:
+        return None
+    say(f"installing {peer.package} into .bench/{peer.name}, once")
+    venv.create(STORE / peer.name, with_pip=True, clear=True)
+    for step in peer.steps:
+        command = [str(_python(peer.name)), "-m", "pip", "install", "--disable-pip-version-check", "-q", *step]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if result.returncode:
+            return failure_reason(result.stderr)
+    stamp.write_text(json.dumps(peer.steps))
+    return None
+
+
+def failure_reason(stderr: str) -> str:
+    """pip's last error line."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    errors = [line for line in lines if "error" in line.lower()]
+    return (errors or lines or ["pip gave no reason"])[-1]
+
+
+def _python(name: str) -> Path:
+    return STORE / name / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def _version(peer: Peer) -> str:
+    code = f"import importlib.metadata as m; print(m.version({peer.package!r}), m.version('numpy'))"
+    version, numpy = subprocess.check_output([_python(peer.name), "-c", code], text=True).split()
+    return f"{version} (NumPy {numpy})"
+
+
+def run_job(stage: Stage, entry: Entry, job: dict[str, Any], folder: Path) -> Any:
+    """Run one job in the contestant's environment and give back its answer."""
+    path = folder / "job.json"
+    path.write_text(json.dumps(job | {"library": entry.library, "setting": entry.setting, "folder": str(folder)}))
+    command = [str(stage.pythons[entry.library]), "-m", "benchmarks.worker", str(path)]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    if result.returncode:
+        last = (result.stderr.strip().splitlines() or ["no message"])[-1]
+        raise RuntimeError(f"{entry.title}: {last}")
+    return json.loads(result.stdout.splitlines()[-1])
