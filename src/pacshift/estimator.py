@@ -18,7 +18,6 @@ from pacshift.errors import InputError, PacshiftError
 from pacshift.methods import Method
 from pacshift.transforms import ScoreFunction
 
-
 Call = TypeVar("Call", bound=Callable[..., Any])
 
 

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 import numpy as np
 
@@ -220,27 +220,21 @@ def share(value: float) -> str:
     return "< 0.01 %" if 0 < value < 0.0001 else f"{100 * value:.3g} %"
 
 
-def _down(value: float, digits: int = 3) -> float:
-    return _toward(value, digits, math.floor)
+def _down(value: float) -> float:
+    """To three significant digits, never above.
 
-
-def _up(value: float, digits: int = 3) -> float:
-    return _toward(value, digits, math.ceil)
-
-
-def _toward(value: float, digits: int, rounding: Any) -> float:
-    """To so many significant digits, down or up.
-
-    >>> _toward(0.71298, 3, math.floor), _toward(1.5001, 3, math.ceil)
-    (0.712, 1.51)
+    >>> _down(0.71298), _down(0.1), _up(1.5001)
+    (0.712, 0.1, 1.51)
     """
-    if value == 0 or not math.isfinite(value):
-        return value
-    places = digits - 1 - math.floor(math.log10(abs(value)))
-    rounded = round(value, places)
-    if rounded == value:
-        return value
-    return round(float(rounding(value * 10.0**places)) / 10.0**places, max(places, 0))
+    return _three_digits(value, ROUND_FLOOR)
+
+
+def _up(value: float) -> float:
+    return _three_digits(value, ROUND_CEILING)
+
+
+def _three_digits(value: float, rounding: str) -> float:
+    return float(Context(prec=3, rounding=rounding).create_decimal(repr(value)))
 
 
 def rule(certificate: Certificate) -> str:

@@ -1,0 +1,167 @@
+"""Plots show the certificate's numbers, draw any class name, and say so where there is nothing to draw."""
+
+import io
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from certificates import HOSTILE, certify, every_shape, with_everything
+from pacshift import Certificate, InputError, Interval, plots
+from pacshift.methods import BoundCurve
+
+SHAPES = every_shape()
+PLOTS = (plots.weight_intervals, plots.label_mix, plots.bound_curve, plots.set_sizes)
+
+
+@pytest.fixture(autouse=True)
+def _closed_figures() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def full() -> Certificate:
+    return SHAPES["full"]
+
+
+def drawn(ax: Axes) -> str:
+    """The picture as SVG: drawing is where bad texts would fail."""
+    buffer = io.StringIO()
+    figure = ax.figure
+    assert isinstance(figure, Figure)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # no font has every script
+        figure.savefig(buffer, format="svg")
+    return buffer.getvalue()
+
+
+def segments(ax: Axes) -> list[Any]:
+    """Ends of the horizontal bars, row by row."""
+    return [line for lines in ax.collections for line in lines.get_segments()]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("plot", PLOTS)
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_shape_is_drawn_or_refused_with_a_reason(plot: Any, name: str) -> None:
+    certificate = SHAPES[name]
+    lacks = {
+        plots.weight_intervals: certificate.weights is None,
+        plots.bound_curve: certificate.curve is None,
+        plots.set_sizes: certificate.set_sizes is None,
+    }
+    if lacks.get(plot, False):
+        with pytest.raises(InputError, match=f"method {certificate.method}"):
+            plot(certificate)
+    else:
+        assert "</svg>" in drawn(plot(certificate))
+
+
+@pytest.mark.parametrize("plot", PLOTS)
+def test_given_axes_are_used_and_returned(plot: Any, full: Certificate) -> None:
+    ax = Figure().subplots()
+    assert plot(full, ax=ax) is ax
+    assert not plt.get_fignums()
+
+
+def test_weights_are_drawn_where_they_are(full: Certificate) -> None:
+    weights = Interval(np.array([0.2, 0.5, 1.1, 0.0, 1.0]), np.array([0.9, 1.5, 3.0, 0.4, np.inf]))
+    ax = plots.weight_intervals(replace(full, weights=weights))
+    ends = segments(ax)
+    right = ax.get_xlim()[1]
+    for row, line in enumerate(ends):
+        assert line[:, 0].tolist() == [weights.lower[row], min(weights.upper[row], right)]
+        assert line[:, 1].tolist() == [row, row]
+    assert right > 3.0
+    colours = [tuple(lines.get_colors()[0]) for lines in ax.collections]  # type: ignore[attr-defined]
+    assert [colour == colours[0] for colour in colours] == [True, False, True, True, False]
+
+
+def test_wide_weights_get_a_logarithmic_axis(full: Certificate) -> None:
+    wide = Interval(np.array([0.0, 0.2, 0.5, 1, 1]), np.array([2.0, 3, 90, 2, np.inf]))
+    ax = plots.weight_intervals(replace(full, weights=wide))
+    assert ax.get_xscale() == "log"
+    assert ax.get_xlim()[0] > 0
+    assert plots.weight_intervals(full).get_xscale() == "linear"
+
+
+def test_label_mix_shows_intervals_and_source_shares(full: Certificate) -> None:
+    ax = plots.label_mix(full)
+    assert full.prevalence is not None
+    ends = np.array([line[:, 0] for line in segments(ax)])
+    assert np.array_equal(ends, np.column_stack([full.prevalence.lower, full.prevalence.upper]))
+    (source,) = ax.lines
+    assert np.array_equal(source.get_xdata(), full.class_counts / full.n_source)
+
+
+def test_label_mix_without_bounds_says_that_predictions_are_no_labels() -> None:
+    ax = plots.label_mix(SHAPES["binary"])
+    legend = ax.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["predicted on the target", "source"]
+    assert len(plots.label_mix(SHAPES["bare"]).lines) == 1
+
+
+def test_bound_curve_marks_epsilon_and_the_chosen_point(full: Certificate) -> None:
+    curve = BoundCurve(np.array([-np.inf, 0.1, 0.2, 0.4]), np.array([0.0, 0.02, 0.06, 0.3]))
+    ax = plots.bound_curve(replace(full, curve=curve, thresholds=np.full(5, 0.2)))
+    line, allowed, chosen = ax.lines
+    assert np.array_equal(line.get_xdata(), [0.1, 0.2, 0.4])
+    assert np.array_equal(allowed.get_ydata(), [full.epsilon, full.epsilon])
+    assert (chosen.get_xdata(), chosen.get_ydata()) == ([0.2], [0.06])
+
+
+def test_no_point_is_marked_where_classes_have_their_own_thresholds(full: Certificate) -> None:
+    assert plots.common_threshold(full) is None
+    assert len(plots.bound_curve(full).lines) == 2
+    some_always = replace(full, thresholds=np.array([-np.inf, 0.2, 0.2, -np.inf, 0.2]))
+    assert plots.common_threshold(some_always) == 0.2
+
+
+def test_set_sizes_are_shares_of_the_target(full: Certificate) -> None:
+    ax = plots.set_sizes(replace(full, set_sizes=np.array([100, 600, 300, 0, 0, 0])))
+    heights = [bar.get_height() for bar in ax.patches]  # type: ignore[attr-defined]
+    assert heights == [0.1, 0.6, 0.3]
+    nothing = plots.set_sizes(replace(full, set_sizes=np.zeros(6, np.int64)))
+    assert "</svg>" in drawn(nothing)
+
+
+def test_many_classes_are_cut_to_the_largest_and_say_so() -> None:
+    certificate = SHAPES["many"]
+    for plot in (plots.weight_intervals, plots.label_mix):
+        ax = plot(certificate)
+        assert len(ax.get_yticks()) == plots.MOST_CLASSES
+        assert ax.get_ylabel() == f"the {plots.MOST_CLASSES} largest of 200 classes"
+    assert certificate.weights is not None
+    shown = {text.get_text() for text in plots.weight_intervals(certificate, most=5).get_yticklabels()}
+    largest = np.argsort(-certificate.weights.upper)[:5]
+    assert shown == {str(certificate.classes[k]) for k in largest}
+
+
+def test_class_names_stay_texts() -> None:
+    ax = plots.label_mix(with_everything(certify(HOSTILE, "PS-LW")))
+    svg = drawn(ax)
+    assert "<img" not in svg
+    assert "<script" not in svg
+    # An escaped dollar is a dollar to matplotlib, not the start of mathematics.
+    assert plots.plain_text(r"$\frac") == r"\$\frac"
+    assert len(plots.plain_text("x" * 300)) == 24
+    assert plots.plain_text("two\nlines\x08\u202e") == "two\ufffdlines\ufffd\ufffd"
+    assert plots.readable("می\u200cخواهم") == "می\u200cخواهم"
+    assert plots.plain_text(3) == "3"
+
+
+def test_boxes_have_one_box_a_method_and_the_line() -> None:
+    rng = np.random.default_rng(0)
+    ax = plots.boxes({"PS": rng.random(20), "PS-W": [0.1, 0.2, 0.3], "WCP": []}, epsilon=0.25)
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["PS", "PS-W", "WCP"]
+    assert [text.get_text() for text in ax.texts] == ["refused"]
+    assert any(np.array_equal(line.get_ydata(), [0.25, 0.25]) for line in ax.lines)
+    assert ax.get_ylabel() == "prediction set error"
+    assert "</svg>" in drawn(plots.boxes({"PS": [1.0, 2.0]}, label="prediction set size"))

@@ -1,0 +1,276 @@
+"""The page holds the certificate's numbers, names nothing outside itself, and lets no class name become markup."""
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib import pyplot as plt
+
+from certificates import HOSTILE, every_shape
+from pacshift import Certificate, InputError
+from pacshift.certificate_file import to_document
+from pacshift.plots import readable
+from pacshift.report import ComparisonRow, facts, render_report, write_report
+from pacshift.report.pictures import to_inline
+
+SHAPES = every_shape()
+ROWS = [
+    ComparisonRow("PS-LW", "pac-target", 1.25, 0.0125, 0.0625),
+    ComparisonRow("PS", "pac-source", 1.0, 0.0, 0.2),
+    ComparisonRow("PS-W", "pac-target", None, note="refused: <b>label shift</b> is false"),
+    ComparisonRow("PS-C", "pac-target", 5.0, 0.0, 0.0, trivial=True, note="too few"),
+]
+TAGS = set(
+    re.findall(
+        r"\w+",
+        "html head meta link title style body a header h1 h2 h3 p nav main section ul li bdi dl div dt dd data "
+        "small strong em code figure figcaption table caption thead tbody tr th td pre details summary footer "
+        "svg g path use defs text clippath rect",
+    )
+)
+VOID = {"meta", "link", "br", "img", "input"}
+
+
+class Page(HTMLParser):
+    """Elements with their attributes and texts, as a browser without scripts would see them."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.texts: list[tuple[str, str]] = []
+        self.stack: list[str] = []
+        self.feed(html)
+        assert not self.stack, f"left open: {self.stack}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+        if tag not in VOID:
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.stack.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if data.strip():
+            self.texts.append((self.stack[-1] if self.stack else "", data.strip()))
+
+    def all(self, tag: str) -> list[dict[str, str]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    def inside(self, tag: str) -> list[str]:
+        return [text for parent, text in self.texts if parent == tag]
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    return {name: render_report(certificate, comparison=ROWS) for name, certificate in SHAPES.items()}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_self_contained_and_small(pages: dict[str, str], name: str) -> None:
+    html = pages[name]
+    page = Page(html)
+    assert len(html.encode()) < 1_000_000
+    assert {tag for tag, _ in page.elements} <= TAGS  # no script, no img, whatever the class names say
+    for _, attributes in page.elements:
+        assert not any(key.startswith("on") or key in ("src", "srcset", "action") for key in attributes)
+        assert attributes.get("href", "#").startswith(("#", "data:,"))
+        assert all(target == "#" for target in re.findall(r"url\((.)", attributes.get("style", "")))
+    assert "url(" not in "".join(page.inside("style"))
+    assert "@import" not in html
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_links_and_ids_fit_together(pages: dict[str, str], name: str) -> None:
+    page = Page(pages[name])
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    wanted = [a["href"][1:] for _, a in page.elements if a.get("href", "").startswith("#")]
+    wanted += [a["aria-labelledby"] for _, a in page.elements if "aria-labelledby" in a]
+    wanted += re.findall(r'clip-path="url\(#([^)]*)\)', pages[name])
+    assert set(wanted) <= set(ids)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_readable_by_machines_that_read_aloud(pages: dict[str, str], name: str) -> None:
+    page = Page(pages[name])
+    assert page.all("html") == [{"lang": "en"}]
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h\d", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(deeper - level <= 1 for level, deeper in pairwise(levels))
+    assert all(svg["role"] == "img" and len(svg["aria-label"]) > 20 for svg in page.all("svg"))
+    assert len(page.all("caption")) == len(page.all("table"))
+    assert all("scope" in header for header in page.all("th"))
+    # Whatever scrolls can be reached with the keyboard.
+    scrolling = [a for tag, a in page.elements if tag == "pre" or "scroll" in a.get("class", "")]
+    assert all(attributes.get("tabindex") == "0" for attributes in scrolling)
+
+
+def table_of(certificate: Certificate) -> list[float]:
+    """Every exact number of the class table, row by row, left to right."""
+    values: list[float] = []
+    for label in range(len(certificate.classes)):
+        values.append(certificate.class_counts[label])
+        if certificate.n_target:
+            values.append(certificate.predicted_counts[label])
+        values.append(certificate.thresholds[label])
+    return values
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_numbers_are_the_certificates(name: str) -> None:
+    certificate = SHAPES[name]
+    page = Page(render_report(certificate))
+    values = [float(attributes["value"]) for attributes in page.all("data")]
+    cards = [figure.value for figure in facts.key_figures(certificate)]
+    assert cards[:2] == [certificate.epsilon, certificate.delta]
+    assert values == [*cards, *table_of(certificate), certificate.n_source, certificate.n_target]
+    for interval, column in ((certificate.prevalence, "target share"), (certificate.weights, "weight")):
+        cells = [a for a in page.all("td") if a["data-column"] == column]
+        assert [float(a["data-low"]) for a in cells] == ([] if interval is None else interval.lower.tolist())
+        assert [float(a["data-high"]) for a in cells] == ([] if interval is None else interval.upper.tolist())
+
+
+def test_set_sizes_become_cards() -> None:
+    certificate = replace(SHAPES["full"], set_sizes=np.array([1, 2, 3, 0, 0, 0]))
+    cards = {figure.name: figure.value for figure in facts.key_figures(certificate)}
+    assert cards["labels in a set"] == (2 + 6) / 6
+    assert cards["sets with one label"] == 2 / 6
+    assert cards["empty sets"] == 1 / 6
+    assert cards["classifier’s accuracy"] == certificate.accuracy
+    assert "≥ 71.2 %" in render_report(certificate)  # a lower bound is never rounded up
+
+
+def test_class_names_stay_texts(pages: dict[str, str]) -> None:
+    page = Page(pages["hostile"])
+    for name in HOSTILE:
+        assert readable(name, 120) in page.inside("bdi")
+    drawn = page.inside("text")
+    assert any(text.startswith("<img src=x") for text in drawn)
+    assert r"$\frac" in drawn
+    assert 'style="fill: #111213"' in drawn
+    assert "49" not in page.inside("bdi")  # a template in a name is not run
+    (document,) = (text for text in page.inside("pre") if text.startswith("{"))
+    assert json.loads(document) == json.loads(json.dumps(to_document(SHAPES["hostile"])))
+
+
+@pytest.mark.parametrize(
+    ("name", "badge", "words"),
+    [
+        ("full", "Guaranteed on the target", "at least 90 % of target cases"),
+        ("trivial", "Right but uninformative", "Every set contains all 12 labels"),
+        ("source only", "Guaranteed on the source only", "at least 90 % of source cases"),
+        ("marginal", "On average only", "on average over many calibrations"),
+        ("no guarantee", "No guarantee", "Nothing is guaranteed"),
+        ("never empty", "Guaranteed on the target", "at least 60 % of target cases"),
+    ],
+)
+def test_the_headline_says_what_is_guaranteed(pages: dict[str, str], name: str, badge: str, words: str) -> None:
+    page = Page(pages[name])
+    assert badge in page.inside("h2")
+    assert any(words in text for text in page.inside("p"))
+    assert (badge == "Guaranteed on the target") == (facts.verdict(SHAPES[name]).tone == "good")
+
+
+def test_what_is_missing_is_said(pages: dict[str, str]) -> None:
+    assert "gives no interval for the importance weights" in pages["bare"]
+    assert "keeps no curve of error bounds" in pages["bare"]
+    assert "The sets of the target were not counted" in pages["bare"]
+    assert "No target cases were used" in pages["bare"]
+    assert "does not bound the target’s label mix" in pages["binary"]
+    assert SHAPES["trivial"].reasons
+    assert SHAPES["trivial"].reasons[0] in Page(pages["trivial"]).inside("bdi")
+    assert "--never-empty" in pages["never empty"]
+    assert "--score aps-plain" in pages["never empty"]
+    assert "score=function" in render_report(replace(SHAPES["full"], score="custom"))
+
+
+def test_methods_are_compared_if_asked(pages: dict[str, str]) -> None:
+    page = Page(pages["full"])
+    assert "refused: <b>label shift</b> is false" in page.inside("bdi")
+    assert "(this certificate)" in page.inside("small")
+    assert {"1.250", "1.25 %", "6.25 %"} <= set(page.inside("data"))
+    assert "Methods compared" not in render_report(SHAPES["full"])
+    without_errors = render_report(SHAPES["full"], comparison=[ROWS[2]])
+    assert "labels missed" not in Page(without_errors).inside("th")
+
+
+@given(st.floats(min_value=0, max_value=1e9))
+def test_intervals_are_rounded_outward(value: float) -> None:
+    low, high = facts._down(value), facts._up(value)
+    assert low <= value <= high
+    assert high - low <= 0.011 * value + 1e-320
+
+
+def test_the_page_is_the_same_every_time_and_in_every_style(pages: dict[str, str]) -> None:
+    with plt.style.context("dark_background"), matplotlib.rc_context({"font.size": 30, "svg.fonttype": "path"}):
+        before = dict(matplotlib.rcParams)
+        assert render_report(SHAPES["full"], comparison=ROWS) == pages["full"]
+        assert dict(matplotlib.rcParams) == before
+    assert not plt.get_fignums()
+
+
+def test_an_existing_file_is_kept_unless_allowed(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("mine")
+    with pytest.raises(InputError, match="exists already"):
+        write_report(SHAPES["binary"], path, overwrite=False)
+    assert path.read_text() == "mine"
+    write_report(SHAPES["binary"], path)
+    assert path.read_text(encoding="utf-8") == render_report(SHAPES["binary"])
+    assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_loaded_certificate_gives_the_same_page(tmp_path: Path, pages: dict[str, str]) -> None:
+    for name in ("full", "trivial", "hostile"):
+        SHAPES[name].save(tmp_path / "certificate.json")
+        loaded = Certificate.load(tmp_path / "certificate.json")
+        assert render_report(loaded, comparison=ROWS) == pages[name]
+
+
+def test_inline_pictures_drop_what_would_reach_the_rest_of_the_page() -> None:
+    svg = (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 10 20"><metadata>x</metadata>'
+        '<defs><style>*{color: red}</style></defs><text id="a" style="fill: #0072b2">#0072b2</text></svg>'
+    )
+    inline = str(to_inline(svg, name="p", alt='say "this"'))
+    assert inline == (
+        '<svg viewBox="0 0 10 20" width="10" height="20" role="img" aria-label="say &quot;this&quot;">'
+        '<text id="p-a" style="fill: var(--blue)">#0072b2</text></svg>'
+    )
+
+
+def test_colours_contrast_in_light_dark_and_print(pages: dict[str, str]) -> None:
+    themes = re.findall(r":root \{(.*?)\}", pages["full"], flags=re.DOTALL)
+    assert len(themes) == 3
+    for theme in themes:
+        colour = dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", theme))
+        for text in ("ink", "muted", "link", "good", "limited", "bad"):
+            for ground in ("card", "page"):
+                assert contrast(colour[text], colour[ground]) >= 4.5, (text, ground)
+        for mark in ("blue", "orange"):
+            assert contrast(colour[mark], colour["card"]) >= 3, mark
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG 2 contrast ratio."""
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(colour: str) -> float:
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
