@@ -1,0 +1,203 @@
+"""A real Spark with two executor processes gives the counts of memory, bit for bit, whatever befalls it."""
+
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import pacshift
+from pacshift import Certificate, InputError, Tally, calibrate_tally
+from pacshift.arrays import FloatArray, IntArray
+
+pytestmark = [
+    pytest.mark.spark,
+    # Said by PySpark when it meets a pandas newer than itself; nothing here goes through pandas.
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+]
+N_ROWS, CLASSES = 20_000, ("cat", "dog", "eel", "fox")
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    """A cluster of two executors on this machine, each a process of its own."""
+    sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed: pip install 'pacshift[spark]'")
+    if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
+        pytest.skip("Spark needs Java: install a JRE (Debian: openjdk-17-jre-headless)")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        builder = sql.SparkSession.builder.master("local-cluster[2,1,1024]").appName("pacshift tests")
+        options = {
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.executorEnv.PYTHONPATH": str(Path(pacshift.__file__).parents[1]),
+            "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",  # many batches a partition
+        }
+        for key, value in options.items():
+            builder = builder.config(key, value)
+        session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("OFF")  # the test below kills an executor, which Spark tells at length
+        yield session
+        session.stop()
+
+
+def make_scores() -> tuple[FloatArray, IntArray]:
+    rng = np.random.default_rng(3)
+    labels = rng.choice(len(CLASSES), N_ROWS, p=[0.7, 0.2, 0.09, 0.01])
+    logits = rng.normal(size=(N_ROWS, len(CLASSES)))
+    logits[np.arange(N_ROWS), labels] += 2
+    return np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True), labels
+
+
+SCORES, LABELS = make_scores()
+NAMES = np.array(CLASSES)[LABELS]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The scores as a Parquet file: columns, a list column, labels as text and as numbers."""
+    columns: dict[str, Any] = {f"p_{name}": SCORES[:, place] for place, name in enumerate(CLASSES)}
+    columns["listed"] = pa.array(SCORES.tolist(), pa.list_(pa.float64()))
+    columns |= {"label": NAMES, "number": LABELS, "id": np.arange(N_ROWS)}
+    path = tmp_path_factory.mktemp("spark") / "scores.parquet"
+    pq.write_table(pa.table(columns), path)
+    return str(path)
+
+
+@pytest.fixture
+def frame(spark: Any, table: str) -> Any:
+    return spark.read.parquet(table)
+
+
+def in_memory(**options: Any) -> Tally:
+    return Tally.from_scores(SCORES, NAMES, classes=CLASSES, grid=True, **options)
+
+
+def test_counts_equal_those_of_memory(frame: Any) -> None:
+    from pacshift.tables.spark import tally, tally_frame
+
+    spread = frame.repartition(5)
+    assert tally(spread, label="label") == in_memory()
+    assert tally(spread, label=None) == Tally.from_target(SCORES, classes=CLASSES)
+    counted = tally_frame(frame, label="number", scores="listed", score="margin")
+    assert counted.tally == Tally.from_scores(SCORES, LABELS, grid=True, score="margin")
+    assert (counted.n_rows, counted.n_dropped) == (N_ROWS, 0)
+
+
+def test_skewed_and_empty_partitions(frame: Any) -> None:
+    from pyspark.sql.functions import lit
+
+    from pacshift.tables.spark import tally
+
+    assert tally(frame.repartition(6, lit(1)), label="label") == in_memory()  # one has all rows, five have none
+    with pytest.raises(InputError, match="no usable row"):
+        tally(frame.where("id < 0"), label="label")
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the executor's process through /proc")
+def test_a_killed_executor_does_not_change_the_answer(frame: Any, tmp_path: Path) -> None:
+    from pacshift.tables.spark import tally
+
+    marker = tmp_path / "killed"
+
+    def executor() -> int:  # in here, so that it travels to the worker with the function that calls it
+        process = os.getpid()
+        while True:
+            stat = Path(f"/proc/{process}/stat").read_text()
+            if "(java)" in stat:
+                return process
+            process = int(stat.rpartition(")")[2].split()[1])  # the parent
+
+    def kill_once(batches: Iterator[Any]) -> Iterator[Any]:
+        for number, batch in enumerate(batches):
+            if number == 2 and not marker.exists():
+                victim = executor()  # by now two batches of this partition have been counted
+                marker.write_text(str(victim))
+                os.kill(victim, signal.SIGKILL)
+                time.sleep(60)  # never seen: the executor takes its workers with it
+            yield batch
+
+    spread = frame.drop("listed").repartition(4)
+    assert tally(spread.mapInArrow(kill_once, spread.schema), label="label") == in_memory()
+    assert not Path("/proc", marker.read_text()).exists()
+
+
+@pytest.fixture(scope="module")
+def certificate() -> Certificate:
+    return calibrate_tally(in_memory(), epsilon=0.05, delta=0.05, method="PS")
+
+
+def test_predicted_sets_equal_those_of_memory(frame: Any, certificate: Certificate) -> None:
+    from pacshift.tables.spark import predict_sets
+
+    sets = predict_sets(frame.repartition(3), certificate, keep=["id"])
+    assert sets.columns == ["id", "set", "set_size"]
+    expected = certificate.sets(SCORES)
+    rows = sets.where("id < 500").collect()
+    assert len(rows) == 500
+    for row in rows:
+        assert row["set"] == [name for name, inside in zip(CLASSES, expected[row["id"]], strict=True) if inside]
+        assert row["set_size"] == len(row["set"])
+    assert sets.groupBy().sum("set_size").collect()[0][0] == expected.sum()
+    assert predict_sets(frame, certificate).columns == ["listed", "label", "number", "id", "set", "set_size"]
+    with pytest.raises(InputError, match="cannot keep 'nowhere'"):
+        predict_sets(frame, certificate, keep=["nowhere"])
+
+
+def test_faults_are_counted_over_all_partitions(frame: Any) -> None:
+    from pyspark.sql.functions import expr
+
+    from pacshift.tables.spark import tally, tally_frame
+
+    broken = frame.drop("listed").repartition(3)
+    broken = broken.withColumn("p_cat", expr("CASE WHEN id % 1000 = 0 THEN double('NaN') ELSE p_cat END"))
+    broken = broken.withColumn("label", expr("CASE WHEN id % 1000 = 1 THEN NULL ELSE label END"))
+    with pytest.raises(
+        InputError, match=r"40 row\(s\) cannot be used \(20 with no label, 20 with scores.*partition"
+    ):
+        tally(broken, label="label")
+    counted = tally_frame(broken, label="label", drop_invalid=True)
+    whole = np.arange(N_ROWS) % 1000 > 1
+    expected = Tally.from_scores(SCORES[whole], NAMES[whole], classes=CLASSES, grid=True)
+    assert (counted.tally, counted.n_rows, counted.n_dropped) == (expected, N_ROWS - 40, 40)
+    renamed = frame.withColumn("label", expr("CASE WHEN id < 7 THEN 'gnu' ELSE label END"))
+    with pytest.raises(InputError, match=r"7 label\(s\) have no score column, the first is 'gnu'"):
+        tally(renamed, label="label", drop_invalid=True)
+
+
+def test_errors_of_a_worker_reach_the_user_in_words(frame: Any) -> None:
+    from pacshift.tables.spark import tally
+
+    with pytest.raises(InputError, match="a score is negative"):
+        tally(frame.withColumn("p_cat", -frame["p_cat"]), label="label", score="aps")
+    with pytest.raises(InputError, match="match no column"):
+        tally(frame, label="label", scores="q_*")
+
+
+def test_randomised_scores_are_seeded_by_partition(frame: Any) -> None:
+    from pacshift.tables.spark import tally
+
+    one, again, other = (tally(frame, label="label", score="aps", rng=seed) for seed in (5, 5, 6))
+    assert one == again
+    assert one != other
+    np.testing.assert_array_equal(one.confusion, in_memory().confusion)
+
+
+def test_vectors_of_spark_ml(spark: Any) -> None:
+    from pyspark.ml.linalg import Vectors
+
+    from pacshift.tables.spark import tally
+
+    rows = [(Vectors.dense(row.tolist()), int(label)) for row, label in zip(SCORES[:50], LABELS[:50], strict=True)]
+    vectors = spark.createDataFrame(rows, ["probability", "label"])
+    expected = Tally.from_scores(SCORES[:50], LABELS[:50], grid=True)
+    assert tally(vectors, label="label", scores="probability") == expected
