@@ -1,0 +1,41 @@
+"""Parquet on the command line: calibrate, predict, check and report, as a shell script would call them."""
+
+import shlex
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+
+def table(n: int, mix: list[float], seed: int) -> pa.Table:
+    """A score table: one column p_<class> a class, the true label, a key."""
+    rng = np.random.default_rng(seed)
+    names = np.array(["benign", "malignant", "unclear"])
+    labels = rng.choice(3, n, p=mix)
+    logits = rng.normal(size=(n, 3)) + 2.5 * np.eye(3)[labels]
+    scores = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    columns = {f"p_{name}": scores[:, k] for k, name in enumerate(names)}
+    return pa.table({"patient": np.arange(n), **columns, "diagnosis": names[labels]})
+
+
+def run(command: str) -> None:
+    """Show a command and run it."""
+    print("$", command, flush=True)
+    program, *arguments = shlex.split(command)
+    subprocess.run([Path(sysconfig.get_path("scripts"), program), *arguments], check=True)
+
+
+pq.write_table(table(10_000, [0.8, 0.1, 0.1], seed=0), "source.parquet")
+labelled = table(10_000, [0.3, 0.6, 0.1], seed=1)
+pq.write_table(labelled.drop_columns(["diagnosis"]), "target.parquet")
+pq.write_table(labelled, "labelled.parquet")  # as if the labels had arrived later
+
+run("pacshift calibrate source.parquet target.parquet --label diagnosis --epsilon 0.1 --delta 0.05")
+run("pacshift predict certificate.json target.parquet --keep patient -o sets.parquet")
+run("pacshift check certificate.json labelled.parquet --label diagnosis")
+run("pacshift report certificate.json -o report.html")
+
+print(pq.read_table("sets.parquet").slice(0, 3).to_pylist())
