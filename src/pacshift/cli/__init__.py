@@ -15,6 +15,7 @@ from pacshift.cli.methods import methods
 from pacshift.cli.predict import predict
 from pacshift.cli.report import report
 from pacshift.cli.reproduce import reproduce
+from pacshift.cli.tally import tally
 
 
 class Commands(TyperGroup):
@@ -32,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, calibrate, predict, check, compare, report, reproduce, methods):
+for command in (demo, calibrate, predict, check, compare, report, tally, reproduce, methods):
     app.command()(command)
 
 

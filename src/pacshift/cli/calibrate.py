@@ -92,6 +92,8 @@ def calibrate(
 
 def count(data: Inputs, method: str, score: str) -> Tally:
     """The tally that ``method`` needs: APS is the PS rule on APS scores."""
+    if data.engine == "spark" and not data.grid:
+        raise InputError("--exact: Spark counts on the grid only. Leave one of the two out.")
     needed = METHODS[method]
     if needed.needs_target and not data.target:
         raise InputError(f"no TARGET: method {method} needs unlabelled target scores as well as the source.")

@@ -53,12 +53,17 @@ class Inputs:
         return source + named._count("target", self.target, label=None, score=score, soft=soft)
 
     def _count(self, what: str, paths: Sequence[Path], **options: Any) -> Tally:
-        options |= {"scores": self.scores, "classes": self.classes, "grid": self.grid}
+        options |= {"scores": self.scores, "classes": self.classes}
         options |= {"drop_invalid": self.drop_invalid, "rng": stream(self.seed, what)}
         with progress(f"counting the {what}", silent=self.silent) as report:
-            from pacshift.tables import tally_table
+            if self.engine == "spark":
+                from pacshift.cli.spark import tally_with_spark
 
-            counted = tally_table(list(paths), **options, progress=report)
+                counted = tally_with_spark(self.master, paths, **options)
+            else:
+                from pacshift.tables import tally_table
+
+                counted = tally_table(list(paths), **options, grid=self.grid, progress=report)
         tell_dropped(what, counted.n_dropped, counted.n_rows)
         return counted.tally
 

@@ -1,0 +1,45 @@
+"""``--engine spark``: the same counts, made on a cluster."""
+
+import os
+import re
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pacshift.errors import InputError, PacshiftError
+from pacshift.tables import TableTally
+
+
+def tally_with_spark(master: str | None, paths: Sequence[Path], **options: Any) -> TableTally:
+    """Count files that every worker can see; without ``master`` on this machine's cores."""
+    from pyspark.sql import SparkSession
+
+    from pacshift.tables.spark import read_frame, tally_frame
+
+    place = master or "local[*]"
+    if place.startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need the environment of this process
+    quiet: dict[str, Any] = {
+        "spark.log.level": "ERROR",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Spark's own about pandas
+            builder = SparkSession.builder.appName("pacshift").master(place).config(map=quiet)
+            return tally_frame(read_frame(builder.getOrCreate(), list(paths)), **options)
+    except PacshiftError:
+        raise
+    except Exception as error:
+        raise InputError(
+            f"Spark at {place} failed: {_first(str(error))}. Is Java there and --master right?"
+        ) from None
+
+
+def _first(text: str) -> str:
+    """The line that says it: Java's errors are pages long."""
+    named = re.search(r"^\S*(?:Error|Exception): (.+)$", text, re.MULTILINE)
+    return named.group(0) if named else (text.strip().splitlines() or ["no reason given"])[0].rstrip(".")
