@@ -77,7 +77,7 @@ def test_paper_mode_measures_on_the_test_rows(panel: Panel, scores_file: str) ->
 def test_population_mode_is_what_ever_larger_test_draws_approach(panel: Panel, scores_file: str) -> None:
     draw = Draw(Experiment(panel, population=True, scores_file=scores_file), trial=0)
     large = Draw(Experiment(replace(panel, n_test=400_000), population=True, scores_file=scores_file), trial=0)
-    thresholds = np.array([0.3, 0.3, 0.3])
+    thresholds = np.array([0.1, 0.3, 0.8])  # classes unlike each other, or a wrong mix would not show
     sample = evaluate(large.base.probs[large.test] >= thresholds, large.base.labels[large.test])
     assert np.allclose(
         draw.measure("probability", thresholds), (sample.error, sample.size, sample.empty), atol=4e-3
@@ -97,8 +97,8 @@ def test_a_method_gets_the_same_numbers_in_any_company(panel: Panel, scores_file
     experiment = Experiment(panel, scores_file=scores_file)
     together = run_trial(experiment, 1, METHODS)
     assert tuple(run_trial(experiment, 1, [method])[0] for method in METHODS) == together
-    assert run_trial(experiment, 2, METHODS) != together
-    assert run_trial(replace(experiment, seed=1), 1, METHODS) != together
+    for other in (run_trial(experiment, 2, METHODS), run_trial(replace(experiment, seed=1), 1, METHODS)):
+        assert all(row.size != same.size for row, same in zip(other, together, strict=True))
 
 
 def test_a_draw_that_refutes_label_shift_is_recorded_as_refused(
