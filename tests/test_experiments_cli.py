@@ -44,7 +44,7 @@ def test_own_scores_make_a_panel_for_each_epsilon(scores_file: str, tmp_path: Pa
 
 
 def test_json_is_for_machines(scores_file: str, tmp_path: Path) -> None:
-    summary = json.loads(run(*own(scores_file, tmp_path / "out", "--json")))
+    summary = json.loads(run(*own(scores_file, tmp_path / "out", "--json")))["summary"]
     assert [entry["method"] for entry in summary] == ["PS", "PS-W"]
     assert summary[0]["trials"] == 2
 

@@ -1,6 +1,6 @@
 """``pacshift reproduce``: the paper's experiments, or the same experiment on your own scores."""
 
-import json
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -19,11 +19,12 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from pacshift.cli.console import print_json
 from pacshift.errors import InputError
 from pacshift.experiments.panels import DELTA, Panel, select_panels
 from pacshift.experiments.reproduce import at_epsilon, own_panels, run_reproduce
 from pacshift.experiments.runner import PanelResult
-from pacshift.experiments.summary import HEADINGS, cells, markdown_table, summarise
+from pacshift.experiments.summary import HEADINGS, MethodSummary, cells, markdown_table, summarise
 
 
 def reproduce(
@@ -135,9 +136,9 @@ def _progress() -> Iterator[Callable[[int, int, str], None] | None]:
 
 def _show(results: tuple[PanelResult, ...], out: Path, as_json: bool) -> None:
     summaries = [summary for result in results for summary in summarise(result)]
-    console = Console()
+    console = Console(highlight=False)
     if as_json:
-        typer.echo(json.dumps([asdict(summary) for summary in summaries], indent=2))
+        print_json({"out": str(out), "summary": [_json(summary) for summary in summaries]})
         return
     if not console.is_terminal:
         typer.echo(markdown_table(HEADINGS, map(cells, summaries)), nl=False)
@@ -150,3 +151,8 @@ def _show(results: tuple[PanelResult, ...], out: Path, as_json: bool) -> None:
             table.add_row(*cells(summary), style="red" if summary.above else None, end_section=last)
         console.print(table)
     typer.echo(f"figures, tables and page: {out / 'index.html'}")
+
+
+def _json(summary: MethodSummary) -> dict[str, object]:
+    """JSON has no NaN: what was never measured (all trials refused) is null."""
+    return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in asdict(summary).items()}
