@@ -29,7 +29,7 @@ class Verdict:
 
 def check(
     certificate_file: options.CertificateFile,
-    table: Annotated[list[Path], typer.Argument(metavar="LABELLED...", help="Files or folders, with labels.")],
+    table: Annotated[list[Path], typer.Argument(metavar="LABELLED", help="Files or folders, with labels.")],
     label: options.LabelColumn = "label",
     scores: options.Scores = "p_*",
     level: Annotated[float, typer.Option("--level", help="Confidence of the interval around the error.")] = 0.95,

@@ -13,7 +13,7 @@ from pacshift.cli.inputs import tell_dropped
 
 def predict(
     certificate_file: options.CertificateFile,
-    table: Annotated[list[Path], typer.Argument(metavar="TABLE...", help="Files or folders with scores.")],
+    table: Annotated[list[Path], typer.Argument(metavar="TABLE", help="Files or folders with scores.")],
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="The sets: .parquet, .feather or .csv.")
     ] = Path("sets.parquet"),

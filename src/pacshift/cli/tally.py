@@ -12,7 +12,7 @@ from pacshift.tally import Tally
 
 
 def tally(
-    table: Annotated[list[Path], typer.Argument(metavar="TABLE...", help="Files or folders with scores.")],
+    table: Annotated[list[Path], typer.Argument(metavar="TABLE", help="Files or folders with scores.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The tally.")] = Path("site.tally"),
     label: Annotated[
         str | None,

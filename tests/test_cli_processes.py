@@ -1,0 +1,119 @@
+"""The installed command as a shell runs it: exit codes, pipes, Ctrl-C, completion, missing extras."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+PACSHIFT = str(Path(sysconfig.get_path("scripts")) / "pacshift")
+CLEAN = {**os.environ, "NO_COLOR": "1", "TERM": "dumb"}
+
+
+def run(*words: object, cwd: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
+    command = [PACSHIFT, *map(str, words)]
+    return subprocess.run(
+        command, cwd=cwd, env=CLEAN | environment, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    for name in ("source", "target"):
+        labels = rng.integers(0, 3, 800)
+        logits = np.exp(rng.normal(0, 1, (800, 3)) + 3 * np.eye(3)[labels])
+        probs = logits / logits.sum(axis=1, keepdims=True)
+        rows = enumerate(zip(probs, labels, strict=True))
+        lines = [f"{i},{p[0]:.6f},{p[1]:.6f},{p[2]:.6f},{'abc'[label]}" for i, (p, label) in rows]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["id,p_a,p_b,p_c,label", *lines]) + "\n")
+    return tmp_path
+
+
+def test_the_whole_way(tables: Path) -> None:
+    made = run("calibrate", "source.csv", "target.csv", "--method", "PS-W", "-o", "c.json", cwd=tables)
+    assert (made.returncode, made.stderr) == (0, "")
+    assert "\x1b" not in made.stdout
+    assert run("predict", "c.json", "target.csv", "--keep", "id", "-o", "sets.csv", cwd=tables).returncode == 0
+    assert (tables / "sets.csv").read_text().splitlines()[0] == '"id","set","set_size"'
+    checked = run("check", "c.json", "target.csv", "--json", cwd=tables)
+    assert json.loads(checked.stdout)["verdict"] in ("kept", "consistent")
+    assert run("report", "c.json", cwd=tables).returncode == 0
+    again = run("calibrate", "source.csv", "target.csv", "--method", "PS-W", "-o", "c.json", cwd=tables)
+    assert again.returncode == 2
+    assert (
+        again.stderr
+        == "error: c.json exists already. Choose another name with -o, or overwrite it with --force.\n"
+    )
+    trivial = run(
+        "calibrate", "source.csv", "target.csv", "-m", "PS-W", "-e", "0.0001", "-o", "t.json", cwd=tables
+    )
+    assert trivial.returncode == 3
+
+
+def test_help_and_usage(tmp_path: Path) -> None:
+    shown = run("--help", cwd=tmp_path)
+    assert shown.returncode == 0
+    for command in ("demo", "calibrate", "predict", "check", "compare", "report", "reproduce", "methods", "tally"):
+        assert f" {command} " in shown.stdout
+    assert run("--nope", cwd=tmp_path).returncode == 2
+
+
+def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
+    line = f"'{PACSHIFT}' methods --json | head -n 1"
+    shown = subprocess.run(line, shell=True, env=CLEAN, capture_output=True, text=True, timeout=60, check=True)
+    assert shown.stdout == "{\n"
+    assert "Traceback" not in shown.stderr
+
+
+def test_ctrl_c_ends_with_130_and_no_half_files(tmp_path: Path) -> None:
+    command = [PACSHIFT, "demo", "--draws", "100000"]
+    with subprocess.Popen(command, cwd=tmp_path, env=CLEAN, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "pacshift-demo").is_dir() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said == "stopped; nothing half-written was left behind\n"
+    assert not list((tmp_path / "pacshift-demo").iterdir())
+
+
+def test_completion_knows_commands_and_methods(tmp_path: Path) -> None:
+    def complete(words: str) -> list[str]:
+        variables = {
+            "_PACSHIFT_COMPLETE": "complete_bash",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(words.count(" ")),
+        }
+        return run(cwd=tmp_path, **variables).stdout.split()
+
+    assert complete("pacshift ca") == ["calibrate"]
+    assert "PS-LW" in complete("pacshift calibrate --method PS")
+
+
+@pytest.mark.parametrize(
+    ("module", "words", "extra"),
+    [
+        ("pyarrow", ["calibrate", "source.csv", "target.csv", "-m", "PS-W", "-o", "c.json"], "tables"),
+        ("jinja2", ["report", "good.json", "-o", "r.html"], "report"),
+        ("pyspark", ["calibrate", "source.csv", "-m", "PS", "--engine", "spark", "-o", "c.json"], "spark"),
+    ],
+)
+def test_missing_extras_are_named(module: str, words: list[str], extra: str, tables: Path) -> None:
+    assert run("calibrate", "source.csv", "-m", "PS", "-o", "good.json", cwd=tables).returncode == 0
+    program = f"import sys; sys.modules[{module!r}] = None; from pacshift.cli import main; main()"
+    command = [sys.executable, "-c", program, *words]
+    result = subprocess.run(
+        command, cwd=tables, env=CLEAN, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert result.returncode == 2
+    assert result.stderr.startswith("error: ")
+    assert f"pip install 'pacshift[{extra}]'" in result.stderr
+    assert result.stderr.count("\n") == 1
