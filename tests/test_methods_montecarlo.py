@@ -1,0 +1,153 @@
+"""The promises, counted: seeded draws from worlds whose target error is known exactly.
+
+pytest tests/test_methods_montecarlo.py            # under a minute
+pytest tests/test_methods_montecarlo.py -m long    # the whole grid, many minutes
+"""
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from pacshift.methods import METHODS, PSC, PSW, Method
+from worlds import Run, World, make_world, run
+
+EPSILON, DELTA, REPEATS = 0.1, 0.1, 40
+
+VARIANTS: dict[str, Method] = {
+    "PS-W class": PSW(worst_case="class"),
+    "PS-W hull": PSW(intervals="hull"),
+    "PS-C hull": PSC(intervals="hull"),
+}
+SCORES_OF_THEIR_OWN = {"APS"}  # the PS rule on other scores; the worlds hold probabilities
+METHODS_HERE = {name: make() for name, make in METHODS.items() if name not in SCORES_OF_THEIR_OWN} | VARIANTS
+PAC_ON_TARGET = [name for name, method in METHODS_HERE.items() if method.guarantee == "pac-target"]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    n_classes: int
+    strength: float
+    shift: float
+    n_source: int
+    n_target: int
+    rare: float | None = None
+
+    @property
+    def world(self) -> World:
+        return make_world(self.n_classes, strength=self.strength, shift=self.shift, rare=self.rare)
+
+
+TAME = Scenario(3, 4.0, 0.3, 5_000, 5_000)
+SCENARIOS = {
+    "tame": TAME,
+    "rare class, extreme shift": Scenario(2, 3.0, 0.6, 2_000, 1_000, rare=0.05),
+    "weak, extreme shift": Scenario(4, 2.0, 0.5, 400, 400),
+    "few rows": Scenario(2, 3.0, 0.4, 200, 200),
+    "many classes": Scenario(10, 5.0, 0.35, 20_000, 20_000),
+    "many classes, weak, mild shift": Scenario(10, 3.0, 0.1, 2_000, 2_000),
+    "hardly better than chance, rare class": Scenario(5, 0.7, 0.5, 1_000, 500, rare=0.05),
+}
+
+
+def simulate(scenario: Scenario, repeats: int) -> dict[str, list[Run]]:
+    """Every method on the same draws."""
+    world = scenario.world
+    runs: dict[str, list[Run]] = {name: [] for name in METHODS_HERE}
+    for seed in range(repeats):
+        tally = world.draw(scenario.n_source, scenario.n_target, np.random.default_rng([seed, 7]))
+        for name, method in METHODS_HERE.items():
+            runs[name].append(run(method, world, tally, EPSILON, DELTA, seed))
+    return runs
+
+
+@cache
+def simulated(name: str) -> dict[str, list[Run]]:
+    return simulate(SCENARIOS[name], REPEATS)
+
+
+def failures(name: str, method: str, *, on: str = "target") -> int:
+    world = SCENARIOS[name].world
+    return sum(one.failed(world, EPSILON, on=on) for one in simulated(name)[method])
+
+
+def kept(failed: int, repeats: int) -> bool:
+    """No evidence that failures come more often than in a share delta of draws."""
+    return bool(binomtest(failed, repeats, DELTA, alternative="greater").pvalue > 1e-3)
+
+
+def mean_size(world: World, runs: Iterable[Run]) -> float:
+    return float(np.mean([world.size(one.thresholds) for one in runs if one.thresholds is not None]))
+
+
+@pytest.mark.montecarlo
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_pac_methods_keep_the_target_error(name: str) -> None:
+    for method in PAC_ON_TARGET:
+        assert kept(failures(name, method), REPEATS), method
+
+
+@pytest.mark.montecarlo
+@pytest.mark.parametrize("method", PAC_ON_TARGET)
+def test_pac_methods_keep_the_target_error_over_all_scenarios(method: str) -> None:
+    assert kept(sum(failures(name, method) for name in SCENARIOS), REPEATS * len(SCENARIOS))
+
+
+@pytest.mark.montecarlo
+def test_ps_keeps_the_source_error_and_uses_its_delta_up() -> None:
+    failed = sum(failures(name, "PS", on="source") for name in SCENARIOS)
+    assert kept(failed, REPEATS * len(SCENARIOS))
+    # One error more than k(m, eps, delta) would fail more often than delta: PS is not merely cautious.
+    assert failed > 0.3 * DELTA * REPEATS * len(SCENARIOS)
+
+
+@pytest.mark.montecarlo
+def test_methods_that_claim_nothing_on_the_target_fail_somewhere() -> None:
+    broken = {
+        method: [name for name in SCENARIOS if not kept(failures(name, method), REPEATS)]
+        for method in ("PS", "PS-R", "WCP", "LWCP")
+    }
+    assert "rare class, extreme shift" in broken["PS"]
+    assert "hardly better than chance, rare class" in broken["PS-R"]
+    assert set(broken["WCP"]) >= {"tame", "rare class, extreme shift"}  # marginal: wrong in half of all draws
+    assert broken["LWCP"]
+
+
+@pytest.mark.montecarlo
+def test_sets_are_not_much_larger_than_those_of_the_oracle_in_a_tame_world() -> None:
+    # Bounds that are merely too wide would pass every test above.
+    world, runs = TAME.world, simulated("tame")
+    oracle = mean_size(world, runs["ORACLE"])
+    limits = {"PS-W": 1.08, "PS-W class": 1.04, "PS-W hull": 1.08, "PS-C": 1.15, "PS-C hull": 1.15}
+    for method in PAC_ON_TARGET:
+        assert mean_size(world, runs[method]) < limits.get(method, 1.04) * oracle, method
+
+
+@pytest.mark.montecarlo
+def test_sharper_options_give_smaller_sets() -> None:
+    for name in ("tame", "rare class, extreme shift", "many classes"):
+        world, runs = SCENARIOS[name].world, simulated(name)
+        example, by_class, hull = (mean_size(world, runs[key]) for key in ("PS-W", "PS-W class", "PS-W hull"))
+        assert by_class < example < mean_size(world, runs["PS-C"])
+        assert hull <= example * 1.01  # rejection sampling is random: the same up to that
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("n_classes", [2, 3, 5, 10])
+def test_pac_methods_over_the_whole_grid(n_classes: int) -> None:
+    repeats, total, failed = 20, 0, dict.fromkeys(PAC_ON_TARGET, 0)
+    for strength, rows, shift, rare in itertools.product(
+        (1.0, 3.0, 5.0), (200, 2_000, 20_000), (0.1, 0.6), (None, 0.03)
+    ):
+        scenario = Scenario(n_classes, strength, shift, rows, rows, rare)
+        world, runs = scenario.world, simulate(scenario, repeats)
+        total += repeats
+        for method in PAC_ON_TARGET:
+            here = sum(one.failed(world, EPSILON) for one in runs[method])
+            assert kept(here, repeats), (method, scenario)
+            failed[method] += here
+    assert all(kept(count, total) for count in failed.values()), failed
