@@ -1,4 +1,7 @@
-"""NumPy archives as a table: ``probs`` (n, K), ``labels`` (n,) and ``class_names`` (K,), never unpickled."""
+"""NumPy archives as a table: ``probs`` (n, K), ``labels`` (n,) and ``class_names`` (K,), never unpickled.
+
+Labels are class names or, where they are whole numbers and the names are texts, positions in ``class_names``.
+"""
 
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -69,4 +72,17 @@ def _table(arrays: dict[str, NDArray[Any]], file: Path) -> Any:
             raise InputError(f"{file}: {len(probs)} rows of {SCORES} but labels of shape {array.shape}.")
         if name not in (SCORES, CLASSES) and array.shape == (len(probs),) and array.dtype.kind in "fiubU":
             columns[name] = pa.array(array)
+    if LABELS in columns and CLASSES in arrays:
+        columns[LABELS] = _named(arrays[LABELS], arrays[CLASSES], file)
     return pa.table(columns)
+
+
+def _named(labels: NDArray[Any], names: NDArray[Any], file: Path) -> Any:
+    """Whole numbers beside names that are texts are positions in the names."""
+    if labels.dtype.kind not in "iu" or names.dtype.kind != "U":
+        return pa.array(labels)
+    if len(labels) and not 0 <= labels.min() <= labels.max() < len(names):
+        raise InputError(
+            f"{file}: labels must lie between 0 and {len(names) - 1}, one number for each class name."
+        )
+    return pa.DictionaryArray.from_arrays(pa.array(labels.astype(np.int64)), pa.array(names))

@@ -1,0 +1,252 @@
+"""However a table is stored and cut into files and batches, its counts are those of memory, bit for bit."""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from pacshift import InputError, Tally, calibrate_tally
+from pacshift.arrays import FloatArray, IntArray
+from pacshift.tables import count_set_sizes, counts, read_table, sources, tally_table
+from pacshift.tables.counts import Counts, count
+from pacshift.tables.layout import class_names
+from pacshift.transforms import TRANSFORMS
+
+SAVE: dict[str, Callable[[Any, Path], Any]] = {
+    "parquet": pq.write_table,
+    "feather": pa.feather.write_feather,
+    "csv": pa.csv.write_csv,
+}
+
+
+def simulate(n_rows: int, n_classes: int, seed: int = 0) -> tuple[FloatArray, IntArray]:
+    """Probabilities with ties, exact zeros and ones, and very small ones."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, n_classes, n_rows)
+    logits = rng.normal(scale=rng.choice([0.0, 1.0, 40.0], (n_rows, 1)), size=(n_rows, n_classes))
+    logits[np.arange(n_rows), labels] += 2
+    exp = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return exp / exp.sum(axis=1, keepdims=True), labels
+
+
+def as_table(scores: NDArray[Any], **columns: Any) -> Any:
+    return pa.table({f"p_{place}": column for place, column in enumerate(scores.T)} | columns)
+
+
+def save(table: Any, path: Path) -> Path:
+    SAVE[path.suffix[1:]](table, path)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather", "csv", "npz"])
+def test_every_format_gives_the_counts_of_memory(kind: str, tmp_path: Path) -> None:
+    scores, labels = simulate(3000, 5)
+    path = tmp_path / f"table.{kind}"
+    if kind == "npz":
+        np.savez_compressed(path, probs=scores, labels=labels)
+    else:
+        save(as_table(scores, label=labels), path)
+    counted = tally_table(path, label="label")
+    assert counted.tally == Tally.from_scores(scores, labels, grid=True)
+    assert (counted.n_rows, counted.n_dropped) == (3000, 0)
+    assert tally_table(path, label=None).tally == Tally.from_target(scores)
+    assert tally_table(path, label="label", grid=False).tally == Tally.from_scores(scores, labels)
+    assert tally_table(path, label="label", soft=False).tally == Tally.from_scores(
+        scores, labels, grid=True, soft=False
+    )
+
+
+@settings(max_examples=30)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(["parquet", "feather", "csv"]),
+    st.lists(st.integers(0, 300), max_size=4),
+    st.integers(1, 900),
+)
+def test_cutting_into_files_and_batches_changes_nothing(
+    seed: int, kind: str, cuts: list[int], batch_values: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    scores, labels = simulate(300, int(rng.integers(2, 6)), seed)
+    pieces = [piece for piece in np.split(np.arange(300), sorted(cuts)) if len(piece) or kind != "csv"]
+    table = as_table(scores, label=labels)
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sources, "BATCH_VALUES", batch_values)
+        patch.setattr(counts, "_MOST_PENDING", 50)
+        for number, piece in enumerate(pieces):
+            save(table.take(pa.array(piece, pa.int64())), Path(folder, f"{rng.integers(1000)}_{number}.{kind}"))
+        whole = tally_table(folder, label="label").tally
+        assert whole == Tally.from_scores(scores, labels, grid=True)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([2, 5, 32, 33, 64, 65, 130]), st.booleans())
+def test_parts_add_up_in_any_order(seed: int, n_classes: int, logits: bool) -> None:
+    rng = np.random.default_rng(seed)
+    scores, labels = simulate(200, n_classes, seed)
+    scores = np.log(scores + 1e-9) if logits else scores  # soft sums of logits mean nothing: there are none
+    order = rng.permutation(200)
+    pieces = np.split(order, np.sort(rng.integers(0, 201, 3)))
+    for labelled in (True, False):
+        total = Counts(tuple(range(n_classes)), labelled=labelled, soft=True)
+        for rows in pieces:
+            if len(rows):
+                matrix = np.asfortranarray(scores[rows]) if rng.random() < 0.5 else scores[rows]
+                index = labels[rows] if labelled else None
+                total.add(count(matrix, index, transform=TRANSFORMS["probability"], soft=True, rng=rng))
+        expected = Tally.from_scores(scores, labels, grid=True) if labelled else Tally.from_target(scores)
+        assert total.tally("probability") == expected
+        assert (expected.soft is None) == logits
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+@pytest.mark.parametrize("form", ["columns", "fixed", "list", "large"])
+def test_layouts_and_widths_of_scores(dtype: type, form: str, tmp_path: Path) -> None:
+    scores, labels = simulate(500, 4)
+    scores = scores.astype(dtype)
+    lists = {
+        "fixed": lambda: pa.FixedSizeListArray.from_arrays(pa.array(scores.ravel()), 4),
+        "list": lambda: pa.array(list(scores), pa.list_(pa.from_numpy_dtype(dtype))),
+        "large": lambda: pa.array(list(scores), pa.large_list(pa.from_numpy_dtype(dtype))),
+    }
+    table = as_table(scores, label=labels)
+    if form != "columns":
+        table = pa.table({"label": labels, "scores": lists[form]()})
+    path = save(table, tmp_path / "table.parquet")
+    pattern = "p_*" if form == "columns" else "scores"
+    for score in ("probability", "margin"):
+        counted = tally_table(path, label="label", scores=pattern, score=score)
+        assert counted.tally == Tally.from_scores(scores, labels, grid=True, score=score)
+
+
+def encoded(labels: IntArray, kind: str) -> Any:
+    arrays: dict[str, Callable[[], Any]] = {
+        "text": lambda: pa.array(labels.astype(str)),
+        "large text": lambda: pa.array(labels.astype(str), pa.large_string()),
+        "dictionary": lambda: pa.array(labels.astype(str)).dictionary_encode(),
+        "int8": lambda: pa.array(labels.astype(np.int8)),
+        "uint64": lambda: pa.array(labels.astype(np.uint64)),
+        "float": lambda: pa.array(labels.astype(float)),
+        "bool": lambda: pa.array(labels.astype(bool)),
+    }
+    return arrays[kind]()
+
+
+@pytest.mark.parametrize("kind", ["text", "large text", "dictionary", "int8", "uint64", "float"])
+def test_labels_match_whole_numbers_whatever_their_type(kind: str, tmp_path: Path) -> None:
+    scores, labels = simulate(400, 3)
+    path = save(as_table(scores, label=encoded(labels, kind)), tmp_path / "table.parquet")
+    assert tally_table(path, label="label").tally == Tally.from_scores(scores, labels, grid=True)
+
+
+def test_labels_match_names(tmp_path: Path) -> None:
+    scores, labels = simulate(400, 2)
+    flags = pa.table({"p_False": scores[:, 0], "p_True": scores[:, 1], "label": encoded(labels, "bool")})
+    expected = Tally.from_scores(scores, np.array(["False", "True"])[labels], classes=["False", "True"], grid=True)
+    assert tally_table(save(flags, tmp_path / "flags.parquet"), label="label").tally == expected
+    path = save(as_table(scores, label=np.array(["no", "yes"])[labels]), tmp_path / "named.csv")
+    named = Tally.from_scores(scores, np.array(["no", "yes"])[labels], classes=["no", "yes"], grid=True)
+    assert tally_table(path, label="label", classes=["no", "yes"]).tally == named  # other names: by position
+
+
+def test_class_names_come_from_the_star() -> None:
+    assert class_names(["p_10", "p_2"], "p_*") == (10, 2)
+    assert class_names(["p_a", "p_2"], "p_*") == ("a", "2")
+    assert class_names(["a.score", "b.score"], "*.score") == ("a", "b")
+    assert class_names(["p_1", "p_01"], "p_*") == ("1", "01")
+    assert class_names(["p_1", "q_1"], "?_1") == ("p_1", "q_1")
+
+
+def test_numbered_columns_are_ordered_by_number_and_named_ones_by_place(tmp_path: Path) -> None:
+    scores, _ = simulate(50, 12)
+    shuffled = np.random.default_rng(1).permutation(12)
+    path = save(as_table(scores).select([f"p_{place}" for place in shuffled]), tmp_path / "table.parquet")
+    assert tally_table(path, label=None).tally == Tally.from_target(scores)
+    assert tally_table(path, label=None, classes=range(11, -1, -1)).tally.classes == tuple(range(11, -1, -1))
+    loaded = read_table(path, classes=["3", "1"] + [str(place) for place in range(12) if place not in (1, 3)])
+    np.testing.assert_array_equal(loaded.scores[:, :2], scores[:, [3, 1]])
+    named = save(pa.table({"p_b": scores[:, 0], "p_a": scores[:, 1]}), tmp_path / "named.parquet")
+    assert tally_table(named, label=None).tally.classes == ("b", "a")
+
+
+@pytest.mark.parametrize("batch_values", [7, 100, 1 << 20])
+@pytest.mark.parametrize("generator", [11, np.random.Generator(np.random.MT19937(4))])
+def test_random_numbers_belong_to_rows_not_to_batches(
+    batch_values: int, generator: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "BATCH_VALUES", batch_values)
+    scores, labels = simulate(200, 3)
+    path = save(as_table(scores, label=labels), tmp_path / "table.parquet")
+    state = generator if isinstance(generator, int) else generator.bit_generator.state
+    counted = tally_table(path, label="label", score="aps", rng=generator)
+    if not isinstance(generator, int):
+        after = generator.random()
+        generator.bit_generator.state = state
+    assert counted.tally == Tally.from_scores(scores, labels, grid=True, score="aps", rng=generator)
+    if not isinstance(generator, int):
+        assert generator.random() == after  # as if it had been used in memory
+
+
+def test_read_table_and_set_sizes(tmp_path: Path) -> None:
+    scores, labels = simulate(300, 3)
+    np.savez(tmp_path / "a.npz", probs=scores, labels=labels, class_names=["x", "y", "z"])
+    loaded = read_table(tmp_path / "a.npz", label="label")
+    np.testing.assert_array_equal(loaded.scores, scores)
+    assert loaded.classes == ("x", "y", "z")
+    assert loaded.labels is not None
+    assert loaded.labels.tolist() == np.array(["x", "y", "z"])[labels].tolist()
+    assert read_table(tmp_path / "a.npz").labels is None
+    tally = tally_table([tmp_path / "a.npz"] * 2, label="label").tally
+    assert tally.n_source == 600
+    certificate = calibrate_tally(tally, epsilon=0.1, delta=0.1, method="PS")
+    sizes = np.bincount(certificate.sets(scores).sum(axis=1), minlength=4)
+    assert count_set_sizes(certificate, tmp_path / "a.npz").tolist() == sizes.tolist()
+
+
+def test_progress_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "BATCH_VALUES", 300)
+    scores, labels = simulate(1000, 3)
+    told: list[tuple[int, int | None]] = []
+    for kind, total in (("parquet", 1000), ("csv", None)):
+        path = save(as_table(scores, label=labels), tmp_path / f"table.{kind}")
+        tally_table(path, label="label", progress=lambda done, of: told.append((done, of)))
+        assert told[-1] == (1000, total)
+    assert told[0] == (100, 1000)
+
+
+def test_folders_are_read_without_what_others_leave_there(tmp_path: Path) -> None:
+    scores, labels = simulate(100, 3)
+    table = as_table(scores, label=labels)
+    (tmp_path / "part=1").mkdir()
+    save(table.slice(0, 60), tmp_path / "part=1" / "a.parquet")
+    save(table.slice(60), tmp_path / "b.parquet")
+    for litter in ("_SUCCESS", ".b.parquet.crc", "_metadata.parquet", "notes.txt"):
+        (tmp_path / litter).write_text("no table")
+    assert tally_table(tmp_path, label="label").tally == Tally.from_scores(scores, labels, grid=True)
+
+
+def csv_files(folder: Path, texts: Sequence[str]) -> list[Path]:
+    paths = [folder / f"{number}.csv" for number in range(len(texts))]
+    for path, text in zip(paths, texts, strict=True):
+        path.write_text("p_0,p_1,label\n" + text)
+    return paths
+
+
+def test_csv_types_are_those_of_all_files_together(tmp_path: Path) -> None:
+    paths = csv_files(tmp_path, ["1,0,0\n0,1,1\n", "0.25,0.75,1.0\n"])
+    expected = Tally.from_scores([[1, 0], [0, 1], [0.25, 0.75]], [0, 1, 1], grid=True)
+    assert tally_table(paths, label="label").tally == expected
+    with pytest.raises(
+        InputError, match=r"1 label\(s\) have no score column, the first is 'cat' in row 0 of .*1.csv"
+    ):
+        tally_table(csv_files(tmp_path, ["1,0,0\n", "0.5,0.5,cat\n"]), label="label")
