@@ -96,7 +96,8 @@ def _soft_of_many(scores: Scores, index: IntArray | None) -> tuple[IntArray, Int
 
 def _units(block: NDArray[np.floating[Any]]) -> FloatArray | None:
     units = block.astype(np.float64)
-    np.multiply(units, 1 / SOFT_UNIT, out=units)
+    with np.errstate(over="ignore"):  # scores that large are no probabilities: None
+        np.multiply(units, 1 / SOFT_UNIT, out=units)
     np.rint(units, out=units)
     return None if units.min() < 0 or units.max() > 1.001 / SOFT_UNIT else units
 

@@ -139,4 +139,6 @@ def _is_list(kind: Any) -> bool:
 
 
 def _is_number(kind: Any) -> bool:
-    return any(is_kind(kind) for is_kind in (pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal))
+    # A CSV without rows has no types: its columns are null.
+    numbers = (pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal, pa.types.is_null)
+    return any(is_kind(kind) for is_kind in numbers)
