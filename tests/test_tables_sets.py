@@ -1,0 +1,104 @@
+"""Sets written to a file are those of memory, in order, or there is no file."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+from pacshift import Certificate, InputError, Tally, calibrate_tally
+from pacshift.tables import sources, write_sets
+
+CLASSES = ("ant", "bee", "cow")
+RNG = np.random.default_rng(8)
+SCORES = RNG.dirichlet([1, 1, 1], 1000)
+LABELS = np.array(CLASSES)[(RNG.random((1000, 1)) > SCORES.cumsum(axis=1)).sum(axis=1).clip(max=2)]
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "BATCH_VALUES", 300)
+
+
+def calibrated(score: str = "probability") -> Certificate:
+    tally = Tally.from_scores(SCORES, LABELS, classes=CLASSES, grid=True, score=score, rng=1)
+    return calibrate_tally(tally, epsilon=0.2, delta=0.1, method="PS")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    columns: dict[str, Any] = {f"p_{name}": SCORES[:, place] for place, name in enumerate(CLASSES)}
+    pq.write_table(pa.table(columns | {"id": np.arange(1000), "who": LABELS}), tmp_path / "table.parquet")
+    return tmp_path / "table.parquet"
+
+
+def names(sets: Any) -> list[list[str]]:
+    return [[name for name, inside in zip(CLASSES, row, strict=True) if inside] for row in sets]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather", "arrow", "csv"])
+def test_sets_are_those_of_memory(kind: str, table: Path, tmp_path: Path) -> None:
+    certificate, output = calibrated(), tmp_path / f"sets.{kind}"
+    written = write_sets(certificate, table, output, keep=["id", "who"])
+    read: dict[str, Any] = {"parquet": pq.read_table, "csv": pa.csv.read_csv}
+    result = read.get(kind, pa.feather.read_table)(output)
+    expected = names(certificate.sets(SCORES))
+    assert result.column_names == ["id", "who", "set", "set_size"]
+    assert result["id"].to_pylist() == list(range(1000))
+    assert result["who"].to_pylist() == LABELS.tolist()
+    assert result["set"].to_pylist() == ([";".join(row) for row in expected] if kind == "csv" else expected)
+    assert result["set_size"].to_pylist() == [len(row) for row in expected]
+    assert (written.n_rows, written.n_dropped) == (1000, 0)
+    assert written.set_sizes.tolist() == np.bincount([len(row) for row in expected], minlength=4).tolist()
+
+
+def test_randomised_sets_follow_the_seed(table: Path, tmp_path: Path) -> None:
+    certificate = calibrated("aps")
+    write_sets(certificate, table, tmp_path / "sets.parquet", rng=5)
+    written = pq.read_table(tmp_path / "sets.parquet")
+    assert written.column_names == ["set", "set_size"]
+    assert written["set"].to_pylist() == names(certificate.sets(SCORES, rng=5))
+
+
+def test_unusable_rows_leave_no_file_or_are_left_out(tmp_path: Path) -> None:
+    scores = SCORES.copy()
+    scores[::10, 1] = np.nan
+    columns: dict[str, Any] = {f"p_{name}": scores[:, place] for place, name in enumerate(CLASSES)}
+    pq.write_table(pa.table(columns | {"id": np.arange(1000)}), tmp_path / "table.parquet")
+    certificate, output = calibrated(), tmp_path / "sets.parquet"
+    with pytest.raises(InputError, match=r"100 row\(s\) cannot be used"):
+        write_sets(certificate, tmp_path / "table.parquet", output)
+    assert [path.name for path in tmp_path.iterdir()] == ["table.parquet"]  # no draft either
+    written = write_sets(certificate, tmp_path / "table.parquet", output, keep=["id"], drop_invalid=True)
+    assert (written.n_rows, written.n_dropped) == (900, 100)
+    kept = pq.read_table(output)["id"].to_numpy()
+    assert kept.tolist() == [row for row in range(1000) if row % 10]
+    assert pq.read_table(output)["set"].to_pylist() == names(certificate.sets(SCORES[kept]))
+
+
+def test_what_exists_is_kept_unless_told_otherwise(table: Path, tmp_path: Path) -> None:
+    output = tmp_path / "sets.csv"
+    output.write_text("precious")
+    with pytest.raises(InputError, match="exists already"):
+        write_sets(calibrated(), table, output)
+    assert output.read_text() == "precious"
+    write_sets(calibrated(), table, output, overwrite=True)
+    assert output.read_text().startswith('"set","set_size"\n')
+
+
+def test_outputs_and_columns_that_cannot_be(table: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"must end in \.parquet, \.feather, \.arrow or \.csv"):
+        write_sets(calibrated(), table, tmp_path / "sets.npz")
+    with pytest.raises(InputError, match="in a folder that exists"):
+        write_sets(calibrated(), table, tmp_path / "nowhere" / "sets.csv")
+    with pytest.raises(InputError, match="cannot keep 'age': each must be one column"):
+        write_sets(calibrated(), table, tmp_path / "sets.csv", keep=["age"])
+    classes = [f"{name};" for name in CLASSES]
+    tally = Tally.from_scores(SCORES, np.char.add(LABELS, ";"), classes=classes)
+    joined = calibrate_tally(tally, epsilon=0.2, delta=0.1, method="PS")
+    with pytest.raises(InputError, match="a class name holds ';'"):
+        write_sets(joined, table, tmp_path / "sets.csv")
