@@ -7,6 +7,7 @@ from pacshift.methods.class_wise import LWCP, PSLW
 from pacshift.methods.oracle import Oracle
 from pacshift.methods.ps import PS
 from pacshift.methods.ps_c import PSC
+from pacshift.methods.ps_lp import PSLP
 from pacshift.methods.ps_r import PSR
 from pacshift.methods.ps_w import PSW
 from pacshift.methods.wcp import WCP
@@ -17,6 +18,7 @@ __all__ = [
     "METHODS",
     "PS",
     "PSC",
+    "PSLP",
     "PSLW",
     "PSR",
     "PSW",
@@ -31,7 +33,7 @@ __all__ = [
 ]
 
 METHODS: dict[str, type[Method]] = {
-    method.name: method for method in (PSW, PSC, PSLW, Oracle, PS, APS, PSR, WCP, LWCP)
+    method.name: method for method in (PSLP, PSW, PSC, PSLW, Oracle, PS, APS, PSR, WCP, LWCP)
 }
 """Every method by its name in the paper, those with a guarantee on the target first."""
 

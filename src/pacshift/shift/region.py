@@ -1,0 +1,187 @@
+"""Which label mixes the target may have: a polytope that holds the true one with a stated confidence.
+
+Under label shift q = A t, with A[i, j] = P(predicted i given label j) the same on both sides and t the target's
+label mix. For a set S of predicted classes, write A_S, q_S for the sums over S. Two kinds of rows:
+
+* boxes: exact binomial bounds on A_S and q_S leave only mixes with ``A_S lower · t <= q_S upper``;
+* sums: for the true t, ``A_S hat · t - q_S hat`` is a centred sum of independent terms, so it is below a
+  deviation bound; the variance and the steps in that bound are bounded over the mixes found so far.
+
+Single classes and their complements come first and shape the region; larger sets, whose errors average out, are
+kept beside it for programs that need them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from pacshift.arrays import FloatArray, IntArray, Label
+from pacshift.bounds import Interval, binomial_lower, binomial_upper
+from pacshift.errors import AssumptionError
+from pacshift.shift.programs import MixProgram, least_violation
+from pacshift.shift.tails import deviation
+
+BOX_SHARE = 0.1
+"""Share of the region's delta that its boxes get; the sums get the rest."""
+
+MOST_SETS = 4096
+"""Sets of predicted classes looked at: all of them up to K = 12, small ones and their complements beyond."""
+
+ROUNDS = 2
+"""How often sums are drawn tighter with the mixes that the last round left."""
+
+
+@dataclass(frozen=True, eq=False)
+class PrevalenceRegion:
+    """All mixes t >= 0 of sum 1 with ``rows t <= limits`` and ``spare t <= spare_limits``.
+
+    ``prevalence`` is its bounding box and ``accuracy`` the least target accuracy of its members, both by ``rows``.
+    """
+
+    rows: FloatArray
+    limits: FloatArray
+    spare: FloatArray
+    spare_limits: FloatArray
+    prevalence: Interval
+    accuracy: float
+
+    def contains(self, mix: FloatArray) -> bool:
+        """Whether a mix is in the region."""
+        inside = (self.rows @ mix <= self.limits).all() and (self.spare @ mix <= self.spare_limits).all()
+        return bool(inside and (mix >= 0).all() and np.isclose(mix.sum(), 1))
+
+
+def predicted_sets(n_classes: int, most: int = MOST_SETS) -> tuple[FloatArray, FloatArray]:
+    """Sets of predicted classes as 0/1 rows, closed under complement: single ones first, then larger ones.
+
+    >>> [len(sets) for sets in predicted_sets(2)], [len(sets) for sets in predicted_sets(4)]
+    ([2, 0], [8, 6])
+    """
+    sizes = range(2, n_classes // 2 + 1)
+    counted, largest = 2 * n_classes, 1
+    for size in sizes:
+        counted += (1 if 2 * size == n_classes else 2) * comb(n_classes, size)
+        if counted > most:
+            break
+        largest = size
+    larger = [c for size in sizes if size <= largest for c in combinations(range(n_classes), size)]
+    eye = np.eye(n_classes)
+    single = eye if n_classes == 2 else np.vstack([eye, 1 - eye])
+    picked = np.zeros((len(larger), n_classes))
+    for row, members in enumerate(larger):
+        picked[row, list(members)] = 1.0
+    halves = picked.sum(axis=1) * 2 == n_classes  # these hold their complements already
+    return single, np.vstack([picked, 1 - picked[~halves]])
+
+
+def prevalence_region(
+    confusion: IntArray, target: IntArray, *, delta: float, classes: Sequence[Label] | None = None
+) -> PrevalenceRegion:
+    """The mixes that the counts leave open; the true one is among them with probability at least ``1 - delta``.
+
+    ``confusion[i, j]`` counts source rows predicted i and labelled j, ``target[i]`` target rows predicted i.
+    Given the label counts the columns of ``confusion`` are independent multinomials; a class without examples
+    has any column. Raises :class:`AssumptionError` where no mix is left: label shift is refuted at ``delta``.
+
+    >>> region = prevalence_region(np.diag([900, 900]), np.array([300, 700]), delta=0.05)
+    >>> region.prevalence.lower.round(2), region.prevalence.upper.round(2)
+    (array([0.25, 0.65]), array([0.35, 0.75]))
+    """
+    names: Sequence[Label] = range(len(target)) if classes is None else classes
+    single, larger = predicted_sets(len(target))
+    parts = (single, larger) if len(larger) else (single,)
+    counts = [_Counts.of(sets, confusion, target, delta=delta * BOX_SHARE / len(parts)) for sets in parts]
+    level = [delta * (1 - BOX_SHARE) / len(parts) / len(sets) for sets in parts]
+    first = counts[0]
+    rows, limits = first.rate.lower, first.share.upper
+    prevalence = _box(rows, limits, first, names)
+    for _ in range(ROUNDS):
+        rows = np.vstack([first.rate.lower, first.observed])
+        limits = np.concatenate([first.share.upper, first.limits(prevalence, level[0])])
+        prevalence = _box(rows, limits, first, names)
+    spare_limits = counts[1].limits(prevalence, level[1]) if len(parts) > 1 else np.empty(0)
+    recall = np.diag(first.rate.lower[: len(target)])
+    accuracy = max(0.0, -MixProgram(rows, limits).largest(-recall))
+    spare = counts[1].observed if len(parts) > 1 else np.empty((0, len(target)))
+    return PrevalenceRegion(rows, limits, spare, spare_limits, prevalence, accuracy)
+
+
+@dataclass(frozen=True, eq=False)
+class _Counts:
+    """For each set S and label j: bounds on A_Sj (``rate``) and q_S (``share``), and what was observed."""
+
+    rate: Interval
+    share: Interval
+    observed: FloatArray
+    observed_share: FloatArray
+    class_counts: IntArray
+    n_target: int
+
+    @classmethod
+    def of(cls, sets: FloatArray, confusion: IntArray, target: IntArray, *, delta: float) -> "_Counts":
+        totals, n_target = confusion.sum(axis=0), int(target.sum())
+        inside, share = sets @ confusion, sets @ target
+        # Sets come with their complements, so upper bounds for all of them are lower bounds for all of them.
+        each = delta / (len(sets) * (len(target) + 1))
+        rate = Interval(binomial_lower(inside, totals, delta=each), binomial_upper(inside, totals, delta=each))
+        bounds = Interval(binomial_lower(share, n_target, delta=each), binomial_upper(share, n_target, delta=each))
+        # A class without examples adds 0 to the sums: its true, unknown part only makes them smaller.
+        return cls(rate, bounds, inside / np.maximum(totals, 1), share / max(n_target, 1), totals, n_target)
+
+    def limits(self, prevalence: Interval, delta: float) -> FloatArray:
+        """Right-hand sides of the sums: the observed share plus the deviation, variance taken over the mixes."""
+        seen = self.class_counts > 0
+        totals, rate = self.class_counts[seen], Interval(self.rate.lower[:, seen], self.rate.upper[:, seen])
+        least, most = _variance(rate), _variance(self.share)
+        target = Interval(most.lower / self.n_target, most.upper / self.n_target)
+        low, high = prevalence.lower[seen], prevalence.upper[seen]
+        variance = Interval(
+            least.lower @ (low**2 / totals) + target.lower, least.upper @ (high**2 / totals) + target.upper
+        )
+        step = max(float(np.max(high / totals, initial=0.0)), 1 / self.n_target)
+        width = deviation(
+            variance,
+            step=step,
+            fine_variance=target.lower,
+            fine_step=1 / self.n_target,
+            delta=np.full(len(self.observed), delta),
+        )
+        return self.observed_share + width
+
+
+def _variance(rate: Interval) -> Interval:
+    """Bounds of x (1 - x) for x in ``rate``."""
+    ends = rate.lower * (1 - rate.lower), rate.upper * (1 - rate.upper)
+    middle = (rate.lower <= 0.5) & (rate.upper >= 0.5)
+    return Interval(np.minimum(*ends), np.where(middle, 0.25, np.maximum(*ends)))
+
+
+def _box(rows: FloatArray, limits: FloatArray, counts: _Counts, names: Sequence[Label]) -> Interval:
+    """Bounding box of a region; raises where it is empty."""
+    _require_some(rows, limits, counts, names)
+    program = MixProgram(rows, limits)
+    units = np.eye(rows.shape[1])
+    lower = [-program.largest(-unit) for unit in units]
+    upper = [program.largest(unit) for unit in units]
+    return Interval(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0))
+
+
+def _require_some(rows: FloatArray, limits: FloatArray, counts: _Counts, names: Sequence[Label]) -> None:
+    violation, prices = least_violation(rows, limits)
+    if violation <= 0:
+        return
+    n_classes = rows.shape[1]
+    row = int(np.argmax(prices)) % len(counts.observed)
+    label, more = row % n_classes, row < n_classes
+    share = counts.observed_share[label]
+    # The row with the largest price is the one whose right-hand side would have to give way most.
+    column = counts.observed[label] if more else 1 - counts.observed[n_classes + label]
+    raise AssumptionError(
+        f"label shift is refuted: {share:.3g} of the target is predicted {names[label]!r}, too "
+        f"{'little' if more else 'much'} by at least {violation:.2g} for any mix of the source's classes, which "
+        f"are predicted so at rates {column.min():.3g} to {column.max():.3g}. Either P(x given y) differs between "
+        "source and target, or rows depend on each other: no method for label shift may be used."
+    )
