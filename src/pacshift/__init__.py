@@ -7,7 +7,7 @@ from pacshift.calibrate import calibrate, calibrate_tally
 from pacshift.certificate import Certificate
 from pacshift.errors import AssumptionError, InputError, PacshiftError, UninformativeWarning
 from pacshift.evaluate import Evaluation, evaluate
-from pacshift.methods import APS, LWCP, METHODS, PS, PSC, PSLW, PSR, PSW, WCP, Oracle
+from pacshift.methods import APS, LWCP, METHODS, PS, PSC, PSLP, PSLW, PSR, PSW, WCP, Oracle
 from pacshift.shifting import resample, tweak_one
 from pacshift.tally import Tally
 
@@ -22,6 +22,7 @@ __all__ = [
     "METHODS",
     "PS",
     "PSC",
+    "PSLP",
     "PSLW",
     "PSR",
     "PSW",

@@ -88,7 +88,7 @@ def prevalence_region(
 
     >>> region = prevalence_region(np.diag([900, 900]), np.array([300, 700]), delta=0.05)
     >>> region.prevalence.lower.round(2), region.prevalence.upper.round(2)
-    (array([0.25, 0.65]), array([0.35, 0.75]))
+    (array([0.27, 0.67]), array([0.33, 0.73]))
     """
     names: Sequence[Label] = range(len(target)) if classes is None else classes
     single, larger = predicted_sets(len(target))
