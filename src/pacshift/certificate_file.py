@@ -33,7 +33,8 @@ def write(certificate: "Certificate", path: str | os.PathLike[str], *, overwrite
 def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The fields of the certificate in a file, or an InputError that says what is wrong with it."""
     try:
-        document = json.loads(Path(path).read_text(encoding="utf-8"))
+        document = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_no_constant)
+        json.dumps(document, ensure_ascii=False).encode()  # half characters could not be written again
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
     except (ValueError, RecursionError) as error:
@@ -49,6 +50,10 @@ def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
         return _checked_fields(document)
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise InputError(f"{path}: damaged certificate: {_what(error)}. Make it again.") from None
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")
 
 
 def to_document(certificate: "Certificate") -> dict[str, Any]:

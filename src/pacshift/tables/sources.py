@@ -94,7 +94,7 @@ class DatasetSource:
             if file.stat().st_size == 0:
                 raise InputError(f"cannot read {file}: the file is empty. Leave it out or write it again.")
         with readable(files[0], self.kind):
-            self.schema = self._open(self._files[:1]).schema
+            self.schema = _named(self._open(self._files[:1]).schema)
 
     def _open(self, files: list[str], schema: Any = None) -> Any:
         style: Any = self.kind
@@ -130,7 +130,7 @@ class DatasetSource:
         dataset = self._open(self._files, pa.schema(wanted))
         for fragment in dataset.get_fragments():
             with readable(fragment.path, self.kind):
-                schema = fragment.physical_schema
+                schema = _named(fragment.physical_schema)
             for field in wanted:
                 _require_field(schema, field, fragment.path, self._files[0], typed=self.kind != "csv")
         return dataset
@@ -142,8 +142,14 @@ class DatasetSource:
 
     def _csv_type(self, file: str, column: str) -> Any:
         with readable(file, self.kind):
-            schema = self._open([file]).schema
+            schema = _named(self._open([file]).schema)
         return schema.field(column).type if column in schema.names else pa.null()
+
+
+def _named(schema: Any) -> Any:
+    """The schema, its column names decoded once here, where noise that is no text becomes an InputError."""
+    list(schema.names)
+    return schema
 
 
 def _widest(kinds: set[Any]) -> Any:
