@@ -151,7 +151,7 @@ def draw_bound(tally: Tally) -> None:
     axis.axvline(certificate.thresholds[0], color="tab:blue", lw=1, ls="--", label="threshold of PS-LP")
     axis.axvline(published.thresholds[0], color="tab:orange", lw=1, ls="--", label="threshold of PS-W")
     axis.set(xlabel="threshold τ", ylabel="share of true labels missed", xlim=(0, 0.6), ylim=(0, 0.35))
-    axis.legend(frameon=False, fontsize=8)
+    axis.legend(fontsize=8, loc="upper right")
     save(figure, "bound")
 
 

@@ -1,6 +1,6 @@
 """How often does each method break its promise? Seeded Monte Carlo where the true target error is known exactly.
 
-    python scripts/measure_guarantee.py > docs/tables/guarantee.md     # about two minutes
+    python scripts/measure_guarantee.py > docs/tables/guarantee.md     # two or three minutes
 
 A finite population of scores stands for the world. Source and target are drawn from it, with replacement, to their
 label mixes. The target error of a threshold is then a plain count over the population: no test set, no noise.
@@ -137,7 +137,7 @@ def table(counts: dict[str, Count], trials: int) -> Iterator[str]:
 def main() -> None:
     """Two sample sizes, one table each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--trials", type=int, default=1000)
+    parser.add_argument("--trials", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     warnings.simplefilter("ignore", UninformativeWarning)  # counted in the last column
