@@ -85,7 +85,7 @@ def bound_curve(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
         height = float(np.interp(chosen, thresholds[order], bounds[order]))
         ax.plot([chosen], [height], "o", color=BLUE, markersize=9, markeredgecolor="white",
                 label=f"chosen threshold {chosen:.4g}", zorder=3)  # fmt: skip
-    if len(thresholds) and thresholds.min() > 0 and thresholds.max() / thresholds.min() > WIDE_RATIO:
+    if len(thresholds) and thresholds.max() > WIDE_RATIO * np.quantile(thresholds, 0.25) > 0:
         _log_axis(ax)
     ax.set_ylim(0, min(1.0, 1.05 * float(bounds.max(initial=2 * certificate.epsilon))))
     _percent_ticks(ax.yaxis)

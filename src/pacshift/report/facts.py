@@ -118,7 +118,8 @@ def assumption_check(certificate: Certificate) -> str:
     """Whether the numbers themselves spoke against the assumption."""
     if certificate.guarantee == "pac-source":
         return "Whether the target resembles the source was not tested."
-    if certificate.method in TESTS_ASSUMPTION and not certificate.trivial:
+    bounded = certificate.weights is not None or certificate.prevalence is not None
+    if certificate.method in TESTS_ASSUMPTION and bounded:
         return (
             f"{certificate.method} compared the counts with the assumption: had no label mix been able to explain "
             "the target’s predictions, there would be no certificate. Such a test can refute, never prove."
