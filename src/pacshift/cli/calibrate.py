@@ -11,7 +11,7 @@ from pacshift.calibrate import calibrate_tally
 from pacshift.certificate import Certificate
 from pacshift.certificate_file import to_document
 from pacshift.cli import inputs, options
-from pacshift.cli.console import NOTHING_CERTIFIED, plain, print_json, progress, results
+from pacshift.cli.console import NOTHING_CERTIFIED, plain, print_json, print_words, progress, results
 from pacshift.cli.inputs import Inputs
 from pacshift.errors import InputError, UninformativeWarning
 from pacshift.methods import METHODS, resolve_method
@@ -125,9 +125,7 @@ def _show(certificate: Certificate, out: Path, *, as_json: bool, quiet: bool) ->
     if quiet:
         return
     console = results()
-    for line in certificate.explain().splitlines():
-        head, colon, rest = line.partition(":")
-        console.print(f"[bold]{plain(head)}[/]{colon}{plain(rest)}")
+    print_words(certificate.explain())
     if certificate.set_sizes is not None:
         total = certificate.set_sizes.sum()
         mean = float(certificate.set_sizes @ range(len(certificate.set_sizes)) / total)

@@ -53,6 +53,14 @@ def print_json(document: object) -> None:
     typer.echo(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
 
 
+def print_words(text: str) -> None:
+    """What a certificate says of itself; what stands before a line's colon stands out."""
+    console = results()
+    for line in text.splitlines():
+        head, colon, rest = line.partition(": ")
+        console.print(f"[bold]{plain(head)}[/]{colon}{plain(rest)}" if colon else plain(line))
+
+
 @contextmanager
 def exit_codes() -> Iterator[None]:
     """Errors become one line on stderr and the exit code of the contract; never a traceback."""

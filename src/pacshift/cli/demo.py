@@ -13,7 +13,7 @@ from pacshift.calibrate import calibrate_tally
 from pacshift.certificate import Certificate
 from pacshift.cli import options
 from pacshift.cli.compare import cells
-from pacshift.cli.console import plain, print_json, progress, results
+from pacshift.cli.console import plain, print_json, print_words, progress, results
 from pacshift.cli.demo_figure import draw_figure
 from pacshift.errors import InputError
 from pacshift.experiments.panels import Panel, select_panels
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pacshift.report import ComparisonRow
 
 PANEL = "heart-natural-large-0.1"
-METHOD = "PS-LP" if "PS-LP" in METHODS else "PS-W"
+METHOD = "PS-LP"
 
 
 def demo(
@@ -35,7 +35,7 @@ def demo(
     panel: Annotated[
         str, typer.Option("--panel", metavar="NAME", help="Any panel of `pacshift reproduce`, as agnews-0.05.")
     ] = PANEL,
-    draws: Annotated[int, typer.Option("--draws", min=1, help="How often the data are drawn anew.")] = 20,
+    draws: Annotated[int, typer.Option("--draws", min=1, help="How often the data are drawn anew.")] = 10,
     seed: options.Seed = 0,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -184,9 +184,7 @@ def _show(
         f"Target error is exact: the share of the whole target population whose set misses the true label. "
         f"Last column: in how many of {len(trials)} new draws of all data it was above {panel.epsilon:g}.\n"
     )
-    for line in certificate.explain().splitlines():
-        head, colon, rest = line.partition(":")
-        console.print(f"[bold]{plain(head)}[/]{colon}{plain(rest)}")
+    print_words(certificate.explain())
     console.print()
     for name in ("report", "figure"):
         console.print(f"{name}: {plain(files[name])}")
@@ -203,10 +201,11 @@ def _story(draw: Draw) -> str:
     panel, base = draw.experiment.panel, draw.base
     changed = int(np.argmax(panel.weights))
     before, after = 100 * panel.source_mix[changed], 100 * panel.target_mix[changed]
+    name = plain(repr(base.class_names[changed]))
     origin = "synthetic twin of real scores" if base.origin == "twin" else "scores of a real model"
     return (
         f"[bold]{plain(base.title)}[/] ({origin}, {base.n_classes} classes). "
-        f"Source: {panel.n_source:,} labelled examples, {before:.3g} % {plain(repr(base.class_names[changed]))}. "
-        f"Target: {after:.3g} % of it, {panel.n_target:,} examples without labels. "
+        f"Source: {panel.n_source:,} labelled examples, {before:.3g} % of them {name}. "
+        f"Target: {panel.n_target:,} examples without labels, {after:.3g} % of them {name} (only ORACLE is told). "
         f"Wanted: sets that miss the true label of at most {100 * panel.epsilon:.3g} % of the target."
     )
