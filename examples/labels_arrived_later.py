@@ -32,6 +32,7 @@ interval = clopper_pearson(np.array([misses]), result.n, delta=0.05)
 print(f"promised: at most {certificate.epsilon:.0%} missed, with confidence {1 - certificate.delta:.0%}")
 print(f"counted:  {misses} of {result.n} missed ({result.error:.1%}), {result.size:.2f} labels a set")
 print(f"so the true share lies between {interval.lower[0]:.1%} and {interval.upper[0]:.1%} (95 % interval)")
+# A sample can lie above the promise by chance; only an interval that lies above it as a whole would break it.
 broken = bool(interval.lower[0] > certificate.epsilon)
 print("the guarantee was BROKEN: doubt label shift" if broken else "nothing here contradicts the guarantee")
 

@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from matplotlib import pyplot as plt
 
 from certificates import HOSTILE, every_shape
-from pacshift import Certificate, InputError
+from pacshift import Certificate, InputError, Interval
+from pacshift.arrays import FloatArray
 from pacshift.certificate_file import to_document
+from pacshift.methods import BoundCurve
 from pacshift.plots import readable
 from pacshift.report import ComparisonRow, facts, render_report, write_report
 from pacshift.report.pictures import to_inline
@@ -274,3 +276,36 @@ def luminance(colour: str) -> float:
     channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_any_certificate_has_a_page(seed: int) -> None:
+    """Values at the ends of what a certificate may hold: zeros, infinities, tiny and huge numbers, any text."""
+    rng = np.random.default_rng(seed)
+    ends = np.array([0.0, 1e-308, 0.5, 1.0, 3.0, 1e6, 1e300, np.inf])
+
+    def pick(n: int, values: FloatArray = ends) -> FloatArray:
+        return rng.choice(values, n)
+
+    n_classes = int(rng.integers(2, 40))
+    lower, points = np.sort(pick(n_classes)), int(rng.integers(0, 4))
+    counts = rng.choice([0, 1, 10**12], n_classes)
+    wild = replace(
+        SHAPES["full"],
+        classes=tuple(f"{k} {HOSTILE[k % len(HOSTILE)]}" for k in range(n_classes)),
+        thresholds=pick(n_classes, np.array([-np.inf, -5.0, 0.0, 0.3, 1e300, np.inf])),
+        epsilon=float(rng.choice([1e-300, 0.1, 1 - 1e-12])),
+        delta=float(rng.choice([1e-300, 0.05])),
+        weights=Interval(lower, lower + pick(n_classes)),
+        prevalence=Interval(np.zeros(n_classes), pick(n_classes, np.array([0.0, 1e-300, 0.2, 1.0]))),
+        curve=BoundCurve(np.sort(pick(points, ends)), np.sort(pick(points, np.array([0.0, 0.3, 1.0])))),
+        class_counts=counts,
+        n_source=int(counts.sum()),
+        predicted_counts=counts,
+        n_target=int(counts.sum()),
+        set_sizes=rng.choice([0, 1, 10**12], n_classes + 1),
+        score=HOSTILE[0],
+        options={"<b>": [None, {"$x$": HOSTILE[0]}]},
+        reasons=HOSTILE,
+    )
+    Page(render_report(wild, comparison=[ComparisonRow("PS", "none", np.inf, np.nan, 0.0)]))

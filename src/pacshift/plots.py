@@ -19,6 +19,7 @@ from pacshift.errors import InputError
 BLUE, ORANGE, GREY, RULE = "#0072b2", "#d55e00", "#767f89", "#d9dde1"
 MOST_CLASSES = 30  # rows that still can be read; the report's table has them all
 WIDTH = 4.6  # inches: fits half a desktop page and a whole phone
+BEYOND = 1e6  # no axis goes further
 WIDE_RATIO = 20.0  # a logarithmic axis from here on
 
 
@@ -27,12 +28,11 @@ def weight_intervals(certificate: Certificate, *, ax: Axes | None = None, most: 
     weights = _need(certificate.weights, "importance-weight intervals", certificate)
     shown = _largest(np.nan_to_num(weights.upper, posinf=np.finfo(float).max), most)
     ax = _class_axes(ax, certificate, shown)
-    finite = weights.upper[np.isfinite(weights.upper)]
-    largest = float(finite.max(initial=1.0))
+    largest = float(weights.upper[weights.upper < BEYOND].max(initial=1.0))
     left = _weight_scale(ax, weights, largest)
     right = largest * (1.5 if left else 1.08)
     for row, label in enumerate(shown):
-        low, high = max(float(weights.lower[label]), left), float(weights.upper[label])
+        low, high = float(np.clip(weights.lower[label], left, right)), float(weights.upper[label])
         surely_changed = not weights.lower[label] <= 1 <= high
         colour = ORANGE if surely_changed else BLUE
         ax.hlines(row, low, min(high, right), color=colour, linewidth=5, capstyle="butt")
@@ -49,7 +49,7 @@ def label_mix(certificate: Certificate, *, ax: Axes | None = None, most: int = M
 
     Without bounds the share of target *predictions* is drawn, which is not the share of labels.
     """
-    source = certificate.class_counts / certificate.n_source
+    source = certificate.class_counts / max(certificate.n_source, 1)
     prevalence = certificate.prevalence
     predicted = certificate.predicted_counts / max(certificate.n_target, 1)
     shown = _largest(np.maximum(source, predicted if prevalence is None else prevalence.upper), most)
@@ -73,21 +73,21 @@ def bound_curve(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
     curve = certificate.curve
     if curve is None:
         raise InputError(f"method {certificate.method} keeps no bound curve; PS-LP does.")
-    finite = np.isfinite(curve.thresholds) & np.isfinite(curve.bounds)
+    finite = (np.abs(curve.thresholds) < BEYOND) & np.isfinite(curve.bounds)
     thresholds, bounds = curve.thresholds[finite], curve.bounds[finite]
     ax = _axes(ax, height=3.0)
     ax.plot(thresholds, bounds, color=BLUE, linewidth=2, label="proven error bound")
     ax.axhline(certificate.epsilon, color=ORANGE, linestyle="--", linewidth=1.5,
                label=f"allowed error ε = {certificate.epsilon:g}")  # fmt: skip
     chosen = common_threshold(certificate)
-    if chosen is not None and len(thresholds):
+    if chosen is not None and abs(chosen) < BEYOND and len(thresholds):
         order = np.argsort(thresholds)
         height = float(np.interp(chosen, thresholds[order], bounds[order]))
         ax.plot([chosen], [height], "o", color=BLUE, markersize=9, markeredgecolor="white",
                 label=f"chosen threshold {chosen:.4g}", zorder=3)  # fmt: skip
     if len(thresholds) and thresholds.max() > WIDE_RATIO * np.quantile(thresholds, 0.25) > 0:
         _log_axis(ax)
-    ax.set_ylim(0, min(1.0, 1.05 * float(bounds.max(initial=2 * certificate.epsilon))))
+    ax.set_ylim(0, min(1.0, 1.05 * float(bounds.max(initial=1.5 * certificate.epsilon))))
     _percent_ticks(ax.yaxis)
     ax.set_xlabel("threshold on the score of a label")
     ax.set_ylabel("share of true labels missed")

@@ -30,10 +30,11 @@ def explain(certificate: "Certificate") -> str:
 def percent(share: float) -> str:
     """A share as a percentage with the digits that matter.
 
-    >>> percent(0.9), percent(0.9995)
-    ('90 %', '99.95 %')
+    >>> percent(0.9), percent(0.9995), percent(1 - 1e-8)
+    ('90 %', '99.95 %', '99.999999 %')
     """
-    return f"{100 * share:.6g} %"
+    short = f"{100 * share:.6g}"
+    return f"{100 * share:.15g} %" if short == "100" and share < 1 else f"{short} %"  # 100 % would be a lie
 
 
 def _guarantee(certificate: "Certificate") -> str:

@@ -196,7 +196,7 @@ def _class_row(certificate: Certificate, label: int) -> ClassRow:
     return ClassRow(
         name=readable(certificate.classes[label], longest=120),
         source=count,
-        source_share=share(count / certificate.n_source),
+        source_share=share(count / max(certificate.n_source, 1)),
         predicted=int(certificate.predicted_counts[label]),
         prevalence=_ends(certificate.prevalence, label, scale=100, unit=" %"),
         weight=_ends(certificate.weights, label),
