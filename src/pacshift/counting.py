@@ -8,7 +8,7 @@ import scipy
 from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.scores import Scores, require_finite
+from pacshift.scores import BLOCK_VALUES, Scores, require_finite
 
 SOFT_UNIT = 2.0**-28  # sums of probabilities are kept as integers in this unit, so that addition is exact
 _FEW_CLASSES = 32  # up to here comparing columns beats NumPy's argmax of short rows
@@ -18,12 +18,13 @@ def scan(scores: Scores, name: str, index: IntArray | None) -> tuple[NDArray[Any
     """The one pass: every score checked, the predicted label, and with ``index`` each row's own score."""
     predicted = np.empty(len(scores), np.uint8 if len(scores.classes) <= _FEW_CLASSES else np.int64)
     picked = None if index is None else np.empty(len(scores))
+    places = np.arange(0, BLOCK_VALUES, len(scores.classes))  # where the rows of a block start
     for rows in scores.blocks():
         block = scores.values[rows]
         require_finite(block, scores, name)
         predicted[rows] = top_label(block)
         if picked is not None and index is not None:
-            picked[rows] = block[np.arange(len(block)), index[rows]]
+            picked[rows] = block.ravel().take(index[rows] + places[: len(block)])
     return predicted, picked
 
 
@@ -31,24 +32,18 @@ def top_label(block: NDArray[np.floating[Any]]) -> NDArray[Any]:
     """argmax of each row, the first on ties."""
     if block.shape[1] > _FEW_CLASSES:
         return np.asarray(block.argmax(axis=1))
-    columns = np.ascontiguousarray(block.T)
-    best, winner = columns[0].copy(), np.zeros(len(block), np.uint8)
-    above = np.empty(len(block), np.bool_)
-    candidate = above.view(np.uint8)
-    for label in range(1, len(columns)):
-        np.greater(columns[label], best, out=above)
-        np.multiply(
-            candidate, np.uint8(label), out=candidate
-        )  # labels grow: the last to beat `best` is the largest
-        np.maximum(winner, candidate, out=winner)
-        np.maximum(best, columns[label], out=best)
-    return winner
+    columns = np.ascontiguousarray(block.T)  # whole columns at a time: short rows are slow in NumPy
+    is_best = (columns == columns.max(axis=0)).view(np.uint8)
+    rank = np.arange(len(columns), 0, -1, dtype=np.uint8)[:, None]  # the first column ranks highest
+    np.multiply(is_best, rank, out=is_best)
+    return np.asarray(len(columns) - is_best.max(axis=0))
 
 
 def distinct(picked: FloatArray, index: IntArray, n_classes: int) -> tuple[FloatArray, IntArray, IntArray]:
     """Sorted distinct scores class after class, their counts, and where each class starts."""
-    small = index.astype(np.int16) if n_classes < 2**15 else index  # 16 bits: NumPy sorts by radix
-    grouped = picked[np.argsort(small, kind="stable")] + 0.0  # + 0.0 makes -0.0 and 0.0 one value
+    small = index.astype(np.uint8 if n_classes <= 2**8 else np.uint16 if n_classes <= 2**16 else np.int64)
+    grouped = picked[np.argsort(small, kind="stable")]  # up to 16 bits NumPy sorts by radix
+    grouped += 0.0  # makes -0.0 and 0.0 one value
     starts = np.concatenate([[0], np.cumsum(np.bincount(index, minlength=n_classes))])
     for start, end in pairwise(starts):
         grouped[start:end].sort()
