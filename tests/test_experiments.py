@@ -84,6 +84,17 @@ def test_population_mode_is_what_ever_larger_test_draws_approach(panel: Panel, s
     )
 
 
+def test_the_true_error_is_that_of_the_targets_half(panel: Panel, scores_file: str) -> None:
+    draw = Draw(Experiment(replace(panel, n_test=400_000), scores_file=scores_file), trial=0)
+    thresholds = np.array([0.1, 0.3, 0.8])
+    assert draw.true_error("probability", thresholds) == pytest.approx(
+        draw.measure("probability", thresholds)[0], abs=3e-3
+    )
+    assert draw.true_error("aps", thresholds) == pytest.approx(draw.measure("aps", thresholds)[0], abs=2e-2)
+    exact = Draw(Experiment(panel, population=True, scores_file=scores_file), trial=0)
+    assert exact.true_error("probability", thresholds) == exact.measure("probability", thresholds)[0]
+
+
 def test_no_threshold_beats_the_best(panel: Panel, scores_file: str) -> None:
     draw = Draw(Experiment(panel, population=True, scores_file=scores_file), trial=0)
     truth = draw.base.probs[np.arange(len(draw.base.labels)), draw.base.labels]
@@ -220,13 +231,14 @@ def _child_environment() -> dict[str, str]:
 
 def test_summaries_count_what_the_rows_say(panel: Panel) -> None:
     rows = (
-        TrialRow("mine-0.1", 0, "PS", "ok", 0.05, 1.5, 0.0, 1.2),
-        TrialRow("mine-0.1", 1, "PS", "ok", 0.15, 1.1, 0.0, 1.2),
-        TrialRow("mine-0.1", 2, "PS", "trivial", 0.0, 3.0, 0.0, 1.2),
-        TrialRow("mine-0.1", 3, "PS", "refused", np.nan, np.nan, np.nan, 1.2),
+        TrialRow("mine-0.1", 0, "PS", "ok", 0.05, 1.5, 0.0, 0.11, 1.2),
+        TrialRow("mine-0.1", 1, "PS", "ok", 0.15, 1.1, 0.0, 0.11, 1.2),
+        TrialRow("mine-0.1", 2, "PS", "trivial", 0.0, 3.0, 0.0, 0.11, 1.2),
+        TrialRow("mine-0.1", 3, "PS", "refused", np.nan, np.nan, np.nan, np.nan, 1.2),
     )
     (summary,) = summarise(PanelResult(panel, "mine", "real", ("PS",), rows))
     assert (summary.trials, summary.above, summary.trivial, summary.refused) == (4, 1, 1, 1)
+    assert summary.truly_above == 3
     assert summary.mean_error == pytest.approx(0.2 / 3)
     assert summary.worst_error == 0.15
     assert summary.excess == pytest.approx(5.6 / 3 - 1.2)
@@ -236,7 +248,7 @@ def test_claims_follow_the_counts(panel: Panel) -> None:
     def result(error: float, sizes: tuple[float, float]) -> PanelResult:
         methods = ("PS-W", "PS-C")
         rows = tuple(
-            TrialRow(panel.name, 0, method, "ok", error, size, 0.0, 1.0)
+            TrialRow(panel.name, 0, method, "ok", error, size, 0.0, error, 1.0)
             for method, size in zip(methods, sizes, strict=True)
         )
         return PanelResult(panel, "mine", "real", methods, rows)

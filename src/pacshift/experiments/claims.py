@@ -57,7 +57,7 @@ class Table:
         if not rows:
             return None
         above, trials, refused = (sum(getattr(row, key) for row in rows) for key in ("above", "trials", "refused"))
-        counts = f"{above} of {trials} trials above ε" + _where(rows)
+        counts = f"{above} of {trials} trials above ε" + _where(rows) + _truly(rows)
         counts += f"; {refused} refused (label shift refuted)" if refused else ""
         return Claim(text, "holds" if above == 0 else "not in all", counts)
 
@@ -110,6 +110,12 @@ class Table:
 def _where(rows: Sequence[MethodSummary]) -> str:
     bad = [f"{row.panel} {row.above}" for row in rows if row.above]
     return f" ({', '.join(bad)})" if bad else ""
+
+
+def _truly(rows: Sequence[MethodSummary]) -> str:
+    """How many remain when the noise of the test draw is left out, where that differs."""
+    above, truly = sum(row.above for row in rows), sum(row.truly_above for row in rows)
+    return f"; {truly} by the true error" if above != truly else ""
 
 
 def _names(panels: Sequence[str], most: int = 6) -> str:

@@ -24,7 +24,9 @@ class MethodSummary:
     mean_error: float
     worst_error: float
     above: int
-    """Trials whose error is above ε."""
+    """Trials whose measured error is above ε."""
+    truly_above: int
+    """Trials whose true error on the target's base is above ε."""
     mean_size: float
     excess: float
     """Mean size minus the mean size at the best threshold (the smallest any threshold could give)."""
@@ -54,6 +56,7 @@ def _summarise_method(result: PanelResult, method: str) -> MethodSummary:
         mean_error=float(error.mean()),
         worst_error=float(error.max()),
         above=int((error > result.panel.epsilon).sum()),
+        truly_above=sum(row.true_error > result.panel.epsilon for row in measured),
         mean_size=float(size.mean()),
         excess=float((size - best).mean()),
         trivial=sum(row.status == "trivial" for row in rows),
@@ -67,6 +70,7 @@ HEADINGS = (
     "mean error",
     "worst error",
     "trials above ε",
+    "truly above ε",
     "mean size",
     "excess over best",
     "all labels",
@@ -82,6 +86,7 @@ def cells(summary: MethodSummary) -> tuple[str, ...]:
         number(summary.mean_error, 4),
         number(summary.worst_error, 4),
         f"{summary.above}/{summary.trials}",
+        f"{summary.truly_above}/{summary.trials}",
         number(summary.mean_size, 3),
         number(summary.excess, 3),
         f"{summary.trivial}" if summary.trivial else "",

@@ -8,7 +8,6 @@ from functools import cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.calibrate import calibrate_tally
@@ -48,9 +47,12 @@ class TrialRow:
     method: str
     status: Status
     error: float
+    """On the test rows, as the paper measures it; in population mode the true error."""
     size: float
     empty: float
     """Share of empty sets."""
+    true_error: float
+    """Over the whole base of the target, weighted to the target mix: no noise of a test draw."""
     best_size: float
     """Mean size of the smallest sets any single threshold could give at error <= ε, knowing everything."""
 
@@ -65,7 +67,7 @@ def _run_method(draw: "Draw", method: str) -> TrialRow:
     panel = draw.experiment.panel
     score = SCORE_OF.get(method, "probability")
     status: Status = "ok"
-    error = size = empty = np.nan
+    error = size = empty = true_error = np.nan
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UninformativeWarning)  # "trivial" in the table says it
@@ -78,10 +80,12 @@ def _run_method(draw: "Draw", method: str) -> TrialRow:
                 rng=draw.rng(method),
             )
         error, size, empty = draw.measure(score, certificate.thresholds)
+        known = draw.experiment.population  # measured on the whole target already
+        true_error = error if known else draw.true_error(score, certificate.thresholds)
         status = "trivial" if certificate.trivial else "ok"
     except AssumptionError:
         status = "refused"  # the draw itself refutes label shift: no certificate, hence no sets to measure
-    return TrialRow(panel.name, draw.trial, method, status, error, size, empty, draw.best_size)
+    return TrialRow(panel.name, draw.trial, method, status, error, size, empty, true_error, draw.best_size)
 
 
 class Draw:
@@ -92,7 +96,7 @@ class Draw:
         self.trial = trial
         self.base = load_base(experiment)
         self._tallies: dict[str, Tally] = {}
-        self._matrices: dict[str, NDArray[np.floating]] = {}
+        self._matrices: dict[str, FloatArray] = {}
         rng, panel = self.rng("draw"), experiment.panel
         everything = np.arange(len(self.base.labels))
         first, second = (everything, everything) if experiment.population else halves(self.base.labels, rng)
@@ -116,13 +120,6 @@ class Draw:
         return self._tallies[score]
 
     @cached_property
-    def measured(self) -> tuple[IntArray, FloatArray]:
-        """Rows to measure on and their weights: the test draw, or in population mode the whole target."""
-        if self.experiment.population:
-            return np.arange(len(self.base.labels)), self.target_weights
-        return self.test, np.full(len(self.test), 1 / len(self.test))
-
-    @cached_property
     def target_weights(self) -> FloatArray:
         """Weight of each row of the target's base that gives the base exactly the target mix."""
         labels = self.base.labels[self.target_base]
@@ -130,11 +127,12 @@ class Draw:
         return np.asarray((np.array(self.experiment.panel.target_mix) / np.maximum(counts, 1))[labels])
 
     def measure(self, score: str, thresholds: FloatArray) -> tuple[float, float, float]:
-        """Error, mean size and share of empty sets at these thresholds."""
-        rows, weights = self.measured
-        if score not in self._matrices:
-            self._matrices[score] = _matrix(self.base.probs[rows], score, self.rng("test " + score))
-        sets = self._matrices[score] >= thresholds
+        """Error, mean size and share of empty sets: of the test rows, or in population mode of the target."""
+        if self.experiment.population:
+            rows, weights = self.target_base, self.target_weights
+        else:
+            rows, weights = self.test, np.full(len(self.test), 1 / len(self.test))
+        sets = self.matrix(score, rows) >= thresholds
         sizes = np.count_nonzero(sets, axis=1)
         missed = ~sets[np.arange(len(rows)), self.base.labels[rows]]
         # Sums, not `@`: the same bits on any number of BLAS threads.
@@ -144,10 +142,26 @@ class Draw:
             float(weights[sizes == 0].sum()),
         )
 
+    def true_error(self, score: str, thresholds: FloatArray) -> float:
+        """Error over the whole base of the target, weighted to the target mix."""
+        labels = self.base.labels[self.target_base]
+        truth = self.matrix(score, self.target_base)[np.arange(len(labels)), labels]
+        return float(self.target_weights[truth < thresholds[labels]].sum())
+
+    def matrix(self, score: str, rows: IntArray) -> FloatArray:
+        """f(x, y) of the test rows or the target's base; kept for the next method with this score."""
+        key = f"{'base' if rows is self.target_base else 'test'} {score}"
+        if key not in self._matrices:
+            scores = Scores(self.base.probs[rows], tuple(range(self.base.n_classes)))
+            blocks = resolve_transform(score).blocks(scores, self.rng(key))
+            self._matrices[key] = np.concatenate([block for _, block in blocks])
+        return self._matrices[key]
+
     @cached_property
     def best_size(self) -> float:
         """Mean size at the largest threshold whose true target error is at most ε."""
-        probs, labels = self.base.probs[self.target_base], self.base.labels[self.target_base]
+        labels = self.base.labels[self.target_base]
+        probs = self.matrix("probability", self.target_base)
         truth = probs[np.arange(len(labels)), labels]
         threshold = best_threshold(truth, self.target_weights, self.experiment.panel.epsilon)
         return float((self.target_weights * np.count_nonzero(probs >= threshold, axis=1)).sum())
@@ -170,12 +184,6 @@ def halves(labels: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArr
     order = rng.permutation(len(labels))
     by_class = order[np.argsort(labels[order], kind="stable")]
     return by_class[::2], by_class[1::2]
-
-
-def _matrix(probs: FloatArray, score: str, rng: np.random.Generator) -> NDArray[np.floating]:
-    """f(x, y) of every row and label."""
-    scores = Scores(probs, tuple(range(probs.shape[1])))
-    return np.concatenate([block for _, block in resolve_transform(score).blocks(scores, rng)])
 
 
 def load_base(experiment: Experiment) -> Dataset:
