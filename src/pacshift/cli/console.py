@@ -30,7 +30,9 @@ def results() -> Console:
 
 def messages() -> Console:
     """Where notes, errors and progress go."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    console = Console(stderr=True, highlight=False)
+    console.soft_wrap = not console.is_terminal  # in a pipe one message is one line
+    return console
 
 
 def plain(text: object) -> str:

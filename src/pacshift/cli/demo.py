@@ -71,9 +71,9 @@ def _run(experiment: Experiment, draws: int, *, silent: bool) -> list[tuple[Tria
     trials = []
     with progress("drawing and calibrating", silent=silent) as report:
         for trial in range(draws):
-            trials.append(run_trial(experiment, trial, list(METHODS)))
             if report:
-                report(trial + 1, draws)
+                report(trial, draws)
+            trials.append(run_trial(experiment, trial, list(METHODS)))
     return trials
 
 
@@ -182,7 +182,7 @@ def _show(
     console.print(table)
     console.print(
         f"Target error is exact: the share of the whole target population whose set misses the true label. "
-        f"Last column: in how many of {len(trials)} new draws of all data it was above {panel.epsilon:g}.\n"
+        f"Last column: in how many of {len(trials)} draws of all the data it was above {panel.epsilon:g}.\n"
     )
     print_words(certificate.explain())
     console.print()
