@@ -10,7 +10,6 @@ from benchmarks.contestants import Given
 from benchmarks.contestants.pacshift import Ours
 from benchmarks.measure import run_times
 from benchmarks.simulate import scores_and_labels, shifted_mix
-from pacshift import METHODS
 from pacshift.experiments.panels import select_panels
 from pacshift.experiments.trial import Experiment, run_trial
 
@@ -64,10 +63,6 @@ def grow(
     return [Curve(step, tuple(sizes), tuple(values)) for step, values in found.items()]
 
 
-def calibrate_steps() -> list[str]:
-    return [f"calibrate {name}" for name in METHODS_SHOWN if name in METHODS]
-
-
 def prepared(rows: int, n_classes: int) -> Callable[[str], Callable[[], Any]]:
     """Calibrating with each method and making sets, on ``rows`` source and as many target rows in 32 bits."""
     rng = np.random.default_rng(0)
@@ -88,8 +83,9 @@ def trials(panel: str) -> Callable[[int], Callable[[str], Callable[[], Any]]]:
     """Trials of a panel of the paper, every method of it."""
     experiment = Experiment(select_panels([panel])[0])
     run_trial(experiment, 0, ["PS"])  # loads the scores
-    methods = [name for name in experiment.panel.methods if name in METHODS]
-    return lambda count: lambda _: lambda: [run_trial(experiment, trial, methods) for trial in range(count)]
+    return lambda count: (
+        lambda _: lambda: [run_trial(experiment, trial, experiment.panel.methods) for trial in range(count)]
+    )
 
 
 def table(heading: str, what: str, curves: Sequence[Curve]) -> str:
@@ -119,7 +115,7 @@ def measure(
     repeats: int = 3,
 ) -> str:
     """The three tables."""
-    steps = [*calibrate_steps(), "sets"]
+    steps = [*(f"calibrate {name}" for name in METHODS_SHOWN), "sets"]
     by_rows = grow(rows, steps, lambda size: prepared(size, ROWS_CLASSES), say, repeats=repeats)
     by_classes = grow(classes, steps, lambda size: prepared(classes_rows, size), say, repeats=repeats)
     by_trials = grow(counts, [f"trials of {panel}, all its methods"], trials(panel), say, repeats=1)

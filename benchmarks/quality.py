@@ -73,7 +73,7 @@ def measure(
 
 
 def _ours(experiment: Experiment, trials: int) -> tuple[float, list[Line]]:
-    methods = [name for name in METHOD_ORDER if name in METHODS]
+    methods = METHOD_ORDER
     rows = [run_trial(experiment, trial, methods) for trial in range(trials)]
     lines = []
     for position, name in enumerate(methods):

@@ -7,6 +7,7 @@ import importlib
 import json
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import numpy as np
 
 from benchmarks.contestants import Contestant, Given
 from benchmarks.measure import resident_growth, run_times
+
+WARM_ROWS = 2_000
 
 
 def main() -> None:
@@ -29,6 +32,7 @@ def speed(contestant: Contestant, job: dict[str, Any]) -> dict[str, Any]:
     n_classes = arrays["source"].shape[1]
     loaded = {name: contestant.load(array) for name, array in arrays.items()}
     given = Given(**loaded, n_classes=n_classes, epsilon=job["epsilon"], delta=job["delta"])
+    load_lazily(contestant, given)
     fitted, memory = resident_growth(lambda: contestant.calibrate(given))  # the warm-up
     seconds, cores = run_times(lambda: contestant.calibrate(given), job["repeats"], job["budget"])
     answer = {"calibrate": seconds, "calibrate_memory": memory, "calibrate_cores": cores}
@@ -37,6 +41,13 @@ def speed(contestant: Contestant, job: dict[str, Any]) -> dict[str, Any]:
     _, memory = resident_growth(lambda: contestant.sets(fitted, part))
     seconds, cores = run_times(lambda: contestant.sets(fitted, part), job["repeats"], job["budget"])
     return answer | {"sets": seconds, "sets_rows": rows, "sets_memory": memory, "sets_cores": cores}
+
+
+def load_lazily(contestant: Contestant, given: Given) -> None:
+    """A first small call, so that what libraries import late is not counted as memory of the work."""
+    few = slice(WARM_ROWS)
+    small = replace(given, source=given.source[few], labels=given.labels[few], target=given.target[few])
+    contestant.sets(contestant.calibrate(small), small.target)
 
 
 def affordable_rows(contestant: Contestant, fitted: Any, scores: Any, budget: float) -> int:
