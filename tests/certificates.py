@@ -80,6 +80,7 @@ def every_shape() -> dict[str, Certificate]:
     bare = certify(3, "PS-LW")
     return {
         "full": with_everything(certify(["pneumonia", "effusion", "nodule", "mass", "none"], "PS-LW")),
+        "default": certify(["benign", "malignant", "unclear"], "PS-LP", n=3000),
         "binary": certify(["no disease", "disease"], "PS-W", n=8000),
         "trivial": certify(12, "PS-W", n=300),
         "many": with_everything(certify([f"class {k:03d}" for k in range(200)], "PS-LW", n=20000)),

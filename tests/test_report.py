@@ -172,6 +172,7 @@ def test_class_names_stay_texts(pages: dict[str, str]) -> None:
     ("name", "badge", "words"),
     [
         ("full", "Guaranteed on the target", "at least 90 % of target cases"),
+        ("default", "Guaranteed on the target", "at least 90 % of target cases"),
         ("trivial", "Right but uninformative", "Every set contains all 12 labels"),
         ("source only", "Guaranteed on the source only", "at least 90 % of source cases"),
         ("marginal", "On average only", "on average over many calibrations"),
@@ -184,6 +185,13 @@ def test_the_headline_says_what_is_guaranteed(pages: dict[str, str], name: str, 
     assert badge in page.inside("h2")
     assert any(words in text for text in page.inside("p"))
     assert (badge == "Guaranteed on the target") == (facts.verdict(SHAPES[name]).tone == "good")
+
+
+def test_the_default_method_fills_every_part_of_the_page(pages: dict[str, str]) -> None:
+    assert len(Page(pages["default"]).all("svg")) == 4
+    assert 'class="absent"' not in pages["default"]
+    assert "PS-LP compared the counts with the assumption" in pages["default"]
+    assert "PS-LW did not test the assumption" in pages["bare"]
 
 
 def test_what_is_missing_is_said(pages: dict[str, str]) -> None:
