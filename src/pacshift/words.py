@@ -47,9 +47,12 @@ def _guarantee(certificate: "Certificate") -> str:
             f"of the {who} population, with confidence {sure} over the calibration data.{also}"
         )
     if certificate.guarantee == "marginal":
+        if_true = (
+            "" if certificate.method == "LWCP" else "and only if the importance weights used are the true ones; "
+        )
         return (
-            f"Guarantee ({certificate.method}): {covered} coverage only on average over many calibrations, "
-            "and only if the importance weights used are the true ones; this one calibration may do worse."
+            f"Guarantee ({certificate.method}): {covered} coverage only on average over many calibrations; "
+            f"{if_true}this one calibration may do worse."
         )
     return (
         f"Guarantee ({certificate.method}): none. The estimated importance weights are used as if they were true."
@@ -62,6 +65,7 @@ def _assumption(certificate: "Certificate") -> list[str]:
     known = {
         "ORACLE": " The importance weights given are the true ones.",
         "PS-LW": " Any target label mix is covered.",
+        "LWCP": " Any target label mix is covered.",
     }
     return [ASSUMPTION + known.get(certificate.method, "")]
 
