@@ -173,6 +173,15 @@ def test_several_files_and_folders_are_one_table(data: Data, tmp_path: Path) -> 
     assert "one SOURCE and one TARGET, got 3 paths. Add more files with --source" in bad("calibrate", *files)
 
 
+def test_columns_of_the_target_may_stand_in_any_order(data: Data, tmp_path: Path) -> None:
+    table = pa.parquet.read_table(data.target)
+    pa.parquet.write_table(table.select(table.column_names[::-1]), tmp_path / "turned.parquet")
+    good("calibrate", data.source, tmp_path / "turned.parquet", "-m", "PS-W", "-o", tmp_path / "c.json")
+    made, same = Certificate.load(tmp_path / "c.json"), Certificate.load(data.certificate)
+    assert np.array_equal(made.thresholds, same.thresholds)
+    assert np.array_equal(made.predicted_counts, same.predicted_counts)
+
+
 def test_tallies_of_sites_give_the_certificate_of_all(data: Data, tmp_path: Path) -> None:
     labels = np.array(NAMES)[data.labels]
     for part in range(2):

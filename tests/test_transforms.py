@@ -41,6 +41,11 @@ def test_raps_adds_a_penalty_from_the_sixth_rank_on() -> None:
     np.testing.assert_allclose(difference, [[0, 0, 0, 0, 0, 0.01, 0.02, 0.03]], atol=1e-15)
 
 
+def test_ties_rank_in_the_order_of_the_columns() -> None:
+    scores = np.full((1, 200), 1 / 256)
+    np.testing.assert_allclose(transformed("aps-plain", scores), [1 - np.arange(1, 201) / 256])
+
+
 def test_margin_of_a_tie_is_zero() -> None:
     assert transformed("margin", [[0.4, 0.4, 0.2]])[0, :2].tolist() == [0, 0]
 
