@@ -42,8 +42,11 @@ def test_raps_adds_a_penalty_from_the_sixth_rank_on() -> None:
 
 
 def test_ties_rank_in_the_order_of_the_columns() -> None:
-    scores = np.full((1, 200), 1 / 256)
-    np.testing.assert_allclose(transformed("aps-plain", scores), [1 - np.arange(1, 201) / 256])
+    scores = np.random.default_rng(0).integers(0, 3, (1, 200)) / 512
+    ranked = sorted(range(200), key=lambda column: -scores[0, column])  # Python's sort keeps the order of ties
+    expected = np.empty((1, 200))
+    expected[0, ranked] = 1 - np.cumsum(scores[0, ranked])
+    np.testing.assert_allclose(transformed("aps-plain", scores), expected)
 
 
 def test_margin_of_a_tie_is_zero() -> None:
