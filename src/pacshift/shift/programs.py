@@ -12,36 +12,40 @@ import numpy as np
 
 from pacshift.arrays import FloatArray
 
-PRIMAL_SIMPLEX = 4
-"""HiGHS's code: a new objective leaves the last vertex feasible, so the primal method starts from there."""
-
 PENALTY = 1e4
 """Price of a violated row in :class:`WorstCase`: every program stays feasible, no case needs a ray."""
 
 
 class MixProgram:
-    """``rows t <= limits`` on the simplex of label mixes t; only the objective changes from call to call."""
+    """``rows t <= limits`` on the simplex of label mixes t; only the objective changes from call to call.
+
+    Solved as its dual, min y·limits + z over y >= 0 and z with y·rows + z >= cost: a constraint a class instead
+    of one a row is a far smaller basis, and a new cost leaves the last prices dual feasible.
+    """
 
     def __init__(self, rows: FloatArray, limits: FloatArray) -> None:
         self.rows, self.limits = rows, limits
-        n_classes = rows.shape[1]
-        self._index = np.arange(n_classes, dtype=np.int32)
+        n_rows, n_classes = rows.shape
+        self._index, self._open = np.arange(n_classes, dtype=np.int32), np.full(n_classes, np.inf)
         self._solver = _solver()
-        self._solver.setOptionValue("simplex_strategy", PRIMAL_SIMPLEX)
-        matrix = np.vstack([rows, np.ones(n_classes)])
-        lower = np.append(np.full(len(rows), -np.inf), 1.0)
-        self._solver.passModel(
-            _model(matrix, lower, np.append(limits, 1.0), np.zeros(n_classes), np.full(n_classes, np.inf))
+        model = _model(
+            np.hstack([rows.T, np.ones((n_classes, 1))]),
+            np.zeros(n_classes),
+            self._open,
+            np.append(np.zeros(n_rows), -np.inf),
+            np.full(n_rows + 1, np.inf),
         )
+        model.col_cost_ = np.append(limits, 1.0)
+        self._solver.passModel(model)
 
     def largest(self, cost: FloatArray) -> float:
         """No mix in the region has ``cost · t`` above this.
 
         For prices y >= 0: cost·t <= y·limits + max_j (cost_j - (y·rows)_j), as t >= 0 sums to 1.
         """
-        self._solver.changeColsCost(len(cost), self._index, -cost)
+        self._solver.changeRowsBounds(len(cost), self._index, cost, self._open)
         self._solver.run()
-        prices = np.maximum(-_duals(self._solver)[:-1], 0.0)
+        prices = np.maximum(_solution(self._solver, "col_value")[:-1], 0.0)
         plain = float(cost.max())
         return min(plain, float(prices @ self.limits + (cost - prices @ self.rows).max()))
 
@@ -175,10 +179,16 @@ def _corner_model(rows: FloatArray, limits: FloatArray, corners: Corners, epsilo
 
 
 def _duals(solver: Any) -> FloatArray:
-    """Row duals, zeros where the solver gave up."""
+    return _solution(solver, "row_dual")
+
+
+def _solution(solver: Any, part: str) -> FloatArray:
+    """A part of the solution, zeros where the solver gave up."""
     solved = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
-    dual = np.array(solver.getSolution().row_dual)
-    return dual if solved and np.isfinite(dual).all() else np.zeros(solver.getNumRow())
+    values = np.array(getattr(solver.getSolution(), part))
+    if solved and np.isfinite(values).all():
+        return values
+    return np.zeros(solver.getNumCol() if part == "col_value" else solver.getNumRow())
 
 
 def _solver() -> Any:
