@@ -1,7 +1,7 @@
 """However a table is stored and cut into files and batches, its counts are those of memory, bit for bit."""
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.tables import count_set_sizes, counts, read_table, sources, tally_table
 from pacshift.tables.counts import Counts, count
 from pacshift.tables.layout import class_names
+from pacshift.tables.scan import cores, ordered
 from pacshift.transforms import TRANSFORMS
 
 SAVE: dict[str, Callable[[Any, Path], Any]] = {
@@ -222,6 +223,37 @@ def test_progress_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         tally_table(path, label="label", progress=lambda done, of: told.append((done, of)))
         assert told[-1] == (1000, total)
     assert told[0] == (100, 1000)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather"])
+def test_memory_holds_a_few_batches_not_the_table(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "BATCH_VALUES", 20_000)
+    scores, labels = simulate(100_000, 10)
+    path, table = tmp_path / f"table.{kind}", as_table(scores, label=labels)
+    if kind == "parquet":
+        pq.write_table(table, path, row_group_size=4000)
+    else:
+        pa.feather.write_feather(table, path, chunksize=4000)
+    held = pa.total_allocated_bytes()
+    seen: list[int] = []
+    tally_table(path, label="label", progress=lambda *_: seen.append(pa.total_allocated_bytes() - held))
+    assert len(seen) >= 10
+    assert max(seen) < table.nbytes / 2
+
+
+def test_only_a_few_jobs_run_ahead_of_the_reader() -> None:
+    asked: list[int] = []
+
+    def jobs() -> Iterator[Callable[[], int]]:
+        for number in range(100):
+            asked.append(number)
+            yield lambda number=number: number  # type: ignore[misc]
+
+    for result in ordered(jobs()):
+        assert len(asked) - result <= cores() + 3
+    assert asked == list(range(100))
 
 
 def test_folders_are_read_without_what_others_leave_there(tmp_path: Path) -> None:

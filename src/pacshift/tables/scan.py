@@ -15,7 +15,7 @@ from pacshift.scores import check_rng
 from pacshift.tables.convert import Faults, Rows, convert
 from pacshift.tables.layout import find_layout
 from pacshift.tables.npz import NpzSource
-from pacshift.tables.sources import FORMATS, Batch, DatasetSource, PathLike, Source, list_files
+from pacshift.tables.sources import KINDS, Batch, FileSource, PathLike, Source, list_files
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Called with the rows done so far and, where known, the rows in all."""
@@ -36,8 +36,8 @@ class Scan:
         rng: Any = None,
     ) -> None:
         files = list_files(paths)
-        npz = FORMATS[files[0].suffix.lower()] == "npz"
-        self.source: Source = NpzSource(files) if npz else DatasetSource(files)
+        npz = KINDS[files[0].suffix.lower()] == "npz"
+        self.source: Source = NpzSource(files) if npz else FileSource(files)
         self.layout = find_layout(self.source, label=label, scores=scores, classes=classes)
         self.n_rows, self.faults = 0, Faults()
         self._rng = check_rng(rng)
@@ -52,7 +52,7 @@ class Scan:
     ) -> Iterator[_Result]:
         """``work`` of every batch, in order. Faulty rows raise at the end, so that all of them are counted."""
         total = self.source.count_rows() if progress else None
-        for n_rows, faults, result in _ordered(self._jobs(work, keep)):
+        for n_rows, faults, result in ordered(self._jobs(work, keep)):
             self.n_rows += n_rows
             self.faults.add(faults)
             if result is not None and (drop_invalid or not self.faults.n_rows):
@@ -79,9 +79,9 @@ class Scan:
             yield job
 
 
-def _ordered(jobs: Iterator[Callable[[], _Result]]) -> Iterator[_Result]:
+def ordered(jobs: Iterator[Callable[[], _Result]]) -> Iterator[_Result]:
     """Results in order; a few jobs are ahead of the reader, never all of them."""
-    n_workers = os.cpu_count() or 1
+    n_workers = cores()
     waiting: deque[Future[_Result]] = deque()
     with ThreadPoolExecutor(n_workers) as pool:
         try:
@@ -94,6 +94,11 @@ def _ordered(jobs: Iterator[Callable[[], _Result]]) -> Iterator[_Result]:
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def cores() -> int:
+    """The cores this process may use, which in a container are fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _ahead(rng: np.random.Generator, rows: int) -> np.random.Generator:

@@ -20,7 +20,7 @@ from pacshift.files import atomic_write
 from pacshift.scores import shorten
 from pacshift.tables.convert import Rows
 from pacshift.tables.scan import Progress, Scan
-from pacshift.tables.sources import FORMATS, Batch, PathLike
+from pacshift.tables.sources import KINDS, Batch, PathLike
 
 SET, SET_SIZE = "set", "set_size"
 _SEPARATOR = ";"  # between the labels of a set in CSV, which has no lists
@@ -79,7 +79,7 @@ def set_columns(sets: BoolArray, classes: tuple[Label, ...]) -> dict[str, Any]:
 
 
 def _kind(output: PathLike, classes: tuple[Label, ...]) -> str:
-    kind = FORMATS.get(Path(output).suffix.lower())
+    kind = KINDS.get(Path(output).suffix.lower())
     if kind not in ("parquet", "feather", "csv"):
         raise InputError(
             f"cannot write sets to {output}: its name must end in .parquet, .feather, .arrow or .csv."

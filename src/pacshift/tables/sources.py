@@ -8,17 +8,15 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.dataset as ds
 
 from pacshift.errors import InputError
 from pacshift.scores import shorten
+from pacshift.tables.formats import FORMATS
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
-FORMATS = {".parquet": "parquet", ".feather": "feather", ".arrow": "feather", ".csv": "csv", ".npz": "npz"}
+KINDS = {suffix: kind.name for suffix, kind in FORMATS.items()} | {".npz": "npz"}
 BATCH_VALUES = 1 << 20  # scores in one batch: 8 MB, whatever the number of classes
-_READ_AHEAD = {"batch_readahead": 4, "fragment_readahead": 2}  # more costs memory and gains no speed
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ def list_files(paths: PathLike | Sequence[PathLike]) -> list[Path]:
     files = [file for path in named for file in _expand(path)]
     if not files:
         raise InputError("no table given: name at least one file or folder.")
-    kinds = sorted({FORMATS[file.suffix.lower()] for file in files})
+    kinds = sorted({KINDS[file.suffix.lower()] for file in files})
     if len(kinds) > 1:
         raise InputError(f"one table cannot mix {' and '.join(kinds)} files. Name the files of one kind.")
     return files
@@ -59,15 +57,15 @@ def list_files(paths: PathLike | Sequence[PathLike]) -> list[Path]:
 def _expand(path: Path) -> list[Path]:
     if path.is_dir():
         # Spark and others leave _SUCCESS, .crc and _metadata beside the data.
-        seen = (file for file in path.rglob("*") if file.suffix.lower() in FORMATS and file.is_file())
+        seen = (file for file in path.rglob("*") if file.suffix.lower() in KINDS and file.is_file())
         found = [file for file in seen if not any(part[0] in "._" for part in file.relative_to(path).parts)]
         if not found:
-            raise InputError(f"{path}: no table in this folder (looked for {', '.join(FORMATS)}).")
+            raise InputError(f"{path}: no table in this folder (looked for {', '.join(KINDS)}).")
         return sorted(found)
     if not path.exists():
         raise InputError(f"{path}: no such file or folder.")
-    if path.suffix.lower() not in FORMATS:
-        raise InputError(f"{path}: unknown kind of table. Its name must end in {', '.join(FORMATS)}.")
+    if path.suffix.lower() not in KINDS:
+        raise InputError(f"{path}: unknown kind of table. Its name must end in {', '.join(KINDS)}.")
     return [path]
 
 
@@ -83,73 +81,61 @@ def readable(what: object, kind: str) -> Iterator[None]:
         ) from None
 
 
-class DatasetSource:
-    """Parquet, Feather and CSV files through pyarrow.dataset."""
+class FileSource:
+    """Parquet, Feather and CSV files, one after another."""
 
     def __init__(self, files: Sequence[Path]) -> None:
-        self.kind = FORMATS[files[0].suffix.lower()]
-        self.what = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
         self._files = [str(file) for file in files]
+        self._format = FORMATS[files[0].suffix.lower()]
         for file in files:
             if file.stat().st_size == 0:
                 raise InputError(f"cannot read {file}: the file is empty. Leave it out or write it again.")
-        with readable(files[0], self.kind):
-            self.schema = _named(self._open(self._files[:1]).schema)
+        self.schema = self._schema(self._files[0])
 
-    def _open(self, files: list[str], schema: Any = None) -> Any:
-        style: Any = self.kind
-        if self.kind == "csv":
-            style = ds.CsvFileFormat(convert_options=pyarrow.csv.ConvertOptions(strings_can_be_null=True))
-        return ds.dataset(files, format=style, schema=schema)
+    def _schema(self, file: str) -> Any:
+        with readable(file, self._format.name):
+            return self._format.schema(file)
 
     def count_rows(self) -> int | None:
-        if self.kind == "csv":
-            return None
-        with readable(self.what, self.kind):
-            return int(self._open(self._files, self.schema).count_rows())
+        total = 0
+        for file in self._files:
+            with readable(file, self._format.name):
+                rows = self._format.count_rows(file)
+            if rows is None:
+                return None
+            total += rows
+        return total
 
     def batches(self, scores: Sequence[str], others: Sequence[str], n_scores: int) -> Iterator[Batch]:
-        """Scan on all cores. Every file must have the columns in the types of the first one."""
-        rows = max(1, BATCH_VALUES // n_scores)
-        dataset = self._checked(scores, others)
-        scanner = dataset.scanner(columns=[*scores, *others], batch_size=rows, **_READ_AHEAD)
-        file, first_row = "", 0
-        with readable(self.what, self.kind):
-            for tagged in scanner.scan_batches():
-                if tagged.fragment.path != file:
-                    file, first_row = tagged.fragment.path, 0
-                yield Batch(tagged.record_batch, file, first_row)
-                first_row += tagged.record_batch.num_rows
+        """Every file must have the columns in the types of the first: all are looked at before the first row."""
+        fields = self._fields(scores, others)
+        for file in self._files:
+            schema = self._schema(file)
+            for field in fields:
+                _require_field(schema, field, file, self._files[0], typed=not self._is_csv)
+        for file in self._files:
+            first_row = 0
+            with readable(file, self._format.name):
+                for data in self._format.batches(file, fields, max(1, BATCH_VALUES // n_scores)):
+                    yield Batch(data, file, first_row)
+                    first_row += data.num_rows
 
-    def _checked(self, scores: Sequence[str], others: Sequence[str]) -> Any:
-        """The dataset, every file's schema looked at: Arrow itself would fill a missing column with nulls."""
-        wanted = [self.schema.field(name) for name in (*scores, *others)]
-        if self.kind == "csv":  # a column of 0 and 1 looks like integers until 0.5 comes
-            numbers = [field.with_type(pa.float64()) for field in wanted[: len(scores)]]
-            wanted = numbers + [self._csv_field(field) for field in wanted[len(scores) :]]
-        dataset = self._open(self._files, pa.schema(wanted))
-        for fragment in dataset.get_fragments():
-            with readable(fragment.path, self.kind):
-                schema = _named(fragment.physical_schema)
-            for field in wanted:
-                _require_field(schema, field, fragment.path, self._files[0], typed=self.kind != "csv")
-        return dataset
+    @property
+    def _is_csv(self) -> bool:
+        return self._format.name == "csv"
 
-    def _csv_field(self, field: Any) -> Any:
+    def _fields(self, scores: Sequence[str], others: Sequence[str]) -> list[Any]:
+        if not self._is_csv:
+            return [self.schema.field(name) for name in (*scores, *others)]
+        # A column of 0 and 1 looks like integers until 0.5 comes.
+        numbers = [pa.field(name, pa.float64()) for name in scores]
+        return numbers + [pa.field(name, self._csv_type(name)) for name in others]
+
+    def _csv_type(self, column: str) -> Any:
         """CSV has no types: what looks like a number in one file may be a text in the next."""
-        kinds = {self._csv_type(file, field.name) for file in self._files} - {pa.null()}
-        return field.with_type(kinds.pop() if len(kinds) == 1 else _widest(kinds))
-
-    def _csv_type(self, file: str, column: str) -> Any:
-        with readable(file, self.kind):
-            schema = _named(self._open([file]).schema)
-        return schema.field(column).type if column in schema.names else pa.null()
-
-
-def _named(schema: Any) -> Any:
-    """The schema, its column names decoded once here, where noise that is no text becomes an InputError."""
-    list(schema.names)
-    return schema
+        schemas = [self._schema(file) for file in self._files]
+        kinds = {schema.field(column).type for schema in schemas if column in schema.names} - {pa.null()}
+        return kinds.pop() if len(kinds) == 1 else _widest(kinds)
 
 
 def _widest(kinds: set[Any]) -> Any:

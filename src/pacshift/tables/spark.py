@@ -29,7 +29,7 @@ from pacshift.tables.counts import Counts, count
 from pacshift.tables.layout import Layout, find_layout
 from pacshift.tables.reading import TableTally
 from pacshift.tables.sets import SET, SET_SIZE, set_columns
-from pacshift.tables.sources import FORMATS, Batch, PathLike, list_files
+from pacshift.tables.sources import KINDS, Batch, PathLike, list_files
 from pacshift.tally import Tally
 from pacshift.transforms import ScoreFunction, Transform, resolve_transform
 
@@ -132,7 +132,7 @@ def predict_sets(
 def read_frame(session: SparkSession, paths: PathLike | Sequence[PathLike]) -> DataFrame:
     """Parquet or CSV files and folders that every worker can see, as one data frame."""
     files = [str(file.absolute()) for file in list_files(paths)]
-    kind = FORMATS["." + files[0].rpartition(".")[2].lower()]
+    kind = KINDS["." + files[0].rpartition(".")[2].lower()]
     if kind == "parquet":
         return session.read.parquet(*files)
     if kind == "csv":

@@ -1,0 +1,98 @@
+"""How each kind of file is read: its schema, its length, and its rows a few at a time.
+
+pyarrow.dataset would be less code, but its scanner reads up to a gigabyte ahead of a slow reader. These readers
+are asked for a batch and give that batch, so memory stays what a batch needs.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+
+
+class Format(Protocol):
+    """What a kind of file can be asked."""
+
+    name: str
+
+    def schema(self, file: str) -> Any:
+        """The Arrow schema of a file."""
+
+    def count_rows(self, file: str) -> int | None:
+        """Rows of a file, or None where only reading it would tell."""
+
+    def batches(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
+        """The columns ``fields`` in this order, at most ``rows`` rows at a time."""
+
+
+class Parquet:
+    """Columns are decoded on all cores."""
+
+    name = "parquet"
+
+    def schema(self, file: str) -> Any:
+        return pyarrow.parquet.read_schema(file)
+
+    def count_rows(self, file: str) -> int | None:
+        return int(pyarrow.parquet.read_metadata(file).num_rows)
+
+    def batches(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
+        names = [field.name for field in fields]
+        # Without pre_buffer=False every byte read would stay in memory until the end of the file.
+        with pyarrow.parquet.ParquetFile(file, pre_buffer=False) as reader:
+            for batch in reader.iter_batches(batch_size=rows, columns=names, use_threads=True):
+                yield batch.select(names)
+
+
+class Feather:
+    """Arrow IPC files, of which Feather is one."""
+
+    name = "feather"
+
+    def schema(self, file: str) -> Any:
+        with pa.OSFile(file) as source:
+            return pyarrow.ipc.open_file(source).schema
+
+    def count_rows(self, file: str) -> int | None:
+        with pa.OSFile(file) as source:
+            return int(pyarrow.ipc.open_file(source).count_rows())
+
+    def batches(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
+        names = [field.name for field in fields]
+        places = [self.schema(file).get_field_index(name) for name in names]
+        with pa.OSFile(file) as source:  # a memory map would keep every page it has seen
+            reader = pyarrow.ipc.open_file(source, options=pyarrow.ipc.IpcReadOptions(included_fields=places))
+            for number in range(reader.num_record_batches):
+                batch = reader.get_batch(number).select(names)
+                for start in range(0, batch.num_rows, rows):
+                    yield batch.slice(start, rows)
+
+
+class Csv:
+    """Texts with a header; types are guessed from the first megabyte."""
+
+    name = "csv"
+
+    def schema(self, file: str) -> Any:
+        with pyarrow.csv.open_csv(file) as reader:
+            return reader.schema
+
+    def count_rows(self, file: str) -> int | None:
+        return None
+
+    def batches(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
+        options = pyarrow.csv.ConvertOptions(
+            column_types={field.name: field.type for field in fields},
+            include_columns=[field.name for field in fields],
+            strings_can_be_null=True,
+        )
+        with pyarrow.csv.open_csv(file, convert_options=options) as reader:
+            for batch in reader:
+                for start in range(0, batch.num_rows, rows):
+                    yield batch.slice(start, rows)
+
+
+FORMATS: dict[str, Format] = {".parquet": Parquet(), ".feather": Feather(), ".arrow": Feather(), ".csv": Csv()}
