@@ -1,0 +1,107 @@
+"""Sites that send counts get exactly the certificate of their pooled rows."""
+
+import json
+import warnings
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from pacshift import METHODS, InputError, Tally, UninformativeWarning, calibrate_tally
+from pacshift.cli import app
+from pacshift.tables import tally_table
+
+NAMES = np.array(["mild", "severe", "none"])
+SITES = {"a": (3000, [0.6, 0.3, 0.1]), "b": (800, [0.2, 0.5, 0.3]), "c": (1200, [0.9, 0.05, 0.05])}
+
+
+def patients(n: int, mix: list[float], seed: int) -> Any:
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(3, n, p=mix)
+    logits = rng.normal(size=(n, 3)) + 2.5 * np.eye(3)[labels]
+    scores = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    return pa.table({f"p_{name}": scores[:, k] for k, name in enumerate(NAMES)} | {"label": NAMES[labels]})
+
+
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder each of labelled and unlabelled tables, one file a site."""
+    folder = tmp_path_factory.mktemp("sites")
+    for seed, (site, (n, mix)) in enumerate(SITES.items()):
+        for what in ("source", "target"):
+            (folder / what).mkdir(exist_ok=True)
+            content = patients(n, mix if what == "source" else mix[::-1], seed + 10 * (what == "target"))
+            pq.write_table(
+                content if what == "source" else content.drop_columns("label"), folder / what / f"{site}.parquet"
+            )
+    return folder
+
+
+def counted(path: Path, score: str = "probability") -> Tally:
+    return tally_table(path, label="label" if "source" in str(path) else None, score=score).tally
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_files_of_counts_give_the_pooled_certificate(method: str, sites: Path, tmp_path: Path) -> None:
+    score = "aps-plain" if method == "APS" else "probability"
+    for what in ("source", "target"):
+        for site in SITES:
+            counted(sites / what / f"{site}.parquet", score).save(tmp_path / f"{site}-{what}.tally")
+    pooled = counted(sites / "source", score) + counted(sites / "target")
+    options: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05, "method": method}
+    options["weights"] = [0.5, 1.0, 2.0] if method == "ORACLE" else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UninformativeWarning)
+        expected = calibrate_tally(pooled, **options, rng=7)
+        for order in list(permutations(sorted(tmp_path.glob("*.tally"))))[::119]:
+            total = Tally.sum(Tally.load(file) for file in order)
+            assert total == pooled
+            certificate = calibrate_tally(total, **options, rng=7)
+            assert certificate.thresholds.tolist() == expected.thresholds.tolist()
+            assert certificate.explain() == expected.explain()
+
+
+def run(*arguments: object) -> Any:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def test_the_commands_give_the_pooled_certificate(sites: Path, tmp_path: Path) -> None:
+    for site in SITES:
+        out = ("-o", tmp_path / f"{site}.tally")
+        run("tally", sites / "source" / f"{site}.parquet", "--label", "label", *out)
+        shown = run("tally", sites / "target" / f"{site}.parquet", "-o", tmp_path / f"{site}-t.tally", "--json")
+        answer = json.loads(shown.stdout)
+        assert (answer["rows"], answer["n_source"], answer["n_target"]) == (SITES[site][0], 0, SITES[site][0])
+    run("calibrate", "--tallies", *tmp_path.glob("*.tally"), "-e", 0.1, "-o", tmp_path / "sent.json")
+    run("calibrate", sites / "source", sites / "target", "-e", 0.1, "-o", tmp_path / "pooled.json")
+    sent, pooled = (json.loads((tmp_path / name).read_text()) for name in ("sent.json", "pooled.json"))
+    assert sent["classes"] == pooled["classes"]
+    assert sent["bound_curve"] == pooled["bound_curve"]
+
+
+def test_the_tally_command_refuses_what_it_cannot_count(sites: Path, tmp_path: Path) -> None:
+    table, out = sites / "source" / "a.parquet", tmp_path / "a.tally"
+    assert "3,000 labelled rows of 3 classes" in run("tally", table, "-l", "label", "-o", out).stdout
+    again = CliRunner().invoke(app, ["tally", str(table), "-l", "label", "-o", str(out)])
+    assert again.exit_code == 2
+    assert "exists already" in again.output
+    run("tally", table, "-l", "label", "-o", out, "--force", "--no-soft", "--quiet", "--exact")
+    assert Tally.load(out).soft is None
+    assert not Tally.load(out).grid
+    missing = CliRunner().invoke(app, ["tally", str(table), "-l", "age", "-o", str(tmp_path / "b.tally")])
+    assert missing.exit_code == 2
+    assert "label column 'age' occurs 0 times" in missing.output
+
+
+def test_sites_that_disagree_on_the_classes_are_told(sites: Path) -> None:
+    one = counted(sites / "source" / "a.parquet")
+    other = tally_table(sites / "source" / "b.parquet", label="label", classes=["none", "mild", "severe"]).tally
+    with pytest.raises(InputError, match="tallies of different classes do not add"):
+        Tally.sum([one, other])
