@@ -94,7 +94,9 @@ class FileSource:
 
     def _schema(self, file: str) -> Any:
         with readable(file, self._format.name):
-            return self._format.schema(file)
+            schema = self._format.schema(file)
+            list(schema.names)  # decoded once here, where noise that is no text becomes an InputError
+            return schema
 
     def count_rows(self) -> int | None:
         total = 0
