@@ -20,7 +20,7 @@ def reference() -> Iterator[str]:
     """One section a command."""
     group: Any = typer.main.get_command(app)
     for name, command in group.commands.items():
-        yield f"\n## pacshift {name}\n"
+        yield f"\n### pacshift {name}\n"
         for block in (command.help or "").split("\n\n"):
             yield f"```sh\n{block.removeprefix(EXAMPLE)}\n```\n" if block.startswith(EXAMPLE) else f"{block}\n"
         yield "| argument or option | default | meaning |\n|---|---|---|"
