@@ -138,13 +138,17 @@ def _version(peer: Peer) -> str:
     return f"{version} (NumPy {numpy})"
 
 
+class JobFailed(RuntimeError):
+    """A contestant could not do the job; the message is its own."""
+
+
 def run_job(stage: Stage, entry: Entry, job: dict[str, Any], folder: Path) -> Any:
-    """Run one job in the contestant's environment and give back its answer."""
+    """Run one job in the contestant's environment and give back its answer; JobFailed says why there is none."""
     path = folder / "job.json"
     path.write_text(json.dumps(job | {"library": entry.library, "setting": entry.setting, "folder": str(folder)}))
     command = [str(stage.pythons[entry.library]), "-m", "benchmarks.worker", str(path)]
     result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     if result.returncode:
         last = (result.stderr.strip().splitlines() or ["no message"])[-1]
-        raise RuntimeError(f"{entry.title}: {last}")
+        raise JobFailed(last)
     return json.loads(result.stdout.splitlines()[-1])

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from benchmarks.peers import THEIRS, Stage, run_job
+from benchmarks.peers import THEIRS, JobFailed, Stage, run_job
 from pacshift import METHODS
 from pacshift.arrays import FloatArray
 from pacshift.experiments.panels import Panel, select_panels
@@ -44,6 +44,8 @@ class Line:
     refused: int = 0
 
     def markdown(self, epsilon: float) -> str:
+        if not len(self.errors):
+            return f"| {self.title} | – | – | – | – | – | {self.promise} |"
         before = "–" if self.before is None else f"{self.before.mean():.4f}"
         above = int((self.errors > epsilon).sum())
         share = f"{above} of {len(self.errors)}" + (f" ({self.refused} refused)" if self.refused else "")
@@ -96,7 +98,11 @@ def _theirs(stage: Stage, experiment: Experiment, trials: int, say: Callable[[st
         write_population(folder, [Draw(experiment, trial) for trial in range(trials)])
         for position, entry in enumerate(entries, start=1):
             say(f"quality {panel.name}: {position}/{len(entries)} {entry.title}")
-            answers = run_job(stage, entry, job, folder)
+            try:
+                answers = run_job(stage, entry, job, folder)
+            except JobFailed as failure:
+                lines.append(Line(entry.title, f"takes no part: {failure}", np.empty(0), np.empty(0)))
+                continue
             errors, before, sizes = (np.array([a[k] for a in answers]) for k in ("error", "error_before", "size"))
             lines.append(Line(entry.title, entry.promise, errors, sizes, before))
     return lines

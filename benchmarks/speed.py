@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.peers import FLOOR, OURS, THEIRS, Entry, Stage, run_job
+from benchmarks.peers import FLOOR, OURS, THEIRS, Entry, JobFailed, Stage, run_job
 from benchmarks.simulate import scores_and_labels, shifted_mix
 
 SIZES = ((200_000, 10), (1_000_000, 10), (100_000, 100))
@@ -21,6 +21,7 @@ class Result:
 
     entry: Entry
     answers: list[dict[str, Any]] = field(default_factory=list)
+    failure: str = ""
 
     def seconds(self, step: str, rows: int) -> tuple[float, float]:
         """Least and largest seconds for ``rows`` rows; scaled up where only a part could be afforded."""
@@ -59,7 +60,11 @@ def measure(
         write_arrays(folder, rows, n_classes)
         for number in range(rounds):
             for position, result in enumerate(table.values(), start=1):
-                answer = run_job(stage, result.entry, job, folder)
+                try:
+                    answer = run_job(stage, result.entry, job, folder)
+                except JobFailed as failure:
+                    result.failure = str(failure)
+                    continue
                 result.answers.append(answer)
                 say(
                     f"speed {rows:,} x {n_classes}, round {number + 1}/{rounds}, {position}/{len(table)} "
@@ -85,6 +90,8 @@ def markdown(tables: dict[tuple[int, int], Table]) -> str:
 
 
 def _one_size(table: Table, rows: int, n_classes: int) -> str:
+    failed = [result for result in table.values() if result.failure]
+    table = without_failures(table)
     reference = table.get("MAPIE LAC", table[FLOOR.title])
     calibrate, sets = reference.seconds("calibrate", rows)[0], reference.seconds("sets", rows)[0]
     lines = [
@@ -106,7 +113,12 @@ def _one_size(table: Table, rows: int, n_classes: int) -> str:
     cut = [f"{r.entry.title} {r.answers[0]['sets_rows']:,}" for r in table.values() if r.scaled(rows)]
     if cut:
         lines += ["", f"≈: scaled up from as many rows as the time budget of a run allowed ({', '.join(cut)})."]
+    lines += [f"\n{r.entry.title} takes no part: `{r.failure}`." for r in failed]
     return "\n".join(lines)
+
+
+def without_failures(table: Table) -> Table:
+    return {title: result for title, result in table.items() if not result.failure}
 
 
 def span(least: float, most: float) -> str:
@@ -124,7 +136,7 @@ def _goals(tables: dict[tuple[int, int], Table]) -> str:
     lines = ["### Goals", "", "| goal | size | measured | |", "|---|---|---|---|"]
     for (rows, n_classes), table in tables.items():
         size = f"{rows:,} × {n_classes}"
-        for goal, measured, met in _goal_rows(table, rows, (rows, n_classes) == (1_000_000, 10)):
+        for goal, measured, met in _goal_rows(without_failures(table), rows, (rows, n_classes) == (1_000_000, 10)):
             lines.append(f"| {goal} | {size} | {measured} | {'met' if met else '**missed**'} |")
     return "\n".join(lines)
 

@@ -56,9 +56,19 @@ def test_the_reason_of_a_failed_install_is_pips_last_error_line() -> None:
     assert peers.failure_reason("") == "pip gave no reason"
 
 
-def test_a_contestant_that_breaks_is_named(tmp_path: Path) -> None:
+def test_a_contestant_that_breaks_says_why_and_the_table_goes_on() -> None:
+    result = speed.Result(peers.FLOOR, [{"sets": [1.0], "sets_rows": 10, "calibrate": [1.0]}])
+    for step in ("sets", "calibrate"):
+        result.answers[0] |= {f"{step}_memory": 0, f"{step}_cores": 1.0}
+    table = {peers.FLOOR.title: result, "broken": speed.Result(peers.THEIRS[0], failure="ValueError: no")}
+    assert "MAPIE LAC takes no part: `ValueError: no`." in speed.markdown({(10, 2): table})
+    line = quality.Line("broken", "takes no part: ValueError: no", np.empty(0), np.empty(0))
+    assert line.markdown(0.1).endswith("| takes no part: ValueError: no |")
+
+
+def test_the_reason_of_a_broken_job_is_its_last_line(tmp_path: Path) -> None:
     entry = peers.Entry("pacshift", "no such method", "broken", "")
-    with pytest.raises(RuntimeError, match="broken: KeyError"):
+    with pytest.raises(peers.JobFailed, match="KeyError: 'no such method'"):
         peers.run_job(peers.home_stage(), entry, {"kind": "speed"}, tmp_path)
 
 
