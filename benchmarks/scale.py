@@ -1,35 +1,27 @@
-"""``python -m benchmarks.scale [rows classes files workers]``: tables on disk, measured, into docs/scale.md.
+"""``python -m benchmarks.scale [rows classes files workers cost]``: tables on disk, measured, into docs/scale.md.
 
 Every figure comes from a process of its own that reads generated files: seconds are the least of three runs, the
 bare scan and the count in turn; peak memory is that of a process that only counts (or only writes sets).
 """
 
 import argparse
-import contextlib
 import json
 import os
 import platform
-import resource
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.dataset as ds
-import pyarrow.parquet as pq
-
 from benchmarks.page import fill, processor
 from benchmarks.peers import ROOT
+from benchmarks.scale_jobs import generate
 
 PAGE = ROOT / "docs" / "scale.md"
-CHUNK = 1 << 21  # scores generated at a time
 ROWS = (1_000_000, 4_000_000, 16_000_000)
 CLASSES = (10, 100, 1000, 10_000)
 CLASSES_VALUES = 16_000_000
@@ -38,37 +30,10 @@ FILES_ROWS = 4_000_000
 REPEATS = 3
 
 
-def generate(folder: Path, rows: int, n_classes: int, *, files: int = 1, dtype: str = "float64") -> Path:
-    """Softmax scores of random logits and their labels; many classes go into one list column."""
-    rng = np.random.default_rng(0)
-    folder.mkdir()
-    for number, part in enumerate(np.array_split(np.arange(rows), files)):
-        writer, step = None, max(1, CHUNK // n_classes)
-        for start in range(0, len(part), step):
-            table = _chunk(rng, len(part[start : start + step]), n_classes, dtype)
-            writer = writer or pq.ParquetWriter(folder / f"{number:05}.parquet", table.schema)
-            writer.write_table(table)
-        if writer is not None:
-            writer.close()
-    return folder
-
-
-def _chunk(rng: np.random.Generator, rows: int, n_classes: int, dtype: str) -> Any:
-    labels = rng.integers(0, n_classes, rows)
-    scores = rng.normal(size=(rows, n_classes))
-    scores[np.arange(rows), labels] += 2.5
-    np.exp(scores, out=scores)
-    scores = (scores / scores.sum(axis=1, keepdims=True)).astype(dtype)
-    if n_classes > 100:
-        lists = pa.FixedSizeListArray.from_arrays(pa.array(scores.ravel()), n_classes)
-        return pa.table({"scores": lists, "label": labels})
-    return pa.table({f"p_{place}": column for place, column in enumerate(scores.T)} | {"label": labels})
-
-
 def run(**job: Any) -> dict[str, float]:
     """One job in a process of its own."""
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.scale", "--job", json.dumps(job, default=str)],
+        [sys.executable, "-m", "benchmarks.scale_jobs", json.dumps(job, default=str)],
         capture_output=True,
         text=True,
         cwd=ROOT,
@@ -78,75 +43,6 @@ def run(**job: Any) -> dict[str, float]:
         raise SystemExit(f"{job}: {done.stderr[-2000:]}")
     answer: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return answer
-
-
-def work(job: dict[str, Any]) -> dict[str, float]:
-    """What a job's process does."""
-    if job.get("cores"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: job["cores"]])
-        pa.set_cpu_count(job["cores"])
-    kinds: dict[str, Callable[[dict[str, Any]], dict[str, float]]]
-    kinds = {"speed": _speed, "memory": _memory, "spark": _spark}
-    return kinds[job["kind"]](job)
-
-
-def _speed(job: dict[str, Any]) -> dict[str, float]:
-    bare, ours = [], []
-    for _ in range(job["repeats"]):  # in turn, so that a busy moment of the machine meets both
-        bare.append(_seconds(lambda: _bare_scan(job["path"])))
-        ours.append(_seconds(lambda: _tally(job)))
-    return {"bare": min(bare), "tally": min(ours)}
-
-
-def _memory(job: dict[str, Any]) -> dict[str, float]:
-    seconds = _seconds(lambda: _sets(job) if job.get("sets") else _tally(job))
-    return {"seconds": seconds, "peak": peak_memory()}
-
-
-def peak_memory() -> int:
-    """Bytes. Not ru_maxrss where it can be helped: on Linux that starts at what the parent process had."""
-    with contextlib.suppress(OSError, StopIteration):
-        status = Path("/proc/self/status").read_text().splitlines()
-        return int(next(line for line in status if line.startswith("VmHWM")).split()[1]) * 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-def _spark(job: dict[str, Any]) -> dict[str, float]:
-    from pyspark.sql import SparkSession
-
-    from pacshift.tables.spark import tally
-
-    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    builder = SparkSession.builder.master(f"local[{job['workers']}]").config("spark.ui.enabled", "false")
-    session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
-    frame = session.read.parquet(job["path"])
-    return {"tally": min(_seconds(lambda: tally(frame, label="label")) for _ in range(job["repeats"]))}
-
-
-def _seconds(function: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
-
-
-def _bare_scan(path: str) -> int:
-    """What pyarrow needs to read the same columns and do nothing with them."""
-    return sum(batch.num_rows for batch in ds.dataset(path).scanner().to_batches())
-
-
-def _tally(job: dict[str, Any]) -> Any:
-    from pacshift.tables import tally_table
-
-    return tally_table(job["path"], label="label", scores=job.get("scores", "p_*"))
-
-
-def _sets(job: dict[str, Any]) -> Any:
-    from pacshift import calibrate_tally
-    from pacshift.tables import tally_table, write_sets
-
-    first = sorted(Path(job["path"]).iterdir())[0]
-    certificate = calibrate_tally(tally_table(first, label="label").tally, epsilon=0.1, delta=0.05, method="PS")
-    return write_sets(certificate, job["path"], Path(job["path"]).parent / "sets.parquet", overwrite=True)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -215,6 +111,40 @@ def by_workers(home: Path, rows: int, repeats: int, *, spark: bool) -> str:
     return table(["engine", "cores", f"count of {rows:,} rows × 10"], lines)
 
 
+def cost(home: Path, rows: int, repeats: int) -> str:
+    """What ten billion rows would take, from the time a score takes here."""
+    lines = []
+    nanoseconds, cores = {}, len(os.sched_getaffinity(0))
+    for n_classes, scores in ((10, "p_*"), (1000, "scores")):
+        path = generate(home / f"cost{n_classes}", rows * 10 // n_classes, n_classes)
+        seconds = run(kind="speed", path=path, repeats=repeats, scores=scores)["tally"]
+        nanoseconds[n_classes] = seconds * cores / (rows * 10) * 1e9
+        size = run(kind="size", path=path, scores=scores)
+        lines.append(
+            f"{n_classes:,} classes: {nanoseconds[n_classes]:.1f} ns of one core a score; "
+            f"the tally holds {size['values'] / n_classes:,.0f} distinct true-label scores a class."
+        )
+        _remove(path)
+    body = []
+    for n_classes in (10, 1000, 10_000):
+        values = 1e10 * n_classes
+        hours = values * nanoseconds[min(n_classes, 1000)] / 1e9 / 3600
+        dense = 2 * n_classes**2 * 8
+        disk, tally = f"{values * 8 / 1e12:,.1f} TB", f"{dense / 1e6:,.3g} MB"
+        body.append(
+            [f"{n_classes:,}", disk, f"{hours:,.1f}", f"{hours / cores:,.1f} h", f"{hours / 256:,.2f} h", tally]
+        )
+    head = [
+        "classes",
+        "scores as float64",
+        "core-hours",
+        f"on {cores} cores",
+        "on 256 cores",
+        "confusion and soft sums",
+    ]
+    return "\n\n".join(["\n".join(f"- {line}" for line in lines), table(head, body)])
+
+
 def _remove(path: Path) -> None:
     for file in path.iterdir():
         file.unlink()
@@ -231,14 +161,12 @@ def conditions(part: str) -> str:
 def main(arguments: list[str] | None = None) -> None:
     """Measure the parts asked for, print them, and put them between their markers on the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help="rows, classes, files, workers; default: all")
+    parser.add_argument(
+        "parts", nargs="*", metavar="PART", help="rows, classes, files, workers, cost; default: all"
+    )
     parser.add_argument("--small", action="store_true", help="small sizes, no Spark, the page stays as it is")
     parser.add_argument("--page", type=Path, default=PAGE)
-    parser.add_argument("--job", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    if options.job:
-        print(json.dumps(work(json.loads(options.job))))
-        return
     shrink, repeats = (200, 1) if options.small else (1, REPEATS)
     with tempfile.TemporaryDirectory(prefix="pacshift-scale-") as folder:
         home = Path(folder)
@@ -249,6 +177,7 @@ def main(arguments: list[str] | None = None) -> None:
             ),
             "files": lambda: by_files(home, FILES[: 2 if options.small else None], FILES_ROWS // shrink, repeats),
             "workers": lambda: by_workers(home, FILES_ROWS // shrink, repeats, spark=not options.small),
+            "cost": lambda: cost(home, FILES_ROWS // shrink, repeats),
         }
         if not set(options.parts) <= set(parts):
             parser.error(f"parts must be among {', '.join(parts)}, got {' '.join(options.parts)}")
@@ -260,5 +189,4 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(KeyboardInterrupt):
-        main()
+    main()
