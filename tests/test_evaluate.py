@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from pacshift import InputError, evaluate
+from pacshift.evaluate import SetCounts
 
 SETS = [[True, False, False], [True, True, False], [False, False, False], [True, True, True]]
 
@@ -24,6 +25,17 @@ def test_classes_are_matched_by_value() -> None:
     assert result.class_counts.tolist() == [2, 1, 1]
     assert result.error == 0.5
     assert evaluate(pd.DataFrame(SETS), pd.Series([0, 2, 1, 0])).error == 0.5
+
+
+def test_counts_of_chunks_add_up() -> None:
+    rng = np.random.default_rng(0)
+    sets, index = rng.random((100, 4)) < 0.3, rng.integers(0, 3, 100)
+    parts = [SetCounts.of(sets[rows], index[rows]) for rows in (slice(0, 7), slice(7, 60), slice(60, 100))]
+    total, whole = (parts[2] + parts[0] + parts[1]).evaluation(), evaluate(sets, index)
+    for name in ("n", "error", "size", "empty", "class_counts", "class_error", "class_size"):
+        np.testing.assert_array_equal(getattr(total, name), getattr(whole, name))
+    assert whole.error == np.mean([not row[label] for row, label in zip(sets, index, strict=True)])
+    assert whole.empty == np.mean(~sets.any(axis=1))
 
 
 def test_a_class_without_rows_has_no_rate() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pacshift.arrays import FloatArray, IntArray, Label
+from pacshift.arrays import BoolArray, FloatArray, IntArray, Label
 from pacshift.errors import InputError
 from pacshift.scores import as_array, check_classes, check_labels
 
@@ -22,6 +22,43 @@ class Evaluation:
     class_counts: IntArray
     class_error: FloatArray
     class_size: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetCounts:
+    """Counts of sets by true label: rows, misses, labels in the sets; and empty sets. They add up over chunks."""
+
+    rows: IntArray
+    misses: IntArray
+    labels: IntArray
+    empty: int
+
+    @classmethod
+    def of(cls, sets: BoolArray, index: IntArray) -> "SetCounts":
+        """Count a boolean matrix of sets whose rows' true labels stand in the columns ``index``."""
+        sizes, n_classes = sets.sum(axis=1), sets.shape[1]
+        hit = sets[np.arange(len(sets)), index]
+        labels = np.bincount(index, sizes, minlength=n_classes).astype(np.int64)
+        rows, misses = (np.bincount(part, minlength=n_classes) for part in (index, index[~hit]))
+        return cls(rows, misses, labels, int((sizes == 0).sum()))
+
+    def __add__(self, other: "SetCounts") -> "SetCounts":
+        sums = (self.rows + other.rows, self.misses + other.misses, self.labels + other.labels)
+        return SetCounts(*sums, self.empty + other.empty)
+
+    def evaluation(self) -> Evaluation:
+        """Counts as shares and means."""
+        n = int(self.rows.sum())
+        with np.errstate(invalid="ignore"):  # a class without rows has no rate: NaN says so
+            return Evaluation(
+                n=n,
+                error=float(self.misses.sum() / n),
+                size=float(self.labels.sum() / n),
+                empty=self.empty / n,
+                class_counts=self.rows,
+                class_error=self.misses / self.rows,
+                class_size=self.labels / self.rows,
+            )
 
 
 def evaluate(sets: Any, labels: Any, *, classes: Sequence[Label] | None = None) -> Evaluation:
@@ -41,18 +78,4 @@ def evaluate(sets: Any, labels: Any, *, classes: Sequence[Label] | None = None) 
     if len(names) != matrix.shape[1]:
         raise InputError(f"{matrix.shape[1]} columns but {len(names)} class names. Give one name a column.")
     index = check_labels(labels, names, n_rows=len(matrix), name="evaluate")
-    missed = ~matrix[np.arange(len(matrix)), index]
-    sizes = matrix.sum(axis=1)
-    counts = np.bincount(index, minlength=len(names))
-    with np.errstate(invalid="ignore"):  # a class without rows has no rate: NaN says so
-        class_error = np.bincount(index, missed, minlength=len(names)) / counts
-        class_size = np.bincount(index, sizes, minlength=len(names)) / counts
-    return Evaluation(
-        n=len(matrix),
-        error=float(missed.mean()),
-        size=float(sizes.mean()),
-        empty=float((sizes == 0).mean()),
-        class_counts=counts,
-        class_error=class_error,
-        class_size=class_size,
-    )
+    return SetCounts.of(matrix, index).evaluation()

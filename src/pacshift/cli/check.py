@@ -11,8 +11,10 @@ from rich.table import Table
 from pacshift.bounds import clopper_pearson
 from pacshift.certificate import Certificate
 from pacshift.cli import options
-from pacshift.cli.console import plain, print_json, results
-from pacshift.evaluate import Evaluation, evaluate
+from pacshift.cli.console import plain, print_json, progress, results
+from pacshift.cli.inputs import tell_dropped
+from pacshift.evaluate import Evaluation
+from pacshift.scores import check_rate
 from pacshift.words import percent
 
 
@@ -42,16 +44,22 @@ def check(
 
     Example: pacshift check certificate.json labelled.parquet --label diagnosis
     """
-    from pacshift.scores import check_rate
-    from pacshift.tables import read_table
+    from pacshift.tables import evaluate_table
 
     certificate = Certificate.load(certificate_file)
     level = check_rate(level, "--level")
-    data = read_table(
-        list(table), label=label, scores=scores, classes=certificate.classes, drop_invalid=drop_invalid
-    )
-    sets = certificate.sets(data.scores, rng=options.stream(seed, "predict"))
-    result = evaluate(sets, data.labels, classes=certificate.classes)
+    with progress("checking", silent=quiet or as_json) as report:
+        found = evaluate_table(
+            certificate,
+            list(table),
+            label=label,
+            scores=scores,
+            drop_invalid=drop_invalid,
+            rng=options.stream(seed, "predict"),
+            progress=report,
+        )
+    result = found.evaluation
+    tell_dropped("table", found.n_dropped, result.n)
     verdict = judge(certificate, result, level)
     if as_json:
         print_json(_document(certificate, result, verdict))
