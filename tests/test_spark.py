@@ -139,14 +139,15 @@ def certificate() -> Certificate:
 def test_predicted_sets_equal_those_of_memory(frame: Any, certificate: Certificate) -> None:
     from pacshift.tables.spark import predict_sets
 
-    sets = predict_sets(frame.repartition(3), certificate, keep=["id"])
-    assert sets.columns == ["id", "set", "set_size"]
+    sets = predict_sets(frame.repartition(3), certificate, keep=["id", "p_cat"])
+    assert sets.columns == ["id", "p_cat", "set", "set_size"]
     expected = certificate.sets(SCORES)
     rows = sets.where("id < 500").collect()
     assert len(rows) == 500
     for row in rows:
         assert row["set"] == [name for name, inside in zip(CLASSES, expected[row["id"]], strict=True) if inside]
         assert row["set_size"] == len(row["set"])
+        assert row["p_cat"] == SCORES[row["id"], 0]
     assert sets.groupBy().sum("set_size").collect()[0][0] == expected.sum()
     assert predict_sets(frame, certificate).columns == ["listed", "label", "number", "id", "set", "set_size"]
     with pytest.raises(InputError, match="cannot keep 'nowhere'"):

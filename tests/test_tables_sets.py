@@ -56,6 +56,13 @@ def test_sets_are_those_of_memory(kind: str, table: Path, tmp_path: Path) -> Non
     assert written.set_sizes.tolist() == np.bincount([len(row) for row in expected], minlength=4).tolist()
 
 
+def test_score_columns_can_be_kept(table: Path, tmp_path: Path) -> None:
+    write_sets(calibrated(), table, tmp_path / "sets.parquet", keep=["p_bee", "id"])
+    written = pq.read_table(tmp_path / "sets.parquet")
+    assert written.column_names == ["p_bee", "id", "set", "set_size"]
+    assert written["p_bee"].to_pylist() == SCORES[:, 1].tolist()
+
+
 def test_randomised_sets_follow_the_seed(table: Path, tmp_path: Path) -> None:
     certificate = calibrated("aps")
     write_sets(certificate, table, tmp_path / "sets.parquet", rng=5)

@@ -26,7 +26,7 @@ class Layout:
 
     def batches(self, source: Source, keep: Sequence[str] = ()) -> Iterator[Batch]:
         """The rows of the table: score columns, label, then the columns to ``keep``."""
-        others = [*([self.label] if self.label else []), *keep]
+        others = [*([self.label] if self.label else []), *(name for name in keep if name not in self.columns)]
         return source.batches(self.columns, others, len(self.classes))
 
 

@@ -126,7 +126,8 @@ def predict_sets(
     fields.append(spark_types.StructField(SET, spark_types.ArrayType(spark_types.StringType())))
     fields.append(spark_types.StructField(SET_SIZE, spark_types.IntegerType()))
     job = _predictor(layout, certificate, kept, drop_invalid, _seed(rng))
-    return _select(plain, [*layout.columns, *kept]).mapInArrow(job, spark_types.StructType(fields))
+    needed = dict.fromkeys([*layout.columns, *kept])  # a score column may be kept, but is needed once
+    return _select(plain, list(needed)).mapInArrow(job, spark_types.StructType(fields))
 
 
 def read_frame(session: SparkSession, paths: PathLike | Sequence[PathLike]) -> DataFrame:
