@@ -1,6 +1,6 @@
 """PS-LP, the default: the target error bounded over all label mixes that the counts leave open."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -31,7 +31,9 @@ class Shares:
     """A miss rate is above its bound at the critical threshold."""
     priors: float = 0.01
     """A source prior is outside its interval; for the weights on the certificate alone."""
-    wealth: float = 0.87
+    fallback: float = 0.02
+    """PS-LW, asked only where no single threshold passes, is wrong."""
+    wealth: float = 0.85
     """The bets win too much at the critical threshold."""
 
 
@@ -75,12 +77,17 @@ class PSLP:
             included=included,
         )
         threshold = largest_threshold(tally, wealth.passes)
+        thresholds = np.where(included, -np.inf, one_threshold(tally, threshold))
+        if threshold == -np.inf:
+            thresholds = PSLW().solve(tally, replace(task, delta=SHARES.fallback * task.delta)).thresholds
         return Solution(
-            np.where(included, -np.inf, one_threshold(tally, threshold)),
+            thresholds,
             weights=weight_intervals(region.prevalence, counts, delta=SHARES.priors * task.delta),
             prevalence=region.prevalence,
             accuracy=region.accuracy,
-            reasons=_reasons(tally, task, region, included, threshold),
+            reasons=_reasons(tally, task, region, included, thresholds)
+            if threshold == -np.inf
+            else _always(tally, included),
             curve=None if threshold == -np.inf else bound_curve(tally, wealth, threshold),
         )
 
@@ -116,20 +123,26 @@ def _class_by_class(tally: Tally, task: Task) -> Solution:
     return Solution(found.thresholds, reasons=(reason, *found.reasons))
 
 
-def _reasons(
-    tally: Tally, task: Task, region: PrevalenceRegion, included: BoolArray, threshold: float
-) -> tuple[str, ...]:
-    """Which classes are in every set, and what stood in the way where all are."""
-    always = tuple(
+def _always(tally: Tally, included: BoolArray) -> tuple[str, ...]:
+    return tuple(
         f"class {tally.classes[label]!r} is in every set: it has no source example."
         for label in np.flatnonzero(included).tolist()
     )
-    if threshold > -np.inf:
-        return always
+
+
+def _reasons(
+    tally: Tally, task: Task, region: PrevalenceRegion, included: BoolArray, thresholds: FloatArray
+) -> tuple[str, ...]:
+    """What stood in the way of a single threshold, and what was answered instead."""
     label = int(np.argmax(np.where(included, -1.0, region.prevalence.upper / np.sqrt(tally.class_counts + 1))))
-    return (
-        *always,
-        f"no threshold passes: class {tally.classes[label]!r} may be up to {region.prevalence.upper[label]:.2g} "
-        f"of the target, and {tally.class_counts[label]} source examples cannot rule out that errors there exceed "
-        f"epsilon={task.epsilon:g} at delta={task.delta:g}. Add source examples of this class or target rows.",
+    lacking = (
+        f"no single threshold passes: class {tally.classes[label]!r} may be up to "
+        f"{region.prevalence.upper[label]:.2g} of the target, and its {tally.class_counts[label]} source examples "
+        f"cannot rule out that errors exceed epsilon={task.epsilon:g} at delta={task.delta:g}. Add source "
+        "examples of this class, or target rows."
     )
+    kept = [tally.classes[label] for label in np.flatnonzero(thresholds > -np.inf).tolist()]
+    if not kept:
+        return (*_always(tally, included), lacking)
+    answer = f"PS-LW's rule, right for any label mix, gave thresholds of their own to {len(kept)} classes."
+    return lacking, answer

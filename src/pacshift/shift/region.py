@@ -19,7 +19,7 @@ from math import comb
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray, Label
-from pacshift.bounds import Interval, binomial_lower, binomial_upper
+from pacshift.bounds import Interval, binomial_upper
 from pacshift.errors import AssumptionError
 from pacshift.shift.programs import MixProgram, least_violation
 from pacshift.shift.tails import deviation
@@ -55,7 +55,9 @@ class PrevalenceRegion:
 
 
 def predicted_sets(n_classes: int, most: int = MOST_SETS) -> tuple[FloatArray, FloatArray]:
-    """Sets of predicted classes as 0/1 rows, closed under complement: single ones first, then larger ones.
+    """Sets of predicted classes as 0/1 rows: the single ones, then larger ones, both with their complements.
+
+    Read backwards, the rows are the complements in order.
 
     >>> [len(sets) for sets in predicted_sets(2)], [len(sets) for sets in predicted_sets(4)]
     ([2, 0], [8, 6])
@@ -69,12 +71,12 @@ def predicted_sets(n_classes: int, most: int = MOST_SETS) -> tuple[FloatArray, F
         largest = size
     larger = [c for size in sizes if size <= largest for c in combinations(range(n_classes), size)]
     eye = np.eye(n_classes)
-    single = eye if n_classes == 2 else np.vstack([eye, 1 - eye])
+    single = eye if n_classes == 2 else np.vstack([eye, 1 - eye[::-1]])
     picked = np.zeros((len(larger), n_classes))
     for row, members in enumerate(larger):
         picked[row, list(members)] = 1.0
     halves = picked.sum(axis=1) * 2 == n_classes  # these hold their complements already
-    return single, np.vstack([picked, 1 - picked[~halves]])
+    return single, np.vstack([picked, 1 - picked[~halves][::-1]])
 
 
 def prevalence_region(
@@ -124,22 +126,28 @@ class _Counts:
     def of(cls, sets: FloatArray, confusion: IntArray, target: IntArray, *, delta: float) -> "_Counts":
         totals, n_target = confusion.sum(axis=0), int(target.sum())
         inside, share = sets @ confusion, sets @ target
-        # Sets come with their complements, so upper bounds for all of them are lower bounds for all of them.
         each = delta / (len(sets) * (len(target) + 1))
-        rate = Interval(binomial_lower(inside, totals, delta=each), binomial_upper(inside, totals, delta=each))
-        bounds = Interval(binomial_lower(share, n_target, delta=each), binomial_upper(share, n_target, delta=each))
+        # One upper bound for every set is one lower bound for every complement: no event is paid for twice.
+        rate, most = (binomial_upper(*counts, delta=each) for counts in ((inside, totals), (share, n_target)))
         # A class without examples adds 0 to the sums: its true, unknown part only makes them smaller.
-        return cls(rate, bounds, inside / np.maximum(totals, 1), share / max(n_target, 1), totals, n_target)
+        return cls(
+            Interval(1 - rate[::-1], rate),
+            Interval(1 - most[::-1], most),
+            inside / np.maximum(totals, 1),
+            share / n_target,
+            totals,
+            n_target,
+        )
 
     def limits(self, prevalence: Interval, delta: float) -> FloatArray:
         """Right-hand sides of the sums: the observed share plus the deviation, variance taken over the mixes."""
         seen = self.class_counts > 0
         totals, rate = self.class_counts[seen], Interval(self.rate.lower[:, seen], self.rate.upper[:, seen])
-        least, most = _variance(rate), _variance(self.share)
-        target = Interval(most.lower / self.n_target, most.upper / self.n_target)
+        source, target = _variance(rate), _variance(self.share)
+        target = Interval(target.lower / self.n_target, target.upper / self.n_target)
         low, high = prevalence.lower[seen], prevalence.upper[seen]
         variance = Interval(
-            least.lower @ (low**2 / totals) + target.lower, least.upper @ (high**2 / totals) + target.upper
+            source.lower @ (low**2 / totals) + target.lower, source.upper @ (high**2 / totals) + target.upper
         )
         step = max(float(np.max(high / totals, initial=0.0)), 1 / self.n_target)
         width = deviation(
@@ -174,11 +182,10 @@ def _require_some(rows: FloatArray, limits: FloatArray, counts: _Counts, names: 
     if violation <= 0:
         return
     n_classes = rows.shape[1]
-    row = int(np.argmax(prices)) % len(counts.observed)
-    label, more = row % n_classes, row < n_classes
-    share = counts.observed_share[label]
     # The row with the largest price is the one whose right-hand side would have to give way most.
-    column = counts.observed[label] if more else 1 - counts.observed[n_classes + label]
+    row = int(np.argmax(prices)) % len(counts.observed)
+    more, label = row < n_classes, row if row < n_classes else 2 * n_classes - 1 - row
+    share, column = counts.observed_share[label], counts.observed[label]
     raise AssumptionError(
         f"label shift is refuted: {share:.3g} of the target is predicted {names[label]!r}, too "
         f"{'little' if more else 'much'} by at least {violation:.2g} for any mix of the source's classes, which "

@@ -9,10 +9,10 @@ and the last factor is about 1 / (sigma sqrt(2 pi)), sigma the tilted standard d
 """
 
 import numpy as np
+import scipy  # its parts load when first used
 from numpy.typing import ArrayLike
-from scipy import special
 
-from pacshift.arrays import FloatArray
+from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 
 ZONES = (0.25, 0.5, 1.0, 2.0, np.pi)
@@ -22,22 +22,42 @@ ZONE = 0.5
 """The one that :func:`deviation` takes: a fixed zone keeps the bound log-convex in the variance."""
 
 
-def prefactor(sigma: ArrayLike, step: ArrayLike, fine_sigma: ArrayLike, fine_step: ArrayLike) -> FloatArray:
-    r"""Upper bound of :math:`\tilde E[e^{-Y} 1\{Y \ge 0\}]` for a sum Y of bounded terms, elementwise, at most 1.
+def prefactor_parts(
+    sigma: float, step: float, fine_sigma: FloatArray, fine_step: FloatArray
+) -> tuple[float, float]:
+    r"""Numbers A, B with :math:`\tilde E[e^{-Y} 1\{Y \ge 0\}] \le A/\sigma + B` for a sum Y of bounded terms.
 
-    ``sigma`` is a lower bound of Y's standard deviation and ``step`` an upper bound of the range of one term.
-    ``fine_sigma`` and ``fine_step`` say the same of some of the terms only (or of all): with short steps the
-    lattice of the others cannot be seen.
+    σ is Y's standard deviation, at least ``sigma``, and ``step`` bounds the range of one term. ``fine_sigma[k]``
+    and ``fine_step[k]`` say the same of a part k of the terms: where its steps are short and it varies enough,
+    the lattice of the others cannot be seen. The best part and zone at ``sigma`` are taken, all are valid:
 
-    .. math:: \frac{2 s}{1 - e^{-2 s}} \frac{1}{\sqrt{2\pi}}
-        \Big(\frac{1}{\sigma\sqrt{\kappa(z)}} + \frac{\pi}{2\varsigma}\,
-        \mathrm{erfc}\Big(\frac{\sqrt 2\, z \varsigma}{\pi S}\Big)\Big), \quad \kappa(z) = 2(1-\cos z)/z^2
+    .. math:: A = \frac{2 s}{1 - e^{-2 s}} \frac{1}{\sqrt{2\pi\kappa(z)}}, \quad B =
+        \frac{2 s}{1 - e^{-2 s}} \frac{1}{\sqrt{2\pi}} \frac{\pi}{2\varsigma}
+        \mathrm{erfc}\Big(\frac{\sqrt 2\, z \varsigma}{\pi S}\Big), \quad \kappa(z) = \frac{2(1-\cos z)}{z^2}
 
-    with s, ς the fine step and deviation, S the largest step, any 0 < z <= π.
+    with s, ς the step and deviation of the part, S the largest step and 0 < z <= π.
     """
-    whole, part = (np.asarray(sigma, float), np.asarray(step, float)), (np.asarray(fine_sigma, float), fine_step)
-    bounds = [_factor(*whole, part[0], np.asarray(part[1], float), zone) for zone in ZONES]
-    return np.asarray(np.minimum(np.min(bounds, axis=0), 1.0))
+    zones = np.array(ZONES)[:, None]
+    inner, outer = _parts(step, fine_sigma, fine_step, zones)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        total = inner / sigma + outer
+    best = int(np.argmin(np.where(np.isnan(total), np.inf, total)))
+    return float(inner.flat[best]), float(outer.flat[best])
+
+
+def lattice_prefactor(total: IntArray, stake: Interval, rate: Interval) -> FloatArray:
+    r"""The same factor from one binomial among the terms, whatever the others do, elementwise, at most 1.
+
+    The log-wealth of ``total`` bets moves in steps :math:`u = \log\frac{1 + x e}{1 - x (1 - e)}` for a stake x and
+    a miss rate e, so :math:`\tilde E[e^{-Y} 1\{Y \ge 0\}] \le p / (1 - e^{-u})` with p the largest probability of
+    one count; by Fourier :math:`p \le e^{-s} I_0(s)`, s its tilted variance.
+    """
+    shortest = np.log1p(stake.lower * rate.upper) - np.log1p(-stake.lower * (1 - rate.upper))
+    kept = np.minimum(*((1 + x * rate.lower) * (1 - x * (1 - rate.lower)) for x in (stake.lower, stake.upper)))
+    spread = np.minimum(rate.lower * (1 - rate.lower), rate.upper * (1 - rate.upper))
+    with np.errstate(divide="ignore"):
+        bound = scipy.special.ive(0, total * spread * kept) / -np.expm1(-shortest)
+    return np.asarray(np.minimum(bound, 1.0))
 
 
 def bennett(x: ArrayLike) -> FloatArray:
@@ -62,7 +82,7 @@ def deviation(
 
     .. math:: P(X > w) \le \exp\{-\theta w + \theta^2 V \varphi(\theta\,\text{step})\}\, F(V)
 
-    with F = 1 or the :func:`prefactor`, whose logarithm is convex in V: both ends of V are enough to look at.
+    with F = 1 or A/σ + B as in :func:`prefactor_parts`, whose log is convex in V: its two ends are enough.
     """
     level = np.log(1 / delta)
     theta = TILTS[:, None] * np.sqrt(2 * level / variance.upper)
@@ -74,19 +94,22 @@ def deviation(
     for fine, length in ((variance.lower, step), (fine_variance, fine_step)):
         ends = []
         for value in (variance.lower, variance.upper):
-            factor = _factor(shrink * np.sqrt(value), theta * step, shrink * np.sqrt(fine), theta * length, ZONE)
+            inner, outer = _parts(theta * step, shrink * np.sqrt(fine), theta * length, ZONE)
+            with np.errstate(divide="ignore", over="ignore"):  # no variance, or none left by the tilt: no gain
+                factor = inner / (shrink * np.sqrt(value)) + outer
             ends.append((level + growth * value + np.log(factor)) / theta)
         widths.append(np.maximum(*ends))
     return np.asarray(np.min(widths, axis=(0, 1)))
 
 
-def _factor(
-    sigma: FloatArray, step: FloatArray, fine_sigma: FloatArray, fine_step: FloatArray, zone: float
-) -> FloatArray:
-    """The formula of :func:`prefactor` without its cap at 1; infinite where it says nothing."""
+def _parts(
+    step: ArrayLike, fine_sigma: FloatArray, fine_step: FloatArray, zone: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """A and B of :func:`prefactor_parts`; B is infinite where the part says nothing."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         lattice = np.where(fine_step > 0, 2 * fine_step / -np.expm1(-2 * fine_step), 1.0) / np.sqrt(2 * np.pi)
-        inner = zone / (sigma * np.sqrt(2 * (1 - np.cos(zone))))
-        outer = np.pi / 2 / fine_sigma * special.erfc(np.sqrt(2) / np.pi * zone * fine_sigma / step)
-        bound = lattice * (inner + outer)
-    return np.where(np.isnan(bound), np.inf, bound)
+        inner = lattice * zone / np.sqrt(2 * (1 - np.cos(zone)))
+        outer = (
+            lattice * np.pi / 2 / fine_sigma * scipy.special.erfc(np.sqrt(2) / np.pi * zone * fine_sigma / step)
+        )
+    return inner, np.where(np.isnan(outer), np.inf, outer)

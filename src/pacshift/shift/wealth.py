@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+import scipy  # its parts load when first used
 
 from pacshift.arrays import BoolArray, FloatArray, IntArray
 from pacshift.bounds import Interval, binomial_upper
 from pacshift.shift.programs import Corners, MixProgram, Prices, WorstCase
 from pacshift.shift.region import PrevalenceRegion
-from pacshift.shift.tails import prefactor
+from pacshift.shift.tails import lattice_prefactor, prefactor_parts
 
 MOST = 0.8
 """No stake is larger than this share of the wealth."""
@@ -90,8 +90,7 @@ class Wealth:
 
     def evidence(self, cell: Cell, misses: IntArray, rates: FloatArray) -> tuple[float, float, Prices]:
         """Least log-wealth over the cell, the log-wealth needed, and the prices of the least."""
-        needed = self.needed(cell, rates, self.epsilon)
-        corners = self.corners(cell, misses, rates, self.epsilon)
+        needed, corners = self.corners(cell, misses, rates, self.epsilon)
         value, prices = self._worst.solve(corners, self.epsilon, needed)
         return value, needed, prices
 
@@ -99,7 +98,7 @@ class Wealth:
         """For each cell the prices of the worst case at these misses, good ones for those nearby too."""
         rates = self.miss_rates(misses)
         return [
-            self._worst.solve(self.corners(cell, misses, rates, self.epsilon), self.epsilon, np.inf)[1]
+            self._worst.solve(self.corners(cell, misses, rates, self.epsilon)[1], self.epsilon, np.inf)[1]
             for cell in self.cells
         ]
 
@@ -114,15 +113,15 @@ class Wealth:
         for _ in range(ANCHORS):
             ends = [anchor]
             for cell, price in zip(self.cells, prices, strict=True):
-                least = self._worst.least(price, self.corners(cell, misses, rates, anchor), anchor)
-                lacking = max(self.needed(cell, rates, anchor) - least, 0.0)
+                needed, corners = self.corners(cell, misses, rates, anchor)
+                lacking = max(needed - self._worst.least(price, corners, anchor), 0.0)
                 ends.append(anchor + lacking / price.missed if price.missed > 0 else np.inf)
             bound = min(bound, max(ends)) if self.cells else bound
             anchor += 0.9 * (bound - anchor)
         return bound
 
-    def corners(self, cell: Cell, misses: IntArray, rates: FloatArray, epsilon: float) -> Corners:
-        """The cell's corners in (t, r) and the log-wealth there."""
+    def corners(self, cell: Cell, misses: IntArray, rates: FloatArray, epsilon: float) -> tuple[float, Corners]:
+        """The hurdle, and the cell's corners in (t, r) with the log-wealth and the bonus there."""
         low, high = cell.prevalence.lower, cell.prevalence.upper
         caps = high * rates
         # What the other classes cannot miss, this one must.
@@ -133,21 +132,39 @@ class Wealth:
         totals = np.maximum(self.class_counts, 1)
         stake = np.where(self.bets, cell.stake * share / totals, 0.0)
         value = (self.class_counts - misses) * np.log1p(stake * rate) + misses * np.log1p(stake * (rate - 1))
-        return Corners(share, share * rate, np.where(self.bets, value, 0.0))
+        needed, bonus = self.hurdle(cell, rates, epsilon)
+        return needed, Corners(share, share * rate, np.where(self.bets, value, 0.0) + bonus * share * rate)
 
-    def needed(self, cell: Cell, rates: FloatArray, epsilon: float) -> float:
-        """Log-wealth that the truth reaches with probability at most ``delta``: log(1/δ) and the prefactor."""
+    def hurdle(self, cell: Cell, rates: FloatArray, epsilon: float) -> tuple[float, FloatArray]:
+        """Log-wealth that the truth reaches with probability at most ``delta``, less a bonus on each class's r.
+
+        The hurdle is log(1/δ) plus the log of the prefactor (A + B σ) / σ. The less the log-wealth can vary, the
+        larger that is: as σ² >= price · r, the chord of log σ turns it into a linear bonus for what is missed.
+        """
         low, high = cell.prevalence.lower[self.bets], cell.prevalence.upper[self.bets]
         totals, most = self.class_counts[self.bets], rates[self.bets]
-        step = -np.log1p(-cell.stake * high / totals)  # the largest it can be, at miss rate 0
-        half = np.maximum(step, 1e-9) / 2
-        price = cell.stake**2 * low / totals * (1 - most) * (half / np.sinh(half)) ** 2
+        stakes = Interval(cell.stake * low / totals, cell.stake * high / totals)
         caps = high * most
         rest = epsilon - float((cell.prevalence.upper * rates)[~self.bets].sum())
+        step = -np.log1p(-stakes.upper)  # the largest it can be, at miss rate 0
+        half = np.maximum(step, 1e-9) / 2
+        scale = cell.stake * stakes.lower * (half / np.sinh(half)) ** 2
+        price = scale * (1 - most)
         order = np.argsort(step, kind="stable")
-        spread = np.sqrt(_cheapest(price[order], caps[order], rest))
-        factor = prefactor(spread[-1], step.max(), spread, step[order]).min()
-        return float(np.log(factor / self.delta))
+        small = _cheapest(price[order], caps[order], rest)
+        peak = np.minimum(most, 0.5)
+        large = max(float(scale @ (high * peak * (1 - peak))), small[-1] * (1 + 1e-9))
+        inner, outer = prefactor_parts(np.sqrt(small[-1]), step.max(), np.sqrt(small), step[order])
+        least = np.clip(rest - (caps.sum() - caps), 0.0, caps) / np.maximum(high, 1e-300)
+        plain = np.log(lattice_prefactor(totals, stakes, Interval(least, most)).min())
+        bonus = np.zeros(len(rates))
+        if small[-1] > 0:
+            slope = np.log(large / small[-1]) / 2 / (large - small[-1])
+            sharp = np.log(inner + outer * np.sqrt(large)) - np.log(small[-1]) / 2
+            if sharp - slope * (large - small[-1]) / 2 < plain:
+                bonus[self.bets] = slope * price
+                plain = sharp + slope * small[-1]
+        return float(plain - np.log(self.delta)), bonus
 
 
 def _cheapest(price: FloatArray, caps: FloatArray, amount: float) -> FloatArray:
@@ -165,7 +182,7 @@ def _cheapest(price: FloatArray, caps: FloatArray, amount: float) -> FloatArray:
 
 def quantile(delta: float) -> float:
     """How many standard deviations a normal law needs for a tail of ``delta``."""
-    return float(-special.ndtri(delta)) * CAUTION
+    return float(-scipy.special.ndtri(delta)) * CAUTION
 
 
 def betting_classes(class_counts: IntArray, target: IntArray, *, epsilon: float, delta: float) -> BoolArray:
@@ -197,11 +214,12 @@ def _cells(
     capped = MOST * float((totals / np.maximum(high, 1e-12)).min())
     smallest = min(scale / np.sqrt(float(high**2 @ (1 / totals))), capped)
     largest = min(scale / np.sqrt(least), MOST * float((totals / np.maximum(low, 1e-12)).min()))
-    first, last = (int(np.rint(np.log(stake) / np.log(RATIO))) for stake in (smallest, largest))
+    ends = smallest / (1 + 1e-9), largest * (1 + 1e-9)  # rounding must not lose a stake between two powers
+    first, last = (int(np.rint(np.log(stake) / np.log(RATIO))) for stake in ends)
     for power in range(first, last + 1):
         stake = RATIO**power
         box = _mixes_of(stake, prevalence, class_counts, bets, scale=scale, capped=capped)
-        if (box.lower <= box.upper).all() and box.lower.sum() <= 1 <= box.upper.sum():
+        if (box.lower <= box.upper).all() and box.lower.sum() <= 1 + 1e-9 <= box.upper.sum() + 2e-9:
             yield Cell(stake, box)
 
 
