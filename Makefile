@@ -27,7 +27,7 @@ lint: .stamps/dev ## format, lint, types and layers only
 	$(BIN)/lint-imports
 
 docs: .stamps/dev ## build the documentation into site/, warnings are errors
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "open site/index.html, or with search: $(PYTHON) -m http.server --directory site"
 
 bench: .stamps/dev ## measure speed and memory on this machine
