@@ -129,7 +129,7 @@ def table(counts: dict[str, Count], trials: int) -> Iterator[str]:
     for name, count in counts.items():
         failed = count.outcomes["failed"]
         yield (
-            f"| {name} | {PROMISE[methods[name].guarantee]} | {failed} of {trials} | {failed / trials:.3f} "
+            f"| {name} | {PROMISE[methods[name].guarantee]} | {failed} | {failed / trials:.3f} "
             f"| {np.mean(count.errors):.4f} | {np.mean(count.sizes):.3f} | {count.outcomes['trivial']} |"
         )
 
