@@ -13,7 +13,7 @@ from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.errors import InputError
 
 _UNWRITABLE = re.compile("[\\x00\\ud800-\\udfff]")
-BLOCK_VALUES = 1 << 15  # scores looked at in one go: small enough to stay in the processor's cache
+BLOCK_VALUES = 1 << 16  # scores looked at in one go: few calls, and still inside the second-level cache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,9 +128,9 @@ def as_array(data: Any, name: str, what: str) -> NDArray[Any]:
 
 def require_finite(block: NDArray[np.floating[Any]], scores: Scores, name: str) -> None:
     """Raise where a ``block`` of ``scores`` holds NaN or infinity; cheap where it does not."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if math.isfinite(block.sum()) or np.isfinite(block).all():  # the sum alone may overflow
-            return
+    # einsum adds faster than sum, and nobody needs the digits. Finite numbers may still overflow.
+    if math.isfinite(np.einsum("ij->", block)) or np.isfinite(block).all():
+        return
     bad = np.concatenate([~np.isfinite(scores.values[rows]).all(axis=1) for rows in scores.blocks()])
     raise InputError(
         f"{name}: {int(bad.sum())} row(s) hold NaN or infinite scores, the first is row {int(bad.argmax())}. "
