@@ -1,0 +1,153 @@
+"""The region of label mixes: it holds the truth whenever its events do, and they do often enough."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from pacshift.arrays import FloatArray, IntArray
+from pacshift.bounds import Interval
+from pacshift.errors import AssumptionError
+from pacshift.shift.region import BOX_SHARE, _Counts, predicted_sets, prevalence_region
+from strategies import mix, rates, seeds
+
+
+@pytest.mark.parametrize("n_classes", range(2, 17))
+def test_sets_read_backwards_are_the_complements(n_classes: int) -> None:
+    for sets in predicted_sets(n_classes):
+        assert np.array_equal(sets[::-1], 1 - sets)
+        assert len(np.unique(sets, axis=0)) == len(sets)
+    total = sum(len(sets) for sets in predicted_sets(n_classes))
+    assert total == 2**n_classes - 2 if n_classes <= 12 else total <= 4096
+
+
+class Truth:
+    """A source and a target under label shift, some classes rare or without any example."""
+
+    def __init__(self, seed: int, n_classes: int, accuracy: float, n_source: int, n_target: int) -> None:
+        rng = np.random.default_rng(seed)
+        self.rates = rates(rng, n_classes, accuracy)
+        self.mix = mix(rng, n_classes, float(rng.choice([0.3, 3.0])))
+        self.class_counts = rng.multinomial(n_source, mix(rng, n_classes, float(rng.choice([0.3, 3.0]))))
+        self.n_target = n_target
+        self.rng = rng
+
+    def draw(self) -> tuple[IntArray, IntArray]:
+        columns = [
+            self.rng.multinomial(m, p / p.sum()) for m, p in zip(self.class_counts, self.rates.T, strict=True)
+        ]
+        return np.array(columns).T, self.rng.multinomial(self.n_target, self.rates @ self.mix)
+
+
+def events_hold(truth: Truth, confusion: IntArray, target: IntArray, delta: float) -> bool:
+    """Whether all the events of the proof hold, the sums measured against the true mix and its variance."""
+    parts = [sets for sets in predicted_sets(len(target)) if len(sets)]
+    point = Interval(truth.mix, truth.mix)
+    for sets in parts:
+        counts = _Counts.of(sets, confusion, target, delta=delta * BOX_SHARE / len(parts))
+        rate, share = sets @ truth.rates, sets @ truth.rates @ truth.mix
+        if not (_inside(counts.rate, rate) and _inside(counts.share, share)):
+            return False
+        exact = _Counts(
+            Interval(rate, rate),
+            Interval(share, share),
+            counts.observed,
+            counts.observed_share,
+            counts.class_counts,
+            counts.n_target,
+        )
+        level = delta * (1 - BOX_SHARE) / len(parts) / len(sets)
+        seen = truth.class_counts > 0
+        sums = (counts.observed - rate)[:, seen] @ truth.mix[seen] + share
+        if not (sums <= exact.limits(point, level) + 1e-12).all():
+            return False
+    return True
+
+
+def _inside(interval: Interval, value: FloatArray) -> bool:
+    return bool(((interval.lower <= value + 1e-12) & (value <= interval.upper + 1e-12)).all())
+
+
+@given(
+    seeds,
+    st.integers(2, 9),
+    st.sampled_from([0.0, 0.3, 0.8, 1.0]),
+    st.sampled_from([3, 40, 400, 20_000]),
+    st.sampled_from([3, 40, 400, 20_000]),
+)
+@settings(deadline=None, max_examples=120)
+def test_the_true_mix_is_inside_whenever_the_events_hold(
+    seed: int, n_classes: int, accuracy: float, n_source: int, n_target: int
+) -> None:
+    truth = Truth(seed, n_classes, accuracy, n_source, n_target)
+    for delta in (0.5, 1e-3):
+        confusion, target = truth.draw()
+        if not events_hold(truth, confusion, target, delta):
+            continue
+        region = prevalence_region(confusion, target, delta=delta)
+        assert (region.rows @ truth.mix <= region.limits + 1e-9).all()
+        assert (region.spare @ truth.mix <= region.spare_limits + 1e-9).all()
+        assert _inside(region.prevalence, truth.mix)
+        assert region.accuracy <= np.diag(truth.rates) @ truth.mix + 1e-9
+
+
+@pytest.mark.montecarlo
+@pytest.mark.parametrize(("n_classes", "accuracy", "size"), [(2, 0.6, 300), (3, 0.8, 60), (5, 0.3, 1000)])
+def test_the_region_misses_the_truth_in_at_most_a_delta_share_of_draws(
+    n_classes: int, accuracy: float, size: int
+) -> None:
+    delta, repeats = 0.2, 150
+    truth = Truth(n_classes, n_classes, accuracy, size, size)
+    missed = 0
+    for _ in range(repeats):
+        try:
+            missed += not prevalence_region(*truth.draw(), delta=delta).contains(truth.mix)
+        except AssumptionError:
+            missed += 1
+    assert binomtest(missed, repeats, delta, alternative="greater").pvalue > 1e-3
+
+
+def test_the_region_is_sharp() -> None:
+    confusion, target = np.array([[9000, 1000], [1000, 9000]]), np.array([5000, 5000])
+    box = prevalence_region(confusion, target, delta=0.05).prevalence
+    deviation = np.sqrt(0.25 / 10_000 + 2 * 0.25 * 0.09 / 10_000) / 0.8
+    assert box.contains([0.5, 0.5]).all()
+    assert (box.upper - box.lower < 2 * 2.6 * deviation).all()  # a normal law would need 2.0 at the whole delta
+
+
+TABLE = np.array([[0.9, 0.1, 0.05], [0.05, 0.8, 0.05], [0.05, 0.1, 0.9]])
+
+
+@pytest.mark.montecarlo
+def test_a_changed_classifier_is_told_and_an_unchanged_one_is_not() -> None:
+    rng, repeats, delta = np.random.default_rng(7), 80, 0.1
+    changed = TABLE.copy()
+    changed[:, 1] = 0.02, 0.96, 0.02  # p(x given y = 1) has changed: its rows are easier on the target
+    told = [0, 0]
+    for _ in range(repeats):
+        confusion = np.array([rng.multinomial(2000, column) for column in TABLE.T]).T
+        for case, columns in enumerate((TABLE, changed)):
+            target = rng.multinomial(2000, columns @ [0.05, 0.9, 0.05])
+            try:
+                prevalence_region(confusion, target, delta=delta)
+            except AssumptionError:
+                told[case] += 1
+    assert binomtest(told[0], repeats, delta, alternative="greater").pvalue > 1e-3
+    assert told[1] == repeats
+
+
+def test_the_refusal_names_the_predicted_class_and_by_how_much() -> None:
+    confusion = np.rint(TABLE * 2000).astype(int)
+    with pytest.raises(AssumptionError, match=r"1 of the target is predicted 'b', too much by at least 0\.1"):
+        prevalence_region(confusion, np.array([0, 3000, 0]), delta=0.1, classes=["a", "b", "c"])
+    with pytest.raises(AssumptionError, match=r"0 of the target is predicted 1, too little by at least 0\.0"):
+        prevalence_region(confusion, np.array([1500, 0, 1500]), delta=0.1)
+
+
+def test_a_class_without_examples_may_be_anything() -> None:
+    confusion, target = np.array([[900, 0, 0], [100, 0, 100], [0, 0, 900]]), np.array([300, 400, 300])
+    region = prevalence_region(confusion, target, delta=0.05)
+    assert region.prevalence.upper[1] > 0.35
+    assert region.contains(np.array([0.3, 0.4, 0.3]))
+    assert region.contains(np.array([0.25, 0.5, 0.25]))
