@@ -258,7 +258,7 @@ def test_claims_follow_the_counts(panel: Panel) -> None:
     assert good["PS-W gives smaller sets than PS-C, small shift of CIFAR-10 aside"].verdict == "holds"
     assert "0.50" in good["PS-W gives smaller sets than PS-C, small shift of CIFAR-10 aside"].counts
     bad = {claim.text: claim for claim in check_claims([result(0.11, (2.4, 1.2))])}
-    assert bad["PS-W keeps the guarantee in all trials"].counts == "1 of 1 trials above ε (mine-0.1 1)"
+    assert bad["PS-W keeps the guarantee in all trials"].counts == "error above ε in 1 of 1 trials (mine-0.1 1)"
     assert bad["PS-W gives smaller sets than PS-C, small shift of CIFAR-10 aside"].verdict == "does not hold"
 
 
