@@ -36,8 +36,9 @@ def test_largest_is_the_optimum_and_never_below_a_member(seed: int, n_classes: i
     for _ in range(3):
         cost = rng.normal(size=n_classes)
         value = program.largest(cost)
-        best = linprog(-cost, rows, limits, np.ones((1, n_classes)), [1.0])
-        assert value == pytest.approx(cost @ best.x, abs=1e-6)
+        best = linprog(-cost, rows, limits, np.ones((1, n_classes)), [1.0]).x
+        assert best is not None
+        assert value == pytest.approx(cost @ best, abs=1e-6)
         assert (members(rng, rows, limits, inside) @ cost <= value + 1e-12).all()
 
 
