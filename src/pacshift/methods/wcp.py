@@ -5,11 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from pacshift.arrays import FloatArray, IntArray
+from pacshift.arrays import FloatArray
 from pacshift.methods.base import Guarantee, Solution, Task
 from pacshift.methods.estimated import soft_weights
 from pacshift.tally import Tally
-from pacshift.threshold import largest_threshold
 
 
 @dataclass(frozen=True)
@@ -29,11 +28,13 @@ class WCP:
         weights = soft_weights(tally)
         total = float(weights @ tally.class_counts)
         allowed = task.epsilon * (total + weights) - weights
-        return Solution(np.array([_weighted_quantile(tally, weights, limit) for limit in allowed]))
+        return Solution(_weighted_quantiles(tally, weights, allowed))
 
 
-def _weighted_quantile(tally: Tally, weights: FloatArray, allowed: float) -> float:
-    def passes(misses: IntArray) -> bool:
-        return bool(weights @ misses <= allowed)
-
-    return largest_threshold(tally, passes)
+def _weighted_quantiles(tally: Tally, weights: FloatArray, allowed: FloatArray) -> FloatArray:
+    """For each limit the largest score below which at most that weight lies: one sort for all of them."""
+    label = np.repeat(np.arange(tally.n_classes), np.diff(tally.starts))
+    order = np.argsort(tally.values, kind="stable")
+    missed = np.cumsum((weights[label] * tally.counts)[order])  # just above each score
+    scores = np.append(tally.values[order], np.inf)
+    return np.where(allowed < 0, -np.inf, scores[np.searchsorted(missed, allowed, side="right")])
