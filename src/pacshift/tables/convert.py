@@ -84,6 +84,14 @@ def convert(batch: Batch, layout: Layout) -> Rows:
     return Rows(scores[~bad], None if index is None else index[~bad], ~bad, faults)
 
 
+def plain_columns(batch: Batch, layout: Layout) -> list[NDArray[np.floating[Any]]] | None:
+    """The score columns as they lie in memory; None where they are lists or hold nulls."""
+    columns = batch.data.columns[: len(layout.columns)]
+    if layout.is_list or any(column.null_count for column in columns):
+        return None
+    return [_numbers(column) for column in columns]
+
+
 def _all_finite(scores: NDArray[np.floating[Any]]) -> bool:
     with np.errstate(over="ignore", invalid="ignore"):
         return math.isfinite(scores.sum()) or bool(np.isfinite(scores).all())  # the sum alone may overflow

@@ -4,7 +4,9 @@ A true-label score on the grid is 24 bits; with its class above them it is one i
 does what :mod:`pacshift.counting` does with floats. The tests hold both to the same result, bit for bit.
 """
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,13 +15,13 @@ from numpy.typing import NDArray
 from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.counting import SOFT_UNIT, top_label
 from pacshift.grid import DROPPED_BITS, float_to_order, order_to_float
-from pacshift.scores import Scores
+from pacshift.scores import BLOCK_VALUES, Scores
 from pacshift.tally import SoftSums, Tally
 from pacshift.transforms import Transform
 
 _CODE_BITS = 64 - DROPPED_BITS
 _MOST_PENDING = 1 << 21  # keys kept unsorted: 16 MB
-_FEW_CLASSES = 64  # up to here K × K numbers are cheaper than the bookkeeping to avoid them
+FEW_CLASSES = 64  # up to here K × K numbers are cheaper than the bookkeeping to avoid them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +29,7 @@ class Part:
     """What one batch adds. ``cells`` and ``keys`` have an entry a row, ``soft[i]`` belongs to ``soft_rows[i]``."""
 
     cells: IntArray
-    keys: IntArray
+    keys: NDArray[np.integer[Any]]
     soft_rows: IntArray
     soft: IntArray | None
 
@@ -41,65 +43,117 @@ def count(
     rng: np.random.Generator,
 ) -> Part:
     """Predicted label, true-label score and soft sums of finite scores; ``index`` None: an unlabelled target."""
-    n_classes = scores.shape[1]
-    checked = Scores(scores, tuple(range(n_classes)))
-    predicted, picked = np.empty(len(scores), np.int64), np.empty(len(scores))
-    for rows in checked.blocks():
-        block = scores[rows]
-        predicted[rows] = top_label(block if n_classes < _FEW_CLASSES else np.ascontiguousarray(block))
-        if index is not None and transform.function is None:
-            picked[rows] = block[np.arange(len(block)), index[rows]]
-    soft_rows, sums = _soft(checked, index) if soft else (np.empty(0, np.int64), None)
+    checked = Scores(scores, tuple(range(scores.shape[1])))
+    few = scores.shape[1] <= FEW_CLASSES
+    seen = _look(list(scores.T), index, soft) if few else _look_at_many(checked, index, soft)
+    if index is not None and transform.function is not None:
+        seen = replace(seen, picked=transform.true_label(checked, index, rng))
+    return _part(seen, index, scores.shape[1])
+
+
+def count_columns(columns: Sequence[NDArray[Any]], index: IntArray | None, *, soft: bool) -> Part | None:
+    """As :func:`count` of few classes, from columns as they lie in a file; None where a score is not finite."""
+    seen = _look(columns, index, soft)
+    return _part(seen, index, len(columns)) if seen.finite else None
+
+
+def _part(seen: "_Seen", index: IntArray | None, n_classes: int) -> Part:
     if index is None:
-        return Part(predicted, np.empty(0, np.int64), soft_rows, sums)
-    if transform.function is not None:
-        picked = transform.true_label(checked, index, rng)
-    return Part(predicted * n_classes + index, _keys(picked, index), soft_rows, sums)
+        return Part(seen.predicted, np.empty(0, np.int64), seen.labels, seen.sums)
+    keys = _keys(seen.picked, index, n_classes)
+    return Part(seen.predicted * n_classes + index, keys, seen.labels, seen.sums)
 
 
-def _keys(picked: FloatArray, index: IntArray) -> IntArray:
-    """Class and score as one integer, in the order of (class, score)."""
-    codes = (float_to_order(picked) >> DROPPED_BITS) + (1 << (_CODE_BITS - 1))  # now all >= 0
-    return codes + (index.astype(np.int64) << _CODE_BITS)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Seen:
+    """Predicted labels, true-label scores, the labels that occur, and for each the sums of scores.
+
+    The sums are in ``SOFT_UNIT``; None where they are not asked for or the scores are no probabilities.
+    """
+
+    predicted: IntArray
+    picked: FloatArray
+    labels: IntArray
+    sums: IntArray | None
+    finite: bool = True
 
 
-def _scores_of(keys: IntArray) -> FloatArray:
-    codes = (keys & ((1 << _CODE_BITS) - 1)) - (1 << (_CODE_BITS - 1))
-    return order_to_float(codes << DROPPED_BITS)
+def _look(columns: Sequence[NDArray[Any]], index: IntArray | None, soft: bool) -> _Seen:
+    """Blocks small enough for the cache, class after class."""
+    n_classes, n_rows, step = len(columns), len(columns[0]), max(1, BLOCK_VALUES // len(columns))
+    predicted, picked = np.empty(n_rows, np.int64), np.empty(n_rows)
+    sums, member = np.zeros((1 if index is None else n_classes, n_classes)), np.zeros((step, n_classes))
+    places, finite = np.arange(step), True
+    for start in range(0, n_rows, step):
+        rows = slice(start, min(start + step, n_rows))
+        size = rows.stop - start
+        block = np.empty((n_classes, size))
+        for label, column in enumerate(columns):
+            block[label] = column[rows]
+        predicted[rows] = top_label(block.T)
+        if index is not None:
+            picked[rows] = block.ravel().take(index[rows] * size + places[:size])
+        probabilities = soft and _to_units(block)
+        finite = finite and (probabilities or _is_finite(block))
+        if probabilities:
+            sums += _sums(block, None if index is None else index[rows] + places[:size] * n_classes, member)
+        soft = probabilities
+    return _Seen(predicted, picked, np.arange(len(sums)), sums.astype(np.int64) if soft else None, finite)
 
 
-def _soft(scores: Scores, index: IntArray | None) -> tuple[IntArray, IntArray | None]:
-    """The labels that occur and for each the sums of scores in ``SOFT_UNIT``; None where not probabilities."""
-    n_classes = len(scores.classes)
-    if n_classes > _FEW_CLASSES:
-        return _soft_of_many(scores, index)
-    labels = np.arange(n_classes if index is not None else 1, dtype=np.uint8)
-    total = np.zeros((len(labels), n_classes), np.int64)
+def _sums(block: FloatArray, cells: IntArray | None, member: FloatArray) -> FloatArray:
+    """Sums of the block by label. Integers below 2**53 add exactly in floats, in any order: BLAS may do it."""
+    if cells is None:
+        return np.asarray(block.sum(axis=1)[None, :])
+    flat = member.ravel()
+    flat[cells] = 1  # one 1 a row, in the column of its label
+    total = member[: block.shape[1]].T @ block.T
+    flat[cells] = 0
+    return np.asarray(total)
+
+
+def _is_finite(block: FloatArray) -> bool:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return math.isfinite(block.sum()) or bool(np.isfinite(block).all())  # the sum alone may overflow
+
+
+def _look_at_many(scores: Scores, index: IntArray | None, soft: bool) -> _Seen:
+    """As :func:`_look`, at a cost of rows × K instead of K × K a block."""
+    predicted, picked = np.empty(len(scores), np.int64), np.empty(len(scores))
     for rows in scores.blocks():
-        units = _units(scores.values[rows])
-        if units is None:
-            return labels.astype(np.int64), None
-        # Integers below 2**53 add exactly in floats, in any order: BLAS may do it.
-        member = np.ones((1, len(units))) if index is None else labels[:, None] == index[rows].astype(np.uint8)
-        total += (member.astype(np.float64) @ units).astype(np.int64)
-    return labels.astype(np.int64), total
+        block = np.ascontiguousarray(scores.values[rows])
+        predicted[rows] = top_label(block)
+        if index is not None:
+            picked[rows] = block[np.arange(len(block)), index[rows]]
+    labels = np.zeros(len(scores), np.int64) if index is None else index
+    order = np.argsort(labels, kind="stable")
+    present, starts = np.unique(labels[order], return_index=True)
+    sums = None
+    if soft:
+        units = scores.values[order].astype(np.float64)
+        sums = np.add.reduceat(units, starts, axis=0).astype(np.int64) if _to_units(units) else None
+    return _Seen(predicted, picked, present, sums)
 
 
-def _soft_of_many(scores: Scores, index: IntArray | None) -> tuple[IntArray, IntArray | None]:
-    """As :func:`_soft`, at a cost of rows × K instead of K × K a block."""
-    index = np.zeros(len(scores), np.int64) if index is None else index
-    order = np.argsort(index, kind="stable")
-    labels, starts = np.unique(index[order], return_index=True)
-    units = _units(scores.values[order])
-    return labels, None if units is None else np.add.reduceat(units, starts, axis=0).astype(np.int64)
+def _to_units(scores: FloatArray) -> bool:
+    """Scale and round in place; whether they are probabilities at all."""
+    with np.errstate(over="ignore", invalid="ignore"):  # scores that large are none
+        np.multiply(scores, 1 / SOFT_UNIT, out=scores)
+        np.rint(scores, out=scores)
+    return bool(scores.min() >= 0 and scores.max() <= 1.001 / SOFT_UNIT)
 
 
-def _units(block: NDArray[np.floating[Any]]) -> FloatArray | None:
-    units = block.astype(np.float64)
-    with np.errstate(over="ignore"):  # scores that large are no probabilities: None
-        np.multiply(units, 1 / SOFT_UNIT, out=units)
-    np.rint(units, out=units)
-    return None if units.min() < 0 or units.max() > 1.001 / SOFT_UNIT else units
+def _keys(picked: FloatArray, index: IntArray, n_classes: int) -> NDArray[np.integer[Any]]:
+    """Class and score as one integer, in the order of (class, score); the shorter, the faster to sort."""
+    kind = np.uint32 if n_classes << _CODE_BITS <= 1 << 32 else np.int64
+    codes = (float_to_order(picked) >> DROPPED_BITS) + (1 << (_CODE_BITS - 1))  # now all >= 0
+    codes += index << _CODE_BITS
+    return codes.astype(kind)
+
+
+def _scores_of(keys: NDArray[np.integer[Any]]) -> FloatArray:
+    codes = (keys.astype(np.int64) & ((1 << _CODE_BITS) - 1)) - (1 << (_CODE_BITS - 1))
+    return order_to_float(codes << DROPPED_BITS)
 
 
 class Counts:
@@ -110,8 +164,9 @@ class Counts:
         self._classes, self._labelled = classes, labelled
         self._cells = np.zeros(n_classes * (n_classes if labelled else 1), np.int64)
         self._soft = np.zeros((n_classes if labelled else 1, n_classes), np.int64) if soft else None
-        self._keys, self._counts = np.empty(0, np.int64), np.empty(0, np.int64)
-        self._pending: list[IntArray] = []
+        self._keys: NDArray[np.integer[Any]] = np.empty(0, np.uint32)
+        self._counts = np.empty(0, np.int64)
+        self._pending: list[NDArray[np.integer[Any]]] = []
 
     def add(self, part: Part) -> None:
         """Add one part; the order does not matter."""
@@ -125,7 +180,9 @@ class Counts:
             self._compress()
 
     def _compress(self) -> None:
-        fresh, counts = _run_lengths(np.sort(np.concatenate([np.empty(0, np.int64), *self._pending])))
+        if not self._pending:
+            return
+        fresh, counts = _run_lengths(np.sort(np.concatenate(self._pending)))
         self._pending = []
         keys, counts = np.concatenate([self._keys, fresh]), np.concatenate([self._counts, counts])
         order = np.argsort(keys, kind="stable")  # two sorted runs: stable sorting merges them in one pass
@@ -152,7 +209,9 @@ class Counts:
         )
 
 
-def _run_lengths(keys: IntArray, counts: IntArray | None = None) -> tuple[IntArray, IntArray]:
+def _run_lengths(
+    keys: NDArray[np.integer[Any]], counts: IntArray | None = None
+) -> tuple[NDArray[np.integer[Any]], IntArray]:
     """Equal neighbours joined, with the sum of their counts."""
     first = np.ones(len(keys), np.bool_)
     np.not_equal(keys[1:], keys[:-1], out=first[1:])

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import IntArray, Label
 from pacshift.certificate import Certificate
-from pacshift.tables.convert import Rows
-from pacshift.tables.counts import Counts, Part, count
+from pacshift.tables.convert import Faults, Rows, convert, label_index, plain_columns
+from pacshift.tables.counts import FEW_CLASSES, Counts, Part, count, count_columns
+from pacshift.tables.layout import Layout
 from pacshift.tables.scan import Progress, Scan
 from pacshift.tables.sources import Batch, PathLike
 from pacshift.tally import Tally
-from pacshift.transforms import ScoreFunction, resolve_transform
+from pacshift.transforms import ScoreFunction, Transform, resolve_transform
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,18 +61,36 @@ def tally_table(
     def exact(rows: Rows, _batch: Batch, rng: np.random.Generator) -> Tally:
         return Tally.from_scores(rows.scores, rows.index, score=transform, soft=soft, rng=rng)
 
-    def coded(rows: Rows, _batch: Batch, rng: np.random.Generator) -> Part:
-        return count(rows.scores, rows.index, transform=transform, soft=soft, rng=rng)
+    def coded(batch: Batch, rng: np.random.Generator) -> tuple[Part | None, Faults]:
+        return count_batch(batch, scan.layout, transform=transform, soft=soft, rng=rng)
 
     if label is not None and not grid:  # every distinct score is kept: memory grows with the rows
         parts = scan.map(exact, drop_invalid=drop_invalid, progress=progress)
         total = replace(Tally.sum(parts), classes=known)
     else:
         counts = Counts(known, labelled=label is not None, soft=soft)
-        for part in scan.map(coded, drop_invalid=drop_invalid, progress=progress):
+        for part in scan.map_batches(coded, drop_invalid=drop_invalid, progress=progress):
             counts.add(part)
         total = counts.tally(transform.name)
     return TableTally(total, scan.n_rows - scan.faults.n_rows, scan.faults.n_rows)
+
+
+def count_batch(
+    batch: Batch, layout: Layout, *, transform: Transform, soft: bool, rng: np.random.Generator
+) -> tuple[Part | None, Faults]:
+    """What every engine does with a batch: count the usable rows, if any, and say what is wrong with others."""
+    quick = transform.function is None and len(layout.classes) <= FEW_CLASSES
+    columns = plain_columns(batch, layout) if quick else None
+    if columns is not None and batch.data.num_rows:
+        index = None if layout.label is None else label_index(batch.data.column(len(columns)), layout.classes)
+        if index is None or index.min() >= 0:
+            part = count_columns(columns, index, soft=soft)
+            if part is not None:
+                return part, Faults()
+    rows = convert(batch, layout)  # the slower way, row by row
+    if not len(rows.scores):
+        return None, rows.faults
+    return count(rows.scores, rows.index, transform=transform, soft=soft, rng=rng), rows.faults
 
 
 def count_set_sizes(

@@ -42,9 +42,9 @@ class Scan:
         self.n_rows, self.faults = 0, Faults()
         self._rng = check_rng(rng)
 
-    def map(
+    def map_batches(
         self,
-        work: Callable[[Rows, Batch, np.random.Generator], _Result],
+        work: Callable[[Batch, np.random.Generator], tuple[_Result | None, Faults]],
         *,
         keep: Sequence[str] = (),
         drop_invalid: bool = False,
@@ -52,7 +52,7 @@ class Scan:
     ) -> Iterator[_Result]:
         """``work`` of every batch, in order. Faulty rows raise at the end, so that all of them are counted."""
         total = self.source.count_rows() if progress else None
-        for n_rows, faults, result in ordered(self._jobs(work, keep)):
+        for n_rows, result, faults in ordered(self._jobs(work, keep)):
             self.n_rows += n_rows
             self.faults.add(faults)
             if result is not None and (drop_invalid or not self.faults.n_rows):
@@ -64,17 +64,27 @@ class Scan:
             raise InputError("the table has no usable row. At least one example is needed.")
         _advance(self._rng, self.n_rows)
 
+    def map(
+        self, work: Callable[[Rows, Batch, np.random.Generator], _Result], **options: Any
+    ) -> Iterator[_Result]:
+        """``work`` of the usable rows of every batch, in order; options as in :meth:`map_batches`."""
+
+        def on_rows(batch: Batch, rng: np.random.Generator) -> tuple[_Result | None, Faults]:
+            rows = convert(batch, self.layout)
+            return work(rows, batch, rng) if len(rows.scores) else None, rows.faults
+
+        return self.map_batches(on_rows, **options)
+
     def _jobs(
-        self, work: Callable[[Rows, Batch, np.random.Generator], _Result], keep: Sequence[str]
-    ) -> Iterator[Callable[[], tuple[int, Faults, _Result | None]]]:
+        self, work: Callable[[Batch, np.random.Generator], tuple[_Result | None, Faults]], keep: Sequence[str]
+    ) -> Iterator[Callable[[], tuple[int, _Result | None, Faults]]]:
         first_row = 0
         for batch in self.layout.batches(self.source, keep):
             rng = _ahead(self._rng, first_row)
             first_row += batch.data.num_rows
 
-            def job(batch: Batch = batch, rng: np.random.Generator = rng) -> tuple[int, Faults, _Result | None]:
-                rows = convert(batch, self.layout)
-                return batch.data.num_rows, rows.faults, work(rows, batch, rng) if len(rows.scores) else None
+            def job(batch: Batch = batch, rng: np.random.Generator = rng) -> tuple[int, _Result | None, Faults]:
+                return (batch.data.num_rows, *work(batch, rng))
 
             yield job
 

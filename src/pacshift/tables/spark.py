@@ -1,8 +1,8 @@
 """The same counts from a Spark cluster: one tally a partition, added by Spark, a few collected.
 
-Each executor runs :func:`pacshift.tables.counts.count` on its Arrow batches, so pacshift must be installed on
-the workers. Randomised scores draw from a generator seeded by (seed, partition): a task that Spark runs again
-draws the same numbers, another partitioning draws others.
+Each executor runs :func:`~pacshift.tables.reading.count_batch` on its Arrow batches, so pacshift must be
+installed on the workers. Randomised scores draw from a generator seeded by (seed, partition): a task that
+Spark runs again draws the same numbers, another partitioning draws others.
 """
 
 import pickle
@@ -25,9 +25,9 @@ from pacshift.certificate import Certificate
 from pacshift.errors import InputError, PacshiftError
 from pacshift.scores import check_rng, shorten
 from pacshift.tables.convert import Faults, convert
-from pacshift.tables.counts import Counts, count
+from pacshift.tables.counts import Counts
 from pacshift.tables.layout import Layout, find_layout
-from pacshift.tables.reading import TableTally
+from pacshift.tables.reading import TableTally, count_batch
 from pacshift.tables.sets import SET, SET_SIZE, set_columns
 from pacshift.tables.sources import KINDS, Batch, PathLike, list_files
 from pacshift.tally import Tally
@@ -165,11 +165,12 @@ def _counter(layout: Layout, transform: Transform, soft: bool, seed: int) -> Cal
         n_rows, faults, rng = 0, Faults(), np.random.default_rng([seed, place])
         try:
             for data in batches:
-                rows = convert(Batch(data, f"partition {place}", n_rows), layout)
+                batch = Batch(data, f"partition {place}", n_rows)
+                part, wrong = count_batch(batch, layout, transform=transform, soft=soft, rng=rng)
                 n_rows += data.num_rows
-                faults.add(rows.faults)
-                if len(rows.scores):
-                    counts.add(count(rows.scores, rows.index, transform=transform, soft=soft, rng=rng))
+                faults.add(wrong)
+                if part is not None:
+                    counts.add(part)
             yield _pack(_Part(counts.tally(transform.name), n_rows, faults))
         except PacshiftError as error:  # Spark would wrap it into a page of Java
             yield _pack(_Part(None, n_rows, faults, str(error)))
