@@ -195,7 +195,7 @@ class Counts:
         square, line = np.zeros((n_classes, n_classes), np.int64), np.zeros(n_classes, np.int64)
         soft = None if self._soft is None else SoftSums(square, self._soft[0])
         if self._labelled and self._soft is not None:
-            soft = SoftSums(np.ascontiguousarray(self._soft.T), line)
+            soft = SoftSums(self._soft.T, line)
         return Tally(
             classes=self._classes,
             score=score if self._labelled else "probability",
