@@ -451,6 +451,8 @@ def test_usage_errors_are_one_line() -> None:
     assert "--epsilon" in bad("calibrate", "a.csv", "--epsilon", "much")
     assert "See `" in bad("predict")
     assert "method must be one of" in bad("calibrate", "a.csv", "--method", "PS-X")
+    assert "delta must lie strictly between 0 and 1, got 2.0" in bad("calibrate", "a.csv", "b.csv", "--delta", 2)
+    assert "epsilon must lie strictly between 0 and 1" in bad("compare", "a.csv", "b.csv", "--epsilon", 0)
     assert "score must be one of" in bad("calibrate", "a.csv", "--score", "x", "-m", "PS")
     assert "no TARGET: method PS-W needs unlabelled target scores" in bad("calibrate", "a.csv", "-m", "PS-W")
     assert "engine" in bad("calibrate", "a.csv", "--engine", "duck")

@@ -14,9 +14,8 @@ from pacshift.cli import inputs, options
 from pacshift.cli.console import NOTHING_CERTIFIED, plain, print_json, print_words, progress, results
 from pacshift.cli.inputs import Inputs
 from pacshift.errors import InputError, UninformativeWarning
-from pacshift.methods import METHODS, resolve_method
+from pacshift.methods import METHODS
 from pacshift.tally import Tally
-from pacshift.transforms import resolve_transform
 
 
 def calibrate(
@@ -50,7 +49,7 @@ def calibrate(
     Example: pacshift calibrate source.parquet target.parquet --label diagnosis --epsilon 0.05 -o certificate.json
     """
     options.require_free(out, force)
-    resolve_method(method), resolve_transform(score)  # misspelt names fail before the work
+    options.require_question(epsilon, delta, score=score, method=method)
     data = None
     if tallies:
         tally = inputs.load_tallies(paths)

@@ -9,8 +9,9 @@ import typer
 
 from pacshift.arrays import Label
 from pacshift.errors import InputError
-from pacshift.methods import METHODS
-from pacshift.transforms import TRANSFORMS
+from pacshift.methods import METHODS, resolve_method
+from pacshift.scores import check_rate
+from pacshift.transforms import TRANSFORMS, resolve_transform
 
 Score: TypeAlias = Annotated[
     str,
@@ -100,6 +101,14 @@ def read_numbers(text: str | None, option: str) -> list[float] | None:
 def stream(seed: int, purpose: str) -> list[int]:
     """A seed of its own for every purpose: the guarantee needs calibration and prediction to be independent."""
     return [seed, zlib.crc32(purpose.encode())]
+
+
+def require_question(epsilon: float, delta: float, *, score: str, method: str = "PS") -> None:
+    """Refuse what cannot be asked before hours of counting, not after them."""
+    check_rate(epsilon, "epsilon")
+    check_rate(delta, "delta")
+    resolve_transform(score)
+    resolve_method(method)
 
 
 def require_free(path: Path, force: bool) -> None:
