@@ -1,0 +1,205 @@
+"""PS-LP from tally to thresholds: valid in hard worlds, sharp in tame ones, the same whatever the order."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from pacshift import PSLP, PSLW, PSW, AssumptionError, InputError, Oracle, Tally, calibrate_tally, resample
+from pacshift.methods import Method, Solution, Task
+from pacshift.methods.ps_lp import MOST_CLASSES, SHARES, weight_intervals
+from strategies import tallies
+from worlds import World, make_world, run
+
+
+def solve(tally: Tally, epsilon: float = 0.1, delta: float = 0.05, method: Method | None = None) -> Solution:
+    return (method or PSLP()).solve(tally, Task(epsilon, delta, np.random.default_rng(0)))
+
+
+def test_the_shares_of_delta_add_up() -> None:
+    assert sum(getattr(SHARES, field.name) for field in fields(SHARES)) == pytest.approx(1)
+
+
+@given(tallies(), st.sampled_from([0.02, 0.1, 0.4]), st.sampled_from([0.2, 5e-4]))
+@settings(deadline=None, max_examples=40)
+def test_any_tally_gets_an_answer_that_hangs_together(tally: Tally, epsilon: float, delta: float) -> None:
+    if tally.n_source == 0 or tally.n_target == 0:
+        return
+    try:
+        found = solve(tally, epsilon, delta)
+    except AssumptionError:
+        return
+    assert found.prevalence is not None
+    assert found.weights is not None
+    assert found.accuracy is not None
+    assert (found.prevalence.lower >= 0).all()
+    assert (found.prevalence.lower <= found.prevalence.upper).all()
+    assert (found.prevalence.upper <= 1).all()
+    assert (found.weights.lower <= found.weights.upper).all()
+    assert 0 <= found.accuracy <= 1
+    assert (found.curve is None) == (len(set(found.thresholds)) > 1 or found.thresholds[0] == -np.inf)
+    if found.curve is not None:
+        assert (np.diff(found.curve.bounds) >= 0).all()
+        at = np.searchsorted(found.curve.thresholds, found.thresholds[0])
+        if at < len(found.curve.bounds):
+            assert found.curve.bounds[at] <= epsilon * 1.05 + 0.005  # the curve's prices are not the best ones
+    if (found.thresholds == -np.inf).all():
+        assert found.reasons
+
+
+def test_the_same_counts_give_the_same_answer_in_any_order() -> None:
+    world = make_world(4, strength=3, shift=0.4)
+    rng = np.random.default_rng(3)
+    label = rng.choice(4, 3000, p=world.source_mix)
+    row = np.array([rng.choice(len(world.rows), p=world.law[:, j]) for j in label])
+    target = Tally.from_target(world.rows[rng.choice(len(world.rows), 2000, p=world.law @ world.target_mix)])
+    order = rng.permutation(3000)
+    one = solve(Tally.from_scores(world.rows[row], label) + target)
+    other = solve(target + Tally.from_scores(world.rows[row][order], label[order]))
+    assert np.array_equal(one.thresholds, other.thresholds)
+    assert one.curve is not None
+    assert other.curve is not None
+    assert np.array_equal(one.curve.bounds, other.curve.bounds)
+
+
+def test_an_unseen_class_may_be_put_into_every_set() -> None:
+    world = make_world(3, strength=5, shift=0.2, seed=5)
+    source = np.array([world.source_mix[0], world.source_mix[1], 0.0])
+    tally = World(world.rows, world.law, source / source.sum(), world.target_mix).draw(
+        4000, 4000, np.random.default_rng(1)
+    )
+    assert "no single threshold" in solve(tally).reasons[0]  # it may be all of the target, and always missed
+    included = solve(tally, method=PSLP(unseen="include"))
+    assert included.thresholds[2] == -np.inf
+    assert included.thresholds[0] == included.thresholds[1] > 0
+    assert world.error(included.thresholds, world.target_mix) <= 0.1
+    assert "no source example" in included.reasons[0]
+    with pytest.raises(InputError, match="unseen"):
+        PSLP(unseen="some")  # type: ignore[arg-type]
+
+
+def test_very_many_classes_fall_back_to_ps_lw_and_say_so() -> None:
+    size = MOST_CLASSES + 1
+    rng = np.random.default_rng(0)
+    scores = rng.dirichlet(np.full(size, 0.05), 20_000)
+    tally = Tally.from_scores(scores, scores.argmax(axis=1), soft=False) + Tally.from_target(
+        scores[:500], soft=False
+    )
+    found, plain = solve(tally), solve(tally, method=PSLW())
+    assert np.array_equal(found.thresholds, plain.thresholds)
+    assert "PS-LW" in found.reasons[0]
+    assert found.prevalence is None
+
+
+def test_where_no_single_threshold_passes_ps_lw_is_asked_at_its_share() -> None:
+    world = make_world(3, strength=4, shift=0.0, rare=0.002, seed=2)
+    tally = world.draw(3000, 300, np.random.default_rng(4))
+    found = solve(tally, epsilon=0.02)
+    plain = solve(tally, epsilon=0.02, delta=0.05 * SHARES.fallback, method=PSLW())
+    assert np.array_equal(found.thresholds, plain.thresholds)
+    assert found.thresholds.max() > -np.inf
+    assert "no single threshold" in found.reasons[0]
+    assert "PS-LW" in found.reasons[1]
+
+
+def test_weights_are_prevalence_over_priors() -> None:
+    found = solve(make_world(3, strength=4, shift=0.3).draw(20_000, 20_000, np.random.default_rng(0)))
+    world = make_world(3, strength=4, shift=0.3)
+    assert found.weights is not None
+    assert found.weights.contains(world.weights).all()
+    assert (found.weights.upper - found.weights.lower < 0.5).all()
+    assert found.prevalence is not None
+    unseen = weight_intervals(found.prevalence, np.array([10, 10, 0]), delta=0.05)
+    assert np.isinf(unseen.upper[2])
+
+
+HARD = {
+    "rare class": (make_world(2, strength=2, shift=0.3, rare=0.01), 800, 0.1),
+    "weak classifier": (make_world(3, strength=0.5, shift=0.3), 1500, 0.3),
+    "many classes": (make_world(20, strength=5, shift=0.2), 4000, 0.2),
+    "strong shift": (make_world(4, strength=3, shift=0.7), 1200, 0.1),
+}
+
+
+@pytest.mark.montecarlo
+@pytest.mark.parametrize("name", HARD)
+def test_the_target_error_is_kept_in_hard_worlds(name: str) -> None:
+    world, size, epsilon = HARD[name]
+    delta, repeats = 0.2, 6 if name == "many classes" else 25
+    rng = np.random.default_rng(11)
+    failed = sum(
+        run(PSLP(), world, world.draw(size, size, rng), epsilon, delta, seed).failed(world, epsilon)
+        for seed in range(repeats)
+    )
+    assert binomtest(failed, repeats, delta, alternative="greater").pvalue > 1e-3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", HARD)
+def test_the_target_error_is_kept_in_hard_worlds_in_many_draws(name: str) -> None:
+    world, size, epsilon = HARD[name]
+    rng = np.random.default_rng(12)
+    for delta in (0.2, 0.02):
+        failed = sum(
+            run(PSLP(), world, world.draw(size, size, rng), epsilon, delta, seed).failed(world, epsilon)
+            for seed in range(500)
+        )
+        assert binomtest(failed, 500, delta, alternative="greater").pvalue > 1e-3
+
+
+@pytest.mark.montecarlo
+@pytest.mark.parametrize("n_classes", [2, 4, 6])
+@pytest.mark.parametrize("size", [500, 2000])
+def test_small_samples_never_larger_than_ps_w_and_informative_where_the_oracle_is(
+    n_classes: int, size: int
+) -> None:
+    world = make_world(n_classes, strength=4, shift=0.3)
+    rng = np.random.default_rng(size)
+    sizes: dict[str, list[float]] = {"PS-LP": [], "PS-W": [], "ORACLE": []}
+    for seed in range(5):
+        tally = world.draw(size, size, rng)
+        for method in (PSLP(), PSW(), Oracle()):
+            found = run(method, world, tally, 0.1, 0.05, seed).thresholds
+            sizes[method.name].append(n_classes if found is None else world.size(found))
+    mean = {name: float(np.mean(values)) for name, values in sizes.items()}
+    assert mean["PS-LP"] <= mean["PS-W"]
+    assert mean["ORACLE"] == n_classes or mean["PS-LP"] < n_classes
+    if size == 2000:
+        assert mean["PS-LP"] < 1.6 * mean["ORACLE"]
+
+
+@pytest.mark.montecarlo
+def test_large_samples_come_close_to_the_oracle() -> None:
+    world = make_world(3, strength=3, shift=0.4)
+    rng = np.random.default_rng(1)
+    sizes = []
+    for seed in range(6):
+        tally = world.draw(40_000, 40_000, rng)
+        answers = [run(method, world, tally, 0.1, 5e-4, seed).thresholds for method in (PSLP(), Oracle())]
+        sizes.append([world.size(found) for found in answers if found is not None])
+    ours, oracle = np.mean(sizes, axis=0)
+    assert ours < 1.01 * oracle
+
+
+@pytest.mark.montecarlo
+@pytest.mark.parametrize("file", ["heart/scores_natural.npz", "agnews/scores_gpt2_zeroshot.npz"])
+def test_nearly_singular_confusion_keeps_the_error(file: str, shared_data: Path) -> None:
+    data = np.load(shared_data / file)
+    probs, labels = data["probs"].astype(float), data["labels"].astype(int)
+    n_classes = probs.shape[1]
+    rng = np.random.default_rng(2)
+    mix = np.full(n_classes, 0.2 / (n_classes - 1))
+    mix[-1] = 0.8 if n_classes > 2 else 0.3
+    mix /= mix.sum()
+    even = np.bincount(labels) / len(labels)
+    for _ in range(3):
+        source, target = resample(labels, even, 6000, rng), resample(labels, mix, 6000, rng)
+        tally = Tally.from_scores(probs[source], labels[source]) + Tally.from_target(probs[target])
+        thresholds = calibrate_tally(tally, epsilon=0.1, delta=0.05).thresholds
+        own = probs[np.arange(len(labels)), labels] < thresholds[labels]
+        error = float(np.bincount(labels, own) / np.bincount(labels) @ mix)
+        assert error <= 0.1
