@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
+from benchmarks import sharpness
 from pacshift import PSLP, PSLW, PSW, AssumptionError, InputError, Oracle, Tally, calibrate_tally, resample
 from pacshift.methods import Method, Solution, Task
 from pacshift.methods.ps_lp import MOST_CLASSES, SHARES, weight_intervals
@@ -203,3 +204,13 @@ def test_nearly_singular_confusion_keeps_the_error(file: str, shared_data: Path)
         own = probs[np.arange(len(labels)), labels] < thresholds[labels]
         error = float(np.bincount(labels, own) / np.bincount(labels) @ mix)
         assert error <= 0.1
+
+
+@pytest.mark.montecarlo
+def test_the_sharpness_command_counts_on_a_panel(capsys: pytest.CaptureFixture[str]) -> None:
+    sharpness.main(["--trials", "2", "--panels", "heart-large-0.1"])
+    row = capsys.readouterr().out.splitlines()[2]
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    best, oracle, published, ours, known = (float(cells[i]) for i in (1, 2, 3, 5, 6))
+    assert best < known <= ours < oracle < published
+    assert cells[9] == "0"
