@@ -53,7 +53,7 @@ def test_the_papers_panels_run_by_name(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.delenv("PACSHIFT_DATA", raising=False)
     options = ["--trials", "1", "--methods", "PS,PS-W", "-o", str(tmp_path), "--population"]
     text = run("agnews-0.1", "--panels", "chestxray-half", *options)
-    assert text.count("| agnews-0.1 |") == text.count("| chestxray-half-0.3 |") == 2
+    assert text.count("| agnews-0.1 |") == text.count("| chestxray-half-0.3 (twin) |") == 2
     assert "(twin)" in (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "Population mode" in (tmp_path / "summary.md").read_text(encoding="utf-8")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -140,17 +141,28 @@ def _show(results: tuple[PanelResult, ...], out: Path, as_json: bool) -> None:
     if as_json:
         print_json({"out": str(out), "summary": [_json(summary) for summary in summaries]})
         return
-    if not console.is_terminal:
-        typer.echo(markdown_table(HEADINGS, map(cells, summaries)), nl=False)
+    if console.is_terminal:
+        console.print(_terminal_table(summaries))
     else:
-        table = Table()
-        for number, heading in enumerate(HEADINGS):
-            table.add_column(heading, justify="left" if number < 2 else "right")
-        for position, summary in enumerate(summaries):
-            last = position + 1 == len(summaries) or summaries[position + 1].panel != summary.panel
-            table.add_row(*cells(summary), style="red" if summary.above else None, end_section=last)
-        console.print(table)
+        typer.echo(markdown_table(HEADINGS, map(cells, summaries)), nl=False)
     typer.echo(f"figures, tables and page: {out / 'index.html'}")
+
+
+def _terminal_table(summaries: list[MethodSummary]) -> Table:
+    """Panels as headings, methods below them; narrow enough for 80 columns."""
+    rows = [cells(summary) for summary in summaries]
+    shown = [k for k in range(2, len(HEADINGS)) if any(row[k] for row in rows)]  # seldom any refused
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("panel, method", no_wrap=True)
+    for column in shown:
+        table.add_column(HEADINGS[column], justify="right")
+    panel = ""
+    for summary, row in zip(summaries, rows, strict=True):
+        if summary.panel != panel:
+            panel = summary.panel
+            table.add_row(panel, style="bold")
+        table.add_row("  " + row[1], *(row[k] for k in shown), style="red" if summary.truly_above else None)
+    return table
 
 
 def _json(summary: MethodSummary) -> dict[str, object]:

@@ -51,7 +51,7 @@ class Table:
 
     def having(self, *methods: str) -> list[tuple[PanelResult, list[MethodSummary]]]:
         """Panels where all ``methods`` ran, with their summaries."""
-        found = [(result, [self.of.get((result.panel.name, name)) for name in methods]) for result in self.results]
+        found = [(result, [self.of.get((result.name, name)) for name in methods]) for result in self.results]
         return [(result, [s for s in row if s]) for result, row in found if all(row)]
 
     def keeps(self, method: str, text: str) -> Claim | None:
@@ -91,7 +91,7 @@ class Table:
         word = "within 10 %" if alike else "smaller"
         span = f"{min(ratios):.2f} to {max(ratios):.2f}" if len(ratios) > 1 else f"{ratios[0]:.2f}"
         counts = f"{word} on {sum(good)} of {len(good)} panels; size ratio {first}/{second} {span}"
-        larger = [result.panel.name for (result, _), is_good in zip(panels, good, strict=True) if not is_good]
+        larger = [result.name for (result, _), is_good in zip(panels, good, strict=True) if not is_good]
         return Claim(text, verdict, counts + (f"; not on {_names(larger)}" if any(good) and larger else ""))
 
     def near_oracle(self, method: str, text: str) -> Claim | None:
@@ -102,8 +102,7 @@ class Table:
         near = [a.mean_size / b.mean_size <= 1.1 for _, (a, b) in panels]
         verdict = "holds" if all(near) else "on some panels" if any(near) else "does not hold"
         sizes = [
-            f"{result.panel.name} {number(a.mean_size, 3)} against {number(b.mean_size, 3)}"
-            for result, (a, b) in panels
+            f"{result.name} {number(a.mean_size, 3)} against {number(b.mean_size, 3)}" for result, (a, b) in panels
         ]
         return Claim(text, verdict, "; ".join(sizes))
 

@@ -19,7 +19,8 @@ def write_page(results: Sequence[PanelResult], figures: Path, path: Path, note: 
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
     panels = [
         {
-            "name": result.panel.name,
+            "id": result.panel.name,
+            "name": result.name,
             "heading": heading(result),
             "figure": result.panel.figure,
             "image": base64.b64encode((figures / f"{result.panel.name}.png").read_bytes()).decode(),

@@ -40,6 +40,11 @@ class PanelResult:
     methods: tuple[str, ...]
     rows: tuple[TrialRow, ...]
 
+    @property
+    def name(self) -> str:
+        """The panel's name as tables show it: never a twin's results without the word."""
+        return self.panel.name + (" (twin)" if self.origin == "twin" else "")
+
 
 def run_panels(
     experiments: Sequence[Experiment],

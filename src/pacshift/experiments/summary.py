@@ -48,7 +48,7 @@ def _summarise_method(result: PanelResult, method: str) -> MethodSummary:
     size = np.array([row.size for row in measured] or [np.nan])
     best = np.array([row.best_size for row in measured] or [np.nan])
     return MethodSummary(
-        panel=result.panel.name,
+        panel=result.name,
         title=result.title,
         method=method,
         epsilon=result.panel.epsilon,
