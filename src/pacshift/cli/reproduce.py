@@ -62,7 +62,7 @@ def reproduce(
     Example: pacshift reproduce heart-small --trials 20
     """
     chosen = [*(panels or []), *_words(panel_list)]
-    epsilons = _numbers(epsilon, "--epsilon")
+    epsilons = list(dict.fromkeys(_numbers(epsilon, "--epsilon")))
     if scores is None:
         if source_mix or target_mix:
             raise InputError("--source-mix and --target-mix describe own data: give its file with --scores.")
