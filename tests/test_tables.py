@@ -51,7 +51,7 @@ def save(table: Any, path: Path) -> Path:
 
 @pytest.mark.parametrize("kind", ["parquet", "feather", "csv", "npz"])
 def test_every_format_gives_the_counts_of_memory(kind: str, tmp_path: Path) -> None:
-    scores, labels = simulate(3000, 5)
+    scores, labels = simulate(9000, 5)  # more than one block of the cache
     path = tmp_path / f"table.{kind}"
     if kind == "npz":
         np.savez_compressed(path, probs=scores, labels=labels)
@@ -59,7 +59,7 @@ def test_every_format_gives_the_counts_of_memory(kind: str, tmp_path: Path) -> N
         save(as_table(scores, label=labels), path)
     counted = tally_table(path, label="label")
     assert counted.tally == Tally.from_scores(scores, labels, grid=True)
-    assert (counted.n_rows, counted.n_dropped) == (3000, 0)
+    assert (counted.n_rows, counted.n_dropped) == (9000, 0)
     assert tally_table(path, label=None).tally == Tally.from_target(scores)
     assert tally_table(path, label="label", grid=False).tally == Tally.from_scores(scores, labels)
     assert tally_table(path, label="label", soft=False).tally == Tally.from_scores(

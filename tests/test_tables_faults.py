@@ -288,6 +288,12 @@ def test_labels_without_a_column_are_never_dropped(tmp_path: Path) -> None:
             tally_table(path, label="label", drop_invalid=drop)
 
 
+def test_a_label_that_is_no_number_is_no_label(tmp_path: Path) -> None:
+    path = parquet(tmp_path / "a.parquet", table(labels=[0.0, np.nan, 2.0, np.nan, 1.0]))
+    with pytest.raises(InputError, match=r"2 row\(s\) cannot be used \(2 with no label\), the first is row 1"):
+        tally_table(path, label="label")
+
+
 def test_classes_that_are_not_the_columns(tmp_path: Path) -> None:
     path = parquet(tmp_path / "a.parquet", table())
     with pytest.raises(InputError, match=re.escape("no score column for class 'x'")):
