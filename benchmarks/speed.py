@@ -50,7 +50,7 @@ def measure(
     *,
     repeats: int = 5,
     rounds: int = 2,
-    budget: float = 30.0,
+    budget: float = 12.0,
 ) -> Table:
     """Several rounds over all contestants, so that a busy minute of the machine does not hit only one."""
     table = {entry.title: Result(entry) for entry in stage.ready((FLOOR, *OURS, *THEIRS))}
