@@ -92,6 +92,31 @@ def test_the_true_mix_is_inside_whenever_the_events_hold(
         assert region.accuracy <= np.diag(truth.rates) @ truth.mix + 1e-9
 
 
+def test_sums_stay_below_their_limits_as_often_as_they_should_and_not_much_more() -> None:
+    rng, level, repeats = np.random.default_rng(5), 0.05, 20_000
+    table, share, totals, n_target = rates(rng, 3, 0.7), np.array([0.2, 0.5, 0.3]), np.array([900, 300, 600]), 700
+    sets = predicted_sets(3)[0]
+    columns = [rng.multinomial(m, p, repeats) / m for m, p in zip(totals, table.T, strict=True)]
+    target = rng.multinomial(n_target, table @ share, repeats) / n_target
+    sums = (sum(part * column for part, column in zip(share, columns, strict=True)) - target) @ sets.T
+    point, rate = Interval(share, share), sets @ table
+    known = _Counts(
+        Interval(rate, rate), Interval(rate @ share, rate @ share), rate, 0 * sets[:, 0], totals, n_target
+    )
+    above = (sums > known.limits(point, level)).mean(axis=0)
+    assert (above <= level).all()
+    assert (above >= level / 4).all()
+
+
+def test_counts_become_frequencies() -> None:
+    confusion, target = np.array([[8, 0], [2, 0]]), np.array([1, 3])
+    counts = _Counts.of(predicted_sets(2)[0], confusion, target, delta=0.05)
+    assert np.array_equal(counts.observed, [[0.8, 0], [0.2, 0]])
+    assert np.array_equal(counts.observed_share, [0.25, 0.75])
+    assert np.array_equal(counts.rate.lower[:, 1], [0, 0])
+    assert np.array_equal(counts.rate.upper[:, 1], [1, 1])
+
+
 @pytest.mark.montecarlo
 @pytest.mark.parametrize(("n_classes", "accuracy", "size"), [(2, 0.6, 300), (3, 0.8, 60), (5, 0.3, 1000)])
 def test_the_region_misses_the_truth_in_at_most_a_delta_share_of_draws(

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.integrate import quad
 
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
-from pacshift.shift.tails import bennett, deviation, lattice_prefactor, prefactor_parts
+from pacshift.shift.tails import ZONES, _parts, bennett, deviation, lattice_prefactor, prefactor_parts
 from strategies import seeds
 
 
@@ -86,9 +87,35 @@ def test_prefactors_bound_the_exact_factor(game: Bets) -> None:
     parts = np.sqrt(np.cumsum(game.variances[order]))
     inner, outer = prefactor_parts(parts[-1], game.step.max(), parts, game.step[order])
     assert exact <= (inner / parts[-1] + outer) * (1 + 1e-9)
+    for size in range(len(order)):  # every part is valid, not only the best one
+        part = prefactor_parts(
+            parts[-1], game.step.max(), parts[size : size + 1], game.step[order][size : size + 1]
+        )
+        assert exact <= (part[0] / parts[-1] + part[1]) * (1 + 1e-9)
     point = Interval(game.rates, game.rates)
     single = lattice_prefactor(game.totals, Interval(game.stakes, game.stakes), point)
     assert exact <= single.min() * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.parametrize(("step", "fine_sigma", "fine_step"), [(0.5, 0.4, 0.02), (2.0, 1.0, 0.3), (0.1, 3.0, 0.1)])
+def test_the_formula_is_the_integral_of_the_proof(
+    zone: float, step: float, fine_sigma: float, fine_step: float
+) -> None:
+    sigma, kappa = 3.0, 2 * (1 - np.cos(zone)) / zone**2
+    inner = quad(lambda v: np.exp(-kappa * (sigma * v) ** 2 / 2), 0, np.inf)[0]
+    outer = quad(lambda v: np.exp(-2 * (fine_sigma * v / np.pi) ** 2), zone / step, np.inf)[0]
+    factor = 2 * fine_step / (1 - np.exp(-2 * fine_step)) / np.pi
+    found = _parts(step, np.array(fine_sigma), np.array(fine_step), zone)
+    assert [found[0] / sigma, found[1]] == pytest.approx([factor * inner, factor * outer], rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("total", [5, 20, 60, 200])
+def test_a_coarse_lattice_shows_through_a_part_that_varies_little(total: int) -> None:
+    game = Bets([400, total], [0.7, 0.05], [0.5, 0.3])
+    sigma, fine = np.sqrt(game.variances.sum()), np.sqrt(game.variances[1:])
+    inner, outer = prefactor_parts(float(sigma), float(game.step.max()), fine, game.step[1:])
+    assert game.factors().max() <= inner / sigma + outer
 
 
 def test_the_prefactor_is_close_to_the_exact_factor_where_it_matters() -> None:
