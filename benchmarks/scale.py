@@ -55,6 +55,18 @@ def megabytes(peak: float) -> str:
     return f"{peak / 1e6:,.0f} MB"
 
 
+COMPARED = ["bare scan", "count", "ratio", "bare scan, processor", "count, processor", "ratio"]
+
+
+def compared(speed: dict[str, float]) -> list[str]:
+    """Bare scan and count on the clock and in processor time; a ratio of 1: counting costs nothing."""
+    cells = []
+    for kind in ("", "_cpu"):
+        bare, ours = speed["bare" + kind], speed["tally" + kind]
+        cells += [f"{bare:.2f} s", f"{ours:.2f} s", f"{bare / ours:.2f}"]
+    return cells
+
+
 def by_rows(home: Path, sizes: Sequence[int], repeats: int) -> str:
     """Speed beside a bare scan, and peak memory."""
     lines = []
@@ -62,12 +74,9 @@ def by_rows(home: Path, sizes: Sequence[int], repeats: int) -> str:
         path = generate(home / f"rows{rows}{dtype}", rows, 10, dtype=dtype)
         speed = run(kind="speed", path=path, repeats=repeats)
         peak, sets = run(kind="memory", path=path), run(kind="memory", path=path, sets=True)
-        seconds = f"{speed['bare']:.2f} s", f"{speed['tally']:.2f} s", f"{speed['bare'] / speed['tally']:.2f}"
-        rate = f"{rows / speed['tally'] / 1e6:.1f} million"
-        lines.append([f"{rows:,}", dtype, *seconds, rate, megabytes(peak["peak"]), megabytes(sets["peak"])])
+        lines.append([f"{rows:,}", dtype, *compared(speed), megabytes(peak["peak"]), megabytes(sets["peak"])])
         _remove(path)
-    head = ["rows × 10", "scores", "bare scan", "count", "share of the bare scan's speed", "rows a second"]
-    return table([*head, "peak memory, count", "peak memory, sets"], lines)
+    return table(["rows × 10", "scores", *COMPARED, "peak memory, count", "peak memory, sets"], lines)
 
 
 def by_classes(home: Path, classes: Sequence[int], values: int, repeats: int) -> str:
@@ -78,11 +87,9 @@ def by_classes(home: Path, classes: Sequence[int], values: int, repeats: int) ->
         scores = "p_*" if n_classes <= 100 else "scores"
         speed = run(kind="speed", path=path, repeats=repeats if n_classes <= 1000 else 1, scores=scores)
         peak = run(kind="memory", path=path, scores=scores)
-        seconds = f"{speed['bare']:.2f} s", f"{speed['tally']:.2f} s", f"{speed['bare'] / speed['tally']:.2f}"
-        lines.append([f"{n_classes:,}", f"{values // n_classes:,}", *seconds, megabytes(peak["peak"])])
+        lines.append([f"{n_classes:,}", f"{values // n_classes:,}", *compared(speed), megabytes(peak["peak"])])
         _remove(path)
-    head = ["classes", "rows", "bare scan", "count", "share of the bare scan's speed", "peak memory"]
-    return table(head, lines)
+    return table(["classes", "rows", *COMPARED, "peak memory"], lines)
 
 
 def by_files(home: Path, counts: Sequence[int], rows: int, repeats: int) -> str:
@@ -92,9 +99,9 @@ def by_files(home: Path, counts: Sequence[int], rows: int, repeats: int) -> str:
         path = generate(home / f"files{files}", rows, 10, files=files)
         speed = run(kind="speed", path=path, repeats=repeats)
         peak = run(kind="memory", path=path)
-        lines.append([f"{files:,}", f"{speed['bare']:.2f} s", f"{speed['tally']:.2f} s", megabytes(peak["peak"])])
+        lines.append([f"{files:,}", *compared(speed), megabytes(peak["peak"])])
         _remove(path)
-    return table([f"files of {rows:,} rows in all", "bare scan", "count", "peak memory"], lines)
+    return table([f"files of {rows:,} rows in all", *COMPARED, "peak memory"], lines)
 
 
 def by_workers(home: Path, rows: int, repeats: int, *, spark: bool) -> str:
@@ -117,8 +124,8 @@ def cost(home: Path, rows: int, repeats: int) -> str:
     nanoseconds, cores = {}, len(os.sched_getaffinity(0))
     for n_classes, scores in ((10, "p_*"), (1000, "scores")):
         path = generate(home / f"cost{n_classes}", rows * 10 // n_classes, n_classes)
-        seconds = run(kind="speed", path=path, repeats=repeats, scores=scores)["tally"]
-        nanoseconds[n_classes] = seconds * cores / (rows * 10) * 1e9
+        seconds = run(kind="speed", path=path, repeats=repeats, scores=scores)["tally_cpu"]
+        nanoseconds[n_classes] = seconds / (rows * 10) * 1e9
         size = run(kind="size", path=path, scores=scores)
         lines.append(
             f"{n_classes:,} classes: {nanoseconds[n_classes]:.1f} ns of one core a score; "

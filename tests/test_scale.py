@@ -11,7 +11,7 @@ from benchmarks import scale, scale_jobs
 def test_a_part_runs_small_and_leaves_the_page_alone(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     scale.main(["--small", "--page", str(tmp_path / "page.md"), "files"])
     printed = capsys.readouterr().out
-    assert "| files of 20,000 rows in all | bare scan | count | peak memory |" in printed
+    assert "| files of 20,000 rows in all | bare scan | count | ratio |" in printed
     assert "by `python -m benchmarks.scale files`" in printed
     assert not (tmp_path / "page.md").exists()
 
