@@ -193,12 +193,11 @@ def test_randomised_scores_are_seeded_by_partition(frame: Any) -> None:
     np.testing.assert_array_equal(one.confusion, in_memory().confusion)
 
 
-def test_vectors_of_spark_ml(spark: Any) -> None:
-    from pyspark.ml.linalg import Vectors
+def test_vectors_of_spark_ml(frame: Any) -> None:
+    from pyspark.ml.functions import array_to_vector
 
     from pacshift.tables.spark import tally
 
-    rows = [(Vectors.dense(row.tolist()), int(label)) for row, label in zip(SCORES[:50], LABELS[:50], strict=True)]
-    vectors = spark.createDataFrame(rows, ["probability", "label"])
-    expected = Tally.from_scores(SCORES[:50], LABELS[:50], grid=True)
-    assert tally(vectors, label="label", scores="probability") == expected
+    vectors = frame.select(array_to_vector(frame["listed"]).alias("probability"), "number")
+    expected = Tally.from_scores(SCORES, LABELS, grid=True)
+    assert tally(vectors, label="number", scores="probability") == expected

@@ -118,21 +118,21 @@ def _is_finite(block: FloatArray) -> bool:
 
 
 def _look_at_many(scores: Scores, index: IntArray | None, soft: bool) -> _Seen:
-    """As :func:`_look`, at a cost of rows × K instead of K × K a block."""
-    predicted, picked = np.empty(len(scores), np.int64), np.empty(len(scores))
-    for rows in scores.blocks():
-        block = np.ascontiguousarray(scores.values[rows])
-        predicted[rows] = top_label(block)
-        if index is not None:
-            picked[rows] = block[np.arange(len(block)), index[rows]]
+    """As :func:`_look`, at a cost of rows × K instead of K × K a block: rows are taken label after label."""
     labels = np.zeros(len(scores), np.int64) if index is None else index
-    order = np.argsort(labels, kind="stable")
-    present, starts = np.unique(labels[order], return_index=True)
-    sums = None
-    if soft:
-        units = scores.values[order].astype(np.float64)
-        sums = np.add.reduceat(units, starts, axis=0).astype(np.int64) if _to_units(units) else None
-    return _Seen(predicted, picked, present, sums)
+    order, present = np.argsort(labels, kind="stable"), np.unique(labels)
+    predicted, picked = np.empty(len(scores), np.int64), np.empty(len(scores))
+    sums = np.zeros((len(present) if soft else 0, len(scores.classes)))
+    for rows in scores.blocks():
+        taken, own = order[rows], labels[order[rows]]
+        block = scores.values[taken].astype(np.float64)
+        predicted[taken] = top_label(block)
+        picked[taken] = block[np.arange(len(block)), own]
+        soft = soft and _to_units(block)
+        if soft:
+            starts = np.flatnonzero(np.diff(own, prepend=-1))
+            sums[np.searchsorted(present, own[starts])] += np.add.reduceat(block, starts, axis=0)
+    return _Seen(predicted, picked, present, sums.astype(np.int64) if soft else None)
 
 
 def _to_units(scores: FloatArray) -> bool:
