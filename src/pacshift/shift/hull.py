@@ -1,5 +1,7 @@
 """The tightest box around the importance weights, by linear programs."""
 
+from typing import Any
+
 import highspy
 import numpy as np
 
@@ -7,6 +9,7 @@ from pacshift.arrays import BoolArray, FloatArray
 from pacshift.bounds import Interval
 from pacshift.errors import InputError
 from pacshift.shift.elimination import EmptyBox
+from pacshift.shift.highs import dense_model, duals, quiet_solver
 
 MAX_CLASSES = 200
 """2K dense programs of 2K rows each: at this K they take half a minute, and the time grows faster than K^4."""
@@ -95,11 +98,9 @@ class _Program:
         """No ``sign * u_column`` in the region is above this, however HiGHS rounded."""
         self.solver.changeColCost(column, -sign)
         self.solver.run()
-        solved = self.solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
-        dual = np.array(self.solver.getSolution().row_dual) if solved else np.zeros(len(self.limits))
+        prices = np.maximum(-duals(self.solver), 0.0)  # HiGHS minimises: the duals of "at most" rows are negative
         self.solver.changeColCost(column, 0.0)
-        # HiGHS minimises: the duals of "at most" rows are negative.
-        return self.certified(np.maximum(-dual, 0.0), column, sign)
+        return self.certified(prices, column, sign)
 
     def certified(self, prices: FloatArray, column: int, sign: float) -> float:
         """Weak duality: c·u <= y·limits + sum_j max(c_j - (y·rows)_j, 0) for any prices y >= 0, as 0 <= u <= 1.
@@ -117,23 +118,13 @@ def _enough(at_least: FloatArray) -> FloatArray:
     return np.asarray(filled.max(axis=0, initial=1.0))
 
 
-def _model(rows: FloatArray, limits: FloatArray) -> highspy.Highs:
+def _model(rows: FloatArray, limits: FloatArray) -> Any:
     """HiGHS with ``rows u <= limits, u >= 0`` and no objective yet."""
-    solver = highspy.Highs()  # type: ignore[no-untyped-call]
-    solver.silent()
-    solver.setOptionValue("presolve", "off")
+    solver = quiet_solver()
     solver.setOptionValue("simplex_strategy", PRIMAL_SIMPLEX)
-    solver.setOptionValue("small_matrix_value", 1e-12)  # the default drops cells of very rare classes
     solver.setOptionValue("primal_feasibility_tolerance", 1e-10)
     solver.setOptionValue("dual_feasibility_tolerance", 1e-10)
-    lp = highspy.HighsLp()
-    lp.num_row_, lp.num_col_ = rows.shape
-    lp.col_cost_ = np.zeros(rows.shape[1])
-    lp.col_lower_, lp.col_upper_ = np.zeros(rows.shape[1]), np.full(rows.shape[1], np.inf)
-    lp.row_lower_, lp.row_upper_ = np.full(rows.shape[0], -np.inf), limits
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    lp.a_matrix_.start_ = np.arange(0, rows.size + 1, max(rows.shape[1], 1))[: rows.shape[0] + 1]
-    lp.a_matrix_.index_ = np.tile(np.arange(rows.shape[1]), rows.shape[0])
-    lp.a_matrix_.value_ = rows.ravel()
-    solver.passModel(lp)
+    n_rows, n_columns = rows.shape
+    at_least = np.full(n_rows, -np.inf)
+    solver.passModel(dense_model(rows, at_least, limits, np.zeros(n_columns), np.full(n_columns, np.inf)))
     return solver

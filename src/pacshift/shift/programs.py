@@ -7,10 +7,10 @@ feasibility and no optimality: bad prices give a wide bound, never a wrong one.
 from dataclasses import dataclass, field
 from typing import Any
 
-import highspy
 import numpy as np
 
 from pacshift.arrays import FloatArray
+from pacshift.shift.highs import dense_model, duals, quiet_solver, solution
 
 PENALTY = 1e4
 """Price of a violated row in :class:`WorstCase`: every program stays feasible, no case needs a ray."""
@@ -27,8 +27,8 @@ class MixProgram:
         self.rows, self.limits = rows, limits
         n_rows, n_classes = rows.shape
         self._index, self._open = np.arange(n_classes, dtype=np.int32), np.full(n_classes, np.inf)
-        self._solver = _solver()
-        model = _model(
+        self._solver = quiet_solver()
+        model = dense_model(
             np.hstack([rows.T, np.ones((n_classes, 1))]),
             np.zeros(n_classes),
             self._open,
@@ -45,7 +45,7 @@ class MixProgram:
         """
         self._solver.changeRowsBounds(len(cost), self._index, cost, self._open)
         self._solver.run()
-        prices = np.maximum(_solution(self._solver, "col_value")[:-1], 0.0)
+        prices = np.maximum(solution(self._solver, "col_value")[:-1], 0.0)
         plain = float(cost.max())
         return min(plain, float(prices @ self.limits + (cost - prices @ self.rows).max()))
 
@@ -57,8 +57,8 @@ def least_violation(rows: FloatArray, limits: FloatArray) -> tuple[float, FloatA
     """
     n_rows, n_classes = rows.shape
     matrix = np.vstack([np.hstack([rows, -np.ones((n_rows, 1))]), np.append(np.ones(n_classes), 0.0)])
-    solver = _solver()
-    model = _model(
+    solver = quiet_solver()
+    model = dense_model(
         matrix,
         np.append(np.full(n_rows, -np.inf), 1.0),
         np.append(limits, 1.0),
@@ -68,7 +68,7 @@ def least_violation(rows: FloatArray, limits: FloatArray) -> tuple[float, FloatA
     model.col_cost_ = np.append(np.zeros(n_classes), 1.0)
     solver.passModel(model)
     solver.run()
-    prices = np.maximum(-_duals(solver)[:-1], 0.0)
+    prices = np.maximum(-duals(solver)[:-1], 0.0)
     prices = prices / prices.sum() if prices.sum() > 0 else np.full(n_rows, 1 / n_rows)
     return float((prices @ rows).min() - prices @ limits), prices
 
@@ -116,7 +116,7 @@ class WorstCase:
 
     def solve(self, corners: Corners, epsilon: float, enough: float) -> tuple[float, Prices]:
         """A safe lower bound of the smallest value, and its prices; stops early once it is ``enough``."""
-        solver = _solver()
+        solver = quiet_solver()
         solver.passModel(_corner_model(self.rows, self.limits, corners, epsilon))
         while True:
             solver.run()
@@ -131,7 +131,7 @@ class WorstCase:
         return prices.least(corners, self.rows[:known], self.limits[:known], epsilon)
 
     def _prices(self, solver: Any) -> Prices:
-        dual = _duals(solver)
+        dual = duals(solver)
         n_classes, n_rows = self.rows.shape[1], len(self.rows)
         fixed, added = dual[: 2 * n_classes + 2], dual[2 * n_classes + 2 :]
         rows = np.maximum(-added[:n_rows], 0.0)
@@ -173,44 +173,6 @@ def _corner_model(rows: FloatArray, limits: FloatArray, corners: Corners, epsilo
     lower = np.concatenate([[1.0, epsilon], np.zeros(n_classes), np.ones(n_classes), np.full(n_rows, -np.inf)])
     upper = np.concatenate([[1.0, np.inf], np.zeros(n_classes), np.ones(n_classes), limits])
     columns = matrix.shape[1]
-    model = _model(matrix, lower, upper, np.zeros(columns), np.full(columns, np.inf))
+    model = dense_model(matrix, lower, upper, np.zeros(columns), np.full(columns, np.inf))
     model.col_cost_ = np.concatenate([corners.value.ravel(), np.zeros(n_classes), [PENALTY]])
-    return model
-
-
-def _duals(solver: Any) -> FloatArray:
-    return _solution(solver, "row_dual")
-
-
-def _solution(solver: Any, part: str) -> FloatArray:
-    """A part of the solution, zeros where the solver gave up."""
-    solved = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
-    values = np.array(getattr(solver.getSolution(), part))
-    if solved and np.isfinite(values).all():
-        return values
-    return np.zeros(solver.getNumCol() if part == "col_value" else solver.getNumRow())
-
-
-def _solver() -> Any:
-    solver = highspy.Highs()  # type: ignore[no-untyped-call]
-    solver.silent()
-    solver.setOptionValue("presolve", "off")
-    solver.setOptionValue("small_matrix_value", 1e-12)  # the default drops cells of very rare classes
-    return solver
-
-
-def _model(
-    matrix: FloatArray, lower: FloatArray, upper: FloatArray, col_lower: FloatArray, col_upper: FloatArray
-) -> Any:
-    """A HiGHS model of a dense matrix, its zeros left out."""
-    model = highspy.HighsLp()
-    model.num_row_, model.num_col_ = matrix.shape
-    model.col_cost_ = np.zeros(matrix.shape[1])
-    model.col_lower_, model.col_upper_ = col_lower, col_upper
-    model.row_lower_, model.row_upper_ = lower, upper
-    filled = matrix != 0
-    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    model.a_matrix_.start_ = np.concatenate([[0], np.cumsum(filled.sum(axis=1))])
-    model.a_matrix_.index_ = np.nonzero(filled)[1]
-    model.a_matrix_.value_ = matrix[filled]
     return model

@@ -1,0 +1,48 @@
+"""HiGHS, the linear programming solver: how models go in and prices come out."""
+
+from typing import Any
+
+import highspy
+import numpy as np
+
+from pacshift.arrays import FloatArray
+
+
+def duals(solver: Any) -> FloatArray:
+    """Dual prices of the rows, zeros where the solver gave up."""
+    return solution(solver, "row_dual")
+
+
+def solution(solver: Any, part: str) -> FloatArray:
+    """A part of the solution, zeros where the solver gave up."""
+    solved = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
+    values = np.array(getattr(solver.getSolution(), part))
+    if solved and np.isfinite(values).all():
+        return values
+    return np.zeros(solver.getNumCol() if part == "col_value" else solver.getNumRow())
+
+
+def quiet_solver() -> Any:
+    """HiGHS without output; presolve would throw away the basis that the next program starts from."""
+    solver = highspy.Highs()  # type: ignore[no-untyped-call]
+    solver.silent()
+    solver.setOptionValue("presolve", "off")
+    solver.setOptionValue("small_matrix_value", 1e-12)  # the default drops cells of very rare classes
+    return solver
+
+
+def dense_model(
+    matrix: FloatArray, lower: FloatArray, upper: FloatArray, col_lower: FloatArray, col_upper: FloatArray
+) -> Any:
+    """A HiGHS model of a dense matrix, its zeros left out."""
+    model = highspy.HighsLp()
+    model.num_row_, model.num_col_ = matrix.shape
+    model.col_cost_ = np.zeros(matrix.shape[1])
+    model.col_lower_, model.col_upper_ = col_lower, col_upper
+    model.row_lower_, model.row_upper_ = lower, upper
+    filled = matrix != 0
+    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    model.a_matrix_.start_ = np.concatenate([[0], np.cumsum(filled.sum(axis=1))])
+    model.a_matrix_.index_ = np.nonzero(filled)[1]
+    model.a_matrix_.value_ = matrix[filled]
+    return model
