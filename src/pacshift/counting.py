@@ -44,10 +44,17 @@ def distinct(picked: FloatArray, index: IntArray, n_classes: int) -> tuple[Float
     small = index.astype(np.uint8 if n_classes <= 2**8 else np.uint16 if n_classes <= 2**16 else np.int64)
     grouped = picked[np.argsort(small, kind="stable")]  # up to 16 bits NumPy sorts by radix
     grouped += 0.0  # makes -0.0 and 0.0 one value
-    starts = np.concatenate([[0], np.cumsum(np.bincount(index, minlength=n_classes))])
+    starts = running_sum(np.bincount(index, minlength=n_classes))
     for start, end in pairwise(starts):
         grouped[start:end].sort()
     return run_lengths(grouped, np.ones(len(grouped), np.int64), starts)
+
+
+def running_sum(counts: IntArray) -> IntArray:
+    """0, then the sums of the first 1, 2, ... counts."""
+    sums = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=sums[1:])
+    return sums
 
 
 def run_lengths(values: FloatArray, counts: IntArray, starts: IntArray) -> tuple[FloatArray, IntArray, IntArray]:

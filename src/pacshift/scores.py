@@ -189,7 +189,9 @@ def _match(values: NDArray[Any], classes: tuple[Label, ...]) -> IntArray:
     numeric = values.dtype.kind in "iufb" and all(isinstance(name, (int, float)) for name in classes)
     if numeric and classes == tuple(range(len(classes))) and values.dtype.kind in "iu":
         inside = (values >= 0) & (values < len(classes))
-        return values.astype(np.int64) if inside.all() else np.where(inside, values, -1).astype(np.int64)
+        return (
+            values.astype(np.int64, copy=False) if inside.all() else np.where(inside, values, -1).astype(np.int64)
+        )
     if numeric or (values.dtype.kind == "U" and all(isinstance(name, str) for name in classes)):
         names = np.array(classes)
         order = np.argsort(names)

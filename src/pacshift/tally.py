@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pacshift.arrays import FloatArray, IntArray, Label
-from pacshift.counting import distinct, run_lengths, scan, soft_sums
+from pacshift.counting import distinct, run_lengths, running_sum, scan, soft_sums
 from pacshift.errors import InputError
 from pacshift.files import atomic_write
 from pacshift.grid import to_grid
@@ -149,7 +149,7 @@ class Tally:
     @cached_property
     def cumulative(self) -> IntArray:
         """``cumulative[i]`` is the sum of the first i counts."""
-        return np.concatenate([[0], np.cumsum(self.counts)])
+        return running_sum(self.counts)
 
     def positions(self, thresholds: ArrayLike) -> IntArray:
         """For each class the index into ``values`` of its first score not below the class's threshold."""
@@ -212,7 +212,7 @@ def _merge(parts: list[Tally], grid: bool, n_classes: int) -> tuple[FloatArray, 
     values = to_grid(values) if grid else values
     counts = np.concatenate([part.counts for part in parts] or [np.empty(0, np.int64)])
     order = np.lexsort((values, label))
-    starts = np.concatenate([[0], np.cumsum(np.bincount(label, minlength=n_classes))])
+    starts = running_sum(np.bincount(label, minlength=n_classes))
     return run_lengths(values[order], counts[order], starts)
 
 

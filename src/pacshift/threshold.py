@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pacshift.arrays import IntArray
+from pacshift.counting import running_sum
 from pacshift.grid import float_to_order, order_to_float
 from pacshift.tally import Tally
 
@@ -18,7 +19,7 @@ def largest_threshold(tally: Tally, passes: Callable[..., bool], *counts: IntArr
     """
     if not len(tally.values):
         return -np.inf
-    layers = [np.concatenate([[0], np.cumsum(layer)]) for layer in counts] or [tally.cumulative]
+    layers = [running_sum(layer) for layer in counts] or [tally.cumulative]
 
     def below(order: int) -> tuple[IntArray, ...]:
         positions = tally.positions(order_to_float(order))
