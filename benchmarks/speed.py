@@ -13,6 +13,8 @@ from benchmarks.simulate import scores_and_labels, shifted_mix
 
 SIZES = ((200_000, 10), (1_000_000, 10), (100_000, 100))
 EPSILON, DELTA = 0.1, 0.01
+TIMED = (FLOOR, *OURS, *(e for e in THEIRS if e.setting in ("LAC", "APS", "plain")))
+"""One or two settings a library: the others of it cost about the same."""
 
 
 @dataclass
@@ -48,12 +50,12 @@ def measure(
     n_classes: int,
     say: Callable[[str], None],
     *,
-    repeats: int = 5,
+    repeats: int = 9,
     rounds: int = 2,
-    budget: float = 12.0,
+    budget: float = 4.0,
 ) -> Table:
     """Several rounds over all contestants, so that a busy minute of the machine does not hit only one."""
-    table = {entry.title: Result(entry) for entry in stage.ready((FLOOR, *OURS, *THEIRS))}
+    table = {entry.title: Result(entry) for entry in stage.ready(TIMED)}
     job = {"kind": "speed", "epsilon": EPSILON, "delta": DELTA, "repeats": repeats, "budget": budget}
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -157,8 +159,10 @@ def _goal_rows(table: Table, rows: int, large: bool) -> Sequence[tuple[str, str,
                 )
             )
     if "MAPIE LAC" in table:
-        faster = 1 / ratio(methods[0], "MAPIE LAC", "sets")
-        goals.append(("sets at least 50 × faster than MAPIE LAC", -faster, -50.0))
+        faster, bare = (1 / ratio(title, "MAPIE LAC", "sets") for title in (methods[0], FLOOR.title))
+        goals.append(
+            (f"sets at least 50 × faster than MAPIE LAC (a bare comparison: {bare:.0f} ×)", -faster, -50.0)
+        )
     goals.append(("sets within 1.5 × of the bare comparison", ratio(methods[0], FLOOR.title, "sets"), 1.5))
     if large:
         for title, limit in (("**pacshift PS-W**", 2.0), ("**pacshift PS**", 1.3)):
