@@ -1,23 +1,23 @@
 """Run everything the page "Reproduce the paper" shows and write its figures, tables and counts.
 
-``python scripts/reproduce_page.py [--data DIR]``; trials already in the output folders are not run again.
+``python scripts/reproduce_page.py``; trials already in the output folders are not run again.
 """
 
 import argparse
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from doc_blocks import replace_block
 
 from pacshift.experiments.claims import check_claims
 from pacshift.experiments.datasets import FILES, load_dataset
-from pacshift.experiments.panels import PANELS, VARIANTS, Panel, select_panels
-from pacshift.experiments.reproduce import run_reproduce
-from pacshift.experiments.runner import PanelResult
+from pacshift.experiments.figures import write_figures
+from pacshift.experiments.panels import PANELS, VARIANTS, Panel
+from pacshift.experiments.reproduce import describe_run
+from pacshift.experiments.runner import PanelResult, run_panels
 from pacshift.experiments.summary import HEADINGS, cells, markdown_table, summarise
+from pacshift.experiments.trial import Experiment
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = DOCS / "reproduce.md"
@@ -28,32 +28,24 @@ def main() -> None:
     """Run (or read back) the runs, then write the blocks of both pages."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=100)
-    parser.add_argument("--real-trials", type=int, default=50, help="trials a panel on real scores")
     parser.add_argument("--out", type=Path, default=Path("out"))
-    parser.add_argument("--data", help="folder of real scores; without it that section stays as it is")
     options = parser.parse_args()
 
-    def run(panels: Sequence[Panel], folder: str, **choices: Any) -> tuple[PanelResult, ...]:
-        return run_reproduce(panels, options.out / folder, **{"trials": options.trials} | choices)
+    def run(panels: Sequence[Panel], folder: str, *, population: bool = False) -> tuple[PanelResult, ...]:
+        experiments = [Experiment(panel, population=population) for panel in panels]
+        return run_panels(experiments, options.out / folder, trials=options.trials)
 
     paper = run(PANELS, "reproduce")
     exact = run(PANELS, "reproduce-population", population=True)
     natural = run(VARIANTS, "reproduce-natural")
+    replace_block(PAGE, "run", describe_run(paper, trials=options.trials, population=False, seed=0))
     replace_block(PAGE, "claims", claims_table({"as in the paper (two halves)": paper, "population": exact}))
     pictures = "\n\n".join(figure(result) for result in natural)
     replace_block(PAGE, "natural", claims_table({"natural training rows": natural}) + "\n" + pictures)
     replace_block(PAGE, "figures", figure_list(paper))
     replace_block(PAGE, "paper-table", summary_table(paper))
     replace_block(PAGE, "population-table", summary_table(exact))
-    for folder, results in (("reproduce", paper), ("reproduce-natural", natural)):
-        copy_figures(options.out / folder / "figures", results)
-    if options.data:
-        twins = select_panels(["cifar10", "entity13", "chestxray"])
-        choices = {"trials": options.real_trials, "data_dir": options.data}
-        real = run(twins, "reproduce-real", **choices)
-        real_exact = run(twins, "reproduce-real-population", **choices, population=True)
-        runs = {"two halves, real scores": real, "population, real scores": real_exact}
-        replace_block(PAGE, "real", claims_table(runs) + "\n" + summary_table(real))
+    write_figures([*paper, *natural], FIGURES, formats=("png",))
     replace_block(DOCS / "data-sets.md", "shipped", shipped_table())
 
 
@@ -89,13 +81,6 @@ def figure(result: PanelResult) -> str:
     panel = result.panel
     title = f"{result.title}, `{panel.name}` ({panel.figure})"
     return f"**{title}**\n\n![Error and size, {panel.name}](figures/reproduce/{panel.name}.png)"
-
-
-def copy_figures(folder: Path, results: Sequence[PanelResult]) -> None:
-    """The PNGs the page shows."""
-    FIGURES.mkdir(parents=True, exist_ok=True)
-    for result in results:
-        shutil.copyfile(folder / f"{result.panel.name}.png", FIGURES / f"{result.panel.name}.png")
 
 
 def shipped_table() -> str:

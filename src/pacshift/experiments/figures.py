@@ -64,12 +64,12 @@ def _boxes(axes: Any, result: PanelResult, quantity: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def write_figures(results: Sequence[PanelResult], folder: Path) -> None:
+def write_figures(results: Sequence[PanelResult], folder: Path, formats: Sequence[str] = FORMATS) -> None:
     """``<panel>.png`` and ``<panel>.pdf`` for each panel."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for result in results:
         figure = draw_panel(result)
-        for kind in FORMATS:
+        for kind in formats:
             with atomic_write(folder / f"{result.panel.name}.{kind}") as draft:
                 # No date inside: the same results give the same file.
                 metadata = {"CreationDate": None} if kind == "pdf" else {"Software": None}
