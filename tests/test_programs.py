@@ -47,12 +47,13 @@ def test_largest_is_the_optimum_and_never_below_a_member(seed: int, n_classes: i
 def test_an_empty_region_is_told_with_its_least_violation(seed: int, n_classes: int) -> None:
     rng = np.random.default_rng(seed)
     rows, limits, inside = region(rng, n_classes)
-    assert least_violation(rows, limits)[0] <= 1e-12
+    assert least_violation(rows, limits, (len(rows) + 1) // 2)[0] <= 1e-12
     gap = float(rng.uniform(0.01, 1))
     row = rng.random(n_classes)
     empty = np.vstack([rows, row, -row]), np.concatenate([limits, [row @ inside - gap], [-row @ inside - gap]])
-    violation, prices = least_violation(*empty)
+    violation, prices = least_violation(*empty, len(empty[0]))
     assert violation == pytest.approx(gap, abs=1e-6)  # half of it on each of the two rows that exclude each other
+    assert 0 < least_violation(*empty, 1)[0] <= violation + 1e-9  # stops as soon as it is sure
     assert (prices >= 0).all()
 
 

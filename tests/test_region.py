@@ -176,3 +176,16 @@ def test_a_class_without_examples_may_be_anything() -> None:
     assert region.prevalence.upper[1] > 0.35
     assert region.contains(np.array([0.3, 0.4, 0.3]))
     assert region.contains(np.array([0.25, 0.5, 0.25]))
+
+
+def test_larger_sets_can_refute_what_single_classes_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
+    # No label is predicted 0 or 1 more often than half of the time, so together they are at most half.
+    columns = np.array(
+        [[0.5, 0.0, 0.0, 0.0], [0.0, 0.5, 0.0, 0.0], [0.25, 0.25, 1.0, 0.0], [0.25, 0.25, 0.0, 1.0]]
+    )
+    confusion, target = (columns * 1_000_000).astype(int), np.array([3120, 3120, 2880, 2880])
+    with pytest.raises(AssumptionError, match=r"0\.48 of the target is predicted 2 or 3, too little"):
+        prevalence_region(confusion, target, delta=0.05)
+    alone = predicted_sets(4, most=8)
+    monkeypatch.setattr("pacshift.shift.region.predicted_sets", lambda _: alone)
+    prevalence_region(confusion, target, delta=0.05)

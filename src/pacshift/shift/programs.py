@@ -50,14 +50,37 @@ class MixProgram:
         return min(plain, float(prices @ self.limits + (cost - prices @ self.rows).max()))
 
 
-def least_violation(rows: FloatArray, limits: FloatArray) -> tuple[float, FloatArray]:
-    """How far every mix violates some row at least (below 0: none needs to), and the prices y that prove it.
+def least_violation(rows: FloatArray, limits: FloatArray, first: int) -> tuple[float, FloatArray]:
+    """How far every mix violates some row at least (not above 0: none needs to), and the prices y that prove it.
 
     For y >= 0 with sum 1: max_i (rows t - limits)_i >= y·(rows t - limits) >= min_j (y·rows)_j - y·limits.
+    The first rows are always looked at, the others only where a solution breaks them.
     """
+    n_classes, first = rows.shape[1], min(first, len(rows))
+    used = list(range(first))
+    solver = quiet_solver()
+    solver.passModel(_violation_model(rows[:first], limits[:first]))
+    index = np.arange(n_classes + 1, dtype=np.int32)
+    while True:
+        solver.run()
+        dual = duals(solver)
+        prices = np.zeros(len(rows))
+        prices[used] = np.maximum(-np.delete(dual, first), 0.0)
+        prices = prices / prices.sum() if prices.sum() > 0 else np.full(len(rows), 1 / len(rows))
+        violation = float((prices @ rows).min() - prices @ limits)
+        excess = rows @ solution(solver, "col_value")[:n_classes] - limits
+        worst = [int(i) for i in np.argsort(-excess, kind="stable")[:4] if excess[i] > 1e-9 and i not in used]
+        if violation > 0 or not worst:
+            return violation, prices
+        for i in worst:
+            solver.addRow(-np.inf, limits[i], len(index), index, np.append(rows[i], -1.0))
+        used += worst
+
+
+def _violation_model(rows: FloatArray, limits: FloatArray) -> Any:
+    """The least s with ``rows t - s <= limits``; the row ``sum t = 1`` comes last."""
     n_rows, n_classes = rows.shape
     matrix = np.vstack([np.hstack([rows, -np.ones((n_rows, 1))]), np.append(np.ones(n_classes), 0.0)])
-    solver = quiet_solver()
     model = dense_model(
         matrix,
         np.append(np.full(n_rows, -np.inf), 1.0),
@@ -66,11 +89,7 @@ def least_violation(rows: FloatArray, limits: FloatArray) -> tuple[float, FloatA
         np.full(n_classes + 1, np.inf),
     )
     model.col_cost_ = np.append(np.zeros(n_classes), 1.0)
-    solver.passModel(model)
-    solver.run()
-    prices = np.maximum(-duals(solver)[:-1], 0.0)
-    prices = prices / prices.sum() if prices.sum() > 0 else np.full(n_rows, 1 / n_rows)
-    return float((prices @ rows).min() - prices @ limits), prices
+    return model
 
 
 @dataclass(frozen=True, eq=False)

@@ -99,15 +99,18 @@ def prevalence_region(
     level = [delta * (1 - BOX_SHARE) / len(parts) / len(sets) for sets in parts]
     first = counts[0]
     rows, limits = first.rate.lower, first.share.upper
-    prevalence = _box(rows, limits, first, names)
+    prevalence = _box(rows, limits, single, first, names)
     for _ in range(ROUNDS):
         rows = np.vstack([first.rate.lower, first.observed])
         limits = np.concatenate([first.share.upper, first.limits(prevalence, level[0])])
-        prevalence = _box(rows, limits, first, names)
-    spare_limits = counts[1].limits(prevalence, level[1]) if len(parts) > 1 else np.empty(0)
+        prevalence = _box(rows, limits, np.vstack([single, single]), first, names)
+    spare, spare_limits = np.empty((0, len(target))), np.empty(0)
+    if len(parts) > 1:
+        spare, spare_limits = counts[1].observed, counts[1].limits(prevalence, level[1])
+        everything = np.vstack([rows, spare]), np.concatenate([limits, spare_limits])
+        _require_some(*everything, np.vstack([single, single, larger]), first, names)
     recall = np.diag(first.rate.lower[: len(target)])
     accuracy = max(0.0, -MixProgram(rows, limits).largest(-recall))
-    spare = counts[1].observed if len(parts) > 1 else np.empty((0, len(target)))
     return PrevalenceRegion(rows, limits, spare, spare_limits, prevalence, accuracy)
 
 
@@ -167,9 +170,11 @@ def _variance(rate: Interval) -> Interval:
     return Interval(np.minimum(*ends), np.where(middle, 0.25, np.maximum(*ends)))
 
 
-def _box(rows: FloatArray, limits: FloatArray, counts: _Counts, names: Sequence[Label]) -> Interval:
+def _box(
+    rows: FloatArray, limits: FloatArray, sets: FloatArray, counts: _Counts, names: Sequence[Label]
+) -> Interval:
     """Bounding box of a region; raises where it is empty."""
-    _require_some(rows, limits, counts, names)
+    _require_some(rows, limits, sets, counts, names)
     program = MixProgram(rows, limits)
     units = np.eye(rows.shape[1])
     lower = [-program.largest(-unit) for unit in units]
@@ -177,18 +182,24 @@ def _box(rows: FloatArray, limits: FloatArray, counts: _Counts, names: Sequence[
     return Interval(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0))
 
 
-def _require_some(rows: FloatArray, limits: FloatArray, counts: _Counts, names: Sequence[Label]) -> None:
-    violation, prices = least_violation(rows, limits)
+def _require_some(
+    rows: FloatArray, limits: FloatArray, sets: FloatArray, counts: _Counts, names: Sequence[Label]
+) -> None:
+    """Raise if no mix is left; ``sets`` says of which predicted classes each row speaks."""
+    violation, prices = least_violation(rows, limits, 2 * len(counts.observed))
     if violation <= 0:
         return
     n_classes = rows.shape[1]
     # The row with the largest price is the one whose right-hand side would have to give way most.
-    row = int(np.argmax(prices)) % len(counts.observed)
-    more, label = row < n_classes, row if row < n_classes else 2 * n_classes - 1 - row
-    share, column = counts.observed_share[label], counts.observed[label]
+    members = sets[int(np.argmax(prices))] > 0
+    word = "little" if 2 * members.sum() <= n_classes else "much"
+    members = members if word == "little" else ~members
+    column = counts.observed[:n_classes][members].sum(axis=0)
+    share = counts.observed_share[:n_classes][members].sum()
+    named = " or ".join(repr(names[label]) for label in np.flatnonzero(members).tolist())
     raise AssumptionError(
-        f"label shift is refuted: {share:.3g} of the target is predicted {names[label]!r}, too "
-        f"{'little' if more else 'much'} by at least {violation:.2g} for any mix of the source's classes, which "
-        f"are predicted so at rates {column.min():.3g} to {column.max():.3g}. Either P(x given y) differs between "
-        "source and target, or rows depend on each other: no method for label shift may be used."
+        f"label shift is refuted: {share:.3g} of the target is predicted {named}, too {word} by at least "
+        f"{violation:.2g} for any mix of the source's classes, which are predicted so at rates {column.min():.3g} "
+        f"to {column.max():.3g}. Either P(x given y) differs between source and target, or rows depend on each "
+        "other: no method for label shift may be used."
     )
