@@ -135,21 +135,26 @@ def cost(home: Path, rows: int, repeats: int) -> str:
     body = []
     for n_classes in (10, 1000, 10_000):
         values = 1e10 * n_classes
-        hours = values * nanoseconds[min(n_classes, 1000)] / 1e9 / 3600
-        dense = 2 * n_classes**2 * 8
-        disk, tally = f"{values * 8 / 1e12:,.1f} TB", f"{dense / 1e6:,.3g} MB"
-        body.append(
-            [f"{n_classes:,}", disk, f"{hours:,.1f}", f"{hours / cores:,.1f} h", f"{hours / 256:,.2f} h", tally]
-        )
+        seconds = values * nanoseconds[min(n_classes, 1000)] / 1e9
+        disk, tally = f"{values * 8 / 1e12:,.1f} TB", megabytes(2 * n_classes**2 * 8)
+        body.append([f"{n_classes:,}", disk, *(duration(seconds / count) for count in (1, cores, 256)), tally])
     head = [
         "classes",
         "scores as float64",
-        "core-hours",
+        "one core",
         f"on {cores} cores",
         "on 256 cores",
         "confusion and soft sums",
     ]
     return "\n\n".join(["\n".join(f"- {line}" for line in lines), table(head, body)])
+
+
+def duration(seconds: float) -> str:
+    """Seconds, minutes or hours, whichever reads best."""
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.1f} {unit}"
+    return f"{seconds:.1f} s"
 
 
 def _remove(path: Path) -> None:
