@@ -248,3 +248,9 @@ def test_methods_ask_for_what_a_tally_lacks() -> None:
         calibrate_tally(source + target, epsilon=0.1, delta=0.1, method="PS-R")
     with pytest.raises(InputError, match="method APS needs a tally of adaptive scores"):
         calibrate_tally(source, epsilon=0.1, delta=0.1, method="APS")
+
+
+def test_scores_of_any_size_survive_a_file(tmp_path: Path) -> None:
+    tally = Tally.from_scores(np.array([[1e149, -1e149], [2e149, 3e149]]), [0, 1], soft=False)
+    tally.save(tmp_path / "huge.tally")
+    assert Tally.load(tmp_path / "huge.tally") == tally

@@ -261,7 +261,9 @@ def _require_sound(tally: Tally) -> None:
     shapes = {"confusion": (size, size), "target": (size,), "starts": (size + 1,), "counts": tally.values.shape}
     shapes |= {"soft_source": (size, size), "soft_target": (size,)}
     for name, array in tally._arrays().items():
-        if name != "values" and (array.dtype != np.int64 or array.shape != shapes[name] or (array < 0).any()):
+        if name == "values":
+            continue
+        if array.dtype != np.int64 or array.shape != shapes[name] or (array < 0).any():
             raise ValueError(f"{name} must hold counts of shape {shapes[name]}")
         if array.sum(dtype=np.float64) > MOST:
             raise ValueError(f"{name} adds up to more than {MOST:g}")
