@@ -19,7 +19,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"any of {', '.join(PARTS)}; default: all")
     parser.add_argument("--small", action="store_true", help="small sizes, no peers, the page stays as it is")
     parser.add_argument("--trials", type=int, default=30, help="trials a panel in quality (default 30)")
-    parser.add_argument("--rounds", type=int, default=2, help="rounds over all contestants in speed (default 2)")
+    parser.add_argument("--rounds", type=int, default=1, help="rounds over all contestants in speed (default 1)")
     parser.add_argument("--data", help="folder of real scores (default: PACSHIFT_DATA, else what is shipped)")
     parser.add_argument("--page", type=Path, default=page.PAGE, help="where the tables go (docs/performance.md)")
     options = parser.parse_args(arguments)

@@ -27,12 +27,18 @@ class Result:
 
     def seconds(self, step: str, rows: int) -> tuple[float, float]:
         """Least and largest seconds for ``rows`` rows; scaled up where only a part could be afforded."""
-        all_seconds = [value for answer in self.answers for value in answer[step]]
-        scale = rows / self.answers[0]["sets_rows"] if step == "sets" else 1.0
-        return min(all_seconds) * scale, max(all_seconds) * scale
+        seconds = [
+            value * (rows / answer["sets_rows"] if step == "sets" else 1.0)
+            for answer in self.answers
+            for value in answer[step]
+        ]
+        return min(seconds), max(seconds)
+
+    def sets_rows(self) -> int:
+        return int(min(answer["sets_rows"] for answer in self.answers))
 
     def scaled(self, rows: int) -> bool:
-        return bool(self.answers[0]["sets_rows"] < rows)
+        return self.sets_rows() < rows
 
     def memory(self, step: str) -> float:
         return float(max(answer[f"{step}_memory"] for answer in self.answers))
@@ -51,7 +57,7 @@ def measure(
     say: Callable[[str], None],
     *,
     repeats: int = 9,
-    rounds: int = 2,
+    rounds: int = 1,
     budget: float = 4.0,
 ) -> Table:
     """Several rounds over all contestants, so that a busy minute of the machine does not hit only one."""
@@ -112,7 +118,7 @@ def _one_size(table: Table, rows: int, n_classes: int) -> str:
             f"| {result.seconds('sets', rows)[0] / sets:.3g} | {result.cores('sets'):.1f} "
             f"| {'' if result.scaled(rows) else size_of(result.memory('sets'))} |"
         )
-    cut = [f"{r.entry.title} {r.answers[0]['sets_rows']:,}" for r in table.values() if r.scaled(rows)]
+    cut = [f"{r.entry.title} {r.sets_rows():,}" for r in table.values() if r.scaled(rows)]
     if cut:
         lines += ["", f"≈: scaled up from as many rows as the time budget of a run allowed ({', '.join(cut)})."]
     lines += [f"\n{r.entry.title} takes no part: `{r.failure}`." for r in failed]

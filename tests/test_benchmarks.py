@@ -106,6 +106,8 @@ def test_quality_of_the_worker_is_the_exact_population_error(tmp_path: Path) -> 
 def test_slow_contestants_are_measured_on_fewer_rows_and_scaled() -> None:
     result = speed.Result(peers.FLOOR, [{"sets": [0.5, 0.7], "sets_rows": 100, "calibrate": [2.0]}])
     assert result.seconds("sets", 1000) == (5.0, 7.0)
+    rounds = [*result.answers, {"sets": [0.8], "sets_rows": 200, "calibrate": [2.0]}]
+    assert speed.Result(peers.FLOOR, rounds).seconds("sets", 1000) == (4.0, 7.0)
     assert result.seconds("calibrate", 1000) == (2.0, 2.0)
     assert result.scaled(1000)
     assert not result.scaled(100)
