@@ -101,11 +101,14 @@ def weight_intervals(prevalence: Interval, class_counts: IntArray, *, delta: flo
 
 def bound_curve(tally: Tally, wealth: Wealth, threshold: float) -> BoundCurve:
     """Upper bounds of the target error at thresholds with up to three times the misses of the chosen one."""
-    order = np.argsort(tally.values, kind="stable")
-    missed = np.cumsum(tally.counts[order])
     chosen = int(tally.misses(threshold).sum())
-    levels = np.linspace(0, min(3 * max(chosen, 10), int(missed[-1]) - 1), CURVE_POINTS)
-    places = np.searchsorted(missed, levels.astype(np.int64), side="right")
+    most = min(3 * max(chosen, 10), tally.n_source - 1)
+    # Only the scores up to there are sorted: the others are most of them.
+    last = tally.positions(np.nextafter(largest_threshold(tally, lambda misses: misses.sum() <= most), np.inf))
+    low = np.concatenate([np.arange(start, end) for start, end in zip(tally.starts[:-1], last, strict=True)])
+    order = low[np.argsort(tally.values[low], kind="stable")]
+    missed = np.cumsum(tally.counts[order])
+    places = np.searchsorted(missed, np.linspace(0, most, CURVE_POINTS).astype(np.int64), side="right")
     thresholds = np.union1d(tally.values[order[places]], [threshold] if np.isfinite(threshold) else [])
     prices = wealth.prices(tally.misses(threshold))
     bounds: FloatArray = np.array([wealth.bound(tally.misses(value), prices) for value in thresholds])
