@@ -51,7 +51,7 @@ def confusion(data: Dataset) -> FloatArray:
     """P(predicted = i given true = j)."""
     counts = np.zeros((data.n_classes, data.n_classes))
     np.add.at(counts, (data.probs.argmax(axis=1), data.labels), 1.0)
-    return counts / counts.sum(axis=0)
+    return np.asarray(counts / counts.sum(axis=0))
 
 
 def size_table(data_dir: str) -> str:
