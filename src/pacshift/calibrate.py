@@ -51,7 +51,9 @@ def calibrate(
         source_scores, source_labels, classes=classes, score=transform, soft=chosen.needs_soft, rng=generator
     )
     if target_scores is not None:
-        tally = tally + Tally.from_target(target_scores, classes=tally.classes, soft=chosen.needs_soft)
+        tally = tally + Tally.from_target(
+            target_scores, classes=tally.classes, soft=chosen.needs_soft, bins=chosen.needs_bins
+        )
     certificate = calibrate_tally(
         tally, epsilon=epsilon, delta=delta, method=chosen, weights=weights, rng=generator, never_empty=never_empty
     )

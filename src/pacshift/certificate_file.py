@@ -77,7 +77,11 @@ def to_document(certificate: "Certificate") -> dict[str, Any]:
         "target_set_sizes": None if certificate.set_sizes is None else certificate.set_sizes.tolist(),
         "bound_curve": None
         if certificate.curve is None
-        else {name: _plain_list(getattr(certificate.curve, name)) for name in ("thresholds", "bounds")},
+        else {
+            "source_errors": _plain_list(certificate.curve.source_errors),
+            "bounds": _plain_list(certificate.curve.bounds),
+            "chosen": certificate.curve.chosen,
+        },
     }
 
 
@@ -207,8 +211,8 @@ def _interval(rows: list[dict[str, Any]], name: str) -> Interval | None:
 def _curve(document: dict[str, Any] | None) -> BoundCurve | None:
     if document is None:
         return None
-    curve = BoundCurve(_floats(document["thresholds"]), _floats(document["bounds"]))
-    if len(curve.thresholds) != len(curve.bounds):
+    curve = BoundCurve(_floats(document["source_errors"]), _floats(document["bounds"]), _share(document["chosen"]))
+    if len(curve.source_errors) != len(curve.bounds):
         raise ValueError("the bound curve's two lists differ in length")
     return curve
 

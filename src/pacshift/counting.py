@@ -8,6 +8,7 @@ import scipy
 from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray
+from pacshift.bins import BINS, SIZED_CLASSES, count_bins
 from pacshift.scores import BLOCK_VALUES, Scores, require_finite
 
 SOFT_UNIT = 2.0**-28  # sums of probabilities are kept as integers in this unit, so that addition is exact
@@ -66,6 +67,17 @@ def run_lengths(values: FloatArray, counts: IntArray, starts: IntArray) -> tuple
         return values, counts, starts
     heads = np.flatnonzero(first)
     return values[heads], np.add.reduceat(counts, heads), np.searchsorted(heads, starts)
+
+
+def target_bins(scores: Scores) -> IntArray | None:
+    """Scores of each class in bins, or None where they are not in [0, 1] or the classes are too many."""
+    total = np.zeros((len(scores.classes), BINS), np.int64)
+    for rows in scores.blocks() if len(scores.classes) <= SIZED_CLASSES else ():
+        part = count_bins(np.asarray(scores.values[rows].T, np.float64))
+        if part is None:
+            return None
+        total += part
+    return total if total.any() else None
 
 
 def soft_sums(scores: Scores, index: IntArray | None) -> tuple[IntArray, IntArray] | None:

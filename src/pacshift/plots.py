@@ -69,28 +69,26 @@ def label_mix(certificate: Certificate, *, ax: Axes | None = None, most: int = M
 
 
 def bound_curve(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
-    """The proven upper bound of the target error at each threshold, the allowed error and the chosen point."""
+    """The proven bound of the target error against the source's own error, the allowed error, the chosen point."""
     curve = certificate.curve
     if curve is None:
         raise InputError(f"method {certificate.method} keeps no bound curve; PS-LP does.")
-    finite = (np.abs(curve.thresholds) < BEYOND) & np.isfinite(curve.bounds)
-    thresholds, bounds = curve.thresholds[finite], curve.bounds[finite]
+    finite = np.isfinite(curve.source_errors) & np.isfinite(curve.bounds)
+    errors, bounds = curve.source_errors[finite], curve.bounds[finite]
     ax = _axes(ax, height=3.0)
-    ax.plot(thresholds, bounds, color=BLUE, linewidth=2, label="proven error bound")
+    ax.plot(errors, bounds, color=BLUE, linewidth=2, label="proven bound of the target error")
     ax.axhline(certificate.epsilon, color=ORANGE, linestyle="--", linewidth=1.5,
                label=f"allowed error ε = {certificate.epsilon:g}")  # fmt: skip
-    chosen = common_threshold(certificate)
-    if chosen is not None and abs(chosen) < BEYOND and len(thresholds):
-        order = np.argsort(thresholds)
-        height = float(np.interp(chosen, thresholds[order], bounds[order]))
-        ax.plot([chosen], [height], "o", color=BLUE, markersize=9, markeredgecolor="white",
-                label=f"chosen threshold {chosen:.4g}", zorder=3)  # fmt: skip
-    if len(thresholds) and thresholds.max() > WIDE_RATIO * np.quantile(thresholds, 0.25) > 0:
-        _log_axis(ax)
+    if len(errors):
+        order = np.argsort(errors)
+        height = float(np.interp(curve.chosen, errors[order], bounds[order]))
+        ax.plot([curve.chosen], [height], "o", color=BLUE, markersize=9, markeredgecolor="white",
+                label="chosen thresholds", zorder=3)  # fmt: skip
     ax.set_ylim(0, min(1.0, 1.05 * float(bounds.max(initial=1.5 * certificate.epsilon))))
     _percent_ticks(ax.yaxis)
-    ax.set_xlabel("threshold on the score of a label")
-    ax.set_ylabel("share of true labels missed")
+    _percent_ticks(ax.xaxis)
+    ax.set_xlabel("share of true labels missed on the source")
+    ax.set_ylabel("missed on the target")
     _legend_above(ax, columns=1)
     return ax
 

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pacshift.arrays import FloatArray, IntArray, Label
-from pacshift.counting import distinct, run_lengths, running_sum, scan, soft_sums
+from pacshift.bins import BINS
+from pacshift.counting import distinct, run_lengths, running_sum, scan, soft_sums, target_bins
 from pacshift.errors import InputError
 from pacshift.files import atomic_write
 from pacshift.grid import to_grid
@@ -41,6 +42,7 @@ class Tally:
     ``confusion[i, j]`` counts source rows predicted i and labelled j; ``target[i]`` target rows predicted i.
     Class j's distinct true-label scores, ascending, are ``values[starts[j]:starts[j + 1]]`` and occur
     ``counts[...]`` times. ``score`` names the transform that made them; on a ``grid`` they are rounded down.
+    ``bins[j, b]`` counts target rows whose plain score of class j lies in bin b (:mod:`pacshift.bins`).
     """
 
     classes: tuple[Label, ...]
@@ -52,6 +54,7 @@ class Tally:
     counts: IntArray
     starts: IntArray
     soft: SoftSums | None = None
+    bins: IntArray | None = None
 
     @classmethod
     def from_scores(
@@ -86,12 +89,19 @@ class Tally:
         )
 
     @classmethod
-    def from_target(cls, scores: Any, *, classes: Sequence[Label] | None = None, soft: bool = True) -> "Tally":
-        """Count an unlabelled target."""
+    def from_target(
+        cls, scores: Any, *, classes: Sequence[Label] | None = None, soft: bool = True, bins: bool = True
+    ) -> "Tally":
+        """Count an unlabelled target. ``bins`` keeps what tells PS-LP which sets are smaller."""
         checked = check_scores(scores, name="target", classes=classes)
         predicted, _ = scan(checked, "target", None)
         counts = np.bincount(predicted, minlength=len(checked.classes))
-        return replace(_empty(checked.classes), target=counts, soft=_soft(checked, None) if soft else None)
+        return replace(
+            _empty(checked.classes),
+            target=counts,
+            soft=_soft(checked, None) if soft else None,
+            bins=target_bins(checked) if bins else None,
+        )
 
     @classmethod
     def sum(cls, tallies: Iterable["Tally"]) -> "Tally":
@@ -113,6 +123,7 @@ class Tally:
             counts=counts,
             starts=starts,
             soft=_sum_soft(parts),
+            bins=_sum_bins(parts),
         )
 
     def __add__(self, other: "Tally") -> "Tally":
@@ -166,6 +177,8 @@ class Tally:
         arrays: dict[str, NDArray[Any]] = {name: getattr(self, name) for name in names}
         if self.soft is not None:
             arrays |= {"soft_source": self.soft.source, "soft_target": self.soft.target}
+        if self.bins is not None:
+            arrays["bins"] = self.bins
         return arrays
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -230,6 +243,13 @@ def _sum_soft(parts: list[Tally]) -> SoftSums | None:
     return total
 
 
+def _sum_bins(parts: list[Tally]) -> IntArray | None:
+    """None where some target was counted without."""
+    found = [part.bins for part in parts if part.n_target]
+    known = [bins for bins in found if bins is not None]
+    return np.sum(known, axis=0) if found and len(known) == len(found) else None
+
+
 def _require_same(parts: list[Tally], sources: list[Tally]) -> None:
     for part in parts:
         if part.classes != parts[0].classes:
@@ -259,7 +279,7 @@ def _rebuild(header: dict[str, Any], arrays: dict[str, NDArray[Any]], path: obje
 def _require_sound(tally: Tally) -> None:
     size = tally.n_classes
     shapes = {"confusion": (size, size), "target": (size,), "starts": (size + 1,), "counts": tally.values.shape}
-    shapes |= {"soft_source": (size, size), "soft_target": (size,)}
+    shapes |= {"soft_source": (size, size), "soft_target": (size,), "bins": (size, BINS)}
     for name, array in tally._arrays().items():
         if name == "values":
             continue
@@ -267,6 +287,8 @@ def _require_sound(tally: Tally) -> None:
             raise ValueError(f"{name} must hold counts of shape {shapes[name]}")
         if array.sum(dtype=np.float64) > MOST:
             raise ValueError(f"{name} adds up to more than {MOST:g}")
+    if tally.bins is not None and (tally.bins.sum(axis=1) != tally.n_target).any():
+        raise ValueError("the bins of a class must hold every target row")
     if tally.values.dtype != np.float64 or tally.values.ndim != 1 or not np.isfinite(tally.values).all():
         raise ValueError("values must be finite floats")
     if (np.diff(tally.starts) < 0).any() or tally.starts[0] != 0 or tally.starts[-1] != len(tally.values):

@@ -96,7 +96,8 @@ def count(data: Inputs, method: str, score: str) -> Tally:
     needed = METHODS[method]
     if needed.needs_target and not data.target:
         raise InputError(f"no TARGET: method {method} needs unlabelled target scores as well as the source.")
-    return data.tally("aps" if method == "APS" and score == "probability" else score, soft=needed.needs_soft)
+    asked = "aps" if method == "APS" and score == "probability" else score
+    return data.tally(asked, soft=needed.needs_soft, bins=needed.needs_bins)
 
 
 def _with_set_sizes(certificate: Certificate, data: Inputs) -> Certificate:

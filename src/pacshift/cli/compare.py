@@ -69,7 +69,7 @@ def compare(
         seed=seed,
         silent=quiet or as_json,
     )
-    tallies = {name: data.tally(name, soft=True) for name in dict.fromkeys([score, "aps"])}
+    tallies = {name: data.tally(name, soft=True, bins=True) for name in dict.fromkeys([score, "aps"])}
     rows = read_table(
         list(data.target),
         label=target_label,

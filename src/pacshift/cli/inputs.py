@@ -44,13 +44,13 @@ class Inputs:
     engine: str = "arrow"
     master: str | None = None
 
-    def tally(self, score: str, *, soft: bool) -> Tally:
+    def tally(self, score: str, *, soft: bool, bins: bool) -> Tally:
         """The counts of source and target, which may be absent."""
         source = self._count("source", self.source, label=self.label, score=score, soft=soft)
         if not self.target:
             return source
         named = replace(self, classes=source.classes)  # the target's columns are matched to the source's
-        return source + named._count("target", self.target, label=None, score=score, soft=soft)
+        return source + named._count("target", self.target, label=None, score=score, soft=soft, bins=bins)
 
     def _count(self, what: str, paths: Sequence[Path], **options: Any) -> Tally:
         options |= {"scores": self.scores, "classes": self.classes}

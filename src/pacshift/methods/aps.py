@@ -17,6 +17,7 @@ class APS:
     guarantee: ClassVar[Guarantee] = "pac-source"
     needs_target: ClassVar[bool] = False
     needs_soft: ClassVar[bool] = False
+    needs_bins: ClassVar[bool] = False
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         if tally.score not in ("aps", "aps-plain", "raps", "raps-plain"):

@@ -24,10 +24,15 @@ class Task:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundCurve:
-    """Upper bounds of the target error at some thresholds, for pictures."""
+    """Upper bounds of the target error along a family of thresholds, for pictures.
 
-    thresholds: FloatArray
+    Where ``source_errors[i]`` of the source is missed, the target error is at most ``bounds[i]``; the thresholds
+    taken miss ``chosen`` of the source.
+    """
+
+    source_errors: FloatArray
     bounds: FloatArray
+    chosen: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,6 +54,7 @@ class Method(Protocol):
     guarantee: ClassVar[Guarantee]
     needs_target: ClassVar[bool]
     needs_soft: ClassVar[bool]
+    needs_bins: ClassVar[bool]
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         """Find one threshold a class."""

@@ -21,6 +21,7 @@ class PSLW:
     guarantee: ClassVar[Guarantee] = "pac-target"
     needs_target: ClassVar[bool] = False
     needs_soft: ClassVar[bool] = False
+    needs_bins: ClassVar[bool] = False
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         delta = task.delta / tally.n_classes
@@ -36,6 +37,7 @@ class LWCP:
     guarantee: ClassVar[Guarantee] = "marginal"
     needs_target: ClassVar[bool] = False
     needs_soft: ClassVar[bool] = False
+    needs_bins: ClassVar[bool] = False
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         cuts = [floor(task.epsilon * (int(m) + 1)) - 1 for m in tally.class_counts]

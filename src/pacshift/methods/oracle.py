@@ -19,6 +19,7 @@ class Oracle:
     guarantee: ClassVar[Guarantee] = "pac-target"
     needs_target: ClassVar[bool] = False
     needs_soft: ClassVar[bool] = False
+    needs_bins: ClassVar[bool] = False
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         if task.weights is None:

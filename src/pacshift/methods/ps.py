@@ -19,6 +19,7 @@ class PS:
     guarantee: ClassVar[Guarantee] = "pac-source"
     needs_target: ClassVar[bool] = False
     needs_soft: ClassVar[bool] = False
+    needs_bins: ClassVar[bool] = False
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         threshold = pac_threshold(tally, tally.counts, epsilon=task.epsilon, delta=task.delta)

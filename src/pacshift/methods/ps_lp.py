@@ -1,40 +1,49 @@
-"""PS-LP, the default: the target error bounded over all label mixes that the counts leave open."""
+"""PS-LP, the default: the target error bounded over all label mixes that the counts leave open.
 
-from dataclasses import dataclass, replace
+Three kinds of sets are certified: one threshold for all classes, thresholds that lean with the mix, and one miss
+rate for all classes. The kind with the smallest sets on the target is taken.
+"""
+
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from pacshift.arrays import BoolArray, FloatArray, IntArray
+from pacshift.bins import SIZED_CLASSES, mean_size
 from pacshift.bounds import Interval, clopper_pearson
 from pacshift.errors import InputError
-from pacshift.methods.base import BoundCurve, Guarantee, Solution, Task, one_threshold
-from pacshift.methods.class_wise import PSLW
+from pacshift.methods.base import BoundCurve, Guarantee, Solution, Task
+from pacshift.methods.curve import curve_of_bets, curve_of_ranks
+from pacshift.methods.lean import factors, leaned, straightened
+from pacshift.shift.balance import balanced_ranks
+from pacshift.shift.programs import MixProgram
 from pacshift.shift.region import PrevalenceRegion, prevalence_region
 from pacshift.shift.wealth import Wealth
 from pacshift.tally import Tally
-from pacshift.threshold import largest_threshold
+from pacshift.threshold import class_threshold, largest_threshold
 
-MOST_CLASSES = 200
-"""Above this many classes PS-LW's rule takes over: no program of this size would end in reasonable time."""
-
-CURVE_POINTS = 31
+MOST_CLASSES = SIZED_CLASSES
+"""Above this many classes every mix is taken as possible: no program of this size would end in reasonable time."""
 
 
 @dataclass(frozen=True)
 class Shares:
-    """How δ is spent, as shares that sum to 1. None of them looks at the data."""
+    """How δ is spent, as shares; those of the bets count twice, for two families of thresholds.
+
+    All together are 1. None of them looks at the data.
+    """
 
     region: float = 0.11
     """The true label mix lies outside the region."""
-    misses: float = 0.01
-    """A miss rate is above its bound at the critical threshold."""
     priors: float = 0.01
     """A source prior is outside its interval; for the weights on the certificate alone."""
-    fallback: float = 0.02
-    """PS-LW, asked only where no single threshold passes, is wrong."""
-    wealth: float = 0.85
-    """The bets win too much at the critical threshold."""
+    balanced: float = 0.14
+    """Thresholds of one miss rate err too much."""
+    misses: float = 0.01
+    """A miss rate is above its bound at a family's critical threshold."""
+    wealth: float = 0.36
+    """The bets win too much at a family's critical threshold."""
 
 
 SHARES = Shares()
@@ -42,10 +51,11 @@ SHARES = Shares()
 
 @dataclass(frozen=True)
 class PSLP:
-    """The largest threshold at which every admissible mix with an error of ε or more is refuted by bets.
+    """One threshold for all classes, or one that leans with the mix, or one miss rate: the smallest proven sets.
 
-    ``unseen`` says what becomes of classes without source examples: with ``"all"`` they may always be missed,
-    with ``"include"`` they are in every set and never are. Deterministic; the proof is the docs page "PS-LP".
+    ``unseen`` says what becomes of classes without source examples: with ``"all"`` a threshold may miss them
+    always, with ``"include"`` they are in every set and never missed; under one miss rate they always are.
+    Deterministic; the proof is the docs page "PS-LP".
     """
 
     unseen: Literal["all", "include"] = "all"
@@ -54,6 +64,7 @@ class PSLP:
     guarantee: ClassVar[Guarantee] = "pac-target"
     needs_target: ClassVar[bool] = True
     needs_soft: ClassVar[bool] = False
+    needs_bins: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.unseen not in ("all", "include"):
@@ -61,35 +72,68 @@ class PSLP:
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         if tally.n_classes > MOST_CLASSES:
-            return _class_by_class(tally, task)
-        counts = tally.class_counts
-        included = (counts == 0) & (self.unseen == "include")
+            return _for_any_mix(tally, task)
         region = prevalence_region(
             tally.confusion, tally.target, delta=SHARES.region * task.delta, classes=tally.classes
         )
-        wealth = Wealth(
-            region,
-            counts,
-            tally.target,
-            epsilon=task.epsilon,
-            delta=SHARES.wealth * task.delta,
-            miss_delta=SHARES.misses * task.delta,
-            included=included,
-        )
-        threshold = largest_threshold(tally, wealth.passes)
-        thresholds = np.where(included, -np.inf, one_threshold(tally, threshold))
-        if threshold == -np.inf:
-            thresholds = PSLW().solve(tally, replace(task, delta=SHARES.fallback * task.delta)).thresholds
+        included = (tally.class_counts == 0) & (self.unseen == "include")
+        wealth = bets(tally, region, task, included)
+        proven = candidates(tally, region, wealth, task)
+        chosen = smallest(tally, proven)
+        thresholds = np.where(included, -np.inf, proven[chosen])
         return Solution(
             thresholds,
-            weights=weight_intervals(region.prevalence, counts, delta=SHARES.priors * task.delta),
+            weights=weight_intervals(region.prevalence, tally.class_counts, delta=SHARES.priors * task.delta),
             prevalence=region.prevalence,
             accuracy=region.accuracy,
-            reasons=_reasons(tally, task, region, included, thresholds)
-            if threshold == -np.inf
-            else _always(tally, included),
-            curve=None if threshold == -np.inf else bound_curve(tally, wealth, threshold),
+            reasons=_reasons(tally, task, region, thresholds),
+            curve=_curve(tally, task, region, wealth, chosen, thresholds),
         )
+
+
+ONE_THRESHOLD, LEANING, ONE_MISS_RATE = "one threshold", "leaning", "one miss rate"
+
+
+def candidates(tally: Tally, region: PrevalenceRegion, wealth: Wealth, task: Task) -> dict[str, FloatArray]:
+    """Thresholds of three kinds. Whether a kind is tried may depend on the data: its share of δ is set aside."""
+    single = np.full(tally.n_classes, largest_threshold(tally, wealth.passes))
+    mixes = MixProgram(region.rows, region.limits)
+    balanced = one_miss_rate(
+        tally, mixes, region.prevalence, epsilon=task.epsilon, delta=SHARES.balanced * task.delta
+    )
+    found = {ONE_THRESHOLD: single, ONE_MISS_RATE: balanced}
+    if _can_compare(tally):
+        by = factors(tally)
+        found[LEANING] = straightened(largest_threshold(leaned(tally, by), wealth.passes), by, tally)
+    return found
+
+
+def smallest(tally: Tally, proven: dict[str, FloatArray]) -> str:
+    """The kind with the smallest sets on the target, as far as the tally can tell; the first on ties."""
+    bins = tally.bins
+    if bins is None or not _can_compare(tally):
+        return ONE_THRESHOLD if (proven[ONE_THRESHOLD] > -np.inf).any() else ONE_MISS_RATE
+    return min(proven, key=lambda kind: mean_size(bins, proven[kind]))
+
+
+def _curve(
+    tally: Tally, task: Task, region: PrevalenceRegion, wealth: Wealth, kind: str, thresholds: FloatArray
+) -> BoundCurve | None:
+    """The bound along the family that the thresholds are of."""
+    if not (thresholds > -np.inf).any():
+        return None
+    if kind == ONE_MISS_RATE:
+        mixes = MixProgram(region.rows, region.limits)
+        return curve_of_ranks(tally, thresholds, mixes, region.prevalence, delta=SHARES.balanced * task.delta)
+    if kind == ONE_THRESHOLD:
+        return curve_of_bets(tally, wealth, float(thresholds.max()))
+    by = factors(tally)
+    return curve_of_bets(leaned(tally, by), wealth, float((thresholds * by).max()))
+
+
+def _can_compare(tally: Tally) -> bool:
+    """Bins are of plain scores: of other transforms they say nothing."""
+    return tally.bins is not None and tally.score == "probability"
 
 
 def weight_intervals(prevalence: Interval, class_counts: IntArray, *, delta: float) -> Interval:
@@ -99,53 +143,56 @@ def weight_intervals(prevalence: Interval, class_counts: IntArray, *, delta: flo
         return Interval(prevalence.lower / priors.upper, np.divide(prevalence.upper, priors.lower))
 
 
-def bound_curve(tally: Tally, wealth: Wealth, threshold: float) -> BoundCurve:
-    """Upper bounds of the target error at thresholds with up to three times the misses of the chosen one."""
-    chosen = int(tally.misses(threshold).sum())
-    most = min(3 * max(chosen, 10), tally.n_source - 1)
-    # Only the scores up to there are sorted: the others are most of them.
-    last = tally.positions(np.nextafter(largest_threshold(tally, lambda misses: misses.sum() <= most), np.inf))
-    low = np.concatenate([np.arange(start, end) for start, end in zip(tally.starts[:-1], last, strict=True)])
-    order = low[np.argsort(tally.values[low], kind="stable")]
-    missed = np.cumsum(tally.counts[order])
-    places = np.searchsorted(missed, np.linspace(0, most, CURVE_POINTS).astype(np.int64), side="right")
-    thresholds = np.union1d(tally.values[order[places]], [threshold] if np.isfinite(threshold) else [])
-    prices = wealth.prices(tally.misses(threshold))
-    bounds: FloatArray = np.array([wealth.bound(tally.misses(value), prices) for value in thresholds])
-    # The error grows with the threshold, and so must what is said about it.
-    return BoundCurve(thresholds, np.minimum.accumulate(bounds[::-1])[::-1])
+def bets(tally: Tally, region: PrevalenceRegion, task: Task, included: BoolArray) -> Wealth:
+    """The test of one family of thresholds, at its shares of δ."""
+    return Wealth(
+        region,
+        tally.class_counts,
+        tally.target,
+        epsilon=task.epsilon,
+        delta=SHARES.wealth * task.delta,
+        miss_delta=SHARES.misses * task.delta,
+        included=included,
+    )
 
 
-def _class_by_class(tally: Tally, task: Task) -> Solution:
-    """PS-LW's rule at the whole δ; which rule is used depends on K alone."""
-    found = PSLW().solve(tally, task)
+def one_miss_rate(
+    tally: Tally, mixes: MixProgram, prevalence: Interval, *, epsilon: float, delta: float
+) -> FloatArray:
+    """The thresholds that :func:`balanced_ranks` picks."""
+    ranks = balanced_ranks(mixes, prevalence, tally.class_counts, epsilon=epsilon, delta=delta)
+    return np.array([class_threshold(tally, label, rank - 1) for label, rank in enumerate(ranks.tolist())])
+
+
+def _for_any_mix(tally: Tally, task: Task) -> Solution:
+    """One miss rate at the whole δ, every mix taken as possible; which rule is used depends on K alone."""
+    size = tally.n_classes
+    anything = MixProgram(np.empty((0, size)), np.empty(0))
+    box = Interval(np.zeros(size), np.ones(size))
+    thresholds = one_miss_rate(tally, anything, box, epsilon=task.epsilon, delta=task.delta)
     reason = (
-        f"{tally.n_classes} classes are more than the {MOST_CLASSES} for which PS-LP solves linear programs: "
-        "each class got its own threshold by PS-LW's rule, right for any label mix. The target was not used."
+        f"{size} classes are more than the {MOST_CLASSES} for which PS-LP solves linear programs: each class got "
+        "a threshold of its own, right for any label mix. The target was not used."
     )
-    return Solution(found.thresholds, reasons=(reason, *found.reasons))
+    return Solution(thresholds, reasons=(reason, *_always(tally, thresholds)))
 
 
-def _always(tally: Tally, included: BoolArray) -> tuple[str, ...]:
+def _always(tally: Tally, thresholds: FloatArray) -> tuple[str, ...]:
+    counts = tally.class_counts
     return tuple(
-        f"class {tally.classes[label]!r} is in every set: it has no source example."
-        for label in np.flatnonzero(included).tolist()
+        f"class {tally.classes[label]!r} is in every set: "
+        + ("it has no source example." if counts[label] == 0 else f"{counts[label]} source examples are too few.")
+        for label in np.flatnonzero(thresholds == -np.inf).tolist()
     )
 
 
-def _reasons(
-    tally: Tally, task: Task, region: PrevalenceRegion, included: BoolArray, thresholds: FloatArray
-) -> tuple[str, ...]:
-    """What stood in the way of a single threshold, and what was answered instead."""
-    label = int(np.argmax(np.where(included, -1.0, region.prevalence.upper / np.sqrt(tally.class_counts + 1))))
-    lacking = (
-        f"no single threshold passes: class {tally.classes[label]!r} may be up to "
-        f"{region.prevalence.upper[label]:.2g} of the target, and its {tally.class_counts[label]} source examples "
-        f"cannot rule out that errors exceed epsilon={task.epsilon:g} at delta={task.delta:g}. Add source "
-        "examples of this class, or target rows."
+def _reasons(tally: Tally, task: Task, region: PrevalenceRegion, thresholds: FloatArray) -> tuple[str, ...]:
+    """Why classes are in every set; where all of them are, what stood in the way."""
+    if (thresholds > -np.inf).any():
+        return _always(tally, thresholds)
+    label = int(np.argmax(region.prevalence.upper / np.sqrt(tally.class_counts + 1)))
+    return (
+        f"no thresholds pass: class {tally.classes[label]!r} may be up to {region.prevalence.upper[label]:.2g} of "
+        f"the target, and its {tally.class_counts[label]} source examples cannot rule out that errors exceed "
+        f"epsilon={task.epsilon:g} at delta={task.delta:g}. Add source examples of this class, or target rows.",
     )
-    kept = [tally.classes[label] for label in np.flatnonzero(thresholds > -np.inf).tolist()]
-    if not kept:
-        return (*_always(tally, included), lacking)
-    answer = f"PS-LW's rule, right for any label mix, gave thresholds of their own to {len(kept)} classes."
-    return lacking, answer

@@ -17,6 +17,7 @@ class PSR:
     guarantee: ClassVar[Guarantee] = "none"
     needs_target: ClassVar[bool] = True
     needs_soft: ClassVar[bool] = True
+    needs_bins: ClassVar[bool] = False
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         return rejection_solution(tally, task, soft_weights(tally))

@@ -35,6 +35,7 @@ class PSW:
     guarantee: ClassVar[Guarantee] = "pac-target"
     needs_target: ClassVar[bool] = True
     needs_soft: ClassVar[bool] = False
+    needs_bins: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_intervals(self.intervals)

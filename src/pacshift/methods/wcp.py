@@ -23,6 +23,7 @@ class WCP:
     guarantee: ClassVar[Guarantee] = "marginal"
     needs_target: ClassVar[bool] = True
     needs_soft: ClassVar[bool] = True
+    needs_bins: ClassVar[bool] = False
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         weights = soft_weights(tally)

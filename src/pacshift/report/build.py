@@ -80,7 +80,8 @@ def _pictures(certificate: Certificate) -> dict[str, Markup]:
             plots.bound_curve,
             certificate.curve is not None,
             3.0,
-            f"The proven error bound rises with the threshold. The allowed error is {certificate.epsilon:g}.",
+            f"The proven bound of the target error rises with what the thresholds miss on the source. "
+            f"The allowed error is {certificate.epsilon:g}.",
         ),
         "sizes": (plots.set_sizes, certificate.set_sizes is not None, 3.0, _sizes_alt(certificate)),
     }

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray, Label
+from pacshift.bins import BINS, SIZED_CLASSES, count_bins
 from pacshift.counting import SOFT_UNIT, top_label
 from pacshift.grid import DROPPED_BITS, float_to_order, order_to_float
 from pacshift.scores import BLOCK_VALUES, Scores
@@ -32,6 +33,7 @@ class Part:
     keys: NDArray[np.integer[Any]]
     soft_rows: IntArray
     soft: IntArray | None
+    bins: IntArray | None
 
 
 def count(
@@ -40,50 +42,55 @@ def count(
     *,
     transform: Transform,
     soft: bool,
+    bins: bool,
     rng: np.random.Generator,
 ) -> Part:
-    """Predicted label, true-label score and soft sums of finite scores; ``index`` None: an unlabelled target."""
+    """Predicted label, true-label score, sums and bins of finite scores; ``index`` None: an unlabelled target."""
     checked = Scores(scores, tuple(range(scores.shape[1])))
     few = scores.shape[1] <= FEW_CLASSES
-    seen = _look(list(scores.T), index, soft) if few else _look_at_many(checked, index, soft)
+    seen = _look(list(scores.T), index, soft, bins) if few else _look_at_many(checked, index, soft, bins)
     if index is not None and transform.function is not None:
         seen = replace(seen, picked=transform.true_label(checked, index, rng))
     return _part(seen, index, scores.shape[1])
 
 
-def count_columns(columns: Sequence[NDArray[Any]], index: IntArray | None, *, soft: bool) -> Part | None:
+def count_columns(
+    columns: Sequence[NDArray[Any]], index: IntArray | None, *, soft: bool, bins: bool
+) -> Part | None:
     """As :func:`count` of few classes, from columns as they lie in a file; None where a score is not finite."""
-    seen = _look(columns, index, soft)
+    seen = _look(columns, index, soft, bins)
     return _part(seen, index, len(columns)) if seen.finite else None
 
 
 def _part(seen: "_Seen", index: IntArray | None, n_classes: int) -> Part:
     if index is None:
-        return Part(seen.predicted, np.empty(0, np.int64), seen.labels, seen.sums)
+        return Part(seen.predicted, np.empty(0, np.int64), seen.labels, seen.sums, seen.bins)
     keys = _keys(seen.picked, index, n_classes)
-    return Part(seen.predicted * n_classes + index, keys, seen.labels, seen.sums)
+    return Part(seen.predicted * n_classes + index, keys, seen.labels, seen.sums, None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Seen:
     """Predicted labels, true-label scores, the labels that occur, and for each the sums of scores.
 
-    The sums are in ``SOFT_UNIT``; None where they are not asked for or the scores are no probabilities.
+    The sums are in ``SOFT_UNIT``; they and the target's bins are None where they are not asked for or the scores
+    are no probabilities.
     """
 
     predicted: IntArray
     picked: FloatArray
     labels: IntArray
     sums: IntArray | None
+    bins: IntArray | None
     finite: bool = True
 
 
-def _look(columns: Sequence[NDArray[Any]], index: IntArray | None, soft: bool) -> _Seen:
+def _look(columns: Sequence[NDArray[Any]], index: IntArray | None, soft: bool, bins: bool) -> _Seen:
     """Blocks small enough for the cache, class after class."""
     n_classes, n_rows, step = len(columns), len(columns[0]), max(1, BLOCK_VALUES // len(columns))
     predicted, picked = np.empty(n_rows, np.int64), np.empty(n_rows)
     sums, member = np.zeros((1 if index is None else n_classes, n_classes)), np.zeros((step, n_classes))
-    places, finite = np.arange(step), True
+    places, finite, binned = np.arange(step), True, _Bins(n_classes, wanted=bins and index is None)
     for start in range(0, n_rows, step):
         rows = slice(start, min(start + step, n_rows))
         size = rows.stop - start
@@ -93,12 +100,25 @@ def _look(columns: Sequence[NDArray[Any]], index: IntArray | None, soft: bool) -
         predicted[rows] = top_label(block.T)
         if index is not None:
             picked[rows] = block.ravel().take(index[rows] * size + places[:size])
+        binned.add(block)
         probabilities = soft and _to_units(block)
         finite = finite and (probabilities or _is_finite(block))
         if probabilities:
             sums += _sums(block, None if index is None else index[rows] + places[:size] * n_classes, member)
         soft = probabilities
-    return _Seen(predicted, picked, np.arange(len(sums)), sums.astype(np.int64) if soft else None, finite)
+    units = sums.astype(np.int64) if soft else None
+    return _Seen(predicted, picked, np.arange(len(sums)), units, binned.total, finite)
+
+
+class _Bins:
+    """Bins of block after block; ``total`` is None where they are not wanted or mean nothing."""
+
+    def __init__(self, n_classes: int, *, wanted: bool) -> None:
+        self.total = np.zeros((n_classes, BINS), np.int64) if wanted and n_classes <= SIZED_CLASSES else None
+
+    def add(self, block: FloatArray) -> None:
+        part = None if self.total is None else count_bins(block)
+        self.total = None if self.total is None or part is None else self.total + part
 
 
 def _sums(block: FloatArray, cells: IntArray | None, member: FloatArray) -> FloatArray:
@@ -117,22 +137,24 @@ def _is_finite(block: FloatArray) -> bool:
         return math.isfinite(block.sum()) or bool(np.isfinite(block).all())  # the sum alone may overflow
 
 
-def _look_at_many(scores: Scores, index: IntArray | None, soft: bool) -> _Seen:
+def _look_at_many(scores: Scores, index: IntArray | None, soft: bool, bins: bool) -> _Seen:
     """As :func:`_look`, at a cost of rows × K instead of K × K a block: rows are taken label after label."""
     labels = np.zeros(len(scores), np.int64) if index is None else index
     order, present = np.argsort(labels, kind="stable"), np.unique(labels)
     predicted, picked = np.empty(len(scores), np.int64), np.empty(len(scores))
     sums = np.zeros((len(present) if soft else 0, len(scores.classes)))
+    binned = _Bins(len(scores.classes), wanted=bins and index is None)
     for rows in scores.blocks():
         taken, own = order[rows], labels[order[rows]]
         block = scores.values[taken].astype(np.float64)
         predicted[taken] = top_label(block)
         picked[taken] = block[np.arange(len(block)), own]
+        binned.add(block.T)
         soft = soft and _to_units(block)
         if soft:
             starts = np.flatnonzero(np.diff(own, prepend=-1))
             sums[np.searchsorted(present, own[starts])] += np.add.reduceat(block, starts, axis=0)
-    return _Seen(predicted, picked, present, sums.astype(np.int64) if soft else None)
+    return _Seen(predicted, picked, present, sums.astype(np.int64) if soft else None, binned.total)
 
 
 def _to_units(scores: FloatArray) -> bool:
@@ -159,11 +181,12 @@ def _scores_of(keys: NDArray[np.integer[Any]]) -> FloatArray:
 class Counts:
     """The sum of many parts."""
 
-    def __init__(self, classes: tuple[Label, ...], *, labelled: bool, soft: bool) -> None:
+    def __init__(self, classes: tuple[Label, ...], *, labelled: bool, soft: bool, bins: bool) -> None:
         n_classes = len(classes)
         self._classes, self._labelled = classes, labelled
         self._cells = np.zeros(n_classes * (n_classes if labelled else 1), np.int64)
         self._soft = np.zeros((n_classes if labelled else 1, n_classes), np.int64) if soft else None
+        self._bins = None if labelled or not bins else np.zeros((n_classes, BINS), np.int64)
         self._keys: NDArray[np.integer[Any]] = np.empty(0, np.uint32)
         self._counts = np.empty(0, np.int64)
         self._pending: list[NDArray[np.integer[Any]]] = []
@@ -175,6 +198,7 @@ class Counts:
             self._soft[part.soft_rows] += part.soft
         else:
             self._soft = None
+        self._bins = None if self._bins is None or part.bins is None else self._bins + part.bins
         self._pending.append(part.keys)
         if sum(map(len, self._pending)) > _MOST_PENDING:
             self._compress()
@@ -206,6 +230,7 @@ class Counts:
             counts=self._counts,
             starts=np.searchsorted(self._keys, np.arange(n_classes + 1) << _CODE_BITS),
             soft=soft,
+            bins=self._bins,
         )
 
 

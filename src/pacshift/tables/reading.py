@@ -45,6 +45,7 @@ def tally_table(
     score: str | ScoreFunction = "probability",
     grid: bool = True,
     soft: bool = True,
+    bins: bool = True,
     drop_invalid: bool = False,
     rng: Any = None,
     progress: Progress | None = None,
@@ -62,13 +63,13 @@ def tally_table(
         return Tally.from_scores(rows.scores, rows.index, score=transform, soft=soft, rng=rng)
 
     def coded(batch: Batch, rng: np.random.Generator) -> tuple[Part | None, Faults]:
-        return count_batch(batch, scan.layout, transform=transform, soft=soft, rng=rng)
+        return count_batch(batch, scan.layout, transform=transform, soft=soft, bins=bins, rng=rng)
 
     if label is not None and not grid:  # every distinct score is kept: memory grows with the rows
         parts = scan.map(exact, drop_invalid=drop_invalid, progress=progress)
         total = replace(Tally.sum(parts), classes=known)
     else:
-        counts = Counts(known, labelled=label is not None, soft=soft)
+        counts = Counts(known, labelled=label is not None, soft=soft, bins=bins)
         for part in scan.map_batches(coded, drop_invalid=drop_invalid, progress=progress):
             counts.add(part)
         total = counts.tally(transform.name)
@@ -76,7 +77,7 @@ def tally_table(
 
 
 def count_batch(
-    batch: Batch, layout: Layout, *, transform: Transform, soft: bool, rng: np.random.Generator
+    batch: Batch, layout: Layout, *, transform: Transform, soft: bool, bins: bool, rng: np.random.Generator
 ) -> tuple[Part | None, Faults]:
     """What every engine does with a batch: count the usable rows, if any, and say what is wrong with others."""
     quick = transform.function is None and len(layout.classes) <= FEW_CLASSES
@@ -84,13 +85,13 @@ def count_batch(
     if columns is not None and batch.data.num_rows:
         index = None if layout.label is None else label_index(batch.data.column(len(columns)), layout.classes)
         if index is None or index.min() >= 0:
-            part = count_columns(columns, index, soft=soft)
+            part = count_columns(columns, index, soft=soft, bins=bins)
             if part is not None:
                 return part, Faults()
     rows = convert(batch, layout)  # the slower way, row by row
     if not len(rows.scores):
         return None, rows.faults
-    return count(rows.scores, rows.index, transform=transform, soft=soft, rng=rng), rows.faults
+    return count(rows.scores, rows.index, transform=transform, soft=soft, bins=bins, rng=rng), rows.faults
 
 
 def count_set_sizes(

@@ -56,6 +56,7 @@ def tally(
     classes: Sequence[Label] | None = None,
     score: str | ScoreFunction = "probability",
     soft: bool = True,
+    bins: bool = True,
     drop_invalid: bool = False,
     rng: Any = None,
 ) -> Tally:
@@ -70,6 +71,7 @@ def tally(
         classes=classes,
         score=score,
         soft=soft,
+        bins=bins,
         drop_invalid=drop_invalid,
         rng=rng,
     )
@@ -84,13 +86,14 @@ def tally_frame(
     classes: Sequence[Label] | None = None,
     score: str | ScoreFunction = "probability",
     soft: bool = True,
+    bins: bool = True,
     drop_invalid: bool = False,
     rng: Any = None,
 ) -> TableTally:
     """As :func:`tally`, with the number of rows counted and left out."""
     plain = _without_vectors(frame, scores)
     layout = find_layout(_FrameSource(plain), label=label, scores=scores, classes=classes)
-    job = _counter(layout, resolve_transform(score), soft, _seed(rng))
+    job = _counter(layout, resolve_transform(score), soft, bins, _seed(rng))
     parts = _select(plain, _needed(layout)).mapInArrow(job, _PACKED)
     # Added on the cluster first: the driver never holds a tally for every partition.
     sums = parts.repartition(_REDUCERS).mapInArrow(_add_parts, _PACKED)
@@ -158,15 +161,17 @@ class _FrameSource:
         yield Batch(pa.record_batch({column: values}), "the data frame", 0)
 
 
-def _counter(layout: Layout, transform: Transform, soft: bool, seed: int) -> Callable[[_Batches], _Batches]:
+def _counter(
+    layout: Layout, transform: Transform, soft: bool, bins: bool, seed: int
+) -> Callable[[_Batches], _Batches]:
     def count_partition(batches: _Batches) -> _Batches:
         place = _partition()
-        counts = Counts(layout.classes, labelled=layout.label is not None, soft=soft)
+        counts = Counts(layout.classes, labelled=layout.label is not None, soft=soft, bins=bins)
         n_rows, faults, rng = 0, Faults(), np.random.default_rng([seed, place])
         try:
             for data in batches:
                 batch = Batch(data, f"partition {place}", n_rows)
-                part, wrong = count_batch(batch, layout, transform=transform, soft=soft, rng=rng)
+                part, wrong = count_batch(batch, layout, transform=transform, soft=soft, bins=bins, rng=rng)
                 n_rows += data.num_rows
                 faults.add(wrong)
                 if part is not None:

@@ -1,0 +1,51 @@
+"""The target's scores in coarse bins: enough to tell how large sets will be, too little to tell rows apart.
+
+Eight bins an octave between 2**-32 and 1, told by the leading bits of a float. Nothing that is guaranteed rests on
+them: they only say which of two certified choices has the smaller sets.
+"""
+
+import numpy as np
+
+from pacshift.arrays import FloatArray, IntArray
+
+_BITS = 49  # dropped: 3 bits of the mantissa stay, 8 bins an octave
+_FIRST = int(np.float64(2.0**-32).view(np.int64) >> _BITS)
+BINS = int(np.float64(1.0).view(np.int64) >> _BITS) - _FIRST + 1
+"""The first bin holds all that is smaller, down to 0; the last one starts at 1."""
+
+SIZED_CLASSES = 200
+"""Up to so many classes bins are kept: beyond, no method compares sizes."""
+
+
+def count_bins(columns: FloatArray) -> IntArray | None:
+    """``[j, b]`` counts the scores of class j (``columns[j]``) in bin b; None where they are not probabilities.
+
+    >>> np.nonzero(count_bins(np.array([[1.0, 0.5, 0.0]]))[0])[0].tolist()
+    [0, 248, 256]
+    """
+    codes = np.ascontiguousarray(columns).view(np.int64) >> _BITS
+    if codes.min() < 0 and (columns < 0).any():  # -0.0 looks negative and is not
+        return None
+    np.maximum(codes, _FIRST, out=codes)
+    codes -= _FIRST
+    if codes.max() >= BINS:
+        return None
+    codes += np.arange(len(codes))[:, None] * BINS
+    return np.bincount(codes.ravel(), minlength=len(codes) * BINS).reshape(len(codes), BINS)
+
+
+def mean_size(bins: IntArray, thresholds: FloatArray) -> float:
+    """Labels a row that reach their thresholds, spread evenly inside a bin.
+
+    >>> bins = count_bins(np.array([[0.9, 0.2], [0.1, 0.8]]))
+    >>> mean_size(bins, np.array([0.5, 0.5])), mean_size(bins, np.array([-np.inf, 0.5]))
+    (1.0, 1.5)
+    """
+    edges = ((np.arange(BINS + 1) + _FIRST) << _BITS).view(np.float64)
+    edges[0] = 0.0
+    place = np.clip(np.searchsorted(edges, thresholds, side="right") - 1, 0, BINS - 1)
+    part = np.clip((edges[place + 1] - thresholds) / (edges[place + 1] - edges[place]), 0.0, 1.0)
+    above = np.cumsum(bins[:, ::-1], axis=1)[:, ::-1]
+    labels = np.arange(len(bins))
+    inside = bins[labels, place]
+    return float((above[labels, place] - inside + part * inside).sum() / bins[0].sum())

@@ -1,0 +1,51 @@
+"""The proven bound along a family of thresholds, for pictures: each point is right by itself, not all at once."""
+
+import numpy as np
+
+from pacshift.arrays import FloatArray, IntArray
+from pacshift.bounds import Interval
+from pacshift.methods.base import BoundCurve
+from pacshift.shift.balance import error_bound, ranks_of
+from pacshift.shift.programs import MixProgram
+from pacshift.shift.wealth import Wealth
+from pacshift.tally import Tally
+from pacshift.threshold import class_threshold, largest_threshold
+
+POINTS = 31
+FEW_POINTS = 13
+"""Where every point is a search of its own."""
+
+
+def curve_of_bets(tally: Tally, wealth: Wealth, threshold: float) -> BoundCurve:
+    """Bounds at thresholds with up to three times the misses of the chosen one."""
+    chosen = tally.misses(threshold)
+    most = min(3 * max(int(chosen.sum()), 10), tally.n_source - 1)
+    # Only the scores up to there are sorted: the others are most of them.
+    last = tally.positions(np.nextafter(largest_threshold(tally, lambda misses: misses.sum() <= most), np.inf))
+    low = np.concatenate([np.arange(start, end) for start, end in zip(tally.starts[:-1], last, strict=True)])
+    order = low[np.argsort(tally.values[low], kind="stable")]
+    missed = np.cumsum(tally.counts[order])
+    places = np.searchsorted(missed, np.linspace(0, most, POINTS).astype(np.int64), side="right")
+    misses = [tally.misses(cut) for cut in np.unique(tally.values[order[places]])]
+    prices = wealth.prices(chosen)
+    return _curve(tally, [wealth.bound(each, prices) for each in misses], misses, chosen)
+
+
+def curve_of_ranks(
+    tally: Tally, thresholds: FloatArray, mixes: MixProgram, prevalence: Interval, *, delta: float
+) -> BoundCurve:
+    """Bounds at rates up to three times the one of the chosen thresholds."""
+    counts, chosen = tally.class_counts, tally.misses(thresholds)
+    rate = float(np.max((chosen + 1) / (counts + 1), where=thresholds > -np.inf, initial=0.0))
+    rates = np.linspace(0.0, min(3 * rate, 0.99), FEW_POINTS)
+    ranks = [ranks_of(each, counts) for each in rates]
+    bounds = [error_bound(mixes, prevalence, counts, each, delta=delta) for each in ranks]
+    cuts = [[class_threshold(tally, j, k - 1) for j, k in enumerate(each.tolist())] for each in ranks]
+    return _curve(tally, bounds, [tally.misses(each) for each in cuts], chosen)
+
+
+def _curve(tally: Tally, bounds: list[float], misses: list[IntArray], chosen: IntArray) -> BoundCurve:
+    errors = np.array([each.sum() for each in misses]) / tally.n_source
+    # The error grows with the thresholds, and so must what is said about it.
+    growing = np.minimum.accumulate(np.array(bounds)[::-1])[::-1]
+    return BoundCurve(errors, growing, float(chosen.sum() / tally.n_source))
