@@ -24,7 +24,7 @@ def count_bins(columns: FloatArray) -> IntArray | None:
     [0, 248, 256]
     """
     codes = np.ascontiguousarray(columns).view(np.int64) >> _BITS
-    if codes.min() < 0 and (columns < 0).any():  # -0.0 looks negative and is not
+    if codes.min() < 0 and not (columns >= 0).all():  # -0.0 looks negative and is not; a NaN may as well
         return None
     np.maximum(codes, _FIRST, out=codes)
     codes -= _FIRST

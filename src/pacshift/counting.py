@@ -71,13 +71,15 @@ def run_lengths(values: FloatArray, counts: IntArray, starts: IntArray) -> tuple
 
 def target_bins(scores: Scores) -> IntArray | None:
     """Scores of each class in bins, or None where they are not in [0, 1] or the classes are too many."""
+    if len(scores.classes) > SIZED_CLASSES:
+        return None
     total = np.zeros((len(scores.classes), BINS), np.int64)
-    for rows in scores.blocks() if len(scores.classes) <= SIZED_CLASSES else ():
+    for rows in scores.blocks():
         part = count_bins(np.asarray(scores.values[rows].T, np.float64))
         if part is None:
             return None
         total += part
-    return total if total.any() else None
+    return total
 
 
 def soft_sums(scores: Scores, index: IntArray | None) -> tuple[IntArray, IntArray] | None:

@@ -186,7 +186,7 @@ class Counts:
         self._classes, self._labelled = classes, labelled
         self._cells = np.zeros(n_classes * (n_classes if labelled else 1), np.int64)
         self._soft = np.zeros((n_classes if labelled else 1, n_classes), np.int64) if soft else None
-        self._bins = None if labelled or not bins else np.zeros((n_classes, BINS), np.int64)
+        self._bins = _Bins(n_classes, wanted=bins and not labelled).total
         self._keys: NDArray[np.integer[Any]] = np.empty(0, np.uint32)
         self._counts = np.empty(0, np.int64)
         self._pending: list[NDArray[np.integer[Any]]] = []
