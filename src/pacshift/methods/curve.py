@@ -48,4 +48,5 @@ def _curve(tally: Tally, bounds: list[float], misses: list[IntArray], chosen: In
     errors = np.array([each.sum() for each in misses]) / tally.n_source
     # The error grows with the thresholds, and so must what is said about it.
     growing = np.minimum.accumulate(np.array(bounds)[::-1])[::-1]
-    return BoundCurve(errors, growing, float(chosen.sum() / tally.n_source))
+    errors, first = np.unique(errors, return_index=True)  # with tied scores several ranks are one threshold
+    return BoundCurve(errors, growing[first], float(chosen.sum() / tally.n_source))

@@ -49,7 +49,7 @@ def error_bound(
     mixes: MixProgram, prevalence: Interval, class_counts: IntArray, ranks: IntArray, *, delta: float
 ) -> float:
     """An upper bound of the target error with thresholds at these ranks: the smallest ε that passes, nearly."""
-    low, high = 0.0, 1.0
+    low, high = 0.0, 1.0 if ranks.any() else 0.0
     while high - low > 1e-3 * high:
         middle = (low + high) / 2
         if balanced(mixes, prevalence, class_counts, ranks, epsilon=middle, delta=delta):
@@ -108,7 +108,9 @@ class _Betas:
     def log_moment(self, x: FloatArray) -> FloatArray:
         """Upper bound of log E exp(x B) for x >= 0, convex in x; infinite where there is none."""
         y = self.skew * x
-        small = np.abs(y) < 1e-4
-        safe = np.where(small | (y >= 1), 0.5, y)
+        beyond = (y >= 1) & (self.variance > 0)
+        x, y = np.where(y >= 1, 0.0, x), np.where(y >= 1, 0.0, y)
+        small = y < 1e-4
+        safe = np.where(small, 0.5, y)
         growth = np.where(small, 0.5 + y / 3, (-np.log1p(-safe) - safe) / safe**2)
-        return np.where((y >= 1) & (self.variance > 0), np.inf, self.mean * x + self.variance * x**2 * growth)
+        return np.where(beyond, np.inf, self.mean * x + self.variance * x**2 * growth)
