@@ -93,6 +93,23 @@ def test_counts_equal_those_of_memory(frame: Any) -> None:
     assert (counted.n_rows, counted.n_dropped) == (N_ROWS, 0)
 
 
+def test_bins_equal_those_of_memory(frame: Any) -> None:
+    from pyspark.sql.functions import expr, lit
+
+    from pacshift.tables.spark import tally
+
+    expected = Tally.from_target(SCORES, classes=CLASSES)
+    assert expected.bins is not None
+    for spread in (frame.repartition(5), frame.repartition(6, lit(1))):  # of the latter, five have no rows
+        assert tally(spread, label=None) == expected
+    listed = tally(frame.repartition(3), label=None, scores="listed").bins
+    assert listed is not None
+    assert np.array_equal(listed, expected.bins)
+    assert tally(frame, label=None, bins=False) == Tally.from_target(SCORES, classes=CLASSES, bins=False)
+    negative = frame.withColumn("p_cat", expr("CASE WHEN id = 7 THEN -1 ELSE p_cat END"))
+    assert tally(negative.repartition(4), label=None).bins is None  # one row of one partition
+
+
 def test_skewed_and_empty_partitions(frame: Any) -> None:
     from pyspark.sql.functions import lit
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from pacshift import InputError, Tally, calibrate_tally
 from pacshift.arrays import FloatArray, IntArray
+from pacshift.bins import SIZED_CLASSES
 from pacshift.tables import count_set_sizes, counts, read_table, sources, tally_table
 from pacshift.tables.counts import Counts, count
 from pacshift.tables.layout import class_names
@@ -65,6 +66,7 @@ def test_every_format_gives_the_counts_of_memory(kind: str, tmp_path: Path) -> N
     assert tally_table(path, label="label", soft=False).tally == Tally.from_scores(
         scores, labels, grid=True, soft=False
     )
+    assert tally_table(path, label=None, bins=False).tally == Tally.from_target(scores, bins=False)
 
 
 @settings(max_examples=30)
@@ -88,26 +90,29 @@ def test_cutting_into_files_and_batches_changes_nothing(
             save(table.take(pa.array(piece, pa.int64())), Path(folder, f"{rng.integers(1000)}_{number}.{kind}"))
         whole = tally_table(folder, label="label").tally
         assert whole == Tally.from_scores(scores, labels, grid=True)
+        assert tally_table(folder, label=None).tally == Tally.from_target(scores)
 
 
 @settings(max_examples=40)
-@given(st.integers(0, 2**32 - 1), st.sampled_from([2, 5, 32, 33, 64, 65, 130]), st.booleans())
+@given(st.integers(0, 2**32 - 1), st.sampled_from([2, 5, 32, 33, 64, 65, 130, 201]), st.booleans())
 def test_parts_add_up_in_any_order(seed: int, n_classes: int, logits: bool) -> None:
     rng = np.random.default_rng(seed)
     scores, labels = simulate(1200, n_classes, seed)  # several blocks of the cache where classes are many
-    scores = np.log(scores + 1e-9) if logits else scores  # soft sums of logits mean nothing: there are none
+    scores = np.log(scores + 1e-9) if logits else scores  # of these, soft sums and bins mean nothing
     order = rng.permutation(1200)
     pieces = np.split(order, np.sort(rng.integers(0, 1201, 2)))
     for labelled in (True, False):
-        total = Counts(tuple(range(n_classes)), labelled=labelled, soft=True)
+        total = Counts(tuple(range(n_classes)), labelled=labelled, soft=True, bins=True)
         for rows in pieces:
             if len(rows):
                 matrix = np.asfortranarray(scores[rows]) if rng.random() < 0.5 else scores[rows]
                 index = labels[rows] if labelled else None
-                total.add(count(matrix, index, transform=TRANSFORMS["probability"], soft=True, rng=rng))
+                part = count(matrix, index, transform=TRANSFORMS["probability"], soft=True, bins=True, rng=rng)
+                total.add(part)
         expected = Tally.from_scores(scores, labels, grid=True) if labelled else Tally.from_target(scores)
         assert total.tally("probability") == expected
         assert (expected.soft is None) == logits
+        assert (expected.bins is None) == (logits or labelled or n_classes > SIZED_CLASSES)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
@@ -128,6 +133,33 @@ def test_layouts_and_widths_of_scores(dtype: type, form: str, tmp_path: Path) ->
     for score in ("probability", "margin"):
         counted = tally_table(path, label="label", scores=pattern, score=score)
         assert counted.tally == Tally.from_scores(scores, labels, grid=True, score=score)
+    target = tally_table(path, label=None, scores=pattern).tally
+    assert target == Tally.from_target(scores)
+    assert target.bins is not None
+
+
+@pytest.mark.parametrize("n_classes", [3, 64, 65, 200, 201])
+@pytest.mark.parametrize("form", ["columns", "list"])
+def test_targets_of_many_classes_have_the_bins_of_memory(
+    n_classes: int, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores, _ = simulate(700, n_classes)
+    monkeypatch.setattr(sources, "BATCH_VALUES", 100 * n_classes)  # several batches
+    table = as_table(scores) if form == "columns" else pa.table({"p_": pa.array(list(scores))})
+    target = tally_table(save(table, tmp_path / "table.parquet"), label=None, scores="p_*").tally
+    assert target == Tally.from_target(scores)
+    assert (target.bins is None) == (n_classes > SIZED_CLASSES)
+
+
+def test_one_batch_that_is_no_probability_takes_the_bins_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "BATCH_VALUES", 400)
+    scores, _ = simulate(500, 4)
+    scores[333] = [-1.0, 3.0, 0.5, 0.2]
+    target = tally_table(save(as_table(scores), tmp_path / "table.parquet"), label=None).tally
+    assert target == Tally.from_target(scores)
+    assert target.bins is None
 
 
 def encoded(labels: IntArray, kind: str) -> Any:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from pacshift import InputError, Tally, calibrate_tally
 from pacshift.arrays import FloatArray, IntArray
+from pacshift.bins import SIZED_CLASSES, count_bins
 from pacshift.grid import float_to_order, order_to_float, to_grid
 
 
@@ -32,6 +33,11 @@ def labelled(draw: st.DrawFn) -> tuple[FloatArray, IntArray]:
         scores = rng.normal(0, 5 if kind == "logits" else 1e150, (size, n_classes))
     labels = rng.integers(0, draw(st.integers(1, n_classes)), size)
     return scores, labels
+
+
+def is_probability(scores: FloatArray) -> bool:
+    """As far as bins care: what is a little above 1 may have been rounded."""
+    return bool(scores.min() >= 0 and scores.max() < 1.125)
 
 
 @settings(deadline=None, max_examples=80)
@@ -74,6 +80,39 @@ def test_counts_are_what_a_loop_counts(data: tuple[FloatArray, IntArray]) -> Non
 
 @settings(deadline=None, max_examples=60)
 @given(labelled())
+def test_bins_are_those_of_every_class_by_itself(data: tuple[FloatArray, IntArray]) -> None:
+    scores, labels = data
+    alone = [count_bins(np.ascontiguousarray(column)[None, :]) for column in scores.T]
+    tally = Tally.from_scores(scores, labels) + Tally.from_target(scores)
+    assert (tally.bins is not None) == is_probability(scores)
+    if tally.bins is not None:
+        assert np.array_equal(tally.bins, np.concatenate([part for part in alone if part is not None]))
+        assert (tally.bins.sum(axis=1) == len(scores)).all()
+
+
+def test_a_sum_has_bins_where_every_target_has() -> None:
+    scores = np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8]])
+    source, target = Tally.from_scores(scores, [0, 1, 1]), Tally.from_target(scores)
+    assert target.bins is not None
+    assert source.bins is None
+    for parts, times in (([source, target], 1), ([target, source], 1), ([target, source, target], 2)):
+        total = Tally.sum(parts).bins  # a source has none to give
+        assert total is not None
+        assert np.array_equal(total, times * target.bins)
+    for lacking in (Tally.from_target(scores, bins=False), Tally.from_target(np.log(scores))):
+        assert lacking.bins is None
+        for parts in ([target, lacking], [lacking, target], [source, lacking, target]):
+            assert Tally.sum(parts).bins is None
+    assert (source + source).bins is None
+
+
+@pytest.mark.parametrize(("n_classes", "kept"), [(SIZED_CLASSES, True), (SIZED_CLASSES + 1, False)])
+def test_bins_are_kept_up_to_so_many_classes(n_classes: int, kept: bool) -> None:
+    assert (Tally.from_target(np.eye(n_classes)).bins is not None) == kept
+
+
+@settings(deadline=None, max_examples=60)
+@given(labelled())
 def test_a_grid_tally_counts_exactly_at_grid_thresholds(data: tuple[FloatArray, IntArray]) -> None:
     exact = Tally.from_scores(*data)
     coarse = Tally.from_scores(*data, grid=True)
@@ -99,13 +138,15 @@ def test_the_grid_rounds_down_and_keeps_order(one: float, other: float) -> None:
 
 
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(labelled(), st.booleans(), st.booleans())
+@given(labelled(), st.booleans(), st.booleans(), st.booleans())
 def test_files_bring_back_the_same_tally(
-    tmp_path: Path, data: tuple[FloatArray, IntArray], grid: bool, soft: bool
+    tmp_path: Path, data: tuple[FloatArray, IntArray], grid: bool, soft: bool, bins: bool
 ) -> None:
-    tally = Tally.from_scores(*data, grid=grid, soft=soft) + Tally.from_target(data[0], soft=soft)
+    tally = Tally.from_scores(*data, grid=grid, soft=soft) + Tally.from_target(data[0], soft=soft, bins=bins)
     tally.save(tmp_path / "a.tally")
-    assert Tally.load(tmp_path / "a.tally") == tally
+    loaded = Tally.load(tmp_path / "a.tally")
+    assert loaded == tally
+    assert (loaded.bins is None) == (not bins or not is_probability(data[0]))
     assert [path.name for path in tmp_path.iterdir()] == ["a.tally"]
 
 
@@ -122,6 +163,8 @@ def test_equality_looks_at_everything() -> None:
     assert tally != Tally.from_scores(np.eye(3), [0, 1, 2], soft=False)
     assert tally != Tally.from_scores(np.eye(3), [0, 1, 2], score="margin")
     assert tally != Tally.from_scores(np.eye(3), [0, 1, 2], grid=True)
+    assert Tally.from_target(np.eye(3)) != Tally.from_target(np.eye(3), bins=False)
+    assert Tally.from_target(np.eye(3), soft=False) != Tally.from_target(np.eye(3) / 2, soft=False)
     assert tally != "tally"
     with pytest.raises(TypeError):
         hash(tally)
@@ -167,6 +210,12 @@ TAMPERED: dict[str, tuple[Callable[[dict[str, Any], dict[str, Any]], Any], str]]
     "overflow": (lambda h, a: a.update(target=np.full(3, 2**61)), "adds up to more than"),
     "missing": (lambda h, a: a.pop("counts"), "do not add up"),
     "extra": (lambda h, a: a.update(more=np.ones(2)), "do not add up"),
+    "bins shape": (lambda h, a: a.update(bins=a["bins"][:, 1:]), "bins must hold counts"),
+    "bins floats": (lambda h, a: a.update(bins=a["bins"] * 1.0), "bins must hold counts"),
+    "bins negative": (lambda h, a: a["bins"].__setitem__((0, slice(2)), [-1, 1]), "bins must hold counts"),
+    "bins sum": (lambda h, a: a["bins"].__setitem__((1, 0), 99), "the bins of a class must hold every target row"),
+    "bins moved": (lambda h, a: a.update(bins=a["bins"] * [[2], [0], [1]]), "must hold every target row"),
+    "bins overflow": (lambda h, a: a["bins"].__setitem__((2, 0), 2**62 + 2**61), "adds up to more than"),
     "soft shape": (lambda h, a: a.update(soft_source=np.zeros(2, int)), "must hold counts"),
 }
 

@@ -50,7 +50,7 @@ def error_bound(
 ) -> float:
     """An upper bound of the target error with thresholds at these ranks: the smallest ε that passes, nearly."""
     low, high = 0.0, 1.0 if ranks.any() else 0.0
-    while high - low > 1e-3 * high:
+    while high - low > 5e-3 * high:
         middle = (low + high) / 2
         if balanced(mixes, prevalence, class_counts, ranks, epsilon=middle, delta=delta):
             high = middle

@@ -68,6 +68,7 @@ class Wealth:
         self._mixes = MixProgram(region.rows, region.limits)
         self._worst = WorstCase(region.rows, region.limits, region.spare, region.spare_limits)
         self._order = list(range(len(self.cells)))
+        self._prices: dict[int, Prices] = {}
 
     def passes(self, misses: IntArray) -> bool:
         """Whether the error is below ε at the threshold with these misses a class.
@@ -78,11 +79,18 @@ class Wealth:
         if self._mixes.largest(rates) < self.epsilon:
             return True
         for place, cell in enumerate(self._order):
-            value, needed, _ = self.evidence(self.cells[cell], misses, rates)
-            if value < needed:
+            if not self._cell_passes(cell, misses, rates):
                 self._order.insert(0, self._order.pop(place))  # what fails here fails nearby: ask it first
                 return False
         return bool(self.cells)
+
+    def _cell_passes(self, cell: int, misses: IntArray, rates: FloatArray) -> bool:
+        needed, corners = self.corners(self.cells[cell], misses, rates, self.epsilon)
+        known = self._prices.get(cell)  # prices found nearby often prove it without a new program
+        if known is not None and self._worst.least(known, corners, self.epsilon) >= needed:
+            return True
+        value, self._prices[cell] = self._worst.solve(corners, self.epsilon, needed)
+        return value >= needed
 
     def miss_rates(self, misses: IntArray) -> FloatArray:
         """Upper bounds on the miss rates, all of them right with probability ``1 - miss_delta``."""
