@@ -131,7 +131,7 @@ def measure(
         [
             table(f"Rows (source and as many target rows, {ROWS_CLASSES} classes, float32)", "step", by_rows),
             table(f"Classes ({classes_rows:,} source and target rows, float32)", "step", by_classes),
-            f"Above {MOST_CLASSES} classes PS-LP hands over to PS-LW's rule; "
+            f"Above {MOST_CLASSES} classes PS-LP takes every mix as possible and solves no programs; "
             "its exponents are fitted up to there.",
             table("Trials of the reproduction (one process)", "step", by_trials),
         ]

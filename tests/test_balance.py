@@ -9,7 +9,7 @@ from scipy.stats import beta, binomtest
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval, binomial_cut
-from pacshift.shift.balance import _Betas, balanced, balanced_ranks, error_bound, ranks_of
+from pacshift.shift.balance import _Betas, _needed, balanced, balanced_ranks, error_bound, ranks_of
 from pacshift.shift.programs import MixProgram
 from strategies import mix, seeds
 
@@ -44,6 +44,18 @@ def test_the_moment_bound_is_above_the_moment_and_close_to_it(total: int, where:
     assert bound >= exact - 1e-7 * max(1, abs(exact))
     if rank >= 20 and law.mean[0] < 0.5:  # near the normal law the first two orders agree
         assert bound - law.mean[0] * x <= 1.1 * (exact - law.mean[0] * x) + 1e-6
+
+
+@given(st.floats(0.1, 50), st.floats(1e-3, 1), st.floats(1e-9, 0.9))
+@settings(deadline=None, max_examples=50)
+def test_what_log_concave_tails_weigh_at_least_is_integrated_rightly(
+    tilt: float, room: float, delta: float
+) -> None:
+    theta, s = tilt / room, (np.arange(200_000) + 0.5) / 200_000 * room
+    inside = theta * np.exp(-theta * s) * delta ** (1 - s / room) * np.exp(-s / room)
+    below = np.exp(-theta * room) / np.e
+    exact = np.log(inside.mean() * room + below)
+    assert _needed(np.array([theta]), room, delta)[0] == pytest.approx(exact, abs=1e-6)
 
 
 @given(seeds, st.integers(2, 5), st.sampled_from([0.02, 0.1, 0.4]), st.sampled_from([0.3, 0.05, 5e-4]))

@@ -15,7 +15,7 @@ on average    coverage 1 - epsilon on average over calibrations, if the weights 
 nothing       estimated weights are used as if they were true"""
 
 IDEAS = {
-    "PS-LP": "all label mixes that the data allow, by linear programs; the default",
+    "PS-LP": "the smallest of three kinds of sets proven for all label mixes that the data allow; the default",
     "PS-W": "the paper's: a box around the weights, rejection sampling for its worst member",
     "PS-C": "a box around the weights, worst case of the source error",
     "PS-LW": "one threshold a class, right for any label mix",
