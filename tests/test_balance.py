@@ -72,6 +72,30 @@ def test_a_mixture_of_two_classes_has_the_tail_that_was_promised(
         assert tail_of_two(counts, ranks, np.array([one, 1 - one]), epsilon) <= delta * 1.001
 
 
+@given(seeds, st.sampled_from([0.3, 0.05, 5e-4]))
+@settings(deadline=None, max_examples=60)
+def test_ranks_of_different_rates_have_the_tail_that_was_promised_too(seed: int, delta: float) -> None:
+    rng = np.random.default_rng(seed)
+    counts, epsilon = rng.integers(20, 3000, 2), 0.2
+    box = box_around(mix(rng, 2, 3.0), float(rng.choice([0.02, 0.3])))
+    rates = epsilon * rng.random(2) ** np.array([0.2, 4.0])
+    for scale in np.linspace(2.0, 0.2, 25):  # down to the first ranks that pass: nothing is left to spare there
+        ranks = np.minimum(ranks_of(1.0, counts) - 1, (scale * rates * counts).astype(int))
+        if balanced(inside(box), box, counts, ranks, epsilon=epsilon, delta=delta):
+            break
+    else:
+        return
+    for one in np.linspace(box.lower[0], box.upper[0], 5):
+        assert tail_of_two(counts, ranks, np.array([one, 1 - one]), epsilon) <= delta * 1.001
+
+
+def test_the_worst_mix_is_promised_for_not_the_middle_one() -> None:
+    counts, box = np.array([50_000] * 5 + [300]), Interval(np.zeros(6), np.ones(6))
+    ranks = balanced_ranks(any_mix(6), box, counts, epsilon=0.2, delta=1e-3)
+    assert ranks.min() > 0
+    assert beta.sf(0.2, ranks[-1], 301 - ranks[-1]) <= 1e-3  # all of the target may be of the last class
+
+
 def tail_of_two(counts: IntArray, ranks: IntArray, share: FloatArray, epsilon: float) -> float:
     """P(t_0 B_0 + t_1 B_1 > ε): slices of B_0, fine at both ends, each with the chance that B_1 does the rest."""
     laws = [beta(k, m + 1 - k) if k else None for k, m in zip(ranks, counts, strict=True)]

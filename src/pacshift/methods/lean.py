@@ -35,5 +35,5 @@ def straightened(threshold: float, by: FloatArray, tally: Tally) -> FloatArray:
     cuts = threshold / by
     if not np.isfinite(cuts).all():
         return np.full(len(by), threshold)
-    cuts = cuts - np.abs(cuts) * 1e-15  # products and quotients are rounded: on the safe side
-    return to_grid(cuts) if tally.grid else cuts
+    rounding = np.abs(cuts) * 1e-15  # of products and quotients; far less than the steps of the grid
+    return to_grid(cuts + rounding) if tally.grid else cuts - rounding

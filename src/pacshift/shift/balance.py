@@ -13,7 +13,7 @@ from pacshift.bounds import Interval
 from pacshift.shift.programs import MixProgram
 
 TILTS = np.linspace(0.9, 3.0, 22)
-"""Tilts tried, in units of log(1/δ) over the distance to ε; each is valid, the best for one mix is taken."""
+"""Tilts tried, in units of log(1/δ) over the distance to ε; each is valid, the best over the box is taken."""
 
 
 def balanced_ranks(
@@ -26,7 +26,7 @@ def balanced_ranks(
     >>> anything = MixProgram(np.empty((0, 2)), np.empty(0))
     >>> box = Interval(np.zeros(2), np.ones(2))
     >>> balanced_ranks(anything, box, np.array([10_000, 1_000]), epsilon=0.1, delta=0.01).tolist()
-    [709, 70]
+    [749, 74]
     """
     low, high = 0.0, epsilon
     while not np.array_equal(least := ranks_of(low, class_counts), ranks_of(high, class_counts)):
@@ -80,14 +80,27 @@ def balanced(
         return False
     tilts = TILTS * max(-np.log(delta), 1.0) / room
     needed = _needed(tilts, room, delta) + tilts * epsilon
-    middle = (low + high) / (low + high).sum()
-    best = int(np.argmin(law.log_moment(tilts[:, None] * middle).sum(axis=1) - needed))
-    ends = law.log_moment(tilts[best] * low), law.log_moment(tilts[best] * high)
-    if not np.isfinite(ends).all():
+    usable = np.isfinite(law.log_moment(tilts[:, None] * high)).all(axis=1)
+    if not usable.any():
         return False
+    tilts, needed = tilts[usable], needed[usable]
+    at_low, at_high = (law.log_moment(tilts[:, None] * end) for end in (low, high))
     # Convex in each t_j: nowhere above the chord between the ends of its interval.
-    slope = np.divide(ends[1] - ends[0], high - low, out=np.zeros(len(low)), where=high > low)
-    return bool(float((ends[0] - slope * low).sum()) + mixes.largest(slope) < needed[best])
+    slopes = np.divide(at_high - at_low, high - low, out=np.zeros_like(at_low), where=high > low)
+    lacking = at_low.sum(axis=1) + _largest_in_box(slopes, high - low, 1 - float(low.sum())) - needed
+    best = int(np.argmin(lacking))
+    # The box alone is quick to ask, and often enough.
+    constant = float((at_low[best] - slopes[best] * low).sum())
+    return bool(lacking[best] < 0 or constant + mixes.largest(slopes[best]) < needed[best])
+
+
+def _largest_in_box(slopes: FloatArray, widths: FloatArray, total: float) -> FloatArray:
+    """For each row the largest ``slopes · x`` over 0 <= x <= widths, x of sum ``total``: steepest first."""
+    order = np.argsort(-slopes, axis=1)
+    open_widths = widths[order]
+    before = np.cumsum(open_widths, axis=1) - open_widths
+    taken = np.clip(total - before, 0.0, open_widths)
+    return np.asarray((np.take_along_axis(slopes, order, axis=1) * taken).sum(axis=1))
 
 
 def _needed(tilts: FloatArray, room: float, delta: float) -> FloatArray:
