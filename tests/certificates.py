@@ -64,7 +64,7 @@ def with_everything(certificate: Certificate, seed: int = 0) -> Certificate:
     upper = lower + rng.gamma(2, 0.5, n_classes)
     upper[-1] = np.inf
     share = lower / lower.sum()
-    curve = BoundCurve(np.linspace(0.02, 0.9, 30), np.linspace(0.01, 0.6, 30))
+    curve = BoundCurve(np.linspace(0.0, 0.2, 30), np.linspace(0.01, 0.6, 30), chosen=0.04)
     return replace(
         certificate,
         weights=Interval(lower, upper),

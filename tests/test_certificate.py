@@ -42,7 +42,7 @@ def certificates(draw: st.DrawFn) -> Certificate:
     size = len(classes)
     method = draw(st.sampled_from(sorted(METHODS)))
     counts, predicted = (np.array(draw(st.lists(COUNTS, min_size=size, max_size=size))) for _ in range(2))
-    points = draw(st.lists(st.tuples(THRESHOLDS, st.floats(0, 1)), max_size=5))
+    errors, bounds = np.array(draw(st.lists(st.tuples(THRESHOLDS, st.floats(0, 1)), max_size=5))).reshape(-1, 2).T
     return Certificate(
         thresholds=np.array(draw(st.lists(THRESHOLDS, min_size=size, max_size=size))),
         classes=classes,
@@ -60,7 +60,7 @@ def certificates(draw: st.DrawFn) -> Certificate:
         prevalence=draw(st.none() | intervals(size)),
         accuracy=draw(st.none() | st.floats(0, 1)),
         reasons=tuple(draw(st.lists(st.text(st.characters(codec="utf-8")), max_size=2))),
-        curve=draw(st.none() | st.just(BoundCurve(*map(np.array, zip(*points, strict=True))) if points else None)),
+        curve=draw(st.none() | st.builds(BoundCurve, st.just(errors), st.just(bounds), st.floats(0, 1))),
         set_sizes=draw(
             st.none() | st.lists(COUNTS, min_size=size + 1, max_size=size + 1).map(lambda sizes: np.array(sizes))
         ),
@@ -137,6 +137,7 @@ def drop(*path: str | int) -> Callable[[Any], Any]:
     return change
 
 
+CURVE = {"source_errors": [0.01], "bounds": [0.02], "chosen": 0.01}
 TAMPERED = {
     "newer version": (put("version", value=2), "certificate version 2, this pacshift reads 1. Update pacshift"),
     "no version": (drop("version"), "certificate version None"),
@@ -173,7 +174,24 @@ TAMPERED = {
     "weight missing": (drop("classes", 0, "weight"), "it lacks 'weight'"),
     "sizes too short": (put("target_set_sizes", value=[600]), "target_set_sizes must count sizes 0 to"),
     "accuracy 2": (put("accuracy_at_least", value=2), "where a share between 0 and 1 belongs"),
-    "curve uneven": (put("bound_curve", value={"thresholds": [1], "bounds": []}), "differ in length"),
+    "curve uneven": (
+        put("bound_curve", value={**CURVE, "bounds": []}),
+        "the bound curve's two lists differ in length",
+    ),
+    "curve without point": (put("bound_curve", value={**CURVE, "chosen": None}), "None where a number belongs"),
+    "curve beyond 1": (
+        put("bound_curve", value={**CURVE, "chosen": 1.5}),
+        "1.5 where a share between 0 and 1 belongs",
+    ),
+    "curve below 0": (
+        put("bound_curve", value={**CURVE, "chosen": -0.1}),
+        "-0.1 where a share between 0 and 1 belongs",
+    ),
+    "curve of text": (put("bound_curve", value={**CURVE, "bounds": ["0.1"]}), "'0.1' where a number belongs"),
+    "curve of thresholds": (
+        put("bound_curve", value={"thresholds": [1], "bounds": [1]}),
+        "it lacks 'source_errors'",
+    ),
     "never_empty text": (put("never_empty", value="no"), "'no' where true or false belongs"),
     "reasons number": (put("reasons", value=[1]), "1 where a text belongs"),
     "options list": (put("options", value=[["a", 1]]), "where options belong"),

@@ -109,19 +109,31 @@ def test_label_mix_without_bounds_says_that_predictions_are_no_labels() -> None:
 
 
 def test_bound_curve_marks_epsilon_and_the_chosen_point(full: Certificate) -> None:
-    curve = BoundCurve(np.array([-np.inf, 0.1, 0.2, 0.4]), np.array([0.0, 0.02, 0.06, 0.3]))
-    ax = plots.bound_curve(replace(full, curve=curve, thresholds=np.full(5, 0.2)))
+    curve = BoundCurve(np.array([0.0, 0.1, 0.2, 0.4, np.inf]), np.array([0.01, 0.02, 0.06, 0.3, 1.0]), chosen=0.2)
+    ax = plots.bound_curve(replace(full, curve=curve))
     line, allowed, chosen = ax.lines
-    assert np.array_equal(line.get_xdata(), [0.1, 0.2, 0.4])
+    assert np.array_equal(line.get_xdata(), [0.0, 0.1, 0.2, 0.4])
+    assert np.array_equal(line.get_ydata(), [0.01, 0.02, 0.06, 0.3])
     assert np.array_equal(allowed.get_ydata(), [full.epsilon, full.epsilon])
     assert (chosen.get_xdata(), chosen.get_ydata()) == ([0.2], [0.06])
+    between = plots.bound_curve(replace(full, curve=replace(curve, chosen=0.3))).lines[-1]
+    assert between.get_xdata() == [0.3]
+    assert np.allclose(np.asarray(between.get_ydata(), float), 0.18)  # on the line
 
 
-def test_no_point_is_marked_where_classes_have_their_own_thresholds(full: Certificate) -> None:
-    assert plots.common_threshold(full) is None
-    assert len(plots.bound_curve(full).lines) == 2
-    some_always = replace(full, thresholds=np.array([-np.inf, 0.2, 0.2, -np.inf, 0.2]))
-    assert plots.common_threshold(some_always) == 0.2
+def test_a_curve_of_no_points_marks_none(full: Certificate) -> None:
+    ax = plots.bound_curve(replace(full, curve=BoundCurve(np.empty(0), np.empty(0), chosen=0.2)))
+    assert len(ax.lines) == 2
+    assert "</svg>" in drawn(ax)
+
+
+def test_the_default_method_marks_its_source_error_below_epsilon() -> None:
+    certificate = SHAPES["default"]
+    assert certificate.curve is not None
+    chosen = plots.bound_curve(certificate).lines[-1]
+    assert chosen.get_xdata() == [certificate.curve.chosen]
+    assert 0 < certificate.curve.chosen < 1
+    assert np.asarray(chosen.get_ydata()) <= 1.02 * certificate.epsilon
 
 
 def test_set_sizes_are_shares_of_the_target(full: Certificate) -> None:

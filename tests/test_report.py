@@ -194,6 +194,16 @@ def test_the_default_method_fills_every_part_of_the_page(pages: dict[str, str]) 
     assert "PS-LW did not test the assumption" in pages["bare"]
 
 
+def test_one_threshold_is_told_and_several_are_listed() -> None:
+    certificate = SHAPES["full"]
+    one = replace(certificate, thresholds=np.array([-np.inf, 0.2, 0.2, -np.inf, 0.2]))
+    assert "score is at least 0.2. 2 of the classes lack data and are in every set." in facts.rule(one)
+    assert "its own threshold, listed in the table of classes" in facts.rule(certificate)
+    page = render_report(certificate)
+    assert "The thresholds and the sets they make" in Page(page).inside("h2")
+    assert "the highest whose proven bound stays at or below ε = 0.1." in " ".join(page.split())
+
+
 def test_what_is_missing_is_said(pages: dict[str, str]) -> None:
     assert "gives no interval for the importance weights" in pages["bare"]
     assert "keeps no curve of error bounds" in pages["bare"]
@@ -306,7 +316,11 @@ def test_any_certificate_has_a_page(seed: int) -> None:
         delta=float(rng.choice([1e-300, 0.05])),
         weights=Interval(lower, lower + pick(n_classes)),
         prevalence=Interval(np.zeros(n_classes), pick(n_classes, np.array([0.0, 1e-300, 0.2, 1.0]))),
-        curve=BoundCurve(np.sort(pick(points, ends)), np.sort(pick(points, np.array([0.0, 0.3, 1.0])))),
+        curve=BoundCurve(
+            np.sort(pick(points, ends)),
+            np.sort(pick(points, np.array([0.0, 0.3, 1.0]))),
+            chosen=float(rng.choice([0.0, 1e-308, 0.4, 1.0])),
+        ),
         class_counts=counts,
         n_source=int(counts.sum()),
         predicted_counts=counts,

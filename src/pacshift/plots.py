@@ -159,12 +159,6 @@ def readable(label: Label, longest: int = 200) -> str:
     return "".join(char if char.isprintable() or char in joiners else "\ufffd" for char in text)
 
 
-def common_threshold(certificate: Certificate) -> float | None:
-    """The one threshold that all classes share, apart from those in every set; None where they differ."""
-    finite = np.unique(certificate.thresholds[np.isfinite(certificate.thresholds)])
-    return float(finite[0]) if len(finite) == 1 else None
-
-
 def _need(value: Any, what: str, certificate: Certificate) -> Any:
     if value is None:
         raise InputError(f"this certificate of method {certificate.method} holds no {what}.")

@@ -9,7 +9,7 @@ import numpy as np
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.methods import Guarantee
-from pacshift.plots import common_threshold, readable
+from pacshift.plots import readable
 from pacshift.transforms import TRANSFORMS
 from pacshift.words import percent
 
@@ -243,12 +243,12 @@ def rule(certificate: Certificate) -> str:
     kind = "" if certificate.score == "probability" else f"{certificate.score} "
     if certificate.trivial:
         return "Every set holds every label."
-    threshold = common_threshold(certificate)
+    shared = np.unique(certificate.thresholds[np.isfinite(certificate.thresholds)])
     always = int(np.isneginf(certificate.thresholds).sum())
     text = (
         f"A label is in the set when its {kind}score reaches its own threshold, listed in the table of classes."
-        if threshold is None
-        else f"A label is in the set when its {kind}score is at least {threshold:.6g}."
+        if len(shared) != 1
+        else f"A label is in the set when its {kind}score is at least {shared[0]:.6g}."
     )
     return text + (f" {always} of the classes lack data and are in every set." if always else "")
 
