@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib as mpl
@@ -139,18 +140,21 @@ def draw_box(confusion: Interval, target: Interval) -> None:
 
 
 def draw_bound(tally: Tally) -> None:
-    """The bound that PS-LP computes, the truth below it, and the thresholds."""
-    certificate = calibrate_tally(tally, epsilon=EPSILON, delta=DELTA, method="PS-LP")
+    """The bound that PS-LP computes, the truth below it, and where the thresholds are."""
+    one = replace(tally, bins=None)  # without bins PS-LP takes the one threshold for all classes
+    certificate = calibrate_tally(one, epsilon=EPSILON, delta=DELTA, method="PS-LP")
     published = calibrate_tally(tally, epsilon=EPSILON, delta=DELTA, method="PS-W", rng=0)
-    grid = np.linspace(0.02, 0.6, 300)
+    curve, truth = certificate.curve, miss_rates(np.linspace(0.001, 0.6, 300))
     figure, axis = plt.subplots(figsize=(6.4, 3.2))
-    axis.plot(grid, miss_rates(grid) @ TARGET_MIX, color="black", label="true target error")
-    if certificate.curve is not None:
-        axis.plot(certificate.curve.thresholds, certificate.curve.bounds, color="tab:blue", label="bound of PS-LP")
+    axis.plot(truth @ SOURCE_MIX, truth @ TARGET_MIX, color="black", label="true target error")
+    if curve is not None:
+        axis.plot(curve.source_errors, curve.bounds, color="tab:blue", label="bound of PS-LP")
+        axis.axvline(curve.chosen, color="tab:blue", lw=1, ls="--", label="threshold of PS-LP")
+    missed = tally.misses(published.thresholds).sum() / tally.n_source
+    axis.axvline(missed, color="tab:orange", lw=1, ls="--", label="threshold of PS-W")
     axis.axhline(EPSILON, color="tab:red", lw=1, label="ε")
-    axis.axvline(certificate.thresholds[0], color="tab:blue", lw=1, ls="--", label="threshold of PS-LP")
-    axis.axvline(published.thresholds[0], color="tab:orange", lw=1, ls="--", label="threshold of PS-W")
-    axis.set(xlabel="threshold τ", ylabel="share of true labels missed", xlim=(0, 0.6), ylim=(0, 0.35))
+    axis.set(xlabel="missed on the source: the higher τ, the more", ylabel="missed on the target")
+    axis.set(xlim=(0, 0.1), ylim=(0, 0.35))
     axis.legend(fontsize=8, loc="upper right")
     save(figure, "bound")
 
