@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from pacshift import METHODS, InputError, Tally, UninformativeWarning, calibrate_tally
+from pacshift import METHODS, Certificate, InputError, Tally, UninformativeWarning, calibrate_tally
 from pacshift.cli import app
 from pacshift.tables import tally_table
 
@@ -84,6 +85,22 @@ def test_the_commands_give_the_pooled_certificate(sites: Path, tmp_path: Path) -
     sent, pooled = (json.loads((tmp_path / name).read_text()) for name in ("sent.json", "pooled.json"))
     assert sent["classes"] == pooled["classes"]
     assert sent["bound_curve"] == pooled["bound_curve"]
+
+
+def test_bins_stay_at_home_if_asked(sites: Path, tmp_path: Path) -> None:
+    source, target = tmp_path / "source.tally", tmp_path / "target.tally"
+    run("tally", sites / "source", "-l", "label", "-o", source)
+    run("tally", sites / "target", "-o", target)
+    with_bins = Tally.load(target)
+    run("tally", sites / "target", "-o", target, "--no-bins", "--force")
+    assert with_bins.bins is not None
+    assert Tally.load(target) == replace(with_bins, bins=None)
+    run("calibrate", "--tallies", source, target, "-e", 0.03, "-o", tmp_path / "one.json")
+    thresholds = Certificate.load(tmp_path / "one.json").thresholds
+    assert np.isfinite(thresholds).all()
+    assert len(np.unique(thresholds)) == 1  # nothing to compare by: one threshold for all classes
+    run("calibrate", sites / "source", sites / "target", "-e", 0.03, "-o", tmp_path / "compared.json")
+    assert len(np.unique(Certificate.load(tmp_path / "compared.json").thresholds)) == 3
 
 
 def test_the_tally_command_refuses_what_it_cannot_count(sites: Path, tmp_path: Path) -> None:

@@ -24,6 +24,13 @@ def tally(
     soft: Annotated[
         bool, typer.Option("--soft/--no-soft", help="Keep the sums that PS-R and WCP need, of no use to others.")
     ] = True,
+    bins: Annotated[
+        bool,
+        typer.Option(
+            "--bins/--no-bins",
+            help="Keep a target's scores in coarse bins, by which PS-LP finds the smallest sets.",
+        ),
+    ] = True,
     exact: options.Exact = False,
     drop_invalid: options.DropInvalid = False,
     engine: options.Engine = "arrow",
@@ -52,6 +59,7 @@ def tally(
         "classes": options.read_classes(classes),
         "score": score,
         "soft": soft,
+        "bins": bins,
         "drop_invalid": drop_invalid,
         "rng": options.stream(seed, what),
     }
