@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 from pacshift.errors import AssumptionError
-from pacshift.shift.region import BOX_SHARE, _Counts, predicted_sets, prevalence_region
+from pacshift.shift.region import BOX_SHARE, _Counts, _rough_box, predicted_sets, prevalence_region
 from strategies import mix, rates, seeds
 
 
@@ -189,3 +189,35 @@ def test_larger_sets_can_refute_what_single_classes_cannot(monkeypatch: pytest.M
     alone = predicted_sets(4, most=8)
     monkeypatch.setattr("pacshift.shift.region.predicted_sets", lambda _: alone)
     prevalence_region(confusion, target, delta=0.05)
+
+
+@given(seeds, st.integers(2, 30))
+@settings(deadline=None, max_examples=60)
+def test_the_rough_box_holds_every_mix(seed: int, n_classes: int) -> None:
+    rng = np.random.default_rng(seed)
+    table, share = rates(rng, n_classes, float(rng.choice([0.0, 0.6, 0.95]))), mix(rng, n_classes, 1.0)
+    rows = np.clip(np.vstack([table, 1 - table]) - 0.01, 0, 1)
+    limits = np.concatenate([table @ share, 1 - table @ share]) + 0.01
+    rough = _rough_box(rows, limits)
+    inside = [one for one in rng.dirichlet(np.ones(n_classes), 300) if (rows @ one <= limits).all()]
+    for one in [share, *inside]:
+        assert rough.contains(one).all()
+
+
+def test_the_rough_box_of_a_perfect_classifier_is_exact() -> None:
+    rough = _rough_box(np.vstack([np.eye(3), 1 - np.eye(3)]), np.array([0.6, 0.3, 0.2, 0.5, 0.75, 0.85]))
+    assert np.allclose(rough.upper, [0.6, 0.3, 0.2])
+    assert np.allclose(rough.lower, [0.5, 0.25, 0.15])
+
+
+def test_many_classes_get_nearly_the_region_that_exact_boxes_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    table, share = rates(rng, 20, 0.9), mix(rng, 20, 3.0)
+    confusion = np.array([rng.multinomial(800, column) for column in table.T]).T
+    target = rng.multinomial(20_000, table @ share)
+    exact = prevalence_region(confusion, target, delta=0.05)
+    monkeypatch.setattr("pacshift.shift.region.QUICK", 5)
+    quick = prevalence_region(confusion, target, delta=0.05)
+    assert quick.contains(share)
+    widths = [float((box.upper - box.lower).mean()) for box in (exact.prevalence, quick.prevalence)]
+    assert widths[0] <= widths[1] <= 1.2 * widths[0]

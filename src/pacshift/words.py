@@ -90,6 +90,4 @@ def _sets(certificate: "Certificate") -> str:
         name for name, cut in zip(certificate.classes, certificate.thresholds, strict=True) if cut == -np.inf
     ]
     text = f"Sets: all labels whose{kind} score reaches the label's own threshold."
-    if certificate.method == "PS-LP" and certificate.prevalence is not None:
-        text += " Of the kinds of sets that PS-LP proves, this one is the smallest on the target."
     return text + (f" In every set: {shorten(always)}." if always else "")

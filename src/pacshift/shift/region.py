@@ -33,6 +33,9 @@ MOST_SETS = 4096
 ROUNDS = 2
 """How often sums are drawn tighter with the mixes that the last round left."""
 
+QUICK = 50
+"""Up to so many classes every round's box is exact; beyond, only the last one, whose programs take seconds."""
+
 
 @dataclass(frozen=True, eq=False)
 class PrevalenceRegion:
@@ -99,11 +102,14 @@ def prevalence_region(
     level = [delta * (1 - BOX_SHARE) / len(parts) / len(sets) for sets in parts]
     first = counts[0]
     rows, limits = first.rate.lower, first.share.upper
-    prevalence = _box(rows, limits, single, first, names)
-    for _ in range(ROUNDS):
+    many = len(target) > QUICK
+    prevalence = _rough_box(rows, limits) if many else _box(rows, limits, single, first, names)
+    for left in reversed(range(ROUNDS)):
         rows = np.vstack([first.rate.lower, first.observed])
         limits = np.concatenate([first.share.upper, first.limits(prevalence, level[0])])
-        prevalence = _box(rows, limits, np.vstack([single, single]), first, names)
+        exact = not (many and left)
+        sets = np.vstack([single, single])
+        prevalence = _box(rows, limits, sets, first, names) if exact else _rough_box(rows, limits)
     spare, spare_limits = np.empty((0, len(target))), np.empty(0)
     if len(parts) > 1:
         spare, spare_limits = counts[1].observed, counts[1].limits(prevalence, level[1])
@@ -180,6 +186,21 @@ def _box(
     lower = [-program.largest(-unit) for unit in units]
     upper = [program.largest(unit) for unit in units]
     return Interval(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0))
+
+
+def _rough_box(rows: FloatArray, limits: FloatArray) -> Interval:
+    """A box around the region from one row at a time, all of whose entries are at least 0.
+
+    Row a·t <= b: then a_j t_j <= b, and with c the least of the others' entries a_j t_j + c (1 - t_j) <= b.
+    """
+    least, second = np.partition(rows, 1, axis=1)[:, :2].T
+    others = np.where(rows == least[:, None], second[:, None], least[:, None])
+    b = np.maximum(limits, 0.0)[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        upper = np.where(rows > 0, b / rows, 1.0).min(axis=0)
+        lower = np.where(others > rows, (others - b) / (others - rows), 0.0).max(axis=0)
+    upper = np.clip(upper, 0.0, 1.0)
+    return Interval(np.minimum(np.clip(lower, 0.0, 1.0), upper), upper)
 
 
 def _require_some(
