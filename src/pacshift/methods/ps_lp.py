@@ -80,7 +80,7 @@ class PSLP:
         wealth = bets(tally, region, task, included)
         proven = candidates(tally, region, wealth, task)
         chosen = smallest(tally, proven)
-        thresholds = np.where(included, -np.inf, proven[chosen])
+        thresholds = proven[chosen]
         return Solution(
             thresholds,
             weights=weight_intervals(region.prevalence, tally.class_counts, delta=SHARES.priors * task.delta),
@@ -96,7 +96,7 @@ ONE_THRESHOLD, LEANING, ONE_MISS_RATE = "one threshold", "leaning", "one miss ra
 
 def candidates(tally: Tally, region: PrevalenceRegion, wealth: Wealth, task: Task) -> dict[str, FloatArray]:
     """Thresholds of three kinds. Whether a kind is tried may depend on the data: its share of δ is set aside."""
-    single = np.full(tally.n_classes, largest_threshold(tally, wealth.passes))
+    single = np.where(wealth.included, -np.inf, largest_threshold(tally, wealth.passes))
     mixes = MixProgram(region.rows, region.limits)
     balanced = one_miss_rate(
         tally, mixes, region.prevalence, epsilon=task.epsilon, delta=SHARES.balanced * task.delta
@@ -104,7 +104,8 @@ def candidates(tally: Tally, region: PrevalenceRegion, wealth: Wealth, task: Tas
     found = {ONE_THRESHOLD: single, ONE_MISS_RATE: balanced}
     if _can_compare(tally):
         by = factors(tally)
-        found[LEANING] = straightened(largest_threshold(leaned(tally, by), wealth.passes), by, tally)
+        cuts = straightened(largest_threshold(leaned(tally, by), wealth.passes), by, tally)
+        found[LEANING] = np.where(wealth.included, -np.inf, cuts)
     return found
 
 
@@ -172,7 +173,7 @@ def _for_any_mix(tally: Tally, task: Task) -> Solution:
     thresholds = one_miss_rate(tally, anything, box, epsilon=task.epsilon, delta=task.delta)
     reason = (
         f"{size} classes are more than the {MOST_CLASSES} for which PS-LP solves linear programs: each class got "
-        "a threshold of its own, right for any label mix. The target was not used."
+        "a threshold of its own, whatever the target's label mix. The target was not used."
     )
     return Solution(thresholds, reasons=(reason, *_always(tally, thresholds)))
 

@@ -125,5 +125,5 @@ class _Betas:
         x, y = np.where(y >= 1, 0.0, x), np.where(y >= 1, 0.0, y)
         small = y < 1e-4
         safe = np.where(small, 0.5, y)
-        growth = np.where(small, 0.5 + y / 3, (-np.log1p(-safe) - safe) / safe**2)
+        growth = np.where(small, 0.5 + y / 3 + y**2, (-np.log1p(-safe) - safe) / safe**2)
         return np.where(beyond, np.inf, self.mean * x + self.variance * x**2 * growth)
