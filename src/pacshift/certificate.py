@@ -61,11 +61,13 @@ class Certificate:
         checked = check_scores(scores, name="scores", classes=self.classes)
         transform = self._transform(score)
         cuts = self._cuts(checked.values.dtype if transform.function is None else np.dtype(np.float64))
+        if cuts.ndim:  # matrices of equal shape compare twice as fast as a matrix and a row
+            cuts = np.tile(cuts, (checked.block_rows, 1))
         result = np.empty(checked.values.shape, np.bool_)
         for rows, block in transform.blocks(checked, check_rng(rng)):
             if not block.max() < np.inf:  # the cheapest look that finds NaN; -inf compares as it should
                 require_finite(block, checked, "scores")
-            np.greater_equal(block, cuts, out=result[rows])
+            np.greater_equal(block, cuts[: len(block)] if cuts.ndim else cuts, out=result[rows])
             if self.never_empty:
                 _add_top(result[rows], checked, rows)
         return result

@@ -26,9 +26,14 @@ class Scores:
     def __len__(self) -> int:
         return len(self.values)
 
+    @property
+    def block_rows(self) -> int:
+        """Rows that fit the cache."""
+        return max(1, min(len(self), BLOCK_VALUES // len(self.classes)))
+
     def blocks(self) -> Iterator[slice]:
         """Row ranges that fit the cache."""
-        step = max(1, BLOCK_VALUES // len(self.classes))
+        step = self.block_rows
         return (slice(start, start + step) for start in range(0, len(self), step))
 
 
