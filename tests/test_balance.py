@@ -9,7 +9,7 @@ from scipy.stats import beta, binomtest
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval, binomial_cut
-from pacshift.shift.balance import _Betas, _needed, balanced, balanced_ranks, error_bound, ranks_of
+from pacshift.shift.balance import _Betas, _needed, balanced_ranks, error_bound, ranks_of, small_moments
 from pacshift.shift.programs import MixProgram
 from strategies import mix, seeds
 
@@ -81,7 +81,7 @@ def test_ranks_of_different_rates_have_the_tail_that_was_promised_too(seed: int,
     rates = epsilon * rng.random(2) ** np.array([0.2, 4.0])
     for scale in np.linspace(2.0, 0.2, 25):  # down to the first ranks that pass: nothing is left to spare there
         ranks = np.minimum(ranks_of(1.0, counts) - 1, (scale * rates * counts).astype(int))
-        if balanced(inside(box), box, counts, ranks, epsilon=epsilon, delta=delta):
+        if small_moments(inside(box), box, counts, ranks, epsilon=epsilon, delta=delta):
             break
     else:
         return
@@ -142,16 +142,16 @@ def test_the_more_is_known_of_the_mix_the_higher_the_ranks() -> None:
 def test_where_nothing_can_be_promised_every_rank_is_zero() -> None:
     box = Interval(np.zeros(2), np.ones(2))
     assert not balanced_ranks(any_mix(2), box, np.array([5, 0]), epsilon=0.01, delta=0.01).any()
-    assert not balanced(any_mix(2), box, np.array([50, 50]), np.array([20, 20]), epsilon=0.1, delta=0.1)
+    assert not small_moments(any_mix(2), box, np.array([50, 50]), np.array([20, 20]), epsilon=0.1, delta=0.1)
 
 
-def test_the_error_bound_is_where_the_test_turns() -> None:
-    counts, box = np.array([3000, 700]), box_around(np.array([0.6, 0.4]), 0.05)
-    ranks = ranks_of(0.06, counts)
-    bound = error_bound(inside(box), box, counts, ranks, delta=0.01)
-    assert 0.06 < bound < 0.1
-    assert balanced(inside(box), box, counts, ranks, epsilon=bound, delta=0.01)
-    assert not balanced(inside(box), box, counts, ranks, epsilon=bound * 0.99, delta=0.01)
+@pytest.mark.parametrize("classes", [2, 40])
+def test_the_error_bound_is_where_the_search_turns(classes: int) -> None:
+    share = np.arange(1, classes + 1) / np.arange(1, classes + 1).sum()
+    counts, box = np.arange(700, 700 + 20 * classes, 20), box_around(share, 0.1 / classes)
+    ranks = balanced_ranks(inside(box), box, counts, epsilon=0.1, delta=0.01)
+    assert error_bound(inside(box), box, counts, ranks, delta=0.01) <= 0.1 * 1.005
+    assert error_bound(inside(box), box, counts, ranks + 1 + ranks // 20, delta=0.01) > 0.1
 
 
 @pytest.mark.montecarlo

@@ -12,7 +12,7 @@ from pacshift.tally import Tally
 from pacshift.threshold import class_threshold, largest_threshold
 
 POINTS = 31
-FEW_POINTS = 13
+FEW_POINTS = 9
 """Where every point is a search of its own."""
 
 
@@ -28,11 +28,12 @@ def curve_of_bets(tally: Tally, wealth: Wealth, threshold: float) -> BoundCurve:
     places = np.searchsorted(missed, np.linspace(0, most, POINTS).astype(np.int64), side="right")
     misses = [tally.misses(cut) for cut in np.unique(tally.values[order[places]])]
     prices = wealth.prices(chosen)
-    return _curve(tally, [wealth.bound(each, prices) for each in misses], misses, chosen)
+    bounds = [wealth.bound(each, prices) for each in misses]
+    return _curve(tally, bounds, misses, chosen, wealth.epsilon)
 
 
 def curve_of_ranks(
-    tally: Tally, thresholds: FloatArray, mixes: MixProgram, prevalence: Interval, *, delta: float
+    tally: Tally, thresholds: FloatArray, mixes: MixProgram, prevalence: Interval, *, epsilon: float, delta: float
 ) -> BoundCurve:
     """Bounds at rates up to three times the one of the chosen thresholds."""
     counts, chosen = tally.class_counts, tally.misses(thresholds)
@@ -41,12 +42,17 @@ def curve_of_ranks(
     ranks = [ranks_of(each, counts) for each in rates]
     bounds = [error_bound(mixes, prevalence, counts, each, delta=delta) for each in ranks]
     cuts = [[class_threshold(tally, j, k - 1) for j, k in enumerate(each.tolist())] for each in ranks]
-    return _curve(tally, bounds, [tally.misses(each) for each in cuts], chosen)
+    return _curve(tally, bounds, [tally.misses(each) for each in cuts], chosen, epsilon)
 
 
-def _curve(tally: Tally, bounds: list[float], misses: list[IntArray], chosen: IntArray) -> BoundCurve:
-    errors = np.array([each.sum() for each in misses]) / tally.n_source
+def _curve(
+    tally: Tally, bounds: list[float], misses: list[IntArray], chosen: IntArray, epsilon: float
+) -> BoundCurve:
+    """The chosen thresholds are proven to err by ε at most; the other points by what was found for each."""
+    errors = np.array([each.sum() for each in (*misses, chosen)]) / tally.n_source
+    found = np.array([*bounds, epsilon])
+    order = np.lexsort((found, errors))
     # The error grows with the thresholds, and so must what is said about it.
-    growing = np.minimum.accumulate(np.array(bounds)[::-1])[::-1]
-    errors, first = np.unique(errors, return_index=True)  # with tied scores several ranks are one threshold
-    return BoundCurve(errors, growing[first], float(chosen.sum() / tally.n_source))
+    growing = np.minimum.accumulate(found[order][::-1])[::-1]
+    unique, first = np.unique(errors[order], return_index=True)
+    return BoundCurve(unique, growing[first], float(errors[-1]))

@@ -38,11 +38,11 @@ class Shares:
     """The true label mix lies outside the region."""
     priors: float = 0.01
     """A source prior is outside its interval; for the weights on the certificate alone."""
-    balanced: float = 0.14
+    balanced: float = 0.20
     """Thresholds of one miss rate err too much."""
     misses: float = 0.01
     """A miss rate is above its bound at a family's critical threshold."""
-    wealth: float = 0.36
+    wealth: float = 0.33
     """The bets win too much at a family's critical threshold."""
 
 
@@ -125,7 +125,14 @@ def _curve(
         return None
     if kind == ONE_MISS_RATE:
         mixes = MixProgram(region.rows, region.limits)
-        return curve_of_ranks(tally, thresholds, mixes, region.prevalence, delta=SHARES.balanced * task.delta)
+        return curve_of_ranks(
+            tally,
+            thresholds,
+            mixes,
+            region.prevalence,
+            epsilon=task.epsilon,
+            delta=SHARES.balanced * task.delta,
+        )
     if kind == ONE_THRESHOLD:
         return curve_of_bets(tally, wealth, float(thresholds.max()))
     by = factors(tally)
