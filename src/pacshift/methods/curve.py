@@ -11,7 +11,7 @@ from pacshift.shift.wealth import Wealth
 from pacshift.tally import Tally
 from pacshift.threshold import class_threshold, largest_threshold
 
-POINTS = 31
+POINTS = 21
 FEW_POINTS = 9
 """Where every point is a search of its own."""
 
