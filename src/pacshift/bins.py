@@ -1,7 +1,7 @@
 """The target's scores in coarse bins: enough to tell how large sets will be, too little to tell rows apart.
 
 Eight bins an octave between 2**-32 and 1, told by the leading bits of a float. Nothing that is guaranteed rests on
-them: they only say which of two certified choices has the smaller sets.
+them: they only say which of the certified kinds of sets is the smallest.
 """
 
 import numpy as np
