@@ -1,6 +1,5 @@
 """Scores to counts. One pass over the data makes a tally; tallies add up; every method works on tallies alone."""
 
-import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,17 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pacshift.arrays import FloatArray, IntArray, Label
-from pacshift.bins import BINS
 from pacshift.counting import distinct, run_lengths, running_sum, scan, soft_sums, target_bins
 from pacshift.errors import InputError
-from pacshift.files import atomic_write
 from pacshift.grid import to_grid
 from pacshift.scores import Scores, check_classes, check_labels, check_rng, check_scores, shorten
+from pacshift.tally_file import read, require_sound, write
 from pacshift.transforms import ScoreFunction, Transform, resolve_transform
-
-FORMAT = "pacshift-tally"
-VERSION = 1
-MOST = 2.0**62  # larger sums would come close to overflow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,31 +177,28 @@ class Tally:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write counts and nothing else: an .npz of integer and float arrays with a JSON header."""
-        header = {
-            "format": FORMAT,
-            "version": VERSION,
-            "classes": self.classes,
-            "score": self.score,
-            "grid": self.grid,
-        }
-        with atomic_write(path) as draft, open(draft, "wb") as file:
-            np.savez_compressed(file, header=np.array(json.dumps(header)), **self._arrays())  # type: ignore[arg-type]
+        write(self._header(), self._arrays(), path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Tally":
         """Read what :meth:`save` wrote; runs no code from the file and refuses what does not add up."""
+        header, arrays = read(path)
         try:
-            with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-            header = json.loads(str(arrays.pop("header")))
-            version = header["version"] if header["format"] == FORMAT else None
-        except Exception as error:  # damaged zips raise a dozen kinds; none may surprise the user
-            raise InputError(
-                f"{path} is not a pacshift tally ({error}). Make one with `pacshift tally`."
-            ) from None
-        if version != VERSION:
-            raise InputError(f"{path}: tally version {version}, this pacshift reads {VERSION}. Update pacshift.")
-        return _rebuild(header, arrays, path)
+            soft = (arrays.pop("soft_source", None), arrays.pop("soft_target", None))
+            tally = cls(
+                classes=check_classes(header["classes"]),
+                score=str(header["score"]),
+                grid=header["grid"] is True,
+                soft=None if soft[0] is None or soft[1] is None else SoftSums(soft[0], soft[1]),
+                **arrays,
+            )
+            require_sound(tally._arrays(), tally.n_classes)
+        except (InputError, TypeError, KeyError, ValueError, IndexError) as error:
+            raise InputError(f"{path}: the counts of this tally do not add up ({error}). Make it again.") from None
+        return tally
+
+    def _header(self) -> dict[str, Any]:
+        return {"classes": self.classes, "score": self.score, "grid": self.grid}
 
 
 def _empty(classes: tuple[Label, ...]) -> Tally:
@@ -258,44 +249,3 @@ def _require_same(parts: list[Tally], sources: list[Tally]) -> None:
     scores = sorted({part.score for part in sources})
     if len(scores) > 1:
         raise InputError(f"tallies of different scores do not add: {' and '.join(scores)}.")
-
-
-def _rebuild(header: dict[str, Any], arrays: dict[str, NDArray[Any]], path: object) -> Tally:
-    try:
-        soft = (arrays.pop("soft_source", None), arrays.pop("soft_target", None))
-        tally = Tally(
-            classes=check_classes(header["classes"]),
-            score=str(header["score"]),
-            grid=header["grid"] is True,
-            soft=None if soft[0] is None or soft[1] is None else SoftSums(soft[0], soft[1]),
-            **arrays,
-        )
-        _require_sound(tally)
-    except (InputError, TypeError, KeyError, ValueError, IndexError) as error:
-        raise InputError(f"{path}: the counts of this tally do not add up ({error}). Make it again.") from None
-    return tally
-
-
-def _require_sound(tally: Tally) -> None:
-    size = tally.n_classes
-    shapes = {"confusion": (size, size), "target": (size,), "starts": (size + 1,), "counts": tally.values.shape}
-    shapes |= {"soft_source": (size, size), "soft_target": (size,), "bins": (size, BINS)}
-    for name, array in tally._arrays().items():
-        if name == "values":
-            continue
-        if array.dtype != np.int64 or array.shape != shapes[name] or (array < 0).any():
-            raise ValueError(f"{name} must hold counts of shape {shapes[name]}")
-        if array.sum(dtype=np.float64) > MOST:
-            raise ValueError(f"{name} adds up to more than {MOST:g}")
-    if tally.bins is not None and (tally.bins.sum(axis=1) != tally.n_target).any():
-        raise ValueError("the bins of a class must hold every target row")
-    if tally.values.dtype != np.float64 or tally.values.ndim != 1 or not np.isfinite(tally.values).all():
-        raise ValueError("values must be finite floats")
-    if (np.diff(tally.starts) < 0).any() or tally.starts[0] != 0 or tally.starts[-1] != len(tally.values):
-        raise ValueError("starts must grow from 0 to the number of values")
-    ascending = np.diff(tally.values) > 0
-    ascending[tally.starts[1:-1][(tally.starts[1:-1] > 0) & (tally.starts[1:-1] < len(tally.values))] - 1] = True
-    if not ascending.all() or (tally.counts == 0).any():
-        raise ValueError("scores of a class must ascend and occur at least once")
-    if not np.array_equal(np.diff(tally.cumulative[tally.starts]), tally.class_counts):
-        raise ValueError("the scores of a class must be as many as its examples")
