@@ -173,6 +173,28 @@ def test_weights_are_prevalence_over_priors() -> None:
     assert np.isinf(unseen.upper[2])
 
 
+@pytest.mark.montecarlo
+def test_the_power_of_the_assumption_test_grows_with_the_change() -> None:
+    """On the target, more and more of the main class's scores are those that were predicted rightly."""
+    world, rng, delta, repeats = make_world(3, strength=2, shift=0.9), np.random.default_rng(5), 0.1, 40
+    right = world.law * (world.rows.argmax(axis=1) == 2)[:, None]
+    easy = right[:, 2] / right[:, 2].sum()
+    refused = []
+    for change in (0.0, 0.25, 0.5, 1.0):
+        law = world.law.copy()
+        law[:, 2] = (1 - change) * law[:, 2] + change * easy
+        changed = World(world.rows, law, world.source_mix, world.target_mix)
+        refused.append(0)
+        for _ in range(repeats):
+            source, target = world.draw(2000, 1, rng), changed.draw(1, 2000, rng)
+            try:
+                prevalence_region(source.confusion, target.target, delta=SHARES.region * delta)
+            except AssumptionError:
+                refused[-1] += 1
+    assert binomtest(refused[0], repeats, delta, alternative="greater").pvalue > 1e-3
+    assert refused == [0, 0, 9, 40]  # as the docs page of PS-LP says
+
+
 HARD = {
     "rare class": (make_world(2, strength=2, shift=0.3, rare=0.01), 800, 0.1),
     "weak classifier": (make_world(3, strength=0.5, shift=0.3), 1500, 0.3),

@@ -78,7 +78,7 @@ def test_the_least_log_wealth_is_below_every_member_of_the_region(case: Case) ->
     except AssumptionError:
         return
     upper = wealth.miss_rates(misses)
-    assert wealth.cells or not wealth.passes(misses) or wealth._mixes.largest(upper) < case.epsilon
+    assert wealth.cells or not wealth.passes(misses) or wealth.mixes.largest(upper) < case.epsilon
     found = {cell.stake: (cell, *wealth.evidence(cell, misses, upper)[:2]) for cell in wealth.cells}
     box = case.rng.dirichlet(np.full(len(misses), 2.0), 400)
     for share in [case.mix, *box]:
@@ -153,6 +153,7 @@ WORLDS = [
     ([2000, 60], [0.9, 0.8], [0.7, 0.3], [0.2, 2.5]),
     ([2000, 20], [0.9, 0.8], [0.95, 0.05], [1.0, 1.0]),
     ([800, 800, 3], [0.9, 0.9, 0.9], [0.5, 0.49, 0.01], [1.0, 1.0, 2.0]),
+    ([800, 800, 0], [0.9, 0.9, 0.9], [0.5, 0.49, 0.01], [1.0, 1.0, 2.0]),
     ([500] * 6, [0.6] * 6, [0.5, 0.1, 0.1, 0.1, 0.1, 0.1], [2.0, 0.2, 0.2, 0.2, 0.2, 0.2]),
 ]
 

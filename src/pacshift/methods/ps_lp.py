@@ -97,9 +97,8 @@ ONE_THRESHOLD, LEANING, ONE_MISS_RATE = "one threshold", "leaning", "one miss ra
 def candidates(tally: Tally, region: PrevalenceRegion, wealth: Wealth, task: Task) -> dict[str, FloatArray]:
     """Thresholds of three kinds. Whether a kind is tried may depend on the data: its share of δ is set aside."""
     single = np.where(wealth.included, -np.inf, largest_threshold(tally, wealth.passes))
-    mixes = MixProgram(region.rows, region.limits)
     balanced = one_miss_rate(
-        tally, mixes, region.prevalence, epsilon=task.epsilon, delta=SHARES.balanced * task.delta
+        tally, wealth.mixes, region.prevalence, epsilon=task.epsilon, delta=SHARES.balanced * task.delta
     )
     found = {ONE_THRESHOLD: single, ONE_MISS_RATE: balanced}
     if _can_compare(tally):
@@ -124,11 +123,10 @@ def _curve(
     if not (thresholds > -np.inf).any():
         return None
     if kind == ONE_MISS_RATE:
-        mixes = MixProgram(region.rows, region.limits)
         return curve_of_ranks(
             tally,
             thresholds,
-            mixes,
+            wealth.mixes,
             region.prevalence,
             epsilon=task.epsilon,
             delta=SHARES.balanced * task.delta,

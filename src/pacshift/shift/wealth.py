@@ -65,7 +65,7 @@ class Wealth:
         self.miss_delta, self.included = miss_delta / len(target), included
         self.bets = betting_classes(class_counts, target, epsilon=epsilon, delta=delta)
         self.cells = list(_cells(region.prevalence, class_counts, self.bets, epsilon=epsilon, delta=delta))
-        self._mixes = MixProgram(region.rows, region.limits)
+        self.mixes = MixProgram(region.rows, region.limits)
         self._worst = WorstCase(region.rows, region.limits, region.spare, region.spare_limits)
         self._order = list(range(len(self.cells)))
         self._prices: dict[int, Prices] = {}
@@ -76,7 +76,7 @@ class Wealth:
         Never turns from no to yes as misses grow: the corners spread, their values and the prefactor worsen.
         """
         rates = self.miss_rates(misses)
-        if self._mixes.largest(rates) < self.epsilon:
+        if self.mixes.largest(rates) < self.epsilon:
             return True
         for place, cell in enumerate(self._order):
             if not self._cell_passes(cell, misses, rates):
@@ -117,7 +117,7 @@ class Wealth:
         there the least log-wealth grows in a straight line: where it reaches what is needed, errors end.
         """
         rates = self.miss_rates(misses)
-        bound, anchor = min(self._mixes.largest(rates), 1.0), 0.0
+        bound, anchor = min(self.mixes.largest(rates), 1.0), 0.0
         for _ in range(ANCHORS):
             ends = [anchor]
             for cell, price in zip(self.cells, prices, strict=True):
