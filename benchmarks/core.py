@@ -14,8 +14,8 @@ from benchmarks.measure import temporary_memory, timed
 from benchmarks.simulate import scores_and_labels, shifted_mix
 from pacshift import calibrate
 from pacshift.bounds import clopper_pearson
-from pacshift.shift.elimination import NoBox, eliminate
-from pacshift.shift.hull import hull
+from pacshift.weights.elimination import NoBox, eliminate
+from pacshift.weights.hull import hull
 
 SHOWN = ("PS", "PS-LW", "PS-W", "PS-C", "PS-LP", "PS-R")
 

@@ -21,10 +21,10 @@ from pacshift.experiments.datasets import Dataset, load_dataset
 from pacshift.experiments.panels import PANELS, Panel
 from pacshift.methods import PSC, PSLP, PSW, Method, Oracle, Task
 from pacshift.methods.ps_lp import LEANING, ONE_MISS_RATE, ONE_THRESHOLD, SHARES, bets, candidates
-from pacshift.shift.region import PrevalenceRegion, prevalence_region
-from pacshift.shifting import resample
+from pacshift.ps_lp.region import PrevalenceRegion, prevalence_region
+from pacshift.simulate import resample
 from pacshift.tally import Tally
-from pacshift.threshold import largest_threshold
+from pacshift.tally.threshold import largest_threshold
 
 METHODS: tuple[Method, ...] = (Oracle(), PSW(), PSC(), PSLP())
 KINDS, KNOWN = (ONE_THRESHOLD, LEANING, ONE_MISS_RATE), "mix known"

@@ -14,8 +14,8 @@ from scipy.stats import norm
 from pacshift import Tally, calibrate_tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval, clopper_pearson
-from pacshift.shift.elimination import eliminate
-from pacshift.shift.hull import hull
+from pacshift.weights.elimination import eliminate
+from pacshift.weights.hull import hull
 
 mpl.use("agg")
 import matplotlib.pyplot as plt

@@ -21,7 +21,7 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.methods import METHODS
 from pacshift.methods.base import Method
 from pacshift.methods.ps_w import PSW
-from pacshift.shifting import resample
+from pacshift.simulate import resample
 
 EPSILON, DELTA = 0.1, 0.1
 SOURCE_MIX = np.array([0.45, 0.35, 0.20])

@@ -10,7 +10,7 @@ import numpy as np
 
 from pacshift import Certificate, Interval, UninformativeWarning, calibrate
 from pacshift.arrays import FloatArray, IntArray, Label
-from pacshift.methods import BoundCurve
+from pacshift.bounds import BoundCurve
 
 HOSTILE = (
     "<img src=x onerror=alert(1)>",

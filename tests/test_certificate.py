@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pacshift import Certificate, InputError, Interval, calibrate
-from pacshift.certificate_file import read_fields, to_document
-from pacshift.methods import METHODS, BoundCurve
+from pacshift.bounds import BoundCurve
+from pacshift.certificate.file import read_fields, to_document
+from pacshift.methods import METHODS
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)  # subnormal numbers and -0.0 included
 THRESHOLDS = FINITE | st.sampled_from([-math.inf, math.inf, 5e-324, -0.0, 2.2250738585072014e-308, 0.1])

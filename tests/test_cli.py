@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 from pacshift import METHODS, Certificate, Tally, calibrate_tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.cli import app
-from pacshift.cli.options import stream
+from pacshift.cli.options import seed_for
 
 NAMES = ("crow", "owl", "wren")
 
@@ -100,7 +100,7 @@ def test_calibrate_says_and_writes_what_the_library_gives(data: Data, tmp_path: 
     matrix = np.column_stack([column.to_numpy() for column in target.itercolumns()])
     tally = Tally.from_scores(data.scores, np.array(NAMES)[data.labels], classes=NAMES, grid=True)
     tally = tally + Tally.from_target(matrix, classes=NAMES)
-    same = calibrate_tally(tally, epsilon=0.08, delta=0.02, method="PS-W", rng=stream(0, "method"))
+    same = calibrate_tally(tally, epsilon=0.08, delta=0.02, method="PS-W", rng=seed_for(0, "method"))
     assert np.array_equal(made.thresholds, same.thresholds)
     assert made.set_sizes is not None
     assert np.array_equal(made.set_sizes, np.bincount(same.sets(matrix).sum(axis=1), minlength=4))
@@ -218,7 +218,7 @@ def test_seeds_never_empty_and_scores(data: Data, tmp_path: Path) -> None:
     assert a.set_sizes[0] == 0
     assert np.array_equal(a.thresholds, b.thresholds)
     assert not np.array_equal(a.thresholds, c.thresholds)
-    assert stream(1, "source") != stream(1, "predict")
+    assert seed_for(1, "source") != seed_for(1, "predict")
 
 
 def test_nothing_certified_is_written_and_exits_3(data: Data, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_local_links_lead_somewhere(path: Path) -> None:
 
 
 def test_readme_leads_to_the_elimination_in_one_click() -> None:
-    assert "](src/pacshift/shift/elimination.py)" in README.read_text()
+    assert "](src/pacshift/weights/elimination.py)" in README.read_text()
 
 
 def run(line: str, folder: Path) -> None:

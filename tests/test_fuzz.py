@@ -31,9 +31,9 @@ from pacshift import (
     resample,
 )
 from pacshift.bounds import binomial_cut
-from pacshift.certificate_file import to_document
+from pacshift.certificate.file import to_document
 from pacshift.cli import app
-from pacshift.transforms import TRANSFORMS
+from pacshift.scores.transforms import TRANSFORMS
 
 RUNS = range(20)  # times the cases of each test below: 20 x (50 + 25 + 35) + 10 x 45 = 2,650
 ODD = [

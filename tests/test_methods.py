@@ -10,8 +10,8 @@ from pacshift import InputError, Tally, UninformativeWarning, calibrate_tally
 from pacshift.bounds import Interval, clopper_pearson
 from pacshift.methods import APS, LWCP, PS, PSC, PSLW, PSR, PSW, WCP, Method, Oracle, Task
 from pacshift.methods.ps_w import class_threshold, example_threshold
-from pacshift.shift.elimination import eliminate
-from pacshift.shift.estimate import bbse_soft
+from pacshift.weights.elimination import eliminate
+from pacshift.weights.estimate import bbse_soft
 from strategies import drawn_scores, drawn_tally
 
 

@@ -13,7 +13,7 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 from pacshift.methods import LWCP, PS, PSC, PSLW, PSR, PSW, WCP, Method, Task
 from pacshift.methods.ps_w import class_threshold, example_threshold
-from pacshift.shift.estimate import bbse_soft
+from pacshift.weights.estimate import bbse_soft
 from strategies import drawn_scores, seeds, tallies
 
 

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from certificates import HOSTILE, certify, every_shape, with_everything
 from pacshift import Certificate, InputError, Interval, plots
-from pacshift.methods import BoundCurve
+from pacshift.bounds import BoundCurve
 
 SHAPES = every_shape()
 PLOTS = (plots.weight_intervals, plots.label_mix, plots.bound_curve, plots.set_sizes)

@@ -24,7 +24,7 @@ from pacshift.methods.ps_lp import (
     smallest,
     weight_intervals,
 )
-from pacshift.shift.region import prevalence_region
+from pacshift.ps_lp.region import prevalence_region
 from strategies import tallies
 from worlds import World, make_world, run
 

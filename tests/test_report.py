@@ -17,10 +17,11 @@ from matplotlib import pyplot as plt
 from certificates import HOSTILE, every_shape
 from pacshift import Certificate, InputError, Interval
 from pacshift.arrays import FloatArray
-from pacshift.certificate_file import to_document
-from pacshift.methods import BoundCurve
+from pacshift.bounds import BoundCurve
+from pacshift.certificate.file import to_document
 from pacshift.plots import readable
-from pacshift.report import ComparisonRow, facts, render_report, write_report
+from pacshift.report import ComparisonRow, render_report, write_report
+from pacshift.report import text as report_text
 from pacshift.report.pictures import to_inline
 
 SHAPES = every_shape()
@@ -136,7 +137,7 @@ def test_numbers_are_the_certificates(name: str) -> None:
     certificate = SHAPES[name]
     page = Page(render_report(certificate))
     values = [float(attributes["value"]) for attributes in page.all("data")]
-    cards = [figure.value for figure in facts.key_figures(certificate)]
+    cards = [figure.value for figure in report_text.key_figures(certificate)]
     assert cards[:2] == [certificate.epsilon, certificate.delta]
     assert values == [*cards, *table_of(certificate), certificate.n_source, certificate.n_target]
     for interval, column in ((certificate.prevalence, "target share"), (certificate.weights, "weight")):
@@ -147,7 +148,7 @@ def test_numbers_are_the_certificates(name: str) -> None:
 
 def test_set_sizes_become_cards() -> None:
     certificate = replace(SHAPES["full"], set_sizes=np.array([1, 2, 3, 0, 0, 0]))
-    cards = {figure.name: figure.value for figure in facts.key_figures(certificate)}
+    cards = {figure.name: figure.value for figure in report_text.key_figures(certificate)}
     assert cards["labels in a set"] == (2 + 6) / 6
     assert cards["sets with one label"] == 2 / 6
     assert cards["empty sets"] == 1 / 6
@@ -184,7 +185,7 @@ def test_the_headline_says_what_is_guaranteed(pages: dict[str, str], name: str, 
     page = Page(pages[name])
     assert badge in page.inside("h2")
     assert any(words in text for text in page.inside("p"))
-    assert (badge == "Guaranteed on the target") == (facts.verdict(SHAPES[name]).tone == "good")
+    assert (badge == "Guaranteed on the target") == (report_text.verdict(SHAPES[name]).tone == "good")
 
 
 def test_the_default_method_fills_every_part_of_the_page(pages: dict[str, str]) -> None:
@@ -197,8 +198,8 @@ def test_the_default_method_fills_every_part_of_the_page(pages: dict[str, str]) 
 def test_one_threshold_is_told_and_several_are_listed() -> None:
     certificate = SHAPES["full"]
     one = replace(certificate, thresholds=np.array([-np.inf, 0.2, 0.2, -np.inf, 0.2]))
-    assert "score is at least 0.2. 2 of the classes lack data and are in every set." in facts.rule(one)
-    assert "its own threshold, listed in the table of classes" in facts.rule(certificate)
+    assert "score is at least 0.2. 2 of the classes lack data and are in every set." in report_text.rule(one)
+    assert "its own threshold, listed in the table of classes" in report_text.rule(certificate)
     page = render_report(certificate)
     assert "The thresholds and the sets they make" in Page(page).inside("h2")
     assert "the highest whose proven bound stays at or below ε = 0.1." in " ".join(page.split())
@@ -229,7 +230,7 @@ def test_methods_are_compared_if_asked(pages: dict[str, str]) -> None:
 
 @given(st.floats(min_value=0, max_value=1e9))
 def test_intervals_are_rounded_outward(value: float) -> None:
-    low, high = facts._down(value), facts._up(value)
+    low, high = report_text._down(value), report_text._up(value)
     assert low <= value <= high
     assert high - low <= 0.011 * value + 1e-320
 

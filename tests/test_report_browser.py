@@ -12,7 +12,8 @@ from PIL import Image
 
 from certificates import HOSTILE, every_shape
 from pacshift.plots import readable
-from pacshift.report import ComparisonRow, facts, write_report
+from pacshift.report import ComparisonRow, write_report
+from pacshift.report import text as report_text
 
 pytestmark = pytest.mark.browser
 
@@ -103,7 +104,7 @@ def test_numbers_on_the_page_are_the_certificates(visit: Open) -> None:
     page = visit("full")
     cards = page.locator(".cards data").evaluate_all("all => all.map(e => [e.value, e.innerText])")
     assert [(float(value), shown) for value, shown in cards] == [
-        (figure.value, figure.shown) for figure in facts.key_figures(certificate)
+        (figure.value, figure.shown) for figure in report_text.key_figures(certificate)
     ]
     rows = page.locator(".classes tbody tr").evaluate_all(
         "rows => rows.map(row => [...row.children].map(cell => cell.innerText))"

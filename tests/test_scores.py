@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pacshift import InputError, Tally, calibrate
-from pacshift.scores import check_classes, check_labels, check_rate, check_rng, check_scores, check_weights
+from pacshift.scores.check import check_classes, check_labels, check_rate, check_rng, check_scores, check_weights
 
 MATRIX = np.array([[0.5, 0.25, 0.25], [0.125, 0.75, 0.125], [0.0, 0.25, 0.75]])
 NAMES = ("cat", "dog", "eel")

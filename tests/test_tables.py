@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from pacshift import InputError, Tally, calibrate_tally
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.bins import SIZED_CLASSES
+from pacshift.parallel import cores, map_ordered
+from pacshift.scores.transforms import TRANSFORMS
 from pacshift.tables import count_set_sizes, counts, read_table, sources, tally_table
 from pacshift.tables.counts import Counts, count
 from pacshift.tables.layout import class_names
-from pacshift.tables.scan import cores, ordered
-from pacshift.transforms import TRANSFORMS
+from pacshift.tally.histogram import SIZED_CLASSES
 
 SAVE: dict[str, Callable[[Any, Path], Any]] = {
     "parquet": pq.write_table,
@@ -283,7 +283,7 @@ def test_only_a_few_jobs_run_ahead_of_the_reader() -> None:
             asked.append(number)
             yield lambda number=number: number  # type: ignore[misc]
 
-    for result in ordered(jobs()):
+    for result in map_ordered(jobs()):
         assert len(asked) - result <= cores() + 3
     assert asked == list(range(100))
 

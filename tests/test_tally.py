@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from pacshift import InputError, Tally, calibrate_tally
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.bins import SIZED_CLASSES, count_bins
-from pacshift.grid import float_to_order, order_to_float, to_grid
+from pacshift.tally.grid import float_to_order, order_to_float, to_grid
+from pacshift.tally.histogram import SIZED_CLASSES, count_bins
 
 
 @st.composite

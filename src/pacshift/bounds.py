@@ -29,6 +29,19 @@ class Interval:
         return np.asarray((self.lower <= np.asarray(value)) & (np.asarray(value) <= self.upper))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundCurve:
+    """Upper bounds of the target error along a family of thresholds, for pictures.
+
+    Where ``source_errors[i]`` of the source is missed, the target error is at most ``bounds[i]``; the thresholds
+    taken miss ``chosen`` of the source.
+    """
+
+    source_errors: FloatArray
+    bounds: FloatArray
+    chosen: float
+
+
 def clopper_pearson(count: ArrayLike, total: ArrayLike, *, delta: float) -> Interval:
     r"""Exact binomial interval, right with probability at least ``1 - delta``, elementwise.
 

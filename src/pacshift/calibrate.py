@@ -9,9 +9,9 @@ from pacshift.arrays import Label
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError, UninformativeWarning
 from pacshift.methods import APS, Method, Task, resolve_method
-from pacshift.scores import check_rate, check_rng, check_weights
+from pacshift.scores.check import check_rate, check_rng, check_weights
+from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally
-from pacshift.transforms import ScoreFunction, resolve_transform
 
 
 def calibrate(
@@ -23,7 +23,7 @@ def calibrate(
     delta: float,
     method: str | Method = "PS-LP",
     classes: Sequence[Label] | None = None,
-    score: str | ScoreFunction = "probability",
+    score: str | TransformFunction = "probability",
     weights: Any = None,
     rng: Any = None,
     never_empty: bool = False,

@@ -16,7 +16,7 @@ from pacshift.calibrate import calibrate
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError, PacshiftError
 from pacshift.methods import Method
-from pacshift.transforms import ScoreFunction
+from pacshift.scores.transforms import TransformFunction
 
 Call = TypeVar("Call", bound=Callable[..., Any])
 
@@ -63,7 +63,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         epsilon: float,
         delta: float,
         method: str | Method = "PS-LP",
-        score_function: str | ScoreFunction = "probability",
+        score_function: str | TransformFunction = "probability",
         never_empty: bool = False,
         random_state: Any = None,
     ) -> None:

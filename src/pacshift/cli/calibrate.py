@@ -9,7 +9,7 @@ import typer
 
 from pacshift.calibrate import calibrate_tally
 from pacshift.certificate import Certificate
-from pacshift.certificate_file import to_document
+from pacshift.certificate.file import to_document
 from pacshift.cli import inputs, options
 from pacshift.cli.console import NOTHING_CERTIFIED, plain, print_json, print_words, progress, results
 from pacshift.cli.inputs import Inputs
@@ -48,8 +48,8 @@ def calibrate(
 
     Example: pacshift calibrate source.parquet target.parquet --label diagnosis --epsilon 0.05 -o certificate.json
     """
-    options.require_free(out, force)
-    options.require_question(epsilon, delta, score=score, method=method)
+    options.check_output(out, force)
+    options.check_request(epsilon, delta, score=score, method=method)
     data = None
     if tallies:
         tally = inputs.load_tallies(paths)
@@ -78,7 +78,7 @@ def calibrate(
             delta=delta,
             method=method,
             weights=options.read_numbers(weights, "--weights"),
-            rng=options.stream(seed, "method"),
+            rng=options.seed_for(seed, "method"),
             never_empty=never_empty,
         )
     if data is not None and data.target:
@@ -112,7 +112,7 @@ def _with_set_sizes(certificate: Certificate, data: Inputs) -> Certificate:
             list(data.target),
             scores=data.scores,
             drop_invalid=data.drop_invalid,
-            rng=options.stream(data.seed, "predict"),
+            rng=options.seed_for(data.seed, "predict"),
             progress=report,
         )
     return replace(certificate, set_sizes=sizes)

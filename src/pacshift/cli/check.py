@@ -10,12 +10,12 @@ from rich.table import Table
 
 from pacshift.bounds import clopper_pearson
 from pacshift.certificate import Certificate
+from pacshift.certificate.explain import percent
 from pacshift.cli import options
 from pacshift.cli.console import plain, print_json, progress, results
 from pacshift.cli.inputs import tell_dropped
 from pacshift.evaluate import Evaluation
-from pacshift.scores import check_rate
-from pacshift.words import percent
+from pacshift.scores.check import check_rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def check(
             label=label,
             scores=scores,
             drop_invalid=drop_invalid,
-            rng=options.stream(seed, "predict"),
+            rng=options.seed_for(seed, "predict"),
             progress=report,
         )
     result = found.evaluation

@@ -54,7 +54,7 @@ def compare(
     """
     from pacshift.tables import read_table
 
-    options.require_question(epsilon, delta, score=score)
+    options.check_request(epsilon, delta, score=score)
     files = inputs.split_paths(paths, source, target)
     if not files[1]:
         raise InputError("no TARGET: name a table of target scores, whose sets are measured.")
@@ -79,7 +79,7 @@ def compare(
     )
 
     def measure(certificate: Certificate) -> Measured:
-        sets = certificate.sets(rows.scores, rng=options.stream(seed, "predict"))
+        sets = certificate.sets(rows.scores, rng=options.seed_for(seed, "predict"))
         sizes = sets.sum(axis=1)
         error = None if rows.labels is None else evaluate(sets, rows.labels, classes=certificate.classes).error
         return error, float(sizes.mean()), float(np.mean(sizes == 0))
@@ -94,7 +94,7 @@ def compare(
             epsilon=epsilon,
             delta=delta,
             weights=options.read_numbers(weights, "--weights"),
-            rng=options.stream(seed, "method"),
+            rng=options.seed_for(seed, "method"),
         )
         for row, _certificate in made:
             compared.append(row)

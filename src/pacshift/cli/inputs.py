@@ -9,7 +9,7 @@ import typer
 
 from pacshift.arrays import Label
 from pacshift.cli.console import note, progress
-from pacshift.cli.options import stream
+from pacshift.cli.options import seed_for
 from pacshift.errors import InputError
 from pacshift.tally import Tally
 
@@ -54,7 +54,7 @@ class Inputs:
 
     def _count(self, what: str, paths: Sequence[Path], **options: Any) -> Tally:
         options |= {"scores": self.scores, "classes": self.classes}
-        options |= {"drop_invalid": self.drop_invalid, "rng": stream(self.seed, what)}
+        options |= {"drop_invalid": self.drop_invalid, "rng": seed_for(self.seed, what)}
         with progress(f"counting the {what}", silent=self.silent) as report:
             if self.engine == "spark":
                 from pacshift.cli.spark import tally_with_spark

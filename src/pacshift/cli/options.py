@@ -10,8 +10,8 @@ import typer
 from pacshift.arrays import Label
 from pacshift.errors import InputError
 from pacshift.methods import METHODS, resolve_method
-from pacshift.scores import check_rate
-from pacshift.transforms import TRANSFORMS, resolve_transform
+from pacshift.scores.check import check_rate
+from pacshift.scores.transforms import TRANSFORMS, resolve_transform
 
 Score: TypeAlias = Annotated[
     str,
@@ -98,12 +98,12 @@ def read_numbers(text: str | None, option: str) -> list[float] | None:
         raise InputError(f"{option} takes numbers separated by commas, got {text!r}.") from None
 
 
-def stream(seed: int, purpose: str) -> list[int]:
+def seed_for(seed: int, purpose: str) -> list[int]:
     """A seed of its own for every purpose: the guarantee needs calibration and prediction to be independent."""
     return [seed, zlib.crc32(purpose.encode())]
 
 
-def require_question(epsilon: float, delta: float, *, score: str, method: str = "PS") -> None:
+def check_request(epsilon: float, delta: float, *, score: str, method: str = "PS") -> None:
     """Refuse what cannot be asked before hours of counting, not after them."""
     check_rate(epsilon, "epsilon")
     check_rate(delta, "delta")
@@ -111,7 +111,7 @@ def require_question(epsilon: float, delta: float, *, score: str, method: str = 
     resolve_method(method)
 
 
-def require_free(path: Path, force: bool) -> None:
+def check_output(path: Path, force: bool) -> None:
     """Refuse before the work, not after it, to write where something is or nothing can be."""
     if path.exists() and not force:
         raise InputError(f"{path} exists already. Choose another name with -o, or overwrite it with --force.")

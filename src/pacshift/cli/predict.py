@@ -33,7 +33,7 @@ def predict(
     """
     from pacshift.tables import write_sets
 
-    options.require_free(out, force)
+    options.check_output(out, force)
     certificate = Certificate.load(certificate_file)
     with progress("predicting", silent=quiet or as_json) as report:
         written = write_sets(
@@ -44,7 +44,7 @@ def predict(
             keep=keep or (),
             drop_invalid=drop_invalid,
             overwrite=force,
-            rng=options.stream(seed, "predict"),
+            rng=options.seed_for(seed, "predict"),
             progress=report,
         )
     tell_dropped("table", written.n_dropped, written.n_rows)

@@ -34,7 +34,7 @@ def report(
     """
     from pacshift.report import write_report
 
-    options.require_free(out, force)
+    options.check_output(out, force)
     certificate = Certificate.load(certificate_file)
     rows = None if comparison is None else read_comparison(comparison)
     write_report(certificate, out, comparison=rows, overwrite=force)

@@ -51,7 +51,7 @@ def tally(
     from pacshift.cli.spark import tally_with_spark
     from pacshift.tables import tally_table
 
-    options.require_free(out, force)
+    options.check_output(out, force)
     what = "target" if label is None else "source"
     chosen: dict[str, Any] = {
         "label": label,
@@ -61,7 +61,7 @@ def tally(
         "soft": soft,
         "bins": bins,
         "drop_invalid": drop_invalid,
-        "rng": options.stream(seed, what),
+        "rng": options.seed_for(seed, what),
     }
     with progress(f"counting the {what}", silent=quiet or as_json) as report:
         if engine == "spark":

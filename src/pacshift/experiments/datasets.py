@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.errors import InputError
-from pacshift.scores import check_labels, check_scores
+from pacshift.scores.check import check_labels, check_scores
 
 Origin = Literal["real", "shipped", "twin"]
 

@@ -11,7 +11,7 @@ from pacshift.experiments.panels import DELTA, Panel, mix
 from pacshift.experiments.runner import PanelResult, Progress, run_panels
 from pacshift.experiments.summary import write_summary, write_tables
 from pacshift.experiments.trial import Experiment
-from pacshift.scores import check_rate
+from pacshift.scores.check import check_rate
 
 
 def run_reproduce(

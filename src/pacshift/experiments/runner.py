@@ -1,7 +1,6 @@
 """Run the trials of many panels on all cores, and go on from where an earlier run stopped."""
 
 import multiprocessing
-import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -14,6 +13,7 @@ from pacshift.experiments.panels import Panel
 from pacshift.experiments.store import TrialLog, fingerprint
 from pacshift.experiments.trial import Experiment, TrialRow, load_base, run_trial
 from pacshift.methods import METHODS
+from pacshift.parallel import cores
 
 Progress = Callable[[int, int, str], None]
 """Called with (trials done, trials in all, panel just worked on)."""
@@ -89,7 +89,7 @@ def run_panels(
 
 def _run(jobs: Sequence[Job], workers: int | None) -> Iterator[tuple[Job, tuple[TrialRow, ...]]]:
     """Finished jobs as they come."""
-    workers = min(workers or available_cores(), len(jobs))
+    workers = min(workers or cores(), len(jobs))
     if workers <= 1:
         yield from ((job, _work(job)) for job in jobs)
         return
@@ -111,11 +111,6 @@ def _work(job: Job) -> tuple[TrialRow, ...]:
 def _ignore_interrupt() -> None:
     """Ctrl-C reaches every process of the terminal; the parent alone decides what it means."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def available_cores() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def check_methods(methods: Sequence[str]) -> tuple[str, ...]:

@@ -14,10 +14,10 @@ from pacshift.calibrate import calibrate_tally
 from pacshift.errors import AssumptionError, UninformativeWarning
 from pacshift.experiments.datasets import Dataset, load_dataset, load_scores
 from pacshift.experiments.panels import Panel
-from pacshift.scores import Scores
-from pacshift.shifting import resample
+from pacshift.scores.check import ScoreMatrix
+from pacshift.scores.transforms import resolve_transform
+from pacshift.simulate import resample
 from pacshift.tally import Tally
-from pacshift.transforms import resolve_transform
 
 SCORE_OF = {"WCP": "aps", "APS": "aps"}
 """The authors run these two on randomised APS scores; every other method on the probability itself."""
@@ -152,7 +152,7 @@ class Draw:
         """f(x, y) of the test rows or the target's base; kept for the next method with this score."""
         key = f"{'base' if rows is self.target_base else 'test'} {score}"
         if key not in self._matrices:
-            scores = Scores(self.base.probs[rows], tuple(range(self.base.n_classes)))
+            scores = ScoreMatrix(self.base.probs[rows], tuple(range(self.base.n_classes)))
             blocks = resolve_transform(score).blocks(scores, self.rng(key))
             self._matrices[key] = np.concatenate([block for _, block in blocks])
         return self._matrices[key]

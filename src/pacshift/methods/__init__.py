@@ -2,7 +2,7 @@
 
 from pacshift.errors import InputError
 from pacshift.methods.aps import APS
-from pacshift.methods.base import BoundCurve, Guarantee, Method, Solution, Task
+from pacshift.methods.base import Guarantee, Method, Solution, Task
 from pacshift.methods.class_wise import LWCP, PSLW
 from pacshift.methods.oracle import Oracle
 from pacshift.methods.ps import PS
@@ -23,7 +23,6 @@ __all__ = [
     "PSR",
     "PSW",
     "WCP",
-    "BoundCurve",
     "Guarantee",
     "Method",
     "Oracle",

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, Protocol, TypeAlias
 import numpy as np
 
 from pacshift.arrays import FloatArray
-from pacshift.bounds import Interval
+from pacshift.bounds import BoundCurve, Interval
 from pacshift.tally import Tally
 
 Guarantee: TypeAlias = Literal["pac-target", "pac-source", "marginal", "none"]
@@ -20,19 +20,6 @@ class Task:
     delta: float
     rng: np.random.Generator
     weights: FloatArray | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BoundCurve:
-    """Upper bounds of the target error along a family of thresholds, for pictures.
-
-    Where ``source_errors[i]`` of the source is missed, the target error is at most ``bounds[i]``; the thresholds
-    taken miss ``chosen`` of the source.
-    """
-
-    source_errors: FloatArray
-    bounds: FloatArray
-    chosen: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,7 @@ from pacshift.bounds import binomial_cut
 from pacshift.methods.base import Guarantee, Solution, Task
 from pacshift.methods.ps import examples_needed
 from pacshift.tally import Tally
-from pacshift.threshold import class_threshold
+from pacshift.tally.threshold import class_threshold
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from pacshift.arrays import FloatArray
 from pacshift.errors import InputError
 from pacshift.methods.base import Guarantee, Solution, Task, one_threshold
 from pacshift.methods.ps import pac_threshold, too_few
-from pacshift.methods.rejection import thin
 from pacshift.tally import Tally
+from pacshift.weights.rejection import thin
 
 
 @dataclass(frozen=True)

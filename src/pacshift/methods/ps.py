@@ -8,7 +8,7 @@ from pacshift.arrays import IntArray
 from pacshift.bounds import binomial_cdf
 from pacshift.methods.base import Guarantee, Solution, Task, one_threshold
 from pacshift.tally import Tally
-from pacshift.threshold import largest_threshold
+from pacshift.tally.threshold import largest_threshold
 
 
 @dataclass(frozen=True)

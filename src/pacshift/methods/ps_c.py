@@ -7,9 +7,9 @@ import numpy as np
 
 from pacshift.methods.base import Guarantee, Solution, Task, one_threshold
 from pacshift.methods.ps import pac_threshold, too_few
-from pacshift.methods.weight_box import Intervals, check_intervals, lacking, split_delta, weight_box
-from pacshift.shift.elimination import NoBox
 from pacshift.tally import Tally
+from pacshift.weights.box import Intervals, check_intervals, lacking, split_delta, weight_box
+from pacshift.weights.elimination import NoBox
 
 
 @dataclass(frozen=True)

@@ -10,18 +10,18 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from pacshift.arrays import BoolArray, FloatArray, IntArray
-from pacshift.bins import SIZED_CLASSES, mean_size
-from pacshift.bounds import Interval, clopper_pearson
+from pacshift.bounds import BoundCurve, Interval, clopper_pearson
 from pacshift.errors import InputError
-from pacshift.methods.base import BoundCurve, Guarantee, Solution, Task
-from pacshift.methods.curve import curve_of_bets, curve_of_ranks
-from pacshift.methods.lean import factors, leaned, straightened
-from pacshift.shift.balance import balanced_ranks
-from pacshift.shift.programs import MixProgram
-from pacshift.shift.region import PrevalenceRegion, prevalence_region
-from pacshift.shift.wealth import Wealth
+from pacshift.methods.base import Guarantee, Solution, Task
+from pacshift.ps_lp.betting import Wealth
+from pacshift.ps_lp.curve import curve_of_bets, curve_of_ranks
+from pacshift.ps_lp.equal_miss_rate import balanced_ranks
+from pacshift.ps_lp.programs import MixProgram
+from pacshift.ps_lp.region import PrevalenceRegion, prevalence_region
+from pacshift.ps_lp.rescale import factors, leaned, straightened
 from pacshift.tally import Tally
-from pacshift.threshold import class_threshold, largest_threshold
+from pacshift.tally.histogram import SIZED_CLASSES, mean_size
+from pacshift.tally.threshold import class_threshold, largest_threshold
 
 MOST_CLASSES = SIZED_CLASSES
 """Above this many classes every mix is taken as possible: no program of this size would end in reasonable time."""

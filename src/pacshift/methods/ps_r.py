@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pacshift.methods.base import Guarantee, Solution, Task
-from pacshift.methods.estimated import soft_weights
 from pacshift.methods.oracle import rejection_solution
 from pacshift.tally import Tally
+from pacshift.weights.estimate import soft_weights
 
 
 @dataclass(frozen=True)

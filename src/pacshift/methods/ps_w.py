@@ -11,11 +11,11 @@ from pacshift.bounds import Interval, binomial_cdf
 from pacshift.errors import InputError
 from pacshift.methods.base import Guarantee, Solution, Task, one_threshold
 from pacshift.methods.ps import too_few
-from pacshift.methods.rejection import thin
-from pacshift.methods.weight_box import Intervals, check_intervals, lacking, split_delta, weight_box
-from pacshift.shift.elimination import NoBox
 from pacshift.tally import Tally
-from pacshift.threshold import largest_threshold
+from pacshift.tally.threshold import largest_threshold
+from pacshift.weights.box import Intervals, check_intervals, lacking, split_delta, weight_box
+from pacshift.weights.elimination import NoBox
+from pacshift.weights.rejection import thin
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import numpy as np
 
 from pacshift.arrays import FloatArray
 from pacshift.methods.base import Guarantee, Solution, Task
-from pacshift.methods.estimated import soft_weights
 from pacshift.tally import Tally
+from pacshift.weights.estimate import soft_weights
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from markupsafe import Markup
 
 from pacshift import plots
 from pacshift.certificate import Certificate
-from pacshift.certificate_file import to_document
+from pacshift.certificate.explain import percent
+from pacshift.certificate.file import to_document
 from pacshift.files import atomic_write
-from pacshift.report import facts
+from pacshift.report import text
 from pacshift.report.comparison import ComparisonRow
 from pacshift.report.pictures import picture
-from pacshift.words import percent
 
 _ENVIRONMENT = jinja2.Environment(
     loader=jinja2.PackageLoader("pacshift.report", "."),
@@ -25,7 +25,7 @@ _ENVIRONMENT = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_ENVIRONMENT.filters.update(percent=percent, share=facts.share, readable=plots.readable)
+_ENVIRONMENT.filters.update(percent=percent, share=text.share, readable=plots.readable)
 
 
 def write_report(
@@ -45,20 +45,20 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
     """The page as text."""
     return _ENVIRONMENT.get_template("page.html").render(
         certificate=certificate,
-        verdict=facts.verdict(certificate),
-        limits=facts.limits(certificate),
-        doubts=facts.doubts(certificate),
-        assumption_check=facts.assumption_check(certificate),
-        key_figures=facts.key_figures(certificate),
-        rule=facts.rule(certificate),
-        rows=facts.class_rows(certificate),
+        verdict=text.verdict(certificate),
+        limits=text.limits(certificate),
+        doubts=text.doubts(certificate),
+        assumption_check=text.assumption_check(certificate),
+        key_figures=text.key_figures(certificate),
+        rule=text.rule(certificate),
+        rows=text.class_rows(certificate),
         reasons=[plots.readable(reason, longest=2000) for reason in certificate.reasons],
         pictures=_pictures(certificate),
         most=plots.MOST_CLASSES,
         comparison=list(comparison or ()),
-        guarantees=facts.GUARANTEES,
+        guarantees=text.GUARANTEES,
         version=version("pacshift"),
-        command=facts.command(certificate),
+        command=text.command(certificate),
         # Escaped once here as JSON (never a lone surrogate) and once more by the template as HTML.
         document=json.dumps(to_document(certificate), indent=1),
     )
@@ -101,6 +101,6 @@ def _sizes_alt(certificate: Certificate) -> str:
     counts = certificate.set_sizes
     if counts is None or not counts.sum():
         return ""
-    parts = [f"{facts.share(count / counts.sum())} hold {size}" for size, count in enumerate(counts) if count]
+    parts = [f"{text.share(count / counts.sum())} hold {size}" for size, count in enumerate(counts) if count]
     more = f" and {len(parts) - 8} further sizes" if len(parts) > 8 else ""
     return f"Sizes of the target's sets: {', '.join(parts[:8])}{more}."

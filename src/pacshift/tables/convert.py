@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, IntArray, Label
 from pacshift.errors import InputError
-from pacshift.scores import shorten
+from pacshift.scores.check import shorten
 from pacshift.tables.layout import Layout, text_of
 from pacshift.tables.sources import Batch
 

@@ -1,7 +1,7 @@
 """Counts that grow in place, batch after batch: the same numbers as a tally on the grid, at scanning speed.
 
 A true-label score on the grid is 24 bits; with its class above them it is one integer, so that sorting integers
-does what :mod:`pacshift.counting` does with floats. The tests hold both to the same result, bit for bit.
+does what :mod:`pacshift.tally.counter` does with floats. The tests hold both to the same result, bit for bit.
 """
 
 import math
@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray, Label
-from pacshift.bins import BINS, SIZED_CLASSES, count_bins
-from pacshift.counting import SOFT_UNIT, top_label
-from pacshift.grid import DROPPED_BITS, float_to_order, order_to_float
-from pacshift.scores import BLOCK_VALUES, Scores
+from pacshift.scores.check import BLOCK_VALUES, ScoreMatrix
+from pacshift.scores.transforms import Transform
 from pacshift.tally import SoftSums, Tally
-from pacshift.transforms import Transform
+from pacshift.tally.counter import SOFT_UNIT, top_label
+from pacshift.tally.grid import DROPPED_BITS, float_to_order, order_to_float
+from pacshift.tally.histogram import BINS, SIZED_CLASSES, count_bins
 
 _CODE_BITS = 64 - DROPPED_BITS
 _MOST_PENDING = 1 << 21  # keys kept unsorted: 16 MB
@@ -46,7 +46,7 @@ def count(
     rng: np.random.Generator,
 ) -> Part:
     """Predicted label, true-label score, sums and bins of finite scores; ``index`` None: an unlabelled target."""
-    checked = Scores(scores, tuple(range(scores.shape[1])))
+    checked = ScoreMatrix(scores, tuple(range(scores.shape[1])))
     few = scores.shape[1] <= FEW_CLASSES
     seen = _look(list(scores.T), index, soft, bins) if few else _look_at_many(checked, index, soft, bins)
     if index is not None and transform.function is not None:
@@ -137,7 +137,7 @@ def _is_finite(block: FloatArray) -> bool:
         return math.isfinite(block.sum()) or bool(np.isfinite(block).all())  # the sum alone may overflow
 
 
-def _look_at_many(scores: Scores, index: IntArray | None, soft: bool, bins: bool) -> _Seen:
+def _look_at_many(scores: ScoreMatrix, index: IntArray | None, soft: bool, bins: bool) -> _Seen:
     """As :func:`_look`, at a cost of rows × K instead of K × K a block: rows are taken label after label."""
     labels = np.zeros(len(scores), np.int64) if index is None else index
     order, present = np.argsort(labels, kind="stable"), np.unique(labels)

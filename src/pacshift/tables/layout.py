@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pacshift.arrays import Label
 from pacshift.errors import InputError
-from pacshift.scores import check_classes, shorten
+from pacshift.scores.check import check_classes, shorten
 from pacshift.tables.npz import LABELS, SCORES, NpzSource
 from pacshift.tables.sources import Batch, Source
 

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import IntArray, Label
 from pacshift.certificate import Certificate
+from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tables.convert import Faults, Rows, convert, label_index, plain_columns
 from pacshift.tables.counts import FEW_CLASSES, Counts, Part, count, count_columns
 from pacshift.tables.layout import Layout
 from pacshift.tables.scan import Progress, Scan
 from pacshift.tables.sources import Batch, PathLike
 from pacshift.tally import Tally
-from pacshift.transforms import ScoreFunction, Transform, resolve_transform
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +42,7 @@ def tally_table(
     label: str | None,
     scores: str = "p_*",
     classes: Sequence[Label] | None = None,
-    score: str | ScoreFunction = "probability",
+    score: str | TransformFunction = "probability",
     grid: bool = True,
     soft: bool = True,
     bins: bool = True,

@@ -1,17 +1,15 @@
 """One scan of a table: batches are mapped on all cores, results come back in order, memory stays bounded."""
 
 import copy
-import os
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from pacshift.arrays import Label
 from pacshift.errors import InputError
-from pacshift.scores import check_rng
+from pacshift.parallel import map_ordered
+from pacshift.scores.check import check_rng
 from pacshift.tables.convert import Faults, Rows, convert
 from pacshift.tables.layout import find_layout
 from pacshift.tables.npz import NpzSource
@@ -52,7 +50,7 @@ class Scan:
     ) -> Iterator[_Result]:
         """``work`` of every batch, in order. Faulty rows raise at the end, so that all of them are counted."""
         total = self.source.count_rows() if progress else None
-        for n_rows, result, faults in ordered(self._jobs(work, keep)):
+        for n_rows, result, faults in map_ordered(self._jobs(work, keep)):
             self.n_rows += n_rows
             self.faults.add(faults)
             if result is not None and (drop_invalid or not self.faults.n_rows):
@@ -87,28 +85,6 @@ class Scan:
                 return (batch.data.num_rows, *work(batch, rng))
 
             yield job
-
-
-def ordered(jobs: Iterator[Callable[[], _Result]]) -> Iterator[_Result]:
-    """Results in order; a few jobs are ahead of the reader, never all of them."""
-    n_workers = cores()
-    waiting: deque[Future[_Result]] = deque()
-    with ThreadPoolExecutor(n_workers) as pool:
-        try:
-            for job in jobs:
-                waiting.append(pool.submit(job))
-                if len(waiting) > n_workers + 1:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
-
-
-def cores() -> int:
-    """The cores this process may use, which in a container are fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _ahead(rng: np.random.Generator, rows: int) -> np.random.Generator:

@@ -17,7 +17,7 @@ from pacshift.arrays import BoolArray, IntArray, Label
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 from pacshift.files import atomic_write
-from pacshift.scores import shorten
+from pacshift.scores.check import shorten
 from pacshift.tables.convert import Rows
 from pacshift.tables.scan import Progress, Scan
 from pacshift.tables.sources import KINDS, Batch, PathLike

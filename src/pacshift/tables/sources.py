@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 import pyarrow as pa
 
 from pacshift.errors import InputError
-from pacshift.scores import shorten
+from pacshift.scores.check import shorten
 from pacshift.tables.formats import FORMATS
 
 PathLike: TypeAlias = str | os.PathLike[str]

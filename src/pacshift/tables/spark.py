@@ -23,7 +23,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pacshift.arrays import Label
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError, PacshiftError
-from pacshift.scores import check_rng, shorten
+from pacshift.scores.check import check_rng, shorten
+from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tables.convert import Faults, convert
 from pacshift.tables.counts import Counts
 from pacshift.tables.layout import Layout, find_layout
@@ -31,7 +32,6 @@ from pacshift.tables.reading import TableTally, count_batch
 from pacshift.tables.sets import SET, SET_SIZE, set_columns
 from pacshift.tables.sources import KINDS, Batch, PathLike, list_files
 from pacshift.tally import Tally
-from pacshift.transforms import ScoreFunction, Transform, resolve_transform
 
 _Batches: TypeAlias = Iterator[Any]
 _REDUCERS = 8  # tallies that reach the driver, however many partitions there are
@@ -54,7 +54,7 @@ def tally(
     label: str | None,
     scores: str = "p_*",
     classes: Sequence[Label] | None = None,
-    score: str | ScoreFunction = "probability",
+    score: str | TransformFunction = "probability",
     soft: bool = True,
     bins: bool = True,
     drop_invalid: bool = False,
@@ -84,7 +84,7 @@ def tally_frame(
     label: str | None,
     scores: str = "p_*",
     classes: Sequence[Label] | None = None,
-    score: str | ScoreFunction = "probability",
+    score: str | TransformFunction = "probability",
     soft: bool = True,
     bins: bool = True,
     drop_invalid: bool = False,

@@ -1,0 +1,221 @@
+"""The certificate as a file: versioned JSON, a row a class, readable by a person, exact to the bit."""
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+
+from pacshift.arrays import FloatArray, IntArray
+from pacshift.bounds import BoundCurve, Interval
+from pacshift.errors import InputError
+from pacshift.files import atomic_write
+from pacshift.methods import METHODS, Guarantee
+from pacshift.scores.check import check_classes, check_rate
+from pacshift.scores.transforms import TRANSFORMS
+
+if TYPE_CHECKING:
+    from pacshift.certificate import Certificate
+
+FORMAT = "pacshift-certificate"
+VERSION = 1
+
+
+def write(certificate: "Certificate", path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
+    """Write the file whole or not at all."""
+    text = json.dumps(to_document(certificate), indent=1, ensure_ascii=False, allow_nan=False)
+    with atomic_write(path, overwrite=overwrite) as draft:
+        draft.write_text(text + "\n", encoding="utf-8")
+
+
+def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The fields of the certificate in a file, or an InputError that says what is wrong with it."""
+    try:
+        document = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_no_constant)
+        json.dumps(document, ensure_ascii=False).encode()  # half characters could not be written again
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not a certificate: it is not JSON ({error}).") from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise InputError(f"{path} is not a certificate: it lacks the mark {FORMAT!r}.")
+    if document.get("version") != VERSION:
+        raise InputError(
+            f"{path}: certificate version {document.get('version')!r}, this pacshift reads {VERSION}. "
+            "Update pacshift or make the certificate again."
+        )
+    try:
+        return _checked_fields(document)
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+        raise InputError(f"{path}: damaged certificate: {_what(error)}. Make it again.") from None
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def to_document(certificate: "Certificate") -> dict[str, Any]:
+    """A certificate as plain JSON values, infinities as strings."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "in_words": certificate.explain().splitlines(),
+        "guarantee": certificate.guarantee,
+        "epsilon": certificate.epsilon,
+        "delta": certificate.delta,
+        "method": certificate.method,
+        "options": certificate.options,
+        "score": certificate.score,
+        "never_empty": certificate.never_empty,
+        "n_source": certificate.n_source,
+        "n_target": certificate.n_target,
+        "accuracy_at_least": certificate.accuracy,
+        "reasons": list(certificate.reasons),
+        "classes": [_class_row(certificate, label) for label in range(len(certificate.classes))],
+        "target_set_sizes": None if certificate.set_sizes is None else certificate.set_sizes.tolist(),
+        "bound_curve": None
+        if certificate.curve is None
+        else {
+            "source_errors": _plain_list(certificate.curve.source_errors),
+            "bounds": _plain_list(certificate.curve.bounds),
+            "chosen": certificate.curve.chosen,
+        },
+    }
+
+
+def _class_row(certificate: "Certificate", label: int) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "name": certificate.classes[label],
+        "threshold": _plain(certificate.thresholds[label]),
+        "source_examples": int(certificate.class_counts[label]),
+        "target_predicted": int(certificate.predicted_counts[label]),
+    }
+    for name, interval in (("weight", certificate.weights), ("prevalence", certificate.prevalence)):
+        if interval is not None:
+            row[name] = [_plain(interval.lower[label]), _plain(interval.upper[label])]
+    return row
+
+
+def _checked_fields(document: dict[str, Any]) -> dict[str, Any]:
+    rows = document["classes"]
+    fields = {
+        "thresholds": _floats([row["threshold"] for row in rows]),
+        "classes": check_classes([row["name"] for row in rows]),
+        "epsilon": check_rate(document["epsilon"], "epsilon"),
+        "delta": check_rate(document["delta"], "delta"),
+        "method": _among(document["method"], METHODS, "method"),
+        "options": _mapping(document["options"]),
+        "score": _among(document["score"], (*TRANSFORMS, "custom"), "score"),
+        "guarantee": _among(document["guarantee"], get_args(Guarantee), "guarantee"),
+        "n_source": _count(document["n_source"]),
+        "n_target": _count(document["n_target"]),
+        "class_counts": _counts([row["source_examples"] for row in rows]),
+        "predicted_counts": _counts([row["target_predicted"] for row in rows]),
+        "weights": _interval(rows, "weight"),
+        "prevalence": _interval(rows, "prevalence"),
+        "accuracy": None if document["accuracy_at_least"] is None else _share(document["accuracy_at_least"]),
+        "reasons": tuple(_text(reason) for reason in document["reasons"]),
+        "curve": _curve(document["bound_curve"]),
+        "set_sizes": None if document["target_set_sizes"] is None else _counts(document["target_set_sizes"]),
+        "never_empty": _flag(document["never_empty"]),
+    }
+    _require_consistent(fields)
+    return fields
+
+
+def _require_consistent(fields: dict[str, Any]) -> None:
+    if sum(fields["class_counts"].tolist()) != fields["n_source"]:  # Python's integers cannot overflow
+        raise ValueError("the source examples of the classes do not add up to n_source")
+    if sum(fields["predicted_counts"].tolist()) != fields["n_target"]:
+        raise ValueError("the target predictions of the classes do not add up to n_target")
+    if fields["guarantee"] != METHODS[fields["method"]].guarantee:
+        raise ValueError(f"method {fields['method']} does not give guarantee {fields['guarantee']!r}")
+    if fields["set_sizes"] is not None and len(fields["set_sizes"]) != len(fields["classes"]) + 1:
+        raise ValueError("target_set_sizes must count sizes 0 to the number of classes")
+
+
+def _plain(value: float) -> float | str:
+    return float(value) if math.isfinite(value) else str(float(value))  # JSON has no infinity
+
+
+def _plain_list(values: FloatArray) -> list[float | str]:
+    return [_plain(value) for value in values]
+
+
+def _number(value: Any) -> float:
+    number = float(value) if value in ("inf", "-inf") or _is_number(value) else math.nan
+    if math.isnan(number):
+        raise ValueError(f"{value!r} where a number belongs")
+    return number
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _floats(values: list[Any]) -> FloatArray:
+    return np.array([_number(value) for value in values], dtype=np.float64)
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
+        raise ValueError(f"{value!r} where a count belongs")
+    return value
+
+
+def _counts(values: list[Any]) -> IntArray:
+    return np.array([_count(value) for value in values], dtype=np.int64)
+
+
+def _share(value: Any) -> float:
+    if not 0 <= _number(value) <= 1:
+        raise ValueError(f"{value!r} where a share between 0 and 1 belongs")
+    return float(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} where a text belongs")
+    return value
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{value!r} where options belong")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{value!r} where true or false belongs")
+    return value
+
+
+def _among(value: Any, choices: Any, what: str) -> Any:
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"unknown {what} {value!r}")
+    return value
+
+
+def _interval(rows: list[dict[str, Any]], name: str) -> Interval | None:
+    if all(name not in row for row in rows):
+        return None
+    ends = np.array([_floats(row[name]) for row in rows])
+    if ends.shape != (len(rows), 2) or (ends[:, 0] > ends[:, 1]).any() or (ends < 0).any():
+        raise ValueError(f"a {name} interval must be two numbers, 0 <= lower <= upper")
+    return Interval(ends[:, 0].copy(), ends[:, 1].copy())
+
+
+def _curve(document: dict[str, Any] | None) -> BoundCurve | None:
+    if document is None:
+        return None
+    curve = BoundCurve(_floats(document["source_errors"]), _floats(document["bounds"]), _share(document["chosen"]))
+    if len(curve.source_errors) != len(curve.bounds):
+        raise ValueError("the bound curve's two lists differ in length")
+    return curve
+
+
+def _what(error: Exception) -> str:
+    return f"it lacks {error}" if isinstance(error, KeyError) else str(error)

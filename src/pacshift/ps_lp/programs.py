@@ -1,0 +1,197 @@
+"""Linear programs over label mixes, with answers that hold however the solver rounded.
+
+HiGHS finds the dual prices; the value is then computed from the prices by weak duality, which needs no
+feasibility and no optimality: bad prices give a wide bound, never a wrong one.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pacshift.arrays import FloatArray
+from pacshift.lp import dense_model, duals, quiet_solver, solution
+
+PENALTY = 1e4
+"""Price of a violated row in :class:`WorstCase`: every program stays feasible, no case needs a ray."""
+
+
+class MixProgram:
+    """``rows t <= limits`` on the simplex of label mixes t; only the objective changes from call to call.
+
+    Solved as its dual, min y·limits + z over y >= 0 and z with y·rows + z >= cost: a constraint a class instead
+    of one a row is a far smaller basis, and a new cost leaves the last prices dual feasible.
+    """
+
+    def __init__(self, rows: FloatArray, limits: FloatArray) -> None:
+        self.rows, self.limits = rows, limits
+        n_rows, n_classes = rows.shape
+        self._index, self._open = np.arange(n_classes, dtype=np.int32), np.full(n_classes, np.inf)
+        self._solver = quiet_solver()
+        model = dense_model(
+            np.hstack([rows.T, np.ones((n_classes, 1))]),
+            np.zeros(n_classes),
+            self._open,
+            np.append(np.zeros(n_rows), -np.inf),
+            np.full(n_rows + 1, np.inf),
+        )
+        model.col_cost_ = np.append(limits, 1.0)
+        self._solver.passModel(model)
+
+    def largest(self, cost: FloatArray) -> float:
+        """No mix in the region has ``cost · t`` above this.
+
+        For prices y >= 0: cost·t <= y·limits + max_j (cost_j - (y·rows)_j), as t >= 0 sums to 1.
+        """
+        self._solver.changeRowsBounds(len(cost), self._index, cost, self._open)
+        self._solver.run()
+        prices = np.maximum(solution(self._solver, "col_value")[:-1], 0.0)
+        plain = float(cost.max())
+        return min(plain, float(prices @ self.limits + (cost - prices @ self.rows).max()))
+
+
+def least_violation(rows: FloatArray, limits: FloatArray, first: int) -> tuple[float, FloatArray]:
+    """How far every mix violates some row at least (not above 0: none needs to), and the prices y that prove it.
+
+    For y >= 0 with sum 1: max_i (rows t - limits)_i >= y·(rows t - limits) >= min_j (y·rows)_j - y·limits.
+    The first rows are always looked at, the others only where a solution breaks them.
+    """
+    n_classes, first = rows.shape[1], min(first, len(rows))
+    used = list(range(first))
+    solver = quiet_solver()
+    solver.passModel(_violation_model(rows[:first], limits[:first]))
+    index = np.arange(n_classes + 1, dtype=np.int32)
+    while True:
+        solver.run()
+        dual = duals(solver)
+        prices = np.zeros(len(rows))
+        prices[used] = np.maximum(-np.delete(dual, first), 0.0)
+        prices = prices / prices.sum() if prices.sum() > 0 else np.full(len(rows), 1 / len(rows))
+        violation = float((prices @ rows).min() - prices @ limits)
+        excess = rows @ solution(solver, "col_value")[:n_classes] - limits
+        worst = [int(i) for i in np.argsort(-excess, kind="stable")[:4] if excess[i] > 1e-9 and i not in used]
+        if violation > 0 or not worst:
+            return violation, prices
+        for i in worst:
+            solver.addRow(-np.inf, limits[i], len(index), index, np.append(rows[i], -1.0))
+        used += worst
+
+
+def _violation_model(rows: FloatArray, limits: FloatArray) -> Any:
+    """The least s with ``rows t - s <= limits``; the row ``sum t = 1`` comes last."""
+    n_rows, n_classes = rows.shape
+    matrix = np.vstack([np.hstack([rows, -np.ones((n_rows, 1))]), np.append(np.ones(n_classes), 0.0)])
+    model = dense_model(
+        matrix,
+        np.append(np.full(n_rows, -np.inf), 1.0),
+        np.append(limits, 1.0),
+        np.append(np.zeros(n_classes), -np.inf),
+        np.full(n_classes + 1, np.inf),
+    )
+    model.col_cost_ = np.append(np.zeros(n_classes), 1.0)
+    return model
+
+
+@dataclass(frozen=True, eq=False)
+class Corners:
+    """Four corners (t, r = t e) a class of a region of mixes and miss rates: arrays of shape (4, K).
+
+    ``value`` is what a function has there that is concave in (t, r), class by class: between the corners it is
+    nowhere below the mixture of its values at the corners.
+    """
+
+    share: FloatArray
+    missed: FloatArray
+    value: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """Dual prices of :class:`WorstCase`: of the rows, of ``sum r >= epsilon`` and of ``sum t = 1``."""
+
+    rows: FloatArray
+    missed: float
+    total: float
+
+    def least(self, corners: Corners, rows: FloatArray, limits: FloatArray, epsilon: float) -> float:
+        """Weak duality: no admissible (t, r) has a smaller value than this, whatever the prices."""
+        reduced = corners.value + (self.rows @ rows + self.total) * corners.share - self.missed * corners.missed
+        constant = self.missed * epsilon - self.rows @ limits - self.total
+        return float(constant + reduced.min(axis=0).sum())
+
+
+@dataclass(eq=False)
+class WorstCase:
+    """Smallest value over ``rows t <= limits, sum t = 1, sum r >= epsilon``, (t_j, r_j) between its corners.
+
+    Rows of ``spare`` are only added where a solution breaks them: few of thousands ever matter.
+    """
+
+    rows: FloatArray
+    limits: FloatArray
+    spare: FloatArray
+    spare_limits: FloatArray
+    _used: set[int] = field(default_factory=set)
+
+    def solve(self, corners: Corners, epsilon: float, enough: float) -> tuple[float, Prices]:
+        """A safe lower bound of the smallest value, and its prices; stops early once it is ``enough``."""
+        solver = quiet_solver()
+        solver.passModel(_corner_model(self.rows, self.limits, corners, epsilon))
+        while True:
+            solver.run()
+            prices = self._prices(solver)
+            value = prices.least(corners, self.rows, self.limits, epsilon)
+            if value >= enough or not self._cut(solver, corners):
+                return value, prices
+
+    def least(self, prices: Prices, corners: Corners, epsilon: float) -> float:
+        """The safe bound by prices found before; rows added since have none."""
+        known = len(prices.rows)
+        return prices.least(corners, self.rows[:known], self.limits[:known], epsilon)
+
+    def _prices(self, solver: Any) -> Prices:
+        dual = duals(solver)
+        n_classes, n_rows = self.rows.shape[1], len(self.rows)
+        fixed, added = dual[: 2 * n_classes + 2], dual[2 * n_classes + 2 :]
+        rows = np.maximum(-added[:n_rows], 0.0)
+        return Prices(rows, max(float(fixed[1]), 0.0), -float(fixed[0]))
+
+    def _cut(self, solver: Any, corners: Corners) -> bool:
+        """Add the spare rows that the solution breaks most; False where it breaks none."""
+        if not len(self.spare):
+            return False
+        n_classes = self.rows.shape[1]
+        mix = np.array(solver.getSolution().col_value)[4 * n_classes : 5 * n_classes]
+        excess = self.spare @ mix - self.spare_limits
+        worst = [
+            int(i) for i in np.argsort(-excess, kind="stable")[:4] if excess[i] > 1e-7 and int(i) not in self._used
+        ]
+        index = np.append(np.arange(4 * n_classes, 5 * n_classes), 5 * n_classes).astype(np.int32)
+        for i in worst:
+            solver.addRow(-np.inf, self.spare_limits[i], len(index), index, np.append(self.spare[i], -1.0))
+        self._used.update(worst)
+        self.rows = np.vstack([self.rows, self.spare[worst]])
+        self.limits = np.append(self.limits, self.spare_limits[worst])
+        return bool(worst)
+
+
+def _corner_model(rows: FloatArray, limits: FloatArray, corners: Corners, epsilon: float) -> Any:
+    """Columns: the weights of the corners, t, one slack. Rows: sum t, sum r, links of t, weights, region."""
+    n_rows, n_classes = rows.shape
+    eye, none = np.eye(n_classes), np.zeros((n_classes, 1))
+    share = corners.share[:, None, :] * eye
+    matrix = np.vstack(
+        [
+            np.concatenate([np.zeros(4 * n_classes), np.ones(n_classes), [0.0]])[None],
+            np.concatenate([corners.missed.ravel(), np.zeros(n_classes), [1.0]])[None],
+            np.hstack([*share, -eye, none]),
+            np.hstack([eye, eye, eye, eye, np.zeros((n_classes, n_classes)), none]),
+            np.hstack([np.zeros((n_rows, 4 * n_classes)), rows, -np.ones((n_rows, 1))]),
+        ]
+    )
+    lower = np.concatenate([[1.0, epsilon], np.zeros(n_classes), np.ones(n_classes), np.full(n_rows, -np.inf)])
+    upper = np.concatenate([[1.0, np.inf], np.zeros(n_classes), np.ones(n_classes), limits])
+    columns = matrix.shape[1]
+    model = dense_model(matrix, lower, upper, np.zeros(columns), np.full(columns, np.inf))
+    model.col_cost_ = np.concatenate([corners.value.ravel(), np.zeros(n_classes), [PENALTY]])
+    return model

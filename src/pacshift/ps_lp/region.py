@@ -1,0 +1,226 @@
+"""Which label mixes the target may have: a polytope that holds the true one with a stated confidence.
+
+Under label shift q = A t, with A[i, j] = P(predicted i given label j) the same on both sides and t the target's
+label mix. For a set S of predicted classes, write A_S, q_S for the sums over S. Two kinds of rows:
+
+* boxes: exact binomial bounds on A_S and q_S leave only mixes with ``A_S lower · t <= q_S upper``;
+* sums: for the true t, ``A_S hat · t - q_S hat`` is a centred sum of independent terms, so it is below a
+  deviation bound; the variance and the steps in that bound are bounded over the mixes found so far.
+
+Single classes and their complements come first and shape the region; larger sets, whose errors average out, are
+kept beside it for programs that need them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from pacshift.arrays import FloatArray, IntArray, Label
+from pacshift.bounds import Interval, binomial_upper
+from pacshift.errors import AssumptionError
+from pacshift.ps_lp.programs import MixProgram, least_violation
+from pacshift.ps_lp.tails import deviation
+
+BOX_SHARE = 0.1
+"""Share of the region's delta that its boxes get; the sums get the rest."""
+
+MOST_SETS = 4096
+"""Sets of predicted classes looked at: all of them up to K = 12, small ones and their complements beyond."""
+
+ROUNDS = 2
+"""How often sums are drawn tighter with the mixes that the last round left."""
+
+QUICK = 50
+"""Up to so many classes every round's box is exact; beyond, only the last one, whose programs take seconds."""
+
+
+@dataclass(frozen=True, eq=False)
+class PrevalenceRegion:
+    """All mixes t >= 0 of sum 1 with ``rows t <= limits`` and ``spare t <= spare_limits``.
+
+    ``prevalence`` is its bounding box and ``accuracy`` the least target accuracy of its members, both by ``rows``.
+    """
+
+    rows: FloatArray
+    limits: FloatArray
+    spare: FloatArray
+    spare_limits: FloatArray
+    prevalence: Interval
+    accuracy: float
+
+    def contains(self, mix: FloatArray) -> bool:
+        """Whether a mix is in the region."""
+        inside = (self.rows @ mix <= self.limits).all() and (self.spare @ mix <= self.spare_limits).all()
+        return bool(inside and (mix >= 0).all() and np.isclose(mix.sum(), 1))
+
+
+def predicted_sets(n_classes: int, most: int = MOST_SETS) -> tuple[FloatArray, FloatArray]:
+    """Sets of predicted classes as 0/1 rows: the single ones, then larger ones, both with their complements.
+
+    Read backwards, the rows are the complements in order.
+
+    >>> [len(sets) for sets in predicted_sets(2)], [len(sets) for sets in predicted_sets(4)]
+    ([2, 0], [8, 6])
+    """
+    sizes = range(2, n_classes // 2 + 1)
+    counted, largest = 2 * n_classes, 1
+    for size in sizes:
+        counted += (1 if 2 * size == n_classes else 2) * comb(n_classes, size)
+        if counted > most:
+            break
+        largest = size
+    larger = [c for size in sizes if size <= largest for c in combinations(range(n_classes), size)]
+    eye = np.eye(n_classes)
+    single = eye if n_classes == 2 else np.vstack([eye, 1 - eye[::-1]])
+    picked = np.zeros((len(larger), n_classes))
+    for row, members in enumerate(larger):
+        picked[row, list(members)] = 1.0
+    halves = picked.sum(axis=1) * 2 == n_classes  # these hold their complements already
+    return single, np.vstack([picked, 1 - picked[~halves][::-1]])
+
+
+def prevalence_region(
+    confusion: IntArray, target: IntArray, *, delta: float, classes: Sequence[Label] | None = None
+) -> PrevalenceRegion:
+    """The mixes that the counts leave open; the true one is among them with probability at least ``1 - delta``.
+
+    ``confusion[i, j]`` counts source rows predicted i and labelled j, ``target[i]`` target rows predicted i.
+    Given the label counts the columns of ``confusion`` are independent multinomials; a class without examples
+    has any column. Raises :class:`AssumptionError` where no mix is left: label shift is refuted at ``delta``.
+
+    >>> region = prevalence_region(np.diag([900, 900]), np.array([300, 700]), delta=0.05)
+    >>> region.prevalence.lower.round(2), region.prevalence.upper.round(2)
+    (array([0.27, 0.67]), array([0.33, 0.73]))
+    """
+    names: Sequence[Label] = range(len(target)) if classes is None else classes
+    single, larger = predicted_sets(len(target))
+    parts = (single, larger) if len(larger) else (single,)
+    counts = [_Counts.of(sets, confusion, target, delta=delta * BOX_SHARE / len(parts)) for sets in parts]
+    level = [delta * (1 - BOX_SHARE) / len(parts) / len(sets) for sets in parts]
+    first = counts[0]
+    rows, limits = first.rate.lower, first.share.upper
+    many = len(target) > QUICK
+    prevalence = _rough_box(rows, limits) if many else _box(rows, limits, single, first, names)
+    for left in reversed(range(ROUNDS)):
+        rows = np.vstack([first.rate.lower, first.observed])
+        limits = np.concatenate([first.share.upper, first.limits(prevalence, level[0])])
+        exact = not (many and left)
+        sets = np.vstack([single, single])
+        prevalence = _box(rows, limits, sets, first, names) if exact else _rough_box(rows, limits)
+    spare, spare_limits = np.empty((0, len(target))), np.empty(0)
+    if len(parts) > 1:
+        spare, spare_limits = counts[1].observed, counts[1].limits(prevalence, level[1])
+        everything = np.vstack([rows, spare]), np.concatenate([limits, spare_limits])
+        _require_some(*everything, np.vstack([single, single, larger]), first, names)
+    recall = np.diag(first.rate.lower[: len(target)])
+    accuracy = max(0.0, -MixProgram(rows, limits).largest(-recall))
+    return PrevalenceRegion(rows, limits, spare, spare_limits, prevalence, accuracy)
+
+
+@dataclass(frozen=True, eq=False)
+class _Counts:
+    """For each set S and label j: bounds on A_Sj (``rate``) and q_S (``share``), and what was observed."""
+
+    rate: Interval
+    share: Interval
+    observed: FloatArray
+    observed_share: FloatArray
+    class_counts: IntArray
+    n_target: int
+
+    @classmethod
+    def of(cls, sets: FloatArray, confusion: IntArray, target: IntArray, *, delta: float) -> "_Counts":
+        totals, n_target = confusion.sum(axis=0), int(target.sum())
+        inside, share = sets @ confusion, sets @ target
+        each = delta / (len(sets) * (len(target) + 1))
+        # One upper bound for every set is one lower bound for every complement: no event is paid for twice.
+        rate, most = (binomial_upper(*counts, delta=each) for counts in ((inside, totals), (share, n_target)))
+        # A class without examples adds 0 to the sums: its true, unknown part only makes them smaller.
+        return cls(
+            Interval(1 - rate[::-1], rate),
+            Interval(1 - most[::-1], most),
+            inside / np.maximum(totals, 1),
+            share / n_target,
+            totals,
+            n_target,
+        )
+
+    def limits(self, prevalence: Interval, delta: float) -> FloatArray:
+        """Right-hand sides of the sums: the observed share plus the deviation, variance taken over the mixes."""
+        seen = self.class_counts > 0
+        totals, rate = self.class_counts[seen], Interval(self.rate.lower[:, seen], self.rate.upper[:, seen])
+        source, target = _variance(rate), _variance(self.share)
+        target = Interval(target.lower / self.n_target, target.upper / self.n_target)
+        low, high = prevalence.lower[seen], prevalence.upper[seen]
+        variance = Interval(
+            source.lower @ (low**2 / totals) + target.lower, source.upper @ (high**2 / totals) + target.upper
+        )
+        step = max(float(np.max(high / totals, initial=0.0)), 1 / self.n_target)
+        width = deviation(
+            variance,
+            step=step,
+            fine_variance=target.lower,
+            fine_step=1 / self.n_target,
+            delta=np.full(len(self.observed), delta),
+        )
+        return self.observed_share + width
+
+
+def _variance(rate: Interval) -> Interval:
+    """Bounds of x (1 - x) for x in ``rate``."""
+    ends = rate.lower * (1 - rate.lower), rate.upper * (1 - rate.upper)
+    middle = (rate.lower <= 0.5) & (rate.upper >= 0.5)
+    return Interval(np.minimum(*ends), np.where(middle, 0.25, np.maximum(*ends)))
+
+
+def _box(
+    rows: FloatArray, limits: FloatArray, sets: FloatArray, counts: _Counts, names: Sequence[Label]
+) -> Interval:
+    """Bounding box of a region; raises where it is empty."""
+    _require_some(rows, limits, sets, counts, names)
+    program = MixProgram(rows, limits)
+    units = np.eye(rows.shape[1])
+    lower = [-program.largest(-unit) for unit in units]
+    upper = [program.largest(unit) for unit in units]
+    return Interval(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0))
+
+
+def _rough_box(rows: FloatArray, limits: FloatArray) -> Interval:
+    """A box around the region from one row at a time, all of whose entries are at least 0.
+
+    Row a·t <= b: then a_j t_j <= b, and with c the least of the others' entries a_j t_j + c (1 - t_j) <= b.
+    """
+    least, second = np.partition(rows, 1, axis=1)[:, :2].T
+    others = np.where(rows == least[:, None], second[:, None], least[:, None])
+    b = np.maximum(limits, 0.0)[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        upper = np.where(rows > 0, b / rows, 1.0).min(axis=0)
+        lower = np.where(others > rows, (others - b) / (others - rows), 0.0).max(axis=0)
+    upper = np.clip(upper, 0.0, 1.0)
+    return Interval(np.minimum(np.clip(lower, 0.0, 1.0), upper), upper)
+
+
+def _require_some(
+    rows: FloatArray, limits: FloatArray, sets: FloatArray, counts: _Counts, names: Sequence[Label]
+) -> None:
+    """Raise if no mix is left; ``sets`` says of which predicted classes each row speaks."""
+    violation, prices = least_violation(rows, limits, 2 * len(counts.observed))
+    if violation <= 0:
+        return
+    n_classes = rows.shape[1]
+    # The row with the largest price is the one whose right-hand side would have to give way most.
+    members = sets[int(np.argmax(prices))] > 0
+    word = "little" if 2 * members.sum() <= n_classes else "much"
+    members = members if word == "little" else ~members
+    column = counts.observed[:n_classes][members].sum(axis=0)
+    share = counts.observed_share[:n_classes][members].sum()
+    named = " or ".join(repr(names[label]) for label in np.flatnonzero(members).tolist())
+    raise AssumptionError(
+        f"label shift is refuted: {share:.3g} of the target is predicted {named}, too {word} by at least "
+        f"{violation:.2g} for any mix of the source's classes, which are predicted so at rates {column.min():.3g} "
+        f"to {column.max():.3g}. Either P(x given y) differs between source and target, or rows depend on each "
+        "other: no method for label shift may be used."
+    )

@@ -1,0 +1,268 @@
+"""What the page says, for each kind of guarantee, in words a clinician can use."""
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+
+import numpy as np
+
+from pacshift.bounds import Interval
+from pacshift.certificate import Certificate
+from pacshift.certificate.explain import percent
+from pacshift.methods import Guarantee
+from pacshift.plots import readable
+from pacshift.scores.transforms import TRANSFORMS
+
+TESTS_ASSUMPTION = ("PS-LP", "PS-W", "PS-C")  # refuse to certify where the counts contradict label shift
+
+GUARANTEES: dict[Guarantee, str] = {
+    "pac-target": "guaranteed on the target",
+    "pac-source": "guaranteed on the source only",
+    "marginal": "on average over many calibrations only",
+    "none": "none",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The headline: ``tone`` is good, limited or bad, and ``badge`` says the same without colour."""
+
+    tone: str
+    badge: str
+    headline: str
+    meaning: str
+
+
+def verdict(certificate: Certificate) -> Verdict:
+    """What is guaranteed, in one sentence, and how surely, in another."""
+    covered, sure = percent(1 - certificate.epsilon), percent(1 - certificate.delta)
+    unsure = percent(certificate.delta)
+    repeated = (
+        f"Confidence: {sure}. If the calibration were repeated with fresh data, at most {unsure} of the "
+        "repetitions would give sets that fall short of this."
+    )
+    if certificate.trivial:
+        return Verdict(
+            "limited",
+            "Right but uninformative",
+            f"Every set contains all {len(certificate.classes)} labels.",
+            "Such a set always holds the true label and helps nobody decide. The data did not support a sharper "
+            "answer; the reasons are listed below.",
+        )
+    if certificate.guarantee == "pac-target":
+        headline = f"In at least {covered} of target cases, the set of labels given contains the true one."
+        return Verdict("good", "Guaranteed on the target", headline, repeated)
+    if certificate.guarantee == "pac-source":
+        headline = f"In at least {covered} of source cases, the set of labels given contains the true one."
+        warning = " Nothing is guaranteed on the target if its label mix differs."
+        return Verdict("limited", "Guaranteed on the source only", headline, repeated + warning)
+    if certificate.guarantee == "marginal":
+        condition = (
+            "" if certificate.method == "LWCP" else " It also needs the estimated importance weights to be true."
+        )
+        return Verdict(
+            "limited",
+            "On average only",
+            f"Sets contain the true label in {covered} of target cases on average over many calibrations.",
+            "This one calibration may do worse, and nothing says by how much." + condition,
+        )
+    return Verdict(
+        "bad",
+        "No guarantee",
+        f"Nothing is guaranteed; the sets aim at {covered} of target cases.",
+        "The estimated importance weights are used as if they were the true ones.",
+    )
+
+
+def limits(certificate: Certificate) -> list[str]:
+    """What the headline does not say."""
+    known = "Only the listed classes are covered. A case of any other kind gets a set that cannot be right."
+    again = "If the label mix or the classifier changes again, calibrate again."
+    if certificate.trivial:
+        return [
+            "It says nothing about the classifier’s quality: only that these counts cannot support more.",
+            known,
+        ]
+    if certificate.method == "PS-LW":
+        whom = (
+            "It is a share of many cases, and holds within every class, but not for each single case or subgroup."
+        )
+    else:
+        whom = (
+            "It is a share of all cases together. It is no promise for a single case, a subgroup or each class: "
+            "rare classes may be missed more often."
+        )
+    empty = (
+        "The set of a case that no label fits is filled with the top label, so no set is empty."
+        if certificate.never_empty
+        else "A set can be empty. That means no label fits well: treat it as “unknown, look closer”. "
+        "It counts as a miss."
+    )
+    return [whom, empty, known, again]
+
+
+def doubts(certificate: Certificate) -> list[str]:
+    """How the assumption breaks in practice."""
+    reasons = [
+        "Other equipment, settings or software: the same condition then gives other scores.",
+        "Other people within a class: for example only severe cases on one side, mild ones on the other.",
+        "Other labelling: what one site calls a class, the other calls something else.",
+        "A class on the target that the source does not have.",
+        "Cases that are not independent, such as many images of one person counted as many cases.",
+        "Source cases that the classifier was trained on: their scores look better than they are.",
+    ]
+    return reasons if certificate.guarantee != "pac-source" else reasons[-2:]
+
+
+def assumption_check(certificate: Certificate) -> str:
+    """Whether the numbers themselves spoke against the assumption."""
+    if certificate.guarantee == "pac-source":
+        return "Whether the target resembles the source was not tested."
+    bounded = certificate.weights is not None or certificate.prevalence is not None
+    if certificate.method in TESTS_ASSUMPTION and bounded:
+        return (
+            f"{certificate.method} compared the counts with the assumption: had no label mix been able to explain "
+            "the target’s predictions, there would be no certificate. Such a test can refute, never prove."
+        )
+    return f"{certificate.method} did not test the assumption on these data."
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number worth a card: ``value`` exact, ``shown`` rounded."""
+
+    name: str
+    shown: str
+    value: float
+    note: str = ""
+
+
+def key_figures(certificate: Certificate) -> list[Figure]:
+    """The numbers a reader looks for first."""
+    covered = 1 - certificate.epsilon
+    figures = [
+        Figure(
+            "allowed to miss (ε)", percent(certificate.epsilon), certificate.epsilon, f"so {percent(covered)} hit"
+        ),
+        Figure(
+            "chance to be misled (δ)", percent(certificate.delta), certificate.delta, "by the calibration data"
+        ),
+    ]
+    counts = certificate.set_sizes
+    if counts is not None and counts.sum():
+        mean = float(counts @ np.arange(len(counts)) / counts.sum())
+        single, empty = float(counts[1] / counts.sum()), float(counts[0] / counts.sum())
+        figures += [
+            Figure("labels in a set", f"{mean:.3g}", mean, f"on average, of {len(certificate.classes)}"),
+            Figure("sets with one label", share(single), single, "of target cases"),
+            Figure("empty sets", share(empty), empty, "of target cases"),
+        ]
+    if certificate.accuracy is not None:
+        shown = f"≥ {percent(_down(certificate.accuracy))}"
+        figures.append(
+            Figure("classifier’s accuracy", shown, certificate.accuracy, "its top label, on the target")
+        )
+    return figures
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    """A line of the table of classes."""
+
+    name: str
+    source: int
+    source_share: str
+    predicted: int
+    prevalence: str
+    weight: str
+    threshold: str
+    exact: dict[str, float]
+
+
+def class_rows(certificate: Certificate) -> list[ClassRow]:
+    """One line a class; intervals are rounded outward, so that what is shown is still true."""
+    return [_class_row(certificate, label) for label in range(len(certificate.classes))]
+
+
+def _class_row(certificate: Certificate, label: int) -> ClassRow:
+    count, cut = int(certificate.class_counts[label]), float(certificate.thresholds[label])
+    exact = {"threshold": cut}
+    for name, interval in (("weight", certificate.weights), ("prevalence", certificate.prevalence)):
+        if interval is not None:
+            exact[f"{name}_low"], exact[f"{name}_high"] = (
+                float(interval.lower[label]),
+                float(interval.upper[label]),
+            )
+    return ClassRow(
+        name=readable(certificate.classes[label], longest=120),
+        source=count,
+        source_share=share(count / max(certificate.n_source, 1)),
+        predicted=int(certificate.predicted_counts[label]),
+        prevalence=_ends(certificate.prevalence, label, scale=100, unit=" %"),
+        weight=_ends(certificate.weights, label),
+        threshold="in every set" if cut == -math.inf else ("in no set" if cut == math.inf else f"{cut:.4g}"),
+        exact=exact,
+    )
+
+
+def _ends(interval: Interval | None, label: int, *, scale: float = 1, unit: str = "") -> str:
+    if interval is None:
+        return ""
+    low, high = scale * _down(float(interval.lower[label])), scale * _up(float(interval.upper[label]))
+    return f"{low:.4g} to {'∞' if math.isinf(high) else f'{high:.4g}'}{unit}"
+
+
+def share(value: float) -> str:
+    """A percentage to three digits.
+
+    >>> share(0.04556), share(0.0), share(0.00004)
+    ('4.56 %', '0 %', '< 0.01 %')
+    """
+    return "< 0.01 %" if 0 < value < 0.0001 else f"{100 * value:.3g} %"
+
+
+def _down(value: float) -> float:
+    """To three significant digits, never above.
+
+    >>> _down(0.71298), _down(0.1), _up(1.5001)
+    (0.712, 0.1, 1.51)
+    """
+    return _three_digits(value, ROUND_FLOOR)
+
+
+def _up(value: float) -> float:
+    return _three_digits(value, ROUND_CEILING)
+
+
+def _three_digits(value: float, rounding: str) -> float:
+    return float(Context(prec=3, rounding=rounding).create_decimal(repr(value)))
+
+
+def rule(certificate: Certificate) -> str:
+    """How a set is made."""
+    kind = "" if certificate.score == "probability" else f"{certificate.score} "
+    if certificate.trivial:
+        return "Every set holds every label."
+    shared = np.unique(certificate.thresholds[np.isfinite(certificate.thresholds)])
+    always = int(np.isneginf(certificate.thresholds).sum())
+    text = (
+        f"A label is in the set when its {kind}score reaches its own threshold, listed in the table of classes."
+        if len(shared) != 1
+        else f"A label is in the set when its {kind}score is at least {shared[0]:.6g}."
+    )
+    return text + (f" {always} of the classes lack data and are in every set." if always else "")
+
+
+def command(certificate: Certificate) -> str:
+    """The command line that makes such a certificate."""
+    parts = [
+        "pacshift calibrate SOURCE TARGET --label COLUMN",
+        f"--epsilon {certificate.epsilon!r} --delta {certificate.delta!r} --method {certificate.method}",
+    ]
+    if certificate.score in TRANSFORMS and certificate.score != "probability":
+        parts.append(f"--score {certificate.score}")
+    if certificate.method == "ORACLE":
+        parts.append("--weights W,W,...")
+    if certificate.never_empty:
+        parts.append("--never-empty")
+    return " \\\n  ".join([*parts, "-o certificate.json"])

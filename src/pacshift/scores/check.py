@@ -1,0 +1,248 @@
+"""What comes in: scores as a finite float matrix, class names, labels matched to columns by value."""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacshift.arrays import FloatArray, IntArray, Label
+from pacshift.errors import InputError
+
+_UNWRITABLE = re.compile("[\\x00\\ud800-\\udfff]")
+BLOCK_VALUES = 1 << 16  # scores looked at in one go: few calls, and still inside the second-level cache
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreMatrix:
+    """A checked score matrix: row x, column y holds f(x, y); ``classes`` names the columns."""
+
+    values: NDArray[np.floating[Any]]
+    classes: tuple[Label, ...]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def block_rows(self) -> int:
+        """Rows that fit the cache."""
+        return max(1, min(len(self), BLOCK_VALUES // len(self.classes)))
+
+    def blocks(self) -> Iterator[slice]:
+        """Row ranges that fit the cache."""
+        step = self.block_rows
+        return (slice(start, start + step) for start in range(0, len(self), step))
+
+
+def check_scores(scores: Any, *, name: str, classes: Sequence[Label] | None = None) -> ScoreMatrix:
+    """Turn whatever holds a score matrix into :class:`ScoreMatrix`, or say in an InputError what is wrong.
+
+    Taken: arrays, anything with ``__array__`` or DLPack, nested lists, pandas, polars and Arrow frames.
+    Infinite or missing scores are found later, in the one pass over the data (:func:`require_finite`).
+    """
+    values, columns = _to_matrix(scores, name)
+    if values.ndim != 2:
+        raise InputError(
+            f"{name}: scores must be a matrix, one row an example, one column a class; "
+            f"got {values.ndim} dimension(s). For binary scores p pass np.column_stack([1 - p, p])."
+        )
+    if values.shape[1] < 2:
+        raise InputError(f"{name}: at least 2 classes (columns) are needed, got {values.shape[1]}.")
+    if len(values) == 0:
+        raise InputError(f"{name}: no rows. At least one example is needed.")
+    if classes is not None:
+        classes = check_classes(classes)
+        values = values if columns is None else _select(values, columns, classes, name)
+    named = classes or check_classes(range(values.shape[1]) if columns is None else columns)
+    if len(named) != values.shape[1]:
+        raise InputError(
+            f"{name}: {values.shape[1]} score columns but {len(named)} class names. Give one name a column."
+        )
+    return ScoreMatrix(values, named)
+
+
+def _select(
+    values: NDArray[np.floating[Any]], columns: list[Label], classes: tuple[Label, ...], name: str
+) -> NDArray[np.floating[Any]]:
+    """A frame's columns in the order of ``classes``; a frame with other names is taken by position."""
+    place = {column: position for position, column in enumerate(columns)}
+    twice = [label for label in classes if columns.count(label) > 1]
+    if twice:
+        raise InputError(f"{name}: {len(twice)} score column name(s) occur twice: {shorten(twice)}. Rename them.")
+    missing = [label for label in classes if label not in place]
+    if not missing:
+        order = [place[label] for label in classes]
+        return values if order == list(range(values.shape[1])) else values[:, order]
+    if len(missing) == len(classes) == values.shape[1]:
+        return values
+    raise InputError(f"{name}: no score column for {shorten(missing)}; the columns are {shorten(columns)}.")
+
+
+def _to_matrix(scores: Any, name: str) -> tuple[NDArray[np.floating[Any]], list[Label] | None]:
+    columns = getattr(scores, "columns", None)  # pandas, polars
+    if hasattr(scores, "column_names") and hasattr(scores, "itercolumns"):  # Arrow table
+        columns = scores.column_names
+        scores = [column.to_numpy() for column in scores.itercolumns()]
+        scores = np.column_stack(scores) if scores else np.empty((0, 0))
+    elif columns is not None and hasattr(scores, "to_numpy"):
+        scores = scores.to_numpy()
+    return _to_floats(scores, name), None if columns is None else list(columns)
+
+
+def _to_floats(scores: Any, name: str) -> NDArray[np.floating[Any]]:
+    values = as_array(scores, name, "scores")
+    if values.dtype.kind in "biu":
+        return values.astype(np.float64)
+    if values.dtype.kind == "O":  # frames with nulls, nested lists with None
+        return _objects_to_floats(values, name)
+    if values.dtype.kind != "f":
+        raise InputError(
+            f"{name}: scores must be real numbers, got dtype {values.dtype}. Convert the columns to floats."
+        )
+    if values.dtype == np.float16:
+        return values.astype(np.float32)  # exact, and far faster to compute with
+    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+
+
+def _objects_to_floats(values: NDArray[Any], name: str) -> NDArray[np.floating[Any]]:
+    text = next((value for value in values.flat if isinstance(value, (str, bytes))), None)
+    try:
+        if text is not None:  # NumPy would read "0.5" as a number, and "nan" too
+            raise TypeError(f"found the text {text!r}")
+        return values.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{name}: scores must be numbers ({error}). Keep only the score columns.") from None
+
+
+def as_array(data: Any, name: str, what: str) -> NDArray[Any]:
+    """Any container as an array; what it raises becomes an InputError."""
+    if np.ma.is_masked(data):
+        masked = int(np.ma.getmaskarray(data).sum())
+        raise InputError(f"{name}: {masked} of the {what} are masked. Drop those rows.")
+    try:
+        if not hasattr(data, "__array__") and hasattr(data, "__dlpack__"):
+            return np.from_dlpack(data)
+        return np.asarray(data)
+    except Exception as error:  # whatever a foreign container raises, the user gets one kind of error
+        remedy = "Pass a NumPy array or something np.asarray understands (for torch: tensor.detach().cpu())."
+        raise InputError(f"{name}: cannot read the {what} ({error}). {remedy}") from error
+
+
+def require_finite(block: NDArray[np.floating[Any]], scores: ScoreMatrix, name: str) -> None:
+    """Raise where a ``block`` of ``scores`` holds NaN or infinity; cheap where it does not."""
+    # einsum adds faster than sum, and nobody needs the digits. Finite numbers may still overflow.
+    if math.isfinite(np.einsum("ij->", block)) or np.isfinite(block).all():
+        return
+    bad = np.concatenate([~np.isfinite(scores.values[rows]).all(axis=1) for rows in scores.blocks()])
+    raise InputError(
+        f"{name}: {int(bad.sum())} row(s) hold NaN or infinite scores, the first is row {int(bad.argmax())}. "
+        "Scores must be finite: drop those rows or mend the model that made them."
+    )
+
+
+def check_classes(classes: Any) -> tuple[Label, ...]:
+    """Class names as plain Python values: at least two, no two alike."""
+    if isinstance(classes, (str, set, frozenset)) or not isinstance(classes, Iterable):
+        raise InputError(f"classes must be a list of names, one a column in their order, got {classes!r}.")
+    names = tuple(map(_plain, np.asarray(classes, object) if hasattr(classes, "__array__") else classes))
+    if len(names) < 2:
+        raise InputError(f"at least 2 classes are needed, got {len(names)}.")
+    seen: set[Label] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(f"class names must differ, but {name!r} occurs twice.")
+        seen.add(name)
+    return names
+
+
+def _plain(name: Any) -> Label:
+    value = name.item() if isinstance(name, np.generic) else name
+    if not isinstance(value, (str, int, float)) or (isinstance(value, float) and not math.isfinite(value)):
+        raise InputError(
+            f"class names must be strings, finite numbers or booleans, got {value!r}. Convert it to str."
+        )
+    if isinstance(value, str) and _UNWRITABLE.search(value):  # JSON in UTF-8 and NumPy must both keep it
+        raise InputError(f"class names must be valid Unicode without NUL characters, got {value!r}. Rename it.")
+    return value
+
+
+def check_labels(labels: Any, classes: tuple[Label, ...], *, n_rows: int, name: str) -> IntArray:
+    """Column index of each label, matched by value, never by position."""
+    values = as_array(labels, name, "labels")
+    if isinstance(labels, (list, tuple)) and values.dtype.kind == "U" and set(map(type, labels)) != {str}:
+        values = np.array(labels, dtype=object)  # NumPy would make the text '1' of a number 1 among texts
+    if values.ndim != 1:
+        raise InputError(f"{name}: labels must be one a row, got an array of {values.ndim} dimensions.")
+    if len(values) != n_rows:
+        raise InputError(f"{name}: {len(values)} labels for {n_rows} rows of scores. Give one label a row.")
+    index = _match(values, classes)
+    unknown = index < 0
+    if unknown.any():
+        row = int(unknown.argmax())
+        raise InputError(
+            f"{name}: {int(unknown.sum())} label(s) have no score column, the first is "
+            f"{values[[row]].tolist()[0]!r} in row {row}. The classes are {shorten(classes)}. "
+            "Name the columns with classes=, in the labels' own type."
+        )
+    return index
+
+
+def _match(values: NDArray[Any], classes: tuple[Label, ...]) -> IntArray:
+    numeric = values.dtype.kind in "iufb" and all(isinstance(name, (int, float)) for name in classes)
+    if numeric and classes == tuple(range(len(classes))) and values.dtype.kind in "iu":
+        inside = (values >= 0) & (values < len(classes))
+        return (
+            values.astype(np.int64, copy=False) if inside.all() else np.where(inside, values, -1).astype(np.int64)
+        )
+    if numeric or (values.dtype.kind == "U" and all(isinstance(name, str) for name in classes)):
+        names = np.array(classes)
+        order = np.argsort(names)
+        found = np.searchsorted(names[order], values).clip(max=len(names) - 1)
+        return np.where(names[order][found] == values, order[found], -1).astype(np.int64)
+    column = {label: position for position, label in enumerate(classes)}
+    return np.fromiter((_lookup(column, value) for value in values.tolist()), np.int64, len(values))
+
+
+def _lookup(column: dict[Label, int], value: Any) -> int:
+    try:
+        return column.get(value, -1)
+    except TypeError:  # unhashable: certainly not a class name
+        return -1
+
+
+def check_rate(value: Any, name: str) -> float:
+    """A share strictly between 0 and 1 (epsilon, delta)."""
+    try:
+        rate = float(value)
+    except (TypeError, ValueError):
+        rate = math.nan
+    if not 0 < rate < 1:
+        raise InputError(f"{name} must lie strictly between 0 and 1, got {value!r}.")
+    return rate
+
+
+def check_weights(weights: Any, n_classes: int) -> FloatArray:
+    """One finite importance weight >= 0 a class, not all of them 0."""
+    values = np.asarray(_to_floats(weights, "weights"), dtype=np.float64)
+    if values.shape != (n_classes,) or not np.isfinite(values).all() or (values < 0).any() or not values.any():
+        raise InputError(
+            f"weights: one finite number >= 0 a class is needed ({n_classes} of them, not all 0), got {weights!r}."
+        )
+    return values
+
+
+def check_rng(rng: Any) -> np.random.Generator:
+    """An int seed, a Generator or None, as a Generator."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise InputError(f"rng must be a seed >= 0, a numpy Generator or None, got {rng!r}.") from None
+
+
+def shorten(names: Sequence[Any], most: int = 6) -> str:
+    """A list for a message, cut where it grows long."""
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"

@@ -1,1 +1,0 @@
-"""What the boxes say about the shift: weights by elimination or linear programs, and point estimates."""

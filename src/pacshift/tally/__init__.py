@@ -1,0 +1,5 @@
+"""The heart: one pass turns data into counts that add up; every method works on these counts alone."""
+
+from pacshift.tally.tally import SoftSums, Tally
+
+__all__ = ["SoftSums", "Tally"]

@@ -1,0 +1,55 @@
+"""The largest threshold that passes: exact bisection on the counts, no line search."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pacshift.arrays import IntArray
+from pacshift.tally import Tally
+from pacshift.tally.counter import running_sum
+from pacshift.tally.grid import float_to_order, order_to_float
+
+
+def largest_threshold(tally: Tally, passes: Callable[..., bool], *counts: IntArray) -> float:
+    """The largest τ at which ``passes`` says yes, or -inf where no observed score is admissible.
+
+    ``passes`` gets, for each array of ``counts`` (aligned with ``tally.values``; by default the tally's own),
+    the per-class sums of what lies below τ, and must never turn from no to yes as τ grows. Sums only change
+    just above an observed score, so the answer is an observed score and halving the ordered floats finds it.
+    """
+    if not len(tally.values):
+        return -np.inf
+    layers = [running_sum(layer) for layer in counts] or [tally.cumulative]
+
+    def below(order: int) -> tuple[IntArray, ...]:
+        positions = tally.positions(order_to_float(order))
+        return tuple(layer[positions] - layer[tally.starts[:-1]] for layer in layers)
+
+    low, high = (int(float_to_order(end)) for end in (tally.values.min(), tally.values.max()))
+    high += 1  # just above every score: all examples are missed
+    at_low, at_high = below(low), below(high)
+    if not passes(*at_low):
+        return -np.inf
+    if passes(*at_high):
+        return np.inf
+    while high - low > 1:
+        middle = (low + high) // 2
+        sums = below(middle)
+        if _same(sums, at_low) or (not _same(sums, at_high) and passes(*sums)):
+            low, at_low = middle, sums
+        else:
+            high, at_high = middle, sums
+    return float(order_to_float(low))
+
+
+def _same(one: tuple[IntArray, ...], other: tuple[IntArray, ...]) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def class_threshold(tally: Tally, label: int, cut: int) -> float:
+    """The largest τ below which at most ``cut`` scores of one class lie; -inf for a negative ``cut``."""
+    start, end = tally.starts[label], tally.starts[label + 1]
+    if cut < 0 or start == end:
+        return -np.inf
+    reached = tally.cumulative[start + 1 : end + 1] - tally.cumulative[start]
+    return float(tally.values[start + min(int(np.searchsorted(reached, cut, side="right")), end - start - 1)])

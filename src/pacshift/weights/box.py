@@ -1,0 +1,62 @@
+"""Counts to a box around the importance weights: the part that PS-W and PS-C share."""
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from pacshift.bounds import Interval, clopper_pearson
+from pacshift.errors import AssumptionError, InputError
+from pacshift.tally import Tally
+from pacshift.weights.elimination import EmptyBox, NoBox, eliminate
+from pacshift.weights.hull import hull
+
+Intervals: TypeAlias = Literal["elimination", "strict", "hull"]
+INTERVALS: tuple[Intervals, ...] = ("elimination", "strict", "hull")
+
+
+def split_delta(delta: float, n_classes: int) -> float:
+    """Equal share for each of K·K confusion cells, K target cells and the threshold."""
+    return delta / (n_classes * n_classes + n_classes + 1)
+
+
+def check_intervals(intervals: str) -> None:
+    """The option of PS-W and PS-C."""
+    if intervals not in INTERVALS:
+        raise InputError(f"intervals must be one of {', '.join(INTERVALS)}, got {intervals!r}.")
+
+
+def weight_box(tally: Tally, *, delta: float, intervals: Intervals) -> Interval:
+    """A box that holds w* with the confidence of K(K+1) cells of ``delta`` each; NoBox where there is none."""
+    confusion = clopper_pearson(tally.confusion, tally.n_source, delta=delta)
+    target = clopper_pearson(tally.target, tally.n_target, delta=delta)
+    try:
+        if intervals == "hull":
+            box = hull(confusion, target)
+        else:
+            box = eliminate(confusion, target, form="strict" if intervals == "strict" else "signed")
+    except EmptyBox as empty:
+        raise AssumptionError(f"label shift is refuted: {empty}. No importance weights fit the counts.") from None
+    if not np.isfinite(box.upper).all():
+        label = int(np.argmax(box.upper))
+        raise NoBox("a weight has no upper bound", cell=(label, label), lower=0.0, stuck=(label,))
+    if box.upper.max() < 1:  # source frequencies average the true weights to exactly 1
+        raise AssumptionError(
+            f"label shift is refuted: weights average to 1, but none can exceed {box.upper.max():.3g}."
+        )
+    return box
+
+
+def lacking(failure: NoBox, tally: Tally, *, delta: float) -> str:
+    """Which class has too little data for a box, and roughly how much more would help."""
+    label = failure.stuck[0] if failure.stuck else failure.cell[0]
+    share = tally.confusion[label, label] / tally.n_source
+    text = (
+        f"class {tally.classes[label]!r}: {tally.class_counts[label]} source examples, "
+        f"{tally.confusion[label, label]} of them predicted right, cannot bound its importance weight at "
+        f"delta={delta:.2g} a cell ({failure})."
+    )
+    if share == 0:
+        return text + " The classifier never gets this class right: merge classes or use PS-LP or PS-LW."
+    # Interval widths shrink like 1/sqrt(m): this factor would lift the pivot's lower bound above 0.
+    factor = ((share - failure.lower) / share) ** 2
+    return text + f" About {max(factor, 1.1):.2g} times the data would help; PS-LP and PS-LW need less."

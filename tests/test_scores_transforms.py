@@ -1,0 +1,134 @@
+"""Score transforms: by hand on small rows, the same bits in calibration and prediction."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pacshift import InputError, Tally, calibrate
+from pacshift.arrays import FloatArray
+from pacshift.scores.check import check_scores
+from pacshift.scores.transforms import TRANSFORMS, resolve_transform
+
+ROW = np.array([[0.5, 0.2, 0.3]])
+
+
+def transformed(name: Any, scores: Any, seed: int = 0) -> FloatArray:
+    checked = check_scores(scores, name="x")
+    blocks = resolve_transform(name).blocks(checked, np.random.default_rng(seed))
+    return np.vstack([block for _, block in blocks])
+
+
+def test_names() -> None:
+    assert list(TRANSFORMS) == ["probability", "margin", "aps", "aps-plain", "raps", "raps-plain"]
+    assert [name for name, transform in TRANSFORMS.items() if transform.randomized] == ["aps", "raps"]
+
+
+def test_by_hand() -> None:
+    assert np.array_equal(transformed("probability", ROW), ROW)
+    np.testing.assert_allclose(transformed("margin", ROW), [[0.2, -0.3, -0.2]])
+    np.testing.assert_allclose(transformed("aps-plain", ROW), [[0.5, 0.0, 0.2]], atol=1e-15)
+    uniform = np.random.default_rng(4).random(1)[0]
+    expected = [[1 - 0.5 * uniform, 1 - 0.8 - 0.2 * uniform, 1 - 0.5 - 0.3 * uniform]]
+    np.testing.assert_allclose(transformed("aps", ROW, seed=4), expected)
+
+
+def test_raps_adds_a_penalty_from_the_sixth_rank_on() -> None:
+    scores = np.full((1, 8), 0.125)
+    difference = transformed("aps-plain", scores) - transformed("raps-plain", scores)
+    np.testing.assert_allclose(difference, [[0, 0, 0, 0, 0, 0.01, 0.02, 0.03]], atol=1e-15)
+
+
+def test_ties_rank_in_the_order_of_the_columns() -> None:
+    scores = np.random.default_rng(0).integers(0, 3, (1, 200)) / 512
+    ranked = sorted(range(200), key=lambda column: -scores[0, column])  # Python's sort keeps the order of ties
+    expected = np.empty((1, 200))
+    expected[0, ranked] = 1 - np.cumsum(scores[0, ranked])
+    np.testing.assert_allclose(transformed("aps-plain", scores), expected)
+
+
+def test_margin_of_a_tie_is_zero() -> None:
+    assert transformed("margin", [[0.4, 0.4, 0.2]])[0, :2].tolist() == [0, 0]
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.integers(0, 2**32 - 1), st.integers(2, 40), st.sampled_from(["margin", "aps-plain", "raps-plain", np.sqrt])
+)
+def test_a_row_gets_the_same_bits_wherever_it_stands(seed: int, n_classes: int, name: Any) -> None:
+    rng = np.random.default_rng(seed)
+    scores = rng.dirichlet(np.full(n_classes, 0.3), 300)
+    whole = transformed(name, scores)
+    assert np.array_equal(whole, transformed(name, np.asfortranarray(scores)))
+    assert np.array_equal(whole, transformed(name, np.repeat(scores, 2, axis=1)[:, ::2]))  # a strided view
+    some = rng.integers(0, 300, 17)
+    assert np.array_equal(whole[some], transformed(name, scores[some]))
+    assert np.array_equal(whole[5:6], transformed(name, scores[5:6]))
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.integers(0, 2**32 - 1), st.integers(2, 12), st.sampled_from(["probability", *list(TRANSFORMS)[1:], np.cbrt])
+)
+def test_prediction_misses_exactly_what_calibration_counted(seed: int, n_classes: int, score: Any) -> None:
+    """Sets of the calibration rows must miss the true label exactly as often as the tally says."""
+    rng = np.random.default_rng(seed)
+    scores = rng.dirichlet(np.full(n_classes, 0.5), 400)
+    labels = np.array([rng.choice(n_classes, p=row) for row in scores])
+    made = calibrate(scores, labels, None, epsilon=0.2, delta=0.2, method="PS", score=score, rng=seed)
+    tally = Tally.from_scores(scores, labels, score=score, rng=seed)
+    sets = made.sets(scores, rng=seed)  # the same seed draws the same uniforms
+    missed = ~sets[np.arange(400), labels]
+    assert np.array_equal(np.bincount(labels[missed], minlength=n_classes), tally.misses(made.thresholds))
+
+
+def test_the_method_aps_uses_aps_scores() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.dirichlet(np.ones(3), 500)
+    labels = np.array([rng.choice(3, p=row) for row in scores])
+    made = calibrate(scores, labels, None, epsilon=0.1, delta=0.1, method="APS", rng=0)
+    same = calibrate(scores, labels, None, epsilon=0.1, delta=0.1, method="PS", score="aps", rng=0)
+    assert made.score == "aps"
+    assert np.array_equal(made.thresholds, same.thresholds)
+    assert calibrate(scores, labels, None, epsilon=0.1, delta=0.1, method="APS", score="raps").score == "raps"
+
+
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [
+        (
+            "logit",
+            r"score must be one of probability, margin, aps, .* or a function of the score matrix, got 'logit'",
+        ),
+        (3, r"score must be a name or a function"),
+        (lambda block: block[:, :1], r"the score function must give a finite matrix of the shape it gets"),
+        (lambda block: block * np.nan, r"\(1, 3\) with 3 entries that are not finite"),
+        (lambda block: "text", r"score function"),
+    ],
+)
+def test_bad_transforms(score: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        transformed(score, ROW)
+
+
+@pytest.mark.parametrize("name", ["aps", "aps-plain", "raps", "raps-plain"])
+def test_adaptive_scores_need_probabilities(name: str) -> None:
+    with pytest.raises(InputError, match=r"a score is negative \(-1\). Pass probabilities"):
+        transformed(name, [[-1.0, 2.0]])
+
+
+@pytest.mark.parametrize("name", ["margin", "aps", "aps-plain", "raps", "raps-plain"])
+def test_overflow_is_an_input_error(name: str) -> None:
+    huge = np.finfo(float).max
+    with pytest.raises(InputError, match=r"overflows on scores as large as 1\.79769e\+308"):
+        transformed(name, [[huge, -huge if name == "margin" else huge]])
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_prediction_refuses_what_calibration_refuses(name: str, bad: float) -> None:
+    made = calibrate([[0.9, 0.1]] * 50, [0] * 50, None, epsilon=0.5, delta=0.5, method="PS", score=name)
+    with pytest.raises(InputError, match=r"scores: 1 row\(s\) hold NaN or infinite scores, the first is row 1"):
+        made.sets([[0.9, 0.1], [bad, 0.5]])

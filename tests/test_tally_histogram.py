@@ -1,0 +1,132 @@
+"""Bins: every score in the one bin it belongs to, and set sizes that are right to the width of a bin."""
+
+import math
+from bisect import bisect_right
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from pacshift.arrays import FloatArray, IntArray
+from pacshift.tally.histogram import BINS, count_bins, mean_size
+from strategies import seeds
+
+# Eight bins an octave from 2**-32 to 1; the first one reaches down to 0, the last one from 1 to 1.125.
+EIGHTHS = [2.0**octave * (1 + eighth / 8) for octave in range(-32, 0) for eighth in range(8)]
+EDGES = [0.0, *EIGHTHS[1:], 1.0, 1.125]
+HARD = [
+    0.0,
+    -0.0,
+    5e-324,
+    1e-310,
+    2.0**-33,
+    2.0**-32,
+    1.0,
+    *(math.nextafter(edge, 0) for edge in EDGES),
+    *EDGES[:-1],
+]
+PROBABILITIES = st.floats(0, 1) | st.sampled_from(HARD)
+
+
+def counted(columns: FloatArray) -> IntArray:
+    found = count_bins(columns)
+    assert found is not None
+    return found
+
+
+def drawn(seed: int) -> FloatArray:
+    """Columns of probabilities, sharp and even, that sum to 1 in every row."""
+    rng = np.random.default_rng(seed)
+    rows = rng.dirichlet(np.full(int(rng.integers(2, 8)), rng.choice([0.1, 1.0, 20.0])), int(rng.integers(1, 200)))
+    return np.ascontiguousarray(rows.T)
+
+
+def cuts(rng: np.random.Generator, columns: FloatArray) -> FloatArray:
+    """A threshold a class: one of its scores, any number, an edge, or one that all or none reach."""
+    some = [rng.choice(columns, axis=1), rng.random(len(columns)), rng.choice(EDGES, len(columns))]
+    some += [rng.choice([-np.inf, np.inf, -1.0, 2.0], len(columns)), rng.lognormal(-9, 5, len(columns))]
+    return np.asarray(np.array(some)[rng.integers(0, len(some), len(columns)), np.arange(len(columns))])
+
+
+@given(
+    arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=12), elements=PROBABILITIES),
+    st.sampled_from(["as it is", "Fortran", "every second", "float32"]),
+)
+def test_bins_count_what_a_loop_counts(columns: FloatArray, form: str) -> None:
+    if form == "Fortran":
+        columns = np.asfortranarray(columns)
+    elif form == "every second":
+        columns = np.repeat(columns, 2, axis=1)[:, ::2]
+    elif form == "float32":
+        columns = columns.astype(np.float32).astype(np.float64)
+    expected = np.zeros((len(columns), BINS), np.int64)
+    for label, column in enumerate(columns.tolist()):
+        for score in column:
+            expected[label, bisect_right(EDGES, score) - 1] += 1
+    before = columns.tobytes()
+    found = counted(columns)
+    assert found.dtype == np.int64
+    assert np.array_equal(found, expected)
+    assert columns.tobytes() == before
+
+
+@pytest.mark.parametrize("wrong", [-5e-324, -0.3, 1.125, 7.0, 1e300, math.inf, -math.inf, math.nan, -math.nan])
+def test_what_is_no_probability_has_no_bins(wrong: float) -> None:
+    columns = np.array([[0.2, 0.5], [-0.0, 1.0], [0.7, 0.0]])
+    assert count_bins(columns) is not None
+    for place in np.ndindex(columns.shape):
+        spoilt = columns.copy()
+        spoilt[place] = wrong
+        assert count_bins(spoilt) is None
+
+
+@given(seeds)
+def test_sizes_are_exact_at_the_edges_of_bins(seed: int) -> None:
+    columns, rng = drawn(seed), np.random.default_rng(seed)
+    edges = rng.choice([-np.inf, *EDGES, np.inf], len(columns))
+    true = (columns >= edges[:, None]).sum() / columns.shape[1]
+    assert mean_size(counted(columns), edges) == true
+
+
+def test_every_label_reaches_minus_infinity_and_none_infinity() -> None:
+    bins = counted(np.array([[0.0, 1.0, 0.5], [1.0, 0.0, 0.5]]))
+    low, high = np.full(2, -np.inf), np.full(2, np.inf)
+    assert (mean_size(bins, low), mean_size(bins, high)) == (2.0, 0.0)
+    assert mean_size(bins, np.array([np.inf, -np.inf])) == 1.0
+    assert mean_size(bins, np.zeros(2)) == 2.0  # a score of 0 reaches 0
+
+
+@given(seeds)
+def test_sizes_are_right_to_the_width_of_a_bin(seed: int) -> None:
+    columns, rng = drawn(seed), np.random.default_rng(seed)
+    thresholds = cuts(rng, columns)
+    places = [min(max(bisect_right(EDGES, cut) - 1, 0), BINS - 1) for cut in thresholds.tolist()]
+    lower, upper = (np.array([EDGES[place + end] for place in places]) for end in (0, 1))
+    # Rows in the bin of the threshold are the only ones that may be told wrongly.
+    doubtful = ((columns >= lower[:, None]) & (columns < upper[:, None])).sum() / columns.shape[1]
+    true = (columns >= thresholds[:, None]).sum() / columns.shape[1]
+    assert abs(mean_size(counted(columns), thresholds) - true) <= doubtful + 1e-12
+
+
+@given(st.integers(0, BINS - 1) | st.sampled_from([0, BINS - 1]), st.sampled_from([0.25, 0.5, 0.75]))
+def test_sizes_are_spread_evenly_inside_a_bin(place: int, part: float) -> None:
+    """A quarter of the way through a bin a quarter of its rows is missed."""
+    low, high = EDGES[place : place + 2]
+    bins = np.zeros((1, BINS), np.int64)
+    bins[0, place] = 8
+    assert mean_size(bins, np.array([low + part * (high - low)])) == pytest.approx(1 - part)
+
+
+@given(seeds)
+def test_higher_thresholds_never_make_larger_sets(seed: int) -> None:
+    columns, rng = drawn(seed), np.random.default_rng(seed)
+    bins, thresholds = counted(columns), cuts(rng, columns)
+    for label in range(len(columns)):
+        rising = np.sort([*rng.choice(columns[label], 10), *rng.random(5), *rng.choice(HARD, 5), -np.inf, np.inf])
+        sizes = []
+        for cut in rising:
+            thresholds[label] = cut
+            sizes.append(mean_size(bins, thresholds))
+        assert (np.diff(sizes) <= 0).all()

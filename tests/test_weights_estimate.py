@@ -1,0 +1,91 @@
+"""Point estimates: exact on exact data, sensible on singular data."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from scipy.optimize import minimize
+
+from pacshift.weights.estimate import bbse, bbse_soft, mlls, mlls_confusion, mlls_scores
+from strategies import BoxedSystem, boxed_systems, mix, rates
+
+RNG = np.random.default_rng(3)
+TABLE = rates(RNG, 4, 0.6)
+SOURCE, TARGET = mix(RNG, 4, 5.0), mix(RNG, 4, 5.0)
+
+
+def test_all_estimates_recover_exact_weights() -> None:
+    joint, predicted = TABLE * SOURCE, TABLE @ TARGET
+    for weights in (bbse(joint, predicted), bbse_soft(joint, predicted), mlls_confusion(joint, predicted)):
+        np.testing.assert_allclose(weights, TARGET / SOURCE, rtol=1e-6)
+
+
+def test_bbse_takes_counts_of_any_size() -> None:
+    np.testing.assert_allclose(bbse([[400, 100], [100, 400]], [65, 35]), [1.5, 0.5])
+
+
+def test_bbse_cuts_negative_weights() -> None:
+    # C w = q has the solution (2.25, -0.25).
+    np.testing.assert_allclose(bbse([[0.4, 0.1], [0.1, 0.4]], [0.875, 0.125]), [2.25, 0.0])
+
+
+def test_bbse_without_an_inverse_is_the_least_squares_solution_of_least_norm() -> None:
+    joint = np.array([[0.3, 0.3, 0.0], [0.1, 0.3, 0.0], [0.0, 0.0, 0.0]])  # label 2 never seen
+    weights = bbse(joint, [0.7, 0.3, 0.0])
+    np.testing.assert_allclose(weights, np.linalg.pinv(joint) @ [0.7, 0.3, 0.0], atol=1e-12)
+    assert weights[2] == pytest.approx(0)
+
+
+def test_soft_bbse_is_the_authors_formula() -> None:
+    ridge = 1 / 500
+    gram = (TABLE * SOURCE).T @ (TABLE * SOURCE) + ridge * np.eye(4)
+    reference = np.linalg.solve(gram, (TABLE * SOURCE).T @ (TABLE @ TARGET))
+    np.testing.assert_allclose(bbse_soft(TABLE * SOURCE, TABLE @ TARGET, ridge=ridge), reference, rtol=1e-9)
+
+
+@given(boxed_systems())
+def test_estimates_are_weights_whatever_comes_in(box: BoxedSystem) -> None:
+    target = box.inner_target / max(box.inner_target.sum(), 1e-300)
+    for weights in (
+        bbse(box.inner_confusion, target),
+        bbse_soft(box.inner_confusion, target, ridge=1e-3),
+        mlls_confusion(box.inner_confusion, target),
+    ):
+        assert np.isfinite(weights).all()
+        assert (weights >= 0).all()
+
+
+def test_mlls_maximises_the_likelihood() -> None:
+    counts = np.array([30.0, 12, 41, 17])  # no mix fits these exactly
+
+    def loss(logits: np.ndarray) -> float:
+        share = np.exp(logits - logits.max())
+        return float(-counts @ np.log(TABLE @ (share / share.sum())))
+
+    starts = (np.zeros(4), np.arange(4.0))
+    best = min(float(minimize(loss, start, method="BFGS").fun) for start in starts)
+    weights = mlls(TABLE, counts, SOURCE)
+    share = weights * SOURCE
+    assert share.sum() == pytest.approx(1)
+    assert float(-counts @ np.log(TABLE @ share)) <= best + 1e-6
+
+
+def test_mlls_on_scores_undoes_the_source_mix() -> None:
+    # One feature with 4 values: x = i has p(x given j) = TABLE[i, j], so the calibrated score is Bayes' rule.
+    posterior = TABLE * SOURCE
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    drawn = np.repeat(np.arange(4), np.round(1e5 * (TABLE @ TARGET)).astype(int))
+    weights = mlls_scores(posterior[drawn], SOURCE)
+    np.testing.assert_allclose(weights, TARGET / SOURCE, rtol=1e-3)
+
+
+def test_mlls_one_step_by_hand() -> None:
+    # From t = (1/2, 1/2): t_0 = 0.7 * 0.8 / (0.8 + 0.2) + 0.3 * 0.2 / (0.2 + 0.8) = 0.62 after one step.
+    likelihood = np.array([[0.8, 0.2], [0.2, 0.8]])
+    step = mlls(likelihood, [7, 3], [0.5, 0.5], tolerance=1.0)
+    np.testing.assert_allclose(step, [1.24, 0.76])
+
+
+def test_mlls_keeps_unseen_classes_and_inexplicable_rows_out() -> None:
+    weights = mlls([[1.0, 0.5], [0.0, 0.5]], [10, 0], [1.0, 0.0])
+    assert weights.tolist() == [1.0, 0.0]
+    assert mlls([[0.0, 0.0]], [10], [0.5, 0.5]).tolist() == [0.0, 0.0]
