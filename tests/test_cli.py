@@ -123,7 +123,7 @@ def test_oracle_takes_weights(data: Data, tmp_path: Path) -> None:
     call = ("calibrate", data.source, data.target, "-m", "ORACLE", "-o", tmp_path / "c.json")
     assert "needs the true importance weights" in bad(*call)
     assert "--weights takes numbers separated by commas, got '1,x'" in bad(*call, "--weights", "1,x")
-    assert "weights: one finite number >= 0 a class is needed" in bad(*call, "--weights", "1,2")
+    assert "weights: one finite number >= 0 per class is needed" in bad(*call, "--weights", "1,2")
     good(*call, "--weights", "0.33,1,5")
 
 
@@ -357,7 +357,9 @@ def test_check_without_rows_of_a_class_and_bad_levels(data: Data, tmp_path: Path
     assert [row["error"] is None for row in document["classes"]] == [True, False, True]
     assert "-" in good("check", data.certificate, some).stdout
     assert "--level must lie strictly between 0 and 1" in bad("check", data.certificate, some, "--level", 95)
-    assert "label column 'nope' occurs 0 times" in bad("check", data.certificate, some, "--label", "nope")
+    assert "No column 'nope'. Name the label column: --label NAME" in bad(
+        "check", data.certificate, some, "--label", "nope"
+    )
 
 
 def test_compare_shows_all_methods(data: Data, tmp_path: Path) -> None:

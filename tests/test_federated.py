@@ -114,7 +114,7 @@ def test_the_tally_command_refuses_what_it_cannot_count(sites: Path, tmp_path: P
     assert not Tally.load(out).grid
     missing = CliRunner().invoke(app, ["tally", str(table), "-l", "age", "-o", str(tmp_path / "b.tally")])
     assert missing.exit_code == 2
-    assert "label column 'age' occurs 0 times" in missing.output
+    assert "No column 'age'. Name the label column: --label NAME" in missing.output
 
 
 def test_sites_that_disagree_on_the_classes_are_told(sites: Path) -> None:

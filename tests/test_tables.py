@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 from pacshift import InputError, Tally, calibrate_tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.parallel import cores, map_ordered
-from pacshift.scores.transforms import TRANSFORMS
-from pacshift.tables import count_set_sizes, counts, read_table, sources, tally_table
-from pacshift.tables.counts import Counts, count
+from pacshift.tables import count_set_sizes, read_table, sources, tally_table
 from pacshift.tables.layout import class_names
-from pacshift.tally.histogram import SIZED_CLASSES
+from pacshift.tally import stores
+from pacshift.tally.histogram import MAX_BINNED_CLASSES
 
 SAVE: dict[str, Callable[[Any, Path], Any]] = {
     "parquet": pq.write_table,
@@ -85,34 +84,12 @@ def test_cutting_into_files_and_batches_changes_nothing(
     table = as_table(scores, label=labels)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(sources, "BATCH_VALUES", batch_values)
-        patch.setattr(counts, "_MOST_PENDING", 50)
+        patch.setattr(stores, "MAX_PENDING_KEYS", 50)
         for number, piece in enumerate(pieces):
             save(table.take(pa.array(piece, pa.int64())), Path(folder, f"{rng.integers(1000)}_{number}.{kind}"))
         whole = tally_table(folder, label="label").tally
         assert whole == Tally.from_scores(scores, labels, grid=True)
         assert tally_table(folder, label=None).tally == Tally.from_target(scores)
-
-
-@settings(max_examples=40)
-@given(st.integers(0, 2**32 - 1), st.sampled_from([2, 5, 32, 33, 64, 65, 130, 201]), st.booleans())
-def test_parts_add_up_in_any_order(seed: int, n_classes: int, logits: bool) -> None:
-    rng = np.random.default_rng(seed)
-    scores, labels = simulate(1200, n_classes, seed)  # several blocks of the cache where classes are many
-    scores = np.log(scores + 1e-9) if logits else scores  # of these, soft sums and bins mean nothing
-    order = rng.permutation(1200)
-    pieces = np.split(order, np.sort(rng.integers(0, 1201, 2)))
-    for labelled in (True, False):
-        total = Counts(tuple(range(n_classes)), labelled=labelled, soft=True, bins=True)
-        for rows in pieces:
-            if len(rows):
-                matrix = np.asfortranarray(scores[rows]) if rng.random() < 0.5 else scores[rows]
-                index = labels[rows] if labelled else None
-                part = count(matrix, index, transform=TRANSFORMS["probability"], soft=True, bins=True, rng=rng)
-                total.add(part)
-        expected = Tally.from_scores(scores, labels, grid=True) if labelled else Tally.from_target(scores)
-        assert total.tally("probability") == expected
-        assert (expected.soft is None) == logits
-        assert (expected.bins is None) == (logits or labelled or n_classes > SIZED_CLASSES)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
@@ -148,7 +125,7 @@ def test_targets_of_many_classes_have_the_bins_of_memory(
     table = as_table(scores) if form == "columns" else pa.table({"p_": pa.array(list(scores))})
     target = tally_table(save(table, tmp_path / "table.parquet"), label=None, scores="p_*").tally
     assert target == Tally.from_target(scores)
-    assert (target.bins is None) == (n_classes > SIZED_CLASSES)
+    assert (target.bins is None) == (n_classes > MAX_BINNED_CLASSES)
 
 
 def test_one_batch_that_is_no_probability_takes_the_bins_away(

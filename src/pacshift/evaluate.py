@@ -76,6 +76,6 @@ def evaluate(sets: Any, labels: Any, *, classes: Sequence[Label] | None = None) 
         )
     names = check_classes(range(matrix.shape[1]) if classes is None else classes)
     if len(names) != matrix.shape[1]:
-        raise InputError(f"{matrix.shape[1]} columns but {len(names)} class names. Give one name a column.")
+        raise InputError(f"{matrix.shape[1]} columns but {len(names)} class names. Give one name per column.")
     index = check_labels(labels, names, n_rows=len(matrix), name="evaluate")
     return SetCounts.of(matrix, index).evaluation()

@@ -1,9 +1,9 @@
 """``pacshift compare``: every method on the same data, side by side."""
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -16,15 +16,12 @@ from pacshift.cli.console import note, plain, print_json, progress, results
 from pacshift.cli.inputs import Inputs
 from pacshift.cli.methods import SHORT
 from pacshift.errors import InputError, PacshiftError, UninformativeWarning
-from pacshift.evaluate import evaluate
 from pacshift.methods import METHODS
 from pacshift.tally import Tally
 
 if TYPE_CHECKING:
     from pacshift.report import ComparisonRow
-
-Measured: TypeAlias = tuple[float | None, float, float]
-"""Error (where labels are known), mean set size, share of empty sets."""
+    from pacshift.tables.evaluating import MeasuredSets
 
 
 def compare(
@@ -52,8 +49,6 @@ def compare(
 
     Example: pacshift compare source.parquet target.parquet --label diagnosis --epsilon 0.05
     """
-    from pacshift.tables import read_table
-
     options.check_request(epsilon, delta, score=score)
     files = inputs.split_paths(paths, source, target)
     if not files[1]:
@@ -68,68 +63,71 @@ def compare(
         drop_invalid=drop_invalid,
         seed=seed,
         silent=quiet or as_json,
+        target_label=target_label,
+        keep_source=True,
     )
-    tallies = {name: data.tally(name, soft=True, bins=True) for name in dict.fromkeys([score, "aps"])}
-    rows = read_table(
-        list(data.target),
-        label=target_label,
-        scores=scores,
-        classes=tallies[score].classes,
-        drop_invalid=drop_invalid,
+    sources = {name: data.source_tally(name, soft=True) for name in dict.fromkeys([score, "aps"])}
+    target_counts = data.target_tally(sources[score].classes, soft=True, bins=True)
+    answers = calibrate_methods(
+        [name for name in METHODS if name != "ORACLE" or weights],
+        lambda method: sources["aps" if method == "APS" else score] + target_counts,
+        silent=data.silent,
+        epsilon=epsilon,
+        delta=delta,
+        weights=options.read_numbers(weights, "--weights"),
+        rng=options.seed_for(seed, "method"),
     )
-
-    def measure(certificate: Certificate) -> Measured:
-        sets = certificate.sets(rows.scores, rng=options.seed_for(seed, "predict"))
-        sizes = sets.sum(axis=1)
-        error = None if rows.labels is None else evaluate(sets, rows.labels, classes=certificate.classes).error
-        return error, float(sizes.mean()), float(np.mean(sizes == 0))
-
-    chosen = [name for name in METHODS if name != "ORACLE" or weights]
-    with progress("comparing methods", silent=data.silent) as report:
-        compared = []
-        made = run_methods(
-            chosen,
-            lambda method: tallies["aps" if method == "APS" else score],
-            measure,
-            epsilon=epsilon,
-            delta=delta,
-            weights=options.read_numbers(weights, "--weights"),
-            rng=options.seed_for(seed, "method"),
-        )
-        for row, _certificate in made:
-            compared.append(row)
-            if report:
-                report(len(compared), len(chosen))
+    certificates = [answer for answer in answers.values() if isinstance(answer, Certificate)]
+    measured = data.measure(certificates) if certificates else []
+    rest = iter(measured)
+    compared = [
+        compared_row(name, answer, next(rest) if isinstance(answer, Certificate) else None, target_label)
+        for name, answer in answers.items()
+    ]
     if as_json:
-        print_json(
-            {"epsilon": epsilon, "delta": delta, "rows": len(rows.scores), "methods": list(map(asdict, compared))}
-        )
+        rows = int(measured[0].set_sizes.sum()) if measured else target_counts.n_target
+        print_json({"epsilon": epsilon, "delta": delta, "rows": rows, "methods": list(map(asdict, compared))})
     elif not quiet:
         show(compared, epsilon=epsilon)
 
 
-def run_methods(
-    methods: Sequence[str],
-    tally_of: Callable[[str], Tally],
-    measure: Callable[[Certificate], Measured],
-    **ask: Any,
-) -> "Iterator[tuple[ComparisonRow, Certificate | None]]":
-    """Calibrate and measure one method after the other; a method that refuses says why."""
+def calibrate_methods(
+    methods: Sequence[str], tally_of: Callable[[str], Tally], *, silent: bool, **request: Any
+) -> dict[str, Certificate | PacshiftError]:
+    """One certificate per method, or the error of a method that refuses."""
+    answers: dict[str, Certificate | PacshiftError] = {}
+    with progress("calibrating", silent=silent) as report:
+        for name in methods:
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", UninformativeWarning)  # the row says it
+                    answers[name] = calibrate_tally(tally_of(name), method=name, **request)
+            except PacshiftError as problem:
+                answers[name] = problem
+            if report:
+                report(len(answers), len(methods))
+    return answers
+
+
+def compared_row(
+    name: str, answer: Certificate | PacshiftError, sets: "MeasuredSets | None", target_label: str | None
+) -> "ComparisonRow":
+    """What one method gave; the error only where labels of the target are known."""
     from pacshift.report import ComparisonRow
 
-    for name in methods:
-        guarantee = METHODS[name].guarantee
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UninformativeWarning)  # the row says it
-                certificate = calibrate_tally(tally_of(name), method=name, **ask)
-            error, size, empty = measure(certificate)
-        except PacshiftError as problem:
-            yield ComparisonRow(name, guarantee, None, note=f"refused: {problem}"), None
-            continue
-        reasons = " ".join(certificate.reasons)
-        trivial = certificate.trivial
-        yield ComparisonRow(name, guarantee, size, empty, error, trivial, reasons), certificate
+    guarantee = METHODS[name].guarantee
+    if isinstance(answer, PacshiftError) or sets is None:
+        return ComparisonRow(name, guarantee, None, note=f"refused: {answer}")
+    n_sets = int(sets.set_sizes.sum())
+    return ComparisonRow(
+        name,
+        guarantee,
+        size=float(sets.set_sizes @ np.arange(len(sets.set_sizes)) / n_sets),
+        empty=float(sets.set_sizes[0] / n_sets),
+        error=None if target_label is None else sets.n_missed / n_sets,
+        trivial=answer.trivial,
+        note=" ".join(answer.reasons),
+    )
 
 
 def show(rows: "Sequence[ComparisonRow]", *, epsilon: float) -> None:

@@ -20,10 +20,10 @@ from pacshift.ps_lp.programs import MixProgram
 from pacshift.ps_lp.region import PrevalenceRegion, prevalence_region
 from pacshift.ps_lp.rescale import factors, leaned, straightened
 from pacshift.tally import Tally
-from pacshift.tally.histogram import SIZED_CLASSES, mean_size
+from pacshift.tally.histogram import MAX_BINNED_CLASSES, mean_size
 from pacshift.tally.threshold import class_threshold, largest_threshold
 
-MOST_CLASSES = SIZED_CLASSES
+MOST_CLASSES = MAX_BINNED_CLASSES
 """Above this many classes every mix is taken as possible: no program of this size would end in reasonable time."""
 
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from pacshift.arrays import IntArray
 from pacshift.tally import Tally
-from pacshift.tally.counter import running_sum
 from pacshift.tally.grid import float_to_order, order_to_float
+from pacshift.tally.stores import running_sum
 
 
 def largest_threshold(tally: Tally, passes: Callable[..., bool], *counts: IntArray) -> float:
