@@ -21,7 +21,8 @@ from pacshift.scores.transforms import TRANSFORMS
 from pacshift.tables import sources, tally_table
 from pacshift.tally import counter, stores
 from pacshift.tally.cells import CONFIDENCE_EDGES, Cells
-from pacshift.tally.counter import CountOptions, count_block, read_blocks, top_scores
+from pacshift.tally.counter import Counter as Counts
+from pacshift.tally.counter import CountOptions, count_block, read_blocks, top_labels
 from pacshift.tally.grid import to_grid
 from pacshift.tally.histogram import BINS, MAX_BINNED_CLASSES
 from strategies import seeds
@@ -57,8 +58,8 @@ def written(folder: Path, columns: dict[str, Any]) -> Path:
 def engine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
     """Counts scores and labels (None: a target) on the grid."""
     monkeypatch.setattr(sources, "BATCH_VALUES", 3000)  # several batches
-    monkeypatch.setattr(counter, "CHUNK_VALUES", 3000)  # several jobs
-    monkeypatch.setattr(counter, "BLOCK_VALUES", 700)  # several blocks each
+    monkeypatch.setattr(counter, "BLOCK_VALUES", 3000)  # several blocks
+    monkeypatch.setattr(counter, "PIECE_VALUES", 700)  # several pieces each
     if request.param == "memory":
         return lambda *data, **options: in_memory(tmp_path, *data, **options)
     store = as_lists if request.param == "arrow lists" else as_columns
@@ -183,8 +184,8 @@ def test_blocks_jobs_and_layouts_change_nothing(
     layouts = {"rows": np.ascontiguousarray, "columns": np.asfortranarray, "strided": strided}
     layout = layouts[data.draw(st.sampled_from(sorted(layouts)))]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counter, "BLOCK_VALUES", data.draw(st.integers(1, 9000)))
-        patch.setattr(counter, "CHUNK_VALUES", data.draw(st.integers(1, 20_000)))
+        patch.setattr(counter, "PIECE_VALUES", data.draw(st.integers(1, 9000)))
+        patch.setattr(counter, "BLOCK_VALUES", data.draw(st.integers(1, 20_000)))
         patch.setattr(stores, "MAX_PENDING_KEYS", data.draw(st.integers(1, 500)))
         patch.setattr(stores, "ROWS_PER_SLICE", data.draw(st.integers(1, 5)))
         patch.setattr(parallel, "cores", lambda: 3)
@@ -233,23 +234,28 @@ def test_every_matrix_is_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_first_of_equal_scores_is_predicted(n_classes: int) -> None:
     scores = np.random.default_rng(0).integers(0, 3, (200, n_classes)) / 2
     for block in (scores, np.asfortranarray(scores), scores.astype(np.float32)):
-        predicted, top = top_scores(block)
-        assert predicted.tolist() == [row.index(max(row)) for row in scores.tolist()]
-        assert top.tolist() == scores.max(axis=1).tolist()
+        found = count_block(block, None, CountOptions())
+        assert found.predicted.tolist() == [row.index(max(row)) for row in scores.tolist()]
+        assert found.top.tolist() == scores.max(axis=1).tolist()
+        assert top_labels(block).tolist() == found.predicted.tolist()
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("n_classes", [3, 30])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_block_with_a_score_that_is_not_finite_is_not_counted(bad: float, n_classes: int, dtype: Any) -> None:
+def test_counting_stops_where_a_score_is_not_finite(
+    bad: float, n_classes: int, dtype: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counter, "PIECE_VALUES", 2 * n_classes)
     block = np.full((5, n_classes), 0.5, dtype)
-    options = CountOptions()
-    assert count_block(block, None, options) is not None
-    for place in ((0, 0), (4, n_classes - 1)):
+    assert count_block(block, None, CountOptions()).n_rows == 5
+    for place, before in (((0, 0), 0), ((2, 1), 2), ((4, n_classes - 1), 4)):
         spoilt = block.copy()
         spoilt[place] = bad
-        assert count_block(spoilt, None, options) is None
-        assert count_block(np.asfortranarray(spoilt), np.zeros(5, np.int64), options) is None
+        for layout in (np.ascontiguousarray, np.asfortranarray):
+            total = Counts(n_classes, CountOptions(), labelled=True)
+            assert total.count(layout(spoilt), np.zeros(5, np.int64)) == before
+            assert total.cells.n_rows == before
         with pytest.raises(InputError, match=rf"target: 1 row\(s\) hold NaN or infinite scores.* row {place[0]}"):
             Tally.from_target(spoilt)
 

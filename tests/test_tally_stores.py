@@ -1,6 +1,7 @@
 """Stores of growing counts: whatever the keys and the way of counting them, the counts are those of a loop."""
 
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,12 +13,12 @@ from numpy.typing import NDArray
 
 from pacshift.tally import stores
 from pacshift.tally.grid import to_grid
-from pacshift.tally.stores import ExactScores, GridScores, KeyCounts, count_keys, sum_by_key
+from pacshift.tally.stores import ExactScores, GridScores, KeyCounts, sum_by_key
 from strategies import seeds
 
 
 def spread_keys(seed: int, kind: str) -> NDArray[Any]:
-    """Keys for which a plain table, a table of pages or sorting is the way to count."""
+    """Keys on one page, on a few pages far apart, and too wide for a table."""
     rng = np.random.default_rng(seed)
     if kind == "dense":
         return rng.integers(0, 50, 400).astype([np.uint16, np.uint32, np.int64][seed % 3])
@@ -28,19 +29,36 @@ def spread_keys(seed: int, kind: str) -> NDArray[Any]:
     return rng.integers(0, 2**40, 300)
 
 
+def added(parts: Sequence[NDArray[Any]], limit: int) -> dict[int, int]:
+    store = KeyCounts(limit)
+    for part in parts:
+        store.add(part)
+    keys, counts = store.result()
+    assert keys.dtype == counts.dtype == np.int64
+    assert (np.diff(keys) > 0).all()
+    return dict(zip(keys.tolist(), counts.tolist(), strict=True))
+
+
 @given(seeds, st.sampled_from(["dense", "pages", "sparse"]))
 @settings(max_examples=30)
 def test_keys_are_counted_as_a_loop_counts_them(seed: int, kind: str) -> None:
     keys = spread_keys(seed, kind)
-    found, counts = count_keys(keys)
-    assert found.dtype == counts.dtype == np.int64
-    assert dict(zip(found.tolist(), counts.tolist(), strict=True)) == Counter(keys.tolist())
-    assert (np.diff(found) > 0).all()
+    assert added(np.array_split(keys, 5), 2**40 if kind == "sparse" else 2**24) == Counter(keys.tolist())
+
+
+@given(seeds, st.integers(1, 30), st.integers(1, 200))
+@settings(max_examples=30)
+def test_a_table_that_grows_too_large_gives_way_to_sorting(seed: int, max_pages: int, max_pending: int) -> None:
+    keys = spread_keys(seed, "pages")[:2000]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stores, "MIN_PAGES", max_pages)
+        patch.setattr(stores, "MAX_PENDING_KEYS", max_pending)
+        assert added(np.array_split(keys, 9), 2**24) == Counter(keys.tolist())
 
 
 def test_no_keys_no_counts() -> None:
-    for part in (*count_keys(np.empty(0, np.uint16)), *KeyCounts().result()):
-        assert part.tolist() == []
+    for limit in (10, 2**40):
+        assert added([], limit) == added([np.empty(0, np.uint16)], limit) == {}
 
 
 @given(seeds, st.integers(1, 9))
@@ -60,7 +78,7 @@ def test_threads_may_add_at_once(store: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(stores, "ROWS_PER_SLICE", 20)
     rng = np.random.default_rng(0)
     labels, scores = rng.integers(0, 5, (200, 50)), rng.integers(-9, 9, (200, 50)) / 7
-    keys, grid, exact = KeyCounts(), GridScores(5), ExactScores(5)
+    keys, grid, exact = KeyCounts(5), GridScores(5), ExactScores(5)
     with ThreadPoolExecutor(8) as pool:
         if store == "keys":
             list(pool.map(keys.add, labels))

@@ -17,7 +17,7 @@ from pacshift.methods import Guarantee
 from pacshift.parallel import run_all
 from pacshift.scores.check import ScoreMatrix, check_prediction_rng, check_scores, not_finite_error
 from pacshift.scores.transforms import TRANSFORMS, Transform, TransformFunction, resolve_transform
-from pacshift.tally.counter import CHUNK_VALUES, top_scores
+from pacshift.tally.counter import BLOCK_VALUES, top_labels
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -115,7 +115,7 @@ class Certificate:
                 if self.never_empty:
                     _add_top(result[rows], scores, rows)
 
-        step = max(1, CHUNK_VALUES // len(self.classes))
+        step = max(1, BLOCK_VALUES // len(self.classes))
         run_all([partial(job, slice(start, start + step)) for start in range(0, len(scores), step)])
         return result
 
@@ -182,4 +182,4 @@ def count_sizes(sets: BoolArray) -> IntArray:
 def _add_top(sets: BoolArray, scores: ScoreMatrix, rows: slice) -> None:
     empty = np.flatnonzero(~sets.any(axis=1))
     if len(empty):
-        sets[empty, top_scores(scores.values[rows][empty])[0]] = True
+        sets[empty, top_labels(scores.values[rows][empty])] = True

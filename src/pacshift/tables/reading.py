@@ -15,7 +15,7 @@ from pacshift.tables.layout import Layout
 from pacshift.tables.reader import Progress, TableReader
 from pacshift.tables.sources import Batch, PathLike
 from pacshift.tally import Tally
-from pacshift.tally.counter import BlockCounts, Counter, CountOptions, count_rows
+from pacshift.tally.counter import Counter, CountOptions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,10 +140,7 @@ def count_table(
     generator = check_rng(rng)
 
     def work(batch: Batch, uniform: FloatArray | None) -> tuple[None, Faults]:
-        counted, faults = count_batch(batch, layout, options, uniform)
-        for part in counted:
-            counter.add(part)
-        return None, faults
+        return None, count_batch(batch, layout, counter, uniform)
 
     draws = counter.labelled and options.transform.randomized
     for _ in reader.map_batches(
@@ -154,20 +151,19 @@ def count_table(
     return TableTally(tally, reader.n_usable, reader.faults.n_rows)
 
 
-def count_batch(
-    batch: Batch, layout: Layout, options: CountOptions, uniform: FloatArray | None
-) -> tuple[list[BlockCounts], Faults]:
+def count_batch(batch: Batch, layout: Layout, counter: Counter, uniform: FloatArray | None) -> Faults:
     """What every engine does with a batch: count the usable rows, and say what is wrong with the others."""
-    if batch.data.num_rows:
-        labels = batch_labels(batch, layout)
-        if labels is None or labels.min() >= 0:
-            counted = count_rows(raw_scores(batch, layout), labels, options, uniform)
-            if counted is not None:
-                return counted, Faults()
-    rows = convert(batch, layout, uniform)  # slower: finds the rows that cannot be used
-    counted = count_rows(rows.scores, rows.index, options, rows.uniform) if len(rows.scores) else []
-    assert counted is not None  # what is left is finite
-    return counted, rows.faults
+    labels, n_rows = batch_labels(batch, layout), batch.data.num_rows
+    n_counted = 0
+    if n_rows and (labels is None or labels.min() >= 0):
+        n_counted = counter.count(raw_scores(batch, layout), labels, uniform)
+    if n_counted == n_rows:
+        return Faults()
+    rest = Batch(batch.data.slice(n_counted), batch.file, batch.first_row + n_counted)
+    rows = convert(rest, layout, None if uniform is None else uniform[n_counted:])  # finds the bad rows
+    if len(rows.scores):
+        counter.count(rows.scores, rows.index, rows.uniform)
+    return rows.faults
 
 
 def read_table(

@@ -203,11 +203,8 @@ def _counter(layout: Layout, options: CountOptions, seed: int) -> Callable[[_Bat
             for data in batches:
                 batch = Batch(data, f"partition {place}", n_rows)
                 uniform = options.transform.draw(data.num_rows, rng)
-                counted, wrong = count_batch(batch, layout, options, uniform)
+                faults.add(count_batch(batch, layout, counter, uniform))
                 n_rows += data.num_rows
-                faults.add(wrong)
-                for part in counted:
-                    counter.add(part)
             yield _pack(_Part(Tally.from_counter(counter, layout.classes), n_rows, faults))
         except PacshiftError as error:  # Spark would wrap it into a page of Java
             yield _pack(_Part(None, n_rows, faults, str(error)))

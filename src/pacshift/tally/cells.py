@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import IntArray
+from pacshift.tally.scratch import scratch
 from pacshift.tally.stores import sum_by_key
 
 CONFIDENCE_EDGES = (0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.018, 0.01, 0.004, 0.001)
@@ -28,14 +29,20 @@ def confidence_bin(top: NDArray[np.floating]) -> NDArray[np.uint8]:
     >>> confidence_bin(np.array([0.4, 0.5, 0.9, 1.0])).tolist()
     [0, 1, 5, 12]
     """
-    reached = top.astype(np.float32, copy=False) >= _TOP_EDGES[:, None]
+    reached = scratch("confidence", (len(_TOP_EDGES), len(top)), np.bool_)
+    np.greater_equal(top.astype(np.float32, copy=False), _TOP_EDGES[:, None], out=reached)
     return np.asarray(reached.view(np.uint8).sum(axis=0, dtype=np.uint8))
 
 
+def n_codes(n_classes: int, n_labels: int) -> int:
+    """How many codes of cells there are."""
+    return n_classes * N_CONFIDENCE * n_labels
+
+
 def code_type(n_classes: int, n_labels: int) -> type[np.integer]:
-    """The smallest type that holds every cell code and that NumPy can count."""
-    largest = n_classes * N_CONFIDENCE * n_labels - 1
-    return next((kind for kind in (np.uint16, np.uint32) if largest <= np.iinfo(kind).max), np.int64)
+    """A small type that holds every code of a cell."""
+    largest = n_codes(n_classes, n_labels) - 1
+    return np.uint16 if largest < 1 << 16 else np.uint32 if largest < 1 << 32 else np.int64
 
 
 @dataclass(frozen=True, slots=True, eq=False)

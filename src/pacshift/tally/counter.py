@@ -1,4 +1,4 @@
-"""The one counter: a cache-sized block of scores becomes counts, for memory, Arrow and Spark alike.
+"""The one counter: a block of scores becomes counts, for memory, Arrow and Spark alike.
 
 Blocks are counted on all cores and added to one ``Counter``. All counts are integers, so the result does not
 depend on how the rows are cut into blocks, nor on their order.
@@ -18,20 +18,21 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.parallel import run_all
 from pacshift.scores.check import ScoreMatrix, not_finite_error
 from pacshift.scores.transforms import TRANSFORMS, Transform
-from pacshift.tally.cells import Cells, cell_codes
+from pacshift.tally.cells import Cells, cell_codes, n_codes
 from pacshift.tally.histogram import BINS, MAX_BINNED_CLASSES, count_bins
+from pacshift.tally.scratch import scratch
 from pacshift.tally.soft import SoftCounter, SoftSums, are_probabilities, block_sums
 from pacshift.tally.stores import Distinct, ExactScores, GridScores, KeyCounts, ScoreStore
 
 Matrix: TypeAlias = NDArray[np.floating[Any]]
 """Scores: one row per example, one column per class."""
 
-BLOCK_VALUES = 1 << 17
-"""Scores of one block: few calls per score, and still inside the second-level cache."""
-CHUNK_VALUES = 1 << 20
-"""Scores of one job: enough to be worth a thread."""
+BLOCK_VALUES = 1 << 20
+"""Scores of one block: long enough for threads not to wait for each other."""
+PIECE_VALUES = 1 << 17
+"""Scores of one piece of a block: few calls per score, and near the processor."""
 FEW_CLASSES = 12
-"""Up to so many classes, blocks lie class after class: NumPy is slow on short rows."""
+"""Up to so many classes, pieces lie class after class: NumPy is slow on short rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,91 +45,127 @@ class CountOptions:
     bins: bool = True
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class BlockCounts:
-    """What one block adds.
+    """What one block of rows adds, all but its soft sums.
 
-    ``cells`` and, of labelled rows, ``labels`` and true-label ``scores`` have one entry per row. ``soft[r]`` are
-    the sums of the label ``soft_labels[r]``. ``soft`` and ``bins`` are None where they are not asked for or the
-    scores are not probabilities; of such scores all rows are in one confidence bin.
+    ``predicted`` labels, ``top`` scores and, of labelled rows, ``labels`` and true-label ``scores`` have one entry
+    per row. ``bins`` are None where they are not asked for or the scores are not probabilities.
     """
 
-    cells: NDArray[np.integer[Any]]
-    has_confidence: bool
+    n_classes: int
+    predicted: NDArray[np.integer[Any]]
+    top: Matrix
     labels: IntArray | None
     scores: FloatArray | None
-    soft_labels: IntArray | None
-    soft: IntArray | None
     bins: IntArray | None
+    are_probabilities: bool = True
+    n_rows: int = 0
+    """Rows counted: those before the first piece that holds a NaN or infinite score."""
 
+    @classmethod
+    def of_size(cls, n_rows: int, n_classes: int, dtype: np.dtype[Any], labels: IntArray | None) -> "BlockCounts":
+        """Room for ``n_rows`` rows."""
+        scores = None if labels is None else np.empty(n_rows)
+        return cls(n_classes, _room_for_labels(n_rows, n_classes), np.empty(n_rows, dtype), labels, scores, None)
 
-def read_blocks(scores: Matrix | Sequence[NDArray[Any]]) -> Iterator[tuple[slice, Matrix]]:
-    """Row ranges and their scores, from a matrix or from columns as they lie in a file.
-
-    Few classes lie column after column, many row after row. The memory of a block is used again for the next one.
-    """
-    columns = scores.T if isinstance(scores, np.ndarray) else scores
-    n_classes, n_rows = len(columns), len(columns[0])
-    few, step = n_classes <= FEW_CLASSES, max(1, BLOCK_VALUES // n_classes)
-    as_it_is = isinstance(scores, np.ndarray) and scores.flags.c_contiguous and not few
-    kind = np.result_type(*columns) if not isinstance(scores, np.ndarray) else scores.dtype
-    buffer = np.empty(0 if as_it_is else n_classes * min(step, n_rows), kind)
-    for start in range(0, n_rows, step):
-        rows = slice(start, min(start + step, n_rows))
-        if as_it_is:
-            yield rows, scores[rows]  # type: ignore[misc]
-            continue
-        size = rows.stop - start
-        flat = buffer[: n_classes * size]
-        block = flat.reshape(n_classes, size) if few else flat.reshape(size, n_classes).T
-        if isinstance(columns, np.ndarray):
-            block[:] = columns[:, rows]
-        else:
-            for place, column in zip(block, columns, strict=True):
-                place[:] = column[rows]
-        yield rows, block.T
+    @property
+    def cells(self) -> NDArray[np.integer[Any]]:
+        """Codes of the rows' cells, see ``Cells``."""
+        rows = slice(self.n_rows)
+        labels, top = None if self.labels is None else self.labels[rows], self.top[rows]
+        return cell_codes(self.predicted[rows], top if self.are_probabilities else None, labels, self.n_classes)
 
 
 def count_block(
-    block: Matrix, labels: IntArray | None, options: CountOptions, uniform: FloatArray | None = None
-) -> BlockCounts | None:
-    """Count a block of scores; None where a score is NaN or infinite.
+    scores: Matrix | Sequence[NDArray[Any]],
+    labels: IntArray | None,
+    options: CountOptions,
+    *,
+    uniform: FloatArray | None = None,
+    soft: SoftCounter | None = None,
+) -> BlockCounts:
+    """Count a block of rows, piece after piece.
 
     ``labels`` are column indices, None for an unlabelled target. ``uniform`` has one number per row, for
-    randomised transforms.
+    randomised transforms. Sums of probabilities are added to ``soft`` at once: they may be larger than the block.
     """
-    n_classes = block.shape[1]
-    predicted, top = top_scores(block)
-    least, most = float(block.min()), float(top.max())
-    if not (math.isfinite(least) and math.isfinite(most)):
-        return None
-    probabilities = are_probabilities(least, most)
-    soft_labels, soft = None, None
-    if options.soft and probabilities:
-        soft_labels, soft = block_sums(block, labels, few=n_classes <= FEW_CLASSES)
-    with_bins = options.bins and labels is None and n_classes <= MAX_BINNED_CLASSES
-    return BlockCounts(
-        cells=cell_codes(predicted, top if probabilities else None, labels, n_classes),
-        has_confidence=probabilities,
-        labels=labels,
-        scores=None if labels is None else _true_label_scores(block, labels, options.transform, uniform),
-        soft_labels=soft_labels,
-        soft=soft,
-        bins=count_bins(block.T) if with_bins else None,
-    )
+    n_rows, n_classes, dtype = _shape(scores)
+    counts = BlockCounts.of_size(n_rows, n_classes, dtype, labels)
+    wants_bins = options.bins and labels is None and n_classes <= MAX_BINNED_CLASSES
+    for rows, piece in read_blocks(scores):
+        top_scores(piece, counts.predicted[rows], counts.top[rows])
+        least, most = float(piece.min()), float(counts.top[rows].max())
+        if not (math.isfinite(least) and math.isfinite(most)):
+            break
+        counts.n_rows = rows.stop
+        counts.are_probabilities &= are_probabilities(least, most)
+        own = None if labels is None else labels[rows]
+        if own is not None and counts.scores is not None:
+            numbers = None if uniform is None else uniform[rows]
+            counts.scores[rows] = _true_label_scores(piece, own, options.transform, numbers)
+        if soft is not None and counts.are_probabilities:
+            soft.add(*block_sums(piece, own, few=n_classes <= FEW_CLASSES))
+        if wants_bins:
+            found = count_bins(piece.T)
+            wants_bins = found is not None
+            counts.bins = found if counts.bins is None or found is None else counts.bins + found
+    return counts
 
 
-def top_scores(block: Matrix) -> tuple[NDArray[np.integer[Any]], Matrix]:
-    """Column and score of the largest entry of each row, the first on ties."""
+def _shape(scores: Matrix | Sequence[NDArray[Any]]) -> tuple[int, int, np.dtype[Any]]:
+    if isinstance(scores, np.ndarray):
+        return len(scores), scores.shape[1], scores.dtype
+    return len(scores[0]), len(scores), np.result_type(*scores)
+
+
+def read_blocks(scores: Matrix | Sequence[NDArray[Any]]) -> Iterator[tuple[slice, Matrix]]:
+    """Row ranges and their scores, in pieces, from a matrix or from columns as they lie in a file.
+
+    Few classes lie column after column, many row after row. The memory of a piece is used again for the next one.
+    """
+    n_rows, n_classes, dtype = _shape(scores)
+    few, step = n_classes <= FEW_CLASSES, max(1, PIECE_VALUES // n_classes)
+    for start in range(0, n_rows, step):
+        rows = slice(start, min(start + step, n_rows))
+        if isinstance(scores, np.ndarray) and scores.flags.c_contiguous and not few:
+            yield rows, scores[rows]
+            continue
+        shape = (n_classes, rows.stop - start) if few else (rows.stop - start, n_classes)
+        piece = scratch("piece", shape, dtype).T if few else scratch("piece", shape, dtype)
+        if isinstance(scores, np.ndarray):
+            piece[:] = scores[rows]
+        else:
+            for place, column in zip(piece.T, scores, strict=True):
+                place[:] = column[rows]
+        yield rows, piece
+
+
+def top_scores(block: Matrix, predicted: NDArray[np.integer[Any]], top: Matrix) -> None:
+    """Write column and score of the largest entry of each row, the first on ties."""
     n_classes = block.shape[1]
     if n_classes > FEW_CLASSES:
-        predicted = block.argmax(axis=1)
-        return predicted, pick(block, predicted)
+        block.argmax(axis=1, out=predicted)
+        top[:] = pick(block, predicted)
+        return
     columns = np.ascontiguousarray(block.T)
-    top = columns.max(axis=0)
-    is_top = (columns == top).view(np.uint8)
+    columns.max(axis=0, out=top)
+    is_top = np.equal(columns, top, out=scratch("is top", columns.shape, np.bool_)).view(np.uint8)
     is_top *= np.arange(n_classes, 0, -1, dtype=np.uint8)[:, None]  # the first column ranks highest
-    return n_classes - is_top.max(axis=0), top
+    is_top.max(axis=0, out=predicted)
+    np.subtract(n_classes, predicted, out=predicted)
+
+
+def _room_for_labels(n_rows: int, n_classes: int) -> NDArray[np.integer[Any]]:
+    """Memory for predicted labels, in the type that ``top_scores`` writes."""
+    return np.empty(n_rows, np.uint8) if n_classes <= FEW_CLASSES else np.empty(n_rows, np.int64)
+
+
+def top_labels(block: Matrix) -> IntArray:
+    """Column of the largest entry of each row, the first on ties."""
+    predicted = _room_for_labels(*block.shape)
+    top_scores(block, predicted, np.empty(len(block), block.dtype))
+    return predicted.astype(np.int64)
 
 
 def pick(block: Matrix, index: NDArray[np.integer[Any]]) -> Matrix:
@@ -149,45 +186,40 @@ def _true_label_scores(
     return pick(block, labels).astype(np.float64, copy=False)
 
 
-def count_rows(
-    scores: Matrix | Sequence[NDArray[Any]],
-    labels: IntArray | None,
-    options: CountOptions,
-    uniform: FloatArray | None = None,
-) -> list[BlockCounts] | None:
-    """All blocks of some rows; None where a score is NaN or infinite."""
-    counted = []
-    for rows, block in read_blocks(scores):
-        own = None if labels is None else labels[rows]
-        part = count_block(block, own, options, None if uniform is None else uniform[rows])
-        if part is None:
-            return None
-        counted.append(part)
-    return counted
-
-
 class Counter:
     """The sum of any number of blocks; any thread may add."""
 
     def __init__(self, n_classes: int, options: CountOptions, *, labelled: bool) -> None:
         self.n_classes, self.options, self.labelled = n_classes, options, labelled
-        self._lock, self._cells, self._has_confidence = Lock(), KeyCounts(), True
+        self._lock, self._has_confidence = Lock(), True
+        self._cells = KeyCounts(n_codes(n_classes, n_classes if labelled else 1))
         self._scores: ScoreStore = GridScores(n_classes) if options.grid else ExactScores(n_classes)
         self._soft = SoftCounter(n_classes) if options.soft else None
         with_bins = options.bins and not labelled and n_classes <= MAX_BINNED_CLASSES
         self._bins = np.zeros((n_classes, BINS), np.int64) if with_bins else None
 
-    def add(self, part: BlockCounts) -> None:
-        """Add one block; the order does not matter."""
+    def count(
+        self,
+        scores: Matrix | Sequence[NDArray[Any]],
+        labels: IntArray | None,
+        uniform: FloatArray | None = None,
+    ) -> int:
+        """Count a block of rows; returns how many of them stand before the first score that is not finite.
+
+        The rest of the rows is not counted. The cut may come a little earlier than it needs to.
+        """
+        part = count_block(scores, labels, self.options, uniform=uniform, soft=self._soft)
+        if part.n_rows:
+            self._add(part)
+        return part.n_rows
+
+    def _add(self, part: BlockCounts) -> None:
         self._cells.add(part.cells)
         if part.labels is not None and part.scores is not None:
-            self._scores.add(part.labels, part.scores)
-        soft = self._soft
-        if soft is not None and part.soft is not None:
-            soft.add(part.soft_labels, part.soft)
+            self._scores.add(part.labels[: part.n_rows], part.scores[: part.n_rows])
         with self._lock:  # one block of scores that are not probabilities takes these away for all
-            self._has_confidence &= part.has_confidence
-            self._soft = None if part.soft is None else self._soft
+            self._has_confidence &= part.are_probabilities
+            self._soft = self._soft if part.are_probabilities else None
             self._bins = None if self._bins is None or part.bins is None else self._bins + part.bins
 
     @property
@@ -223,15 +255,12 @@ def count_matrix(
     """One pass over a matrix in memory, on all cores."""
     counter = Counter(len(scores.classes), options, labelled=labels is not None)
     uniform = options.transform.draw(len(scores), rng) if labels is not None else None
-    step = max(1, CHUNK_VALUES // len(scores.classes))
+    step = max(1, BLOCK_VALUES // len(scores.classes))
 
     def job(rows: slice) -> None:
-        own = None if labels is None else labels[rows]
-        counted = count_rows(scores.values[rows], own, options, None if uniform is None else uniform[rows])
-        if counted is None:
+        block, own = scores.values[rows], None if labels is None else labels[rows]
+        if counter.count(block, own, None if uniform is None else uniform[rows]) < len(block):
             raise not_finite_error(scores, name)
-        for part in counted:
-            counter.add(part)
 
     run_all([partial(job, slice(start, start + step)) for start in range(0, len(scores), step)])
     return counter

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray
+from pacshift.tally.scratch import scratch_like
 
 _KEPT_BITS = 3  # of the mantissa: 8 bins per octave
 _FIRST_EDGE, _LAST_EDGE = 2.0**-32, 1.0
@@ -30,8 +31,8 @@ def count_bins(columns: NDArray[np.floating[Any]]) -> IntArray | None:
     """
     if not (columns.min() >= 0 and columns.max() < _LIMIT):  # NaN fails both
         return None
+    first = int(_leading_bits(np.array([_FIRST_EDGE], columns.dtype))[0])
     codes = _leading_bits(columns)
-    first = int(_leading_bits(np.array(_FIRST_EDGE, columns.dtype)))
     np.maximum(codes, first, out=codes)  # -0.0 has a negative code
     codes += (np.arange(len(columns)) * BINS - first).astype(codes.dtype)[:, None]
     counts = np.bincount(codes.ravel(order="K"), minlength=len(columns) * BINS)
@@ -40,9 +41,10 @@ def count_bins(columns: NDArray[np.floating[Any]]) -> IntArray | None:
 
 def _leading_bits(values: NDArray[np.floating[Any]]) -> NDArray[np.integer[Any]]:
     """Sign, exponent and the kept bits of the mantissa as one integer, in the same order as the floats."""
-    if values.dtype == np.float32:
-        return np.asarray(values.view(np.int32) >> (23 - _KEPT_BITS))
-    return np.asarray(values.view(np.int64) >> (52 - _KEPT_BITS))
+    integer, mantissa_bits = (np.int32, 23) if values.dtype == np.float32 else (np.int64, 52)
+    bits: NDArray[np.integer[Any]] = scratch_like("bits", values, integer)
+    np.right_shift(values.view(integer), mantissa_bits - _KEPT_BITS, out=bits)  # type: ignore[operator, unused-ignore]
+    return bits
 
 
 def mean_size(bins: IntArray, thresholds: FloatArray) -> float:
@@ -52,7 +54,7 @@ def mean_size(bins: IntArray, thresholds: FloatArray) -> float:
     >>> mean_size(bins, np.array([0.5, 0.5])), mean_size(bins, np.array([-np.inf, 0.5]))
     (1.0, 1.5)
     """
-    first = int(_leading_bits(np.array(_FIRST_EDGE)))
+    first = int(_leading_bits(np.array([_FIRST_EDGE]))[0])
     edges = ((np.arange(BINS + 1) + first) << (52 - _KEPT_BITS)).view(np.float64)
     edges[0] = 0.0
     place = np.clip(np.searchsorted(edges, thresholds, side="right") - 1, 0, BINS - 1)

@@ -12,6 +12,7 @@ import scipy
 from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray
+from pacshift.tally.scratch import scratch, scratch_like
 from pacshift.tally.stores import running_sum
 
 SOFT_UNIT = 2.0**-28
@@ -94,33 +95,45 @@ def are_probabilities(least: float, most: float) -> bool:
 def block_sums(
     block: NDArray[np.floating[Any]], labels: IntArray | None, *, few: bool
 ) -> tuple[IntArray | None, IntArray]:
-    """The labels that occur and, for each, the sums of its rows; without ``labels`` one sum of all rows."""
-    units = np.multiply(block, 1 / SOFT_UNIT, dtype=np.float64)
-    np.rint(units, out=units)
+    """Labels and the sums of their rows; without ``labels`` one sum of all rows. A label may occur twice."""
     # Whole numbers below 2**53 add exactly in floats, in any order: a block is far too short to get there.
     if labels is None:
-        return None, units.sum(axis=0)[None, :].astype(np.int64)
-    counts = np.bincount(labels, minlength=units.shape[1])
+        return None, _units(block).sum(axis=0)[None, :].astype(np.int64)
+    if len(block) < block.shape[1]:  # more classes than rows: hardly anything to add up here
+        whole = scratch_like("whole units", block, np.int64)
+        np.copyto(whole, _units(block), casting="unsafe")
+        return labels, whole
+    counts = np.bincount(labels, minlength=block.shape[1])
     present = np.flatnonzero(counts)
-    sums = _sums_of_few(units, labels)[present] if few else _sums_of_many(units, labels, counts[present])
+    sums = _sums_of_few(block, labels)[present] if few else _sums_of_many(block, labels, counts[present])
     return present, sums.astype(np.int64)
 
 
-def _sums_of_few(units: FloatArray, labels: IntArray) -> FloatArray:
-    """Sums by label as a product with one 1 per row, in the column of its label."""
-    n_classes = units.shape[1]
+def _units(block: NDArray[np.floating[Any]]) -> FloatArray:
+    """Probabilities in whole units."""
+    units: FloatArray = scratch_like("units", block, np.float64)
+    np.multiply(block, 1 / SOFT_UNIT, out=units)
+    np.rint(units, out=units)
+    return units
+
+
+def _sums_of_few(block: NDArray[np.floating[Any]], labels: IntArray) -> FloatArray:
+    """Sums by label as a product with a table that has 1 where a row has the label, else 0."""
+    n_classes = block.shape[1]
     step = max(1, MAX_BLAS_PRODUCTS // n_classes**2)
+    names, small = np.arange(n_classes, dtype=np.uint8)[:, None], labels.astype(np.uint8)
     total = np.zeros((n_classes, n_classes))
-    for start in range(0, len(units), step):
-        part, own = units[start : start + step], labels[start : start + step]
-        member = np.zeros(part.shape)
-        member.ravel()[own + np.arange(0, part.size, n_classes)] = 1
-        total += member.T @ part
+    for start in range(0, len(block), step):
+        rows = slice(start, start + step)
+        is_label = np.equal(small[rows], names, out=scratch("is label", (n_classes, len(small[rows])), np.bool_))
+        table = scratch("table", is_label.shape, np.float64)
+        np.copyto(table, is_label)
+        total += np.dot(table, _units(block[rows]))  # unlike `@`, dot lets other threads run
     return total
 
 
-def _sums_of_many(units: FloatArray, labels: IntArray, counts: IntArray) -> FloatArray:
+def _sums_of_many(block: NDArray[np.floating[Any]], labels: IntArray, counts: IntArray) -> FloatArray:
     """Sums of the labels that occur, at a cost of rows × K instead of K × K."""
     order = np.argsort(labels, kind="stable")
     member = (np.ones(len(labels)), order, running_sum(counts))
-    return np.asarray(scipy.sparse.csr_matrix(member, shape=(len(counts), len(labels))) @ units)
+    return np.asarray(scipy.sparse.csr_matrix(member, shape=(len(counts), len(labels))) @ _units(block))

@@ -16,12 +16,15 @@ Keys = NDArray[np.integer[Any]]
 Distinct = tuple[FloatArray, IntArray, IntArray]
 """Sorted distinct scores class after class, their counts, and where each class starts."""
 
-MAX_PENDING_KEYS = 1 << 20
-"""Keys kept uncounted: a few megabytes."""
-TABLE_CELLS_PER_KEY = 4
-"""Keys are counted in a table of at most so many cells per key; beyond that sorting is cheaper."""
 PAGE_BITS = 12
-"""Keys that differ in their last bits only share a page of a table: scores of one class and one octave."""
+"""Keys that differ in these last bits only share a page of a table: scores of one class and one octave."""
+PAGE_SIZE = 1 << PAGE_BITS
+MIN_PAGES, MAX_PAGES = 1 << 8, 1 << 10
+"""Pages that a table may have at first (8 MB) and when there are many keys (32 MB)."""
+MAX_KNOWN_PAGES = 1 << 20
+"""Where so many pages begin is known: 8 MB."""
+MAX_PENDING_KEYS = 1 << 20
+"""Keys that wait to be sorted."""
 ROWS_PER_SLICE = 64
 """Exact scores are grouped by class once there are so many rows per class: else slices would be too many."""
 ROWS_PER_JOB = 1 << 14
@@ -39,10 +42,15 @@ class ScoreStore(Protocol):
 
 
 class KeyCounts:
-    """How often each integer key was added."""
+    """How often each integer key from 0 to ``limit - 1`` was added.
 
-    def __init__(self) -> None:
+    Keys are counted in a table, which has pages only for keys that occur. That is many times faster than sorting
+    them. Keys that are spread too wide for a table are sorted instead.
+    """
+
+    def __init__(self, limit: int) -> None:
         self._lock = Lock()
+        self._table = PagedTable(limit) if limit >> PAGE_BITS <= MAX_KNOWN_PAGES else None
         self._pending: list[Keys] = []
         self._n_pending = 0
         self._keys, self._counts = np.empty(0, np.int64), np.empty(0, np.int64)
@@ -50,61 +58,77 @@ class KeyCounts:
     def add(self, keys: Keys) -> None:
         """Add one key per row; the order does not matter."""
         with self._lock:
+            if self._table is not None:
+                if self._table.add(keys):
+                    return
+                self._keys, self._counts = self._table.result()
+                self._table = None
             self._pending.append(keys)
             self._n_pending += len(keys)
-            full = self._n_pending > MAX_PENDING_KEYS
-        if full:
-            self._count_pending()
+            if self._n_pending > MAX_PENDING_KEYS:
+                self._sort_pending()
 
-    def _count_pending(self) -> None:
-        with self._lock:
-            pending, self._pending, self._n_pending = self._pending, [], 0
-        if not pending:
-            return
-        keys, counts = count_keys(np.concatenate(pending))  # the long part, outside the lock
-        with self._lock:
-            both = np.concatenate([self._keys, keys]), np.concatenate([self._counts, counts])
-            self._keys, self._counts = sum_by_key(*both)
+    def _sort_pending(self) -> None:
+        ordered = np.sort(np.concatenate([*self._pending, np.empty(0, np.uint16)])).astype(np.int64)
+        self._pending, self._n_pending = [], 0
+        keys, counts = np.concatenate([self._keys, ordered]), np.ones(len(self._keys) + len(ordered), np.int64)
+        counts[: len(self._keys)] = self._counts
+        self._keys, self._counts = sum_by_key(keys, counts)
 
     def result(self) -> tuple[IntArray, IntArray]:
         """Ascending keys and their counts."""
-        self._count_pending()
-        return self._keys, self._counts
+        with self._lock:
+            if self._table is not None:
+                return self._table.result()
+            self._sort_pending()
+            return self._keys, self._counts
 
 
-def count_keys(keys: Keys) -> tuple[IntArray, IntArray]:
-    """Ascending distinct keys, which are at least 0, and how often each occurs.
+class PagedTable:
+    """Counters of integer keys, in pages of neighbouring keys that are opened when the first of them occurs."""
 
-    Tables of counters are several times faster than sorting; they are used where they stay small.
+    def __init__(self, limit: int) -> None:
+        self._start = np.full((limit >> PAGE_BITS) + 1, -1, np.int64)  # where a page begins in the table
+        self._counters = np.zeros(PAGE_SIZE, np.int64)
+        self._n_pages, self._n_keys = 0, 0
 
-    >>> count_keys(np.array([7, 3, 7]))
-    (array([3, 7]), array([1, 2]))
-    """
-    limit, room = int(keys.max(initial=0)) + 1, TABLE_CELLS_PER_KEY * len(keys)
-    if limit <= room:
-        return _filled(np.bincount(keys, minlength=limit))
-    pages = keys >> PAGE_BITS
-    if limit >> PAGE_BITS < room:
-        is_used = np.zeros((limit >> PAGE_BITS) + 1, np.bool_)
-        is_used[pages] = True
-        used = np.flatnonzero(is_used)
-        if len(used) << PAGE_BITS <= room:
-            within = (1 << PAGE_BITS) - 1
-            place = ((np.cumsum(is_used) - 1) << PAGE_BITS)[pages] + (keys & within)
-            found, counts = _filled(np.bincount(place, minlength=len(used) << PAGE_BITS))
-            return (used[found >> PAGE_BITS] << PAGE_BITS) + (found & within), counts
-    ordered = np.sort(keys).astype(np.int64, copy=False)
-    heads = np.flatnonzero(np.diff(ordered, prepend=-1))
-    return ordered[heads], np.diff(heads, append=len(ordered))
+    def add(self, keys: Keys) -> bool:
+        """Count one key per row; nothing is counted and the answer is False where pages would be too many."""
+        pages = (keys >> PAGE_BITS).astype(np.intp)
+        start = self._start.take(pages)
+        self._n_keys += len(keys)
+        if len(start) and start.min() < 0:
+            fresh = np.unique(pages[start < 0])
+            if self._n_pages + len(fresh) > min(MIN_PAGES + 4 * self._n_keys // PAGE_SIZE, MAX_PAGES):
+                return False
+            self._open(fresh)
+            start = self._start.take(pages)
+        np.add.at(self._counters, start + (keys & (PAGE_SIZE - 1)), 1)
+        return True
 
+    def _open(self, pages: IntArray) -> None:
+        self._start[pages] = (self._n_pages + np.arange(len(pages))) << PAGE_BITS
+        self._n_pages += len(pages)
+        if self._n_pages << PAGE_BITS > len(self._counters):
+            grown = np.zeros(2 * self._n_pages << PAGE_BITS, np.int64)
+            grown[: len(self._counters)] = self._counters
+            self._counters = grown
 
-def _filled(table: IntArray) -> tuple[IntArray, IntArray]:
-    found = np.flatnonzero(table)
-    return found, table[found]
+    def result(self) -> tuple[IntArray, IntArray]:
+        """Ascending keys and their counts."""
+        pages = np.flatnonzero(self._start >= 0)
+        opened = self._counters[: self._n_pages << PAGE_BITS].reshape(-1, PAGE_SIZE)
+        table = opened[self._start[pages] >> PAGE_BITS].ravel()  # pages in their order
+        found = np.flatnonzero(table)
+        return (pages[found >> PAGE_BITS] << PAGE_BITS) + (found & (PAGE_SIZE - 1)), table[found]
 
 
 def sum_by_key(keys: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
-    """Ascending distinct keys and the sum of the counts of each."""
+    """Ascending distinct keys and the sum of the counts of each.
+
+    >>> sum_by_key(np.array([7, 3, 7]), np.array([1, 1, 4]))
+    (array([3, 7]), array([1, 5]))
+    """
     order = np.argsort(keys, kind="stable")  # of sorted runs one after another: merged in one pass
     keys, counts = keys[order], counts[order]
     heads = np.flatnonzero(np.diff(keys, prepend=-1))
@@ -115,7 +139,7 @@ class GridScores:
     """Scores rounded down to the grid: class and score make one key."""
 
     def __init__(self, n_classes: int) -> None:
-        self._n_classes, self._keys = n_classes, KeyCounts()
+        self._n_classes, self._keys = n_classes, KeyCounts(n_classes << CODE_BITS)
         self._type = np.uint32 if n_classes << CODE_BITS <= 1 << 32 else np.int64
 
     def add(self, labels: IntArray, scores: FloatArray) -> None:
