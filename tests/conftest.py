@@ -42,11 +42,11 @@ def spark() -> Iterator[Any]:
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.executorEnv.PYTHONPATH": str(Path(pacshift.__file__).parents[1]),
-            "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",  # many batches a partition
+            "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",  # many batches per partition
         }
         for key, value in options.items():
             builder = builder.config(key, value)
         session = builder.getOrCreate()
-        session.sparkContext.setLogLevel("OFF")  # the test below kills an executor, which Spark tells at length
+        session.sparkContext.setLogLevel("OFF")  # the test below kills an executor, about which Spark says a lot
         yield session
         session.stop()

@@ -17,6 +17,8 @@ from pacshift import METHODS, Certificate, Tally, calibrate_tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.cli import app
 from pacshift.cli.options import seed_for
+from pacshift.tables import reader
+from pacshift.tables.sources import FileSource
 
 NAMES = ("crow", "owl", "wren")
 
@@ -106,6 +108,29 @@ def test_calibrate_says_and_writes_what_the_library_gives(data: Data, tmp_path: 
     assert np.array_equal(made.set_sizes, np.bincount(same.sets(matrix).sum(axis=1), minlength=4))
     assert " ".join(shown.split()).startswith(" ".join(same.explain().split()))
     assert "written: " in shown
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_the_target_is_read_once_or_if_it_is_large_twice(
+    fits: bool, data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "MAX_KEPT_BYTES", 1 << 26 if fits else 0)
+    opened: list[str] = []
+    batches = FileSource.batches
+
+    def watched(source: FileSource, *layout: Any) -> Any:
+        opened.append(Path(source._files[0]).name)
+        return batches(source, *layout)
+
+    monkeypatch.setattr(FileSource, "batches", watched)
+    good("calibrate", data.source, data.target, "-o", tmp_path / "c.json")
+    assert opened == ["source.parquet", "target.parquet", *([] if fits else ["target.parquet"])]
+    opened.clear()
+    shown = good("compare", data.source, data.labelled, "--target-label", "label", "--json").stdout
+    assert sorted(opened) == ["labelled.parquet"] * (1 if fits else 2) + ["source.parquet"] * (1 if fits else 2)
+    monkeypatch.setattr(reader, "MAX_KEPT_BYTES", 1 << 26)
+    again = good("compare", data.source, data.labelled, "--target-label", "label", "--json").stdout
+    assert json.loads(shown) == json.loads(again)
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "ORACLE"])

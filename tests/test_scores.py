@@ -292,7 +292,7 @@ def test_rates_lie_strictly_between_0_and_1(rate: Any) -> None:
 
 
 @pytest.mark.parametrize("weights", [[1.0], [1, 2, -1], [0, 0, 0], [1, np.nan, 1], np.ones((3, 1)), "abc", None])
-def test_weights_are_one_number_a_class(weights: Any) -> None:
+def test_weights_are_one_number_per_class(weights: Any) -> None:
     with pytest.raises(InputError, match="weights"):
         check_weights(weights, 3)
 

@@ -21,9 +21,7 @@ def tally(
     scores: options.Scores = "p_*",
     classes: options.Classes = None,
     score: options.Score = "probability",
-    soft: Annotated[
-        bool, typer.Option("--soft/--no-soft", help="Keep the sums that PS-R and WCP need, of no use to others.")
-    ] = True,
+    soft: Annotated[bool, typer.Option("--soft/--no-soft", help="Keep sums that only PS-R and WCP use.")] = True,
     bins: Annotated[
         bool,
         typer.Option(

@@ -98,7 +98,9 @@ class PagedTable:
         start = self._start.take(pages)
         self._n_keys += len(keys)
         if len(start) and start.min() < 0:
-            fresh = np.unique(pages[start < 0])
+            is_fresh = np.zeros(len(self._start), np.bool_)
+            is_fresh[pages[start < 0]] = True
+            fresh = np.flatnonzero(is_fresh)
             if self._n_pages + len(fresh) > min(MIN_PAGES + 4 * self._n_keys // PAGE_SIZE, MAX_PAGES):
                 return False
             self._open(fresh)
@@ -177,7 +179,8 @@ class ExactScores:
         with self._lock:
             pending, self._pending, self._n_pending = self._pending, [], 0
         if pending:
-            labels, scores = (np.concatenate(part) for part in zip(*pending, strict=True))
+            parts = zip(*pending, strict=True)
+            labels, scores = (part[0] if len(part) == 1 else np.concatenate(part) for part in parts)
             starts = running_sum(np.bincount(labels, minlength=self._n_classes))
             self._pieces.append((scores[np.argsort(labels, kind="stable")], starts))
 
