@@ -12,7 +12,7 @@ from pacshift.bounds import BoundCurve, Interval
 from pacshift.certificate.explain import explain
 from pacshift.certificate.file import read_fields, write
 from pacshift.errors import InputError
-from pacshift.methods import Guarantee
+from pacshift.methods import Guarantee, MethodFacts
 from pacshift.scores.check import ScoreMatrix, check_rng, check_scores, require_finite
 from pacshift.scores.transforms import TRANSFORMS, Transform, TransformFunction, resolve_transform
 from pacshift.tally.counter import top_label
@@ -35,6 +35,7 @@ class Certificate:
     options: dict[str, Any]
     score: str
     guarantee: Guarantee
+    facts: MethodFacts = field(default_factory=MethodFacts)
     n_source: int
     n_target: int
     class_counts: IntArray
