@@ -4,18 +4,19 @@ Everything the package says about a method (certificate, report, command line) i
 """
 
 from dataclasses import asdict, dataclass, fields, is_dataclass
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
 from pacshift.arrays import FloatArray
 from pacshift.bounds import BoundCurve, Interval
 from pacshift.errors import InputError
-from pacshift.scores.transforms import TransformFunction
 from pacshift.tally import Tally
 
 Guarantee: TypeAlias = Literal["pac-target", "pac-source", "marginal", "none"]
 """What a method promises: PAC on the target, PAC on the source only, on average over calibrations, nothing."""
+
+Score = TypeVar("Score")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,7 +153,7 @@ def options_of(method: Method) -> dict[str, Any]:
     return asdict(method) if is_dataclass(method) else {}
 
 
-def score_for(method: Method, score: str | TransformFunction) -> str | TransformFunction:
+def score_for(method: Method, score: Score) -> str | Score:
     """The score transform to use: the user's choice, or the method's own where the user left the default."""
     return method.default_score if score == "probability" else score
 
