@@ -17,6 +17,7 @@ from pacshift.files import atomic_write
 from pacshift.report import text
 from pacshift.report.comparison import ComparisonRow
 from pacshift.report.pictures import picture
+from pacshift.report.recipe import recipe
 
 _ENVIRONMENT = jinja2.Environment(
     loader=jinja2.PackageLoader("pacshift.report", "."),
@@ -107,7 +108,7 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
         comparison=list(comparison or ()),
         guarantees=text.GUARANTEES,
         version=version("pacshift"),
-        recipe=text.recipe(certificate),
+        recipe=recipe(certificate),
         # Escaped once here as JSON (never a lone surrogate) and once more by the template as HTML.
         document=json.dumps(to_document(certificate), indent=1),
     )

@@ -1,7 +1,7 @@
 """What the page says, for each kind of guarantee, in words a clinician can use."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 import numpy as np
@@ -9,10 +9,8 @@ import numpy as np
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.certificate.explain import LABEL_SHIFT, percent
-from pacshift.methods import METHODS, Guarantee, Method
-from pacshift.methods.base import options_of
+from pacshift.methods import Guarantee
 from pacshift.plots import readable
-from pacshift.scores.transforms import TRANSFORMS
 
 GUARANTEES: dict[Guarantee, str] = {
     "pac-target": "guaranteed on the target",
@@ -34,39 +32,50 @@ class Verdict:
 
 def verdict(certificate: Certificate) -> Verdict:
     """What is guaranteed, in one sentence, and how surely, in another."""
-    covered, sure = percent(1 - certificate.epsilon), percent(1 - certificate.delta)
-    unsure = percent(certificate.delta)
-    repeated = (
-        f"Confidence: {sure}. If the calibration were repeated with fresh data, at most {unsure} of the "
-        "repetitions would give sets that fall short of this."
-    )
     if certificate.trivial:
-        why = " The reasons are listed below." if certificate.reasons else ""
-        return Verdict(
+        return _trivial_verdict(certificate)
+    covered, sure = percent(1 - certificate.epsilon), _confidence(certificate)
+    holds = f"In at least {covered} of {{}} cases, the set of labels given contains the true one."
+    made = {
+        "pac-target": Verdict("good", "Guaranteed on the target", holds.format("target"), sure),
+        "pac-source": Verdict(
             "limited",
-            "Correct but uninformative",
-            f"Every set contains all {len(certificate.classes)} labels.",
-            f"Such a set always contains the true label but helps nobody. The data did not allow more.{why}",
-        )
-    if certificate.guarantee == "pac-target":
-        headline = f"In at least {covered} of target cases, the set of labels given contains the true one."
-        return Verdict("good", "Guaranteed on the target", headline, repeated)
-    if certificate.guarantee == "pac-source":
-        headline = f"In at least {covered} of source cases, the set of labels given contains the true one."
-        warning = " Nothing is guaranteed on the target if its label mix differs."
-        return Verdict("limited", "Guaranteed on the source only", headline, repeated + warning)
-    if certificate.guarantee == "marginal":
-        return Verdict(
+            "Guaranteed on the source only",
+            holds.format("source"),
+            f"{sure} Nothing is guaranteed on the target if its label mix differs.",
+        ),
+        "marginal": Verdict(
             "limited",
             "On average only",
-            f"On average over many calibrations, sets hold the true label of at least {covered} of target cases.",
+            f"On average over many calibrations: {holds.format('target')}",
             "This one calibration may do worse, and nothing says by how much.",
-        )
+        ),
+        "none": Verdict(
+            "bad",
+            "No guarantee",
+            f"Nothing is guaranteed. Sets that contain the true label in {covered} of cases were asked for.",
+            "Check the sets with labelled target cases before you rely on them.",
+        ),
+    }[certificate.guarantee]
+    extra = certificate.facts.extra_assumption
+    return replace(made, meaning=f"{made.meaning} Extra assumption: {extra}") if extra else made
+
+
+def _trivial_verdict(certificate: Certificate) -> Verdict:
+    why = " The reasons are listed below." if certificate.reasons else ""
     return Verdict(
-        "bad",
-        "No guarantee",
-        f"Nothing is guaranteed. Sets that contain the true label in {covered} of cases were asked for.",
-        "Check the sets with labelled target cases before you rely on them.",
+        "limited",
+        "Correct but uninformative",
+        f"Every set contains all {len(certificate.classes)} labels.",
+        f"Such a set always contains the true label but helps nobody. The data did not allow more.{why}",
+    )
+
+
+def _confidence(certificate: Certificate) -> str:
+    sure, unsure = percent(1 - certificate.delta), percent(certificate.delta)
+    return (
+        f"Confidence: {sure}. If the calibration were repeated with fresh data, at most {unsure} of the "
+        "repetitions would give sets that fall short of this."
     )
 
 
@@ -260,56 +269,3 @@ def rule(certificate: Certificate) -> str:
         else f"A label is in the set when its {kind}score is at least {shared[0]:.6g}."
     )
     return text + (f" {always} of the classes are in every set." if always else "")
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How to make such a certificate again: ``code`` for the ``place`` that can."""
-
-    place: str
-    code: str
-
-
-def recipe(certificate: Certificate) -> Recipe:
-    """A command, or Python where the command line has no option for what was used."""
-    known = METHODS.get(certificate.method)
-    usual = {} if known is None else options_of(known())
-    by_command = known is not None and all(usual.get(name) == value for name, value in certificate.options.items())
-    if by_command and certificate.score in TRANSFORMS:
-        return Recipe("On the command line", _command(certificate))
-    return Recipe("In Python", _python(certificate, known))
-
-
-def _command(certificate: Certificate) -> str:
-    parts = [
-        "pacshift calibrate SOURCE TARGET --label COLUMN",
-        f"--epsilon {certificate.epsilon!r} --delta {certificate.delta!r} --method {certificate.method}",
-    ]
-    if certificate.score != "probability":
-        parts.append(f"--score {certificate.score}")
-    if certificate.facts.needs_weights:
-        parts.append("--weights W,W,...")
-    if certificate.never_empty:
-        parts.append("--never-empty")
-    parts.append("-o certificate.json")
-    return " \\\n  ".join(parts) + "\npacshift report certificate.json -o report.html"
-
-
-def _python(certificate: Certificate, known: type[Method] | None) -> str:
-    options = ", ".join(f"{name}={value!r}" for name, value in certificate.options.items())
-    own = f"method,  # the object {readable(certificate.method)}, which pacshift does not provide"
-    lines = [
-        "source_scores, source_labels, target_scores,",
-        f"epsilon={certificate.epsilon!r}, delta={certificate.delta!r},",
-        f"method={own}" if known is None else f"method=pacshift.{known.__name__}({readable(options)}),",
-    ]
-    if certificate.score != "probability":
-        lines.append("score=function," if certificate.score not in TRANSFORMS else f"score={certificate.score!r},")
-    if certificate.facts.needs_weights:
-        lines.append("weights=[...],")
-    if certificate.never_empty:
-        lines.append("never_empty=True,")
-    inner = "\n".join(f"    {line}" for line in lines)
-    return (
-        f'certificate = pacshift.calibrate(\n{inner}\n)\npacshift.report.write_report(certificate, "report.html")'
-    )
