@@ -256,7 +256,7 @@ def test_missing_files_and_folders(tmp_path: Path, certificate: Certificate) -> 
 def test_no_half_files(tmp_path: Path, certificate: Certificate) -> None:
     path = tmp_path / "c.json"
     path.write_text("precious")
-    with pytest.raises(InputError, match=r"exists already. Choose another name or allow overwriting"):
+    with pytest.raises(InputError, match="exists already"):
         certificate.save(path, overwrite=False)
     with pytest.raises(ValueError, match="Out of range float"):  # JSON has no NaN: fails while writing
         replace(certificate, accuracy=math.nan).save(path)

@@ -1,4 +1,4 @@
-"""Point estimates of the importance weights: no guarantee, but a good guess."""
+"""Point estimates of the importance weights, without a guarantee."""
 
 from typing import Literal, TypeAlias, get_args
 
@@ -24,10 +24,34 @@ def check_estimate(estimate: str) -> None:
         raise InputError(f"estimate must be one of {', '.join(get_args(Estimate))}, got {estimate!r}.")
 
 
-def estimate_weights(tally: Tally, estimate: Estimate) -> FloatArray:
-    """One weight q(y)/p(y) per class, from the counts of ``tally``."""
+def estimate_weights(tally: Tally, estimate: Estimate = "bbse-soft") -> FloatArray:
+    """Estimate the importance weights from the counts of a tally.
+
+    Parameters
+    ----------
+    tally : Tally
+        Counts of source and target.
+    estimate : {"bbse-soft", "bbse", "mlls"}
+        ``bbse_soft`` with ridge 1/min(m, n) as the authors of the paper use it, ``bbse`` or ``mlls``.
+
+    Returns
+    -------
+    float array of shape (K,)
+        One weight q(y)/p(y) per class, at least one of them above 0.
+
+    Raises
+    ------
+    InputError
+        If the tally lacks what the estimate needs, or if all weights come out as 0.
+
+    Examples
+    --------
+    >>> source = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50)
+    >>> estimate_weights(source + Tally.from_target([[0.9, 0.1]] * 3 + [[0.2, 0.8]]), "bbse")
+    array([1.5, 0.5])
+    """
     if estimate == "bbse-soft":
-        weights = soft_weights(tally)
+        weights = _ridge_weights(tally)
     else:
         weights = (bbse if estimate == "bbse" else mlls)(tally.confusion, tally.target)
     if not weights.any():
@@ -35,8 +59,8 @@ def estimate_weights(tally: Tally, estimate: Estimate) -> FloatArray:
     return weights
 
 
-def soft_weights(tally: Tally) -> FloatArray:
-    """Soft BBSE with ridge 1/min(m, n), as the paper's authors use it."""
+def _ridge_weights(tally: Tally) -> FloatArray:
+    """Soft BBSE with ridge 1/min(m, n)."""
     if tally.soft is None:
         raise InputError(
             'the estimate "bbse-soft" needs sums of probabilities, which this tally lacks: '
@@ -48,12 +72,28 @@ def soft_weights(tally: Tally) -> FloatArray:
 
 
 def bbse(confusion: ArrayLike, target: ArrayLike) -> FloatArray:
-    """Black-box shift estimation from hard predictions: solve ``C w = q``, negative weights cut to 0.
+    """Black-box shift estimation from predictions: solve ``C w = q`` and set negative weights to 0.
 
-    ``confusion[predicted, true]`` and ``target[predicted]`` are counts or frequencies. Where C is singular (a
-    class that is never predicted, or never seen) the answer is the least-squares solution of least norm.
+    If C is singular (a class is never predicted, or never seen), this is the least-squares solution of least norm.
+
+    Parameters
+    ----------
+    confusion : array of shape (K, K)
+        ``confusion[predicted, true]``, counts or frequencies.
+    target : array of shape (K,)
+        ``target[predicted]``, counts or frequencies.
+
+    Returns
+    -------
+    float array of shape (K,)
+        One weight per class.
+
+    References
+    ----------
     Lipton, Wang and Smola, "Detecting and Correcting for Label Shift with Black Box Predictors", ICML 2018.
 
+    Examples
+    --------
     >>> bbse([[40, 10], [10, 40]], [65, 35])
     array([1.5, 0.5])
     """
@@ -61,17 +101,32 @@ def bbse(confusion: ArrayLike, target: ArrayLike) -> FloatArray:
 
 
 def bbse_soft(soft_source: ArrayLike, soft_target: ArrayLike, *, ridge: float = 0.0) -> FloatArray:
-    r"""BBSE from scores instead of predictions, with a ridge, as the authors of the paper use it.
+    r"""Black-box shift estimation from scores, with a ridge.
 
-    ``soft_source[i, j]`` sums the scores of i over the source rows of label j, divided by all m rows;
-    ``soft_target[i]`` is the mean score of i on the target. The authors take ``ridge = 1 / min(m, n)``:
+    .. math:: w = (C^T C + \text{ridge} \cdot I)^{-1} C^T q, \quad \text{negative weights set to } 0
 
-    .. math:: w = (C^T C + \text{ridge} \cdot I)^{-1} C^T q, \quad \text{cut at } 0
+    Without a ridge and with a singular C, this is the least-squares solution of least norm.
 
-    Without a ridge a singular C gets the least-squares solution of least norm.
-    Source: ``estimate_labelshift_ratio`` in the code that goes with Lipton, Wang and Smola (2018), which the
-    authors of the paper reuse.
+    Parameters
+    ----------
+    soft_source : array of shape (K, K)
+        C: ``soft_source[i, j]`` sums the scores of i over the source rows of label j, divided by all m rows.
+    soft_target : array of shape (K,)
+        q: the mean score of each class on the target.
+    ridge : float
+        The authors of the paper use ``1 / min(m, n)``.
 
+    Returns
+    -------
+    float array of shape (K,)
+        One weight per class.
+
+    References
+    ----------
+    ``estimate_labelshift_ratio`` in the code of Lipton, Wang and Smola (2018), reused by the authors of the paper.
+
+    Examples
+    --------
     >>> bbse_soft([[0.4, 0.1], [0.1, 0.4]], [0.65, 0.35], ridge=0.01).round(2)
     array([1.41, 0.51])
     """
@@ -84,14 +139,32 @@ def bbse_soft(soft_source: ArrayLike, soft_target: ArrayLike, *, ridge: float = 
 def mlls(confusion: ArrayLike, target: ArrayLike, *, tolerance: float = 1e-10) -> FloatArray:
     r"""Maximum-likelihood label shift by EM: weights t_j / p_j for the target mix t that fits best.
 
-    ``confusion[predicted, true]`` and ``target[predicted]`` are counts. Prediction i has likelihood
-    L_ij = C_ij / p_j under label j and was seen q_i times on the target. One step is eq. 2.9 of Saerens, Latinne
-    and Decaestecker, Neural Computation 14 (2002):
+    Prediction i has likelihood L_ij = C_ij / p_j under label j and occurs q_i times on the target. One step:
 
     .. math:: t_j \leftarrow \sum_i \frac{q_i}{n} \frac{t_j L_{ij}}{\sum_k t_k L_{ik}}
 
-    Classes that the source never saw have weight 0. All weights are 0 where no class explains the target.
+    Classes that the source never saw have weight 0. All weights are 0 if no class explains the target.
 
+    Parameters
+    ----------
+    confusion : array of shape (K, K)
+        C: ``confusion[predicted, true]``, counts or frequencies.
+    target : array of shape (K,)
+        q: ``target[predicted]``, counts or frequencies.
+    tolerance : float
+        EM stops when no share of the mix changes by more.
+
+    Returns
+    -------
+    float array of shape (K,)
+        One weight per class.
+
+    References
+    ----------
+    Saerens, Latinne and Decaestecker, Neural Computation 14 (2002), eq. 2.9.
+
+    Examples
+    --------
     >>> mlls([[40, 10], [10, 40]], [65, 35]).round(6)
     array([1.5, 0.5])
     """
