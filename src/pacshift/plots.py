@@ -69,14 +69,14 @@ def label_mix(certificate: Certificate, *, ax: Axes | None = None, most: int = M
 
 
 def bound_curve(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
-    """The proven bound of the target error against the source's own error, the allowed error, the chosen point."""
+    """The bound of the target error against the source's own error: a picture, not a second guarantee."""
     curve = certificate.curve
     if curve is None:
         raise InputError(f"method {certificate.method} keeps no bound curve; PS-LP does.")
     finite = np.isfinite(curve.source_errors) & np.isfinite(curve.bounds)
     errors, bounds = curve.source_errors[finite], curve.bounds[finite]
     ax = _axes(ax, height=3.0)
-    ax.plot(errors, bounds, color=BLUE, linewidth=2, label="proven bound of the target error")
+    ax.plot(errors, bounds, color=BLUE, linewidth=2, label="bound of the target error")
     ax.axhline(certificate.epsilon, color=ORANGE, linestyle="--", linewidth=1.5,
                label=f"allowed error ε = {certificate.epsilon:g}")  # fmt: skip
     if len(errors):
