@@ -1,12 +1,13 @@
 """Every method on small cases by hand, and what it says when nothing can be certified."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from pacshift import InputError, Tally, UninformativeWarning, calibrate_tally
+from pacshift import InputError, Tally, UninformativeWarning, calibrate, calibrate_tally
 from pacshift.bounds import Interval, clopper_pearson
 from pacshift.methods import APS, LWCP, PS, PSC, PSLW, PSR, PSW, WCP, Method, Oracle, Task
 from pacshift.methods.ps_w import class_threshold, example_threshold
@@ -203,3 +204,18 @@ def test_strict_form_says_which_cell_stopped_it() -> None:
     with pytest.warns(UninformativeWarning, match=r"strict form needs it to be >= 0"):
         certificate = calibrate_tally(tally, epsilon=0.1, delta=0.05, method=PSW("strict"), rng=0)
     assert certificate.trivial
+
+
+@pytest.mark.parametrize("method", [PSR, WCP])
+def test_estimates_from_counts_work_on_scores_that_are_no_probabilities(method: type[PSR] | type[WCP]) -> None:
+    rng = np.random.default_rng(4)
+    labels = rng.integers(0, 3, 2000)
+    logits = rng.normal(size=(2000, 3)) + 4 * np.eye(3)[labels]
+    asked: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05, "rng": 0}
+    with pytest.raises(InputError, match='use estimate="bbse" or "mlls"'):
+        calibrate(logits, labels, logits, method=method(), **asked)
+    found = [calibrate(logits, labels, logits, method=method(estimate=name), **asked) for name in ("bbse", "mlls")]
+    for certificate in found:
+        assert np.isfinite(certificate.thresholds).all()
+    with pytest.raises(InputError, match="estimate must be one of"):
+        method(estimate="guess")  # type: ignore[arg-type]

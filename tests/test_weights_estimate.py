@@ -103,3 +103,12 @@ def test_a_target_that_no_class_explains_is_refused(estimate: Estimate) -> None:
     tally = Tally.from_scores(certain, [0, 1] * 50, soft=True) + Tally.from_target(np.eye(3)[[2] * 9], soft=True)
     with pytest.raises(InputError, match="does not look like any source class"):
         estimate_weights(tally, estimate)
+
+
+def test_each_name_stands_for_its_own_estimate() -> None:
+    # C w = q has the solution (2.25, -0.25): BBSE cuts it at 0, the likelihood is largest at the mix (1, 0).
+    labels, predicted = np.repeat([0, 0, 1, 1], [40, 10, 10, 40]), np.repeat([0, 1, 0, 1], [40, 10, 10, 40])
+    shown = np.array([[0.6, 0.4], [0.4, 0.6]])
+    tally = Tally.from_scores(shown[predicted], labels) + Tally.from_target(np.repeat(shown, [875, 125], axis=0))
+    np.testing.assert_allclose(estimate_weights(tally, "bbse"), [2.25, 0.0])
+    np.testing.assert_allclose(estimate_weights(tally, "mlls"), [2.0, 0.0], atol=1e-6)
