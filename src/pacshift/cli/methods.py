@@ -40,7 +40,7 @@ def methods(as_json: options.Json = False) -> None:
     console.print(MEANING, soft_wrap=True)
     for method in chosen:
         if method.extra_assumption:
-            console.print(f"[bold]{method.name}[/] also assumes: {method.extra_assumption}", soft_wrap=True)
+            console.print(f"[bold]{method.name}[/], extra assumption: {method.extra_assumption}", soft_wrap=True)
 
 
 def guarantee_cell(guarantee: Guarantee) -> str:
