@@ -109,14 +109,15 @@ def _theirs(stage: Stage, experiment: Experiment, trials: int, say: Callable[[st
 
 
 def write_population(folder: Path, draws: Sequence[Draw]) -> None:
+    """The population as arrays: the environments of the peers do not have pacshift."""
     base, panel = draws[0].base, draws[0].experiment.panel
-    counts = np.bincount(base.labels, minlength=panel.n_classes)
+    population = draws[0].population("probability")
     np.savez(
         folder / "population.npz",
         scores=base.probs,
         labels=base.labels,
-        source_weights=(np.array(panel.source_mix) / np.maximum(counts, 1))[base.labels],
-        target_weights=draws[0].target_weights,
+        source_weights=population.row_shares(panel.source_mix),
+        target_weights=population.row_shares(panel.target_mix),
     )
     np.save(folder / "sources.npy", np.stack([draw.source for draw in draws]))
 
