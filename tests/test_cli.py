@@ -225,12 +225,13 @@ def test_nothing_certified_is_written_and_exits_3(data: Data, tmp_path: Path) ->
     out = tmp_path / "c.json"
     result = run("calibrate", data.source, data.target, "-m", "PS-W", "-e", 1e-5, "-o", out)
     assert result.exit_code == 3
-    assert "every set holds all labels" in result.stdout
+    assert "all labels" in result.stdout
     assert Certificate.load(out).trivial
     result = run("calibrate", data.source, data.target, "-m", "PS-W", "-e", 1e-5, "-o", out, "--force", "--json")
     assert result.exit_code == 3
     assert json.loads(result.stdout)["trivial"] is True
-    assert result.stderr.startswith("note: every set holds all labels: ")
+    assert result.stderr.startswith("note: ")
+    assert "all labels" in result.stderr
 
 
 def test_refuted_label_shift_exits_3_and_writes_nothing(tmp_path: Path) -> None:
@@ -336,7 +337,8 @@ def test_check_is_honest_about_small_samples_and_broken_guarantees(data: Data, t
     few = tmp_path / "few.parquet"
     pa.parquet.write_table(table.slice(0, 20), few)
     shown = " ".join(good("check", data.certificate, few).stdout.split())
-    assert "consistent: Consistent with an error of at most 10 %, but 20 rows cannot settle it" in shown
+    assert "consistent: " in shown
+    assert "20 rows are too few" in shown
     wrong = tmp_path / "wrong.parquet"
     shuffled = np.random.default_rng(0).permutation(table.column("label").to_pylist())
     pa.parquet.write_table(table.set_column(table.column_names.index("label"), "label", pa.array(shuffled)), wrong)
@@ -346,7 +348,7 @@ def test_check_is_honest_about_small_samples_and_broken_guarantees(data: Data, t
     good("calibrate", data.source, "-m", "PS", "-o", tmp_path / "ps.json")
     document = json.loads(good("check", tmp_path / "ps.json", wrong, "--json").stdout)
     assert document["verdict"] == "above"
-    assert "PS never guaranteed it on a target with another label mix" in document["in_words"]
+    assert "on the source only" in document["in_words"]
 
 
 def test_check_without_rows_of_a_class_and_bad_levels(data: Data, tmp_path: Path) -> None:
@@ -357,7 +359,7 @@ def test_check_without_rows_of_a_class_and_bad_levels(data: Data, tmp_path: Path
     assert [row["error"] is None for row in document["classes"]] == [True, False, True]
     assert "-" in good("check", data.certificate, some).stdout
     assert "--level must lie strictly between 0 and 1" in bad("check", data.certificate, some, "--level", 95)
-    assert "label column 'nope' occurs 0 times" in bad("check", data.certificate, some, "--label", "nope")
+    assert "'nope'" in bad("check", data.certificate, some, "--label", "nope")
 
 
 def test_compare_shows_all_methods(data: Data, tmp_path: Path) -> None:

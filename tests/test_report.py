@@ -174,9 +174,9 @@ def test_class_names_stay_texts(pages: dict[str, str]) -> None:
     [
         ("full", "Guaranteed on the target", "at least 90 % of target cases"),
         ("default", "Guaranteed on the target", "at least 90 % of target cases"),
-        ("trivial", "Right but uninformative", "Every set contains all 12 labels"),
+        ("trivial", "Correct but uninformative", "Every set contains all 12 labels"),
         ("source only", "Guaranteed on the source only", "at least 90 % of source cases"),
-        ("marginal", "On average only", "on average over many calibrations"),
+        ("marginal", "On average only", "On average over many calibrations"),
         ("no guarantee", "No guarantee", "Nothing is guaranteed"),
         ("never empty", "Guaranteed on the target", "at least 60 % of target cases"),
     ],
@@ -191,18 +191,18 @@ def test_the_headline_says_what_is_guaranteed(pages: dict[str, str], name: str, 
 def test_the_default_method_fills_every_part_of_the_page(pages: dict[str, str]) -> None:
     assert len(Page(pages["default"]).all("svg")) == 4
     assert 'class="absent"' not in pages["default"]
-    assert "PS-LP compared the counts with the assumption" in pages["default"]
-    assert "PS-LW did not test the assumption" in pages["bare"]
+    assert "PS-LP compared the counts with label shift" in pages["default"]
+    assert "PS-LW did not test label shift" in pages["bare"]
 
 
 def test_one_threshold_is_told_and_several_are_listed() -> None:
     certificate = SHAPES["full"]
     one = replace(certificate, thresholds=np.array([-np.inf, 0.2, 0.2, -np.inf, 0.2]))
-    assert "score is at least 0.2. 2 of the classes lack data and are in every set." in report_text.rule(one)
-    assert "its own threshold, listed in the table of classes" in report_text.rule(certificate)
+    assert "score is at least 0.2. 2 of the classes are in every set." in report_text.rule(one)
+    assert "its own threshold (see the table of classes)" in report_text.rule(certificate)
     page = render_report(certificate)
     assert "The thresholds and the sets they make" in Page(page).inside("h2")
-    assert "the highest whose proven bound stays at or below ε = 0.1." in " ".join(page.split())
+    assert "a picture, not a second guarantee" in " ".join(page.split())
 
 
 def test_what_is_missing_is_said(pages: dict[str, str]) -> None:

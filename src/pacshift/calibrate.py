@@ -2,13 +2,14 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from pacshift.arrays import Label
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError, UninformativeWarning
-from pacshift.methods import APS, Method, Task, resolve_method
+from pacshift.methods import Method, Task, resolve_method
+from pacshift.methods.base import facts_of, options_of, score_for
 from pacshift.scores.check import check_rate, check_rng, check_weights
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally
@@ -45,8 +46,7 @@ def calibrate(
     ('pac-target', False)
     """
     chosen, generator = resolve_method(method), check_rng(rng)
-    # APS is the PS rule on APS scores: asking for the method asks for the scores.
-    transform = resolve_transform("aps" if isinstance(chosen, APS) and score == "probability" else score)
+    transform = resolve_transform(score_for(chosen, score))
     tally = Tally.from_scores(
         source_scores, source_labels, classes=classes, score=transform, soft=chosen.needs_soft, rng=generator
     )
@@ -89,7 +89,8 @@ def calibrate_tally(
         epsilon=task.epsilon,
         delta=task.delta,
         method=chosen.name,
-        options=asdict(chosen),  # type: ignore[call-overload]  # every method is a dataclass
+        options=options_of(chosen),
+        facts=facts_of(chosen),
         score=tally.score,
         guarantee=chosen.guarantee,
         n_source=tally.n_source,

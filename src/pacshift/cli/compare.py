@@ -1,30 +1,25 @@
 """``pacshift compare``: every method on the same data, side by side."""
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
 from rich.table import Table
 
-from pacshift.calibrate import calibrate_tally
 from pacshift.certificate import Certificate
 from pacshift.cli import inputs, options
 from pacshift.cli.console import note, plain, print_json, progress, results
 from pacshift.cli.inputs import Inputs
-from pacshift.cli.methods import SHORT
-from pacshift.errors import InputError, PacshiftError, UninformativeWarning
+from pacshift.cli.methods import guarantee_cell
+from pacshift.errors import InputError
 from pacshift.evaluate import evaluate
-from pacshift.methods import METHODS
-from pacshift.tally import Tally
+from pacshift.methods import METHODS, Method
 
 if TYPE_CHECKING:
     from pacshift.report import ComparisonRow
-
-Measured: TypeAlias = tuple[float | None, float, float]
-"""Error (where labels are known), mean set size, share of empty sets."""
+    from pacshift.report.comparison import Measured
 
 
 def compare(
@@ -34,7 +29,9 @@ def compare(
     label: options.LabelColumn = "label",
     target_label: Annotated[
         str | None,
-        typer.Option("--target-label", metavar="COLUMN", help="Labels of the target, if known: shows the error."),
+        typer.Option(
+            "--target-label", metavar="COLUMN", help="Column of the target's labels, if known: shows the error."
+        ),
     ] = None,
     scores: options.Scores = "p_*",
     classes: options.Classes = None,
@@ -48,16 +45,17 @@ def compare(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Run all methods on one SOURCE and TARGET; ORACLE only with --weights.
+    """Run all methods on the same SOURCE and TARGET; ORACLE only with --weights.
 
     Example: pacshift compare source.parquet target.parquet --label diagnosis --epsilon 0.05
     """
+    from pacshift.report import compare_methods
     from pacshift.tables import read_table
 
     options.check_request(epsilon, delta, score=score)
     files = inputs.split_paths(paths, source, target)
     if not files[1]:
-        raise InputError("no TARGET: name a table of target scores, whose sets are measured.")
+        raise InputError("no TARGET: name a table of target scores to measure the sets on.")
     data = Inputs(
         source=files[0],
         target=files[1],
@@ -69,7 +67,9 @@ def compare(
         seed=seed,
         silent=quiet or as_json,
     )
-    tallies = {name: data.tally(name, soft=True, bins=True) for name in dict.fromkeys([score, "aps"])}
+    chosen = [method() for method in METHODS.values() if weights or not method.needs_weights]
+    names = dict.fromkeys([score, *(own_score(method, score) for method in chosen)])
+    tallies = {name: data.tally(name, soft=True, bins=True) for name in names}
     rows = read_table(
         list(data.target),
         label=target_label,
@@ -78,18 +78,17 @@ def compare(
         drop_invalid=drop_invalid,
     )
 
-    def measure(certificate: Certificate) -> Measured:
+    def measure(certificate: Certificate) -> "Measured":
         sets = certificate.sets(rows.scores, rng=options.seed_for(seed, "predict"))
         sizes = sets.sum(axis=1)
         error = None if rows.labels is None else evaluate(sets, rows.labels, classes=certificate.classes).error
         return error, float(sizes.mean()), float(np.mean(sizes == 0))
 
-    chosen = [name for name in METHODS if name != "ORACLE" or weights]
     with progress("comparing methods", silent=data.silent) as report:
         compared = []
-        made = run_methods(
+        made = compare_methods(
             chosen,
-            lambda method: tallies["aps" if method == "APS" else score],
+            lambda method: tallies[own_score(method, score)],
             measure,
             epsilon=epsilon,
             delta=delta,
@@ -108,32 +107,13 @@ def compare(
         show(compared, epsilon=epsilon)
 
 
-def run_methods(
-    methods: Sequence[str],
-    tally_of: Callable[[str], Tally],
-    measure: Callable[[Certificate], Measured],
-    **ask: Any,
-) -> "Iterator[tuple[ComparisonRow, Certificate | None]]":
-    """Calibrate and measure one method after the other; a method that refuses says why."""
-    from pacshift.report import ComparisonRow
-
-    for name in methods:
-        guarantee = METHODS[name].guarantee
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UninformativeWarning)  # the row says it
-                certificate = calibrate_tally(tally_of(name), method=name, **ask)
-            error, size, empty = measure(certificate)
-        except PacshiftError as problem:
-            yield ComparisonRow(name, guarantee, None, note=f"refused: {problem}"), None
-            continue
-        reasons = " ".join(certificate.reasons)
-        trivial = certificate.trivial
-        yield ComparisonRow(name, guarantee, size, empty, error, trivial, reasons), certificate
+def own_score(method: Method, score: str) -> str:
+    """The score that ``method`` insists on (APS), else the one that all are compared with."""
+    return score if method.default_score == "probability" else method.default_score
 
 
 def show(rows: "Sequence[ComparisonRow]", *, epsilon: float) -> None:
-    """The comparison as a table, its notes below it."""
+    """Print the comparison as a table, its notes below it."""
     with_error = any(row.error is not None for row in rows)
     table = Table("method", "guarantees", *(["target error"] if with_error else []), "mean set size", "empty sets")
     for column in table.columns[2:]:
@@ -148,8 +128,7 @@ def show(rows: "Sequence[ComparisonRow]", *, epsilon: float) -> None:
 
 def cells(row: "ComparisonRow", *, epsilon: float, with_error: bool) -> list[str]:
     """One method as cells with Rich markup; red where the error is above what was asked for."""
-    colour = "green" if row.guarantee == "pac-target" else "yellow"
-    made = [f"[bold]{row.method}[/]", f"[{colour}]{SHORT[row.guarantee]}[/]"]
+    made = [f"[bold]{plain(row.method)}[/]", guarantee_cell(row.guarantee)]
     if with_error:
         made.append("-" if row.error is None else error_cell(row.error, epsilon))
     if row.size is None or row.empty is None:

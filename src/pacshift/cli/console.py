@@ -1,4 +1,4 @@
-"""How the commands talk: results to stdout, everything else to stderr, one JSON object for machines."""
+"""What commands print: results to stdout, everything else to stderr, one JSON object for machines."""
 
 import json
 import warnings
@@ -23,20 +23,20 @@ Report: TypeAlias = Callable[[int, int | None], None]
 
 
 def results() -> Console:
-    """Where the answer goes."""
+    """The console for answers."""
     console = Console(highlight=False)
     return console if console.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
 
 
 def messages() -> Console:
-    """Where notes, errors and progress go."""
+    """The console for notes, errors and progress."""
     console = Console(stderr=True, highlight=False)
     console.soft_wrap = not console.is_terminal  # in a pipe one message is one line
     return console
 
 
 def plain(text: object) -> str:
-    r"""Text of the user's that a terminal and Rich show as it is: no markup, no control characters.
+    r"""Text from outside, made safe to print: no Rich markup, no control characters.
 
     >>> plain("[red]\x1b[2J")
     '\\[red]\\x1b[2J'
@@ -46,17 +46,17 @@ def plain(text: object) -> str:
 
 
 def note(text: object) -> None:
-    """Something the user should know, beside the answer."""
+    """Print something the user should know besides the answer."""
     messages().print(f"[yellow]note:[/] {plain(text)}")
 
 
 def print_json(document: object) -> None:
-    """The one JSON object of ``--json``."""
+    """Print the one JSON object of ``--json``."""
     typer.echo(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
 
 
 def print_words(text: str) -> None:
-    """What a certificate says of itself; what stands before a line's colon stands out."""
+    """Print the explanation of a certificate, with the words before each colon in bold."""
     console = results()
     for line in text.splitlines():
         head, colon, rest = line.partition(": ")
@@ -85,7 +85,7 @@ def exit_codes() -> Iterator[None]:
     except (OSError, MemoryError) as error:
         _fail(f"the system refused: {error or type(error).__name__}.", BAD_INPUT)
     except KeyboardInterrupt:
-        messages().print("stopped; nothing half-written was left behind")
+        messages().print("stopped; no half-written files are left")
         raise typer.Exit(INTERRUPTED) from None
     except (typer.Exit, typer.Abort):
         raise

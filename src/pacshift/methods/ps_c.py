@@ -1,11 +1,10 @@
 """PS-C, the paper's conservative baseline: PS at ε divided by the largest weight."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from pacshift.methods.base import Guarantee, Solution, Task, one_threshold
+from pacshift.methods.base import Method, Solution, Task, one_threshold
 from pacshift.methods.ps import pac_threshold, too_few
 from pacshift.tally import Tally
 from pacshift.weights.box import Intervals, check_intervals, lacking, split_delta, weight_box
@@ -13,16 +12,16 @@ from pacshift.weights.elimination import NoBox
 
 
 @dataclass(frozen=True)
-class PSC:
+class PSC(Method):
     """The target error is at most b times the source error, b the largest upper weight (Appendix sec:addalg)."""
 
     intervals: Intervals = "elimination"
 
-    name: ClassVar[str] = "PS-C"
-    guarantee: ClassVar[Guarantee] = "pac-target"
-    needs_target: ClassVar[bool] = True
-    needs_soft: ClassVar[bool] = False
-    needs_bins: ClassVar[bool] = False
+    name = "PS-C"
+    idea = "bounds the importance weights, then divides epsilon by the largest"
+    guarantee = "pac-target"
+    tests_assumption = True
+    needs_target = True
 
     def __post_init__(self) -> None:
         check_intervals(self.intervals)

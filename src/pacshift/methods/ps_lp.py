@@ -5,14 +5,14 @@ rate for all classes. The kind with the smallest sets on the target is taken.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
 from pacshift.arrays import BoolArray, FloatArray, IntArray
 from pacshift.bounds import BoundCurve, Interval, clopper_pearson
 from pacshift.errors import InputError
-from pacshift.methods.base import Guarantee, Solution, Task
+from pacshift.methods.base import Method, Solution, Task
 from pacshift.ps_lp.betting import Wealth
 from pacshift.ps_lp.curve import curve_of_bets, curve_of_ranks
 from pacshift.ps_lp.equal_miss_rate import balanced_ranks
@@ -50,7 +50,7 @@ SHARES = Shares()
 
 
 @dataclass(frozen=True)
-class PSLP:
+class PSLP(Method):
     """One threshold for all classes, or one that leans with the mix, or one miss rate: the smallest proven sets.
 
     ``unseen`` says what becomes of classes without source examples: with ``"all"`` a threshold may miss them
@@ -60,11 +60,12 @@ class PSLP:
 
     unseen: Literal["all", "include"] = "all"
 
-    name: ClassVar[str] = "PS-LP"
-    guarantee: ClassVar[Guarantee] = "pac-target"
-    needs_target: ClassVar[bool] = True
-    needs_soft: ClassVar[bool] = False
-    needs_bins: ClassVar[bool] = True
+    name = "PS-LP"
+    idea = "builds three kinds of sets, each with the guarantee, and keeps the smallest; the default"
+    guarantee = "pac-target"
+    tests_assumption = True
+    needs_target = True
+    needs_bins = True
 
     def __post_init__(self) -> None:
         if self.unseen not in ("all", "include"):

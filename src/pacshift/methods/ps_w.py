@@ -1,7 +1,7 @@
 """PS-W, the paper's method: a box around the weights, then rejection sampling for its worst member."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import scipy
@@ -9,7 +9,7 @@ import scipy
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval, binomial_cdf
 from pacshift.errors import InputError
-from pacshift.methods.base import Guarantee, Solution, Task, one_threshold
+from pacshift.methods.base import Method, Solution, Task, one_threshold
 from pacshift.methods.ps import too_few
 from pacshift.tally import Tally
 from pacshift.tally.threshold import largest_threshold
@@ -19,7 +19,7 @@ from pacshift.weights.rejection import thin
 
 
 @dataclass(frozen=True)
-class PSW:
+class PSW(Method):
     """Algorithm 1 with the corrections of the docs page "slips".
 
     ``worst_case="example"`` is the published code: every error at the upper end of its weight, every other
@@ -31,11 +31,11 @@ class PSW:
     worst_case: Literal["example", "class"] = "example"
     envelope: float | None = None
 
-    name: ClassVar[str] = "PS-W"
-    guarantee: ClassVar[Guarantee] = "pac-target"
-    needs_target: ClassVar[bool] = True
-    needs_soft: ClassVar[bool] = False
-    needs_bins: ClassVar[bool] = False
+    name = "PS-W"
+    idea = "the paper's method: bounds the importance weights, then rejection sampling with the worst of them"
+    guarantee = "pac-target"
+    tests_assumption = True
+    needs_target = True
 
     def __post_init__(self) -> None:
         check_intervals(self.intervals)
