@@ -10,6 +10,7 @@ from scipy.special import softmax
 
 from benchmarks.lab import Blocks, Lab
 from pacshift import AssumptionError, Population, Tally, UninformativeWarning, calibrate_tally
+from pacshift.cli.methods import SHORT
 from pacshift.experiments.summary import markdown_table
 from pacshift.methods import METHODS
 from pacshift.methods.base import Method
@@ -20,14 +21,8 @@ from pacshift.scores.transforms import resolve_transform
 EPSILON, DELTA, SEED = 0.1, 0.1, 0
 SOURCE_MIX = np.array([0.45, 0.35, 0.20])
 TARGET_MIX = np.array([0.20, 0.20, 0.60])
-PROMISE = {
-    "pac-target": "PAC on the target",
-    "pac-source": "PAC on the source",
-    "marginal": "marginal",
-    "none": "nothing",
-}
-ADAPTIVE = ("APS",)  # on plain APS scores: without random ties the true error stays a count
-TRANSFORMS = ("probability", "aps-plain")
+PLAIN = {"probability": "probability", "aps": "aps-plain"}
+"""Scores without random ties: the true error stays a count."""
 HEADINGS = (
     "method", "promises", "target error above ε", "share", "mean target error", "mean set size", "all labels",
 )  # fmt: skip
@@ -80,7 +75,7 @@ def variants() -> Iterator[tuple[str, Method]]:
 def measure(size: int, trials: int) -> dict[str, Outcomes]:
     """Calibrate every method on the same draws and compare with the truth."""
     population = make_population(np.random.default_rng(SEED))
-    truth = {score: transformed(population, score) for score in TRANSFORMS}
+    truth = {score: transformed(population, score) for score in PLAIN.values()}
     found: dict[str, Outcomes] = {name: Outcomes() for name, _ in variants()}
     for trial in range(trials):
         rng = np.random.default_rng([SEED, trial])
@@ -88,14 +83,14 @@ def measure(size: int, trials: int) -> dict[str, Outcomes]:
         target = Tally.from_target(population.draw(TARGET_MIX, size, rng)[0])
         tallies = {score: Tally.from_scores(*source, score=score) + target for score in truth}
         for name, method in variants():
-            score = "aps-plain" if name in ADAPTIVE else "probability"
+            score = PLAIN[method.default_score]
             record(found[name], method, tallies[score], truth[score], np.random.default_rng([SEED, trial, 1]))
     return found
 
 
 def record(found: Outcomes, method: Method, tally: Tally, truth: Population, rng: np.random.Generator) -> None:
     """One calibration, judged."""
-    weights = TARGET_MIX / SOURCE_MIX if method.name == "ORACLE" else None
+    weights = TARGET_MIX / SOURCE_MIX if method.needs_weights else None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UninformativeWarning)  # counted in the last column
@@ -118,5 +113,5 @@ def table(found: dict[str, Outcomes], trials: int) -> str:
         failed = outcomes.counts["failed"]
         means = f"{np.mean(outcomes.errors):.4f}", f"{np.mean(outcomes.sizes):.3f}"
         counts = f"{failed}", f"{failed / trials:.3f}", *means, f"{outcomes.counts['trivial']}"
-        rows.append((name, PROMISE[methods[name].guarantee], *counts))
+        rows.append((name, SHORT[methods[name].guarantee], *counts))
     return markdown_table(HEADINGS, rows)

@@ -19,6 +19,7 @@ from pacshift.arrays import FloatArray
 from pacshift.experiments.panels import select_panels
 from pacshift.experiments.summary import markdown_table
 from pacshift.experiments.trial import Draw, Experiment, load_base, run_trial
+from pacshift.methods import Method
 
 PANELS = ("cifar10-large-0.1", "agnews-0.05", "heart-large-0.1", "chestxray-0.3", "entity13-0.1")
 METHOD_ORDER = ("PS-LP", "PS-W", "PS-C", "PS-LW", "PS", "APS", "PS-R", "WCP", "LWCP")
@@ -28,21 +29,14 @@ PROMISES = {
     "marginal": "error ≤ ε on average over calibration draws",
     "none": "nothing",
 }
-OURS_SAY = {
-    "PS-LW": "error ≤ ε on any label mix, for all but a share δ of calibration draws",
-    "WCP": "error ≤ ε on average over calibration draws, if the estimated weights are right",
-    "LWCP": "error ≤ ε on average over calibration draws, class by class: any label mix",
-}
-
-
 HEADINGS = (
     "contestant",
+    "promises",
     "mean error before the shift",
     "mean error on the target",
     "largest",
     "trials above ε",
     "mean size",
-    "promises",
 )
 
 
@@ -61,21 +55,21 @@ class Line:
         """The line for the table.
 
         >>> Line("broken", "could not be measured: no", np.empty(0), np.empty(0)).cells(0.1)
-        ('broken', '–', '–', '–', '–', '–', 'could not be measured: no')
+        ('broken', 'could not be measured: no', '–', '–', '–', '–', '–')
         """
         if not len(self.errors):
-            return (self.title, *["–"] * 5, self.promise)
+            return (self.title, self.promise, *["–"] * 5)
         before = "–" if self.before is None else f"{self.before.mean():.4f}"
         above = int((self.errors > epsilon).sum())
         share = f"{above} of {len(self.errors)}" + (f" ({self.refused} refused)" if self.refused else "")
         return (
             self.title,
+            self.promise,
             before,
             f"{self.errors.mean():.4f}",
             f"{self.errors.max():.4f}",
             f"**{share}**" if above else share,
             f"{self.sizes.mean():.3f}",
-            self.promise,
         )
 
 
@@ -100,10 +94,21 @@ def ours(experiment: Experiment, trials: int) -> tuple[float, list[Line]]:
         # A refused draw hands out no sets: it cannot miss, and it has no size.
         errors = np.nan_to_num(np.array([row[position].error for row in rows]))
         sizes = np.array([row[position].size for row in rows])
-        promise = OURS_SAY.get(name, PROMISES[METHODS[name].guarantee])
+        promise = promise_of(METHODS[name]())
         refused = int(np.isnan(sizes).sum())
         lines.append(Line(f"**pacshift {name}**", promise, errors, sizes[np.isfinite(sizes)], refused=refused))
     return float(np.mean([row[0].best_size for row in rows])), lines
+
+
+def promise_of(method: Method) -> str:
+    """What a method of this package promises, from its own facts.
+
+    >>> promise_of(METHODS["LWCP"]())
+    'error ≤ ε on average over calibration draws, whatever the label mix'
+    """
+    mix = ", whatever the label mix" if method.any_mix else ""
+    assumed = f". {method.extra_assumption}" if method.extra_assumption and method.guarantee != "none" else ""
+    return PROMISES[method.guarantee] + mix + assumed
 
 
 def theirs(lab: Lab, experiment: Experiment, trials: int) -> list[Line]:
@@ -149,4 +154,4 @@ def markdown(experiment: Experiment, best: float, lines: Sequence[Line]) -> str:
         f"The best single threshold, chosen with full knowledge, gives sets of {best:.3f} labels."
     )
     rows = [line.cells(panel.epsilon) for line in lines]
-    return f"### {panel.name}\n\n{intro}\n\n{markdown_table(HEADINGS, rows, left=1).strip()}"
+    return f"### {panel.name}\n\n{intro}\n\n{markdown_table(HEADINGS, rows).strip()}"

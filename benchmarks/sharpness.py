@@ -98,7 +98,7 @@ def measure(panel: Panel, data_dir: str | None, trials: int) -> Line:
         tally = Tally.from_scores(*population.draw(panel.source_mix, panel.n_source, rng), soft=False)
         tally = tally + Tally.from_target(population.draw(mix, panel.n_target, rng)[0], soft=False)
         for method in METHODS:
-            weights = panel.weights if method.name == "ORACLE" else None
+            weights = panel.weights if method.needs_weights else None
             task = Task(panel.epsilon, panel.delta, rng, weights)
             found[method.name].append(method.solve(tally, task).thresholds)
         for kind, thresholds in by_kind(tally, panel, rng).items():

@@ -21,7 +21,7 @@ def run(*arguments: str, out: Path) -> subprocess.CompletedProcess[str]:
 SMOKE = {
     "selfcheck": [],
     "core growth": ["| calibrate PS-LP | 20,000 × 10 |", "| step | 2 | 8 | exponent, fitted |"],
-    "quality guarantee": ["### agnews-0.05", "| PS-W, hull, worst class | PAC on the target |"],
+    "quality guarantee": ["### agnews-0.05", "| PS-W, hull, worst class | target (PAC) |"],
     "scale-files": ["| files of 20,000 rows in all | bare scan |"],
     "figures": [],
 }

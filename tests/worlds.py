@@ -63,7 +63,7 @@ class Run:
 
 
 def run(method: Method, world: World, tally: Tally, epsilon: float, delta: float, seed: int) -> Run:
-    weights = world.weights if method.name == "ORACLE" else None
+    weights = world.weights if method.needs_weights else None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UninformativeWarning)  # all labels is a valid answer here

@@ -15,13 +15,14 @@ from pacshift.errors import AssumptionError, UninformativeWarning
 from pacshift.evaluate import evaluate
 from pacshift.experiments.datasets import Dataset, load_dataset, load_scores
 from pacshift.experiments.panels import Panel
+from pacshift.methods import METHODS
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import resolve_transform
 from pacshift.simulate import Population, resample
 from pacshift.tally import Tally
 
-SCORE_OF = {"WCP": "aps", "APS": "aps"}
-"""The authors run these two on randomised APS scores; every other method on the probability itself."""
+PAPER_SCORES = {"WCP": "aps"}
+"""The authors run WCP on randomised APS scores; every other method on its default score."""
 
 Status = Literal["ok", "trivial", "refused"]
 
@@ -66,7 +67,7 @@ def run_trial(experiment: Experiment, trial: int, methods: Sequence[str]) -> tup
 
 def _run_method(draw: "Draw", method: str) -> TrialRow:
     panel = draw.experiment.panel
-    score = SCORE_OF.get(method, "probability")
+    score = PAPER_SCORES.get(method, METHODS[method].default_score)
     status: Status = "ok"
     error = size = empty = true_error = np.nan
     try:
@@ -77,7 +78,7 @@ def _run_method(draw: "Draw", method: str) -> TrialRow:
                 epsilon=panel.epsilon,
                 delta=panel.delta,
                 method=method,
-                weights=panel.weights if method == "ORACLE" else None,
+                weights=panel.weights if METHODS[method].needs_weights else None,
                 rng=draw.rng(method),
             )
         error, size, empty = draw.measure(score, certificate.thresholds)
