@@ -29,7 +29,7 @@ Status = Literal["ok", "trivial", "refused"]
 
 @dataclass(frozen=True)
 class Experiment:
-    """A panel together with all that decides its numbers."""
+    """A panel together with everything that determines its numbers."""
 
     panel: Panel
     seed: int = 0
@@ -37,12 +37,12 @@ class Experiment:
     """Draw source and target from one base, so that the true error of a threshold is known exactly."""
     data_dir: str | None = None
     scores_file: str | None = None
-    """Own data: this file takes the place of the panel's data set."""
+    """Own data: this file is used instead of the panel's data set."""
 
 
 @dataclass(frozen=True)
 class TrialRow:
-    """What one method did in one trial; a row of the results table."""
+    """What one method achieved in one trial; one row of the results table."""
 
     panel: str
     trial: int
@@ -54,13 +54,13 @@ class TrialRow:
     empty: float
     """Share of empty sets."""
     true_error: float
-    """Over the whole base of the target, weighted to the target mix: no noise of a test draw."""
+    """Over all rows that the target is drawn from, weighted to the target mix: no noise of a test draw."""
     best_size: float
-    """Mean size of the smallest sets any single threshold could give at error <= ε, knowing everything."""
+    """Mean size of the smallest sets that a single threshold with a true error of at most ε can give."""
 
 
 def run_trial(experiment: Experiment, trial: int, methods: Sequence[str]) -> tuple[TrialRow, ...]:
-    """Run ``methods`` on the same draw. The result depends on nothing but the arguments."""
+    """Run ``methods`` on the same draw. The result depends only on the arguments."""
     draw = Draw(experiment, trial)
     return tuple(_run_method(draw, method) for method in methods)
 
@@ -72,7 +72,7 @@ def _run_method(draw: "Draw", method: str) -> TrialRow:
     error = size = empty = true_error = np.nan
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UninformativeWarning)  # "trivial" in the table says it
+            warnings.simplefilter("ignore", UninformativeWarning)  # the status "trivial" says so
             certificate = calibrate_tally(
                 draw.tally(score),
                 epsilon=panel.epsilon,
@@ -174,5 +174,5 @@ def load_base(experiment: Experiment) -> Dataset:
 
 @lru_cache(maxsize=2)
 def _base(name: str, data_dir: str | None, scores_file: str | None) -> Dataset:
-    """A worker keeps the base of the panel it is at."""
+    """Kept, because a worker runs many trials of one panel."""
     return load_scores(scores_file) if scores_file else load_dataset(name, data_dir)
