@@ -152,7 +152,7 @@ def test_everything_is_written_and_says_the_same(panel: Panel, scores_file: str,
     assert (tmp_path / "summary.md").read_text(encoding="utf-8").count("| mine-0.1 |") == len(METHODS)
 
 
-def test_a_run_goes_on_where_the_last_one_stopped(panel: Panel, scores_file: str, tmp_path: Path) -> None:
+def test_a_run_resumes_after_an_interruption(panel: Panel, scores_file: str, tmp_path: Path) -> None:
     def run(folder: Path, trials: int, methods: tuple[str, ...]) -> tuple[PanelResult, list[int]]:
         done: list[int] = []
         experiments = [Experiment(panel, scores_file=scores_file)]
