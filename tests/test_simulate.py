@@ -119,7 +119,6 @@ def test_counts_are_exact_without_weights() -> None:
 def test_draws_without_weights_are_those_of_resample() -> None:
     population = Population.synthetic(4, rows_per_class=50, rng=0)
     rows = resample(population.index, [1, 2, 3, 4], 500, 7)
-    assert np.array_equal(population.draw_rows([1, 2, 3, 4], 500, 7), rows)
     scores, labels = population.draw([1, 2, 3, 4], 500, 7)
     assert np.array_equal(scores, population.scores[rows])
     assert np.array_equal(labels, population.index[rows])

@@ -27,16 +27,24 @@ class Panel:
         Name of the shift, shared by the panels that differ only in ε.
     dataset : str
         Name of the data set.
-    source_mix, target_mix : tuple of float
-        Label mixes, each adding up to 1.
-    epsilon, delta : float
-        Allowed error, and allowed chance of a misleading calibration draw.
-    n_source, n_target, n_test : int
-        Rows drawn per trial.
+    source_mix : tuple of float
+        Label mix of the source, adding up to 1.
+    target_mix : tuple of float
+        Label mix of the target, adding up to 1.
+    epsilon : float
+        Allowed error.
+    n_source : int
+        Labelled source rows drawn per trial.
+    n_target : int
+        Unlabelled target rows drawn per trial.
+    n_test : int
+        Labelled target rows per trial, on which sets are measured.
     figure : str
         The LaTeX label of the paper's figure, or of its section.
     extras : tuple of str
         Methods the paper shows on this panel beyond the standard ones.
+    delta : float
+        Allowed chance of a misleading calibration draw.
 
     Examples
     --------

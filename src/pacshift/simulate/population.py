@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.errors import InputError
 from pacshift.scores.check import check_labels, check_rate, check_rng, check_scores, require_finite
+from pacshift.simulate.cheapest import cheapest_thresholds
 from pacshift.simulate.mix import check_mix, require_rows, resample
 
 HARDEST_CLASS_LOSS = 0.25
@@ -121,14 +122,24 @@ class Population:
         return cls(odds / odds.sum(axis=1, keepdims=True), labels, classes=names)
 
     def row_shares(self, mix: Any) -> FloatArray:
-        """Return the probability of every row under a label mix; they add up to 1."""
+        """Compute the probability of every row under a label mix.
+
+        Parameters
+        ----------
+        mix : array-like of shape (K,)
+            Label mix of the population that is asked about; scaled to add up to 1.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n,)
+            Probabilities that add up to 1.
+        """
         shares = check_mix(mix, len(self.classes))
         require_rows(self._class_weight, shares)
         per_row = (shares / np.where(self._class_weight > 0, self._class_weight, 1))[self.index]
         return np.asarray(per_row if self._row_weights is None else per_row * self._row_weights)
 
-    def draw_rows(self, mix: Any, size: int, rng: Any = None) -> IntArray:
-        """Draw row numbers with replacement, as ``draw`` does."""
+    def _draw_rows(self, mix: Any, size: int, rng: Any) -> IntArray:
         if self._row_weights is None:
             return resample(self.index, mix, size, rng)
         share = self.row_shares(mix)
@@ -153,7 +164,7 @@ class Population:
         labels : numpy.ndarray of shape (size,)
             Their true labels, by name.
         """
-        rows = self.draw_rows(mix, size, rng)
+        rows = self._draw_rows(mix, size, rng)
         alike = len({type(name) for name in self.classes}) == 1
         names = np.array(
             self.classes, dtype=None if alike else object
@@ -161,14 +172,33 @@ class Population:
         return self.scores[rows], names[self.index[rows]]
 
     def class_error(self, thresholds: Any) -> FloatArray:
-        """Return for every class the share of its rows whose set misses the true label.
+        """Compute for every class the share of its rows whose set misses the true label.
 
-        ``thresholds`` is one number, or one number per class; NaN stands for a class without rows.
+        Parameters
+        ----------
+        thresholds : float or array-like of shape (K,)
+            A label is in the set where its score is at least its threshold.
+
+        Returns
+        -------
+        numpy.ndarray of shape (K,)
+            Error per class; NaN for a class without rows.
         """
         return self._by_class(self._true_scores < self._per_class(thresholds)[self.index])
 
     def class_size(self, thresholds: Any) -> FloatArray:
-        """Return for every true class the mean number of labels per set; NaN for a class without rows."""
+        """Compute for every true class the mean number of labels per set.
+
+        Parameters
+        ----------
+        thresholds : float or array-like of shape (K,)
+            A label is in the set where its score is at least its threshold.
+
+        Returns
+        -------
+        numpy.ndarray of shape (K,)
+            Mean size per class; NaN for a class without rows.
+        """
         return self._by_class(np.count_nonzero(self.scores >= self._per_class(thresholds), axis=1))
 
     def error(self, thresholds: Any, mix: Any) -> float:
@@ -179,7 +209,7 @@ class Population:
         thresholds : float or array-like of shape (K,)
             A label is in the set where its score is at least its threshold.
         mix : array-like of shape (K,)
-            Label mix of the population that is asked about.
+            Label mix of the population that is asked about; scaled to add up to 1.
 
         Returns
         -------
@@ -189,11 +219,37 @@ class Population:
         return self._mean(self.class_error(thresholds), mix)
 
     def size(self, thresholds: Any, mix: Any) -> float:
-        """Compute the true mean number of labels per set; parameters as for ``error``."""
+        """Compute the true mean number of labels per set.
+
+        Parameters
+        ----------
+        thresholds : float or array-like of shape (K,)
+            A label is in the set where its score is at least its threshold.
+        mix : array-like of shape (K,)
+            Label mix of the population that is asked about; scaled to add up to 1.
+
+        Returns
+        -------
+        float
+            The mean size, exact up to rounding.
+        """
         return self._mean(self.class_size(thresholds), mix)
 
     def empty(self, thresholds: Any, mix: Any) -> float:
-        """Compute the true share of empty sets; parameters as for ``error``."""
+        """Compute the true share of empty sets.
+
+        Parameters
+        ----------
+        thresholds : float or array-like of shape (K,)
+            A label is in the set where its score is at least its threshold.
+        mix : array-like of shape (K,)
+            Label mix of the population that is asked about; scaled to add up to 1.
+
+        Returns
+        -------
+        float
+            The share, exact up to rounding.
+        """
         sizes = np.count_nonzero(self.scores >= self._per_class(thresholds), axis=1)
         return self._mean(self._by_class(sizes == 0), mix)
 
@@ -202,7 +258,22 @@ class Population:
 
         Its sets are the smallest that any method with one threshold for all classes can give.
 
-        >>> Population([[0.9, 0.1], [0.6, 0.4], [0.3, 0.7], [0.2, 0.8]], [0, 0, 1, 1]).best_threshold(0.3, [1, 1])
+        Parameters
+        ----------
+        epsilon : float
+            Allowed error, strictly between 0 and 1.
+        mix : array-like of shape (K,)
+            Label mix of the population that is asked about; scaled to add up to 1.
+
+        Returns
+        -------
+        float
+            The threshold.
+
+        Examples
+        --------
+        >>> scores = [[0.9, 0.1], [0.6, 0.4], [0.3, 0.7], [0.2, 0.8]]
+        >>> Population(scores, [0, 0, 1, 1]).best_threshold(0.3, [1, 1])
         0.7
         """
         order = np.argsort(self._true_scores)
@@ -211,27 +282,25 @@ class Population:
         return float(self._true_scores[order][min(position, len(order) - 1)])
 
     def best_class_thresholds(self, epsilon: float, mix: Any) -> FloatArray:
-        """Find thresholds per class with the smallest sets whose error under ``mix`` is at most ``epsilon``.
+        """Find the thresholds per class with the smallest sets whose error under ``mix`` is at most ``epsilon``.
 
-        Error and size are sums over the columns. So a price per missed label decides every column by itself, and
-        bisection finds the lowest price at which few enough labels are missed. No thresholds of the same error
-        give smaller sets; rarely, some with an error closer to ``epsilon`` do, by less than one step of a column.
+        No thresholds with the same error give smaller sets. Rarely, some with an error closer to ``epsilon`` do,
+        by less than one step of a column.
+
+        Parameters
+        ----------
+        epsilon : float
+            Allowed error, strictly between 0 and 1.
+        mix : array-like of shape (K,)
+            Label mix of the population that is asked about; scaled to add up to 1.
+
+        Returns
+        -------
+        numpy.ndarray of shape (K,)
+            One threshold per class; infinite for a class that is in no set.
         """
-        shares, allowed = self.row_shares(mix), check_rate(epsilon, "epsilon") * (1 + ROUNDING)
-        columns = [_column_choices(self.scores[:, y], shares, self.index == y) for y in range(len(self.classes))]
-
-        def cheapest(price: float) -> tuple[float, FloatArray]:
-            best = [int(np.argmin(size + price * missed)) for _, missed, size in columns]
-            missed = sum(float(column[1][place]) for column, place in zip(columns, best, strict=True))
-            return missed, np.array([column[0][place] for column, place in zip(columns, best, strict=True)])
-
-        low, high = 0.0, 1.0
-        while cheapest(high)[0] > allowed and high < 1 / ROUNDING:
-            low, high = high, 2 * high
-        while high - low > 1e-9 * high:
-            middle = (low + high) / 2
-            low, high = (middle, high) if cheapest(middle)[0] > allowed else (low, middle)
-        return cheapest(high)[1]
+        allowed = check_rate(epsilon, "epsilon") * (1 + ROUNDING)
+        return cheapest_thresholds(self.scores, self.index, self.row_shares(mix), allowed)
 
     @cached_property
     def _true_scores(self) -> NDArray[np.floating[Any]]:
@@ -256,18 +325,6 @@ class Population:
         require_rows(self._class_weight, shares)
         # A sum, not `@`: the same bits on any number of BLAS threads.
         return float((shares * by_class)[shares > 0].sum())
-
-
-def _column_choices(
-    column: NDArray[np.floating[Any]], shares: FloatArray, own: NDArray[np.bool_]
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Thresholds worth trying for one class, what each misses, and what it adds to the size."""
-    order = np.argsort(column)
-    thresholds = np.append(np.unique(column[own]), np.inf)  # infinity: never in a set
-    place = np.searchsorted(column[order], thresholds)
-    below = np.concatenate([[0.0], np.cumsum(shares[order])])
-    own_below = np.concatenate([[0.0], np.cumsum((shares * own)[order])])
-    return thresholds, own_below[place], below[-1] - below[place]
 
 
 def _check_row_weights(weights: Any, n_rows: int) -> FloatArray:
