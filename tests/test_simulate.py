@@ -146,6 +146,15 @@ def test_no_thresholds_per_class_are_smaller_at_the_same_error(seed: int, epsilo
             assert population.size(pair, mix) >= size - 1e-12
 
 
+@pytest.mark.parametrize("epsilon", [0.02, 0.1, 0.3])
+def test_the_allowed_error_is_used_up_where_rows_are_many(epsilon: float) -> None:
+    population, mix = Population.synthetic(3, strength=2, rows_per_class=3000, rng=0), [0.5, 0.3, 0.2]
+    single, several = population.best_threshold(epsilon, mix), population.best_class_thresholds(epsilon, mix)
+    for thresholds in (single, several):
+        assert 0.97 * epsilon < population.error(thresholds, mix) <= epsilon + 1e-12
+    assert population.size(several, mix) <= population.size(single, mix)
+
+
 def test_names_of_any_kind_survive_a_draw() -> None:
     population = Population(np.eye(2), ["x", 1], classes=["x", 1])
     assert set(population.draw([1, 1], 50, rng=0)[1].tolist()) == {"x", 1}
