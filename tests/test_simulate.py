@@ -135,15 +135,14 @@ def test_no_single_threshold_beats_the_best(seed: int, epsilon: float) -> None:
 
 @given(seeds, st.sampled_from([0.05, 0.1, 0.3]))
 @settings(max_examples=20)
-def test_no_thresholds_per_class_are_smaller_at_the_same_error(seed: int, epsilon: float) -> None:
+def test_thresholds_per_class_are_about_the_best_of_all(seed: int, epsilon: float) -> None:
     population, mix = Population.synthetic(2, strength=2, rows_per_class=12, rng=seed), [0.3, 0.7]
-    best = population.best_class_thresholds(epsilon, mix)
-    error, size = population.error(best, mix), population.size(best, mix)
-    assert error <= epsilon + 1e-12
+    found = population.best_class_thresholds(epsilon, mix)
+    assert population.error(found, mix) <= epsilon + 1e-12
     columns = [np.append(np.unique(column), np.inf) for column in population.scores.T]
-    for pair in itertools.product(*columns):
-        if population.error(pair, mix) <= error:
-            assert population.size(pair, mix) >= size - 1e-12
+    allowed = [pair for pair in itertools.product(*columns) if population.error(pair, mix) <= epsilon]
+    best = min(population.size(pair, mix) for pair in allowed)
+    assert best - 1e-12 <= population.size(found, mix) <= best + 0.7 / 12  # at most one row of the larger class
 
 
 @pytest.mark.parametrize("epsilon", [0.02, 0.1, 0.3])
