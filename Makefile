@@ -30,8 +30,8 @@ docs: .stamps/dev ## build the documentation into site/, warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "open site/index.html, or with search: $(PYTHON) -m http.server --directory site"
 
-bench: .stamps/dev ## measure speed and memory on this machine
-	$(BIN)/python -m benchmarks
+bench: .stamps/dev ## measure speed and memory on this machine, into the pages of docs/
+	$(BIN)/python -m benchmarks speed core growth scale --write
 
 reproduce: .stamps/demo ## every panel of the paper (TRIALS=100), into out/reproduce
 	$(BIN)/pacshift reproduce all --trials $(TRIALS) -o out/reproduce

@@ -48,7 +48,7 @@ def test_the_lean_does_not_look_at_the_sources_scores() -> None:
 def test_classes_that_the_target_has_more_of_get_lower_thresholds(grid: bool) -> None:
     world = make_world(3, strength=4, shift=0.5)
     tally = world.draw(5000, 5000, np.random.default_rng(0))
-    tally = tally + Tally.from_scores(world.rows[:1], [0], grid=grid)
+    tally = tally + Tally.from_scores(world.population.scores[:1], [0], grid=grid)
     by = factors(tally)
     assert by[2] > 1 > by[:2].max()
     leaning = leaned(tally, by)

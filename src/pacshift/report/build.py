@@ -104,7 +104,7 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
         rows=text.class_rows(certificate),
         reasons=[plots.readable(reason, longest=2000) for reason in certificate.reasons],
         pictures=_pictures(certificate),
-        most=plots.MOST_CLASSES,
+        most=plots.MAX_CLASSES_SHOWN,
         comparison=list(comparison or ()),
         guarantees=text.GUARANTEES,
         version=version("pacshift"),
@@ -116,7 +116,7 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
 
 def _pictures(certificate: Certificate) -> dict[str, Markup]:
     """The pictures for which the certificate has numbers."""
-    shown = min(len(certificate.classes), plots.MOST_CLASSES)
+    shown = min(len(certificate.classes), plots.MAX_CLASSES_SHOWN)
     tall = plots.class_height(shown)
     wanted: dict[str, tuple[Any, bool, float, str]] = {
         "mix": (plots.label_mix, True, tall, _mix_alt(certificate)),
