@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -39,6 +40,15 @@ def test_local_links_lead_somewhere(path: Path) -> None:
     links = re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text())
     assert links
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_formulas_of_pages_and_docstrings_become_mathml() -> None:
+    hook = runpy.run_path(str(ROOT / "scripts" / "mkdocs_math.py"))
+    page = r'<p>.. math:: w_i \ge 0</p><p>so <span class="arithmatex">\(w\)</span> and .. more</p>'
+    made = hook["on_page_content"](page)
+    assert made.count("<math") == 2
+    assert "math::" not in made
+    assert "and .. more</p>" in made
 
 
 def test_readme_leads_to_the_elimination_in_one_click() -> None:

@@ -156,6 +156,8 @@ def select_panels(names: Sequence[str]) -> tuple[Panel, ...]:
 
     ``all`` means those of the paper; variants are chosen by their own names.
 
+    Examples
+    --------
     >>> [panel.name for panel in select_panels(["cifar10-small", "agnews-0.05"])]
     ['cifar10-small-0.1', 'agnews-0.05']
     """
