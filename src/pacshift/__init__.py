@@ -47,7 +47,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Load the scikit-learn skin when it is first asked for, so that the core does not need scikit-learn."""
+    """Import ``PACClassifier`` when it is first used, so that the core does not need scikit-learn."""
     if name == "PACClassifier":
         try:
             from pacshift.estimator import PACClassifier
