@@ -166,7 +166,18 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the estimator's own single label per row."""
+        """Return the estimator's own single label per row, not a set.
+
+        Parameters
+        ----------
+        X : array_like
+            Rows to classify.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n,)
+            One class per row.
+        """
         return np.asarray(self._model().predict(X))
 
     @_model_has("predict_proba")

@@ -122,7 +122,20 @@ class Method(Protocol):
         return ""
 
     def solve(self, tally: Tally, task: Task) -> Solution:
-        """Find one threshold per class."""
+        """Find one threshold per class.
+
+        Parameters
+        ----------
+        tally : Tally
+            Counts of the source and, where the method needs it, of the target.
+        task : Task
+            What the user asked for.
+
+        Returns
+        -------
+        Solution
+            Thresholds, and what else the method computed.
+        """
         ...
 
 
@@ -133,7 +146,12 @@ FACT_TYPES = {fact: type(getattr(Method, fact, "")) for fact in Method.__annotat
 class MethodFacts:
     """The facts that a certificate keeps, so that it can speak for a method that nobody else knows.
 
-    Each is described in ``Method``.
+    Parameters
+    ----------
+    idea, extra_assumption : str
+        How the method works; what it assumes beyond label shift.
+    any_mix, tests_assumption, needs_weights : bool
+        As described in ``Method``.
     """
 
     idea: str = ""
