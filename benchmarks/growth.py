@@ -12,7 +12,7 @@ from benchmarks.measure import run_times
 from benchmarks.simulate import scores_and_labels, shifted_mix
 from pacshift.experiments.panels import select_panels
 from pacshift.experiments.trial import Experiment, run_trial
-from pacshift.methods.ps_lp import MOST_CLASSES
+from pacshift.ps_lp.method import MAX_LP_CLASSES
 
 ROWS = (10_000, 100_000, 1_000_000, 10_000_000)
 ROWS_CLASSES = 4
@@ -123,7 +123,7 @@ def measure(
     by_rows = grow(rows, steps, lambda size: prepared(size, ROWS_CLASSES), say, repeats=repeats)
     by_classes = grow(classes, steps, lambda size: prepared(classes_rows, size), say, repeats=repeats)
     by_classes = [
-        replace(curve, fitted_to=MOST_CLASSES) if curve.title == "calibrate PS-LP" else curve
+        replace(curve, fitted_to=MAX_LP_CLASSES) if curve.title == "calibrate PS-LP" else curve
         for curve in by_classes
     ]
     by_trials = grow(counts, [f"trials of {panel}, all its methods"], trials(panel), say, repeats=1)
@@ -131,7 +131,7 @@ def measure(
         [
             table(f"Rows (source and as many target rows, {ROWS_CLASSES} classes, float32)", "step", by_rows),
             table(f"Classes ({classes_rows:,} source and target rows, float32)", "step", by_classes),
-            f"Above {MOST_CLASSES} classes PS-LP takes every mix as possible and solves no programs; "
+            f"Above {MAX_LP_CLASSES} classes PS-LP takes every mix as possible and solves no programs; "
             "its exponents are fitted up to there.",
             table("Trials of the reproduction (one process)", "step", by_trials),
         ]

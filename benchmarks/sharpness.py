@@ -3,9 +3,9 @@
 Every panel of the paper in population mode: source and target are drawn with replacement from one base of scores,
 so that the error and the set size of any threshold on the target are known exactly. The *best* threshold is the
 largest with an error of at most ε; the *excess* of a method is its mean size above that, and its *ratio* the share
-of PS-W's excess. PS-LP takes the smallest of three kinds of sets, shown too: one threshold for all classes,
-thresholds that lean with the mix, one miss rate for all classes. "mix known" is its single threshold if the label
-mix were known: what lies between is the price of the mix.
+of PS-W's excess. PS-LP keeps the smallest of three kinds of sets, shown too: one threshold for all classes,
+rescaled thresholds, and an equal miss rate for all classes. "mix known" is its single threshold if the label mix
+were known: what lies between is the price of the unknown mix.
 """
 
 import argparse
@@ -20,14 +20,21 @@ from pacshift.bounds import Interval
 from pacshift.experiments.datasets import Dataset, load_dataset
 from pacshift.experiments.panels import PANELS, Panel
 from pacshift.methods import PSC, PSLP, PSW, Method, Oracle, Task
-from pacshift.methods.ps_lp import LEANING, ONE_MISS_RATE, ONE_THRESHOLD, SHARES, bets, candidates
+from pacshift.ps_lp.method import (
+    EQUAL_MISS_RATE,
+    ONE_THRESHOLD,
+    RESCALED,
+    THREE_KINDS,
+    betting_test,
+    certified_thresholds,
+)
 from pacshift.ps_lp.region import PrevalenceRegion, prevalence_region
 from pacshift.simulate import resample
 from pacshift.tally import Tally
 from pacshift.tally.threshold import largest_threshold
 
 METHODS: tuple[Method, ...] = (Oracle(), PSW(), PSC(), PSLP())
-KINDS, KNOWN = (ONE_THRESHOLD, LEANING, ONE_MISS_RATE), "mix known"
+KINDS, KNOWN = (ONE_THRESHOLD, RESCALED, EQUAL_MISS_RATE), "mix known"
 SHOWN = ("ORACLE", "PS-W", "PS-C", "PS-LP", *KINDS, KNOWN)
 
 
@@ -100,12 +107,12 @@ def measure(panel: Panel, data: Dataset, trials: int) -> Line:
         for method in METHODS:
             task = Task(panel.epsilon, panel.delta, rng, weights if method.name == "ORACLE" else None)
             found[method.name].append(method.solve(tally, task).thresholds)
-        task = Task(panel.epsilon, panel.delta, rng)
-        region = prevalence_region(tally.confusion, tally.target, delta=SHARES.region * panel.delta)
-        proven = candidates(tally, region, bets(tally, region, task, nobody), task)
+        region = prevalence_region(tally.confusion, tally.target, delta=THREE_KINDS.region * panel.delta)
+        proven = certified_thresholds(tally, region, epsilon=panel.epsilon, delta=panel.delta, included=nobody)
         for kind in KINDS:
             found[kind].append(proven[kind])
-        known = bets(tally, only(np.array(panel.target_mix)), task, nobody)
+        mix = only(np.array(panel.target_mix))
+        known = betting_test(tally, mix, epsilon=panel.epsilon, delta=panel.delta, included=nobody)
         found[KNOWN].append(largest_threshold(tally, known.passes))
     sizes = {name: np.array([population.size(value) for value in found[name]]) for name in names}
     errors = {name: np.array([population.error(value) for value in found[name]]) for name in names}

@@ -12,7 +12,7 @@ from pacshift import Tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 from pacshift.methods import LWCP, PS, PSC, PSLW, PSR, PSW, WCP, Method, Task
-from pacshift.methods.ps_w import class_threshold, example_threshold
+from pacshift.methods.ps_w import example_threshold, worst_class_threshold
 from pacshift.weights.estimate import bbse_soft
 from strategies import drawn_scores, seeds, tallies
 
@@ -112,7 +112,7 @@ def test_example_wise_threshold_is_the_largest_admissible(
 def worst_thresholds(
     tally: Tally, keep: Interval, uniform: FloatArray, level: tuple[float, float]
 ) -> tuple[float, float]:
-    """The largest thresholds that pass for every choice of weights, by trying all: one a class, one an example."""
+    """The largest thresholds that pass for every choice of weights, by trying all: per class, per example."""
     label = np.repeat(np.arange(tally.n_classes), tally.class_counts)
     scores = np.repeat(tally.values, tally.counts)
     by_class, by_example = -np.inf, -np.inf
@@ -142,7 +142,9 @@ def test_class_wise_worst_case_lies_between_the_example_wise_one_and_the_exact_m
     tally = Tally.from_scores(*drawn_scores(rng, n_classes, rows, 1.0))
     keep = Interval(*np.sort(rng.random((2, n_classes)), axis=0))
     uniform = np.random.default_rng(seed).random(rows)
-    found, _ = class_threshold(tally, keep, epsilon=level[0], delta=level[1], rng=np.random.default_rng(seed))
+    found, _ = worst_class_threshold(
+        tally, keep, epsilon=level[0], delta=level[1], rng=np.random.default_rng(seed)
+    )
     by_class, by_example = worst_thresholds(tally, keep, uniform, level)
     assert by_example <= found <= by_class or found == np.inf  # +inf: even missing all passes
 

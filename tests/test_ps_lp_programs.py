@@ -90,7 +90,7 @@ def test_the_worst_case_is_below_every_member(seed: int, n_classes: int) -> None
         assert (values[able] >= worst.least(wrong, corners, epsilon) - 1e-9).all()
 
 
-def test_spare_rows_are_used_where_they_matter() -> None:
+def test_extra_rows_are_used_where_they_matter() -> None:
     low, high, rates = np.zeros(2), np.ones(2), np.ones(2)
     corners = random_corners(np.random.default_rng(0), low, high, rates)
     none, no_limits = np.empty((0, 2)), np.empty(0)

@@ -1,4 +1,4 @@
-"""PS-LW and LWCP: one threshold a class from that class alone, right for any mix of labels."""
+"""PS-LW and LWCP: one threshold per class from that class alone, valid for any mix of labels."""
 
 from dataclasses import dataclass
 from math import floor
@@ -15,7 +15,15 @@ from pacshift.tally.threshold import class_threshold
 
 @dataclass(frozen=True)
 class PSLW:
-    """PS for each class at (ε, δ/K): every class's miss rate is at most ε, hence any mixture's."""
+    """PS for each class at (ε, δ/K): every class is missed at most ε of the time, hence every mix of classes.
+
+    It has no options and does not use the target.
+
+    Examples
+    --------
+    >>> PSLW()
+    PSLW()
+    """
 
     name: ClassVar[str] = "PS-LW"
     guarantee: ClassVar[Guarantee] = "pac-target"
@@ -24,6 +32,7 @@ class PSLW:
     needs_bins: ClassVar[bool] = False
 
     def solve(self, tally: Tally, task: Task) -> Solution:
+        """Find one threshold per class."""
         delta = task.delta / tally.n_classes
         cuts = [binomial_cut(int(m), epsilon=task.epsilon, delta=delta) for m in tally.class_counts]
         return _per_class(tally, cuts, needed=examples_needed(epsilon=task.epsilon, delta=delta))
@@ -31,7 +40,15 @@ class PSLW:
 
 @dataclass(frozen=True)
 class LWCP:
-    """The conformal quantile of each class: at most ⌊ε(m_j + 1)⌋ - 1 misses (Sadinle, Lei, Wasserman 2019)."""
+    """The conformal quantile of each class: at most ⌊ε(m_j + 1)⌋ - 1 misses (Sadinle, Lei, Wasserman 2019).
+
+    It has no options and does not use the target.
+
+    Examples
+    --------
+    >>> LWCP()
+    LWCP()
+    """
 
     name: ClassVar[str] = "LWCP"
     guarantee: ClassVar[Guarantee] = "marginal"
@@ -40,6 +57,7 @@ class LWCP:
     needs_bins: ClassVar[bool] = False
 
     def solve(self, tally: Tally, task: Task) -> Solution:
+        """Find one threshold per class."""
         cuts = [floor(task.epsilon * (int(m) + 1)) - 1 for m in tally.class_counts]
         return _per_class(tally, cuts, needed=int(np.ceil(min(1 / task.epsilon, 1e18))) - 1)
 
