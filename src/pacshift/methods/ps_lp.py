@@ -57,7 +57,7 @@ class PSLP:
             raise InputError(f"unseen must be 'all' or 'include', got {self.unseen!r}.")
 
     def solve(self, tally: Tally, task: Task) -> Solution:
-        """Find one threshold per class."""
+        """Find one threshold per class ("Theorem" of the proof page)."""
         epsilon, delta, counts = task.epsilon, task.delta, tally.class_counts
         if tally.n_classes > MAX_LP_CLASSES:
             ranks = ranks_for_any_mix(counts, epsilon=epsilon, delta=delta)

@@ -26,7 +26,7 @@ RANK_POINTS = 9
 
 @dataclass(frozen=True, eq=False)
 class CurveOnDemand:
-    """Everything that the curve is computed from, as plain data; calling it computes the curve."""
+    """What the curve of "By-products" is computed from, as plain data; calling it computes the curve."""
 
     tally: Tally
     region: PrevalenceRegion

@@ -33,7 +33,7 @@ LEAST_ERROR_BOUND = 1e-9
 def equal_miss_ranks(
     mixes: MixProgram, prevalence: Interval, class_counts: IntArray, *, epsilon: float, delta: float
 ) -> IntArray:
-    """Lemma 5 and both tests: ranks k_j at which the target error exceeds ε with probability at most δ.
+    """Section "Equal miss rate": ranks k_j at which the target error exceeds ε with probability at most δ.
 
     For every mix of ``mixes``, whose box is ``prevalence``. Rank 0 stands for no threshold: never missed.
 
@@ -72,7 +72,7 @@ def _largest_rate(
 
 
 def ranks_of(rate: float, class_counts: IntArray) -> IntArray:
-    """The ranks k_j = floor(u (m_j + 1)): expected miss rates k / (m + 1) of at most ``rate``."""
+    """The ranks k_j = floor(u (m_j + 1)) of "Equal miss rate": expected miss rates of at most ``rate``."""
     return np.asarray(np.floor(rate * (class_counts + 1)), np.int64)
 
 

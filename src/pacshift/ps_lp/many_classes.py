@@ -12,11 +12,11 @@ from pacshift.ps_lp.programs import MixProgram
 
 
 def ranks_for_any_mix(class_counts: IntArray, *, epsilon: float, delta: float) -> IntArray:
-    """The better of two rules for the ranks k_j, both valid at the whole δ for every mix; rank 0: no threshold.
+    """The better of two rules for the ranks k_j, both valid at the whole δ for every mix ("Above 200 classes").
 
     Equal miss rate promises an error of at most ε for the one mix that the target has, and suffers where one class
     has few examples. PS-LW promises it for each class by itself, at δ/K. Both depend on the m_j alone, and so does
-    the choice: the larger expected miss rate, averaged over classes, gives the smaller sets.
+    the choice: the larger expected miss rate, averaged over classes, gives the smaller sets. Rank 0: no threshold.
 
     >>> ranks_for_any_mix(np.array([2000] * 245 + [60] * 5), epsilon=0.1, delta=0.05).tolist()[::245]
     [154, 0]

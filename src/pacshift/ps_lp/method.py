@@ -30,7 +30,7 @@ SizeCounter = Callable[[Sequence[FloatArray]], list[float]]
 
 @dataclass(frozen=True)
 class Shares:
-    """How δ is spent, as shares of it that add up to 1 ("Theorem" of the proof page).
+    """How δ is spent, as shares of it that add up to 1 ("Shares of δ" of the proof page).
 
     The defaults are for three kinds of sets. ``miss_rates`` and ``wealth`` are spent once per kind that is tested
     by bets: on one threshold and on rescaled ones.
@@ -70,7 +70,7 @@ def shares_for(tally: Tally) -> Shares:
 
 
 def rescaling_is_tried(tally: Tally) -> bool:
-    """Whether the scores are plain ones and the target's lie between 0 and 1 (bins are kept for such alone)."""
+    """Whether scores are plain and the target's lie between 0 and 1, else it has no bins ("Shares of δ")."""
     return tally.bins is not None and tally.score == "probability"
 
 
@@ -95,7 +95,8 @@ def certified_thresholds(
 ) -> dict[str, FloatArray]:
     """Thresholds of each kind, one per class; all kinds are valid at once with probability at least 1 - δ.
 
-    ``included`` marks classes that one threshold and rescaled ones put into every set.
+    "Theorem" and "All together" of the proof page. ``included`` marks classes that one threshold and rescaled
+    ones put into every set.
     """
     test = betting_test(tally, region, epsilon=epsilon, delta=delta, included=included)
     single = np.where(included, -np.inf, largest_threshold(tally, test.passes))
@@ -110,7 +111,7 @@ def certified_thresholds(
 
 
 def smallest_kind(tally: Tally, certified: dict[str, FloatArray], count_labels: SizeCounter | None = None) -> str:
-    """The kind with the smallest sets on the target. All kinds are valid, so any rule may choose.
+    """The kind with the smallest sets on the target ("All together"). All are valid, so any rule may choose.
 
     The target's bins tell the sizes up to the bins that hold the thresholds. Where that does not settle it, the
     rows are counted if they are at hand. Without bins and rows: one threshold, unless none passes.

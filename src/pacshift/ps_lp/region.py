@@ -69,7 +69,7 @@ class PrevalenceRegion:
 def predicted_sets(n_classes: int, most: int = MAX_SETS) -> tuple[FloatArray, FloatArray]:
     """Sets S of predicted classes as 0/1 rows: single ones, then larger ones, both with their complements.
 
-    Read backwards, the rows are the complements in order.
+    Step "The region". Read backwards, the rows are the complements in order.
 
     >>> [len(sets) for sets in predicted_sets(2)], [len(sets) for sets in predicted_sets(4)]
     ([2, 0], [8, 6])
@@ -96,8 +96,8 @@ def prevalence_region(
 ) -> PrevalenceRegion:
     """Compute the label mixes that fit the counts; the true one is among them with probability >= ``1 - delta``.
 
-    Given the label counts, the columns of ``confusion`` are independent multinomials. A class without examples
-    may have any column.
+    Section "The region" of the proof page. Given the label counts, the columns of ``confusion`` are independent
+    multinomials. A class without examples may have any column.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def prevalence_region(
 
 
 def weight_intervals(prevalence: Interval, class_counts: IntArray, *, delta: float) -> Interval:
-    """By-product "weights": intervals of w_j = t_j / p_j, from those of t_j and exact ones of the priors p_j.
+    """Intervals of w_j = t_j / p_j, from those of t_j and exact ones of the priors p_j ("By-products").
 
     Unbounded where p_j may be 0.
     """

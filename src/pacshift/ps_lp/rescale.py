@@ -22,7 +22,7 @@ TINY = 1e-280
 
 
 def rescaling_factors(tally: Tally) -> FloatArray:
-    """The factors φ_j of the page: (predicted share of the target / label share of the source) ** ``EXPONENT``."""
+    """The factors φ_j of "Rescaled thresholds": (predicted target share / source label share) ** EXPONENT."""
     size = tally.n_classes
     target = (tally.target + 1) / (tally.n_target + size)
     source = (tally.class_counts + 1) / (tally.n_source + size)
@@ -30,12 +30,15 @@ def rescaling_factors(tally: Tally) -> FloatArray:
 
 
 def rescaled(tally: Tally, factors: FloatArray) -> Tally:
-    """The tally of the scores multiplied by their class's factor."""
+    """The tally of the scores multiplied by their class's factor ("Rescaled thresholds")."""
     return replace(tally, values=tally.values * np.repeat(factors, np.diff(tally.starts)))
 
 
 def undo_rescaling(threshold: float, factors: FloatArray, tally: Tally) -> FloatArray:
-    """The thresholds τ / φ_j of the scores themselves, rounded down: what reaches τ rescaled reaches its own."""
+    """The thresholds τ / φ_j of the scores themselves, rounded down ("Rescaled thresholds").
+
+    A score whose product reaches τ reaches its own threshold.
+    """
     if not np.isfinite(threshold):
         return np.full(len(factors), threshold)
     with np.errstate(over="ignore", under="ignore"):

@@ -44,7 +44,7 @@ def normal_deviations(delta: float) -> float:
 
 
 def betting_classes(class_counts: IntArray, target: IntArray, *, epsilon: float, delta: float) -> BoolArray:
-    """The set B of classes to bet on, from the label counts and the target's predictions alone.
+    """Step "Stakes": the set B of classes to bet on, from the label counts and the target's predictions alone.
 
     A class with few examples but a large predicted share would force small stakes on all others.
     """
@@ -58,7 +58,7 @@ def betting_classes(class_counts: IntArray, target: IntArray, *, epsilon: float,
 def stake_cells(
     prevalence: Interval, class_counts: IntArray, is_bet_on: BoolArray, *, epsilon: float, delta: float
 ) -> Iterator[StakeCell]:
-    """All rounded stakes that a mix in the box may ask for, each with a box around the mixes that do.
+    """Step "Stakes": the rounded stakes that mixes in the box may ask for, each with a box around those mixes.
 
     The stake of a mix t is the smaller of ``z / sqrt(ε (1 - ε) sum t_j² / m_j)``, the best one for a normal law,
     and the largest that keeps every bet at or below ``MAX_STAKE``.

@@ -50,7 +50,7 @@ def prefactor_parts(
 
 
 def bennett(x: ArrayLike) -> FloatArray:
-    """The function φ of Lemma 4: (exp(x) - 1 - x) / x², which bounds cumulants in Bennett's inequality."""
+    """The function ψ of Lemma 4: (exp(x) - 1 - x) / x², which bounds cumulants in Bennett's inequality."""
     x = np.asarray(x, float)
     small = np.abs(x) < 1e-4
     safe = np.where(small, 1.0, x)
@@ -63,9 +63,9 @@ def deviation(
     r"""Lemma 4: widths w with P(X > w) <= ``delta`` for centred sums X of independent scaled indicators.
 
     The true variance V lies in ``variance`` and no term is longer than ``step``; the terms no longer than
-    ``fine_step`` alone have at least ``fine_variance``. For every θ, with φ as in ``bennett``,
+    ``fine_step`` alone have at least ``fine_variance``. For every θ, with ψ as in ``bennett``,
 
-    .. math:: P(X > w) \le \exp\{-\theta w + \theta^2 V \varphi(\theta\,\text{step})\}\, F(V)
+    .. math:: P(X > w) \le \exp\{-\theta w + \theta^2 V \psi(\theta\,\text{step})\}\, F(V)
 
     with F = 1 or A/σ + B as in ``prefactor_parts``. Its log is convex in V, so the two ends of V are enough.
     """
