@@ -44,7 +44,7 @@ def test_largest_is_the_optimum_and_never_below_a_member(seed: int, n_classes: i
 
 @given(seeds, st.integers(2, 8))
 @settings(deadline=None, max_examples=60)
-def test_an_empty_region_is_told_with_its_least_violation(seed: int, n_classes: int) -> None:
+def test_an_empty_region_has_its_least_violation(seed: int, n_classes: int) -> None:
     rng = np.random.default_rng(seed)
     rows, limits, inside = region(rng, n_classes)
     assert least_violation(rows, limits, (len(rows) + 1) // 2)[0] <= 1e-12

@@ -145,11 +145,11 @@ TABLE = np.array([[0.9, 0.1, 0.05], [0.05, 0.8, 0.05], [0.05, 0.1, 0.9]])
 
 
 @pytest.mark.montecarlo
-def test_a_changed_classifier_is_told_and_an_unchanged_one_is_not() -> None:
+def test_a_changed_classifier_is_refused_and_an_unchanged_one_is_not() -> None:
     rng, repeats, delta = np.random.default_rng(7), 80, 0.1
     changed = TABLE.copy()
     changed[:, 1] = 0.02, 0.96, 0.02  # p(x given y = 1) has changed: its rows are easier on the target
-    told = [0, 0]
+    refused = [0, 0]
     for _ in range(repeats):
         confusion = np.array([rng.multinomial(2000, column) for column in TABLE.T]).T
         for case, columns in enumerate((TABLE, changed)):
@@ -157,9 +157,9 @@ def test_a_changed_classifier_is_told_and_an_unchanged_one_is_not() -> None:
             try:
                 prevalence_region(confusion, target, delta=delta)
             except AssumptionError:
-                told[case] += 1
-    assert binomtest(told[0], repeats, delta, alternative="greater").pvalue > 1e-3
-    assert told[1] == repeats
+                refused[case] += 1
+    assert binomtest(refused[0], repeats, delta, alternative="greater").pvalue > 1e-3
+    assert refused[1] == repeats
 
 
 def test_the_refusal_names_the_predicted_class_and_by_how_much() -> None:

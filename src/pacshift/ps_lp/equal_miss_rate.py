@@ -106,7 +106,7 @@ def passes_by_moments(
     epsilon: float,
     delta: float,
 ) -> bool:
-    r"""Lemmas 6 and 7, "The test by moments": whether :math:`P(\sum_j t_j B_j > ε) < δ` for all mixes t.
+    """Lemmas 6 and 7, "The test by moments": whether P(sum_j t_j B_j > ε) < δ for all mixes t.
 
     The B_j are Beta(k_j, m_j + 1 - k_j). Chernoff's bound, sharpened by what log-concave tails must weigh between
     the mean and ε.

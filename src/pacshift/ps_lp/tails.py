@@ -28,7 +28,7 @@ DEVIATION_TILTS = np.array([1.15, 1.0, 0.85, 0.7, 0.5, 0.3, 0.15])
 def prefactor_parts(
     sigma: float, step: float, fine_sigma: FloatArray, fine_step: FloatArray
 ) -> tuple[float, float]:
-    r"""Lemmas 1 to 3: numbers A, B with :math:`\tilde E[e^{-Y} 1\{Y \ge 0\}] \le A/\sigma + B`.
+    r"""Lemmas 1 to 3: numbers A, B with E~[exp(-Y) 1{Y >= 0}] <= A / σ + B.
 
     Y is a sum of bounded independent terms with standard deviation σ >= ``sigma``; ``step`` bounds the range of a
     term. ``fine_sigma[k]`` and ``fine_step[k]`` say the same of a part k of the terms: where its steps are short
