@@ -20,6 +20,7 @@ from pacshift.ps_lp.method import (
     smallest_kind,
 )
 from pacshift.ps_lp.region import prevalence_region
+from strategies import drawn_scores
 from worlds import make_world
 
 
@@ -120,15 +121,15 @@ def test_repeated_scores_do_not_mislead_the_choice() -> None:
 
 
 def test_scores_beyond_0_and_1_are_compared_where_rows_are_at_hand() -> None:
-    world, rng = make_world(4, strength=4, shift=0.8, seed=3), np.random.default_rng(3)
-    label = rng.choice(4, 6000, p=world.source_mix)
-    row = np.array([rng.choice(len(world.rows), p=world.law[:, j]) for j in label])
-    logits = np.log(world.rows)
-    target = logits[rng.choice(len(logits), 6000, p=world.law @ world.target_mix)]
-    tally = Tally.from_scores(logits[row], label) + Tally.from_target(target)
+    rng = np.random.default_rng(3)
+    scores, labels = drawn_scores(rng, 4, 6000, 2.0)
+    bias = np.array([0.0, 3.0, 0.0, 0.0])  # one class has far larger scores, so that one threshold suits nobody
+    source, target = np.log(scores) + bias, np.log(drawn_scores(rng, 4, 6000, 2.0)[0]) + bias
+    tally = Tally.from_scores(source, labels) + Tally.from_target(target)
     kinds = proven(tally)
     sizes = {kind: float((target >= cuts).sum(axis=1).mean()) for kind, cuts in kinds.items()}
-    found = calibrate(logits[row], label, target, epsilon=0.1, delta=0.05)
+    assert sizes[EQUAL_MISS_RATE] < sizes[ONE_THRESHOLD]
+    found = calibrate(source, labels, target, epsilon=0.1, delta=0.05)
     assert found.sets(target).sum(axis=1).mean() == min(sizes.values())
     assert np.array_equal(calibrate_tally(tally, epsilon=0.1, delta=0.05).thresholds, kinds[ONE_THRESHOLD])
 
