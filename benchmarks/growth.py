@@ -15,7 +15,7 @@ from benchmarks.page import conditions
 from pacshift.experiments.panels import select_panels
 from pacshift.experiments.summary import markdown_table
 from pacshift.experiments.trial import Experiment, run_trial
-from pacshift.methods.ps_lp import MOST_CLASSES
+from pacshift.ps_lp.method import MAX_LP_CLASSES
 
 ROWS_CLASSES = 4
 METHODS_SHOWN = ("PS", "PS-W", "PS-LP")
@@ -120,7 +120,7 @@ def run(lab: Lab) -> Blocks:
     by_rows = grow(rows, steps, lambda size: prepared(size, ROWS_CLASSES), lab.say, repeats=repeats)
     by_classes = grow(classes, steps, lambda size: prepared(classes_rows, size), lab.say, repeats=repeats)
     by_classes = [
-        replace(curve, fitted_to=MOST_CLASSES) if curve.title == "calibrate PS-LP" else curve
+        replace(curve, fitted_to=MAX_LP_CLASSES) if curve.title == "calibrate PS-LP" else curve
         for curve in by_classes
     ]
     by_trials = grow(counts, [f"trials of {panel}, all its methods"], trials(panel), lab.say, repeats=1)
@@ -128,7 +128,7 @@ def run(lab: Lab) -> Blocks:
         conditions("growth"),
         table(f"Rows (source and as many target rows, {ROWS_CLASSES} classes, float32)", by_rows),
         table(f"Classes ({classes_rows:,} source and target rows, float32)", by_classes),
-        f"Above {MOST_CLASSES} classes PS-LP allows every label mix and solves no programs; "
+        f"Above {MAX_LP_CLASSES} classes PS-LP allows every label mix and solves no programs; "
         "its exponents are fitted up to there.",
         table("Trials of the reproduction (one process)", by_trials),
     ]

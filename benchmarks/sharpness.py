@@ -22,13 +22,20 @@ from pacshift.experiments.datasets import load_dataset
 from pacshift.experiments.panels import PANELS, Panel
 from pacshift.experiments.summary import markdown_table
 from pacshift.methods import PSC, PSLP, PSW, Method, Oracle, Task
-from pacshift.methods.ps_lp import LEANING, ONE_MISS_RATE, ONE_THRESHOLD, SHARES, bets, candidates
+from pacshift.ps_lp.method import (
+    EQUAL_MISS_RATE,
+    ONE_THRESHOLD,
+    RESCALED,
+    THREE_KINDS,
+    betting_test,
+    certified_thresholds,
+)
 from pacshift.ps_lp.region import PrevalenceRegion, prevalence_region
 from pacshift.tally import Tally
 from pacshift.tally.threshold import largest_threshold
 
 METHODS: tuple[Method, ...] = (Oracle(), PSW(), PSC(), PSLP())
-KINDS, KNOWN = (ONE_THRESHOLD, LEANING, ONE_MISS_RATE), "mix known"
+KINDS, KNOWN = (ONE_THRESHOLD, RESCALED, EQUAL_MISS_RATE), "mix known"
 SHOWN = ("ORACLE", "PS-W", "PS-C", "PS-LP", *KINDS, KNOWN)
 HEADINGS = (
     "panel", "best threshold", "best per class", *SHOWN, "ratio", "ratio of ORACLE", "broken", "gap", "of it mix",
@@ -101,7 +108,7 @@ def measure(panel: Panel, data_dir: str | None, trials: int) -> Line:
             weights = panel.weights if method.needs_weights else None
             task = Task(panel.epsilon, panel.delta, rng, weights)
             found[method.name].append(method.solve(tally, task).thresholds)
-        for kind, thresholds in by_kind(tally, panel, rng).items():
+        for kind, thresholds in by_kind(tally, panel).items():
             found[kind].append(thresholds)
     best = population.size(population.best_threshold(panel.epsilon, mix), mix)
     best_per_class = population.size(population.best_class_thresholds(panel.epsilon, mix), mix)
@@ -110,13 +117,14 @@ def measure(panel: Panel, data_dir: str | None, trials: int) -> Line:
     return Line(panel, best, best_per_class, sizes, errors)
 
 
-def by_kind(tally: Tally, panel: Panel, rng: np.random.Generator) -> dict[str, Thresholds]:
+def by_kind(tally: Tally, panel: Panel) -> dict[str, Thresholds]:
     """The thresholds of every kind that PS-LP chooses from, and of one threshold if the mix were known."""
-    task, nobody = Task(panel.epsilon, panel.delta, rng), np.zeros(tally.n_classes, bool)
-    region = prevalence_region(tally.confusion, tally.target, delta=SHARES.region * panel.delta)
-    proven = candidates(tally, region, bets(tally, region, task, nobody), task)
-    known = bets(tally, only(np.array(panel.target_mix)), task, nobody)
-    found: dict[str, Thresholds] = {kind: proven[kind] for kind in KINDS}
+    request = {"epsilon": panel.epsilon, "delta": panel.delta}
+    nobody = np.zeros(tally.n_classes, bool)
+    region = prevalence_region(tally.confusion, tally.target, delta=THREE_KINDS.region * panel.delta)
+    certified = certified_thresholds(tally, region, **request, included=nobody)
+    known = betting_test(tally, only(np.array(panel.target_mix)), **request, included=nobody)
+    found: dict[str, Thresholds] = {kind: certified[kind] for kind in KINDS}
     return found | {KNOWN: largest_threshold(tally, known.passes)}
 
 

@@ -10,7 +10,7 @@ from scipy import stats
 from pacshift import InputError, Tally, UninformativeWarning, calibrate, calibrate_tally
 from pacshift.bounds import Interval, clopper_pearson
 from pacshift.methods import APS, LWCP, PS, PSC, PSLW, PSR, PSW, WCP, Method, Oracle, Task
-from pacshift.methods.ps_w import class_threshold, example_threshold
+from pacshift.methods.ps_w import example_threshold, worst_class_threshold
 from pacshift.weights.elimination import eliminate
 from pacshift.weights.estimate import bbse_soft
 from strategies import drawn_scores, drawn_tally
@@ -107,7 +107,7 @@ def test_class_wise_worst_case_by_hand() -> None:
     order: dict[bool, set[bool]] = {}
     for seed in range(40):
         first_of_label_1 = np.argmin(np.random.default_rng(seed).random(71)[40:])
-        found, _ = class_threshold(tally, keep, epsilon=0.1, delta=0.05, rng=np.random.default_rng(seed))
+        found, _ = worst_class_threshold(tally, keep, epsilon=0.1, delta=0.05, rng=np.random.default_rng(seed))
         order.setdefault(bool(first_of_label_1 == 0), set()).add(bool(found >= 0.6))
     assert order == {True: {False}, False: {False, True}}
 

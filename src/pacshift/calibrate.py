@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pacshift.arrays import Label
+import numpy as np
+
+from pacshift.arrays import FloatArray, Label
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError, UninformativeWarning
 from pacshift.methods import Method, Task, resolve_method
 from pacshift.methods.base import facts_of, options_of, score_for
-from pacshift.scores.check import check_rate, check_rng, check_weights
-from pacshift.scores.transforms import TransformFunction, resolve_transform
+from pacshift.scores.check import check_rate, check_rng, check_scores, check_weights
+from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tally import Tally
 
 
@@ -110,10 +112,10 @@ def calibrate(
         tally = tally + Tally.from_target(
             target_scores, classes=tally.classes, soft=chosen.needs_soft, bins=chosen.needs_bins
         )
-    certificate = calibrate_tally(
-        tally, epsilon=epsilon, delta=delta, method=chosen, weights=weights, rng=generator, never_empty=never_empty
-    )
-    return replace(certificate, transform=transform)
+    task = _checked_task(tally, chosen, epsilon=epsilon, delta=delta, weights=weights, rng=generator)
+    if target_scores is not None and transform.function is None:
+        task = replace(task, count_labels=lambda cuts: _mean_sizes(target_scores, tally.classes, cuts))
+    return _certificate(tally, chosen, task, never_empty=never_empty, transform=transform)
 
 
 def calibrate_tally(
@@ -178,16 +180,36 @@ def calibrate_tally(
     (2000, 1000, [[True, False]])
     """
     chosen = resolve_method(method)
+    task = _checked_task(tally, chosen, epsilon=epsilon, delta=delta, weights=weights, rng=rng)
+    return _certificate(tally, chosen, task, never_empty=never_empty)
+
+
+def _checked_task(tally: Tally, method: Method, *, epsilon: float, delta: float, weights: Any, rng: Any) -> Task:
     if not tally.n_source:
         raise InputError("no source examples: every method needs a labelled source.")
-    if chosen.needs_target and not tally.n_target:
-        raise InputError(f"no target examples: method {chosen.name} needs unlabelled target scores.")
-    task = Task(
+    if method.needs_target and not tally.n_target:
+        raise InputError(f"no target examples: method {method.name} needs unlabelled target scores.")
+    return Task(
         epsilon=check_rate(epsilon, "epsilon"),
         delta=check_rate(delta, "delta"),
         rng=check_rng(rng),
         weights=None if weights is None else check_weights(weights, tally.n_classes),
     )
+
+
+def _mean_sizes(scores: Any, classes: Sequence[Label], cuts: Sequence[FloatArray]) -> list[float]:
+    """Mean set sizes of plain scores for several vectors of thresholds, in one pass over the rows."""
+    checked = check_scores(scores, name="target", classes=classes)
+    labels = np.zeros(len(cuts), np.int64)
+    for rows in checked.blocks():
+        block = checked.values[rows]
+        labels += [np.count_nonzero(block >= cut) for cut in cuts]
+    return [int(count) / len(checked) for count in labels]
+
+
+def _certificate(
+    tally: Tally, chosen: Method, task: Task, *, never_empty: bool, transform: Transform | None = None
+) -> Certificate:
     solution = chosen.solve(tally, task)
     certificate = Certificate(
         thresholds=solution.thresholds,
@@ -209,8 +231,9 @@ def calibrate_tally(
         reasons=solution.reasons,
         curve=solution.curve,
         never_empty=never_empty,
+        transform=transform,
     )
     if certificate.trivial:
         causes = " ".join(solution.reasons) or "no threshold passes."
-        warnings.warn(f"every set holds all labels: {causes}", UninformativeWarning, stacklevel=2)
+        warnings.warn(f"every set contains all labels: {causes}", UninformativeWarning, stacklevel=3)
     return certificate

@@ -1,6 +1,7 @@
 """What comes out: thresholds, what they guarantee and for whom, and the sets they make."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +17,24 @@ from pacshift.methods import Guarantee, MethodFacts
 from pacshift.scores.check import ScoreMatrix, check_rng, check_scores, require_finite
 from pacshift.scores.transforms import TRANSFORMS, Transform, TransformFunction, resolve_transform
 from pacshift.tally.counter import top_label
+
+
+class _CurveField:
+    """The field ``curve``: a curve, or a function that computes it, which runs once, at the first look."""
+
+    def __get__(self, certificate: "Certificate | None", owner: type) -> BoundCurve | None:
+        if certificate is None:
+            return None
+        given = certificate.__dict__["curve"]
+        if callable(given):
+            given = certificate.__dict__["curve"] = given()
+        found: BoundCurve | None = given
+        return found
+
+    def __set__(
+        self, certificate: "Certificate", given: BoundCurve | Callable[[], BoundCurve | None] | None
+    ) -> None:
+        certificate.__dict__["curve"] = None if isinstance(given, _CurveField) else given  # its default
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -95,7 +114,7 @@ class Certificate:
     prevalence: Interval | None = None
     accuracy: float | None = None
     reasons: tuple[str, ...] = ()
-    curve: BoundCurve | None = None
+    curve: _CurveField = field(default=_CurveField(), repr=False)  # looks at the field go through it
     set_sizes: IntArray | None = None
     never_empty: bool = False
     transform: Transform | None = field(default=None, repr=False)  # a function of the user's own: not saved
@@ -143,7 +162,12 @@ class Certificate:
     def with_set_sizes(self, scores: Any, *, rng: Any = None) -> "Certificate":
         """The same certificate with the sizes of the sets of ``scores`` (the target's) counted."""
         sizes = self.sets(scores, rng=rng).sum(axis=1)
-        return replace(self, set_sizes=np.bincount(sizes, minlength=len(self.classes) + 1))
+        counted = np.bincount(sizes, minlength=len(self.classes) + 1)
+        return replace(self, set_sizes=counted, curve=self.__dict__["curve"])  # not computed by a copy
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickles hold the curve itself, not the counts it is computed from."""
+        return {**self.__dict__, "curve": self.curve}
 
     def explain(self) -> str:
         """Say in plain words what is guaranteed, under which assumption, from which data, by which sets.

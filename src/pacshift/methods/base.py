@@ -3,6 +3,7 @@
 Everything the package says about a method (certificate, report, command line) is read from these facts.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, get_args
 
@@ -33,12 +34,16 @@ class Task:
         For methods that draw random numbers.
     weights : array of shape (K,), optional
         The true importance weights, for methods with ``needs_weights``.
+    count_labels : callable, optional
+        Mean set sizes on the target for each vector of thresholds in a list, counted on the rows themselves; None
+        if only a tally is at hand.
     """
 
     epsilon: float
     delta: float
     rng: np.random.Generator
     weights: FloatArray | None = None
+    count_labels: Callable[[Sequence[FloatArray]], list[float]] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,8 +60,8 @@ class Solution:
         Lower bound of the classifier's accuracy on the target.
     reasons : tuple of str
         Why thresholds are -inf, one sentence per cause.
-    curve : BoundCurve, optional
-        Bounds of the target error at other thresholds, for pictures.
+    curve : callable, optional
+        Computes a ``BoundCurve`` when somebody looks at it: a picture, not a second guarantee.
     """
 
     thresholds: FloatArray
@@ -64,7 +69,7 @@ class Solution:
     prevalence: Interval | None = None
     accuracy: float | None = None
     reasons: tuple[str, ...] = ()
-    curve: BoundCurve | None = None
+    curve: Callable[[], BoundCurve | None] | None = None
 
 
 class Method(Protocol):

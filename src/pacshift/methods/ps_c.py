@@ -13,7 +13,27 @@ from pacshift.weights.elimination import NoBox
 
 @dataclass(frozen=True)
 class PSC(Method):
-    """The target error is at most b times the source error, b the largest upper weight (Appendix sec:addalg)."""
+    """PS at ε / b: the target error is at most b times the source error, b the largest upper weight.
+
+    The bound b is read off the data, and the promise is proven all the same (docs page "PS-C"): where the box
+    holds, b is at least the largest true weight w, so that the threshold is not above the one of PS at the fixed
+    level ε / w. Source: the paper, appendix "Conservative Baseline".
+
+    Parameters
+    ----------
+    intervals : {"elimination", "strict", "hull"}
+        How the box around the importance weights is computed, as in ``PSW``.
+
+    Raises
+    ------
+    InputError
+        If ``intervals`` has another value.
+
+    Examples
+    --------
+    >>> PSC(intervals="hull")
+    PSC(intervals='hull')
+    """
 
     intervals: Intervals = "elimination"
 
@@ -27,6 +47,7 @@ class PSC(Method):
         check_intervals(self.intervals)
 
     def solve(self, tally: Tally, task: Task) -> Solution:
+        """Find one threshold for all classes."""
         delta = split_delta(task.delta, tally.n_classes)
         try:
             weights = weight_box(tally, delta=delta, intervals=self.intervals)
