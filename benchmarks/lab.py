@@ -53,7 +53,7 @@ class Lab:
 
     @cached_property
     def stage(self) -> Stage:
-        """Who takes part: in a small run nobody but this package."""
+        """The libraries that are compared; in a small run only this package."""
         return home_stage() if self.small else full_stage(self.say)
 
 

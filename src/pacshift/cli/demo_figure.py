@@ -42,7 +42,7 @@ def draw_figure(path: Path, title: str, trials: Sequence[Sequence[TrialRow]], ep
         figure.savefig(draft)
 
 
-_LEGEND = {KEEPS: "guaranteed on the target", BLIND: "no guarantee on the target"}
+_LEGEND = {KEEPS: "guaranteed on the target", BLIND: "no PAC guarantee on the target"}
 
 
 def _dots(axes: Any, trials: Sequence[Sequence[TrialRow]], quantity: str) -> None:
