@@ -1,10 +1,16 @@
 """Fixtures every test file may use."""
 
 import os
+import shutil
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+
+import pacshift
 
 # No deadline: a busy machine must not fail a test. Derandomised: CI never meets a new example by surprise.
 settings.register_profile("pacshift", deadline=None, derandomize=True)
@@ -20,3 +26,27 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("real scores not found: set PACSHIFT_DATA to a folder laid out like docs/data-sets.md")
     return folder
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """A cluster of two executors on this machine, each a process of its own."""
+    sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed: pip install 'pacshift[spark]'")
+    if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
+        pytest.skip("Spark needs Java: install a JRE (Debian: openjdk-17-jre-headless)")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        builder = sql.SparkSession.builder.master("local-cluster[2,1,1024]").appName("pacshift tests")
+        options = {
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.executorEnv.PYTHONPATH": str(Path(pacshift.__file__).parents[1]),
+            "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",  # many batches per partition
+        }
+        for key, value in options.items():
+            builder = builder.config(key, value)
+        session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("OFF")  # the test below kills an executor, about which Spark says a lot
+        yield session
+        session.stop()

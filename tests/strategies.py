@@ -105,3 +105,24 @@ def drawn_scores(
 def drawn_tally(rng: np.random.Generator, n_classes: int, rows: int, strength: float) -> Tally:
     scores, labels = drawn_scores(rng, n_classes, rows, strength)
     return Tally.from_scores(scores, labels) + Tally.from_target(drawn_scores(rng, n_classes, rows, strength)[0])
+
+
+@st.composite
+def labelled(draw: st.DrawFn) -> tuple[FloatArray, IntArray]:
+    """Scores with ties, zeros of both signs and labels that leave classes empty."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    size, n_classes = draw(st.integers(1, 60)), draw(st.integers(2, 40))
+    kind = draw(st.sampled_from(["dirichlet", "coarse", "logits", "huge"]))
+    if kind == "dirichlet":
+        scores = rng.dirichlet(np.full(n_classes, 0.3), size)
+    elif kind == "coarse":
+        scores = rng.choice([0.0, -0.0, 0.25, 0.5, 1.0], (size, n_classes))
+    else:
+        scores = rng.normal(0, 5 if kind == "logits" else 1e150, (size, n_classes))
+    labels = rng.integers(0, draw(st.integers(1, n_classes)), size)
+    return scores, labels
+
+
+def are_probabilities(scores: FloatArray) -> bool:
+    """As far as bins care: what is a little above 1 may have been rounded."""
+    return bool(scores.min() >= 0 and scores.max() < 1.125)

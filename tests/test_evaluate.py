@@ -53,7 +53,7 @@ def test_a_class_without_rows_has_no_rate() -> None:
         ([[True], [True, False]], [0, 1], None, r"cannot read the sets"),
         (SETS, [0, 1], None, r"2 labels for 4 rows"),
         (SETS, [0, 1, 2, 3], None, r"the first is 3 in row 3"),
-        (SETS, [0, 1, 2, 0], ["a", "b"], r"3 columns but 2 class names. Give one name a column"),
+        (SETS, [0, 1, 2, 0], ["a", "b"], r"3 columns but 2 class names. Give one name per column"),
         ([[True], [False]], [0, 0], None, r"at least 2 classes"),
         (None, [0], None, r"sets must be a boolean matrix"),
     ],

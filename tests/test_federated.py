@@ -31,7 +31,7 @@ def patients(n: int, mix: list[float], seed: int) -> Any:
 
 @pytest.fixture(scope="module")
 def sites(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder each of labelled and unlabelled tables, one file a site."""
+    """A folder each of labelled and unlabelled tables, one file per site."""
     folder = tmp_path_factory.mktemp("sites")
     for seed, (site, (n, mix)) in enumerate(SITES.items()):
         for what in ("source", "target"):
@@ -114,10 +114,10 @@ def test_the_tally_command_refuses_what_it_cannot_count(sites: Path, tmp_path: P
     assert not Tally.load(out).grid
     missing = CliRunner().invoke(app, ["tally", str(table), "-l", "age", "-o", str(tmp_path / "b.tally")])
     assert missing.exit_code == 2
-    assert "label column 'age' occurs 0 times" in missing.output
+    assert "No column 'age'. Name the label column: --label NAME" in missing.output
 
 
-def test_sites_that_disagree_on_the_classes_are_told(sites: Path) -> None:
+def test_sites_that_disagree_on_the_classes_are_refused(sites: Path) -> None:
     one = counted(sites / "source" / "a.parquet")
     other = tally_table(sites / "source" / "b.parquet", label="label", classes=["none", "mild", "severe"]).tally
     with pytest.raises(InputError, match="tallies of different classes do not add"):

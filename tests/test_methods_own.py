@@ -122,7 +122,7 @@ def test_it_can_be_compared_and_wrapped() -> None:
     tally = Tally.from_scores(scores, labels) + Tally.from_target(scores)
     methods: list[str | Method] = ["PS", known_ratio(), PSW()]
     compared = compare_methods(
-        methods, lambda method: tally, lambda made: (None, 1.0, 0.0), epsilon=0.1, delta=0.1
+        methods, lambda method: tally, lambda made: [(None, 1.0, 0.0)] * len(made), epsilon=0.1, delta=0.1
     )
     assert [row.method for row, _ in compared] == ["PS", "KNOWN-RATIO", "PS-W"]
     model = PACClassifier(LogisticRegression(), epsilon=0.1, delta=0.1, method=known_ratio())

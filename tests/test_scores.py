@@ -211,7 +211,7 @@ def test_huge_finite_scores_are_no_infinities() -> None:
 
 BAD_CLASSES = {
     "one": (["a"], r"at least 2 classes are needed, got 1"),
-    "text": ("ab", r"classes must be a list of names, one a column in their order, got 'ab'"),
+    "text": ("ab", r"classes must be a list of names, one per column in their order, got 'ab'"),
     "set": ({"a", "b"}, r"classes must be a list of names"),
     "number": (3, r"classes must be a list of names"),
     "matrix": (np.eye(2), r"class names must be strings"),
@@ -241,8 +241,8 @@ def test_class_names_become_plain_python_values() -> None:
 
 
 BAD_LABELS = {
-    "length": ([0, 1], r"source: 2 labels for 3 rows of scores. Give one label a row"),
-    "matrix": (np.eye(3), r"source: labels must be one a row, got an array of 2 dimensions"),
+    "length": ([0, 1], r"source: 2 labels for 3 rows of scores. Give one label per row"),
+    "matrix": (np.eye(3), r"source: labels must be one per row, got an array of 2 dimensions"),
     "unknown": ([0, 7, 7], r"2 label\(s\) have no score column, the first is 7 in row 1. The classes are 0, 1, 2"),
     "negative": ([0, -1, 2], r"the first is -1 in row 1"),
     "fraction": ([0.0, 0.5, 1.0], r"the first is 0.5 in row 1"),
@@ -279,7 +279,7 @@ def test_a_frame_with_other_names_is_taken_by_position() -> None:
 
 
 def test_number_of_classes_must_agree() -> None:
-    with pytest.raises(InputError, match=r"x: 3 score columns but 2 class names. Give one name a column"):
+    with pytest.raises(InputError, match=r"x: 3 score columns but 2 class names. Give one name per column"):
         check_scores(MATRIX, name="x", classes=["a", "b"])
     with pytest.raises(InputError, match=r"target: 2 score columns but 3 class names"):
         calibrate(MATRIX, [0, 1, 2], MATRIX[:, :2], epsilon=0.1, delta=0.1, method="PS-W")
@@ -292,7 +292,7 @@ def test_rates_lie_strictly_between_0_and_1(rate: Any) -> None:
 
 
 @pytest.mark.parametrize("weights", [[1.0], [1, 2, -1], [0, 0, 0], [1, np.nan, 1], np.ones((3, 1)), "abc", None])
-def test_weights_are_one_number_a_class(weights: Any) -> None:
+def test_weights_are_one_number_per_class(weights: Any) -> None:
     with pytest.raises(InputError, match="weights"):
         check_weights(weights, 3)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pacshift import InputError, Tally, calibrate
 from pacshift.arrays import FloatArray
-from pacshift.scores.check import check_scores
+from pacshift.scores.check import check_prediction_rng, check_rng, check_scores
 from pacshift.scores.transforms import TRANSFORMS, resolve_transform
 
 ROW = np.array([[0.5, 0.2, 0.3]])
@@ -79,9 +79,28 @@ def test_prediction_misses_exactly_what_calibration_counted(seed: int, n_classes
     labels = np.array([rng.choice(n_classes, p=row) for row in scores])
     made = calibrate(scores, labels, None, epsilon=0.2, delta=0.2, method="PS", score=score, rng=seed)
     tally = Tally.from_scores(scores, labels, score=score, rng=seed)
-    sets = made.sets(scores, rng=seed)  # the same seed draws the same uniforms
+    sets = made.sets(scores, rng=np.random.default_rng(seed))  # the numbers that calibration drew
     missed = ~sets[np.arange(400), labels]
     assert np.array_equal(np.bincount(labels[missed], minlength=n_classes), tally.misses(made.thresholds))
+
+
+def test_one_seed_draws_other_numbers_for_sets_than_for_calibration() -> None:
+    """Rows that were calibrated on must not get the numbers they were calibrated with."""
+    rng = np.random.default_rng(0)
+    scores = rng.dirichlet(np.ones(4), 500)
+    labels = np.array([rng.choice(4, p=row) for row in scores])
+    made = calibrate(scores, labels, None, epsilon=0.2, delta=0.2, method="PS", score="aps", rng=7)
+    same_numbers = made.sets(scores, rng=np.random.default_rng(7))  # a generator is used as it is
+    for seed in (7, np.int64(7)):
+        sets = made.sets(scores, rng=seed)
+        assert np.array_equal(sets, made.sets(scores, rng=seed))
+        assert not np.array_equal(sets, same_numbers)
+        assert not np.array_equal(sets, made.sets(scores, rng=8))
+    calibration, prediction = (check(7).random(1000) for check in (check_rng, check_prediction_rng))
+    assert abs(np.mean((calibration - 0.5) * (prediction - 0.5))) < 0.02  # 1/12 if they were the same
+    for wrong in (-1, "seed", 0.5):
+        with pytest.raises(InputError, match="rng must be a seed >= 0"):
+            made.sets(scores, rng=wrong)
 
 
 def test_the_method_aps_uses_aps_scores() -> None:

@@ -1,9 +1,7 @@
 """A real Spark with two executor processes gives the counts of memory, bit for bit, whatever befalls it."""
 
 import os
-import shutil
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import pacshift
 from pacshift import Certificate, InputError, Tally, calibrate_tally
 from pacshift.arrays import FloatArray, IntArray
 
@@ -24,30 +21,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
 ]
 N_ROWS, CLASSES = 20_000, ("cat", "dog", "eel", "fox")
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    """A cluster of two executors on this machine, each a process of its own."""
-    sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed: pip install 'pacshift[spark]'")
-    if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
-        pytest.skip("Spark needs Java: install a JRE (Debian: openjdk-17-jre-headless)")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYSPARK_PYTHON", sys.executable)
-        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-        builder = sql.SparkSession.builder.master("local-cluster[2,1,1024]").appName("pacshift tests")
-        options = {
-            "spark.ui.enabled": "false",
-            "spark.ui.showConsoleProgress": "false",
-            "spark.executorEnv.PYTHONPATH": str(Path(pacshift.__file__).parents[1]),
-            "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",  # many batches a partition
-        }
-        for key, value in options.items():
-            builder = builder.config(key, value)
-        session = builder.getOrCreate()
-        session.sparkContext.setLogLevel("OFF")  # the test below kills an executor, which Spark tells at length
-        yield session
-        session.stop()
 
 
 def make_scores() -> tuple[FloatArray, IntArray]:

@@ -19,10 +19,14 @@ from pacshift import InputError, Tally, calibrate_tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.parallel import cores, map_ordered
 from pacshift.scores.transforms import TRANSFORMS
-from pacshift.tables import count_set_sizes, counts, read_table, sources, tally_table
-from pacshift.tables.counts import Counts, count
+from pacshift.tables import count_set_sizes, read_table, reader, sources, tally_table
 from pacshift.tables.layout import class_names
-from pacshift.tally.histogram import SIZED_CLASSES
+from pacshift.tables.reader import TableReader
+from pacshift.tables.reading import count_table
+from pacshift.tally import stores
+from pacshift.tally.counter import CountOptions
+from pacshift.tally.grid import to_grid
+from pacshift.tally.histogram import MAX_BINNED_CLASSES
 
 SAVE: dict[str, Callable[[Any, Path], Any]] = {
     "parquet": pq.write_table,
@@ -85,34 +89,12 @@ def test_cutting_into_files_and_batches_changes_nothing(
     table = as_table(scores, label=labels)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(sources, "BATCH_VALUES", batch_values)
-        patch.setattr(counts, "_MOST_PENDING", 50)
+        patch.setattr(stores, "MAX_PENDING_KEYS", 50)
         for number, piece in enumerate(pieces):
             save(table.take(pa.array(piece, pa.int64())), Path(folder, f"{rng.integers(1000)}_{number}.{kind}"))
         whole = tally_table(folder, label="label").tally
         assert whole == Tally.from_scores(scores, labels, grid=True)
         assert tally_table(folder, label=None).tally == Tally.from_target(scores)
-
-
-@settings(max_examples=40)
-@given(st.integers(0, 2**32 - 1), st.sampled_from([2, 5, 32, 33, 64, 65, 130, 201]), st.booleans())
-def test_parts_add_up_in_any_order(seed: int, n_classes: int, logits: bool) -> None:
-    rng = np.random.default_rng(seed)
-    scores, labels = simulate(1200, n_classes, seed)  # several blocks of the cache where classes are many
-    scores = np.log(scores + 1e-9) if logits else scores  # of these, soft sums and bins mean nothing
-    order = rng.permutation(1200)
-    pieces = np.split(order, np.sort(rng.integers(0, 1201, 2)))
-    for labelled in (True, False):
-        total = Counts(tuple(range(n_classes)), labelled=labelled, soft=True, bins=True)
-        for rows in pieces:
-            if len(rows):
-                matrix = np.asfortranarray(scores[rows]) if rng.random() < 0.5 else scores[rows]
-                index = labels[rows] if labelled else None
-                part = count(matrix, index, transform=TRANSFORMS["probability"], soft=True, bins=True, rng=rng)
-                total.add(part)
-        expected = Tally.from_scores(scores, labels, grid=True) if labelled else Tally.from_target(scores)
-        assert total.tally("probability") == expected
-        assert (expected.soft is None) == logits
-        assert (expected.bins is None) == (logits or labelled or n_classes > SIZED_CLASSES)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
@@ -148,7 +130,7 @@ def test_targets_of_many_classes_have_the_bins_of_memory(
     table = as_table(scores) if form == "columns" else pa.table({"p_": pa.array(list(scores))})
     target = tally_table(save(table, tmp_path / "table.parquet"), label=None, scores="p_*").tally
     assert target == Tally.from_target(scores)
-    assert (target.bins is None) == (n_classes > SIZED_CLASSES)
+    assert (target.bins is None) == (n_classes > MAX_BINNED_CLASSES)
 
 
 def test_one_batch_that_is_no_probability_takes_the_bins_away(
@@ -246,15 +228,15 @@ def test_read_table_and_set_sizes(tmp_path: Path) -> None:
     assert count_set_sizes(certificate, tmp_path / "a.npz").tolist() == sizes.tolist()
 
 
-def test_progress_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "BATCH_VALUES", 300)
     scores, labels = simulate(1000, 3)
-    told: list[tuple[int, int | None]] = []
+    reported: list[tuple[int, int | None]] = []
     for kind, total in (("parquet", 1000), ("csv", None)):
         path = save(as_table(scores, label=labels), tmp_path / f"table.{kind}")
-        tally_table(path, label="label", progress=lambda done, of: told.append((done, of)))
-        assert told[-1] == (1000, total)
-    assert told[0] == (100, 1000)
+        tally_table(path, label="label", progress=lambda done, of: reported.append((done, of)))
+        assert reported[-1] == (1000, total)
+    assert reported[0] == (100, 1000)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "feather"])
@@ -314,3 +296,44 @@ def test_csv_types_are_those_of_all_files_together(tmp_path: Path) -> None:
         InputError, match=r"1 label\(s\) have no score column, the first is 'cat' in row 0 of .*1.csv"
     ):
         tally_table(csv_files(tmp_path, ["1,0,0\n", "0.5,0.5,cat\n"]), label="label")
+
+
+def test_randomised_counts_leave_the_numbers_of_other_rows_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row that cannot be used takes its number with it, whatever the batches."""
+    scores, labels = simulate(300, 3)
+    spoilt = scores.copy()
+    spoilt[[0, 7, 150, 151]] = np.nan
+    usable = np.isfinite(spoilt).all(axis=1)
+    path = save(as_table(spoilt, label=labels), tmp_path / "table.parquet")
+    uniform = np.random.default_rng(3).random(300)
+    function = TRANSFORMS["aps"].function
+    assert function is not None
+    own = to_grid(function(scores, uniform)[np.arange(300), labels])
+    for batch_values in (30, 100, 1 << 20):
+        monkeypatch.setattr(sources, "BATCH_VALUES", batch_values)
+        tally = tally_table(path, label="label", score="aps", rng=3, drop_invalid=True).tally
+        for label in range(3):
+            expected = np.unique(own[usable & (labels == label)])
+            assert tally.values[tally.starts[label] : tally.starts[label + 1]].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_a_table_that_is_needed_twice_is_read_once_if_it_fits(
+    fits: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "BATCH_VALUES", 300)
+    monkeypatch.setattr(reader, "MAX_KEPT_BYTES", 1 << 20 if fits else 1000)
+    scores, labels = simulate(1000, 3)
+    path = save(as_table(scores, label=labels), tmp_path / "table.parquet")
+    table = TableReader(path, label="label", scores="p_*", classes=None, keep=True)
+    first = count_table(table, CountOptions(grid=True)).tally
+    assert first == Tally.from_scores(scores, labels, grid=True)
+    path.unlink()
+    if fits:
+        assert count_table(table, CountOptions(grid=True)).tally == first
+        assert count_table(table, CountOptions(grid=True), labelled=False).tally == Tally.from_target(scores)
+    else:
+        with pytest.raises(InputError, match="cannot read"):
+            count_table(table, CountOptions(grid=True))

@@ -192,7 +192,7 @@ BAD: dict[Callable[[Path], Path], str] = {
     no_scores: r"scores 'p_\*' match no column.*The columns are 'q_0', 'q_1', 'q_2', 'label'",
     one_score: "match 'p_0': they must match two or more number columns",
     text_scores: "score column 'p_name' holds string, not numbers",
-    no_label: "label column 'label' occurs 0 times in the table",
+    no_label: "No column 'label'. Name the label column: --label NAME",
     mixed_kinds: "cannot mix feather and parquet files",
     missing_column: "b.parquet: column 'p_1' occurs 0 times",
     other_type: "b.parquet: column 'label' is string, but int64 in .*a.parquet",
@@ -202,7 +202,7 @@ BAD: dict[Callable[[Path], Path], str] = {
     short_labels: r"5 rows of probs but labels of shape \(3,\)",
     label_out_of_names: "labels must lie between 0 and 2",
     other_archive: "b.npz: array 'probs' is not what it is in",
-    unlabelled_archive: "label column 'labels' occurs 0 times",
+    unlabelled_archive: "No column 'labels'",
 }
 
 

@@ -10,8 +10,8 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from pacshift import Certificate, InputError, Tally, calibrate_tally
-from pacshift.tables import sources, write_sets
+from pacshift import Certificate, InputError, Tally, calibrate_tally, evaluate
+from pacshift.tables import count_set_sizes, evaluate_table, sources, write_sets
 
 CLASSES = ("ant", "bee", "cow")
 RNG = np.random.default_rng(8)
@@ -69,6 +69,29 @@ def test_randomised_sets_follow_the_seed(table: Path, tmp_path: Path) -> None:
     written = pq.read_table(tmp_path / "sets.parquet")
     assert written.column_names == ["set", "set_size"]
     assert written["set"].to_pylist() == names(certificate.sets(SCORES, rng=5))
+
+
+def test_tables_keep_prediction_and_calibration_apart(table: Path, tmp_path: Path) -> None:
+    """One int seed everywhere: sets of a table use the numbers that ``sets`` uses, not those of calibration."""
+    certificate = calibrated("aps")
+    sets = certificate.sets(SCORES, rng=5)
+    assert not np.array_equal(sets, certificate.sets(SCORES, rng=np.random.default_rng(5)))
+    assert (
+        count_set_sizes(certificate, table, rng=5).tolist() == np.bincount(sets.sum(axis=1), minlength=4).tolist()
+    )
+    found = evaluate_table(certificate, table, label="who", rng=5).evaluation
+    assert found.error == evaluate(sets, LABELS, classes=CLASSES).error
+
+
+def test_the_number_of_a_row_does_not_depend_on_rows_left_out(tmp_path: Path) -> None:
+    spoilt = SCORES.copy()
+    spoilt[[3, 4, 500]] = np.nan
+    columns: dict[str, Any] = {f"p_{name}": spoilt[:, place] for place, name in enumerate(CLASSES)}
+    pq.write_table(pa.table(columns | {"id": np.arange(1000)}), tmp_path / "table.parquet")
+    certificate, output = calibrated("aps"), tmp_path / "sets.parquet"
+    write_sets(certificate, tmp_path / "table.parquet", output, keep=["id"], drop_invalid=True, rng=5)
+    written, whole = pq.read_table(output), names(certificate.sets(SCORES, rng=5))
+    assert written["set"].to_pylist() == [whole[row] for row in written["id"].to_pylist()]
 
 
 def test_unusable_rows_leave_no_file_or_are_left_out(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.tally.histogram import BINS, count_bins, mean_size, mean_size_range
 from strategies import seeds
 
-# Eight bins an octave from 2**-32 to 1; the first one reaches down to 0, the last one from 1 to 1.125.
+# Eight bins per octave from 2**-32 to 1; the first one reaches down to 0, the last one from 1 to 1.125.
 EIGHTHS = [2.0**octave * (1 + eighth / 8) for octave in range(-32, 0) for eighth in range(8)]
 EDGES = [0.0, *EIGHTHS[1:], 1.0, 1.125]
 HARD = [
@@ -44,7 +44,7 @@ def drawn(seed: int) -> FloatArray:
 
 
 def cuts(rng: np.random.Generator, columns: FloatArray) -> FloatArray:
-    """A threshold a class: one of its scores, any number, an edge, or one that all or none reach."""
+    """One threshold per class: one of its scores, any number, an edge, or one that all or none reach."""
     some = [rng.choice(columns, axis=1), rng.random(len(columns)), rng.choice(EDGES, len(columns))]
     some += [rng.choice([-np.inf, np.inf, -1.0, 2.0], len(columns)), rng.lognormal(-9, 5, len(columns))]
     return np.asarray(np.array(some)[rng.integers(0, len(some), len(columns)), np.arange(len(columns))])
@@ -104,7 +104,7 @@ def test_sizes_are_right_to_the_width_of_a_bin(seed: int) -> None:
     thresholds = cuts(rng, columns)
     places = [min(max(bisect_right(EDGES, cut) - 1, 0), BINS - 1) for cut in thresholds.tolist()]
     lower, upper = (np.array([EDGES[place + end] for place in places]) for end in (0, 1))
-    # Rows in the bin of the threshold are the only ones that may be told wrongly.
+    # Rows in the bin of the threshold are the only ones that may be counted wrongly.
     doubtful = ((columns >= lower[:, None]) & (columns < upper[:, None])).sum() / columns.shape[1]
     true = (columns >= thresholds[:, None]).sum() / columns.shape[1]
     assert abs(mean_size(counted(columns), thresholds) - true) <= doubtful + 1e-12

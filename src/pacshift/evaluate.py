@@ -13,7 +13,23 @@ from pacshift.scores.check import as_array, check_classes, check_labels
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
-    """Shares and means over ``n`` rows; per class, over the rows of that true label (NaN where there is none)."""
+    """Error and size of prediction sets.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    error : float
+        Share of rows whose set misses the true label.
+    size : float
+        Mean number of labels per set.
+    empty : float
+        Share of sets without any label.
+    class_counts : numpy.ndarray of shape (K,)
+        Rows of each true label.
+    class_error, class_size : numpy.ndarray of shape (K,)
+        Error and size over the rows of each true label; NaN where there are none.
+    """
 
     n: int
     error: float
@@ -26,7 +42,7 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetCounts:
-    """Counts of sets by true label: rows, misses, labels in the sets; and empty sets. They add up over chunks."""
+    """Counts of sets by true label (rows, misses, labels in the sets) and of empty sets. They add up."""
 
     rows: IntArray
     misses: IntArray
@@ -35,7 +51,7 @@ class SetCounts:
 
     @classmethod
     def of(cls, sets: BoolArray, index: IntArray) -> "SetCounts":
-        """Count a boolean matrix of sets whose rows' true labels stand in the columns ``index``."""
+        """Count a boolean matrix of sets; ``index[r]`` is the column of row r's true label."""
         sizes, n_classes = sets.sum(axis=1), sets.shape[1]
         hit = sets[np.arange(len(sets)), index]
         labels = np.bincount(index, sizes, minlength=n_classes).astype(np.int64)
@@ -62,8 +78,29 @@ class SetCounts:
 
 
 def evaluate(sets: Any, labels: Any, *, classes: Sequence[Label] | None = None) -> Evaluation:
-    """Compare a boolean matrix of sets with the true labels; ``classes`` names its columns (default 0 to K-1).
+    """Compare prediction sets with the true labels.
 
+    Parameters
+    ----------
+    sets : array_like of bool, shape (n, K)
+        As ``Certificate.sets`` gives them.
+    labels : array_like of shape (n,)
+        True labels, matched to ``classes`` by value.
+    classes : sequence, optional
+        Names of the columns. Default: 0 to K-1.
+
+    Returns
+    -------
+    Evaluation
+        Error and size, over all rows and by true label.
+
+    Raises
+    ------
+    InputError
+        If sets are not a boolean matrix or a label is not among the classes.
+
+    Examples
+    --------
     >>> result = evaluate([[True, False], [True, True], [False, False]], [0, 1, 1])
     >>> result.error, result.size, result.empty
     (0.3333333333333333, 1.0, 0.3333333333333333)
@@ -76,6 +113,6 @@ def evaluate(sets: Any, labels: Any, *, classes: Sequence[Label] | None = None) 
         )
     names = check_classes(range(matrix.shape[1]) if classes is None else classes)
     if len(names) != matrix.shape[1]:
-        raise InputError(f"{matrix.shape[1]} columns but {len(names)} class names. Give one name a column.")
+        raise InputError(f"{matrix.shape[1]} columns but {len(names)} class names. Give one name per column.")
     index = check_labels(labels, names, n_rows=len(matrix), name="evaluate")
     return SetCounts.of(matrix, index).evaluation()

@@ -11,7 +11,7 @@ from pacshift.calibrate import calibrate_tally
 from pacshift.certificate import Certificate
 from pacshift.certificate.file import to_document
 from pacshift.cli import inputs, options
-from pacshift.cli.console import NOTHING_CERTIFIED, plain, print_json, print_words, progress, results
+from pacshift.cli.console import NOTHING_CERTIFIED, plain, print_json, print_words, results
 from pacshift.cli.inputs import Inputs
 from pacshift.errors import InputError, UninformativeWarning
 from pacshift.methods import resolve_method
@@ -105,21 +105,11 @@ def count(data: Inputs, method: str, score: str) -> Tally:
 
 
 def _with_set_sizes(certificate: Certificate, data: Inputs) -> Certificate:
-    """The certificate with the sizes of the target's sets, counted in a second pass over the target."""
+    """The certificate with the sizes of the target's sets."""
     if data.engine == "spark":
         return certificate  # the rows may be too many to read twice: `pacshift predict` counts them
-    from pacshift.tables import count_set_sizes
-
-    with progress("counting set sizes", silent=data.silent) as report:
-        sizes = count_set_sizes(
-            certificate,
-            list(data.target),
-            scores=data.scores,
-            drop_invalid=data.drop_invalid,
-            rng=options.seed_for(data.seed, "predict"),
-            progress=report,
-        )
-    return replace(certificate, set_sizes=sizes)
+    (measured,) = data.measure([certificate])
+    return replace(certificate, set_sizes=measured.set_sizes)
 
 
 def _show(certificate: Certificate, out: Path, *, as_json: bool, quiet: bool) -> None:

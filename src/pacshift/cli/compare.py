@@ -14,12 +14,12 @@ from pacshift.cli.console import note, plain, print_json, progress, results
 from pacshift.cli.inputs import Inputs
 from pacshift.cli.methods import guarantee_cell
 from pacshift.errors import InputError
-from pacshift.evaluate import evaluate
 from pacshift.methods import METHODS, Method
 
 if TYPE_CHECKING:
     from pacshift.report import ComparisonRow
     from pacshift.report.comparison import Measured
+    from pacshift.tables.evaluating import MeasuredSets
 
 
 def compare(
@@ -50,7 +50,6 @@ def compare(
     Example: pacshift compare source.parquet target.parquet --label diagnosis --epsilon 0.05
     """
     from pacshift.report import compare_methods
-    from pacshift.tables import read_table
 
     options.check_request(epsilon, delta, score=score)
     files = inputs.split_paths(paths, source, target)
@@ -66,42 +65,37 @@ def compare(
         drop_invalid=drop_invalid,
         seed=seed,
         silent=quiet or as_json,
+        target_label=target_label,
+        keep_source=True,
     )
     chosen = [method() for method in METHODS.values() if weights or not method.needs_weights]
     names = dict.fromkeys([score, *(own_score(method, score) for method in chosen)])
-    tallies = {name: data.tally(name, soft=True, bins=True) for name in names}
-    rows = read_table(
-        list(data.target),
-        label=target_label,
-        scores=scores,
-        classes=tallies[score].classes,
-        drop_invalid=drop_invalid,
-    )
+    sources = {name: data.source_tally(name, soft=True) for name in names}
+    target_counts = data.target_tally(sources[score].classes, soft=True, bins=True)
 
-    def measure(certificate: Certificate) -> "Measured":
-        sets = certificate.sets(rows.scores, rng=options.seed_for(seed, "predict"))
-        sizes = sets.sum(axis=1)
-        error = None if rows.labels is None else evaluate(sets, rows.labels, classes=certificate.classes).error
-        return error, float(sizes.mean()), float(np.mean(sizes == 0))
+    def measure(certificates: Sequence[Certificate]) -> "list[Measured]":
+        return [_summary(sets, labelled=target_label is not None) for sets in data.measure(certificates)]
 
     with progress("comparing methods", silent=data.silent) as report:
-        compared = []
         made = compare_methods(
             chosen,
-            lambda method: tallies[own_score(method, score)],
+            lambda method: sources[own_score(method, score)] + target_counts,
             measure,
+            progress=report,
             epsilon=epsilon,
             delta=delta,
             weights=options.read_numbers(weights, "--weights"),
             rng=options.seed_for(seed, "method"),
         )
-        for row, _certificate in made:
-            compared.append(row)
-            if report:
-                report(len(compared), len(chosen))
+    compared = [row for row, _certificate in made]
     if as_json:
         print_json(
-            {"epsilon": epsilon, "delta": delta, "rows": len(rows.scores), "methods": list(map(asdict, compared))}
+            {
+                "epsilon": epsilon,
+                "delta": delta,
+                "rows": target_counts.n_target,
+                "methods": list(map(asdict, compared)),
+            }
         )
     elif not quiet:
         show(compared, epsilon=epsilon)
@@ -110,6 +104,13 @@ def compare(
 def own_score(method: Method, score: str) -> str:
     """The score that ``method`` insists on (APS), else the one that all are compared with."""
     return score if method.default_score == "probability" else method.default_score
+
+
+def _summary(sets: "MeasuredSets", *, labelled: bool) -> "Measured":
+    """Error (where labels are known), mean size and share of empty sets."""
+    n_sets = int(sets.set_sizes.sum())
+    mean_size = float(sets.set_sizes @ np.arange(len(sets.set_sizes)) / n_sets)
+    return sets.n_missed / n_sets if labelled else None, mean_size, float(sets.set_sizes[0] / n_sets)
 
 
 def show(rows: "Sequence[ComparisonRow]", *, epsilon: float) -> None:

@@ -1,9 +1,10 @@
 """SOURCE and TARGET on the command line: files, folders, or tallies counted elsewhere."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -11,7 +12,14 @@ from pacshift.arrays import Label
 from pacshift.cli.console import note, progress
 from pacshift.cli.options import seed_for
 from pacshift.errors import InputError
+from pacshift.scores.transforms import resolve_transform
 from pacshift.tally import Tally
+from pacshift.tally.counter import CountOptions
+
+if TYPE_CHECKING:
+    from pacshift.certificate import Certificate
+    from pacshift.tables.evaluating import MeasuredSets
+    from pacshift.tables.reader import TableReader
 
 Paths: TypeAlias = Annotated[
     list[Path] | None,
@@ -30,7 +38,11 @@ Tallies: TypeAlias = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
-    """Where the data are and how to read them."""
+    """Where the data are and how to read them.
+
+    The target is read once, counted and kept in memory if it is small; only a larger one is read again to measure
+    its sets. ``target_label`` names labels of the target by which sets are measured; they are not counted.
+    """
 
     source: tuple[Path, ...]
     target: tuple[Path, ...]
@@ -43,27 +55,79 @@ class Inputs:
     silent: bool
     engine: str = "arrow"
     master: str | None = None
+    target_label: str | None = None
+    keep_source: bool = False
 
     def tally(self, score: str, *, soft: bool, bins: bool) -> Tally:
         """The counts of source and target, which may be absent."""
-        source = self._count("source", self.source, label=self.label, score=score, soft=soft)
-        if not self.target:
-            return source
-        named = replace(self, classes=source.classes)  # the target's columns are matched to the source's
-        return source + named._count("target", self.target, label=None, score=score, soft=soft, bins=bins)
+        source = self.source_tally(score, soft=soft)
+        return source + self.target_tally(source.classes, soft=soft, bins=bins) if self.target else source
 
-    def _count(self, what: str, paths: Sequence[Path], **options: Any) -> Tally:
-        options |= {"scores": self.scores, "classes": self.classes}
-        options |= {"drop_invalid": self.drop_invalid, "rng": seed_for(self.seed, what)}
+    def source_tally(self, score: str, *, soft: bool) -> Tally:
+        """The counts of the source."""
+        options = CountOptions(resolve_transform(score), grid=self.grid, soft=soft)
+        return self._count("source", options, self.classes)
+
+    def target_tally(self, classes: tuple[Label, ...], *, soft: bool, bins: bool) -> Tally:
+        """The counts of the target, whose columns are matched to the source's ``classes``."""
+        return self._count("target", CountOptions(grid=self.grid, soft=soft, bins=bins), classes)
+
+    def measure(self, certificates: "Sequence[Certificate]") -> "list[MeasuredSets]":
+        """Sizes and errors of the target's sets, all certificates in one pass."""
+        from pacshift.tables.evaluating import measure_sets
+
+        with progress("measuring the sets", silent=self.silent) as report:
+            return measure_sets(
+                self._target_reader,
+                certificates,
+                drop_invalid=self.drop_invalid,
+                rng=seed_for(self.seed, "predict"),
+                progress=report,
+            )
+
+    @cached_property
+    def _source_reader(self) -> "TableReader":
+        return self._reader(self.source, label=self.label, classes=self.classes, keep=self.keep_source)
+
+    @cached_property
+    def _target_reader(self) -> "TableReader":
+        known = self._source_reader.layout.classes
+        return self._reader(self.target, label=self.target_label, classes=known, keep=True)
+
+    def _reader(self, paths: Sequence[Path], **options: Any) -> "TableReader":
+        from pacshift.tables.reader import TableReader
+
+        return TableReader(list(paths), scores=self.scores, **options)
+
+    def _count(self, what: str, options: CountOptions, classes: tuple[Label, ...] | None) -> Tally:
+        is_source, rng = what == "source", seed_for(self.seed, what)
         with progress(f"counting the {what}", silent=self.silent) as report:
             if self.engine == "spark":
                 from pacshift.cli.spark import tally_with_spark
 
-                counted = tally_with_spark(self.master, paths, **options)
+                counted = tally_with_spark(
+                    self.master,
+                    self.source if is_source else self.target,
+                    label=self.label if is_source else None,
+                    scores=self.scores,
+                    classes=classes,
+                    score=options.transform,
+                    soft=options.soft,
+                    bins=options.bins,
+                    drop_invalid=self.drop_invalid,
+                    rng=rng,
+                )
             else:
-                from pacshift.tables import tally_table
+                from pacshift.tables.reading import count_table
 
-                counted = tally_table(list(paths), **options, grid=self.grid, progress=report)
+                counted = count_table(
+                    self._source_reader if is_source else self._target_reader,
+                    options,
+                    labelled=is_source,
+                    drop_invalid=self.drop_invalid,
+                    rng=rng,
+                    progress=report,
+                )
         tell_dropped(what, counted.n_dropped, counted.n_rows)
         return counted.tally
 

@@ -1,7 +1,7 @@
 """Methods compared: one row per method, as `pacshift compare` prints them and the report shows them."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -52,10 +52,12 @@ class ComparisonRow:
 def compare_methods(
     methods: Iterable[str | Method],
     tally_of: Callable[[Method], Tally],
-    measure: Callable[[Certificate], Measured],
+    measure: Callable[[Sequence[Certificate]], Sequence[Measured]],
+    *,
+    progress: Callable[[int, int | None], None] | None = None,
     **request: Any,
-) -> Iterator[tuple[ComparisonRow, Certificate | None]]:
-    """Calibrate and measure one method after the other.
+) -> list[tuple[ComparisonRow, Certificate | None]]:
+    """Calibrate one method after the other, then measure the sets of all in one pass.
 
     Parameters
     ----------
@@ -64,31 +66,52 @@ def compare_methods(
     tally_of : callable
         Gives the tally for a method: methods may want different scores (``default_score``).
     measure : callable
-        Gives error, mean set size and share of empty sets of a certificate.
+        Gives error, mean set size and share of empty sets for each certificate of a list.
+    progress : callable, optional
+        Called with the number of methods done and of all methods.
     **request
         ``epsilon``, ``delta`` and whatever else ``calibrate_tally`` takes.
 
-    Yields
-    ------
-    tuple of ComparisonRow and Certificate
+    Returns
+    -------
+    list of tuple of ComparisonRow and Certificate
         The certificate is None if the method refused; the row then says why.
 
     Examples
     --------
     >>> tally = Tally.from_scores([[0.8, 0.2], [0.3, 0.7]] * 100, [0, 1] * 100)
-    >>> rows = compare_methods(["PS", "PS-LW"], lambda method: tally, lambda made: (None, 1.0, 0.0),
+    >>> rows = compare_methods(["PS", "PS-LW"], lambda method: tally, lambda made: [(None, 1.0, 0.0)] * len(made),
     ...                        epsilon=0.1, delta=0.05)
     >>> [(row.method, row.guarantee) for row, _ in rows]
     [('PS', 'pac-source'), ('PS-LW', 'pac-target')]
     """
-    for method in map(resolve_method, methods):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UninformativeWarning)  # the row says it
-                certificate = calibrate_tally(tally_of(method), method=method, **request)
-            error, size, empty = measure(certificate)
-        except PacshiftError as problem:
-            yield ComparisonRow(method.name, method.guarantee, None, note=f"refused: {problem}"), None
+    chosen = [resolve_method(method) for method in methods]
+    answers: list[Certificate | PacshiftError] = []
+    for method in chosen:
+        answers.append(_answer(method, tally_of, request))
+        if progress:
+            progress(len(answers), len(chosen))
+    certificates = [answer for answer in answers if isinstance(answer, Certificate)]
+    measured = iter(measure(certificates) if certificates else ())
+    compared: list[tuple[ComparisonRow, Certificate | None]] = []
+    for method, answer in zip(chosen, answers, strict=True):
+        if isinstance(answer, PacshiftError):
+            compared.append((ComparisonRow(method.name, method.guarantee, None, note=f"refused: {answer}"), None))
             continue
-        notes, trivial = " ".join(certificate.reasons), certificate.trivial
-        yield ComparisonRow(method.name, method.guarantee, size, empty, error, trivial, notes), certificate
+        error, size, empty = next(measured)
+        notes, trivial = " ".join(answer.reasons), answer.trivial
+        row = ComparisonRow(method.name, method.guarantee, size, empty, error, trivial, notes)
+        compared.append((row, answer))
+    return compared
+
+
+def _answer(
+    method: Method, tally_of: Callable[[Method], Tally], request: dict[str, Any]
+) -> Certificate | PacshiftError:
+    """The method's certificate, or the error with which it refused."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UninformativeWarning)  # the row says it
+            return calibrate_tally(tally_of(method), method=method, **request)
+    except PacshiftError as problem:
+        return problem

@@ -13,7 +13,8 @@ from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.errors import InputError
 
 _UNWRITABLE = re.compile("[\\x00\\ud800-\\udfff]")
-BLOCK_VALUES = 1 << 16  # scores looked at in one go: few calls, and still inside the second-level cache
+_BLOCK_VALUES = 1 << 16  # scores of one block: few calls per score, and still inside the second-level cache
+_PREDICTION = 0x73657473  # goes with an int seed, so that prediction draws other numbers than calibration
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,24 +30,25 @@ class ScoreMatrix:
     @property
     def block_rows(self) -> int:
         """Rows that fit the cache."""
-        return max(1, min(len(self), BLOCK_VALUES // len(self.classes)))
+        return max(1, min(len(self), _BLOCK_VALUES // len(self.classes)))
 
-    def blocks(self) -> Iterator[slice]:
-        """Row ranges that fit the cache."""
+    def blocks(self, rows: slice = slice(None)) -> Iterator[slice]:
+        """Row ranges that fit the cache, of all rows or of a range of them."""
+        start, stop, _ = rows.indices(len(self))
         step = self.block_rows
-        return (slice(start, start + step) for start in range(0, len(self), step))
+        return (slice(first, min(first + step, stop)) for first in range(start, stop, step))
 
 
 def check_scores(scores: Any, *, name: str, classes: Sequence[Label] | None = None) -> ScoreMatrix:
-    """Turn whatever holds a score matrix into :class:`ScoreMatrix`, or say in an InputError what is wrong.
+    """Turn whatever holds a score matrix into a ``ScoreMatrix``, or say in an InputError what is wrong.
 
-    Taken: arrays, anything with ``__array__`` or DLPack, nested lists, pandas, polars and Arrow frames.
-    Infinite or missing scores are found later, in the one pass over the data (:func:`require_finite`).
+    Arrays, anything with ``__array__`` or DLPack, nested lists, pandas, polars and Arrow frames are accepted.
+    Infinite or missing scores are found later, in the one pass over the data (``not_finite_error``).
     """
     values, columns = _to_matrix(scores, name)
     if values.ndim != 2:
         raise InputError(
-            f"{name}: scores must be a matrix, one row an example, one column a class; "
+            f"{name}: scores must be a matrix with one row per example and one column per class, "
             f"got {values.ndim} dimension(s). For binary scores p pass np.column_stack([1 - p, p])."
         )
     if values.shape[1] < 2:
@@ -59,7 +61,7 @@ def check_scores(scores: Any, *, name: str, classes: Sequence[Label] | None = No
     named = classes or check_classes(range(values.shape[1]) if columns is None else columns)
     if len(named) != values.shape[1]:
         raise InputError(
-            f"{name}: {values.shape[1]} score columns but {len(named)} class names. Give one name a column."
+            f"{name}: {values.shape[1]} score columns but {len(named)} class names. Give one name per column."
         )
     return ScoreMatrix(values, named)
 
@@ -131,22 +133,25 @@ def as_array(data: Any, name: str, what: str) -> NDArray[Any]:
         raise InputError(f"{name}: cannot read the {what} ({error}). {remedy}") from error
 
 
-def require_finite(block: NDArray[np.floating[Any]], scores: ScoreMatrix, name: str) -> None:
-    """Raise where a ``block`` of ``scores`` holds NaN or infinity; cheap where it does not."""
-    # einsum adds faster than sum, and nobody needs the digits. Finite numbers may still overflow.
-    if math.isfinite(np.einsum("ij->", block)) or np.isfinite(block).all():
-        return
+def is_finite(values: NDArray[np.floating[Any]]) -> bool:
+    """Whether no value is NaN or infinite; cheap where that is so."""
+    with np.errstate(over="ignore", invalid="ignore"):  # the sum of finite numbers may overflow
+        return math.isfinite(values.sum()) or bool(np.isfinite(values).all())
+
+
+def not_finite_error(scores: ScoreMatrix, name: str) -> InputError:
+    """Says how many rows hold NaN or infinite scores, and which is the first."""
     bad = np.concatenate([~np.isfinite(scores.values[rows]).all(axis=1) for rows in scores.blocks()])
-    raise InputError(
+    return InputError(
         f"{name}: {int(bad.sum())} row(s) hold NaN or infinite scores, the first is row {int(bad.argmax())}. "
-        "Scores must be finite: drop those rows or mend the model that made them."
+        "Scores must be finite: drop those rows or fix the model that made them."
     )
 
 
 def check_classes(classes: Any) -> tuple[Label, ...]:
     """Class names as plain Python values: at least two, no two alike."""
     if isinstance(classes, (str, set, frozenset)) or not isinstance(classes, Iterable):
-        raise InputError(f"classes must be a list of names, one a column in their order, got {classes!r}.")
+        raise InputError(f"classes must be a list of names, one per column in their order, got {classes!r}.")
     names = tuple(map(_plain, np.asarray(classes, object) if hasattr(classes, "__array__") else classes))
     if len(names) < 2:
         raise InputError(f"at least 2 classes are needed, got {len(names)}.")
@@ -175,9 +180,9 @@ def check_labels(labels: Any, classes: tuple[Label, ...], *, n_rows: int, name: 
     if isinstance(labels, (list, tuple)) and values.dtype.kind == "U" and set(map(type, labels)) != {str}:
         values = np.array(labels, dtype=object)  # NumPy would make the text '1' of a number 1 among texts
     if values.ndim != 1:
-        raise InputError(f"{name}: labels must be one a row, got an array of {values.ndim} dimensions.")
+        raise InputError(f"{name}: labels must be one per row, got an array of {values.ndim} dimensions.")
     if len(values) != n_rows:
-        raise InputError(f"{name}: {len(values)} labels for {n_rows} rows of scores. Give one label a row.")
+        raise InputError(f"{name}: {len(values)} labels for {n_rows} rows of scores. Give one label per row.")
     index = _match(values, classes)
     unknown = index < 0
     if unknown.any():
@@ -193,10 +198,9 @@ def check_labels(labels: Any, classes: tuple[Label, ...], *, n_rows: int, name: 
 def _match(values: NDArray[Any], classes: tuple[Label, ...]) -> IntArray:
     numeric = values.dtype.kind in "iufb" and all(isinstance(name, (int, float)) for name in classes)
     if numeric and classes == tuple(range(len(classes))) and values.dtype.kind in "iu":
-        inside = (values >= 0) & (values < len(classes))
-        return (
-            values.astype(np.int64, copy=False) if inside.all() else np.where(inside, values, -1).astype(np.int64)
-        )
+        if values.min(initial=0) >= 0 and values.max(initial=0) < len(classes):
+            return values.astype(np.int64, copy=False)
+        return np.where((values >= 0) & (values < len(classes)), values, -1).astype(np.int64)
     if numeric or (values.dtype.kind == "U" and all(isinstance(name, str) for name in classes)):
         names = np.array(classes)
         order = np.argsort(names)
@@ -225,11 +229,12 @@ def check_rate(value: Any, name: str) -> float:
 
 
 def check_weights(weights: Any, n_classes: int) -> FloatArray:
-    """One finite importance weight >= 0 a class, not all of them 0."""
+    """One finite importance weight >= 0 per class, not all of them 0."""
     values = np.asarray(_to_floats(weights, "weights"), dtype=np.float64)
     if values.shape != (n_classes,) or not np.isfinite(values).all() or (values < 0).any() or not values.any():
         raise InputError(
-            f"weights: one finite number >= 0 a class is needed ({n_classes} of them, not all 0), got {weights!r}."
+            f"weights: one finite number >= 0 per class is needed ({n_classes} of them, not all 0), "
+            f"got {weights!r}."
         )
     return values
 
@@ -242,7 +247,16 @@ def check_rng(rng: Any) -> np.random.Generator:
         raise InputError(f"rng must be a seed >= 0, a numpy Generator or None, got {rng!r}.") from None
 
 
-def shorten(names: Sequence[Any], most: int = 6) -> str:
+def check_prediction_rng(rng: Any) -> np.random.Generator:
+    """As ``check_rng``, but an int seed draws other numbers than it does in calibration.
+
+    The guarantee of randomised scores needs both to be independent, and users like to pass one seed everywhere.
+    """
+    is_seed = isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0
+    return check_rng([int(rng), _PREDICTION] if is_seed else rng)
+
+
+def shorten(names: Sequence[Any], max_shown: int = 6) -> str:
     """A list for a message, cut where it grows long."""
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
+    shown = ", ".join(repr(name) for name in names[:max_shown])
+    return shown if len(names) <= max_shown else f"{shown}, ... ({len(names)} in all)"

@@ -1,6 +1,6 @@
-"""Score transforms: from the model's scores to the f(x, y) that a threshold cuts.
+"""Transforms: from the model's scores to the f(x, y) that is compared with a threshold.
 
-Label shift leaves p(x given y) alone, so any fixed function of (x, y), with its own independent randomness
+Label shift leaves p(x given y) alone, so any fixed function of (x, y), with independent randomness of its own
 if it wants, keeps every guarantee.
 """
 
@@ -11,53 +11,57 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.arrays import FloatArray, IntArray
+from pacshift.arrays import FloatArray
 from pacshift.errors import InputError
-from pacshift.scores.check import ScoreMatrix, require_finite
+from pacshift.scores.check import ScoreMatrix, is_finite, not_finite_error
 
 TransformFunction: TypeAlias = Callable[[FloatArray], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """A named function of a block of score rows and, if ``randomized``, one uniform number a row."""
+    """A named function of a block of score rows and, if ``randomized``, of one uniform number per row."""
 
     name: str
     function: Callable[[FloatArray, FloatArray], FloatArray] | None
     randomized: bool = False
 
+    def draw(self, n_rows: int, rng: np.random.Generator) -> FloatArray | None:
+        """The uniform numbers of ``n_rows`` rows, in their order; None where none are used."""
+        return rng.random(n_rows) if self.randomized else None
+
+    def apply(self, block: NDArray[np.floating[Any]], uniform: FloatArray | None) -> FloatArray:
+        """Transform a block of finite scores; the transform must have a function."""
+        assert self.function is not None  # callers take plain scores as they are
+        # One layout, one type: a row gets the same bits in calibration and in prediction.
+        plain = np.ascontiguousarray(block, dtype=np.float64)
+        numbers = uniform if self.randomized and uniform is not None else np.ones(len(plain))
+        with np.errstate(over="ignore", invalid="ignore"):
+            result = self.function(plain, numbers)
+        if not is_finite(result):  # sums and differences of scores near 1e308
+            raise InputError(
+                f"score {self.name!r} overflows on scores as large as {np.abs(plain).max():g}. Scale them."
+            )
+        return result
+
     def blocks(self, scores: ScoreMatrix, rng: np.random.Generator) -> Iterator[tuple[slice, NDArray[Any]]]:
         """The transformed matrix, block after block: never a second matrix in memory."""
+        uniform = self.draw(len(scores), rng)
         for rows in scores.blocks():
-            block = scores.values[rows]
-            if self.function is not None:
-                # One layout, one type: a row gets the same bits in calibration and in prediction.
-                plain = np.ascontiguousarray(block, dtype=np.float64)
-                uniform = rng.random(len(plain)) if self.randomized else np.ones(len(plain))
-                require_finite(plain, scores, "scores")
-                block = _without_overflow(self.name, self.function, plain, uniform)
-            yield rows, block
+            yield rows, self.of_block(scores, rows, uniform)
 
-    def true_label(self, scores: ScoreMatrix, labels: IntArray, rng: np.random.Generator) -> FloatArray:
-        """f(x, y) at each row's own label."""
-        picked = np.empty(len(scores))
-        for rows, block in self.blocks(scores, rng):
-            picked[rows] = block[np.arange(len(block)), labels[rows]]
-        return picked
+    def of_block(self, scores: ScoreMatrix, rows: slice, uniform: FloatArray | None) -> NDArray[Any]:
+        """Some rows of the transformed matrix; ``uniform`` has the numbers of all rows."""
+        block = scores.values[rows]
+        if self.function is None:
+            return block
+        if not is_finite(block):
+            raise not_finite_error(scores, "scores")
+        return self.apply(block, None if uniform is None else uniform[rows])
 
 
-def _without_overflow(
-    name: str, function: Callable[[FloatArray, FloatArray], FloatArray], block: FloatArray, uniform: FloatArray
-) -> FloatArray:
-    with np.errstate(over="ignore", invalid="ignore"):
-        result = function(block, uniform)
-    if not np.isfinite(result).all():  # sums and differences of scores near 1e308
-        raise InputError(f"score {name!r} overflows on scores as large as {np.abs(block).max():g}. Scale them.")
-    return result
-
-
-def adaptive(scores: FloatArray, uniform: FloatArray, *, penalty: float = 0.0, free: int = 0) -> FloatArray:
-    """1 - (mass of the labels ranked above y + uniform × own mass + penalty × ranks beyond ``free``).
+def adaptive(scores: FloatArray, uniform: FloatArray, *, penalty: float = 0.0, free_ranks: int = 0) -> FloatArray:
+    """1 - (mass of the labels ranked above y + uniform × own mass + penalty × ranks beyond ``free_ranks``).
 
     APS: Romano, Sesia, Candès, NeurIPS 2020. RAPS (penalty > 0): Angelopoulos et al., ICLR 2021.
     """
@@ -69,7 +73,7 @@ def adaptive(scores: FloatArray, uniform: FloatArray, *, penalty: float = 0.0, f
     order = np.argsort(-scores, axis=1, kind="stable")
     mass = np.take_along_axis(scores, order, axis=1)
     above = np.cumsum(mass, axis=1) - mass
-    excess = penalty * np.maximum(np.arange(1, scores.shape[1] + 1) - free, 0)
+    excess = penalty * np.maximum(np.arange(1, scores.shape[1] + 1) - free_ranks, 0)
     result = np.empty_like(scores)
     np.put_along_axis(result, order, 1.0 - (above + uniform[:, None] * mass + excess), axis=1)
     return result
@@ -84,7 +88,7 @@ def margin(scores: FloatArray, _uniform: FloatArray) -> FloatArray:
 
 
 def _raps(scores: FloatArray, uniform: FloatArray) -> FloatArray:
-    return adaptive(scores, uniform, penalty=0.01, free=5)  # the constants of the RAPS paper's ImageNet runs
+    return adaptive(scores, uniform, penalty=0.01, free_ranks=5)  # the constants of the RAPS paper's ImageNet runs
 
 
 TRANSFORMS = {

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.errors import InputError
-from pacshift.scores.check import check_labels, check_rate, check_rng, check_scores, require_finite
+from pacshift.scores.check import check_labels, check_rate, check_rng, check_scores, is_finite, not_finite_error
 from pacshift.simulate.cheapest import cheapest_thresholds
 from pacshift.simulate.mix import check_mix, require_rows, resample
 
@@ -70,7 +70,8 @@ class Population:
         self, scores: Any, labels: Any, *, classes: Sequence[Label] | None = None, row_weights: Any = None
     ) -> None:
         matrix = check_scores(scores, name="population", classes=classes)
-        require_finite(matrix.values, matrix, "population")
+        if not is_finite(matrix.values):
+            raise not_finite_error(matrix, "population")
         self.scores: NDArray[np.floating[Any]] = matrix.values
         self.classes = matrix.classes
         self.index = check_labels(labels, matrix.classes, n_rows=len(matrix), name="population")

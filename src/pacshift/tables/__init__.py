@@ -5,8 +5,8 @@ try:
 except ImportError as error:  # pragma: no cover  # needs an environment without pyarrow
     raise ImportError("pacshift.tables needs pyarrow: pip install 'pacshift[tables]'") from error
 
-from pacshift.tables.evaluating import TableEvaluation, evaluate_table
-from pacshift.tables.reading import LoadedTable, TableTally, count_set_sizes, read_table, tally_table
+from pacshift.tables.evaluating import TableEvaluation, count_set_sizes, evaluate_table
+from pacshift.tables.reading import LoadedTable, TableTally, read_table, tally_table
 from pacshift.tables.sets import SetsWritten, write_sets
 
 __all__ = [

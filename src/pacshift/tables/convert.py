@@ -1,6 +1,5 @@
 """One record batch to a score matrix and label indices, with the rows that cannot be used set aside."""
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pacshift.arrays import BoolArray, IntArray, Label
+from pacshift.arrays import BoolArray, FloatArray, IntArray, Label
 from pacshift.errors import InputError
-from pacshift.scores.check import shorten
+from pacshift.scores.check import is_finite, shorten
 from pacshift.tables.layout import Layout, text_of
 from pacshift.tables.sources import Batch
 
@@ -46,55 +45,57 @@ class Faults:
         if self.n_unknown:
             raise InputError(
                 f"{self.n_unknown} label(s) have no score column, the first is {self.first_unknown}. "
-                f"The classes are {shorten(classes)}. Name the classes as the labels do, or mend the labels."
+                f"The classes are {shorten(classes)}. Pass --classes with the label names, or fix the labels."
             )
         if self.n_rows and not drop_invalid:
             causes = ", ".join(f"{count} with {reason}" for reason, count in sorted(self.reasons.items()))
             raise InputError(
                 f"{self.n_rows} row(s) cannot be used ({causes}), the first is {self.first}. "
-                "Mend them, or leave them out with drop_invalid=True (--drop-invalid)."
+                "Fix them, or leave them out with drop_invalid=True (--drop-invalid)."
             )
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The usable rows of a batch. ``kept`` marks them; None where every row is usable."""
+    """The usable rows of a batch, with their uniform numbers where some were drawn.
+
+    ``kept`` marks them among the rows of the batch; it is None where every row is usable.
+    """
 
     scores: NDArray[np.floating[Any]]
     index: IntArray | None
+    uniform: FloatArray | None
     kept: BoolArray | None
     faults: Faults
 
 
-def convert(batch: Batch, layout: Layout) -> Rows:
+def convert(batch: Batch, layout: Layout, uniform: FloatArray | None = None) -> Rows:
     """Scores as a matrix, labels as column indices; rows that cannot be used are counted and left out."""
-    columns = batch.data.columns
-    if layout.is_list:
-        scores = list_matrix(columns[0], len(layout.classes))
-    else:
-        scores = column_matrix(columns[: len(layout.columns)])
-    index = None if layout.label is None else label_index(columns[len(layout.columns)], layout.classes)
-    faulty = {} if _all_finite(scores) else {BAD_SCORES: ~np.isfinite(scores).all(axis=1)}
+    raw = raw_scores(batch, layout)
+    scores = raw if isinstance(raw, np.ndarray) else column_matrix(raw)
+    index = batch_labels(batch, layout)
+    faulty = {} if is_finite(scores) else {BAD_SCORES: ~np.isfinite(scores).all(axis=1)}
     if index is not None and len(index) and index.min() < 0:
         faulty |= {NO_LABEL: index == NULL, UNKNOWN: index == UNKNOWN_LABEL}
     if not faulty:
-        return Rows(scores, index, None, Faults())
+        return Rows(scores, index, uniform, None, Faults())
     bad = np.logical_or.reduce(list(faulty.values()))
     faults = _faults(batch, layout, faulty, bad)
-    return Rows(scores[~bad], None if index is None else index[~bad], ~bad, faults)
+    index, uniform = (None if part is None else part[~bad] for part in (index, uniform))
+    return Rows(scores[~bad], index, uniform, ~bad, faults)
 
 
-def plain_columns(batch: Batch, layout: Layout) -> list[NDArray[np.floating[Any]]] | None:
-    """The score columns as they lie in memory; None where they are lists or hold nulls."""
-    columns = batch.data.columns[: len(layout.columns)]
-    if layout.is_list or any(column.null_count for column in columns):
-        return None
-    return [_numbers(column) for column in columns]
+def raw_scores(batch: Batch, layout: Layout) -> NDArray[np.floating[Any]] | list[NDArray[np.floating[Any]]]:
+    """A matrix from a list column, else the score columns as they lie in memory. What is null becomes NaN."""
+    columns = batch.data.columns
+    if layout.is_list:
+        return list_matrix(columns[0], len(layout.classes))
+    return [_numbers(column) for column in columns[: len(layout.columns)]]
 
 
-def _all_finite(scores: NDArray[np.floating[Any]]) -> bool:
-    with np.errstate(over="ignore", invalid="ignore"):
-        return math.isfinite(scores.sum()) or bool(np.isfinite(scores).all())  # the sum alone may overflow
+def batch_labels(batch: Batch, layout: Layout) -> IntArray | None:
+    """Column index of each label, ``NULL`` or ``UNKNOWN_LABEL``; None where the table has no labels."""
+    return None if layout.label is None else label_index(batch.data.column(len(layout.columns)), layout.classes)
 
 
 def _faults(batch: Batch, layout: Layout, faulty: dict[str, BoolArray], bad: BoolArray) -> Faults:
@@ -119,13 +120,11 @@ def _label_at(batch: Batch, layout: Layout, rows: BoolArray) -> str:
     return f"{batch.data.column(len(layout.columns))[int(rows.argmax())].as_py()!r} in {_place(batch, rows)}"
 
 
-def column_matrix(columns: Sequence[Any]) -> NDArray[np.floating[Any]]:
-    """K columns as an (n, K) matrix that lies column after column, as Arrow has them. Nulls become NaN."""
-    arrays = [_numbers(column) for column in columns]
-    single = all(array.dtype == np.float32 for array in arrays)
-    matrix = np.empty((len(arrays), len(arrays[0])), np.float32 if single else np.float64)
-    for row, array in zip(matrix, arrays, strict=True):
-        row[:] = array
+def column_matrix(columns: Sequence[NDArray[np.floating[Any]]]) -> NDArray[np.floating[Any]]:
+    """K columns as an (n, K) matrix that lies column after column, as Arrow has them."""
+    matrix = np.empty((len(columns), len(columns[0])), np.result_type(*columns))
+    for row, column in zip(matrix, columns, strict=True):
+        row[:] = column
     return matrix.T
 
 

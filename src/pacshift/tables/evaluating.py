@@ -1,4 +1,4 @@
-"""Were the sets right? Counted over a labelled table of any size."""
+"""Sets of a table of any size, measured: their sizes, and against labels their errors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,16 +8,27 @@ from typing import Any
 
 import numpy as np
 
+from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
+from pacshift.certificate.certificate import count_sizes
 from pacshift.evaluate import Evaluation, SetCounts
+from pacshift.scores.check import check_prediction_rng
 from pacshift.tables.convert import Rows
-from pacshift.tables.scan import Progress, Scan
+from pacshift.tables.reader import Progress, TableReader
 from pacshift.tables.sources import Batch, PathLike
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableEvaluation:
-    """The evaluation of a table and how many rows were left out of it."""
+    """The evaluation of a table.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        Error and size of the sets.
+    n_dropped : int
+        Rows that were left out because they cannot be used.
+    """
 
     evaluation: Evaluation
     n_dropped: int
@@ -33,12 +44,133 @@ def evaluate_table(
     rng: Any = None,
     progress: Progress | None = None,
 ) -> TableEvaluation:
-    """As :func:`pacshift.evaluate` on the sets of a labelled table; memory does not grow with the rows."""
-    scan = Scan(paths, label=label, scores=scores, classes=certificate.classes, rng=rng)
+    """As ``pacshift.evaluate``, of the sets of a labelled table; memory does not grow with the rows.
 
-    def count(rows: Rows, _batch: Batch, rng: np.random.Generator) -> SetCounts:
-        assert rows.index is not None  # a scan with a label has one
-        return SetCounts.of(certificate.sets(rows.scores, rng=rng), rows.index)
+    Parameters
+    ----------
+    certificate : Certificate
+        Makes the sets.
+    paths, label, scores, drop_invalid, progress
+        As in ``tally_table``.
+    rng : int, numpy.random.Generator or None
+        As in ``Certificate.sets``.
 
-    total = reduce(add, scan.map(count, drop_invalid=drop_invalid, progress=progress))
-    return TableEvaluation(total.evaluation(), scan.faults.n_rows)
+    Returns
+    -------
+    TableEvaluation
+        Error and size, and how many rows were left out.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, columns are missing, or rows cannot be used.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from pacshift import calibrate
+    >>> made = calibrate([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50, None, epsilon=0.1, delta=0.1, method="PS")
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "later.csv")
+    >>> _ = path.write_text("p_0,p_1,label\\n0.95,0.05,0\\n0.1,0.9,0\\n")
+    >>> evaluate_table(made, path, label="label").evaluation.error
+    0.5
+    >>> folder.cleanup()
+    """
+    reader = TableReader(paths, label=label, scores=scores, classes=certificate.classes)
+
+    def count(rows: Rows, _batch: Batch) -> SetCounts:
+        assert rows.index is not None  # a reader with a label has one
+        return SetCounts.of(certificate.sets_of_rows(rows.scores, rows.uniform), rows.index)
+
+    numbers = prediction_numbers([certificate], rng)
+    parts = reader.map_rows(count, rng=numbers, drop_invalid=drop_invalid, progress=progress)
+    return TableEvaluation(reduce(add, parts).evaluation(), reader.faults.n_rows)
+
+
+def count_set_sizes(
+    certificate: Certificate,
+    paths: PathLike | Sequence[PathLike],
+    *,
+    scores: str = "p_*",
+    drop_invalid: bool = False,
+    rng: Any = None,
+    progress: Progress | None = None,
+) -> IntArray:
+    """How many sets of a table hold 0, 1, ..., K labels: the certificate's ``set_sizes``.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Makes the sets.
+    paths, scores, drop_invalid, progress
+        As in ``tally_table``.
+    rng : int, numpy.random.Generator or None
+        As in ``Certificate.sets``.
+
+    Returns
+    -------
+    numpy.ndarray of shape (K + 1,)
+        Counts of sets by size.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, columns are missing, or rows cannot be used.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from pacshift import calibrate
+    >>> made = calibrate([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50, None, epsilon=0.1, delta=0.1, method="PS")
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "target.csv")
+    >>> _ = path.write_text("p_0,p_1\\n0.95,0.05\\n0.6,0.4\\n")
+    >>> count_set_sizes(made, path).tolist()
+    [1, 1, 0]
+    >>> folder.cleanup()
+    """
+    reader = TableReader(paths, label=None, scores=scores, classes=certificate.classes)
+    (measured,) = measure_sets(reader, [certificate], drop_invalid=drop_invalid, rng=rng, progress=progress)
+    return measured.set_sizes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredSets:
+    """Counts of sets by their size, and of true labels that they miss (0 where labels are not known)."""
+
+    set_sizes: IntArray
+    n_missed: int
+
+    def __add__(self, other: "MeasuredSets") -> "MeasuredSets":
+        return MeasuredSets(self.set_sizes + other.set_sizes, self.n_missed + other.n_missed)
+
+
+def measure_sets(
+    reader: TableReader,
+    certificates: Sequence[Certificate],
+    *,
+    drop_invalid: bool = False,
+    rng: Any = None,
+    progress: Progress | None = None,
+) -> list[MeasuredSets]:
+    """The sets of several certificates of the same classes, measured in one pass over the table."""
+
+    def measure(rows: Rows, _batch: Batch) -> list[MeasuredSets]:
+        return [_measured(certificate, rows) for certificate in certificates]
+
+    numbers = prediction_numbers(certificates, rng)
+    parts = reader.map_rows(measure, rng=numbers, drop_invalid=drop_invalid, progress=progress)
+    return [reduce(add, column) for column in zip(*parts, strict=True)]
+
+
+def _measured(certificate: Certificate, rows: Rows) -> MeasuredSets:
+    sets = certificate.sets_of_rows(rows.scores, rows.uniform)
+    missed = 0 if rows.index is None else int((~sets[np.arange(len(sets)), rows.index]).sum())
+    return MeasuredSets(count_sizes(sets), missed)
+
+
+def prediction_numbers(certificates: Sequence[Certificate], rng: Any) -> np.random.Generator | None:
+    """The generator of the uniform numbers that sets are made with; None where none of them uses any."""
+    generator = check_prediction_rng(rng)
+    return generator if any(certificate.is_randomized for certificate in certificates) else None

@@ -3,7 +3,7 @@
 import fnmatch
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -24,10 +24,14 @@ class Layout:
     classes: tuple[Label, ...]
     label: str | None
 
-    def batches(self, source: Source, keep: Sequence[str] = ()) -> Iterator[Batch]:
-        """The rows of the table: score columns, label, then the columns to ``keep``."""
-        others = [*([self.label] if self.label else []), *(name for name in keep if name not in self.columns)]
+    def batches(self, source: Source, columns: Sequence[str] = ()) -> Iterator[Batch]:
+        """The rows of the table: score columns, label, then other ``columns``."""
+        others = [*([self.label] if self.label else []), *(name for name in columns if name not in self.columns)]
         return source.batches(self.columns, others, len(self.classes))
+
+    def without_label(self) -> "Layout":
+        """The same table read as an unlabelled target."""
+        return replace(self, label=None)
 
 
 def find_layout(source: Source, *, label: str | None, scores: str, classes: Sequence[Label] | None) -> Layout:
@@ -39,20 +43,19 @@ def find_layout(source: Source, *, label: str | None, scores: str, classes: Sequ
         label = label if label is None or label in names else LABELS
         given = given or (check_classes(source.class_names) if source.class_names else None)
     if label is not None and names.count(label) != 1:
+        n_found = names.count(label)
+        problem = f"{n_found} columns are called {label!r}" if n_found else f"No column {label!r}"
+        raise InputError(f"{problem}. Name the label column: --label NAME. The columns are {shorten(names)}.")
+    matches = [name for name in names if name != label and (name == scores or fnmatch.fnmatchcase(name, scores))]
+    if len(matches) == 1 and _is_list(source.schema.field(matches[0]).type):
+        return Layout((matches[0],), True, _list_classes(source, matches[0], given), label)
+    if len(matches) < 2 or len(set(matches)) < len(matches):
         raise InputError(
-            f"label column {label!r} occurs {names.count(label)} times in the table, it must occur once. "
-            f"The columns are {shorten(names)}."
-        )
-    found = [name for name in names if name != label and (name == scores or fnmatch.fnmatchcase(name, scores))]
-    if len(found) == 1 and _is_list(source.schema.field(found[0]).type):
-        return Layout((found[0],), True, _list_classes(source, found[0], given), label)
-    if len(found) < 2 or len(set(found)) < len(found):
-        raise InputError(
-            f"scores {scores!r} match {shorten(found) if found else 'no column'}: they must match two or more "
+            f"scores {scores!r} match {shorten(matches) if matches else 'no column'}: they must match two or more "
             f"number columns of different names, or one column of lists. The columns are {shorten(names, 20)}."
         )
-    _require_numbers(source.schema, found)
-    columns, classes = _order(found, class_names(found, scores), given)
+    _require_numbers(source.schema, matches)
+    columns, classes = _order(matches, class_names(matches, scores), given)
     return Layout(columns, False, classes, label)
 
 

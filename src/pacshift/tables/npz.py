@@ -61,10 +61,10 @@ def _load(file: Path) -> dict[str, NDArray[Any]]:
 
 
 def _table(arrays: dict[str, NDArray[Any]], file: Path) -> Any:
-    """Every array with one entry a row, as columns; the scores as a list column."""
+    """Every array with one entry per row, as columns; the scores as a list column."""
     if SCORES not in arrays or arrays[SCORES].ndim != 2 or arrays[SCORES].dtype.kind not in "fiu":
         shapes = {name: array.shape for name, array in arrays.items()}
-        raise InputError(f"{file}: it must hold numbers {SCORES!r}, one row an example; it holds {shapes}.")
+        raise InputError(f"{file}: it must hold numbers {SCORES!r} with one row per example; it holds {shapes}.")
     probs = arrays[SCORES]
     columns = {SCORES: pa.FixedSizeListArray.from_arrays(pa.array(probs.ravel()), max(1, probs.shape[1]))}
     for name, array in arrays.items():

@@ -1,26 +1,36 @@
 """Tables to tallies: each batch is counted, the counts are added; memory does not grow with the rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.arrays import IntArray, Label
-from pacshift.certificate import Certificate
-from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
-from pacshift.tables.convert import Faults, Rows, convert, label_index, plain_columns
-from pacshift.tables.counts import FEW_CLASSES, Counts, Part, count, count_columns
+from pacshift.arrays import FloatArray, Label
+from pacshift.scores.check import check_rng
+from pacshift.scores.transforms import TransformFunction, resolve_transform
+from pacshift.tables.convert import Faults, Rows, batch_labels, convert, raw_scores
 from pacshift.tables.layout import Layout
-from pacshift.tables.scan import Progress, Scan
+from pacshift.tables.reader import Progress, TableReader
 from pacshift.tables.sources import Batch, PathLike
 from pacshift.tally import Tally
+from pacshift.tally.counter import Counter, CountOptions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableTally:
-    """The counts of a table, how many rows they were taken from and how many were left out."""
+    """The counts of a table.
+
+    Parameters
+    ----------
+    tally : Tally
+        The counts.
+    n_rows : int
+        Rows that were counted.
+    n_dropped : int
+        Rows that were left out because they cannot be used.
+    """
 
     tally: Tally
     n_rows: int
@@ -29,7 +39,17 @@ class TableTally:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedTable:
-    """A table in memory; ``labels`` are names among ``classes``."""
+    """A table in memory.
+
+    Parameters
+    ----------
+    scores : numpy.ndarray of shape (n, K)
+        One row per example, one column per class.
+    labels : numpy.ndarray of shape (n,) or None
+        Names among ``classes``.
+    classes : tuple
+        Class names, in the order of the columns.
+    """
 
     scores: NDArray[np.floating[Any]]
     labels: NDArray[Any] | None
@@ -53,65 +73,97 @@ def tally_table(
     """Count a table of any size; without ``label`` it is an unlabelled target.
 
     The counts equal ``Tally.from_scores(..., grid=True)`` of the whole table bit for bit, whatever the batches.
-    ``scores`` is a pattern of column names, whose star stands for the class name, or the name of a list column.
-    Class names that are all whole numbers become ints; labels match them by value, 1 and "1" alike.
+
+    Parameters
+    ----------
+    paths : path-like or sequence of path-like
+        Parquet, Feather, CSV or NPZ files, or folders of them. All together are one table.
+    label : str or None
+        Column of the true labels; None for an unlabelled target.
+    scores : str, default "p_*"
+        A pattern of column names, whose star stands for the class name, or the name of one column of lists.
+    classes : sequence, optional
+        Class names in the order of the scores. Default: what the star stands for, else 0 to K-1. Names that are
+        all whole numbers become ints; labels match them by value, 1 and "1" alike.
+    score : str or callable, default "probability"
+        Transform of the scores that thresholds are compared with.
+    grid : bool, default True
+        Round true-label scores down to 12 bits of mantissa. False keeps every score: memory grows with the rows.
+    soft : bool, default True
+        Keep sums of probabilities, which only PS-R and WCP use.
+    bins : bool, default True
+        Keep a target's scores in coarse bins, by which PS-LP finds the smallest sets.
+    drop_invalid : bool, default False
+        Leave out rows without a label or with non-numeric scores, instead of raising an error.
+    rng : int, numpy.random.Generator or None
+        Source of the numbers of randomised transforms.
+    progress : callable, optional
+        Called with the rows done so far and, where known, the rows in all.
+
+    Returns
+    -------
+    TableTally
+        The counts, and how many rows were counted and left out.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, columns are missing, or rows cannot be used.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "scores.csv")
+    >>> _ = path.write_text("p_cat,p_dog,animal\\n0.9,0.1,cat\\n0.3,0.7,dog\\n0.6,0.4,dog\\n")
+    >>> tally_table(path, label="animal").tally.confusion.tolist()
+    [[1, 1], [0, 1]]
+    >>> folder.cleanup()
     """
-    scan = Scan(paths, label=label, scores=scores, classes=classes, rng=rng)
-    transform, known = resolve_transform(score), scan.layout.classes
-
-    def exact(rows: Rows, _batch: Batch, rng: np.random.Generator) -> Tally:
-        return Tally.from_scores(rows.scores, rows.index, score=transform, soft=soft, rng=rng)
-
-    def coded(batch: Batch, rng: np.random.Generator) -> tuple[Part | None, Faults]:
-        return count_batch(batch, scan.layout, transform=transform, soft=soft, bins=bins, rng=rng)
-
-    if label is not None and not grid:  # every distinct score is kept: memory grows with the rows
-        parts = scan.map(exact, drop_invalid=drop_invalid, progress=progress)
-        total = replace(Tally.sum(parts), classes=known)
-    else:
-        counts = Counts(known, labelled=label is not None, soft=soft, bins=bins)
-        for part in scan.map_batches(coded, drop_invalid=drop_invalid, progress=progress):
-            counts.add(part)
-        total = counts.tally(transform.name)
-    return TableTally(total, scan.n_rows - scan.faults.n_rows, scan.faults.n_rows)
+    reader = TableReader(paths, label=label, scores=scores, classes=classes)
+    options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=bins)
+    return count_table(reader, options, drop_invalid=drop_invalid, rng=rng, progress=progress)
 
 
-def count_batch(
-    batch: Batch, layout: Layout, *, transform: Transform, soft: bool, bins: bool, rng: np.random.Generator
-) -> tuple[Part | None, Faults]:
-    """What every engine does with a batch: count the usable rows, if any, and say what is wrong with others."""
-    quick = transform.function is None and len(layout.classes) <= FEW_CLASSES
-    columns = plain_columns(batch, layout) if quick else None
-    if columns is not None and batch.data.num_rows:
-        index = None if layout.label is None else label_index(batch.data.column(len(columns)), layout.classes)
-        if index is None or index.min() >= 0:
-            part = count_columns(columns, index, soft=soft, bins=bins)
-            if part is not None:
-                return part, Faults()
-    rows = convert(batch, layout)  # the slower way, row by row
-    if not len(rows.scores):
-        return None, rows.faults
-    return count(rows.scores, rows.index, transform=transform, soft=soft, bins=bins, rng=rng), rows.faults
-
-
-def count_set_sizes(
-    certificate: Certificate,
-    paths: PathLike | Sequence[PathLike],
+def count_table(
+    reader: TableReader,
+    options: CountOptions,
     *,
-    scores: str = "p_*",
+    labelled: bool | None = None,
     drop_invalid: bool = False,
     rng: Any = None,
     progress: Progress | None = None,
-) -> IntArray:
-    """How many sets of a table hold 0, 1, ..., K labels: the certificate's ``set_sizes``."""
-    scan = Scan(paths, label=None, scores=scores, classes=certificate.classes, rng=rng)
-    n_sizes = len(certificate.classes) + 1
+) -> TableTally:
+    """Count what a reader reads; with ``labelled`` False as a target, although there may be labels."""
+    layout = reader.layout.without_label() if labelled is False else reader.layout
+    counter = Counter(len(layout.classes), options, labelled=layout.label is not None)
+    generator = check_rng(rng)
 
-    def sizes(rows: Rows, _batch: Batch, rng: np.random.Generator) -> IntArray:
-        return np.bincount(certificate.sets(rows.scores, rng=rng).sum(axis=1), minlength=n_sizes)
+    def work(batch: Batch, uniform: FloatArray | None) -> tuple[None, Faults]:
+        return None, count_batch(batch, layout, counter, uniform)
 
-    parts = scan.map(sizes, drop_invalid=drop_invalid, progress=progress)
-    return sum(parts, np.zeros(n_sizes, np.int64))
+    draws = counter.labelled and options.transform.randomized
+    for _ in reader.map_batches(
+        work, rng=generator if draws else None, drop_invalid=drop_invalid, progress=progress
+    ):
+        pass
+    tally = Tally.from_counter(counter, layout.classes)
+    return TableTally(tally, reader.n_usable, reader.faults.n_rows)
+
+
+def count_batch(batch: Batch, layout: Layout, counter: Counter, uniform: FloatArray | None) -> Faults:
+    """What every engine does with a batch: count the usable rows, and say what is wrong with the others."""
+    labels, n_rows = batch_labels(batch, layout), batch.data.num_rows
+    n_counted = 0
+    if n_rows and (labels is None or labels.min() >= 0):
+        n_counted = counter.count(raw_scores(batch, layout), labels, uniform)
+    if n_counted == n_rows:
+        return Faults()
+    rest = Batch(batch.data.slice(n_counted), batch.file, batch.first_row + n_counted)
+    rows = convert(rest, layout, None if uniform is None else uniform[n_counted:])  # finds the bad rows
+    if len(rows.scores):
+        counter.count(rows.scores, rows.index, rows.uniform)
+    return rows.faults
 
 
 def read_table(
@@ -122,14 +174,40 @@ def read_table(
     classes: Sequence[Label] | None = None,
     drop_invalid: bool = False,
 ) -> LoadedTable:
-    """A whole table in memory, for what needs every score at once."""
-    scan = Scan(paths, label=label, scores=scores, classes=classes)
-    parts = list(scan.map(lambda rows, _batch, _rng: rows, drop_invalid=drop_invalid))
-    values = np.concatenate([part.scores for part in parts])
+    """Read a whole table into memory, for what needs every score at once.
+
+    Parameters
+    ----------
+    paths, label, scores, classes, drop_invalid
+        As in ``tally_table``.
+
+    Returns
+    -------
+    LoadedTable
+        Scores, labels (where ``label`` is given) and class names.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, columns are missing, or rows cannot be used.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "scores.csv")
+    >>> _ = path.write_text("p_cat,p_dog,animal\\n0.9,0.1,cat\\n0.3,0.7,dog\\n")
+    >>> read_table(path, label="animal").labels.tolist()
+    ['cat', 'dog']
+    >>> folder.cleanup()
+    """
+    reader = TableReader(paths, label=label, scores=scores, classes=classes)
+    parts: list[Rows] = list(reader.map_rows(lambda rows, _batch: rows, drop_invalid=drop_invalid))
+    values, known = np.concatenate([part.scores for part in parts]), reader.layout.classes
     if label is None:
-        return LoadedTable(values, None, scan.layout.classes)
+        return LoadedTable(values, None, known)
     index = np.concatenate([part.index for part in parts if part.index is not None])
-    return LoadedTable(values, _names(scan.layout.classes)[index], scan.layout.classes)
+    return LoadedTable(values, _names(known)[index], known)
 
 
 def _names(classes: tuple[Label, ...]) -> NDArray[Any]:

@@ -15,11 +15,13 @@ import pyarrow.parquet
 
 from pacshift.arrays import BoolArray, IntArray, Label
 from pacshift.certificate import Certificate
+from pacshift.certificate.certificate import count_sizes
 from pacshift.errors import InputError
 from pacshift.files import atomic_write
 from pacshift.scores.check import shorten
 from pacshift.tables.convert import Rows
-from pacshift.tables.scan import Progress, Scan
+from pacshift.tables.evaluating import prediction_numbers
+from pacshift.tables.reader import Progress, TableReader
 from pacshift.tables.sources import KINDS, Batch, PathLike
 
 SET, SET_SIZE = "set", "set_size"
@@ -29,7 +31,17 @@ _Write: TypeAlias = Callable[[Any], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetsWritten:
-    """Rows written, rows left out, and how many of the sets hold 0, 1, ..., K labels."""
+    """What ``write_sets`` has written.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows written.
+    n_dropped : int
+        Rows that were left out because they cannot be used.
+    set_sizes : numpy.ndarray of shape (K + 1,)
+        How many of the sets hold 0, 1, ..., K labels.
+    """
 
     n_rows: int
     n_dropped: int
@@ -48,26 +60,74 @@ def write_sets(
     rng: Any = None,
     progress: Progress | None = None,
 ) -> SetsWritten:
-    """Write the columns to ``keep``, then ``set`` (a list of class names; in CSV joined by ``;``), ``set_size``.
+    """Write the prediction set of every row of a table.
 
-    Rows come in the order of the table, without those that ``drop_invalid`` leaves out.
+    The file has the columns to ``keep``, then ``set`` (a list of class names; in CSV joined by ``;``) and
+    ``set_size``. Rows come in the order of the table. The file appears when it is complete, or not at all.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Makes the sets.
+    paths, scores, drop_invalid, progress
+        As in ``tally_table``.
+    output : path-like
+        A name that ends in .parquet, .feather, .arrow or .csv.
+    keep : sequence of str, optional
+        Columns to copy.
+    overwrite : bool, default False
+        Whether a file that exists may be replaced.
+    rng : int, numpy.random.Generator or None
+        As in ``Certificate.sets``.
+
+    Returns
+    -------
+    SetsWritten
+        Rows written and left out, and the sizes of the sets.
+
+    Raises
+    ------
+    InputError
+        If a table cannot be read, the output cannot be written, or rows cannot be used.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from pacshift import calibrate
+    >>> made = calibrate([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50, None, epsilon=0.1, delta=0.1, method="PS")
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> table, sets = pathlib.Path(folder.name, "new.csv"), pathlib.Path(folder.name, "sets.csv")
+    >>> _ = table.write_text("id,p_0,p_1\\n7,0.95,0.05\\n8,0.6,0.4\\n")
+    >>> write_sets(made, table, sets, keep=["id"]).n_rows
+    2
+    >>> print(sets.read_text().strip())
+    "id","set","set_size"
+    7,"0",1
+    8,"",0
+    >>> folder.cleanup()
     """
     kind = _kind(output, certificate.classes)
-    scan = Scan(paths, label=None, scores=scores, classes=certificate.classes, rng=rng)
-    _require_columns(keep, scan.source.schema)
-    sizes = np.zeros(len(certificate.classes) + 1, np.int64)
+    reader = TableReader(paths, label=None, scores=scores, classes=certificate.classes)
+    require_columns(keep, reader.source.schema.names)
+    total = np.zeros(len(certificate.classes) + 1, np.int64)
 
-    def work(rows: Rows, batch: Batch, rng: np.random.Generator) -> tuple[Any, IntArray]:
-        sets = certificate.sets(rows.scores, rng=rng)
-        data = batch.data if rows.kept is None else batch.data.filter(pa.array(rows.kept))
-        columns = {name: data.column(name) for name in keep}
-        return pa.record_batch(columns | set_columns(sets, certificate.classes)), sets.sum(axis=1)
+    def work(rows: Rows, batch: Batch) -> tuple[Any, IntArray]:
+        sets = certificate.sets_of_rows(rows.scores, rows.uniform)
+        return sets_batch(batch.data, rows, sets, keep, certificate.classes), count_sizes(sets)
 
+    numbers = prediction_numbers([certificate], rng)
+    written = reader.map_rows(work, rng=numbers, columns=keep, drop_invalid=drop_invalid, progress=progress)
     with atomic_write(output, overwrite=overwrite) as draft, _writer(draft, kind) as write:
-        for result, counts in scan.map(work, keep=keep, drop_invalid=drop_invalid, progress=progress):
+        for result, sizes in written:
             write(result)
-            sizes += np.bincount(counts, minlength=len(sizes))
-    return SetsWritten(scan.n_rows - scan.faults.n_rows, scan.faults.n_rows, sizes)
+            total += sizes
+    return SetsWritten(reader.n_usable, reader.faults.n_rows, total)
+
+
+def sets_batch(data: Any, rows: Rows, sets: BoolArray, keep: Sequence[str], classes: tuple[Label, ...]) -> Any:
+    """A record batch of the usable rows: the columns to ``keep``, then the sets."""
+    usable = data if rows.kept is None else data.filter(pa.array(rows.kept))
+    return pa.record_batch({name: usable.column(name) for name in keep} | set_columns(sets, classes))
 
 
 def set_columns(sets: BoolArray, classes: tuple[Label, ...]) -> dict[str, Any]:
@@ -91,12 +151,13 @@ def _kind(output: PathLike, classes: tuple[Label, ...]) -> str:
     return kind
 
 
-def _require_columns(keep: Sequence[str], schema: Any) -> None:
-    absent = [name for name in keep if schema.names.count(name) != 1 or name in (SET, SET_SIZE)]
+def require_columns(keep: Sequence[str], columns: Sequence[str]) -> None:
+    """Raise where a column to ``keep`` is not there once, or would be called as the sets are."""
+    absent = [name for name in keep if list(columns).count(name) != 1 or name in (SET, SET_SIZE)]
     if absent:
         raise InputError(
             f"cannot keep {shorten(absent)}: each must be one column of the table and not be called {SET!r} or "
-            f"{SET_SIZE!r}. The columns are {shorten(schema.names, 20)}."
+            f"{SET_SIZE!r}. The columns are {shorten(columns, 20)}."
         )
 
 

@@ -39,7 +39,7 @@ class Source(Protocol):
         """Rows in all, or None where only a full scan would tell."""
 
     def batches(self, scores: Sequence[str], others: Sequence[str], n_scores: int) -> Iterator[Batch]:
-        """The score columns, which hold ``n_scores`` scores a row, then the other columns; rows in order."""
+        """The score columns, which hold ``n_scores`` scores per row, then the other columns; rows in order."""
 
 
 def list_files(paths: PathLike | Sequence[PathLike]) -> list[Path]:
@@ -109,7 +109,7 @@ class FileSource:
         return total
 
     def batches(self, scores: Sequence[str], others: Sequence[str], n_scores: int) -> Iterator[Batch]:
-        """Every file must have the columns in the types of the first: all are looked at before the first row."""
+        """Every file must have the columns in the types of the first, which is checked before the first row."""
         fields = self._fields(scores, others)
         for file in self._files:
             schema = self._schema(file)
@@ -147,8 +147,8 @@ def _widest(kinds: set[Any]) -> Any:
 def _require_field(schema: Any, field: Any, file: str, first: str, *, typed: bool) -> None:
     if schema.names.count(field.name) != 1:
         raise InputError(
-            f"{file}: column {field.name!r} occurs {schema.names.count(field.name)} times, it must occur once in "
-            f"every file of the table. Its columns are {shorten(schema.names)}."
+            f"{file}: column {field.name!r} occurs {schema.names.count(field.name)} times. It must occur once in "
+            f"every file of the table. The columns of this file are {shorten(schema.names)}."
         )
     found = schema.field(field.name).type
     if typed and found != field.type:

@@ -1,8 +1,8 @@
-"""The same counts from a Spark cluster: one tally a partition, added by Spark, a few collected.
+"""The same counts from a Spark cluster: one tally per partition, added by Spark, a few collected.
 
-Each executor runs :func:`~pacshift.tables.reading.count_batch` on its Arrow batches, so pacshift must be
-installed on the workers. Randomised scores draw from a generator seeded by (seed, partition): a task that
-Spark runs again draws the same numbers, another partitioning draws others.
+Each executor runs ``pacshift.tables.reading.count_batch`` on its Arrow batches, so pacshift must be installed on
+the workers. Randomised scores draw from a generator seeded by (seed, partition): a task that Spark runs again
+draws the same numbers, another partitioning draws others.
 """
 
 import pickle
@@ -23,18 +23,18 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pacshift.arrays import Label
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError, PacshiftError
-from pacshift.scores.check import check_rng, shorten
+from pacshift.scores.check import check_prediction_rng, check_rng
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tables.convert import Faults, convert
-from pacshift.tables.counts import Counts
 from pacshift.tables.layout import Layout, find_layout
 from pacshift.tables.reading import TableTally, count_batch
-from pacshift.tables.sets import SET, SET_SIZE, set_columns
+from pacshift.tables.sets import SET, SET_SIZE, require_columns, sets_batch
 from pacshift.tables.sources import KINDS, Batch, PathLike, list_files
 from pacshift.tally import Tally
+from pacshift.tally.counter import Counter, CountOptions
 
 _Batches: TypeAlias = Iterator[Any]
-_REDUCERS = 8  # tallies that reach the driver, however many partitions there are
+_N_REDUCERS = 8  # tallies that reach the driver, however many partitions there are
 _PACKED = "packed binary"
 
 
@@ -48,34 +48,41 @@ class _Part:
     error: str = ""
 
 
-def tally(
-    frame: DataFrame,
-    *,
-    label: str | None,
-    scores: str = "p_*",
-    classes: Sequence[Label] | None = None,
-    score: str | TransformFunction = "probability",
-    soft: bool = True,
-    bins: bool = True,
-    drop_invalid: bool = False,
-    rng: Any = None,
-) -> Tally:
-    """Count a data frame; without ``label`` it is an unlabelled target. Parameters as in ``tally_table``.
+def tally(frame: DataFrame, *, label: str | None, **options: Any) -> Tally:
+    """Count a data frame; without ``label`` it is an unlabelled target.
 
-    ``scores`` may also name a vector column, as Spark ML models write them.
+    The counts equal those of ``tally_table`` on the same rows bit for bit, however they are partitioned.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        One row per example.
+    label : str or None
+        Column of the true labels; None for an unlabelled target.
+    scores : str, default "p_*"
+        A pattern of column names, whose star stands for the class name, or the name of one column of lists or
+        vectors, as Spark ML models write them.
+    classes, score, soft, bins, drop_invalid
+        As in ``tally_table``.
+    rng : int, numpy.random.Generator or None
+        Source of the numbers of randomised transforms, which depend on the partitions.
+
+    Returns
+    -------
+    Tally
+        Counts on the grid.
+
+    Raises
+    ------
+    InputError
+        If columns are missing or rows cannot be used.
+
+    Examples
+    --------
+    >>> source = tally(labelled_frame, label="diagnosis")  # doctest: +SKIP
+    >>> target = tally(unlabelled_frame, label=None, classes=source.classes)  # doctest: +SKIP
     """
-    counted = tally_frame(
-        frame,
-        label=label,
-        scores=scores,
-        classes=classes,
-        score=score,
-        soft=soft,
-        bins=bins,
-        drop_invalid=drop_invalid,
-        rng=rng,
-    )
-    return counted.tally
+    return tally_frame(frame, label=label, **options).tally
 
 
 def tally_frame(
@@ -84,19 +91,20 @@ def tally_frame(
     label: str | None,
     scores: str = "p_*",
     classes: Sequence[Label] | None = None,
-    score: str | TransformFunction = "probability",
+    score: str | TransformFunction | Transform = "probability",
     soft: bool = True,
     bins: bool = True,
     drop_invalid: bool = False,
     rng: Any = None,
 ) -> TableTally:
-    """As :func:`tally`, with the number of rows counted and left out."""
+    """As ``tally``, with the number of rows counted and left out."""
     plain = _without_vectors(frame, scores)
     layout = find_layout(_FrameSource(plain), label=label, scores=scores, classes=classes)
-    job = _counter(layout, resolve_transform(score), soft, bins, _seed(rng))
+    options = CountOptions(resolve_transform(score), grid=True, soft=soft, bins=bins)
+    job = _counter(layout, options, _seed(check_rng(rng)))
     parts = _select(plain, _needed(layout)).mapInArrow(job, _PACKED)
     # Added on the cluster first: the driver never holds a tally for every partition.
-    sums = parts.repartition(_REDUCERS).mapInArrow(_add_parts, _PACKED)
+    sums = parts.repartition(_N_REDUCERS).mapInArrow(_add_parts, _PACKED)
     total = _add(_unpack(row[0]) for row in sums.collect())
     if total.error:
         raise InputError(total.error)
@@ -115,20 +123,45 @@ def predict_sets(
     drop_invalid: bool = False,
     rng: Any = None,
 ) -> DataFrame:
-    """The columns to ``keep`` (None: all that are no scores), then ``set`` and ``set_size``; lazy, as Spark is.
+    """Prediction sets of a data frame; lazy, as Spark is.
 
-    A row that cannot be used fails the job, or is left out with ``drop_invalid``.
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        One row per example.
+    certificate : Certificate
+        Makes the sets.
+    scores : str, default "p_*"
+        As in ``tally``.
+    keep : sequence of str, optional
+        Columns to copy. Default: all columns that are not scores.
+    drop_invalid : bool, default False
+        Leave out rows that cannot be used. Otherwise such a row fails the job.
+    rng : int, numpy.random.Generator or None
+        As in ``Certificate.sets``; the numbers depend on the partitions.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        The columns to ``keep``, then ``set`` (a list of class names) and ``set_size``.
+
+    Raises
+    ------
+    InputError
+        If columns are missing.
+
+    Examples
+    --------
+    >>> predict_sets(frame, certificate, keep=["id"]).write.parquet("sets")  # doctest: +SKIP
     """
     plain = _without_vectors(frame, scores)
     layout = find_layout(_FrameSource(plain), label=None, scores=scores, classes=certificate.classes)
     kept = [name for name in frame.columns if name not in layout.columns] if keep is None else list(keep)
-    absent = [name for name in kept if frame.columns.count(name) != 1 or name in (SET, SET_SIZE)]
-    if absent:
-        raise InputError(f"cannot keep {shorten(absent)}: each must be one column of the frame, not {SET!r}.")
+    require_columns(kept, frame.columns)
     fields = [plain.schema[name] for name in kept]
     fields.append(spark_types.StructField(SET, spark_types.ArrayType(spark_types.StringType())))
     fields.append(spark_types.StructField(SET_SIZE, spark_types.IntegerType()))
-    job = _predictor(layout, certificate, kept, drop_invalid, _seed(rng))
+    job = _predictor(layout, certificate, kept, drop_invalid, _seed(check_prediction_rng(rng)))
     needed = dict.fromkeys([*layout.columns, *kept])  # a score column may be kept, but is needed once
     return _select(plain, list(needed)).mapInArrow(job, spark_types.StructType(fields))
 
@@ -161,22 +194,18 @@ class _FrameSource:
         yield Batch(pa.record_batch({column: values}), "the data frame", 0)
 
 
-def _counter(
-    layout: Layout, transform: Transform, soft: bool, bins: bool, seed: int
-) -> Callable[[_Batches], _Batches]:
+def _counter(layout: Layout, options: CountOptions, seed: int) -> Callable[[_Batches], _Batches]:
     def count_partition(batches: _Batches) -> _Batches:
         place = _partition()
-        counts = Counts(layout.classes, labelled=layout.label is not None, soft=soft, bins=bins)
+        counter = Counter(len(layout.classes), options, labelled=layout.label is not None)
         n_rows, faults, rng = 0, Faults(), np.random.default_rng([seed, place])
         try:
             for data in batches:
                 batch = Batch(data, f"partition {place}", n_rows)
-                part, wrong = count_batch(batch, layout, transform=transform, soft=soft, bins=bins, rng=rng)
+                uniform = options.transform.draw(data.num_rows, rng)
+                faults.add(count_batch(batch, layout, counter, uniform))
                 n_rows += data.num_rows
-                faults.add(wrong)
-                if part is not None:
-                    counts.add(part)
-            yield _pack(_Part(counts.tally(transform.name), n_rows, faults))
+            yield _pack(_Part(Tally.from_counter(counter, layout.classes), n_rows, faults))
         except PacshiftError as error:  # Spark would wrap it into a page of Java
             yield _pack(_Part(None, n_rows, faults, str(error)))
 
@@ -190,13 +219,13 @@ def _predictor(
         place, n_rows = _partition(), 0
         rng = np.random.default_rng([seed, place])
         for data in batches:
-            rows = convert(Batch(data, f"partition {place}", n_rows), layout)
+            uniform = rng.random(data.num_rows) if certificate.is_randomized else None
+            rows = convert(Batch(data, f"partition {place}", n_rows), layout, uniform)
             rows.faults.raise_if_any(layout.classes, drop_invalid=drop_invalid)
             n_rows += data.num_rows
             if len(rows.scores):
-                usable = data if rows.kept is None else data.filter(pa.array(rows.kept))
-                sets = set_columns(certificate.sets(rows.scores, rng=rng), certificate.classes)
-                yield pa.record_batch({name: usable.column(name) for name in keep} | sets)
+                sets = certificate.sets_of_rows(rows.scores, rows.uniform)
+                yield sets_batch(data, rows, sets, keep, certificate.classes)
 
     return predict_partition
 
@@ -234,8 +263,8 @@ def _partition() -> int:
     return 0 if context is None else int(context.partitionId())
 
 
-def _seed(rng: Any) -> int:
-    return int(check_rng(rng).integers(2**63))
+def _seed(rng: np.random.Generator) -> int:
+    return int(rng.integers(2**63))
 
 
 def _needed(layout: Layout) -> list[str]:

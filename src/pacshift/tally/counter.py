@@ -1,101 +1,266 @@
-"""The one pass: a checked score matrix becomes predicted labels, true-label scores and exact sums."""
+"""The one counter: a block of scores becomes counts, for memory, Arrow and Spark alike.
 
-from itertools import pairwise
-from typing import Any
+Blocks are counted on all cores and added to one ``Counter``. All counts are integers, so the result does not
+depend on how the rows are cut into blocks, nor on their order.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from threading import Lock
+from typing import Any, TypeAlias
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.scores.check import BLOCK_VALUES, ScoreMatrix, require_finite
-from pacshift.tally.histogram import BINS, SIZED_CLASSES, count_bins
+from pacshift.parallel import run_all
+from pacshift.scores.check import ScoreMatrix, not_finite_error
+from pacshift.scores.transforms import TRANSFORMS, Transform
+from pacshift.tally.cells import Cells, cell_codes, n_codes
+from pacshift.tally.histogram import BINS, MAX_BINNED_CLASSES, count_bins
+from pacshift.tally.scratch import scratch
+from pacshift.tally.soft import SoftCounter, SoftSums, are_probabilities, block_sums
+from pacshift.tally.stores import Distinct, ExactScores, GridScores, KeyCounts, ScoreStore
 
-SOFT_UNIT = 2.0**-28  # sums of probabilities are kept as integers in this unit, so that addition is exact
-_FEW_CLASSES = 32  # up to here comparing columns beats NumPy's argmax of short rows
+Matrix: TypeAlias = NDArray[np.floating[Any]]
+"""Scores: one row per example, one column per class."""
 
-
-def scan(scores: ScoreMatrix, name: str, index: IntArray | None) -> tuple[NDArray[Any], FloatArray | None]:
-    """The one pass: every score checked, the predicted label, and with ``index`` each row's own score."""
-    predicted = np.empty(len(scores), np.uint8 if len(scores.classes) <= _FEW_CLASSES else np.int64)
-    picked = None if index is None else np.empty(len(scores))
-    places = np.arange(0, BLOCK_VALUES, len(scores.classes))  # where the rows of a block start
-    for rows in scores.blocks():
-        block = scores.values[rows]
-        require_finite(block, scores, name)
-        predicted[rows] = top_label(block)
-        if picked is not None and index is not None:
-            picked[rows] = block.ravel().take(index[rows] + places[: len(block)])
-    return predicted, picked
-
-
-def top_label(block: NDArray[np.floating[Any]]) -> NDArray[Any]:
-    """argmax of each row, the first on ties."""
-    if block.shape[1] > _FEW_CLASSES:
-        return np.asarray(block.argmax(axis=1))
-    columns = np.ascontiguousarray(block.T)  # whole columns at a time: short rows are slow in NumPy
-    is_best = (columns == columns.max(axis=0)).view(np.uint8)
-    rank = np.arange(len(columns), 0, -1, dtype=np.uint8)[:, None]  # the first column ranks highest
-    np.multiply(is_best, rank, out=is_best)
-    return np.asarray(len(columns) - is_best.max(axis=0))
+BLOCK_VALUES = 1 << 20
+"""Scores of one block: long enough for threads not to wait for each other."""
+PIECE_VALUES = 1 << 17
+"""Scores of one piece of a block: few calls per score, and near the processor."""
+FEW_CLASSES = 12
+"""Up to so many classes, pieces lie class after class: NumPy is slow on short rows."""
 
 
-def distinct(picked: FloatArray, index: IntArray, n_classes: int) -> tuple[FloatArray, IntArray, IntArray]:
-    """Sorted distinct scores class after class, their counts, and where each class starts."""
-    small = index.astype(np.uint8 if n_classes <= 2**8 else np.uint16 if n_classes <= 2**16 else np.int64)
-    grouped = picked[np.argsort(small, kind="stable")]  # up to 16 bits NumPy sorts by radix
-    grouped += 0.0  # makes -0.0 and 0.0 one value
-    starts = running_sum(np.bincount(index, minlength=n_classes))
-    for start, end in pairwise(starts):
-        grouped[start:end].sort()
-    return run_lengths(grouped, np.ones(len(grouped), np.int64), starts)
+@dataclass(frozen=True, slots=True)
+class CountOptions:
+    """What to count: ``soft`` sums, the target's ``bins``, true-label scores on the ``grid`` or exact."""
+
+    transform: Transform = TRANSFORMS["probability"]
+    grid: bool = False
+    soft: bool = True
+    bins: bool = True
 
 
-def running_sum(counts: IntArray) -> IntArray:
-    """0, then the sums of the first 1, 2, ... counts."""
-    sums = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=sums[1:])
-    return sums
+@dataclass(slots=True, eq=False)
+class BlockCounts:
+    """What one block of rows adds, all but its soft sums.
+
+    ``predicted`` labels, ``top`` scores and, of labelled rows, ``labels`` and true-label ``scores`` have one entry
+    per row. ``bins`` are None where they are not asked for or the scores are not probabilities.
+    """
+
+    n_classes: int
+    predicted: NDArray[np.integer[Any]]
+    top: Matrix
+    labels: IntArray | None
+    scores: FloatArray | None
+    bins: IntArray | None
+    are_probabilities: bool = True
+    n_rows: int = 0
+    """Rows counted: those before the first piece that holds a NaN or infinite score."""
+
+    @classmethod
+    def of_size(cls, n_rows: int, n_classes: int, dtype: np.dtype[Any], labels: IntArray | None) -> "BlockCounts":
+        """Room for ``n_rows`` rows."""
+        scores = None if labels is None else np.empty(n_rows)
+        return cls(n_classes, _room_for_labels(n_rows, n_classes), np.empty(n_rows, dtype), labels, scores, None)
+
+    @property
+    def cells(self) -> NDArray[np.integer[Any]]:
+        """Codes of the rows' cells, see ``Cells``."""
+        rows = slice(self.n_rows)
+        labels, top = None if self.labels is None else self.labels[rows], self.top[rows]
+        return cell_codes(self.predicted[rows], top if self.are_probabilities else None, labels, self.n_classes)
 
 
-def run_lengths(values: FloatArray, counts: IntArray, starts: IntArray) -> tuple[FloatArray, IntArray, IntArray]:
-    """Join equal neighbours of one class into one value with the sum of their counts."""
-    first = np.ones(len(values), np.bool_)
-    np.not_equal(values[1:], values[:-1], out=first[1:])
-    first[starts[:-1][starts[:-1] < len(values)]] = True  # equal scores of two classes stay two entries
-    if first.all():
-        return values, counts, starts
-    heads = np.flatnonzero(first)
-    return values[heads], np.add.reduceat(counts, heads), np.searchsorted(heads, starts)
+def count_block(
+    scores: Matrix | Sequence[NDArray[Any]],
+    labels: IntArray | None,
+    options: CountOptions,
+    *,
+    uniform: FloatArray | None = None,
+    soft: SoftCounter | None = None,
+) -> BlockCounts:
+    """Count a block of rows, piece after piece.
+
+    ``labels`` are column indices, None for an unlabelled target. ``uniform`` has one number per row, for
+    randomised transforms. Sums of probabilities are added to ``soft`` at once: they may be larger than the block.
+    """
+    n_rows, n_classes, dtype = _shape(scores)
+    counts = BlockCounts.of_size(n_rows, n_classes, dtype, labels)
+    wants_bins = options.bins and labels is None and n_classes <= MAX_BINNED_CLASSES
+    for rows, piece in read_blocks(scores):
+        top_scores(piece, counts.predicted[rows], counts.top[rows])
+        least, most = float(piece.min()), float(counts.top[rows].max())
+        if not (math.isfinite(least) and math.isfinite(most)):
+            break
+        counts.n_rows = rows.stop
+        counts.are_probabilities &= are_probabilities(least, most)
+        own = None if labels is None else labels[rows]
+        if own is not None and counts.scores is not None:
+            numbers = None if uniform is None else uniform[rows]
+            counts.scores[rows] = _true_label_scores(piece, own, options.transform, numbers)
+        if soft is not None and counts.are_probabilities:
+            soft.add(*block_sums(piece, own, few=n_classes <= FEW_CLASSES))
+        if wants_bins:
+            found = count_bins(piece.T)
+            wants_bins = found is not None
+            counts.bins = found if counts.bins is None or found is None else counts.bins + found
+    return counts
 
 
-def target_bins(scores: ScoreMatrix) -> IntArray | None:
-    """Scores of each class in bins, or None where they are not in [0, 1] or the classes are too many."""
-    if len(scores.classes) > SIZED_CLASSES:
-        return None
-    total = np.zeros((len(scores.classes), BINS), np.int64)
-    for rows in scores.blocks():
-        part = count_bins(np.asarray(scores.values[rows].T, np.float64))
-        if part is None:
-            return None
-        total += part
-    return total
+def _shape(scores: Matrix | Sequence[NDArray[Any]]) -> tuple[int, int, np.dtype[Any]]:
+    if isinstance(scores, np.ndarray):
+        return len(scores), scores.shape[1], scores.dtype
+    return len(scores[0]), len(scores), np.result_type(*scores)
 
 
-def soft_sums(scores: ScoreMatrix, index: IntArray | None) -> tuple[IntArray, IntArray] | None:
-    """Exact sums of probabilities, or None where scores are not in [0, 1] and soft sums mean nothing."""
-    n_classes = len(scores.classes)
-    source, target = np.zeros((n_classes, n_classes), np.int64), np.zeros(n_classes, np.int64)
-    for rows in scores.blocks():
-        with np.errstate(over="ignore"):
-            block = np.rint(np.asarray(scores.values[rows], np.float64) / SOFT_UNIT)
-        if block.min() < 0 or block.max() > 1.001 / SOFT_UNIT:
-            return None
-        # Integers below 2**53 add exactly in floats: a block is far too short to get there.
-        if index is None:
-            target += block.sum(axis=0).astype(np.int64)
+def read_blocks(scores: Matrix | Sequence[NDArray[Any]]) -> Iterator[tuple[slice, Matrix]]:
+    """Row ranges and their scores, in pieces, from a matrix or from columns as they lie in a file.
+
+    Few classes lie column after column, many row after row. The memory of a piece is used again for the next one.
+    """
+    n_rows, n_classes, dtype = _shape(scores)
+    few, step = n_classes <= FEW_CLASSES, max(1, PIECE_VALUES // n_classes)
+    for start in range(0, n_rows, step):
+        rows = slice(start, min(start + step, n_rows))
+        if isinstance(scores, np.ndarray) and scores.flags.c_contiguous and not few:
+            yield rows, scores[rows]
+            continue
+        shape = (n_classes, rows.stop - start) if few else (rows.stop - start, n_classes)
+        piece = scratch("piece", shape, dtype).T if few else scratch("piece", shape, dtype)
+        if isinstance(scores, np.ndarray):
+            piece[:] = scores[rows]
         else:
-            member = (np.ones(len(block)), (index[rows], np.arange(len(block))))
-            sums = scipy.sparse.csr_matrix(member, shape=(n_classes, len(block))) @ block
-            source += sums.T.astype(np.int64)
-    return source, target
+            for place, column in zip(piece.T, scores, strict=True):
+                place[:] = column[rows]
+        yield rows, piece
+
+
+def top_scores(block: Matrix, predicted: NDArray[np.integer[Any]], top: Matrix) -> None:
+    """Write column and score of the largest entry of each row, the first on ties."""
+    n_classes = block.shape[1]
+    if n_classes > FEW_CLASSES:
+        block.argmax(axis=1, out=predicted)
+        top[:] = pick(block, predicted)
+        return
+    columns = np.ascontiguousarray(block.T)
+    columns.max(axis=0, out=top)
+    is_top = np.equal(columns, top, out=scratch("is top", columns.shape, np.bool_)).view(np.uint8)
+    is_top *= np.arange(n_classes, 0, -1, dtype=np.uint8)[:, None]  # the first column ranks highest
+    is_top.max(axis=0, out=predicted)
+    np.subtract(n_classes, predicted, out=predicted)
+
+
+def _room_for_labels(n_rows: int, n_classes: int) -> NDArray[np.integer[Any]]:
+    """Memory for predicted labels, in the type that ``top_scores`` writes."""
+    return np.empty(n_rows, np.uint8) if n_classes <= FEW_CLASSES else np.empty(n_rows, np.int64)
+
+
+def top_labels(block: Matrix) -> IntArray:
+    """Column of the largest entry of each row, the first on ties."""
+    predicted = _room_for_labels(*block.shape)
+    top_scores(block, predicted, np.empty(len(block), block.dtype))
+    return predicted.astype(np.int64)
+
+
+def pick(block: Matrix, index: NDArray[np.integer[Any]]) -> Matrix:
+    """Entry ``index[r]`` of each row r."""
+    size, n_classes = block.shape
+    if block.flags.c_contiguous:
+        flat, places = block.ravel(), index + np.arange(0, size * n_classes, n_classes)
+    else:
+        flat, places = block.T.ravel(), index * size + np.arange(size)
+    return np.asarray(flat.take(places))
+
+
+def _true_label_scores(
+    block: Matrix, labels: IntArray, transform: Transform, uniform: FloatArray | None
+) -> FloatArray:
+    if transform.function is not None:
+        block = transform.apply(block, uniform)
+    return pick(block, labels).astype(np.float64, copy=False)
+
+
+class Counter:
+    """The sum of any number of blocks; any thread may add."""
+
+    def __init__(self, n_classes: int, options: CountOptions, *, labelled: bool) -> None:
+        self.n_classes, self.options, self.labelled = n_classes, options, labelled
+        self._lock, self._has_confidence = Lock(), True
+        self._cells = KeyCounts(n_codes(n_classes, n_classes if labelled else 1))
+        self._scores: ScoreStore = GridScores(n_classes) if options.grid else ExactScores(n_classes)
+        self._soft = SoftCounter(n_classes) if options.soft else None
+        with_bins = options.bins and not labelled and n_classes <= MAX_BINNED_CLASSES
+        self._bins = np.zeros((n_classes, BINS), np.int64) if with_bins else None
+
+    def count(
+        self,
+        scores: Matrix | Sequence[NDArray[Any]],
+        labels: IntArray | None,
+        uniform: FloatArray | None = None,
+    ) -> int:
+        """Count a block of rows; returns how many of them stand before the first score that is not finite.
+
+        The rest of the rows is not counted. The cut may come a little earlier than it needs to.
+        """
+        part = count_block(scores, labels, self.options, uniform=uniform, soft=self._soft)
+        if part.n_rows:
+            self._add(part)
+        return part.n_rows
+
+    def _add(self, part: BlockCounts) -> None:
+        self._cells.add(part.cells)
+        if part.labels is not None and part.scores is not None:
+            self._scores.add(part.labels[: part.n_rows], part.scores[: part.n_rows])
+        with self._lock:  # one block of scores that are not probabilities takes these away for all
+            self._has_confidence &= part.are_probabilities
+            self._soft = self._soft if part.are_probabilities else None
+            self._bins = None if self._bins is None or part.bins is None else self._bins + part.bins
+
+    @property
+    def cells(self) -> Cells:
+        """Rows by predicted label, confidence bin and true label."""
+        found = Cells(*self._cells.result(), self.n_classes if self.labelled else 1)
+        return found if self._has_confidence else found.without_confidence()
+
+    @property
+    def scores(self) -> Distinct:
+        """True-label scores, counted class after class."""
+        return self._scores.distinct()
+
+    @property
+    def soft(self) -> SoftSums | None:
+        """Sums of probabilities, if kept."""
+        return None if self._soft is None else self._soft.result()
+
+    @property
+    def bins(self) -> IntArray | None:
+        """Target scores of each class in bins, if kept."""
+        return self._bins
+
+
+def count_matrix(
+    scores: ScoreMatrix,
+    labels: IntArray | None,
+    options: CountOptions,
+    *,
+    name: str,
+    rng: np.random.Generator,
+) -> Counter:
+    """One pass over a matrix in memory, on all cores."""
+    counter = Counter(len(scores.classes), options, labelled=labels is not None)
+    uniform = options.transform.draw(len(scores), rng) if labels is not None else None
+    step = max(1, BLOCK_VALUES // len(scores.classes))
+
+    def job(rows: slice) -> None:
+        block, own = scores.values[rows], None if labels is None else labels[rows]
+        if counter.count(block, own, None if uniform is None else uniform[rows]) < len(block):
+            raise not_finite_error(scores, name)
+
+    run_all([partial(job, slice(start, start + step)) for start in range(0, len(scores), step)])
+    return counter

@@ -10,11 +10,18 @@ from numpy.typing import NDArray
 
 from pacshift.errors import InputError
 from pacshift.files import atomic_write
+from pacshift.scores.check import check_classes
+from pacshift.tally.cells import N_CONFIDENCE, Cells
 from pacshift.tally.histogram import BINS
+from pacshift.tally.soft import SoftSums
 
 FORMAT = "pacshift-tally"
-VERSION = 1
-MOST = 2.0**62  # larger sums would come close to overflow
+VERSION = 2
+READABLE_VERSIONS = (1, 2)
+MAX_TOTAL = 2.0**62
+"""Larger sums would come close to overflow."""
+
+Arrays = dict[str, NDArray[Any]]
 
 
 def write(header: dict[str, Any], arrays: Mapping[str, NDArray[Any]], path: str | os.PathLike[str]) -> None:
@@ -24,8 +31,20 @@ def write(header: dict[str, Any], arrays: Mapping[str, NDArray[Any]], path: str 
         np.savez_compressed(file, header=np.array(text), **arrays)  # type: ignore[arg-type]
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Header and arrays, not yet looked at (:func:`require_sound`)."""
+def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The fields of a tally, checked: the counts add up."""
+    header, arrays = _read(path)
+    try:
+        n_classes = len(header["classes"])
+        if header["version"] == 1:
+            header, arrays = _from_version_1(header, arrays, n_classes)
+        require_sound(header, arrays, n_classes)
+        return _fields(header, arrays, n_classes)
+    except (InputError, TypeError, KeyError, ValueError, IndexError) as error:
+        raise InputError(f"{path}: the counts of this tally do not add up ({error}). Make it again.") from None
+
+
+def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     try:
         with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
@@ -33,17 +52,102 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArra
         version = header["version"] if header["format"] == FORMAT else None
     except Exception as error:  # damaged zips raise a dozen kinds; none may surprise the user
         raise InputError(f"{path} is not a pacshift tally ({error}). Make one with `pacshift tally`.") from None
-    if version != VERSION:
-        raise InputError(f"{path}: tally version {version}, this pacshift reads {VERSION}. Update pacshift.")
+    if version not in READABLE_VERSIONS:
+        known = " and ".join(map(str, READABLE_VERSIONS))
+        raise InputError(f"{path}: tally version {version}, this pacshift reads {known}. Update pacshift.")
     return header, arrays
 
 
-def require_sound(arrays: Mapping[str, NDArray[Any]], size: int) -> None:
-    """ValueError where the arrays of ``size`` classes contradict each other."""
-    values, counts, starts = (arrays[name] for name in ("values", "counts", "starts"))
-    _require_counts(arrays, size)
-    if "bins" in arrays and (arrays["bins"].sum(axis=1) != arrays["target"].sum()).any():
+def _fields(header: Mapping[str, Any], arrays: Arrays, n_classes: int) -> dict[str, Any]:
+    fields: dict[str, Any] = {name: arrays[name] for name in ("values", "counts", "starts")}
+    for side, n_labels in (("source", n_classes), ("target", 1)):
+        codes, counts = arrays[f"{side}_codes"], arrays[f"{side}_counts"]
+        fields[f"{side}_cells"] = Cells(codes, counts, n_labels, header[f"{side}_confidence"] is True)
+    if any(name.startswith("soft_") for name in arrays):
+        fields["soft"] = SoftSums(*(arrays[f"soft_{name}"] for name in ("labels", "sums", "target")))
+    return fields | {
+        "classes": check_classes(header["classes"]),
+        "score": str(header["score"]),
+        "grid": header["grid"] is True,
+        "bins": arrays.get("bins"),
+    }
+
+
+def _from_version_1(header: dict[str, Any], arrays: Arrays, n_classes: int) -> tuple[dict[str, Any], Arrays]:
+    """Version 1 had dense tables and no confidence bins."""
+    square, line = (n_classes, n_classes), (n_classes,)
+    old_shapes = {"confusion": square, "target": line, "soft_source": square, "soft_target": line}
+    for name, shape in old_shapes.items():
+        if name in arrays or not name.startswith("soft"):
+            _require_counts(name, arrays[name], shape)
+    arrays = dict(arrays)
+    tables = {"source": arrays.pop("confusion"), "target": arrays.pop("target")[:, None]}
+    header = dict(header)
+    for side, table in tables.items():
+        cells = Cells.of_table(table)
+        arrays |= {f"{side}_codes": cells.codes, f"{side}_counts": cells.counts}
+        header[f"{side}_confidence"] = cells.has_confidence
+    if "soft_source" in arrays:
+        labels = np.flatnonzero(tables["source"].sum(axis=0))
+        sums = np.ascontiguousarray(arrays.pop("soft_source").T[labels])
+        arrays |= {"soft_labels": labels, "soft_sums": sums}
+    return header, arrays
+
+
+def require_sound(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], n_classes: int) -> None:
+    """ValueError where the arrays contradict each other or the header."""
+    for name, array in arrays.items():
+        if name != "values":
+            _require_counts(name, array, _shape(name, arrays, n_classes))
+    for side, n_labels in (("source", n_classes), ("target", 1)):
+        _require_cells(side, arrays, n_classes, n_labels, header[f"{side}_confidence"] is True)
+    if "bins" in arrays and (arrays["bins"].sum(axis=1) != arrays["target_counts"].sum()).any():
         raise ValueError("the bins of a class must hold every target row")
+    source = Cells(arrays["source_codes"], arrays["source_counts"], n_classes).label_counts()
+    _require_scores(arrays["values"], arrays["counts"], arrays["starts"], source)
+    if "soft_labels" in arrays and not np.array_equal(arrays["soft_labels"], np.flatnonzero(source)):
+        raise ValueError("soft_labels must be the labels that occur")
+
+
+def _shape(name: str, arrays: Mapping[str, NDArray[Any]], n_classes: int) -> tuple[int, ...]:
+    shapes = {
+        "starts": (n_classes + 1,),
+        "counts": arrays["values"].shape,
+        "soft_target": (n_classes,),
+        "bins": (n_classes, BINS),
+    }
+    for side in ("source", "target"):
+        shapes |= {f"{side}_codes": (arrays[f"{side}_codes"].size,)}
+        shapes |= {f"{side}_counts": (arrays[f"{side}_codes"].size,)}
+    if "soft_labels" in arrays:
+        n_labels = arrays["soft_labels"].size
+        shapes |= {"soft_labels": (n_labels,), "soft_sums": (n_labels, n_classes)}
+    return shapes[name]
+
+
+def _require_counts(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> None:
+    if array.dtype != np.int64 or array.shape != shape or (array < 0).any():
+        raise ValueError(f"{name} must hold counts of shape {shape}")
+    if not name.endswith("_codes") and array.sum(dtype=np.float64) > MAX_TOTAL:
+        raise ValueError(f"{name} adds up to more than {MAX_TOTAL:g}")
+
+
+def _require_cells(
+    side: str, arrays: Mapping[str, NDArray[Any]], n_classes: int, n_labels: int, has_confidence: bool
+) -> None:
+    codes, counts = arrays[f"{side}_codes"], arrays[f"{side}_counts"]
+    cells = Cells(codes, counts, n_labels)
+    if (np.diff(codes) <= 0).any() or codes.max(initial=0) >= n_classes * N_CONFIDENCE * n_labels:
+        raise ValueError(f"{side}_codes must ascend and name cells of {n_classes} classes")
+    if (counts == 0).any():
+        raise ValueError(f"{side}_counts must be at least 1")
+    if not has_confidence and cells.confidence.any():
+        raise ValueError(f"{side}_codes name confidence bins, which the header denies")
+
+
+def _require_scores(
+    values: NDArray[Any], counts: NDArray[Any], starts: NDArray[Any], class_counts: NDArray[Any]
+) -> None:
     if values.dtype != np.float64 or values.ndim != 1 or not np.isfinite(values).all():
         raise ValueError("values must be finite floats")
     if (np.diff(starts) < 0).any() or starts[0] != 0 or starts[-1] != len(values):
@@ -53,22 +157,5 @@ def require_sound(arrays: Mapping[str, NDArray[Any]], size: int) -> None:
     if not ascending.all() or (counts == 0).any():
         raise ValueError("scores of a class must ascend and occur at least once")
     reached = np.concatenate([[0], np.cumsum(counts)])[starts]
-    if not np.array_equal(np.diff(reached), arrays["confusion"].sum(axis=0)):
+    if not np.array_equal(np.diff(reached), class_counts):
         raise ValueError("the scores of a class must be as many as its examples")
-
-
-def _require_counts(arrays: Mapping[str, NDArray[Any]], size: int) -> None:
-    shapes = {
-        "confusion": (size, size),
-        "target": (size,),
-        "starts": (size + 1,),
-        "counts": arrays["values"].shape,
-    }
-    shapes |= {"soft_source": (size, size), "soft_target": (size,), "bins": (size, BINS)}
-    for name, array in arrays.items():
-        if name == "values":
-            continue
-        if array.dtype != np.int64 or array.shape != shapes[name] or (array < 0).any():
-            raise ValueError(f"{name} must hold counts of shape {shapes[name]}")
-        if array.sum(dtype=np.float64) > MOST:
-            raise ValueError(f"{name} adds up to more than {MOST:g}")

@@ -11,7 +11,11 @@ from pacshift.arrays import FloatArray, IntArray
 
 MANTISSA_BITS = 12
 DROPPED_BITS = 52 - MANTISSA_BITS
+CODE_BITS = 64 - DROPPED_BITS
+"""Bits of a grid point's code: integers from 0 on, in the order of the grid points."""
+
 _MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)
+_LEAST_CODE = -(1 << (CODE_BITS - 1))
 
 
 def float_to_order(values: ArrayLike) -> IntArray:
@@ -21,15 +25,25 @@ def float_to_order(values: ArrayLike) -> IntArray:
 
 
 def order_to_float(order: ArrayLike) -> FloatArray:
-    """Undo :func:`float_to_order`."""
+    """Undo ``float_to_order``."""
     order = np.asarray(order, dtype=np.int64)
     return np.where(order < 0, order ^ _MAGNITUDE, order).view(np.float64)
 
 
+def float_to_code(values: FloatArray) -> IntArray:
+    """The code of the largest grid point not above each value: 12 bits of mantissa kept, rounded toward -∞."""
+    return (float_to_order(values) >> DROPPED_BITS) - _LEAST_CODE
+
+
+def code_to_float(codes: IntArray) -> FloatArray:
+    """The grid points of ``float_to_code``."""
+    return order_to_float((codes + _LEAST_CODE) << DROPPED_BITS)
+
+
 def to_grid(values: ArrayLike) -> FloatArray:
-    """The largest grid point not above each value: 12 bits of mantissa kept, rounded toward -∞.
+    """The largest grid point not above each value.
 
     >>> to_grid([0.7, 1 / 3, -0.7]).round(6).tolist()
     [0.699951, 0.333313, -0.700073]
     """
-    return order_to_float((float_to_order(values) >> DROPPED_BITS) << DROPPED_BITS)
+    return code_to_float(float_to_code(np.asarray(values, np.float64)))

@@ -1,37 +1,50 @@
-"""The target's scores in coarse bins: enough to tell how large sets will be, too little to tell rows apart.
+"""The target's scores in coarse bins: enough to say how large sets will be, too little to tell rows apart.
 
-Eight bins an octave between 2**-32 and 1, told by the leading bits of a float. Nothing that is guaranteed rests on
-them: they only say which of the certified kinds of sets is the smallest.
+Eight bins per octave between 2**-32 and 1, read off the leading bits of a float. No guarantee rests on them: they
+only say which of the certified kinds of sets is the smallest.
 """
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray
+from pacshift.tally.scratch import scratch_like
 
-_BITS = 49  # dropped: 3 bits of the mantissa stay, 8 bins an octave
-_FIRST = int(np.float64(2.0**-32).view(np.int64) >> _BITS)
-BINS = int(np.float64(1.0).view(np.int64) >> _BITS) - _FIRST + 1
+_KEPT_BITS = 3  # of the mantissa: 8 bins per octave
+_FIRST_EDGE, _LAST_EDGE = 2.0**-32, 1.0
+_LIMIT = _LAST_EDGE + 2.0**-_KEPT_BITS
+
+BINS = 8 * 32 + 1
 """The first bin holds all that is smaller, down to 0; the last one starts at 1."""
 
-SIZED_CLASSES = 200
-"""Up to so many classes bins are kept: beyond, no method compares sizes."""
+MAX_BINNED_CLASSES = 200
+"""Bins are kept for up to this many classes: beyond, no method compares sizes."""
 
 
-def count_bins(columns: FloatArray) -> IntArray | None:
+def count_bins(columns: NDArray[np.floating[Any]]) -> IntArray | None:
     """``[j, b]`` counts the scores of class j (``columns[j]``) in bin b; None where they are not probabilities.
 
     >>> np.nonzero(count_bins(np.array([[1.0, 0.5, 0.0]]))[0])[0].tolist()
     [0, 248, 256]
     """
-    codes = np.ascontiguousarray(columns).view(np.int64) >> _BITS
-    if codes.min() < 0 and not (columns >= 0).all():  # -0.0 looks negative and is not; a NaN may as well
+    if not (columns.min() >= 0 and columns.max() < _LIMIT):  # NaN fails both
         return None
-    np.maximum(codes, _FIRST, out=codes)
-    codes -= _FIRST
-    if codes.max() >= BINS:
-        return None
-    codes += np.arange(len(codes))[:, None] * BINS
-    return np.bincount(codes.ravel(), minlength=len(codes) * BINS).reshape(len(codes), BINS)
+    first = int(_leading_bits(np.array([_FIRST_EDGE], columns.dtype))[0])
+    codes = _leading_bits(columns)
+    np.maximum(codes, first, out=codes)  # -0.0 has a negative code
+    codes += (np.arange(len(columns)) * BINS - first).astype(codes.dtype)[:, None]
+    counts = np.bincount(codes.ravel(order="K"), minlength=len(columns) * BINS)
+    return counts.reshape(len(columns), BINS)
+
+
+def _leading_bits(values: NDArray[np.floating[Any]]) -> NDArray[np.integer[Any]]:
+    """Sign, exponent and the kept bits of the mantissa as one integer, in the same order as the floats."""
+    integer, mantissa_bits = (np.int32, 23) if values.dtype == np.float32 else (np.int64, 52)
+    bits: NDArray[np.integer[Any]] = scratch_like("bits", values, integer)
+    np.right_shift(values.view(integer), mantissa_bits - _KEPT_BITS, out=bits)  # type: ignore[operator, unused-ignore]
+    return bits
 
 
 def mean_size(bins: IntArray, thresholds: FloatArray) -> float:
@@ -73,7 +86,8 @@ def mean_size_range(bins: IntArray, thresholds: FloatArray) -> tuple[float, floa
 
 def _place_in_bins(thresholds: FloatArray) -> tuple[IntArray, FloatArray]:
     """The bin of each threshold, and the part of the bin's width that lies above it."""
-    edges = ((np.arange(BINS + 1) + _FIRST) << _BITS).view(np.float64)
+    first = int(_leading_bits(np.array([_FIRST_EDGE]))[0])
+    edges = ((np.arange(BINS + 1) + first) << (52 - _KEPT_BITS)).view(np.float64)
     edges[0] = 0.0
     place = np.clip(np.searchsorted(edges, thresholds, side="right") - 1, 0, BINS - 1)
     return place, np.clip((edges[place + 1] - thresholds) / (edges[place + 1] - edges[place]), 0.0, 1.0)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,39 +11,54 @@ from numpy.typing import ArrayLike, NDArray
 
 from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.errors import InputError
-from pacshift.scores.check import ScoreMatrix, check_classes, check_labels, check_rng, check_scores, shorten
+from pacshift.scores.check import check_labels, check_rng, check_scores, shorten
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
-from pacshift.tally.counter import distinct, run_lengths, running_sum, scan, soft_sums, target_bins
-from pacshift.tally.file import read, require_sound, write
+from pacshift.tally.cells import Cells
+from pacshift.tally.counter import Counter, CountOptions, count_matrix
+from pacshift.tally.file import read_fields, write
 from pacshift.tally.grid import to_grid
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SoftSums:
-    """Sums of probabilities in units of ``SOFT_UNIT``: ``source[i, j]`` of class i over rows labelled j."""
-
-    source: IntArray
-    target: IntArray
-
-    def __add__(self, other: "SoftSums") -> "SoftSums":
-        return SoftSums(self.source + other.source, self.target + other.target)
+from pacshift.tally.soft import SoftSums
+from pacshift.tally.stores import Distinct, run_lengths, running_sum
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
     """Integer counts of a labelled source, an unlabelled target, or both.
 
-    ``confusion[i, j]`` counts source rows predicted i and labelled j; ``target[i]`` target rows predicted i.
-    Class j's distinct true-label scores, ascending, are ``values[starts[j]:starts[j + 1]]`` and occur
-    ``counts[...]`` times. ``score`` names the transform that made them; on a ``grid`` they are rounded down.
-    ``bins[j, b]`` counts target rows whose plain score of class j lies in bin b (:mod:`pacshift.tally.histogram`).
+    Make one with ``from_scores`` and ``from_target``; tallies of the same classes add up with ``+``.
+
+    Parameters
+    ----------
+    classes : tuple
+        Class names, in the order of the score columns.
+    score : str
+        Name of the transform that made the true-label scores.
+    grid : bool
+        Whether true-label scores are rounded down to 12 bits of mantissa.
+    source_cells, target_cells : Cells
+        Rows by predicted label and confidence bin, of the source also by true label. Only filled cells are kept.
+    values, counts, starts : numpy.ndarray
+        Class j's distinct true-label scores, ascending, are ``values[starts[j]:starts[j + 1]]``; they occur
+        ``counts[...]`` times.
+    soft : SoftSums or None
+        Sums of probabilities, which only PS-R and WCP use.
+    bins : numpy.ndarray or None
+        ``bins[j, b]`` counts target rows whose plain score of class j lies in bin b, see ``tally.histogram``.
+
+    Examples
+    --------
+    >>> source = Tally.from_scores([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], [0, 1, 1])
+    >>> target = Tally.from_target([[0.3, 0.7], [0.1, 0.9]])
+    >>> both = source + target
+    >>> both.confusion.tolist(), both.target.tolist(), both.class_counts.tolist()
+    ([[1, 1], [0, 1]], [0, 2], [1, 2])
     """
 
     classes: tuple[Label, ...]
     score: str
     grid: bool
-    confusion: IntArray
-    target: IntArray
+    source_cells: Cells
+    target_cells: Cells
     values: FloatArray
     counts: IntArray
     starts: IntArray
@@ -62,44 +77,126 @@ class Tally:
         soft: bool = True,
         rng: Any = None,
     ) -> "Tally":
-        """Count a labelled source. ``soft`` keeps the sums that the soft BBSE estimate (PS-R, WCP) needs."""
+        """Count a labelled source.
+
+        Parameters
+        ----------
+        scores : array_like or frame
+            One row per example, one column per class.
+        labels : array_like
+            True label of each row, matched to ``classes`` by value.
+        classes : sequence, optional
+            Names of the columns. Default: the column names of a frame, else 0 to K-1.
+        score : str or callable, default "probability"
+            Transform of the scores that thresholds are compared with.
+        grid : bool, default False
+            Round true-label scores down to 12 bits of mantissa: less memory, the same guarantee.
+        soft : bool, default True
+            Keep sums of probabilities, which only PS-R and WCP use.
+        rng : int, numpy.random.Generator or None
+            Source of the numbers of randomised transforms.
+
+        Returns
+        -------
+        Tally
+            Counts of the source; its target is empty.
+
+        Raises
+        ------
+        InputError
+            If scores are not a finite matrix or a label is not among the classes.
+
+        Examples
+        --------
+        >>> Tally.from_scores([[0.9, 0.1], [0.2, 0.8]], ["no", "yes"], classes=["no", "yes"]).n_source
+        2
+        """
         checked = check_scores(scores, name="source", classes=classes)
         index = check_labels(labels, checked.classes, n_rows=len(checked), name="source")
-        transform = resolve_transform(score)
-        predicted, raw = scan(checked, "source", None if transform.function else index)
-        picked = transform.true_label(checked, index, check_rng(rng)) if raw is None else raw
-        values, counts, starts = distinct(to_grid(picked) if grid else picked, index, len(checked.classes))
-        n_classes = len(checked.classes)
-        cells = np.bincount(predicted.astype(np.int64) * n_classes + index, minlength=n_classes**2)
-        return replace(
-            _empty(checked.classes),
-            score=transform.name,
-            grid=grid,
-            confusion=cells.reshape(n_classes, n_classes),
-            values=values,
-            counts=counts,
-            starts=starts,
-            soft=_soft(checked, index) if soft else None,
-        )
+        options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=False)
+        counter = count_matrix(checked, index, options, name="source", rng=check_rng(rng))
+        return cls.from_counter(counter, checked.classes)
 
     @classmethod
     def from_target(
         cls, scores: Any, *, classes: Sequence[Label] | None = None, soft: bool = True, bins: bool = True
     ) -> "Tally":
-        """Count an unlabelled target. ``bins`` keeps what tells PS-LP which sets are smaller."""
+        """Count an unlabelled target.
+
+        Parameters
+        ----------
+        scores : array_like or frame
+            One row per example, one column per class.
+        classes : sequence, optional
+            Names of the columns. Default: the column names of a frame, else 0 to K-1.
+        soft : bool, default True
+            Keep sums of probabilities, which only PS-R and WCP use.
+        bins : bool, default True
+            Keep scores in coarse bins, by which PS-LP finds the smallest sets.
+
+        Returns
+        -------
+        Tally
+            Counts of the target; its source is empty.
+
+        Raises
+        ------
+        InputError
+            If scores are not a finite matrix.
+
+        Examples
+        --------
+        >>> Tally.from_target([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]]).target.tolist()
+        [1, 2]
+        """
         checked = check_scores(scores, name="target", classes=classes)
-        predicted, _ = scan(checked, "target", None)
-        counts = np.bincount(predicted, minlength=len(checked.classes))
-        return replace(
-            _empty(checked.classes),
-            target=counts,
-            soft=_soft(checked, None) if soft else None,
-            bins=target_bins(checked) if bins else None,
+        options = CountOptions(soft=soft, bins=bins)
+        counter = count_matrix(checked, None, options, name="target", rng=check_rng(None))
+        return cls.from_counter(counter, checked.classes)
+
+    @classmethod
+    def from_counter(cls, counter: Counter, classes: tuple[Label, ...]) -> "Tally":
+        """The counts that any engine has gathered."""
+        values, counts, starts = counter.scores
+        cells, none = counter.cells, Cells.empty(1 if counter.labelled else len(classes))
+        return cls(
+            classes=classes,
+            score=counter.options.transform.name if counter.labelled else "probability",
+            grid=counter.labelled and counter.options.grid,
+            source_cells=cells if counter.labelled else none,
+            target_cells=none if counter.labelled else cells,
+            values=values,
+            counts=counts,
+            starts=starts,
+            soft=counter.soft,
+            bins=counter.bins,
         )
 
     @classmethod
     def sum(cls, tallies: Iterable["Tally"]) -> "Tally":
-        """Add many tallies with one merge. The order does not matter, to the last bit."""
+        """Add many tallies with one merge. The order does not matter, to the last bit.
+
+        Parameters
+        ----------
+        tallies : iterable of Tally
+            At least one, all of the same classes and (of sources) the same score.
+
+        Returns
+        -------
+        Tally
+            On the grid where one of the sources is.
+
+        Raises
+        ------
+        InputError
+            If there is none, or classes or scores differ.
+
+        Examples
+        --------
+        >>> part = Tally.from_target([[0.9, 0.1]])
+        >>> Tally.sum([part, part, part]).n_target
+        3
+        """
         parts = list(tallies)
         if not parts:
             raise InputError("no tallies to add: give at least one.")
@@ -111,8 +208,8 @@ class Tally:
             classes=parts[0].classes,
             score=sources[0].score if sources else parts[0].score,
             grid=grid,
-            confusion=np.sum([part.confusion for part in parts], axis=0),
-            target=np.sum([part.target for part in parts], axis=0),
+            source_cells=Cells.sum([part.source_cells for part in parts]),
+            target_cells=Cells.sum([part.target_cells for part in parts]),
             values=values,
             counts=counts,
             starts=starts,
@@ -126,30 +223,41 @@ class Tally:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tally):
             return NotImplemented
-        header = (self.classes, self.score, self.grid) == (other.classes, other.score, other.grid)
         mine, theirs = self._arrays(), other._arrays()
-        return (
-            header and mine.keys() == theirs.keys() and all(np.array_equal(mine[key], theirs[key]) for key in mine)
-        )
+        same_header = self._header() == other._header() and mine.keys() == theirs.keys()
+        return same_header and all(np.array_equal(mine[key], theirs[key]) for key in mine)
 
     __hash__ = None  # type: ignore[assignment]  # arrays inside: equal by value, not hashable
 
     @property
     def n_classes(self) -> int:
+        """Number of classes, K."""
         return len(self.classes)
 
     @property
     def n_source(self) -> int:
-        return int(self.confusion.sum())
+        """Labelled source rows, m."""
+        return self.source_cells.n_rows
 
     @property
     def n_target(self) -> int:
-        return int(self.target.sum())
+        """Unlabelled target rows, n."""
+        return self.target_cells.n_rows
+
+    @cached_property
+    def confusion(self) -> IntArray:
+        """``confusion[i, j]`` counts source rows predicted i and labelled j; dense, K × K."""
+        return self.source_cells.table(self.n_classes)
+
+    @cached_property
+    def target(self) -> IntArray:
+        """``target[i]`` counts target rows predicted i."""
+        return self.target_cells.table(self.n_classes)[:, 0]
 
     @cached_property
     def class_counts(self) -> IntArray:
-        """Source rows of each true label (m_j)."""
-        return np.asarray(self.confusion.sum(axis=0))
+        """Source rows of each true label, m_j."""
+        return self.source_cells.label_counts()
 
     @cached_property
     def cumulative(self) -> IntArray:
@@ -159,55 +267,93 @@ class Tally:
     def positions(self, thresholds: ArrayLike) -> IntArray:
         """For each class the index into ``values`` of its first score not below the class's threshold."""
         cuts = np.broadcast_to(np.asarray(thresholds, float), (self.n_classes,))
-        bounds = zip(self.starts[:-1], self.starts[1:], cuts, strict=True)
-        return np.array([start + np.searchsorted(self.values[start:end], cut) for start, end, cut in bounds])
+        found = self.starts[:-1].copy()
+        for label in np.flatnonzero(np.diff(self.starts)).tolist():
+            found[label] += np.searchsorted(self.values[self.starts[label] : self.starts[label + 1]], cuts[label])
+        return found
 
     def misses(self, thresholds: ArrayLike) -> IntArray:
-        """For each class how many of its true-label scores lie below its threshold."""
+        """For each class, how many of its true-label scores lie below its threshold.
+
+        Parameters
+        ----------
+        thresholds : float or array_like of shape (K,)
+            One threshold, or one per class.
+
+        Returns
+        -------
+        numpy.ndarray of shape (K,)
+            Counts.
+
+        Examples
+        --------
+        >>> Tally.from_scores([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], [0, 1, 1]).misses(0.5).tolist()
+        [0, 1]
+        """
         return self.cumulative[self.positions(thresholds)] - self.cumulative[self.starts[:-1]]
 
-    def _arrays(self) -> dict[str, NDArray[Any]]:
-        names = ("confusion", "target", "values", "counts", "starts")
-        arrays: dict[str, NDArray[Any]] = {name: getattr(self, name) for name in names}
-        if self.soft is not None:
-            arrays |= {"soft_source": self.soft.source, "soft_target": self.soft.target}
-        if self.bins is not None:
-            arrays["bins"] = self.bins
-        return arrays
-
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write counts and nothing else: an .npz of integer and float arrays with a JSON header."""
+        """Write the counts and nothing else: an .npz of integer and float arrays with a JSON header.
+
+        Parameters
+        ----------
+        path : path-like
+            The file appears when it is complete, or not at all.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written.
+        """
         write(self._header(), self._arrays(), path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Tally":
-        """Read what :meth:`save` wrote; runs no code from the file and refuses what does not add up."""
-        header, arrays = read(path)
-        try:
-            soft = (arrays.pop("soft_source", None), arrays.pop("soft_target", None))
-            tally = cls(
-                classes=check_classes(header["classes"]),
-                score=str(header["score"]),
-                grid=header["grid"] is True,
-                soft=None if soft[0] is None or soft[1] is None else SoftSums(soft[0], soft[1]),
-                **arrays,
-            )
-            require_sound(tally._arrays(), tally.n_classes)
-        except (InputError, TypeError, KeyError, ValueError, IndexError) as error:
-            raise InputError(f"{path}: the counts of this tally do not add up ({error}). Make it again.") from None
-        return tally
+        """Read what ``save`` wrote, also by older versions; runs no code from the file.
+
+        Parameters
+        ----------
+        path : path-like
+            A tally file.
+
+        Returns
+        -------
+        Tally
+            Equal to the one that was saved.
+
+        Raises
+        ------
+        InputError
+            If the file is not a tally, or its counts do not add up.
+        """
+        return cls(**read_fields(path))
 
     def _header(self) -> dict[str, Any]:
-        return {"classes": self.classes, "score": self.score, "grid": self.grid}
+        return {
+            "classes": self.classes,
+            "score": self.score,
+            "grid": self.grid,
+            "source_confidence": self.source_cells.has_confidence,
+            "target_confidence": self.target_cells.has_confidence,
+        }
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        arrays: dict[str, NDArray[Any]] = {
+            "source_codes": self.source_cells.codes,
+            "source_counts": self.source_cells.counts,
+            "target_codes": self.target_cells.codes,
+            "target_counts": self.target_cells.counts,
+            "values": self.values,
+            "counts": self.counts,
+            "starts": self.starts,
+        }
+        if self.soft is not None:
+            arrays |= {f"soft_{name}": getattr(self.soft, name) for name in ("labels", "sums", "target")}
+        return arrays if self.bins is None else arrays | {"bins": self.bins}
 
 
-def _empty(classes: tuple[Label, ...]) -> Tally:
-    size = len(classes)
-    confusion, target, starts = (np.zeros(shape, np.int64) for shape in ((size, size), (size,), (size + 1,)))
-    return Tally(classes, "probability", False, confusion, target, np.empty(0), np.empty(0, np.int64), starts)
-
-
-def _merge(parts: list[Tally], grid: bool, n_classes: int) -> tuple[FloatArray, IntArray, IntArray]:
+def _merge(parts: list[Tally], grid: bool, n_classes: int) -> Distinct:
+    """The true-label scores of all parts, on the grid where one of them is."""
     if len(parts) == 1 and parts[0].grid == grid:
         return parts[0].values, parts[0].counts, parts[0].starts
     sizes = [np.diff(part.starts) for part in parts]
@@ -220,13 +366,9 @@ def _merge(parts: list[Tally], grid: bool, n_classes: int) -> tuple[FloatArray, 
     return run_lengths(values[order], counts[order], starts)
 
 
-def _soft(scores: ScoreMatrix, index: IntArray | None) -> SoftSums | None:
-    sums = soft_sums(scores, index)
-    return None if sums is None else SoftSums(*sums)
-
-
 def _sum_soft(parts: list[Tally]) -> SoftSums | None:
-    total = SoftSums(np.zeros_like(parts[0].confusion), np.zeros_like(parts[0].target))
+    """None where some part was counted without."""
+    total = SoftSums.empty(parts[0].n_classes)
     for part in parts:
         if part.soft is None:
             return None

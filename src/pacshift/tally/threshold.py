@@ -6,8 +6,8 @@ import numpy as np
 
 from pacshift.arrays import IntArray
 from pacshift.tally import Tally
-from pacshift.tally.counter import running_sum
 from pacshift.tally.grid import float_to_order, order_to_float
+from pacshift.tally.stores import running_sum
 
 
 def largest_threshold(tally: Tally, passes: Callable[..., bool], *counts: IntArray) -> float:
@@ -19,7 +19,8 @@ def largest_threshold(tally: Tally, passes: Callable[..., bool], *counts: IntArr
     """
     if not len(tally.values):
         return -np.inf
-    layers = [running_sum(layer) for layer in counts] or [tally.cumulative]
+    layers = [tally.cumulative if layer is tally.counts else running_sum(layer) for layer in counts]
+    layers = layers or [tally.cumulative]
 
     def below(order: int) -> tuple[IntArray, ...]:
         positions = tally.positions(order_to_float(order))
@@ -47,9 +48,10 @@ def _same(one: tuple[IntArray, ...], other: tuple[IntArray, ...]) -> bool:
 
 
 def class_threshold(tally: Tally, label: int, cut: int) -> float:
-    """The largest τ below which at most ``cut`` scores of one class lie; -inf for a negative ``cut``."""
+    """The largest τ with at most ``cut`` scores of one class below it; -inf for a negative ``cut``."""
     start, end = tally.starts[label], tally.starts[label + 1]
     if cut < 0 or start == end:
         return -np.inf
-    reached = tally.cumulative[start + 1 : end + 1] - tally.cumulative[start]
-    return float(tally.values[start + min(int(np.searchsorted(reached, cut, side="right")), end - start - 1)])
+    reached = tally.cumulative[start + 1 : end + 1]
+    place = int(np.searchsorted(reached, cut + tally.cumulative[start], side="right"))
+    return float(tally.values[start + min(place, end - start - 1)])

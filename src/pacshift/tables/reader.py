@@ -1,0 +1,138 @@
+"""One reader per table: batches are worked on by all cores, results come in order, memory stays bounded."""
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from pacshift.arrays import FloatArray, Label
+from pacshift.errors import InputError
+from pacshift.parallel import map_ordered
+from pacshift.tables.convert import Faults, Rows, convert
+from pacshift.tables.layout import find_layout
+from pacshift.tables.npz import NpzSource
+from pacshift.tables.sources import KINDS, Batch, FileSource, PathLike, Source, list_files
+
+Progress: TypeAlias = Callable[[int, int | None], None]
+"""Called with the rows done so far and, where known, the rows in all."""
+
+MAX_KEPT_BYTES = 1 << 26
+"""A table up to this size (64 MB) is kept in memory when it is needed twice; a larger one is read twice."""
+
+_Result = TypeVar("_Result")
+
+
+class TableReader:
+    """A table and its layout.
+
+    After ``map_batches`` or ``map_rows``, ``n_rows`` counts the rows read and ``faults`` those that cannot be
+    used. With ``keep`` a small table stays in memory, so that reading it again costs nothing.
+    """
+
+    def __init__(
+        self,
+        paths: PathLike | Sequence[PathLike],
+        *,
+        label: str | None,
+        scores: str,
+        classes: Sequence[Label] | None,
+        keep: bool = False,
+    ) -> None:
+        files = list_files(paths)
+        npz = KINDS[files[0].suffix.lower()] == "npz"
+        self.source: Source = NpzSource(files) if npz else FileSource(files)
+        self.layout = find_layout(self.source, label=label, scores=scores, classes=classes)
+        self.n_rows, self.faults = 0, Faults()
+        self._kept: list[Batch] | None = [] if keep else None
+        self._kept_all = False
+
+    @property
+    def n_usable(self) -> int:
+        """Rows that were not left out."""
+        return self.n_rows - self.faults.n_rows
+
+    def map_batches(
+        self,
+        work: Callable[[Batch, FloatArray | None], tuple[_Result | None, Faults]],
+        *,
+        rng: np.random.Generator | None = None,
+        columns: Sequence[str] = (),
+        drop_invalid: bool = False,
+        progress: Progress | None = None,
+    ) -> Iterator[_Result]:
+        """``work`` of every batch, in order; ``columns`` are read beside scores and label.
+
+        With ``rng`` the work gets one uniform number per row: the same for a row whatever the batches. Faulty rows
+        raise at the end, so that all of them are counted.
+        """
+        self.n_rows, self.faults = 0, Faults()
+        total = self.source.count_rows() if progress else None
+        for n_rows, result, faults in map_ordered(self._jobs(work, rng, columns)):
+            self.n_rows += n_rows
+            self.faults.add(faults)
+            if result is not None and (drop_invalid or not self.faults.n_rows):
+                yield result
+            if progress:
+                progress(self.n_rows, total)
+        self.faults.raise_if_any(self.layout.classes, drop_invalid=drop_invalid)
+        if not self.n_usable:
+            raise InputError("the table has no usable row. At least one example is needed.")
+        if rng is not None:
+            _advance(rng, self.n_rows)  # as if it had drawn the numbers itself
+
+    def map_rows(self, work: Callable[[Rows, Batch], _Result], **options: Any) -> Iterator[_Result]:
+        """``work`` of the usable rows of every batch, in order; options as in ``map_batches``."""
+
+        def on_rows(batch: Batch, uniform: FloatArray | None) -> tuple[_Result | None, Faults]:
+            rows = convert(batch, self.layout, uniform)
+            return work(rows, batch) if len(rows.scores) else None, rows.faults
+
+        return self.map_batches(on_rows, **options)
+
+    def _jobs(
+        self,
+        work: Callable[[Batch, FloatArray | None], tuple[_Result | None, Faults]],
+        rng: np.random.Generator | None,
+        columns: Sequence[str],
+    ) -> Iterator[Callable[[], tuple[int, _Result | None, Faults]]]:
+        first_row = 0
+        for batch in self._batches(columns):
+            own = None if rng is None else _ahead(rng, first_row)
+            first_row += batch.data.num_rows
+
+            def job(
+                batch: Batch = batch, own: np.random.Generator | None = own
+            ) -> tuple[int, _Result | None, Faults]:
+                uniform = None if own is None else own.random(batch.data.num_rows)
+                return (batch.data.num_rows, *work(batch, uniform))
+
+            yield job
+
+    def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        if self._kept is not None and self._kept_all:
+            yield from self._kept
+            return
+        kept: list[Batch] | None = [] if self._kept is not None else None
+        n_bytes = 0
+        for batch in self.layout.batches(self.source, columns):
+            n_bytes += batch.data.nbytes
+            kept = kept if n_bytes <= MAX_KEPT_BYTES else None
+            if kept is not None:
+                kept.append(batch)
+            yield batch
+        self._kept, self._kept_all = kept, kept is not None
+
+
+def _ahead(rng: np.random.Generator, rows: int) -> np.random.Generator:
+    """The generator as it will be ``rows`` uniform numbers later: a row's number does not depend on batches."""
+    return _advance(np.random.Generator(copy.deepcopy(rng.bit_generator)), rows)
+
+
+def _advance(rng: np.random.Generator, rows: int) -> np.random.Generator:
+    advance = getattr(rng.bit_generator, "advance", None)
+    if advance is None:
+        rng.random(rows)
+    else:
+        advance(rows)
+    return rng

@@ -1,0 +1,88 @@
+"""Cells by predicted label, confidence bin and true label: additive, sparse, and what a loop counts."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pacshift import Tally
+from pacshift.arrays import FloatArray, IntArray
+from pacshift.tally.cells import CONFIDENCE_EDGES, N_CONFIDENCE, Cells, cell_codes, code_type, confidence_bin
+from strategies import are_probabilities, labelled
+
+
+def test_bins_have_the_edges_that_were_fixed() -> None:
+    assert CONFIDENCE_EDGES == (0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.018, 0.01, 0.004, 0.001)
+    between = 1 - np.array([0.6, 0.4, 0.3, 0.2, 0.15, 0.1, 0.06, 0.04, 0.02, 0.015, 0.005, 0.002, 0.0005])
+    assert confidence_bin(between).tolist() == list(range(N_CONFIDENCE))
+    assert confidence_bin(np.array([0.0, 1.0])).tolist() == [0, 12]
+    assert confidence_bin(np.array([0.5, np.nextafter(np.float32(0.5), 0)], np.float32)).tolist() == [1, 0]
+
+
+@given(st.lists(st.floats(0, 1), min_size=1))
+def test_bins_of_float32_are_those_of_the_same_numbers_in_float64(tops: list[float]) -> None:
+    single = np.array(tops, np.float32)
+    assert np.array_equal(confidence_bin(single), confidence_bin(single.astype(np.float64)))
+
+
+def bin_of(top: float) -> int:
+    return sum(bool(np.float32(top) >= np.float32(1) - np.float32(edge)) for edge in CONFIDENCE_EDGES)
+
+
+@given(labelled())
+def test_cells_are_what_a_loop_counts(data: tuple[FloatArray, IntArray]) -> None:
+    scores, labels = data
+    tally = Tally.from_scores(scores, labels) + Tally.from_target(scores)
+    known = are_probabilities(scores)
+    assert tally.source_cells.has_confidence == tally.target_cells.has_confidence == known
+    expected: Counter[tuple[int, int, int]] = Counter()
+    for row, label in zip(scores, labels.tolist(), strict=True):
+        expected[int(row.argmax()), bin_of(row.max()) if known else 0, label] += 1
+    cells = tally.source_cells
+    found = zip(cells.predicted.tolist(), cells.confidence.tolist(), cells.labels.tolist(), strict=True)
+    assert dict(zip(found, cells.counts.tolist(), strict=True)) == expected
+    target: Counter[tuple[int, int]] = Counter()
+    for (predicted, confidence, _), count in expected.items():
+        target[predicted, confidence] += count
+    cells = tally.target_cells
+    found_target = zip(cells.predicted.tolist(), cells.confidence.tolist(), strict=True)
+    assert dict(zip(found_target, cells.counts.tolist(), strict=True)) == target
+
+
+@given(labelled())
+def test_confusion_and_target_are_marginals(data: tuple[FloatArray, IntArray]) -> None:
+    tally = Tally.from_scores(*data) + Tally.from_target(data[0])
+    plain = tally.source_cells.without_confidence()
+    assert np.array_equal(plain.table(tally.n_classes), tally.confusion)
+    assert np.array_equal(plain.label_counts(), tally.class_counts)
+    assert np.array_equal(tally.target, tally.confusion.sum(axis=1))
+    dense = Cells.of_table(tally.confusion)
+    assert np.array_equal(dense.codes, plain.codes)
+    assert np.array_equal(dense.counts, plain.counts)
+
+
+def test_a_part_without_confidence_takes_it_from_the_sum() -> None:
+    probabilities, logits = np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([[2.0, -1.0]])
+    sure, unsure = Tally.from_scores(probabilities, [0, 1]), Tally.from_scores(logits, [1])
+    assert sure.source_cells.has_confidence
+    assert not unsure.source_cells.has_confidence
+    for total in (sure + unsure, unsure + sure, Tally.sum([sure, unsure, sure])):
+        assert not total.source_cells.has_confidence
+        assert not total.source_cells.confidence.any()
+    both = sure + Tally.from_target(logits)  # source and target are told apart
+    assert both.source_cells.has_confidence
+    assert not both.target_cells.has_confidence
+    assert sure + Tally.from_target(probabilities) == Tally.from_target(probabilities) + sure
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "n_labels", "kind"),
+    [(71, 71, np.uint16), (72, 72, np.uint32), (18_000, 18_000, np.uint32), (19_000, 19_000, np.int64)],
+)
+def test_codes_fit_their_type(n_classes: int, n_labels: int, kind: type) -> None:
+    assert code_type(n_classes, n_labels) is kind
+    last = np.array([n_classes - 1])
+    codes = cell_codes(last, np.array([1.0]), last, n_classes)
+    assert int(codes[0]) == n_classes * N_CONFIDENCE * n_labels - 1

@@ -1,0 +1,197 @@
+"""Tally files: they bring back the same counts, old versions too, and nonsense is refused."""
+
+import contextlib
+import io
+import json
+import shutil
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pacshift import InputError, Tally
+from pacshift.arrays import FloatArray, IntArray
+from strategies import are_probabilities, labelled
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(labelled(), st.booleans(), st.booleans(), st.booleans())
+def test_files_bring_back_the_same_tally(
+    tmp_path: Path, data: tuple[FloatArray, IntArray], grid: bool, soft: bool, bins: bool
+) -> None:
+    tally = Tally.from_scores(*data, grid=grid, soft=soft) + Tally.from_target(data[0], soft=soft, bins=bins)
+    tally.save(tmp_path / "a.tally")
+    loaded = Tally.load(tmp_path / "a.tally")
+    assert loaded == tally
+    assert (loaded.bins is None) == (not bins or not are_probabilities(data[0]))
+    assert [path.name for path in tmp_path.iterdir()] == ["a.tally"]
+
+
+def test_mixed_class_names_survive_a_file(tmp_path: Path) -> None:
+    tally = Tally.from_scores(np.eye(4), ["ü", 2, 0.5, True], classes=["ü", 2, 0.5, True])
+    tally.save(tmp_path / "a.tally")
+    assert list(map(repr, Tally.load(tmp_path / "a.tally").classes)) == ["'ü'", "2", "0.5", "True"]
+
+
+def rewrite(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], None]) -> None:
+    """Change header or arrays of a tally file as someone with an editor could."""
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    header = json.loads(str(arrays.pop("header")))
+    change(header, arrays)
+    with open(path, "wb") as out:
+        np.savez_compressed(out, header=np.array(json.dumps(header)), **arrays)
+
+
+TAMPERED: dict[str, tuple[Callable[[dict[str, Any], dict[str, Any]], Any], str]] = {
+    "newer": (lambda h, a: h.update(version=3), "tally version 3, this pacshift reads 1 and 2. Update pacshift"),
+    "format": (lambda h, a: h.update(format="other"), "tally version None"),
+    "classes": (lambda h, a: h.update(classes=["a", "a", "b"]), "do not add up"),
+    "fewer classes": (lambda h, a: h.update(classes=["a", "b"]), "do not add up"),
+    "classes a number": (lambda h, a: h.update(classes=3), "do not add up"),
+    "no confidence": (lambda h, a: h.update(source_confidence=False), "which the header denies"),
+    "confidence unknown": (lambda h, a: h.pop("target_confidence"), "do not add up"),
+    "negative": (lambda h, a: a["source_counts"].__setitem__(0, -1), "must hold counts"),
+    "empty cell": (lambda h, a: a["target_counts"].__setitem__(0, 0), "target_counts must be at least 1"),
+    "more rows": (lambda h, a: a["source_counts"].__setitem__(0, 99), "as many as its examples"),
+    "floats": (lambda h, a: a.update(source_counts=a["source_counts"] * 1.0), "must hold counts"),
+    "shape": (lambda h, a: a.update(target_counts=a["target_counts"][:-1]), "must hold counts"),
+    "same cell twice": (lambda h, a: a["source_codes"].__setitem__(1, a["source_codes"][0]), "must ascend"),
+    "cell of no class": (lambda h, a: a["source_codes"].__setitem__(-1, 3 * 13 * 3), "cells of 3 classes"),
+    "negative cell": (lambda h, a: a["target_codes"].__setitem__(0, -1), "must hold counts"),
+    "other label": (lambda h, a: a["source_codes"].__setitem__(-1, 3 * 13 * 3 - 1), "as many as its examples"),
+    "NaN": (lambda h, a: a["values"].__setitem__(0, np.nan), "finite floats"),
+    "text values": (lambda h, a: a.update(values=np.array(["a"])), "do not add up"),
+    "descending": (lambda h, a: a.update(values=a["values"][::-1].copy()), "must ascend"),
+    "zero counts": (lambda h, a: a["counts"].__setitem__(0, 0), "occur at least once"),
+    "starts": (lambda h, a: a["starts"].__setitem__(-1, 0), "starts must grow"),
+    "overflow": (lambda h, a: a["target_counts"].__setitem__(slice(3), 2**61), "adds up to more than"),
+    "missing": (lambda h, a: a.pop("counts"), "do not add up"),
+    "extra": (lambda h, a: a.update(more=np.ones(2)), "do not add up"),
+    "bins shape": (lambda h, a: a.update(bins=a["bins"][:, 1:]), "bins must hold counts"),
+    "bins floats": (lambda h, a: a.update(bins=a["bins"] * 1.0), "bins must hold counts"),
+    "bins negative": (lambda h, a: a["bins"].__setitem__((0, slice(2)), [-1, 1]), "bins must hold counts"),
+    "bins sum": (lambda h, a: a["bins"].__setitem__((1, 0), 99), "the bins of a class must hold every target row"),
+    "bins moved": (lambda h, a: a.update(bins=a["bins"] * [[2], [0], [1]]), "must hold every target row"),
+    "bins overflow": (lambda h, a: a["bins"].__setitem__((2, 0), 2**62 + 2**61), "adds up to more than"),
+    "soft shape": (lambda h, a: a.update(soft_sums=np.zeros(2, int)), "must hold counts"),
+    "soft labels": (lambda h, a: a["soft_labels"].__setitem__(0, 1), "soft_labels must be the labels that occur"),
+    "soft in part": (lambda h, a: [a.pop("soft_labels"), a.pop("soft_sums")], "do not add up"),
+}
+TAMPERED_VERSION_1: dict[str, tuple[Callable[[dict[str, Any], dict[str, Any]], Any], str]] = {
+    "negative": (lambda h, a: a["confusion"].__setitem__((0, 0), -1), "must hold counts"),
+    "more confusion": (lambda h, a: a["confusion"].__setitem__((0, 0), 99), "as many as its examples"),
+    "floats": (lambda h, a: a.update(confusion=a["confusion"] * 1.0), "must hold counts"),
+    "shape": (lambda h, a: a.update(target=a["target"][:-1]), "must hold counts"),
+    "fewer classes": (lambda h, a: h.update(classes=["a", "b"]), "must hold counts"),
+    "missing": (lambda h, a: a.pop("target"), "do not add up"),
+    "soft shape": (lambda h, a: a.update(soft_source=np.zeros(2, int)), "must hold counts"),
+    "more bins": (lambda h, a: a["bins"].__setitem__((1, 0), 99), "must hold every target row"),
+    "arrays of version 2": (lambda h, a: a.update(source_codes=a.pop("confusion")), "do not add up"),
+}
+VERSION_1 = Path(__file__).parent / "files" / "version-1.tally"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 30)
+    tally = Tally.from_scores(rng.dirichlet(np.ones(3), 30), labels) + Tally.from_target(rng.random((20, 3)))
+    tally.save(tmp_path / "a.tally")
+    return tmp_path / "a.tally"
+
+
+@pytest.mark.parametrize("case", TAMPERED)
+def test_tampered_files_are_refused(case: str, file: Path) -> None:
+    change, message = TAMPERED[case]
+    rewrite(file, change)
+    with pytest.raises(InputError) as caught:
+        Tally.load(file)
+    assert message in str(caught.value)
+
+
+def test_files_of_version_1_give_the_same_tally_without_confidence_bins(tmp_path: Path) -> None:
+    scores = np.array(
+        [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6], [0.5, 0.3, 0.2], [0.1, 0.1, 0.8], [0.0, 1.0, 0.0]]
+    )
+    labels, classes = ["ant", "bee", "cow", "bee", "cow", "bee"], ("ant", "bee", "cow")
+    fresh = Tally.from_scores(scores, labels, classes=classes, grid=True)
+    fresh = fresh + Tally.from_target(scores[:4], classes=classes)
+    cells = {name: getattr(fresh, name).without_confidence() for name in ("source_cells", "target_cells")}
+    old = Tally.load(VERSION_1)
+    assert old == replace(fresh, **cells)
+    assert old != fresh
+    assert (old + fresh).confusion.tolist() == (2 * fresh.confusion).tolist()
+    old.save(tmp_path / "new.tally")  # written in the present version
+    assert Tally.load(tmp_path / "new.tally") == old
+
+
+@pytest.mark.parametrize("case", TAMPERED_VERSION_1)
+def test_tampered_files_of_version_1_are_refused(case: str, tmp_path: Path) -> None:
+    change, message = TAMPERED_VERSION_1[case]
+    path = Path(shutil.copy(VERSION_1, tmp_path))
+    rewrite(path, change)
+    with pytest.raises(InputError) as caught:
+        Tally.load(path)
+    assert message in str(caught.value)
+
+
+def test_what_is_no_tally_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.tally"
+    plain = io.BytesIO()
+    np.save(plain, np.eye(2))
+    for content in (b"", b"PK\3\4", b"text", plain.getvalue(), json.dumps({"format": "pacshift-tally"}).encode()):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=r"is not a pacshift tally .*Make one with `pacshift tally`"):
+            Tally.load(path)
+    with pytest.raises(InputError, match="is not a pacshift tally"):
+        Tally.load(tmp_path / "none.tally")
+
+
+def test_pickles_are_not_opened(tmp_path: Path) -> None:
+    path = tmp_path / "x.tally"
+    with open(path, "wb") as out:
+        np.savez(out, header=np.array([{"format": "pacshift-tally"}], object))
+    with pytest.raises(InputError, match=r"is not a pacshift tally .*pickle"):
+        Tally.load(path)
+
+
+def test_cut_and_flipped_files_are_refused_or_harmless(file: Path) -> None:
+    content = file.read_bytes()
+    tally = Tally.load(file)
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        damaged = bytearray(content[: rng.integers(1, len(content))] if rng.random() < 0.3 else content)
+        for place in rng.integers(0, len(damaged), rng.integers(1, 4)):
+            damaged[place] = rng.integers(0, 256)
+        file.write_bytes(damaged)
+        with contextlib.suppress(InputError):  # else bytes that mean nothing were hit: zip checks the rest by CRC
+            assert Tally.load(file) == tally
+
+
+def test_declared_sizes_are_not_believed(file: Path) -> None:
+    """An array that claims to be huge ends as an InputError, not in a full memory."""
+    header = b"{'descr': '<i8', 'fortran_order': False, 'shape': (100000000000000,), }"
+    array = b"\x93NUMPY\x01\x00" + (len(header) + 1).to_bytes(2, "little") + header + b"\n"
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr("huge.npy", array)
+    with pytest.raises(InputError, match="is not a pacshift tally"):
+        Tally.load(file)
+
+
+def test_saving_needs_a_folder(tmp_path: Path) -> None:
+    tally = Tally.from_scores(np.eye(2), [0, 1])
+    with pytest.raises(InputError, match="cannot write"):
+        tally.save(tmp_path / "no" / "a.tally")
+
+
+def test_scores_of_any_size_survive_a_file(tmp_path: Path) -> None:
+    tally = Tally.from_scores(np.array([[1e149, -1e149], [2e149, 3e149]]), [0, 1], soft=False)
+    tally.save(tmp_path / "huge.tally")
+    assert Tally.load(tmp_path / "huge.tally") == tally
