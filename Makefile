@@ -1,48 +1,61 @@
-# Two commands set everything up: `make demo` and `make test`. `make` alone lists the rest.
+# Two commands set everything up: `make demo` and `make test`. `make` alone lists the others.
 PYTHON ?= python3
 BIN := .venv/bin
+FLOOR := .venv-floor/bin
 WORKERS ?= auto
 TRIALS ?= 100
 
-.DEFAULT_GOAL := help
-.PHONY: help demo test check lint docs bench reproduce clean system
+# What `make floor` repeats: the tests of these modules and folders, and the README's examples in Python and shell.
+# A name that has no tests stops it, so the list cannot go stale unnoticed.
+CORE := bounds scores tally weights ps_lp methods certificate tables estimator
+CORE_TESTS := $(CORE:%=tests/test_%*.py) README.md tests/test_docs.py::test_shell_example_of_the_readme_runs
 
-help: ## print this list
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint docs floor bench reproduce clean system
+
+help: ## show this list
 	@echo "pacshift: make <target>"
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
 
-demo: .stamps/demo ## set up and show every method on a simulated label shift
+demo: .stamps/demo ## set up, then compare all methods on a simulated label shift
 	$(BIN)/pacshift demo -o out/demo
 
-test: .stamps/dev system ## set up and run the tests, doctests and examples
+test: .stamps/dev system ## set up, then run all tests, doctests and examples
 	$(BIN)/python -m pytest -n $(WORKERS)
 	$(BIN)/python -m pytest -m spark
 
-check: lint docs test ## everything CI runs: format, lint, types, layers, docs, tests
+check: lint docs test floor ## everything that CI runs
 
-lint: .stamps/dev ## format, lint, types and layers only
+lint: .stamps/dev ## check formatting, style, types and the import rules
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-docs: .stamps/dev ## build the documentation into site/, warnings are errors
+docs: .stamps/dev ## build the documentation into site/ (warnings are errors)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "open site/index.html, or with search: $(PYTHON) -m http.server --directory site"
 
-bench: .stamps/dev ## measure speed and memory on this machine
-	$(BIN)/python -m benchmarks
+floor: .stamps/floor ## run the core tests with the oldest supported versions (needs Python 3.11)
+	@# Old releases warn about the newer packages below them, so warnings are not errors here.
+	@if [ -x $(FLOOR)/pytest ]; then set -x; \
+		$(FLOOR)/python -m pytest -n $(WORKERS) -W default --disable-warnings \
+			-m 'not (long or montecarlo or spark or browser)' $(CORE_TESTS); fi
 
-reproduce: .stamps/demo ## every panel of the paper (TRIALS=100), into out/reproduce
+bench: .stamps/dev ## measure speed and memory on this machine, into the pages of docs/
+	$(BIN)/python -m benchmarks speed core growth scale --write
+
+reproduce: .stamps/demo ## repeat all experiments of the paper (TRIALS=100) into out/reproduce
 	$(BIN)/pacshift reproduce all --trials $(TRIALS) -o out/reproduce
 
-clean: ## remove the environment and everything built
-	rm -rf .venv .stamps site out build dist .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+clean: ## remove the environments and everything that was built
+	rm -rf .venv .venv-floor .stamps site out build dist .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-# Stamps: nothing is installed again until pyproject.toml changes. The install is editable, so code changes need none.
-.stamps/venv:
+# Stamps: nothing is installed again until pyproject.toml changes. The installation is editable, so code changes
+# need no new one.
+.stamps/venv: scripts/make-venv.sh
 	@mkdir -p .stamps
-	@sh scripts/make-venv.sh $(PYTHON)
+	@sh scripts/make-venv.sh $(PYTHON) .venv
 	@touch $@
 
 .stamps/demo: .stamps/venv pyproject.toml
@@ -52,6 +65,11 @@ clean: ## remove the environment and everything built
 .stamps/dev: .stamps/venv pyproject.toml
 	$(BIN)/python -m pip install --quiet -e '.[all,spark]' --group test --group lint --group docs
 	@touch $@ .stamps/demo
+
+.stamps/floor: pyproject.toml scripts/make-floor.sh scripts/lowest_versions.py
+	@mkdir -p .stamps
+	@sh scripts/make-floor.sh $(PYTHON)
+	@[ ! -x $(FLOOR)/pytest ] || touch $@
 
 system:
 	@sh scripts/system-packages.sh

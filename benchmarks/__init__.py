@@ -1,1 +1,1 @@
-"""Side by side with what people use today: ``python -m benchmarks`` (or ``make bench``)."""
+"""The lab: every measurement, study and figure behind the documentation. ``python -m benchmarks PART...``"""

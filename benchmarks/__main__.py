@@ -1,78 +1,98 @@
-"""``python -m benchmarks [speed quality growth core]``: measure, print, and write into docs/performance.md."""
+"""``python -m benchmarks PART...``: measure, print, and with ``--write`` fill the pages of the documentation."""
 
 import argparse
-import sys
-import time
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 
-from benchmarks import core, growth, page, quality, speed
-from benchmarks.peers import Stage, full_stage, home_stage
+from benchmarks.lab import Blocks, Lab
+from benchmarks.page import fill, page_of
 
-PARTS = ("speed", "quality", "growth", "core")
-SMALL_SIZES = ((5_000, 10),)
+PARTS = {
+    "speed": ("speed.run", "seconds and memory beside MAPIE, TorchCP, puncc and crepes"),
+    "core": ("core.run", "the calls against floors measured in the same run, with their goals"),
+    "growth": ("growth.run", "how cost grows with rows, classes and trials"),
+    "scale-rows": ("scale.by_rows", "counting files of up to 16 million rows"),
+    "scale-classes": ("scale.by_classes", "counting files of up to 10,000 classes"),
+    "scale-files": ("scale.by_files", "counting up to 256 files"),
+    "scale-workers": ("scale.by_workers", "counting on one core and on all, with Arrow and with Spark"),
+    "scale-cost": ("scale.cost", "what ten billion rows would take"),
+    "quality": ("quality.run", "who keeps what they promise when the label mix moves"),
+    "sharpness": ("sharpness.run", "set sizes beside the best that knows everything"),
+    "guarantee": ("guarantee.run", "how often each method breaks its promise"),
+    "twins": ("twins.run", "how close the twins are to the real scores (needs --data)"),
+    "reproduce": ("reproduce.run", "tables, counts and figures of the page on the paper"),
+    "figures": ("figures.run", "the figures of the page on the idea"),
+    "selfcheck": ("selfcheck.run", "the lab's own tests"),
+}
+"""Name of a part, its function in this folder, and what it measures."""
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Every part by default; ``--small`` is a quick look that writes nothing."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"any of {', '.join(PARTS)}; default: all")
-    parser.add_argument("--small", action="store_true", help="small sizes, no peers, the page stays as it is")
-    parser.add_argument("--trials", type=int, default=30, help="trials a panel in quality (default 30)")
-    parser.add_argument("--rounds", type=int, default=1, help="rounds over all contestants in speed (default 1)")
-    parser.add_argument("--data", help="folder of real scores (default: PACSHIFT_DATA, else what is shipped)")
-    parser.add_argument("--page", type=Path, default=page.PAGE, help="where the tables go (docs/performance.md)")
+    """Run the parts asked for, one after the other."""
+    parser = build_parser()
     options = parser.parse_args(arguments)
-    unknown = set(options.parts) - set(PARTS)
-    if unknown:
-        parser.error(f"no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
-    say = progress()
-    chosen = options.parts or PARTS
-    stage = home_stage() if options.small or not {"speed", "quality"} & set(chosen) else full_stage(say)
-    runs: dict[str, Callable[[], str]] = {
-        "speed": lambda: run_speed(stage, options, say),
-        "quality": lambda: run_quality(stage, options, say),
-        "growth": lambda: run_growth(options, say),
-        "core": lambda: core.measure(20_000 if options.small else 1_000_000, 10, 2 if options.small else 5),
-    }
-    for part in chosen:
-        text = runs[part]()
-        if part in ("speed", "quality", "growth"):
-            text = f"{page.conditions(stage, f'python -m benchmarks {part}')}\n\n{text}"
-        print(f"\n{text}\n", flush=True)
-        if not options.small:
-            page.fill(options.page, part, text)
+    try:
+        names = select(options.parts)
+    except LookupError as unknown:
+        parser.error(str(unknown))
+    settings = {name: value for name, value in vars(options).items() if name != "parts"}
+    # Taken out of the environment: a part that asks for the shipped scores must not get the real ones.
+    environment = os.environ.pop("PACSHIFT_DATA", None)
+    lab = Lab(**settings | {"data": options.data or environment})
+    for name in names:
+        for block, text in load(name)(lab):
+            print(f"\n{text.strip()}\n", flush=True)
+            if lab.write:
+                fill(page_of(block), block, text)
 
 
-def progress() -> Callable[[str], None]:
-    """One line a step on the error stream, with the seconds since the start."""
-    start = time.monotonic()
-    return lambda line: print(f"[{time.monotonic() - start:6.0f} s] {line}", file=sys.stderr, flush=True)
+def load(name: str) -> Callable[[Lab], Blocks]:
+    """The function of a part; only the parts asked for are imported."""
+    module, function = PARTS[name][0].split(".")
+    part: Callable[[Lab], Blocks] = getattr(import_module(f"benchmarks.{module}"), function)
+    return part
 
 
-def run_speed(stage: Stage, options: argparse.Namespace, say: Callable[[str], None]) -> str:
-    sizes = SMALL_SIZES if options.small else speed.SIZES
-    rounds = 1 if options.small else options.rounds
-    return speed.markdown({size: speed.measure(stage, *size, say, rounds=rounds) for size in sizes})
-
-
-def run_quality(stage: Stage, options: argparse.Namespace, say: Callable[[str], None]) -> str:
-    names, trials = (("agnews-0.05",), 2) if options.small else (quality.PANELS, options.trials)
-    return quality.markdown(quality.measure(stage, names, trials, say, data_dir=options.data))
-
-
-def run_growth(options: argparse.Namespace, say: Callable[[str], None]) -> str:
-    if not options.small:
-        return growth.measure(say)
-    return growth.measure(
-        say,
-        rows=(1_000, 4_000),
-        classes=(2, 8),
-        classes_rows=2_000,
-        counts=(1, 2),
-        panel="agnews-0.05",
-        repeats=1,
+def build_parser() -> argparse.ArgumentParser:
+    """The one parser of the lab; a part ignores options that do not concern it."""
+    parts = "\n".join(f"  {name:14} {summary}" for name, (_, summary) in PARTS.items())
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=__doc__,
+        epilog=f"parts ('scale' stands for all that begin with scale-):\n{parts}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("parts", nargs="+", metavar="PART", help="one or more of the parts below")
+    parser.add_argument("--small", action="store_true", help="small sizes, no peers: does everything run?")
+    parser.add_argument("--write", action="store_true", help="put tables and figures into the documentation")
+    parser.add_argument("--trials", type=int, help="draws per panel or sample size (default: depends on the part)")
+    parser.add_argument("--rounds", type=int, default=1, help="rounds over all libraries in speed (default 1)")
+    parser.add_argument(
+        "--panels", default="", metavar="TEXT", help="sharpness: only panels whose name holds this"
+    )
+    parser.add_argument("--data", metavar="DIR", help="real scores (default: PACSHIFT_DATA, else what is shipped)")
+    parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="trials and figures (out)")
+    return parser
+
+
+def select(names: Sequence[str]) -> list[str]:
+    """Parts by name, or by the first word of their names.
+
+    >>> select(["core", "scale"])[:3]
+    ['core', 'scale-rows', 'scale-classes']
+    >>> select(["spede"])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    LookupError: no part 'spede'; there are speed, core, ...
+    """
+    chosen = []
+    for name in names:
+        found = [part for part in PARTS if part == name or part.startswith(f"{name}-")]
+        if not found:
+            raise LookupError(f"no part {name!r}; there are {', '.join(PARTS)}")
+        chosen += found
+    return chosen
 
 
 if __name__ == "__main__":

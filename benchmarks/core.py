@@ -1,75 +1,114 @@
-"""The core against a floor measured in the same run, method by method, and what the shift step costs.
+"""The calls against floors measured in the same run, with the goals of the project beside the ratios.
 
-Floor of calibrating: argmax of both score matrices and one sort of the true-label scores. Floor of predicting:
-the bare comparison. Memory is what Python and NumPy allocate on top of the inputs.
+Floor of calibrating: argmax of both score matrices and one sort of the true-label scores, on one core. Floor of
+the sets: the bare comparison. Memory is what Python and NumPy allocate on top of the inputs.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import temporary_memory, timed
-from benchmarks.simulate import scores_and_labels, shifted_mix
+from benchmarks.lab import CALIBRATE_GOALS, SETS_GOAL, Blocks, Lab, at_most
+from benchmarks.made_up import both_domains
+from benchmarks.measure import megabytes, temporary_memory, timed
+from benchmarks.page import conditions
+from benchmarks.speed import SIZES
 from pacshift import calibrate
-from pacshift.bounds import clopper_pearson
+from pacshift.bounds import Interval, clopper_pearson
+from pacshift.experiments.summary import markdown_table
 from pacshift.weights.elimination import NoBox, eliminate
 from pacshift.weights.hull import hull
 
-SHOWN = ("PS", "PS-LW", "PS-W", "PS-C", "PS-LP", "PS-R")
+METHODS_SHOWN = ("PS", "PS-LW", "PS-W", "PS-C", "PS-LP", "PS-R")
+CALIBRATED = (1_000_000, 10)
+CONFUSIONS = (("elimination", eliminate, (10, 100, 300, 1000)), ("hull", hull, (10, 50)))
+HEADINGS = (
+    "call",
+    "rows × classes",
+    "least time",
+    "largest",
+    "ratio to its floor",
+    "goal",
+    "memory",
+    "boolean copies",
+)
 
 
-def measure(rows: int, n_classes: int, repeats: int) -> str:
-    """Both tables, as Markdown."""
-    rng = np.random.default_rng(0)
-    source, labels = scores_and_labels(rows, n_classes, rng)
-    target, _ = scores_and_labels(rows, n_classes, rng, mix=shifted_mix(n_classes))
-    picked = source[np.arange(rows), labels]
-
-    def run(method: str) -> Callable[[], Any]:
-        return lambda: calibrate(source, labels, target, epsilon=0.1, delta=0.01, method=method, rng=0)
-
-    floor, _ = timed(lambda: (source.argmax(1), target.argmax(1), np.sort(picked)), repeats)
-    lines = [
-        f"{rows:,} source and target rows × {n_classes}; floor {floor * 1e3:.0f} ms",
-        "",
-        "| call | least to most time | ratio to its floor | memory on top of the inputs |",
-        "|---|---|---|---|",
-    ]
-    for method in SHOWN:
-        lines.append(row(f"calibrate {method}", run(method), floor, repeats, source.size))
-    one, several = run("PS")(), run("PS-LW")()
-    bare, _ = timed(lambda: target >= one.thresholds[0], repeats)
-    lines.append(row("sets, one threshold", lambda: one.sets(target), bare, repeats, source.size))
-    bare, _ = timed(lambda: target >= several.thresholds, repeats)
-    lines.append(row("sets, one a class", lambda: several.sets(target), bare, repeats, source.size))
-    return "\n".join([*lines, "", *shift_costs(rng)])
+def run(lab: Lab) -> Blocks:
+    """Calibrating, sets, and the weights from the confusion matrix."""
+    repeats, shrink = lab.choose(7, 2), lab.choose(1, 50)
+    rows = list(calibrating(CALIBRATED[0] // shrink, CALIBRATED[1], repeats))
+    for size, n_classes in SIZES:
+        lab.say(f"core: sets of {size // shrink:,} x {n_classes}")
+        rows += sets(size // shrink, n_classes, repeats)
+    lab.say("core: elimination and hull")
+    tables = [markdown_table(HEADINGS, rows), weight_costs(lab.choose(1000, 30))]
+    yield "core", "\n\n".join([conditions("core"), *tables])
 
 
-def row(name: str, work: Callable[[], Any], floor: float, repeats: int, copy: int) -> str:
+def calibrating(rows: int, n_classes: int, repeats: int) -> Iterator[tuple[str, ...]]:
+    """Every method on source and target."""
+    source, labels, target = both_domains(rows, n_classes)
+    true_scores = source[np.arange(rows), labels]
+    floor, slowest = timed(lambda: (source.argmax(1), target.argmax(1), np.sort(true_scores)), repeats)
+    size = f"{rows:,} × {n_classes}"
+    yield ("floor of calibrating", size, milliseconds(floor), milliseconds(slowest), "1", "", "", "")
+    for method in METHODS_SHOWN:
+        work = partial(calibrate, source, labels, target, epsilon=0.1, delta=0.01, method=method, rng=0)
+        yield measured(f"calibrate {method}", size, work, floor, CALIBRATE_GOALS.get(method), repeats, source.size)
+
+
+def sets(rows: int, n_classes: int, repeats: int) -> Iterator[tuple[str, ...]]:
+    """One threshold for all classes, and one per class."""
+    source, labels, target = both_domains(rows, n_classes)
+    for title, method in (("sets, one threshold", "PS"), ("sets, one threshold per class", "PS-LW")):
+        certificate = calibrate(source, labels, target, epsilon=0.1, delta=0.01, method=method)
+        thresholds = certificate.thresholds[0] if method == "PS" else certificate.thresholds
+        floor, _ = timed(partial(np.greater_equal, target, thresholds), 3 * repeats)
+        work, size = partial(certificate.sets, target), f"{rows:,} × {n_classes}"
+        yield measured(title, size, work, floor, SETS_GOAL, 3 * repeats, target.size)
+
+
+def measured(
+    title: str, size: str, work: Callable[[], Any], floor: float, goal: float | None, repeats: int, copy: int
+) -> tuple[str, ...]:
+    """One line of the table; ``copy`` is the size in bytes of one boolean matrix."""
     least, most = timed(work, repeats)
-    memory = temporary_memory(work)
+    memory, ratio = temporary_memory(work), least / floor
+    shown = "" if goal is None else at_most(ratio, goal)
     return (
-        f"| {name} | {least * 1e3:.3g} to {most * 1e3:.3g} ms | {least / floor:.2f} | "
-        f"{memory / 1e6:.0f} MB = {memory / copy:.1f} boolean copies |"
-    )
+        title, size, milliseconds(least), milliseconds(most), f"{ratio:.2f}", shown, megabytes(memory),
+        f"{memory / copy:.1f}",
+    )  # fmt: skip
 
 
-def shift_costs(rng: np.random.Generator) -> list[str]:
+def milliseconds(seconds: float) -> str:
+    """Seconds for a table."""
+    return f"{seconds * 1e3:.3g} ms"
+
+
+def weight_costs(largest: int) -> str:
     """Elimination and hull on confusion matrices of a strong classifier."""
-    lines = ["| step | classes | seconds | answer |", "|---|---|---|---|"]
-    for name, work, sizes in (("elimination", eliminate, (10, 100, 300, 1000)), ("hull", hull, (10, 50))):
-        for size in sizes:
+    rng, rows = np.random.default_rng(0), []
+    for name, method, sizes in CONFUSIONS:
+        for size in (size for size in sizes if size <= largest):
             joint = rng.random((size, size)) * 0.02 / size
             joint[np.diag_indices(size)] += 1.0
             counts = rng.multinomial(1_000_000, (joint / joint.sum()).ravel()).reshape(size, size)
             confusion = clopper_pearson(counts, 1_000_000, delta=1e-8)
             target = clopper_pearson(counts.sum(axis=1), 1_000_000, delta=1e-8)
             start = time.perf_counter()
-            try:
-                answer = f"largest weight at most {work(confusion, target).upper.max():.3g}"
-            except NoBox as failure:
-                answer = f"no box: {failure}"
-            lines.append(f"| {name} | {size} | {time.perf_counter() - start:.2f} | {answer} |")
-    return lines
+            answer = largest_weight(method, confusion, target)
+            rows.append((name, f"{size}", f"{time.perf_counter() - start:.2f}", answer))
+    return markdown_table(("step", "classes", "seconds", "answer"), rows, left=1)
+
+
+def largest_weight(method: Callable[[Interval, Interval], Interval], confusion: Interval, target: Interval) -> str:
+    """The answer of a method in a few words."""
+    try:
+        return f"largest weight at most {method(confusion, target).upper.max():.3g}"
+    except NoBox as failure:
+        return f"no box: {failure}"

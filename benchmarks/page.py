@@ -1,46 +1,83 @@
-"""Puts measured tables into the documentation page, between the markers of their part."""
+"""Put measured tables into the pages of the documentation, between the markers of their block."""
 
-import os
 import platform
+from collections.abc import Sequence
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.peers import ROOT, Stage
+from pacshift.parallel import cores
 
-PAGE = ROOT / "docs" / "performance.md"
+DOCS = ROOT / "docs"
+BLOCKS = {
+    "performance.md": ("speed", "quality", "growth", "core"),
+    "scale.md": ("rows", "classes", "files", "workers", "cost"),
+    "guarantee.md": ("guarantee",),
+    "tables/sharpness.md": ("sharpness",),
+    "data-sets.md": ("shipped", "twins"),
+    "reproduce.md": ("run", "claims", "natural", "figures", "paper-table", "population-table"),
+}
+"""Pages below docs/ with the blocks that the lab writes."""
 
 
-def fill(page: Path, part: str, text: str) -> None:
-    """Replace what stands between ``<!-- part:begin -->`` and ``<!-- part:end -->``."""
-    begin, end = f"<!-- {part}:begin -->", f"<!-- {part}:end -->"
+def page_of(block: str) -> Path:
+    """The page that holds a block."""
+    return next(DOCS / page for page, blocks in BLOCKS.items() if block in blocks)
+
+
+def fill(page: Path, block: str, text: str) -> None:
+    """Replace what stands between ``<!-- block:begin -->`` and ``<!-- block:end -->``; all else stays.
+
+    >>> import tempfile
+    >>> page = Path(tempfile.mkdtemp(), "page.md")
+    >>> _ = page.write_text("a\\n<!-- one:begin -->\\nold\\n<!-- one:end -->\\nb\\n")
+    >>> for text in ("new", "newer"):
+    ...     fill(page, "one", text)
+    >>> print(page.read_text().replace("\\n\\n", "\\n"), end="")
+    a
+    <!-- one:begin -->
+    newer
+    <!-- one:end -->
+    b
+    >>> fill(page, "two", "text")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    SystemExit: ...the markers <!-- two:begin --> and <!-- two:end --> must each occur once.
+    """
+    begin, end = f"<!-- {block}:begin -->", f"<!-- {block}:end -->"
     content = page.read_text(encoding="utf-8")
     if content.count(begin) != 1 or content.count(end) != 1:
-        raise SystemExit(f"{page}: the markers {begin} and {end} must each stand there once.")
+        raise SystemExit(f"{page}: the markers {begin} and {end} must each occur once.")
     head, rest = content.split(begin)
     tail = rest.split(end)[1]
-    page.write_text(f"{head}{begin}\n{text.strip()}\n{end}{tail}", encoding="utf-8")
+    # Blank lines around the text: Markdown reads no table directly below a comment.
+    page.write_text(f"{head}{begin}\n\n{text.strip()}\n\n{end}{tail}", encoding="utf-8")
 
 
-def conditions(stage: Stage, command: str) -> str:
-    """Where and when, and who took part."""
+def conditions(part: str, packages: Sequence[str] = ("NumPy", "SciPy"), stage: Stage | None = None) -> str:
+    """Where and when a part was measured, and with whom.
+
+    >>> text = conditions("speed", stage=Stage({}, {"MAPIE": "1.6.0"}, {"puncc": "ERROR: no wheel"}))
+    >>> "by `python -m benchmarks speed` on" in text, text[-67:]
+    (True, 'Peers: MAPIE 1.6.0. puncc could not be measured: `ERROR: no wheel`.')
+    """
+    versions = [f"{name} {version(name.lower())}" for name in packages]
     lines = [
-        f"Measured {date.today().isoformat()} by `{command}` on {processor()}, "
-        f"Python {platform.python_version()}, NumPy {version('numpy')}, SciPy {version('scipy')}."
+        f"Measured {date.today().isoformat()} by `python -m benchmarks {part}` on {processor()}, "
+        f"Python {platform.python_version()}, {', '.join(versions)}."
     ]
-    if stage.versions:
+    if stage and stage.versions:
         lines.append("Peers: " + ", ".join(f"{name} {number}" for name, number in stage.versions.items()) + ".")
-    lines += [f"{name} takes no part: `{reason}`." for name, reason in stage.missing.items()]
+    if stage:
+        lines += [f"{name} could not be measured: `{reason}`." for name, reason in stage.missing.items()]
     return " ".join(lines)
 
 
 def processor() -> str:
-    """Cores and model, as far as the system tells."""
+    """Cores and model, as far as the system says."""
     try:
         info = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         info = []
-    model = next(
-        (line.split(":", 1)[1].strip() for line in info if line.startswith("model name")), platform.machine()
-    )
-    return f"{os.cpu_count()} cores ({model})"
+    models = [line.split(":", 1)[1].strip() for line in info if line.startswith("model name")]
+    return f"{cores()} cores ({models[0] if models else platform.machine()})"

@@ -1,4 +1,4 @@
-"""Who takes part: this package, its floor, and the peers, each in an environment of its own under ``.bench/``."""
+"""The contestants: this package, its floor, and the peers, each in its own environment under ``.bench/``."""
 
 import json
 import os
@@ -48,7 +48,7 @@ class Entry:
     title: str
     promise: str
     both: bool = False
-    """Whether calibrating looks at both domains."""
+    """Whether calibrating uses both domains."""
 
 
 _MARGINAL = "error ≤ ε on average over calibration draws, if target = source"
@@ -86,19 +86,19 @@ class Stage:
 
 
 def home_stage() -> Stage:
-    """Only what runs in the environment at hand: this package and the floor."""
+    """Only what runs in this environment: the package and the floor."""
     here = Path(sys.executable)
     return Stage({"pacshift": here, "floor": here}, {}, {})
 
 
 def full_stage(say: Callable[[str], None]) -> Stage:
-    """Everybody. The first run installs, the next ones find what is there."""
+    """Everybody. The first run installs the peers, later runs reuse them."""
     stage = home_stage()
     for peer in PEERS:
         reason = prepare(peer, say)
         if reason:
             stage.missing[peer.package] = reason
-            say(f"{peer.package} takes no part: {reason}")
+            say(f"{peer.package} cannot be measured: {reason}")
         else:
             stage.pythons[peer.name] = _python(peer.name)
             stage.versions[peer.package] = _version(peer)
@@ -122,7 +122,13 @@ def prepare(peer: Peer, say: Callable[[str], None]) -> str | None:
 
 
 def failure_reason(stderr: str) -> str:
-    """pip's last error line."""
+    """pip's last error line.
+
+    >>> failure_reason("WARNING: cache\\nERROR: No version\\nERROR: No distribution for x==1\\nhint: see above\\n")
+    'ERROR: No distribution for x==1'
+    >>> failure_reason("")
+    'pip gave no reason'
+    """
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower()]
     return (errors or lines or ["pip gave no reason"])[-1]
@@ -139,11 +145,18 @@ def _version(peer: Peer) -> str:
 
 
 class JobFailed(RuntimeError):
-    """A contestant could not do the job; the message is its own."""
+    """A contestant could not do the job; the message is the last line of its error."""
 
 
 def run_job(stage: Stage, entry: Entry, job: dict[str, Any], folder: Path) -> Any:
-    """Run one job in the contestant's environment and give back its answer; JobFailed says why there is none."""
+    """Run one job in the contestant's environment; JobFailed says why there is no answer.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run_job(home_stage(), Entry("pacshift", "no such method", "x", ""), {"kind": "speed"}, Path(folder))
+    Traceback (most recent call last):
+    benchmarks.peers.JobFailed: KeyError: 'no such method'
+    """
     path = folder / "job.json"
     path.write_text(json.dumps(job | {"library": entry.library, "setting": entry.setting, "folder": str(folder)}))
     command = [str(stage.pythons[entry.library]), "-m", "benchmarks.worker", str(path)]

@@ -1,21 +1,25 @@
-"""Part 2, quality under label shift: who keeps what they promise when the label mix moves.
+"""Quality under label shift: who keeps what they promise when the label mix moves.
 
 Population mode: source and target are drawn from one base of scores, so that the error of a threshold on the
 target is known exactly. (Randomised scores are measured with one draw of their randomness over the whole base.)
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from benchmarks.peers import THEIRS, JobFailed, Stage, run_job
+from benchmarks.lab import Blocks, Lab
+from benchmarks.page import conditions
+from benchmarks.peers import THEIRS, JobFailed, run_job
 from pacshift import METHODS
 from pacshift.arrays import FloatArray
-from pacshift.experiments.panels import Panel, select_panels
-from pacshift.experiments.trial import Draw, Experiment, run_trial
+from pacshift.experiments.panels import select_panels
+from pacshift.experiments.summary import markdown_table
+from pacshift.experiments.trial import Draw, Experiment, load_base, run_trial
+from pacshift.methods import Method
 
 PANELS = ("cifar10-large-0.1", "agnews-0.05", "heart-large-0.1", "chestxray-0.3", "entity13-0.1")
 METHOD_ORDER = ("PS-LP", "PS-W", "PS-C", "PS-LW", "PS", "APS", "PS-R", "WCP", "LWCP")
@@ -25,11 +29,15 @@ PROMISES = {
     "marginal": "error ≤ ε on average over calibration draws",
     "none": "nothing",
 }
-OURS_SAY = {
-    "PS-LW": "error ≤ ε on any label mix, for all but a share δ of calibration draws",
-    "WCP": "error ≤ ε on average over calibration draws, if the estimated weights are right",
-    "LWCP": "error ≤ ε on average over calibration draws, class by class: any label mix",
-}
+HEADINGS = (
+    "contestant",
+    "promises",
+    "mean error before the shift",
+    "mean error on the target",
+    "largest",
+    "trials above ε",
+    "mean size",
+)
 
 
 @dataclass(frozen=True)
@@ -43,65 +51,80 @@ class Line:
     before: FloatArray | None = None
     refused: int = 0
 
-    def markdown(self, epsilon: float) -> str:
+    def cells(self, epsilon: float) -> tuple[str, ...]:
+        """The line for the table.
+
+        >>> Line("broken", "could not be measured: no", np.empty(0), np.empty(0)).cells(0.1)
+        ('broken', 'could not be measured: no', '–', '–', '–', '–', '–')
+        """
         if not len(self.errors):
-            return f"| {self.title} | – | – | – | – | – | {self.promise} |"
+            return (self.title, self.promise, *["–"] * 5)
         before = "–" if self.before is None else f"{self.before.mean():.4f}"
         above = int((self.errors > epsilon).sum())
         share = f"{above} of {len(self.errors)}" + (f" ({self.refused} refused)" if self.refused else "")
         return (
-            f"| {self.title} | {before} | {self.errors.mean():.4f} | {self.errors.max():.4f} "
-            f"| {f'**{share}**' if above else share} | {self.sizes.mean():.3f} | {self.promise} |"
+            self.title,
+            self.promise,
+            before,
+            f"{self.errors.mean():.4f}",
+            f"{self.errors.max():.4f}",
+            f"**{share}**" if above else share,
+            f"{self.sizes.mean():.3f}",
         )
 
 
-def measure(
-    stage: Stage,
-    names: Sequence[str],
-    trials: int,
-    say: Callable[[str], None],
-    *,
-    data_dir: str | None = None,
-) -> dict[str, tuple[Panel, str, float, list[Line]]]:
-    """By panel: the panel, its data set's title, the size of the best possible sets, one line a contestant."""
-    results = {}
-    for panel in select_panels(names):
-        experiment = Experiment(panel, population=True, data_dir=data_dir)
-        say(f"quality {panel.name}: pacshift, {trials} trials")
-        best, lines = _ours(experiment, trials)
-        lines += _theirs(stage, experiment, trials, say)
-        results[panel.name] = (panel, Draw(experiment, 0).base.title, best, lines)
-    return results
+def run(lab: Lab) -> Blocks:
+    """One table per panel."""
+    trials = lab.trials or lab.choose(30, 2)
+    parts = [conditions("quality", stage=lab.stage)]
+    for panel in select_panels(lab.choose(PANELS, PANELS[1:2])):
+        experiment = Experiment(panel, population=True, data_dir=lab.data)
+        lab.say(f"quality {panel.name}: pacshift, {trials} trials")
+        best, lines = ours(experiment, trials)
+        lines += theirs(lab, experiment, trials)
+        parts.append(markdown(experiment, best, lines))
+    yield "quality", "\n\n".join(parts)
 
 
-def _ours(experiment: Experiment, trials: int) -> tuple[float, list[Line]]:
-    methods = METHOD_ORDER
-    rows = [run_trial(experiment, trial, methods) for trial in range(trials)]
+def ours(experiment: Experiment, trials: int) -> tuple[float, list[Line]]:
+    """The size of the best single threshold, and one line per method of this package."""
+    rows = [run_trial(experiment, trial, METHOD_ORDER) for trial in range(trials)]
     lines = []
-    for position, name in enumerate(methods):
+    for position, name in enumerate(METHOD_ORDER):
         # A refused draw hands out no sets: it cannot miss, and it has no size.
         errors = np.nan_to_num(np.array([row[position].error for row in rows]))
         sizes = np.array([row[position].size for row in rows])
-        promise = OURS_SAY.get(name, PROMISES[METHODS[name].guarantee])
+        promise = promise_of(METHODS[name]())
         refused = int(np.isnan(sizes).sum())
         lines.append(Line(f"**pacshift {name}**", promise, errors, sizes[np.isfinite(sizes)], refused=refused))
     return float(np.mean([row[0].best_size for row in rows])), lines
 
 
-def _theirs(stage: Stage, experiment: Experiment, trials: int, say: Callable[[str], None]) -> list[Line]:
-    """Peers calibrate on the very same source draws; the target they never look at."""
+def promise_of(method: Method) -> str:
+    """What a method of this package promises, from its own facts.
+
+    >>> promise_of(METHODS["LWCP"]())
+    'error ≤ ε on average over calibration draws, whatever the label mix'
+    """
+    mix = ", whatever the label mix" if method.any_mix else ""
+    assumed = f". {method.extra_assumption}" if method.extra_assumption and method.guarantee != "none" else ""
+    return PROMISES[method.guarantee] + mix + assumed
+
+
+def theirs(lab: Lab, experiment: Experiment, trials: int) -> list[Line]:
+    """Peers calibrate on the very same source draws; they never see the target."""
     panel, lines = experiment.panel, []
-    entries = stage.ready(THEIRS)
+    entries = lab.stage.ready(THEIRS)
     job = {"kind": "quality", "epsilon": panel.epsilon, "delta": panel.delta}
     with TemporaryDirectory() as name:
         folder = Path(name)
         write_population(folder, [Draw(experiment, trial) for trial in range(trials)])
         for position, entry in enumerate(entries, start=1):
-            say(f"quality {panel.name}: {position}/{len(entries)} {entry.title}")
+            lab.say(f"quality {panel.name}: {position}/{len(entries)} {entry.title}")
             try:
-                answers = run_job(stage, entry, job, folder)
+                answers = run_job(lab.stage, entry, job, folder)
             except JobFailed as failure:
-                lines.append(Line(entry.title, f"takes no part: {failure}", np.empty(0), np.empty(0)))
+                lines.append(Line(entry.title, f"could not be measured: {failure}", np.empty(0), np.empty(0)))
                 continue
             errors, before, sizes = (np.array([a[k] for a in answers]) for k in ("error", "error_before", "size"))
             lines.append(Line(entry.title, entry.promise, errors, sizes, before))
@@ -109,33 +132,26 @@ def _theirs(stage: Stage, experiment: Experiment, trials: int, say: Callable[[st
 
 
 def write_population(folder: Path, draws: Sequence[Draw]) -> None:
+    """The population as arrays: the environments of the peers do not have pacshift."""
     base, panel = draws[0].base, draws[0].experiment.panel
-    counts = np.bincount(base.labels, minlength=panel.n_classes)
+    population = draws[0].population("probability")
     np.savez(
         folder / "population.npz",
         scores=base.probs,
         labels=base.labels,
-        source_weights=(np.array(panel.source_mix) / np.maximum(counts, 1))[base.labels],
-        target_weights=draws[0].target_weights,
+        source_weights=population.row_shares(panel.source_mix),
+        target_weights=population.row_shares(panel.target_mix),
     )
     np.save(folder / "sources.npy", np.stack([draw.source for draw in draws]))
 
 
-def markdown(results: dict[str, tuple[Panel, str, float, list[Line]]]) -> str:
-    parts = []
-    for name, (panel, title, best, lines) in results.items():
-        parts += [
-            f"### {name}",
-            "",
-            f"{title}, {panel.n_classes} classes, ε = {panel.epsilon:g}, δ = {panel.delta:g}, "
-            f"{panel.n_source:,} source and {panel.n_target:,} target rows. The best single "
-            f"threshold, knowing everything, gives sets of "
-            f"{best:.3f} labels.",
-            "",
-            "| contestant | mean error before the shift | mean error on the target | largest | trials above ε "
-            "| mean size | promises |",
-            "|---|---|---|---|---|---|---|",
-            *(line.markdown(panel.epsilon) for line in lines),
-            "",
-        ]
-    return "\n".join(parts).rstrip()
+def markdown(experiment: Experiment, best: float, lines: Sequence[Line]) -> str:
+    """The table of one panel."""
+    panel, title = experiment.panel, load_base(experiment).title
+    intro = (
+        f"{title}, {panel.n_classes} classes, ε = {panel.epsilon:g}, δ = {panel.delta:g}, "
+        f"{panel.n_source:,} source and {panel.n_target:,} target rows. "
+        f"The best single threshold, chosen with full knowledge, gives sets of {best:.3f} labels."
+    )
+    rows = [line.cells(panel.epsilon) for line in lines]
+    return f"### {panel.name}\n\n{intro}\n\n{markdown_table(HEADINGS, rows).strip()}"

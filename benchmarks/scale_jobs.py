@@ -1,11 +1,8 @@
 """What ``benchmarks.scale`` runs in processes of their own: ``python -m benchmarks.scale_jobs JSON``."""
 
-import contextlib
 import json
 import os
-import resource
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,17 +12,31 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-CHUNK = 1 << 21  # scores generated at a time
+from benchmarks.measure import peak_memory, seconds_and_cpu, seconds_of
+
+CHUNK_SCORES = 1 << 21
+"""Scores generated at a time."""
 
 
-def generate(folder: Path, rows: int, n_classes: int, *, files: int = 1, dtype: str = "float64") -> Path:
-    """Softmax scores of random logits and their labels; many classes go into one list column."""
+def generate(
+    folder: Path, rows: int, n_classes: int, *, files: int = 1, dtype: str = "float64", lists: bool = False
+) -> Path:
+    """Softmax scores of random logits and their labels, in one column per class or in one list column.
+
+    >>> import tempfile
+    >>> for lists in (False, True):
+    ...     path = generate(Path(tempfile.mkdtemp()) / "table", 100, 3, files=3, lists=lists)
+    ...     table = pq.read_table(path)
+    ...     print(table.column_names, table.num_rows, len(list(path.iterdir())))
+    ['p_0', 'p_1', 'p_2', 'label'] 100 3
+    ['scores', 'label'] 100 3
+    """
     rng = np.random.default_rng(0)
     folder.mkdir()
     for number, part in enumerate(np.array_split(np.arange(rows), files)):
-        writer, step = None, max(1, CHUNK // n_classes)
+        writer, step = None, max(1, CHUNK_SCORES // n_classes)
         for start in range(0, len(part), step):
-            table = _chunk(rng, len(part[start : start + step]), n_classes, dtype)
+            table = _chunk(rng, len(part[start : start + step]), n_classes, dtype, lists)
             writer = writer or pq.ParquetWriter(folder / f"{number:05}.parquet", table.schema)
             writer.write_table(table)
         if writer is not None:
@@ -33,20 +44,29 @@ def generate(folder: Path, rows: int, n_classes: int, *, files: int = 1, dtype: 
     return folder
 
 
-def _chunk(rng: np.random.Generator, rows: int, n_classes: int, dtype: str) -> Any:
+def _chunk(rng: np.random.Generator, rows: int, n_classes: int, dtype: str, lists: bool) -> Any:
     labels = rng.integers(0, n_classes, rows)
     scores = rng.normal(size=(rows, n_classes))
     scores[np.arange(rows), labels] += 2.5
     np.exp(scores, out=scores)
     scores = (scores / scores.sum(axis=1, keepdims=True)).astype(dtype)
-    if n_classes > 100:
-        lists = pa.FixedSizeListArray.from_arrays(pa.array(scores.ravel()), n_classes)
-        return pa.table({"scores": lists, "label": labels})
+    if lists:
+        column = pa.FixedSizeListArray.from_arrays(pa.array(scores.ravel()), n_classes)
+        return pa.table({"scores": column, "label": labels})
     return pa.table({f"p_{place}": column for place, column in enumerate(scores.T)} | {"label": labels})
 
 
 def work(job: dict[str, Any]) -> dict[str, float]:
-    """What a job's process does."""
+    """What the process of a job does.
+
+    >>> import tempfile
+    >>> path = str(generate(Path(tempfile.mkdtemp()) / "table", 500, 3, lists=True))
+    >>> for kind in ("speed", "memory", "size"):
+    ...     print(min(work({"kind": kind, "path": path, "scores": "scores", "repeats": 1}).values()) > 0)
+    True
+    True
+    True
+    """
     if job.get("cores"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: job["cores"]])
         pa.set_cpu_count(job["cores"])
@@ -56,29 +76,30 @@ def work(job: dict[str, Any]) -> dict[str, float]:
 
 
 def _speed(job: dict[str, Any]) -> dict[str, float]:
-    bare, ours = [], []
-    for _ in range(job["repeats"]):  # in turn, so that a busy moment of the machine meets both
-        bare.append(_times(lambda: _bare_scan(job["path"])))
-        ours.append(_times(lambda: _tally(job)))
-    (bare_wall, bare_cpu), (wall, cpu) = (map(min, zip(*times, strict=True)) for times in (bare, ours))
-    return {"bare": bare_wall, "bare_cpu": bare_cpu, "tally": wall, "tally_cpu": cpu}
+    """Least seconds, and least processor seconds, of every contender."""
+    contenders: dict[str, Callable[[], Any]] = {
+        "bare": lambda: _bare_scan(job["path"]),
+        "tally": lambda: _tally(job),
+    }
+    if job.get("scores") == "scores":
+        contenders |= {"counts": lambda: _tally(job, soft=False), "polars": lambda: _polars(job["path"])}
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
+    for _ in range(job["repeats"]):  # in turn, so that a busy moment of the machine affects all
+        for name, contender in contenders.items():
+            times[name].append(seconds_and_cpu(contender))
+    found = {name: [min(kind) for kind in zip(*pairs, strict=True)] for name, pairs in times.items()}
+    return {name: wall for name, (wall, _) in found.items()} | {
+        f"{name}_cpu": cpu for name, (_, cpu) in found.items()
+    }
 
 
 def _memory(job: dict[str, Any]) -> dict[str, float]:
-    seconds = _seconds(lambda: _sets(job) if job.get("sets") else _tally(job))
+    seconds = seconds_of(lambda: _sets(job) if job.get("sets") else _tally(job))
     return {"seconds": seconds, "peak": peak_memory()}
 
 
 def _size(job: dict[str, Any]) -> dict[str, float]:
     return {"values": len(_tally(job).tally.values)}
-
-
-def peak_memory() -> int:
-    """Bytes. Not ru_maxrss where it can be helped: on Linux that starts at what the parent process had."""
-    with contextlib.suppress(OSError, StopIteration):
-        status = Path("/proc/self/status").read_text().splitlines()
-        return int(next(line for line in status if line.startswith("VmHWM")).split()[1]) * 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _spark(job: dict[str, Any]) -> dict[str, float]:
@@ -90,19 +111,7 @@ def _spark(job: dict[str, Any]) -> dict[str, float]:
     builder = SparkSession.builder.master(f"local[{job['workers']}]").config("spark.ui.enabled", "false")
     session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     frame = session.read.parquet(job["path"])
-    return {"tally": min(_seconds(lambda: tally(frame, label="label")) for _ in range(job["repeats"]))}
-
-
-def _times(function: Callable[[], Any]) -> tuple[float, float]:
-    """Seconds on the clock and of all cores together."""
-    start = time.process_time()
-    return _seconds(function), time.process_time() - start
-
-
-def _seconds(function: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
+    return {"tally": min(seconds_of(lambda: tally(frame, label="label")) for _ in range(job["repeats"]))}
 
 
 def _bare_scan(path: str) -> int:
@@ -110,10 +119,22 @@ def _bare_scan(path: str) -> int:
     return sum(batch.num_rows for batch in ds.dataset(path).scanner().to_batches())
 
 
-def _tally(job: dict[str, Any]) -> Any:
+def _polars(path: str) -> Any:
+    """The same counts with Polars' streaming engine: predicted labels and true-label scores by label."""
+    import polars as pl
+
+    scores = pl.col("scores").arr
+    rows = pl.scan_parquet(f"{path}/*.parquet").select(
+        "label", predicted=scores.arg_max(), true_score=scores.get(pl.col("label"))
+    )
+    counts = rows.group_by("label").agg(pl.col("predicted").value_counts(), pl.col("true_score").value_counts())
+    return counts.collect(engine="streaming")
+
+
+def _tally(job: dict[str, Any], *, soft: bool = True) -> Any:
     from pacshift.tables import tally_table
 
-    return tally_table(job["path"], label="label", scores=job.get("scores", "p_*"))
+    return tally_table(job["path"], label="label", scores=job.get("scores", "p_*"), soft=soft)
 
 
 def _sets(job: dict[str, Any]) -> Any:

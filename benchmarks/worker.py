@@ -51,7 +51,12 @@ def load_lazily(contestant: Contestant, given: Given) -> None:
 
 
 def affordable_rows(contestant: Contestant, fitted: Any, scores: Any, budget: float) -> int:
-    """All rows, unless that takes longer than ``budget`` seconds: then as many as do not, by steps of 8."""
+    """All rows, unless that takes longer than ``budget`` seconds: then fewer, by steps of 8.
+
+    >>> from benchmarks.contestants.floor import Floor
+    >>> [affordable_rows(Floor(), np.zeros(10), np.zeros((5000, 2)), budget) for budget in (1e9, 0.0)]
+    [5000, 64]
+    """
     rows = 64
     while rows < len(scores):
         start = time.perf_counter()
@@ -63,7 +68,23 @@ def affordable_rows(contestant: Contestant, fitted: Any, scores: Any, budget: fl
 
 
 def quality(contestant: Contestant, job: dict[str, Any]) -> list[dict[str, float]]:
-    """Error before and after the shift and mean size after it, for every trial, over the whole population."""
+    """Error before and after the shift and mean size after it, for every trial, over the whole population.
+
+    >>> import tempfile
+    >>> from benchmarks.contestants import NumpyContestant
+    >>> class Fixed(NumpyContestant):
+    ...     def calibrate(self, given):
+    ...         return 0.5
+    ...     def sets(self, fitted, scores):
+    ...         return scores >= fitted
+    >>> folder = tempfile.mkdtemp()
+    >>> weights = {"source_weights": np.array([0.9, 0.1]), "target_weights": np.array([0.2, 0.8])}
+    >>> np.savez(f"{folder}/population.npz", scores=[[0.7, 0.6], [0.7, 0.3]], labels=[0, 1], **weights)
+    >>> np.save(f"{folder}/sources.npy", [[0, 1]])
+    >>> [answer] = quality(Fixed(), {"folder": folder, "epsilon": 0.1, "delta": 0.1})
+    >>> {name: round(value, 9) for name, value in answer.items()}
+    {'error': 0.8, 'error_before': 0.1, 'size': 1.2}
+    """
     population = np.load(f"{job['folder']}/population.npz")
     scores, labels = population["scores"], population["labels"]
     results = []

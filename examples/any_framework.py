@@ -7,18 +7,11 @@ import polars as pl
 import pacshift
 
 CLASSES = ["cat", "dog", "fox"]
-rng = np.random.default_rng(0)
 
-
-def classifier(n: int, mix: list[float]) -> tuple[np.ndarray, np.ndarray]:
-    """Stand in for your model: scores (one column a class) of n examples, and their labels."""
-    labels = rng.choice(3, n, p=mix)
-    logits = rng.normal(size=(n, 3)) + 2.5 * np.eye(3)[labels]
-    return np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True), np.array(CLASSES)[labels]
-
-
-source, labels = classifier(8_000, [0.4, 0.4, 0.2])
-target, truth = classifier(8_000, [0.1, 0.2, 0.7])
+# In place of your model: scores (one column per class) of examples drawn to two label mixes, and their labels.
+population = pacshift.Population.synthetic(CLASSES, strength=3, rng=0)
+source, labels = population.draw([0.4, 0.4, 0.2], 8_000, rng=1)
+target, truth = population.draw([0.1, 0.2, 0.7], 8_000, rng=2)
 
 forms = {
     "NumPy": (source, target),
@@ -37,7 +30,7 @@ for name, (source_scores, target_scores) in forms.items():
     result = pacshift.evaluate(certificate.sets(target_scores), truth, classes=CLASSES)
     print(f"{name:6}  threshold {certificate.thresholds[0]:.4f}  error {result.error:.3f}  size {result.size:.2f}")
 
-# Logits will do as well: a threshold only needs scores that are comparable. "margin" compares with the runner-up.
+# Logits work as well: a threshold only needs scores that are comparable. "margin" compares with the runner-up.
 certificate = pacshift.calibrate(
     np.log(source), labels, np.log(target), epsilon=0.1, delta=0.05, classes=CLASSES, score="margin"
 )

@@ -5,20 +5,19 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pacshift import Population
+
+model = Population.synthetic(["benign", "malignant", "unclear"], strength=3, rng=0)
+
 
 def table(n: int, mix: list[float], seed: int) -> pa.Table:
-    """A score table: one column p_<class> a class, the true label, a key."""
-    rng = np.random.default_rng(seed)
-    names = np.array(["benign", "malignant", "unclear"])
-    labels = rng.choice(3, n, p=mix)
-    logits = rng.normal(size=(n, 3)) + 2.5 * np.eye(3)[labels]
-    scores = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    columns = {f"p_{name}": scores[:, k] for k, name in enumerate(names)}
-    return pa.table({"patient": np.arange(n), **columns, "diagnosis": names[labels]})
+    """A score table: a key, one column p_<class> per class, and the true label."""
+    scores, labels = model.draw(mix, n, rng=seed)
+    columns = {f"p_{name}": column for name, column in zip(model.classes, scores.T, strict=True)}
+    return pa.table({"patient": range(n), **columns, "diagnosis": labels})
 
 
 def run(command: str) -> None:
@@ -28,8 +27,8 @@ def run(command: str) -> None:
     subprocess.run([Path(sysconfig.get_path("scripts"), program), *arguments], check=True)
 
 
-pq.write_table(table(10_000, [0.8, 0.1, 0.1], seed=0), "source.parquet")
-labelled = table(10_000, [0.3, 0.6, 0.1], seed=1)
+pq.write_table(table(10_000, [0.8, 0.1, 0.1], seed=1), "source.parquet")
+labelled = table(10_000, [0.3, 0.6, 0.1], seed=2)
 pq.write_table(labelled.drop_columns(["diagnosis"]), "target.parquet")
 pq.write_table(labelled, "labelled.parquet")  # as if the labels had arrived later
 

@@ -12,7 +12,7 @@ SHIPPED = Path(__file__).resolve().parents[1] / "src" / "pacshift" / "experiment
 
 
 def main() -> None:
-    """Write one small NPZ of parameters a data set."""
+    """Write one small NPZ of parameters per data set."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data_dir", help="folder of real scores, laid out as docs/data-sets.md says")
     data_dir = parser.parse_args().data_dir

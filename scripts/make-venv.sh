@@ -1,10 +1,11 @@
 #!/bin/sh
-# Make .venv with the given Python, and a pip that knows dependency groups (25.1 and newer).
+# make-venv.sh PYTHON FOLDER: a virtual environment with a pip that knows dependency groups (25.1 and newer).
 set -eu
-python=${1:-python3}
+python=$1
+folder=$2
 
-"$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || {
-    echo "pacshift needs Python 3.10 or newer; '$python' is $("$python" --version 2>&1). Try: make PYTHON=python3.12 ..." >&2
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
+    echo "pacshift needs Python 3.11 or newer; '$python' is $("$python" --version 2>&1). Try: make PYTHON=python3.12 ..." >&2
     exit 1
 }
 # Debian ships Python without ensurepip; without it a virtual environment has no pip.
@@ -16,5 +17,5 @@ if ! "$python" -c 'import ensurepip' 2>/dev/null; then
         exit 1
     fi
 fi
-"$python" -m venv .venv
-.venv/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+"$python" -m venv "$folder"
+"$folder/bin/python" -m pip install --quiet --upgrade 'pip>=25.1'

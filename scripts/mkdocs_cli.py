@@ -12,12 +12,12 @@ EXAMPLE = "Example: "
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put the reference where a page asks for it."""
+    """Put the reference at the place that a page marks for it."""
     return markdown.replace(MARK, "\n".join(reference())) if MARK in markdown else markdown
 
 
 def reference() -> Iterator[str]:
-    """One section a command."""
+    """One section per command."""
     group: Any = typer.main.get_command(app)
     for name, command in group.commands.items():
         yield f"\n### pacshift {name}\n"
@@ -28,7 +28,7 @@ def reference() -> Iterator[str]:
 
 
 def row(parameter: Any) -> str:
-    """One argument or option; a bar would end the table cell."""
+    """Table row of one argument or option, without the bars that would end a table cell."""
     option = parameter.param_type_name == "option"
     names = (
         ", ".join([*parameter.opts, *parameter.secondary_opts]) if option else parameter.metavar or parameter.name

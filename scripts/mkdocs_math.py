@@ -9,12 +9,16 @@ from latex2mathml.converter import convert
 # What pymdownx.arithmatex (generic) leaves in the page.
 INLINE = re.compile(r'<span class="arithmatex">\\\((.+?)\\\)</span>', re.DOTALL)
 BLOCK = re.compile(r'<div class="arithmatex">\s*\\\[(.+?)\\\]\s*</div>', re.DOTALL)
+# Docstrings write formulas as NumPy does; Markdown takes the directive for a paragraph.
+DIRECTIVE = re.compile(r"<p>\.\. math::\s*(.+?)</p>", re.DOTALL)
 
 
 def on_page_content(content: str, **_: Any) -> str:
     """Replace every formula of a rendered page."""
     content = INLINE.sub(lambda found: convert(html.unescape(found[1]).strip()), content)
-    return BLOCK.sub(
-        lambda found: f'<div class="arithmatex">{convert(html.unescape(found[1]).strip(), display="block")}</div>',
-        content,
-    )
+    return DIRECTIVE.sub(displayed, BLOCK.sub(displayed, content))
+
+
+def displayed(formula: re.Match[str]) -> str:
+    """A formula on a line of its own."""
+    return f'<div class="arithmatex">{convert(html.unescape(formula[1]).strip(), display="block")}</div>'

@@ -56,6 +56,25 @@ def certify(classes: Sequence[Label] | int, method: str, *, n: int = 4000, **opt
     return certificate.with_set_sizes(target)
 
 
+def birds() -> Certificate:
+    """A small PS-W certificate with names and set sizes."""
+    rng = np.random.default_rng(3)
+    labels = rng.integers(0, 3, 600)
+    scores = rng.dirichlet(np.ones(3), 600) + 2 * np.eye(3)[labels]
+    names = ["crow", "owl", "wren"]
+    made = calibrate(
+        scores / 3,
+        np.array(names)[labels],
+        scores / 3,
+        epsilon=0.1,
+        delta=0.1,
+        method="PS-W",
+        classes=names,
+        rng=0,
+    )
+    return made.with_set_sizes(scores / 3)
+
+
 def with_everything(certificate: Certificate, seed: int = 0) -> Certificate:
     """Made-up values in every field a method may leave out, an unbounded weight among them."""
     rng = np.random.default_rng(seed)

@@ -23,7 +23,7 @@ from pacshift.experiments.reproduce import own_panels, run_reproduce
 from pacshift.experiments.runner import PanelResult, run_panels
 from pacshift.experiments.store import TrialLog
 from pacshift.experiments.summary import summarise
-from pacshift.experiments.trial import Draw, Experiment, TrialRow, best_threshold, halves, run_trial
+from pacshift.experiments.trial import Draw, Experiment, TrialRow, halves, run_trial
 
 METHODS = ("PS", "PS-C", "PS-R", "PS-W", "WCP")
 
@@ -95,13 +95,12 @@ def test_the_true_error_is_that_of_the_targets_half(panel: Panel, scores_file: s
     assert exact.true_error("probability", thresholds) == exact.measure("probability", thresholds)[0]
 
 
-def test_no_threshold_beats_the_best(panel: Panel, scores_file: str) -> None:
+def test_the_best_size_is_that_of_the_best_threshold_on_the_target(panel: Panel, scores_file: str) -> None:
     draw = Draw(Experiment(panel, population=True, scores_file=scores_file), trial=0)
-    truth = draw.base.probs[np.arange(len(draw.base.labels)), draw.base.labels]
-    best = best_threshold(truth, draw.target_weights, panel.epsilon)
-    assert draw.measure("probability", np.full(3, best))[0] <= panel.epsilon
-    assert draw.measure("probability", np.full(3, np.nextafter(best, 1)))[0] > panel.epsilon
-    assert draw.measure("probability", np.full(3, best))[1] == pytest.approx(draw.best_size)
+    best = draw.population("probability").best_threshold(panel.epsilon, panel.target_mix)
+    error, size, _ = draw.measure("probability", np.full(3, best))
+    assert error <= panel.epsilon
+    assert size == draw.best_size
 
 
 def test_a_method_gets_the_same_numbers_in_any_company(panel: Panel, scores_file: str) -> None:
@@ -153,7 +152,7 @@ def test_everything_is_written_and_says_the_same(panel: Panel, scores_file: str,
     assert (tmp_path / "summary.md").read_text(encoding="utf-8").count("| mine-0.1 |") == len(METHODS)
 
 
-def test_a_run_goes_on_where_the_last_one_stopped(panel: Panel, scores_file: str, tmp_path: Path) -> None:
+def test_a_run_resumes_after_an_interruption(panel: Panel, scores_file: str, tmp_path: Path) -> None:
     def run(folder: Path, trials: int, methods: tuple[str, ...]) -> tuple[PanelResult, list[int]]:
         done: list[int] = []
         experiments = [Experiment(panel, scores_file=scores_file)]

@@ -24,6 +24,7 @@ PUBLIC = {
     "PSR",
     "PSW",
     "PacshiftError",
+    "Population",
     "Tally",
     "UninformativeWarning",
     "WCP",

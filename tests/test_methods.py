@@ -1,15 +1,16 @@
 """Every method on small cases by hand, and what it says when nothing can be certified."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from pacshift import InputError, Tally, UninformativeWarning, calibrate_tally
+from pacshift import InputError, Tally, UninformativeWarning, calibrate, calibrate_tally
 from pacshift.bounds import Interval, clopper_pearson
 from pacshift.methods import APS, LWCP, PS, PSC, PSLW, PSR, PSW, WCP, Method, Oracle, Task
-from pacshift.methods.ps_w import class_threshold, example_threshold
+from pacshift.methods.ps_w import example_threshold, worst_class_threshold
 from pacshift.weights.elimination import eliminate
 from pacshift.weights.estimate import bbse_soft
 from strategies import drawn_scores, drawn_tally
@@ -79,7 +80,7 @@ def test_oracle_without_weights_says_so() -> None:
 
 
 def test_wcp_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pacshift.methods.wcp.soft_weights", lambda tally: np.array([2.0, 0.5]))
+    monkeypatch.setattr(WCP, "weights", lambda self, tally: np.array([2.0, 0.5]))
     # All weight: 4 * 2 + 8 * 0.5 = 12. Label 0 may miss 0.25 * 14 - 2 = 1.5, label 1 0.25 * 12.5 - 0.5 = 2.625.
     tally = binary([0.62, 0.7, 0.8, 0.9], [0.51, 0.52, 0.63, 0.64, 0.65, 0.66, 0.67, 0.68])
     # Below 0.62 lie two examples of label 1 (weight 1); the next in line, 0.62, weighs 2 and makes 3.
@@ -106,7 +107,7 @@ def test_class_wise_worst_case_by_hand() -> None:
     order: dict[bool, set[bool]] = {}
     for seed in range(40):
         first_of_label_1 = np.argmin(np.random.default_rng(seed).random(71)[40:])
-        found, _ = class_threshold(tally, keep, epsilon=0.1, delta=0.05, rng=np.random.default_rng(seed))
+        found, _ = worst_class_threshold(tally, keep, epsilon=0.1, delta=0.05, rng=np.random.default_rng(seed))
         order.setdefault(bool(first_of_label_1 == 0), set()).add(bool(found >= 0.6))
     assert order == {True: {False}, False: {False, True}}
 
@@ -203,3 +204,18 @@ def test_strict_form_says_which_cell_stopped_it() -> None:
     with pytest.warns(UninformativeWarning, match=r"strict form needs it to be >= 0"):
         certificate = calibrate_tally(tally, epsilon=0.1, delta=0.05, method=PSW("strict"), rng=0)
     assert certificate.trivial
+
+
+@pytest.mark.parametrize("method", [PSR, WCP])
+def test_estimates_from_counts_work_on_scores_that_are_no_probabilities(method: type[PSR] | type[WCP]) -> None:
+    rng = np.random.default_rng(4)
+    labels = rng.integers(0, 3, 2000)
+    logits = rng.normal(size=(2000, 3)) + 4 * np.eye(3)[labels]
+    asked: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05, "rng": 0}
+    with pytest.raises(InputError, match='use estimate="bbse" or "mlls"'):
+        calibrate(logits, labels, logits, method=method(), **asked)
+    found = [calibrate(logits, labels, logits, method=method(estimate=name), **asked) for name in ("bbse", "mlls")]
+    for certificate in found:
+        assert np.isfinite(certificate.thresholds).all()
+    with pytest.raises(InputError, match="estimate must be one of"):
+        method(estimate="guess")  # type: ignore[arg-type]

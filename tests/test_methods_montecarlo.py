@@ -25,8 +25,8 @@ VARIANTS: dict[str, Method] = {
     "PS-W hull": PSW(intervals="hull"),
     "PS-C hull": PSC(intervals="hull"),
 }
-SCORES_OF_THEIR_OWN = {"APS"}  # the PS rule on other scores; the worlds hold probabilities
-METHODS_HERE = {name: make() for name, make in METHODS.items() if name not in SCORES_OF_THEIR_OWN} | VARIANTS
+# The worlds hold probabilities, so APS, the PS rule on other scores, is left out.
+METHODS_HERE = {name: make() for name, make in METHODS.items() if make.default_score == "probability"} | VARIANTS
 PAC_ON_TARGET = [name for name, method in METHODS_HERE.items() if method.guarantee == "pac-target"]
 
 

@@ -12,7 +12,8 @@ from pacshift import Tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 from pacshift.methods import LWCP, PS, PSC, PSLW, PSR, PSW, WCP, Method, Task
-from pacshift.methods.ps_w import class_threshold, example_threshold
+from pacshift.methods.ps_w import _merged_majorant, example_threshold, worst_class_threshold
+from pacshift.weights.box import split_delta
 from pacshift.weights.estimate import bbse_soft
 from strategies import drawn_scores, seeds, tallies
 
@@ -112,7 +113,7 @@ def test_example_wise_threshold_is_the_largest_admissible(
 def worst_thresholds(
     tally: Tally, keep: Interval, uniform: FloatArray, level: tuple[float, float]
 ) -> tuple[float, float]:
-    """The largest thresholds that pass for every choice of weights, by trying all: one a class, one an example."""
+    """The largest thresholds that pass for every choice of weights, by trying all: per class, per example."""
     label = np.repeat(np.arange(tally.n_classes), tally.class_counts)
     scores = np.repeat(tally.values, tally.counts)
     by_class, by_example = -np.inf, -np.inf
@@ -142,9 +143,53 @@ def test_class_wise_worst_case_lies_between_the_example_wise_one_and_the_exact_m
     tally = Tally.from_scores(*drawn_scores(rng, n_classes, rows, 1.0))
     keep = Interval(*np.sort(rng.random((2, n_classes)), axis=0))
     uniform = np.random.default_rng(seed).random(rows)
-    found, _ = class_threshold(tally, keep, epsilon=level[0], delta=level[1], rng=np.random.default_rng(seed))
+    found, _ = worst_class_threshold(
+        tally, keep, epsilon=level[0], delta=level[1], rng=np.random.default_rng(seed)
+    )
     by_class, by_example = worst_thresholds(tally, keep, uniform, level)
     assert by_example <= found <= by_class or found == np.inf  # +inf: even missing all passes
+
+
+def test_the_class_wise_worst_case_is_valid_and_not_exact() -> None:
+    """A path of errors 0, 0, 0, 1, 2 has the majorant 0, 0.5, 1, 1.5, 2: never below, sometimes above."""
+    majorant = _merged_majorant(np.array([0.0, 0.0, 1.0, 1.0]), np.array([4]))
+    path = np.array([0, 0, 0, 1, 2])
+    assert majorant.tolist() == [0, 0.5, 1, 1.5, 2]
+    assert (majorant >= path).all()
+
+
+@given(seeds, st.integers(1, 4), st.integers(1, 6))
+def test_no_choice_of_one_weight_per_class_has_more_errors_than_the_majorant(
+    seed: int, n_classes: int, rows: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    paths = [rng.integers(0, 2, rng.integers(0, rows + 1)).astype(float) for _ in range(n_classes)]
+    majorant = _merged_majorant(np.concatenate(paths), np.cumsum([len(path) for path in paths]))
+    for sizes in itertools.product(*(range(len(path) + 1) for path in paths)):
+        errors = sum(path[:size].sum() for path, size in zip(paths, sizes, strict=True))
+        assert errors <= majorant[sum(sizes)] + 1e-9
+
+
+def test_what_ps_w_assumes_depends_on_its_envelope() -> None:
+    assert "read off the data" in PSW().extra_assumption
+    assert "read off the data" in PSW(intervals="hull", worst_case="class").extra_assumption
+    fixed = PSW(envelope=4.0).extra_assumption
+    assert "read off" not in fixed
+    assert "exceeds the envelope 4" in fixed
+
+
+@given(tallies(), rates, st.floats(0.0, 1.0))
+def test_ps_c_is_never_above_ps_at_a_fixed_level_that_its_box_allows(
+    tally: Tally, rate: tuple[float, float], part: float
+) -> None:
+    """The step of PS-C's proof that lets b be read off the data."""
+    epsilon, delta = rate
+    found = PSC().solve(tally, task(epsilon, delta))
+    assume(found.weights is not None)
+    assert found.weights is not None
+    largest = max(part * float(found.weights.upper.max()), 1.0)  # the true one, wherever the boxes hold
+    fixed = PS().solve(tally, task(epsilon / largest, split_delta(delta, tally.n_classes)))
+    assert found.thresholds[0] <= fixed.thresholds[0]
 
 
 def thin_by_score(counts: IntArray, tally: Tally, keep: FloatArray, rng: np.random.Generator) -> IntArray:

@@ -148,8 +148,8 @@ def test_many_classes_are_cut_to_the_largest_and_say_so() -> None:
     certificate = SHAPES["many"]
     for plot in (plots.weight_intervals, plots.label_mix):
         ax = plot(certificate)
-        assert len(ax.get_yticks()) == plots.MOST_CLASSES
-        assert ax.get_ylabel() == f"the {plots.MOST_CLASSES} largest of 200 classes"
+        assert len(ax.get_yticks()) == plots.MAX_CLASSES_SHOWN
+        assert ax.get_ylabel() == f"the {plots.MAX_CLASSES_SHOWN} largest of 200 classes"
     assert certificate.weights is not None
     shown = {text.get_text() for text in plots.weight_intervals(certificate, most=5).get_yticklabels()}
     largest = np.argsort(-certificate.weights.upper)[:5]
@@ -169,7 +169,7 @@ def test_class_names_stay_texts() -> None:
     assert plots.plain_text(3) == "3"
 
 
-def test_boxes_have_one_box_a_method_and_the_line() -> None:
+def test_boxes_have_one_box_per_method_and_the_line() -> None:
     rng = np.random.default_rng(0)
     ax = plots.boxes({"PS": rng.random(20), "PS-W": [0.1, 0.2, 0.3], "WCP": []}, epsilon=0.25)
     assert [text.get_text() for text in ax.get_xticklabels()] == ["PS", "PS-W", "WCP"]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 from pacshift.bounds import Interval
-from pacshift.ps_lp.convolution import LEAST_DELTA, MOST_CLASSES, upper_quantile
+from pacshift.ps_lp.convolution import MAX_CONVOLVED_CLASSES, MIN_CONVOLVED_DELTA, upper_quantile
 from strategies import mix, seeds
 from test_ps_lp_equal_miss_rate import box_around, tail_of_two
 
@@ -25,7 +25,7 @@ def test_of_one_class_it_is_the_quantile_of_its_beta_law(total: int, where: floa
 
 
 @given(seeds, st.sampled_from([0.3, 0.01, 5e-4]))
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=60)
 def test_no_mix_of_the_box_exceeds_it_too_often(seed: int, delta: float) -> None:
     rng = np.random.default_rng(seed)
     counts = rng.integers(1, 10 ** int(rng.integers(1, 6)), 2)
@@ -36,7 +36,7 @@ def test_no_mix_of_the_box_exceeds_it_too_often(seed: int, delta: float) -> None
         assert tail_of_two(counts, ranks, np.array([one, 1 - one]), found) <= delta * 1.001
 
 
-@pytest.mark.parametrize("n_classes", [3, 10, MOST_CLASSES])
+@pytest.mark.parametrize("n_classes", [3, 10, MAX_CONVOLVED_CLASSES])
 def test_of_a_known_mix_it_is_hardly_above_what_is_drawn(n_classes: int) -> None:
     rng = np.random.default_rng(n_classes)
     counts, share = rng.integers(50, 3000, n_classes), mix(rng, n_classes, 2.0)
@@ -56,7 +56,10 @@ def test_without_thresholds_nothing_is_missed() -> None:
 
 
 def test_beyond_its_tables_it_says_one() -> None:
-    counts, box = np.full(MOST_CLASSES + 1, 100), Interval(np.zeros(MOST_CLASSES + 1), np.ones(MOST_CLASSES + 1))
+    counts, box = (
+        np.full(MAX_CONVOLVED_CLASSES + 1, 100),
+        Interval(np.zeros(MAX_CONVOLVED_CLASSES + 1), np.ones(MAX_CONVOLVED_CLASSES + 1)),
+    )
     assert upper_quantile(counts, counts // 10, box, delta=0.01) == 1
     few = Interval(np.array([0.2, 0.4]), np.array([0.6, 0.8]))
-    assert upper_quantile(counts[:2], counts[:2] // 10, few, delta=LEAST_DELTA / 2) == 1
+    assert upper_quantile(counts[:2], counts[:2] // 10, few, delta=MIN_CONVOLVED_DELTA / 2) == 1

@@ -1,4 +1,6 @@
-"""One miss rate for all classes: the moment bound, the tail of mixtures, and the promise, against the truth."""
+"""Equal miss rate: the moment bound, the tail of mixtures, and the promise, against the truth."""
+
+from functools import cache
 
 import numpy as np
 import pytest
@@ -9,7 +11,14 @@ from scipy.stats import beta, binomtest
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval, binomial_cut
-from pacshift.ps_lp.equal_miss_rate import _Betas, _needed, balanced_ranks, error_bound, ranks_of, small_moments
+from pacshift.ps_lp.equal_miss_rate import (
+    _Betas,
+    equal_miss_ranks,
+    error_bound,
+    log_rho,
+    passes_by_moments,
+    ranks_of,
+)
 from pacshift.ps_lp.programs import MixProgram
 from strategies import mix, seeds
 
@@ -55,7 +64,7 @@ def test_what_log_concave_tails_weigh_at_least_is_integrated_rightly(
     inside = theta * np.exp(-theta * s) * delta ** (1 - s / room) * np.exp(-s / room)
     below = np.exp(-theta * room) / np.e
     exact = np.log(inside.mean() * room + below)
-    assert _needed(np.array([theta]), room, delta)[0] == pytest.approx(exact, abs=1e-6)
+    assert log_rho(np.array([theta]), room, delta)[0] == pytest.approx(exact, abs=1e-6)
 
 
 @given(seeds, st.integers(2, 5), st.sampled_from([0.02, 0.1, 0.4]), st.sampled_from([0.3, 0.05, 5e-4]))
@@ -67,7 +76,7 @@ def test_a_mixture_of_two_classes_has_the_tail_that_was_promised(
     counts = rng.integers(1, 10**size, 2)
     share = mix(rng, 2, float(rng.choice([0.3, 3.0])))
     box = box_around(share, float(rng.choice([0.0, 0.01, 1.0])))
-    ranks = balanced_ranks(inside(box), box, counts, epsilon=epsilon, delta=delta)
+    ranks = equal_miss_ranks(inside(box), box, counts, epsilon=epsilon, delta=delta)
     for one in np.linspace(box.lower[0], box.upper[0], 5):
         assert tail_of_two(counts, ranks, np.array([one, 1 - one]), epsilon) <= delta * 1.001
 
@@ -81,7 +90,7 @@ def test_ranks_of_different_rates_have_the_tail_that_was_promised_too(seed: int,
     rates = epsilon * rng.random(2) ** np.array([0.2, 4.0])
     for scale in np.linspace(2.0, 0.2, 25):  # down to the first ranks that pass: nothing is left to spare there
         ranks = np.minimum(ranks_of(1.0, counts) - 1, (scale * rates * counts).astype(int))
-        if small_moments(inside(box), box, counts, ranks, epsilon=epsilon, delta=delta):
+        if passes_by_moments(inside(box), box, counts, ranks, epsilon=epsilon, delta=delta):
             break
     else:
         return
@@ -91,23 +100,28 @@ def test_ranks_of_different_rates_have_the_tail_that_was_promised_too(seed: int,
 
 def test_the_worst_mix_is_promised_for_not_the_middle_one() -> None:
     counts, box = np.array([50_000] * 5 + [300]), Interval(np.zeros(6), np.ones(6))
-    ranks = balanced_ranks(any_mix(6), box, counts, epsilon=0.2, delta=1e-3)
+    ranks = equal_miss_ranks(any_mix(6), box, counts, epsilon=0.2, delta=1e-3)
     assert ranks.min() > 0
     assert beta.sf(0.2, ranks[-1], 301 - ranks[-1]) <= 1e-3  # all of the target may be of the last class
 
 
 def tail_of_two(counts: IntArray, ranks: IntArray, share: FloatArray, epsilon: float) -> float:
     """P(t_0 B_0 + t_1 B_1 > ε): slices of B_0, fine at both ends, each with the chance that B_1 does the rest."""
-    laws = [beta(k, m + 1 - k) if k else None for k, m in zip(ranks, counts, strict=True)]
-    if laws[0] is None or share[0] == 0:
+    if ranks[0] == 0 or share[0] == 0:
         values, chances = np.zeros(1), np.ones(1)
     else:
-        levels = special.expit(np.linspace(-30, 30, 6001))
-        values, chances = laws[0].ppf((levels[1:] + levels[:-1]) / 2), np.diff(levels)
+        values, chances = slices(int(ranks[0]), int(counts[0]))
     room = epsilon - share[0] * values
-    if laws[1] is None or share[1] == 0:
+    if ranks[1] == 0 or share[1] == 0:
         return float(chances @ (room < 0))
-    return float(chances @ laws[1].sf(room / share[1]))
+    return float(chances @ beta.sf(room / share[1], ranks[1], counts[1] + 1 - ranks[1]))
+
+
+@cache
+def slices(rank: int, total: int) -> tuple[FloatArray, FloatArray]:
+    """Beta(k, m + 1 - k) in slices: a value in each, and its chance."""
+    levels = special.expit(np.linspace(-30, 30, 6001))
+    return beta.ppf((levels[1:] + levels[:-1]) / 2, rank, total + 1 - rank), np.diff(levels)
 
 
 def test_ranks_are_of_one_rate() -> None:
@@ -123,7 +137,7 @@ def test_ranks_are_of_one_rate() -> None:
 )
 def test_one_class_comes_close_to_the_exact_binomial_cut(total: int, epsilon: float, delta: float) -> None:
     counts, box = np.array([total, total]), Interval(np.array([1.0, 0.0]), np.array([1.0, 0.0]))
-    rank = int(balanced_ranks(inside(box), box, counts, epsilon=epsilon, delta=delta)[0])
+    rank = int(equal_miss_ranks(inside(box), box, counts, epsilon=epsilon, delta=delta)[0])
     exact = binomial_cut(total, epsilon=epsilon, delta=delta) + 1
     assert rank <= exact
     assert epsilon * total - rank <= 1.3 * (epsilon * total - exact) + 1
@@ -134,22 +148,22 @@ def test_the_more_is_known_of_the_mix_the_higher_the_ranks() -> None:
     found = []
     for width in (1.0, 0.1, 0.02, 0.0):
         box = box_around(share, width)
-        found.append(balanced_ranks(inside(box), box, counts, epsilon=0.1, delta=0.01).sum())
+        found.append(equal_miss_ranks(inside(box), box, counts, epsilon=0.1, delta=0.01).sum())
     assert found == sorted(found)
     assert found[0] < found[-1]
 
 
 def test_where_nothing_can_be_promised_every_rank_is_zero() -> None:
     box = Interval(np.zeros(2), np.ones(2))
-    assert not balanced_ranks(any_mix(2), box, np.array([5, 0]), epsilon=0.01, delta=0.01).any()
-    assert not small_moments(any_mix(2), box, np.array([50, 50]), np.array([20, 20]), epsilon=0.1, delta=0.1)
+    assert not equal_miss_ranks(any_mix(2), box, np.array([5, 0]), epsilon=0.01, delta=0.01).any()
+    assert not passes_by_moments(any_mix(2), box, np.array([50, 50]), np.array([20, 20]), epsilon=0.1, delta=0.1)
 
 
 @pytest.mark.parametrize("classes", [2, 40])
 def test_the_error_bound_is_where_the_search_turns(classes: int) -> None:
     share = np.arange(1, classes + 1) / np.arange(1, classes + 1).sum()
     counts, box = np.arange(700, 700 + 20 * classes, 20), box_around(share, 0.1 / classes)
-    ranks = balanced_ranks(inside(box), box, counts, epsilon=0.1, delta=0.01)
+    ranks = equal_miss_ranks(inside(box), box, counts, epsilon=0.1, delta=0.01)
     assert error_bound(inside(box), box, counts, ranks, delta=0.01) <= 0.1 * 1.005
     assert error_bound(inside(box), box, counts, ranks + 1 + ranks // 20, delta=0.01) > 0.1
 
@@ -162,7 +176,7 @@ def test_errors_above_epsilon_are_as_rare_as_promised(totals: list[int], tied: b
     counts, epsilon, delta, repeats = np.array(totals), 0.1, 0.1, 2000
     share = np.arange(1, len(totals) + 1) / np.arange(1, len(totals) + 1).sum()
     box = box_around(share, 0.03)
-    ranks = balanced_ranks(inside(box), box, counts, epsilon=epsilon, delta=delta)
+    ranks = equal_miss_ranks(inside(box), box, counts, epsilon=epsilon, delta=delta)
     rng, failed = np.random.default_rng(len(totals)), 0
     for _ in range(repeats):
         cuts = np.zeros(len(counts))

@@ -44,7 +44,7 @@ def test_largest_is_the_optimum_and_never_below_a_member(seed: int, n_classes: i
 
 @given(seeds, st.integers(2, 8))
 @settings(deadline=None, max_examples=60)
-def test_an_empty_region_is_told_with_its_least_violation(seed: int, n_classes: int) -> None:
+def test_an_empty_region_has_its_least_violation(seed: int, n_classes: int) -> None:
     rng = np.random.default_rng(seed)
     rows, limits, inside = region(rng, n_classes)
     assert least_violation(rows, limits, (len(rows) + 1) // 2)[0] <= 1e-12
@@ -90,7 +90,7 @@ def test_the_worst_case_is_below_every_member(seed: int, n_classes: int) -> None
         assert (values[able] >= worst.least(wrong, corners, epsilon) - 1e-9).all()
 
 
-def test_spare_rows_are_used_where_they_matter() -> None:
+def test_extra_rows_are_used_where_they_matter() -> None:
     low, high, rates = np.zeros(2), np.ones(2), np.ones(2)
     corners = random_corners(np.random.default_rng(0), low, high, rates)
     none, no_limits = np.empty((0, 2)), np.empty(0)

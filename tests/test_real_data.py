@@ -1,6 +1,6 @@
 """PS-W on real scores at the paper's settings, where the whole data set is the population.
 
-pytest tests/test_real_data.py                   # two trials a panel
+pytest tests/test_real_data.py                   # two trials per panel
 pytest tests/test_real_data.py -m long -s        # 100 trials, prints the figures, about ten minutes
 """
 

@@ -1,12 +1,17 @@
-"""Label shifts made on purpose."""
+"""Label shifts made on purpose, and populations whose true error is known."""
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
-from pacshift import InputError, resample, tweak_one
+from pacshift import InputError, Population, evaluate, resample, tweak_one
+from pacshift.arrays import FloatArray
+from strategies import seeds
 
 
 def test_tweak_one_adds_up() -> None:
@@ -31,7 +36,7 @@ def test_resample_is_reproducible_and_takes_a_seed() -> None:
     labels = np.arange(10) % 3
     one, other = (resample(labels, [1, 1, 1], 50, np.random.default_rng(5)) for _ in range(2))
     assert np.array_equal(one, other)
-    assert np.array_equal(one, resample(labels, [1, 1, 1], 50, 5))  # type: ignore[arg-type]
+    assert np.array_equal(one, resample(labels, [1, 1, 1], 50, 5))
 
 
 def test_classes_that_are_not_asked_for_may_be_absent() -> None:
@@ -64,3 +69,119 @@ def test_bad_input(labels: Any, mix: Any, size: int, message: str) -> None:
 def test_tweak_one_refuses(arguments: Any) -> None:
     with pytest.raises(InputError, match="tweak_one needs"):
         tweak_one(*arguments)
+
+
+def brute_population(seed: int = 0) -> tuple[Population, FloatArray]:
+    """A small population and its weights by row."""
+    rng = np.random.default_rng(seed)
+    labels = np.array([0, 0, 0, 1, 1, 2, 2, 2, 2, 2])
+    weights = rng.integers(1, 5, len(labels)).astype(float)
+    return Population(rng.random((len(labels), 3)), labels, row_weights=weights), weights
+
+
+@given(seeds, st.lists(st.floats(0, 1), min_size=3, max_size=3))
+def test_error_size_and_empty_sets_are_expectations_over_the_rows(seed: int, thresholds: list[float]) -> None:
+    population, weights = brute_population(seed)
+    mix, index = np.array([0.5, 0.2, 0.3]), population.index
+    error = size = empty = 0.0
+    for row, (scores, label) in enumerate(zip(population.scores, index, strict=True)):
+        chance = mix[label] * weights[row] / weights[index == label].sum()
+        held = [score >= cut for score, cut in zip(scores, thresholds, strict=True)]
+        error, size, empty = (
+            error + chance * (not held[label]),
+            size + chance * sum(held),
+            empty + chance * (not any(held)),
+        )
+    assert population.error(thresholds, mix) == pytest.approx(error)
+    assert population.size(thresholds, mix) == pytest.approx(size)
+    assert population.empty(thresholds, mix) == pytest.approx(empty)
+    assert population.row_shares(mix).sum() == pytest.approx(1)
+
+
+def test_large_draws_approach_the_population() -> None:
+    for population in (Population.synthetic(["a", "b", "c"], rng=1), brute_population()[0]):
+        mix, thresholds = [0.2, 0.1, 0.7], np.array([0.1, 0.4, 0.3])
+        scores, labels = population.draw(mix, 200_000, rng=3)
+        sample = evaluate(scores >= thresholds, labels, classes=population.classes)
+        assert population.error(thresholds, mix) == pytest.approx(sample.error, abs=6e-3)
+        assert population.size(thresholds, mix) == pytest.approx(sample.size, abs=1e-2)
+        assert population.empty(thresholds, mix) == pytest.approx(sample.empty, abs=6e-3)
+        np.testing.assert_allclose(population.class_error(thresholds), sample.class_error, atol=1e-2)
+        np.testing.assert_allclose(population.class_size(thresholds), sample.class_size, atol=2e-2)
+
+
+def test_counts_are_exact_without_weights() -> None:
+    population = Population(np.linspace(0, 1, 20).reshape(10, 2), np.zeros(10, int))
+    for missed in range(10):
+        assert population.class_error(population.scores[missed, 0])[0] == missed / 10
+
+
+def test_draws_without_weights_are_those_of_resample() -> None:
+    population = Population.synthetic(4, rows_per_class=50, rng=0)
+    rows = resample(population.index, [1, 2, 3, 4], 500, 7)
+    scores, labels = population.draw([1, 2, 3, 4], 500, 7)
+    assert np.array_equal(scores, population.scores[rows])
+    assert np.array_equal(labels, population.index[rows])
+
+
+@given(seeds, st.sampled_from([0.02, 0.1, 0.3, 0.6]))
+@settings(max_examples=30)
+def test_no_single_threshold_beats_the_best(seed: int, epsilon: float) -> None:
+    population, mix = Population.synthetic(3, strength=2, rows_per_class=40, rng=seed), [0.5, 0.3, 0.2]
+    best = population.best_threshold(epsilon, mix)
+    assert population.error(best, mix) <= epsilon + 1e-12
+    assert population.error(np.nextafter(best, 2), mix) > epsilon
+
+
+@given(seeds, st.sampled_from([0.05, 0.1, 0.3]))
+@settings(max_examples=20)
+def test_thresholds_per_class_are_about_the_best_of_all(seed: int, epsilon: float) -> None:
+    population, mix = Population.synthetic(2, strength=2, rows_per_class=12, rng=seed), [0.3, 0.7]
+    found = population.best_class_thresholds(epsilon, mix)
+    assert population.error(found, mix) <= epsilon + 1e-12
+    columns = [np.append(np.unique(column), np.inf) for column in population.scores.T]
+    allowed = [pair for pair in itertools.product(*columns) if population.error(pair, mix) <= epsilon]
+    best = min(population.size(pair, mix) for pair in allowed)
+    assert best - 1e-12 <= population.size(found, mix) <= best + 0.7 / 12  # at most one row of the larger class
+
+
+@pytest.mark.parametrize("epsilon", [0.02, 0.1, 0.3])
+def test_the_allowed_error_is_used_up_where_rows_are_many(epsilon: float) -> None:
+    population, mix = Population.synthetic(3, strength=2, rows_per_class=3000, rng=0), [0.5, 0.3, 0.2]
+    single, several = population.best_threshold(epsilon, mix), population.best_class_thresholds(epsilon, mix)
+    for thresholds in (single, several):
+        assert 0.97 * epsilon < population.error(thresholds, mix) <= epsilon + 1e-12
+    assert population.size(several, mix) <= population.size(single, mix)
+
+
+def test_names_of_any_kind_survive_a_draw() -> None:
+    population = Population(np.eye(2), ["x", 1], classes=["x", 1])
+    assert set(population.draw([1, 1], 50, rng=0)[1].tolist()) == {"x", 1}
+
+
+def test_a_class_without_rows_has_no_error_and_may_have_no_share() -> None:
+    population = Population(np.eye(3)[:2], [0, 1])
+    assert np.isnan(population.class_error(0.5)[2])
+    assert population.error(0.5, [1, 1, 0]) == 0
+    for ask in (
+        lambda: population.error(0.5, [1, 1, 1]),
+        lambda: population.draw([1, 1, 1], 5),
+        lambda: population.best_threshold(0.1, [1, 1, 1]),
+    ):
+        with pytest.raises(InputError, match="class 2, of which there are no rows"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels", "options", "message"),
+    [
+        ([[0.5, np.nan]], [0], {}, "NaN"),
+        ([[0.5, 0.5]], [2], {}, "no score column"),
+        ([[0.5, 0.5]], [0, 1], {}, "2 labels for 1 rows"),
+        ([[0.5, 0.5]], [0], {"row_weights": [1, 2]}, "row_weights must be 1 finite numbers"),
+        ([[0.5, 0.5]], [0], {"row_weights": [-1]}, "row_weights"),
+    ],
+)
+def test_bad_populations_are_refused(scores: Any, labels: Any, options: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Population(scores, labels, **options)

@@ -147,7 +147,7 @@ def test_one_batch_that_is_no_probability_takes_the_bins_away(
 def encoded(labels: IntArray, kind: str) -> Any:
     arrays: dict[str, Callable[[], Any]] = {
         "text": lambda: pa.array(labels.astype(str)),
-        "large text": lambda: pa.array(labels.astype(str), pa.large_string()),
+        "large text": lambda: pa.array(labels.astype(str)).cast(pa.large_string()),
         "dictionary": lambda: pa.array(labels.astype(str)).dictionary_encode(),
         "int8": lambda: pa.array(labels.astype(np.int8)),
         "uint64": lambda: pa.array(labels.astype(np.uint64)),

@@ -257,8 +257,16 @@ def test_lists_of_another_length_are_unusable(tmp_path: Path) -> None:
         np.testing.assert_allclose(loaded.scores, [[0.5, 0.5], [0.1, 0.9]])
         assert loaded.labels is not None
         assert loaded.labels.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("kind", ["feather", "parquet"])
+def test_missing_lists_of_fixed_length_are_unusable(kind: str, tmp_path: Path) -> None:
+    if kind == "parquet" and int(pa.__version__.split(".")[0]) < 25:
+        pytest.skip("Arrow before 25 cannot read such a Parquet file at all")
     fixed = pa.table({"scores": pa.array([None, [0.5, 0.5], [np.nan, 1]], pa.list_(pa.float64(), 2))})
-    counted = tally_table(parquet(path, fixed), label=None, scores="scores", drop_invalid=True)
+    path = tmp_path / f"a.{kind}"
+    (pq.write_table if kind == "parquet" else pa.feather.write_feather)(fixed, path)
+    counted = tally_table(path, label=None, scores="scores", drop_invalid=True)
     assert (counted.n_rows, counted.n_dropped) == (1, 2)
 
 

@@ -143,7 +143,7 @@ def test_methods_ask_for_what_a_tally_lacks() -> None:
         calibrate_tally(target, epsilon=0.1, delta=0.1, method="PS")
     with pytest.raises(InputError, match="no target examples: method PS-W needs unlabelled target scores"):
         calibrate_tally(source, epsilon=0.1, delta=0.1, method="PS-W")
-    with pytest.raises(InputError, match="soft BBSE weights need sums of probabilities"):
+    with pytest.raises(InputError, match="needs sums of probabilities, which this tally lacks"):
         calibrate_tally(source + target, epsilon=0.1, delta=0.1, method="PS-R")
     with pytest.raises(InputError, match="method APS needs a tally of adaptive scores"):
         calibrate_tally(source, epsilon=0.1, delta=0.1, method="APS")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.tally.histogram import BINS, count_bins, mean_size
+from pacshift.tally.histogram import BINS, count_bins, mean_size, mean_size_range
 from strategies import seeds
 
 # Eight bins per octave from 2**-32 to 1; the first one reaches down to 0, the last one from 1 to 1.125.
@@ -115,8 +115,30 @@ def test_sizes_are_spread_evenly_inside_a_bin(place: int, part: float) -> None:
     """A quarter of the way through a bin a quarter of its rows is missed."""
     low, high = EDGES[place : place + 2]
     bins = np.zeros((1, BINS), np.int64)
-    bins[0, place] = 8
-    assert mean_size(bins, np.array([low + part * (high - low)])) == pytest.approx(1 - part)
+    bins[0, max(place - 1, 0) : place + 2] = 8
+    above = bins[0, place + 1 :].sum()
+    found = mean_size(bins, np.array([low + part * (high - low)])) * bins.sum()
+    assert found == pytest.approx(above + 8 * (1 - part))
+
+
+@given(st.integers(1, BINS - 3), st.sampled_from([0.25, 0.5, 0.75]))
+def test_more_rows_than_in_the_neighbours_are_taken_as_one_repeated_score(place: int, part: float) -> None:
+    low, high = EDGES[place : place + 2]
+    bins = np.zeros((1, BINS), np.int64)
+    bins[0, place - 1 : place + 2] = 4, 10, 2
+    found = mean_size(bins, np.array([low + part * (high - low)])) * bins.sum()
+    assert found == pytest.approx(2 + 6 + 4 * (1 - part))
+
+
+@given(seeds)
+def test_the_range_of_sizes_holds_the_true_size_however_scores_repeat(seed: int) -> None:
+    columns, rng = drawn(seed), np.random.default_rng(seed)
+    columns[:, : columns.shape[1] // 2] = columns[:, :1]
+    thresholds = cuts(rng, columns)
+    least, most = mean_size_range(counted(columns), thresholds)
+    true = (columns >= thresholds[:, None]).sum() / columns.shape[1]
+    assert least - 1e-12 <= true <= most + 1e-12
+    assert least - 1e-12 <= mean_size(counted(columns), thresholds) <= most + 1e-12
 
 
 @given(seeds)

@@ -10,7 +10,7 @@ from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval, clopper_pearson
 from pacshift.errors import InputError
 from pacshift.weights.elimination import EmptyBox, NoBox, eliminate
-from pacshift.weights.hull import MAX_CLASSES, _Program, hull
+from pacshift.weights.hull import MAX_HULL_CLASSES, _Program, hull
 from strategies import BoxedSystem, Counts, boxed_systems, counts, seeds
 
 
@@ -158,7 +158,7 @@ def test_fifty_classes() -> None:
 
 
 def test_too_many_classes_get_an_answer_and_not_a_hang() -> None:
-    size = MAX_CLASSES + 1
+    size = MAX_HULL_CLASSES + 1
     boxes = Interval(np.zeros((size, size)), np.ones((size, size))), Interval(np.zeros(size), np.ones(size))
     with pytest.raises(InputError, match=r"up to 200 classes, got 201.*elimination"):
         hull(*boxes)

@@ -1,21 +1,20 @@
-"""Worlds whose target error is known exactly: finitely many score rows with a known law for each label."""
+"""Worlds whose target error is known exactly: a population and the label mixes of source and target."""
 
 import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
-from pacshift import AssumptionError, Tally, UninformativeWarning, calibrate_tally
+from pacshift import AssumptionError, Population, Tally, UninformativeWarning, calibrate_tally
 from pacshift.arrays import FloatArray
 from pacshift.methods import Method
 
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """``law[x, j]`` is P(row x given label j), the same on source and target: label shift holds exactly."""
+    """Source and target are drawn from one population: label shift holds exactly."""
 
-    rows: FloatArray
-    law: FloatArray
+    population: Population
     source_mix: FloatArray
     target_mix: FloatArray
 
@@ -24,45 +23,31 @@ class World:
         return np.asarray(self.target_mix / self.source_mix)
 
     def draw(self, n_source: int, n_target: int, rng: np.random.Generator) -> Tally:
-        """Independent rows from source and target."""
-        source = rng.multinomial(n_source, (self.law * self.source_mix).ravel())
-        target = rng.multinomial(n_target, self.law @ self.target_mix)
-        cell = np.repeat(np.arange(len(source)), source)
-        row, label = np.divmod(cell, self.law.shape[1])
-        shown = np.repeat(np.arange(len(target)), target)
-        return Tally.from_scores(self.rows[row], label) + Tally.from_target(self.rows[shown])
+        """Counts of independent rows from source and target."""
+        source = Tally.from_scores(*self.population.draw(self.source_mix, n_source, rng))
+        return source + Tally.from_target(self.population.draw(self.target_mix, n_target, rng)[0])
 
     def error(self, thresholds: FloatArray, mix: FloatArray) -> float:
-        """P(the true label is not in the set), exactly."""
-        return float(((self.rows < thresholds) * self.law).sum(axis=0) @ mix)
+        """True error under a label mix."""
+        return self.population.error(thresholds, mix)
 
     def size(self, thresholds: FloatArray) -> float:
-        """Mean number of labels in a set on the target."""
-        return float((self.rows >= thresholds).sum(axis=1) @ (self.law @ self.target_mix))
+        """True mean size on the target."""
+        return self.population.size(thresholds, self.target_mix)
 
 
 def make_world(
     n_classes: int, *, strength: float, shift: float, rare: float | None = None, seed: int = 0, members: int = 600
 ) -> World:
-    """``members`` equally likely rows a label, whose logits favour the label by ``strength``.
-
-    ``shift`` of the target moves onto the last label; ``rare`` is the last label's share of the source.
-    """
+    """``shift`` of the target moves onto the last label; ``rare`` is the last label's share of the source."""
     rng = np.random.default_rng([seed, n_classes])
     source = rng.dirichlet(np.full(n_classes, 20.0))
     if rare is not None:
         source[-1] = rare * source[:-1].sum() / (1 - rare)
         source /= source.sum()
     target = (1 - shift) * source + shift * np.eye(n_classes)[-1]
-    label = np.repeat(np.arange(n_classes), members)
-    # A bias a class keeps the scores from being calibrated, as those of a trained classifier are not.
-    logits = strength * np.eye(n_classes)[label] + rng.gumbel(size=(len(label), n_classes))
-    logits += rng.normal(0, 0.3, n_classes)
-    # The last label is the hardest: a shift onto it hurts whoever does not look.
-    logits[label == n_classes - 1, -1] -= strength / 4
-    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-    law = np.eye(n_classes)[label] / members
-    return World(odds / odds.sum(axis=1, keepdims=True), law, source, target)
+    population = Population.synthetic(n_classes, strength=strength, rows_per_class=members, rng=rng)
+    return World(population, source, target)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +63,7 @@ class Run:
 
 
 def run(method: Method, world: World, tally: Tally, epsilon: float, delta: float, seed: int) -> Run:
-    weights = world.weights if method.name == "ORACLE" else None
+    weights = world.weights if method.needs_weights else None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UninformativeWarning)  # all labels is a valid answer here

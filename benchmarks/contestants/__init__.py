@@ -1,4 +1,4 @@
-"""One module a library, imported only in that library's environment: calls as its documentation has them."""
+"""One module per library, imported only in that library's environment: calls as its documentation has them."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """What everybody gets. Peers calibrate on the source alone: none of them looks at the target."""
+    """What everybody gets. Peers calibrate on the source alone: none of them uses the target."""
 
     source: Any
     labels: Any

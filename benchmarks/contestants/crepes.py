@@ -23,7 +23,7 @@ class Stored:
 
 
 class Wrapped(NumpyContestant):
-    """``class_cond``: Mondrian, one category a class."""
+    """``class_cond``: Mondrian, one category per class."""
 
     def __init__(self, class_cond: bool) -> None:
         self.class_cond = class_cond

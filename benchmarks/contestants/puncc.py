@@ -27,7 +27,7 @@ class Split(NumpyContestant):
         return model.predict(scores, alpha=epsilon)[1]
 
     def matrix(self, fitted: Any, scores: Any) -> NDArray[Any]:
-        """From one list of labels a row."""
+        """From one list of labels per row."""
         lists = self.sets(fitted, scores)
         answer = np.zeros(scores.shape, np.bool_)
         rows = np.repeat(np.arange(len(lists)), [len(labels) for labels in lists])

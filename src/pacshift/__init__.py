@@ -8,7 +8,7 @@ from pacshift.certificate import Certificate
 from pacshift.errors import AssumptionError, InputError, PacshiftError, UninformativeWarning
 from pacshift.evaluate import Evaluation, evaluate
 from pacshift.methods import APS, LWCP, METHODS, PS, PSC, PSLP, PSLW, PSR, PSW, WCP, Oracle
-from pacshift.simulate import resample, tweak_one
+from pacshift.simulate import Population, resample, tweak_one
 from pacshift.tally import Tally
 
 if typing.TYPE_CHECKING:
@@ -35,6 +35,7 @@ __all__ = [
     "Oracle",
     "PACClassifier",
     "PacshiftError",
+    "Population",
     "Tally",
     "UninformativeWarning",
     "calibrate",
@@ -46,7 +47,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Load the scikit-learn skin when it is first asked for, so that the core does not need scikit-learn."""
+    """Import ``PACClassifier`` when it is first used, so that the core does not need scikit-learn."""
     if name == "PACClassifier":
         try:
             from pacshift.estimator import PACClassifier

@@ -1,4 +1,4 @@
-"""Short names for the array types that every module speaks."""
+"""Short names for the array types that all modules use."""
 
 from typing import TypeAlias
 
@@ -10,4 +10,4 @@ IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
 Label: TypeAlias = str | int | float | bool
-"""A class name: whatever JSON can hold as one value, so that certificates and tallies can name it."""
+"""A class name: any single JSON value, because certificates and tallies are saved with their class names."""

@@ -19,22 +19,46 @@ second is 1e7 or more: a *lower* bound of 1.9e-6 for 1000 hits in 1e9. The funct
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: `==` on array fields would raise
 class Interval:
-    """Elementwise bounds; the true values lie in ``[lower, upper]``."""
+    """Elementwise bounds; the true values lie in ``[lower, upper]``.
+
+    Parameters
+    ----------
+    lower, upper : ndarray of float
+        The two ends, of the same shape.
+
+    Examples
+    --------
+    >>> Interval(np.array([0.1, 0.5]), np.array([0.3, 0.6])).contains([0.2, 0.7])
+    array([ True, False])
+    """
 
     lower: FloatArray
     upper: FloatArray
 
     def contains(self, value: ArrayLike) -> BoolArray:
-        """Which entries of ``value`` lie inside."""
+        """Which entries of ``value`` lie inside, as a boolean array."""
         return np.asarray((self.lower <= np.asarray(value)) & (np.asarray(value) <= self.upper))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundCurve:
-    """Upper bounds of the target error along a family of thresholds, for pictures.
+    """Upper bounds of the target error along a family of thresholds: a picture, not a second guarantee.
 
-    Where ``source_errors[i]`` of the source is missed, the target error is at most ``bounds[i]``; the thresholds
-    taken miss ``chosen`` of the source.
+    Only the chosen thresholds are proven. The other points show how the bound changes around them.
+
+    Parameters
+    ----------
+    source_errors : ndarray of float
+        Shares of the source that the thresholds of the family miss, growing.
+    bounds : ndarray of float
+        What the method computes as an upper bound of the target error at each of them.
+    chosen : float
+        Share of the source that the chosen thresholds miss.
+
+    Examples
+    --------
+    >>> BoundCurve(np.array([0.02, 0.08]), np.array([0.03, 0.1]), chosen=0.08).chosen
+    0.08
     """
 
     source_errors: FloatArray
@@ -47,9 +71,24 @@ def clopper_pearson(count: ArrayLike, total: ArrayLike, *, delta: float) -> Inte
 
     .. math:: [\,B^{-1}(\delta/2;\ k,\ n-k+1),\ \ B^{-1}(1-\delta/2;\ k+1,\ n-k)\,]
 
-    ``total`` 0 (no data) gives ``[0, 1]``. CP of the paper, section "Elementwise Confidence Intervals";
-    Clopper and Pearson, Biometrika 26 (1934).
+    CP of the paper, section "Elementwise Confidence Intervals"; Clopper and Pearson, Biometrika 26 (1934).
 
+    Parameters
+    ----------
+    count : array_like of int
+        Successes.
+    total : array_like of int
+        Trials; 0 (no data) gives ``[0, 1]``.
+    delta : float
+        Allowed probability of an interval that misses the rate, half of it on each side.
+
+    Returns
+    -------
+    Interval
+        Bounds of the rate.
+
+    Examples
+    --------
     >>> clopper_pearson([0, 5], 10, delta=0.05).upper.round(3)
     array([0.308, 0.813])
     """
@@ -57,7 +96,25 @@ def clopper_pearson(count: ArrayLike, total: ArrayLike, *, delta: float) -> Inte
 
 
 def binomial_lower(count: ArrayLike, total: ArrayLike, *, delta: float) -> FloatArray:
-    """One-sided Clopper-Pearson: the rate is at least this with probability at least ``1 - delta``."""
+    """One-sided Clopper-Pearson: the rate is at least this with probability at least ``1 - delta``.
+
+    Parameters
+    ----------
+    count, total : array_like of int
+        Successes and trials.
+    delta : float
+        Allowed probability that the rate is lower.
+
+    Returns
+    -------
+    ndarray of float
+        Lower bounds, elementwise.
+
+    Examples
+    --------
+    >>> binomial_lower([0, 5], 10, delta=0.05).round(3)
+    array([0.   , 0.222])
+    """
     count, total = np.broadcast_arrays(np.asarray(count, float), np.asarray(total, float))
     # Beta(0, .) is undefined: a count of 0 pins the lower end exactly.
     first, second = np.maximum(count, 1), total - count + 1
@@ -71,7 +128,25 @@ def binomial_lower(count: ArrayLike, total: ArrayLike, *, delta: float) -> Float
 
 
 def binomial_upper(count: ArrayLike, total: ArrayLike, *, delta: float) -> FloatArray:
-    """One-sided Clopper-Pearson: the rate is at most this with probability at least ``1 - delta``."""
+    """One-sided Clopper-Pearson: the rate is at most this with probability at least ``1 - delta``.
+
+    Parameters
+    ----------
+    count, total : array_like of int
+        Successes and trials.
+    delta : float
+        Allowed probability that the rate is higher.
+
+    Returns
+    -------
+    ndarray of float
+        Upper bounds, elementwise.
+
+    Examples
+    --------
+    >>> binomial_upper([0, 5], 10, delta=0.05).round(3)
+    array([0.259, 0.778])
+    """
     count, total = np.broadcast_arrays(np.asarray(count, float), np.asarray(total, float))
     first, second = count + 1, np.maximum(total - count, 1)
     # The complemented inverse keeps its digits where 1 - delta would round to 1.
@@ -95,7 +170,7 @@ def _bisect(below: Callable[[FloatArray], BoolArray], size: int) -> tuple[FloatA
 
 
 def binomial_cdf(count: ArrayLike, total: ArrayLike, rate: ArrayLike) -> FloatArray:
-    """P(Binomial(total, rate) <= count), with its digits kept far down the tail."""
+    """P(Binomial(total, rate) <= count), accurate far down the tail."""
     count, total = np.asarray(count, float), np.asarray(total, float)
     inside = scipy.special.betaincc(
         np.maximum(count, -0.5) + 1, np.maximum(total - count, 0.5), np.asarray(rate, float)
@@ -104,10 +179,26 @@ def binomial_cdf(count: ArrayLike, total: ArrayLike, rate: ArrayLike) -> FloatAr
 
 
 def binomial_cut(total: int, *, epsilon: float, delta: float) -> int:
-    """Largest error count k with Binom(k; total, epsilon) <= delta, or -1 where even 0 is too many.
+    """Largest error count k with P(Binomial(total, epsilon) <= k) <= delta, or -1 where even 0 is too many.
 
     k(m, ε, δ) of the paper, Appendix "Background on PAC Prediction Sets".
 
+    Parameters
+    ----------
+    total : int
+        Number of examples.
+    epsilon : float
+        Error rate to be excluded.
+    delta : float
+        Allowed probability of so few errors at that rate.
+
+    Returns
+    -------
+    int
+        The number of errors, or -1.
+
+    Examples
+    --------
     >>> binomial_cut(1000, epsilon=0.1, delta=0.05)
     84
     >>> binomial_cut(28, epsilon=0.1, delta=0.05)

@@ -1,4 +1,4 @@
-"""scikit-learn skin: a classifier whose prediction sets keep their promise on the target."""
+"""scikit-learn: a classifier whose prediction sets keep their promise on the target."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -22,7 +22,7 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 class NotCalibratedError(PacshiftError, NotFittedError):  # type: ignore[misc]  # scikit-learn has no types
-    """Sets were asked for before ``calibrate``."""
+    """Raised if sets are asked for before ``calibrate``."""
 
 
 def _model_has(method: str) -> Callable[[Call], Call]:
@@ -35,18 +35,39 @@ def _model_has(method: str) -> Callable[[Call], Call]:
 class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that answers with sets of labels, calibrated for a target with another label mix.
 
-    ``estimator`` may be fitted already (then go straight to :meth:`calibrate`) or is cloned and fitted by
-    :meth:`fit`. Calibrate on data the estimator was **not** trained on: scores of training rows look better
-    than they are, and no guarantee survives that. Wrap a fitted model in ``FrozenEstimator`` if the whole is
-    to be cloned, as cross-validation does.
+    The score of a label is ``predict_proba``, or ``decision_function`` if the estimator has no probabilities; a
+    binary decision value d becomes the two columns (-d, d). Calibrate on data that the estimator was **not**
+    trained on: scores of training rows look better than they are, and then no guarantee holds.
 
-    The score of a label is ``predict_proba``, or ``decision_function`` where an estimator has only that; a
-    binary decision value d becomes the two columns (-d, d). ``epsilon``, ``delta``, ``method`` and
-    ``never_empty`` are those of :func:`pacshift.calibrate`; ``score_function`` is what it calls ``score``,
-    a name that scikit-learn keeps for the accuracy. ``random_state`` is for randomised methods and scores.
+    Parameters
+    ----------
+    estimator : scikit-learn classifier
+        Fitted, or to be cloned and fitted by ``fit``. Wrap a fitted one in ``FrozenEstimator`` if the
+        ``PACClassifier`` will be cloned, as in cross-validation.
+    epsilon : float
+        Share of true labels that the sets may miss, in (0, 1).
+    delta : float
+        Chance that the guarantee fails because the calibration data mislead us, in (0, 1).
+    method : str or Method
+        Name in ``METHODS``, or a method object.
+    score_function : str or callable
+        The score to threshold: ``score`` of ``pacshift.calibrate``. scikit-learn uses that name for the accuracy.
+    never_empty : bool
+        Fill empty sets with the top label.
+    random_state : int, RandomState, Generator or None
+        For methods and scores that draw random numbers.
 
-    After ``calibrate``: ``certificate_`` (what is guaranteed), ``predict_set``, ``predict_labels``.
+    Attributes
+    ----------
+    certificate_ : Certificate
+        What is guaranteed; after ``calibrate``.
+    estimator_ : classifier
+        The fitted model.
+    classes_ : array of shape (K,)
+        Class names, in the order of the columns of ``predict_set``.
 
+    Examples
+    --------
     >>> from sklearn.datasets import make_classification
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = make_classification(6000, random_state=0)
@@ -76,7 +97,22 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> "PACClassifier":
-        """Fit a clone of ``estimator``; an earlier calibration belonged to another model and is dropped."""
+        """Fit a clone of ``estimator``. This deletes an earlier certificate, which belonged to another model.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n, d)
+            Training features.
+        y : array of shape (n,)
+            Training labels.
+        **fit_params
+            Passed to the ``fit`` of the estimator.
+
+        Returns
+        -------
+        PACClassifier
+            The object itself.
+        """
         self.__dict__.pop("certificate_", None)
         labels = y if y is None else column_or_1d(y, warn=True)  # None: the estimator words that error itself
         self.estimator_ = clone(self.estimator).fit(X, labels, **fit_params)
@@ -85,9 +121,30 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
     def calibrate(
         self, X_source: Any, y_source: Any, X_target: Any = None, *, weights: Any = None
     ) -> "PACClassifier":
-        """Certify the sets from a labelled source and an unlabelled target, both unseen in training.
+        """Compute the certificate from a labelled source and an unlabelled target, both not used in training.
 
-        ``X_target`` may be left out where the method ignores it (PS-LW, PS, ...), ``weights`` is for ORACLE.
+        Parameters
+        ----------
+        X_source : array or frame of shape (m, d)
+            Features of the source.
+        y_source : array of shape (m,)
+            Labels of the source.
+        X_target : array or frame of shape (n, d), optional
+            Features of the target. Methods that do not use the target (PS-LW, PS, ...) work without.
+        weights : array of shape (K,), optional
+            True importance weights, for ORACLE.
+
+        Returns
+        -------
+        PACClassifier
+            The object itself, with ``certificate_``.
+
+        Raises
+        ------
+        InputError
+            If the data or a parameter break a rule.
+        AssumptionError
+            If the data refute label shift and the method tests it.
         """
         self.estimator_ = self._model()
         rng = self._generator(stream=0)
@@ -109,25 +166,68 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The estimator's own single label."""
+        """Return the estimator's own single label per row, not a set.
+
+        Parameters
+        ----------
+        X : array_like
+            Rows to classify.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n,)
+            One class per row.
+        """
         return np.asarray(self._model().predict(X))
 
     @_model_has("predict_proba")
     def predict_proba(self, X: Any) -> NDArray[Any]:
-        """The estimator's own probabilities."""
+        """Return the estimator's own probabilities."""
         return np.asarray(self._model().predict_proba(X))
 
     @_model_has("decision_function")
     def decision_function(self, X: Any) -> NDArray[Any]:
-        """The estimator's own decision values."""
+        """Return the estimator's own decision values."""
         return np.asarray(self._model().decision_function(X))
 
     def predict_set(self, X: Any) -> BoolArray:
-        """One row an example, one column a class of ``classes_``: True where the set holds the label."""
+        """Return the prediction sets as a boolean matrix.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n, d)
+            Features.
+
+        Returns
+        -------
+        bool array of shape (n, K)
+            One row per example, one column per class of ``classes_``: True where the set contains the label.
+
+        Raises
+        ------
+        NotCalibratedError
+            If ``calibrate`` was not called since the last ``fit``.
+        """
         return self._sets(self._calibrated(), self._scores(X))
 
     def predict_labels(self, X: Any) -> list[list[Label]]:
-        """The sets as lists of class names, the most likely first."""
+        """Return the prediction sets as lists of class names, the most likely first.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n, d)
+            Features.
+
+        Returns
+        -------
+        list of list
+            One list per example.
+
+        Raises
+        ------
+        NotCalibratedError
+            If ``calibrate`` was not called since the last ``fit``.
+        """
         certificate = self._calibrated()
         scores = self._scores(X)
         order = np.argsort(-scores, axis=1, kind="stable")
@@ -142,12 +242,12 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
 
     @property
     def n_features_in_(self) -> int:
-        """How many features the estimator was fitted on."""
+        """Number of features that the estimator was fitted on."""
         return int(self._model().n_features_in_)
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
-        """Their names, where the estimator was fitted on a frame."""
+        """Names of the features, if the estimator was fitted on a frame."""
         return np.asarray(self._model().feature_names_in_)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -160,19 +260,19 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
         tags.input_tags = inner.input_tags
-        if inner.classifier_tags is not None:  # but never its multi-label side: a row has one label here
+        if inner.classifier_tags is not None:  # never its multi-label tags: here a row has one label
             tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
             tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
         return tags
 
     def _model(self) -> Any:
-        """The model that `fit` made, else the one given, which must then be fitted."""
+        """The model made by `fit`, or else the given one, which must then be fitted."""
         model = getattr(self, "estimator_", None)
         if model is None:
             check_is_fitted(
                 self.estimator,
-                msg="This PACClassifier holds an estimator that is not fitted yet: call fit(X, y) first, "
-                "or pass an estimator that was fitted before.",
+                msg="The estimator of this PACClassifier is not fitted yet: call fit(X, y) first, "
+                "or pass an estimator that is fitted.",
             )
             model = self.estimator
         return model
@@ -183,8 +283,8 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         if certificate is None:
             raise NotCalibratedError(
                 "This PACClassifier has no certificate yet, so it cannot make sets: call "
-                "calibrate(X_source, y_source, X_target) first, with data the estimator was not trained on "
-                "(fit drops an earlier calibration)."
+                "calibrate(X_source, y_source, X_target) first, with data that the estimator was not trained on "
+                "(fit deletes an earlier certificate)."
             )
         return certificate
 
@@ -210,7 +310,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         return list(classes)
 
     def _generator(self, *, stream: int) -> np.random.Generator:
-        """Sets never reuse the random numbers of the calibration, or the two would not be independent."""
+        """One generator per stream: sets must be independent of the calibration."""
         if isinstance(self.random_state, np.random.Generator):
             return self.random_state
         return np.random.default_rng([stream, check_random_state(self.random_state).randint(2**31 - 1)])

@@ -1,4 +1,4 @@
-"""Files that are either whole or not there: written beside their place, renamed when complete."""
+"""Files that are written completely or not at all: under a temporary name, then renamed."""
 
 import os
 import secrets
@@ -11,13 +11,15 @@ from pacshift.errors import InputError
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterator[Path]:
-    """Give a temporary path beside ``path``; rename it on success, remove it on any failure or Ctrl-C."""
+    """Yield a temporary path in the folder of ``path``; rename it on success, remove it on failure or Ctrl-C."""
     final = Path(path)
     if not overwrite and final.exists():
-        raise InputError(f"{final} exists already. Choose another name or allow overwriting (--force).")
+        raise InputError(
+            f"{final} exists already. Choose another name, or allow overwriting (overwrite=True, --force)."
+        )
     if final.is_dir() or not final.parent.is_dir():
         raise InputError(f"cannot write {final}: it must name a file in a folder that exists.")
-    # The suffix stays last: writers such as np.savez add their own where they miss it.
+    # The suffix stays last: writers such as np.savez add their own if it is missing.
     draft = final.with_name(f".{final.stem}.{secrets.token_hex(4)}.part{final.suffix}")
     try:
         yield draft

@@ -23,7 +23,7 @@ def solution(solver: Any, part: str) -> FloatArray:
 
 
 def quiet_solver() -> Any:
-    """HiGHS without output; presolve would throw away the basis that the next program starts from."""
+    """HiGHS without output and presolve: presolve would discard the basis that the next program starts from."""
     solver = highspy.Highs()  # type: ignore[no-untyped-call]
     solver.silent()
     solver.setOptionValue("presolve", "off")

@@ -1,4 +1,4 @@
-"""Pictures of a certificate. Each takes ``ax=`` (default: a new figure) and returns its Axes.
+"""Pictures of a certificate. Each draws into ``ax`` (default: a new figure) and returns it.
 
 Colours are those of Okabe and Ito, safe for colour-blind readers, and never the only cue.
 """
@@ -17,18 +17,47 @@ from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 
 BLUE, ORANGE, GREY, RULE = "#0072b2", "#d55e00", "#767f89", "#d9dde1"
-MOST_CLASSES = 30  # rows that still can be read; the report's table has them all
+MAX_CLASSES_SHOWN = 30  # more rows cannot be read; the table of the report has them all
 WIDTH = 4.6  # inches: fits half a desktop page and a whole phone
-BEYOND = 1e6  # no axis goes further
-WIDE_RATIO = 20.0  # a logarithmic axis from here on
+LARGEST_WEIGHT_SHOWN = 1e6  # no axis goes further
+LARGEST_LINEAR_WEIGHT = 20.0  # beyond it the axis is logarithmic
 
 
-def weight_intervals(certificate: Certificate, *, ax: Axes | None = None, most: int = MOST_CLASSES) -> Axes:
-    """How many times more frequent each class is on the target; 1 is no change."""
+def weight_intervals(certificate: Certificate, *, ax: Axes | None = None, most: int = MAX_CLASSES_SHOWN) -> Axes:
+    """Draw how many times more frequent each class is on the target; 1 means no change.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        A certificate whose method bounds the importance weights (PS-W, PS-C, PS-LP).
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; default: a new figure.
+    most : int
+        Largest number of classes drawn; those with the largest weights are kept.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    InputError
+        If the certificate has no intervals of the weights.
+
+    Examples
+    --------
+    >>> from pacshift import Population, calibrate
+    >>> population = Population.synthetic(["cat", "dog"], rng=0)
+    >>> source, labels = population.draw([0.8, 0.2], 2000, rng=1)
+    >>> target, _ = population.draw([0.3, 0.7], 2000, rng=2)
+    >>> made = calibrate(source, labels, target, epsilon=0.1, delta=0.05, classes=["cat", "dog"])
+    >>> [text.get_text() for text in weight_intervals(made).get_yticklabels()]
+    ['cat', 'dog']
+    """
     weights = _need(certificate.weights, "importance-weight intervals", certificate)
     shown = _largest(np.nan_to_num(weights.upper, posinf=np.finfo(float).max), most)
     ax = _class_axes(ax, certificate, shown)
-    largest = float(weights.upper[weights.upper < BEYOND].max(initial=1.0))
+    largest = float(weights.upper[weights.upper < LARGEST_WEIGHT_SHOWN].max(initial=1.0))
     left = _weight_scale(ax, weights, largest)
     right = largest * (1.5 if left else 1.08)
     for row, label in enumerate(shown):
@@ -44,10 +73,30 @@ def weight_intervals(certificate: Certificate, *, ax: Axes | None = None, most: 
     return ax
 
 
-def label_mix(certificate: Certificate, *, ax: Axes | None = None, most: int = MOST_CLASSES) -> Axes:
-    """How frequent each class is on the source, and on the target as far as the method bounds it.
+def label_mix(certificate: Certificate, *, ax: Axes | None = None, most: int = MAX_CLASSES_SHOWN) -> Axes:
+    """Draw how frequent each class is on the source, and on the target as far as the method bounds it.
 
     Without bounds the share of target *predictions* is drawn, which is not the share of labels.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Any certificate.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; default: a new figure.
+    most : int
+        Largest number of classes drawn; the most frequent ones are kept.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> from pacshift import calibrate
+    >>> scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 100, [0, 1] * 100
+    >>> label_mix(calibrate(scores, labels, scores, epsilon=0.1, delta=0.05, method="PS")).get_xlabel()
+    'share of all cases'
     """
     source = certificate.class_counts / max(certificate.n_source, 1)
     prevalence = certificate.prevalence
@@ -69,14 +118,42 @@ def label_mix(certificate: Certificate, *, ax: Axes | None = None, most: int = M
 
 
 def bound_curve(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
-    """The proven bound of the target error against the source's own error, the allowed error, the chosen point."""
+    """Draw the bound of the target error against the error on the source, and the chosen point.
+
+    The curve is a picture, not a second guarantee: only the chosen thresholds carry the promise.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        A certificate with a bound curve (PS-LP).
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    InputError
+        If the method computes no bound curve.
+
+    Examples
+    --------
+    >>> from pacshift import Population, calibrate
+    >>> population = Population.synthetic(2, strength=4, rng=0)
+    >>> source, labels = population.draw([0.8, 0.2], 2000, rng=1)
+    >>> target, _ = population.draw([0.5, 0.5], 2000, rng=2)
+    >>> bound_curve(calibrate(source, labels, target, epsilon=0.1, delta=0.05)).get_ylabel()
+    'missed on the target'
+    """
     curve = certificate.curve
     if curve is None:
-        raise InputError(f"method {certificate.method} keeps no bound curve; PS-LP does.")
+        raise InputError(f"method {certificate.method} computes no bound curve; PS-LP does.")
     finite = np.isfinite(curve.source_errors) & np.isfinite(curve.bounds)
     errors, bounds = curve.source_errors[finite], curve.bounds[finite]
     ax = _axes(ax, height=3.0)
-    ax.plot(errors, bounds, color=BLUE, linewidth=2, label="proven bound of the target error")
+    ax.plot(errors, bounds, color=BLUE, linewidth=2, label="bound of the target error")
     ax.axhline(certificate.epsilon, color=ORANGE, linestyle="--", linewidth=1.5,
                label=f"allowed error ε = {certificate.epsilon:g}")  # fmt: skip
     if len(errors):
@@ -94,7 +171,32 @@ def bound_curve(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
 
 
 def set_sizes(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
-    """How many labels the sets hold on the target."""
+    """Draw how many labels the sets contain on the target.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        A certificate with set sizes, as ``with_set_sizes`` returns it.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    InputError
+        If the certificate has no set sizes.
+
+    Examples
+    --------
+    >>> from pacshift import calibrate
+    >>> scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 100, [0, 1] * 100
+    >>> made = calibrate(scores, labels, scores, epsilon=0.1, delta=0.05, method="PS")
+    >>> set_sizes(made.with_set_sizes(scores)).get_ylabel()
+    'share of target cases'
+    """
     counts = _need(certificate.set_sizes, "set sizes (add them with with_set_sizes(target_scores))", certificate)
     last = int(np.flatnonzero(counts).max(initial=1))
     shares = counts[: last + 1] / max(int(counts.sum()), 1)
@@ -116,18 +218,42 @@ def boxes(
     *,
     label: str = "prediction set error",
     epsilon: float | None = None,
+    colours: Mapping[str, str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """One box a method over repeated runs, as the paper draws error (give ``epsilon``) and size.
+    """Draw one box per method over repeated runs, as the paper draws error and size.
 
     A method without values is marked "refused".
+
+    Parameters
+    ----------
+    values : mapping of str to sequence of float
+        Errors or sizes of all runs, per method.
+    label : str
+        Label of the vertical axis.
+    epsilon : float, optional
+        Allowed error, drawn as a line.
+    colours : mapping of str to str, optional
+        Colour per method; default: all alike.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> ax = boxes({"PS": [0.12, 0.13, 0.11], "PS-W": [0.05, 0.06, 0.05]}, epsilon=0.1)
+    >>> [text.get_text() for text in ax.get_xticklabels()]
+    ['PS', 'PS-W']
     """
     ax = _axes(ax, height=3.0, width=max(2.6, 1.2 + 0.5 * len(values)))
     data = [np.asarray(column, dtype=np.float64) for column in values.values()]
-    drawn = ax.boxplot(data, widths=0.6, patch_artist=True, flierprops={"markersize": 2.5})
-    for box, median in zip(drawn["boxes"], drawn["medians"], strict=True):
-        box.set(facecolor=BLUE, alpha=0.55)
-        median.set(color="#111111", linewidth=1.3)
+    drawn = ax.boxplot(data, widths=0.62, patch_artist=True, flierprops={"markersize": 2.5})
+    for name, box, median in zip(values, drawn["boxes"], drawn["medians"], strict=True):
+        box.set(facecolor=(colours or {}).get(name, BLUE), alpha=0.75, linewidth=0.8)
+        median.set(color="#111111", linewidth=1.2)
     for position, column in enumerate(data, start=1):
         if not len(column):
             ax.text(position, 0.5, "refused", transform=ax.get_xaxis_transform(), rotation=90, ha="center",
@@ -182,7 +308,7 @@ def _axes(ax: Axes | None, *, height: float, width: float = WIDTH) -> Axes:
 
 
 def _class_axes(ax: Axes | None, certificate: Certificate, shown: IntArray) -> Axes:
-    """One row a class, the first on top."""
+    """One row per class, the first on top."""
     ax = _axes(ax, height=class_height(len(shown)))
     ax.grid(axis="y", visible=False)
     ax.grid(axis="x", color=RULE, linewidth=0.6)
@@ -195,13 +321,13 @@ def _class_axes(ax: Axes | None, certificate: Certificate, shown: IntArray) -> A
 
 
 def class_height(rows: int) -> float:
-    """Inches for a picture with one row a class."""
+    """Inches for a picture with one row per class."""
     return 1.1 + 0.24 * max(rows, 3)
 
 
 def _weight_scale(ax: Axes, weights: Interval, largest: float) -> float:
     """A logarithmic axis where a linear one would squeeze most classes; returns its left end."""
-    if largest <= WIDE_RATIO:
+    if largest <= LARGEST_LINEAR_WEIGHT:
         return 0.0
     _log_axis(ax)
     positive = weights.lower[weights.lower > 0]

@@ -1,6 +1,7 @@
 """What comes out: thresholds, what they guarantee and for whom, and the sets they make."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -13,20 +14,89 @@ from pacshift.bounds import BoundCurve, Interval
 from pacshift.certificate.explain import explain
 from pacshift.certificate.file import read_fields, write
 from pacshift.errors import InputError
-from pacshift.methods import Guarantee
+from pacshift.methods import Guarantee, MethodFacts
 from pacshift.parallel import run_all
 from pacshift.scores.check import ScoreMatrix, check_prediction_rng, check_scores, not_finite_error
 from pacshift.scores.transforms import TRANSFORMS, Transform, TransformFunction, resolve_transform
 from pacshift.tally.counter import BLOCK_VALUES, top_labels
 
 
+class _CurveField:
+    """The field ``curve``: a curve, or a function that computes it, which runs once, at the first look."""
+
+    def __get__(self, certificate: "Certificate | None", owner: type) -> BoundCurve | None:
+        if certificate is None:
+            return None
+        given = certificate.__dict__["curve"]
+        if callable(given):
+            given = certificate.__dict__["curve"] = given()
+        found: BoundCurve | None = given
+        return found
+
+    def __set__(
+        self, certificate: "Certificate", given: BoundCurve | Callable[[], BoundCurve | None] | None
+    ) -> None:
+        certificate.__dict__["curve"] = None if isinstance(given, _CurveField) else given  # its default
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Certificate:
-    """Label y is in the set of x iff f(x, y) ≥ ``thresholds[y]``; -inf puts y into every set.
+    """Thresholds, what they guarantee, and what is needed to check, save and use them.
 
-    ``weights`` and ``prevalence`` bound q(y)/p(y) and q(y) where the method bounds them, ``accuracy`` is a
-    lower bound of the classifier's accuracy on the target, ``reasons`` say what data were lacking, ``curve``
-    is the bound of the target error at other thresholds, ``set_sizes[s]`` counts target sets of size s.
+    Label y is in the set of x if and only if its score f(x, y) is at least ``thresholds[y]``. ``calibrate`` and
+    ``calibrate_tally`` make certificates.
+
+    Attributes
+    ----------
+    thresholds : float array of shape (K,)
+        The lowest score at which a label is included, per class; -inf includes it in every set.
+    classes : tuple of str, int, float or bool
+        Class names, in the order of the score columns.
+    epsilon, delta : float
+        Share of true labels that the sets may miss; chance that the calibration data mislead us.
+    method : str
+        Name of the method.
+    options : dict
+        Options of the method.
+    score : str
+        Name of the score transform; ``"custom"`` for a function of your own.
+    guarantee : {"pac-target", "pac-source", "marginal", "none"}
+        What is promised; ``explain`` says it in words.
+    facts : MethodFacts
+        What else is to be said about the method: its idea, its extra assumption, and so on.
+    n_source, n_target : int
+        Number of labelled source and unlabelled target examples.
+    class_counts, predicted_counts : int array of shape (K,)
+        Source examples per true label; target examples per predicted label.
+    weights, prevalence : Interval or None
+        Bounds of q(y)/p(y) and of q(y) per class, where the method computes them.
+    accuracy : float or None
+        Lower bound of the classifier's accuracy on the target, where the method computes it.
+    reasons : tuple of str
+        Which data were lacking, if a class or all classes are in every set.
+    curve : BoundCurve or None
+        Bounds of the target error at other thresholds: a picture, not a second guarantee.
+    set_sizes : int array of shape (K + 1,) or None
+        ``set_sizes[s]`` counts the target sets with s labels, if they were counted.
+    never_empty : bool
+        Whether empty sets are filled with the top label.
+    transform : Transform or None
+        The score transform itself; not saved.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pacshift import calibrate
+    >>> labels = np.tile([0, 1], 200)
+    >>> scores = np.where(np.eye(2)[labels] == 1, 0.8, 0.2)
+    >>> certificate = calibrate(scores, labels, scores, epsilon=0.1, delta=0.05, method="PS-LW")
+    >>> certificate.thresholds
+    array([0.8, 0.8])
+    >>> certificate.sets([[0.9, 0.1], [0.1, 0.9]])
+    array([[ True, False],
+           [False,  True]])
+    >>> print(certificate.explain().splitlines()[2])
+    Data: 400 labelled source examples (fewest: 200 of class 0), 400 unlabelled target examples, 2 classes.
     """
 
     thresholds: FloatArray
@@ -37,6 +107,7 @@ class Certificate:
     options: dict[str, Any]
     score: str
     guarantee: Guarantee
+    facts: MethodFacts = field(default_factory=MethodFacts)
     n_source: int
     n_target: int
     class_counts: IntArray
@@ -45,14 +116,14 @@ class Certificate:
     prevalence: Interval | None = None
     accuracy: float | None = None
     reasons: tuple[str, ...] = ()
-    curve: BoundCurve | None = None
+    curve: _CurveField = field(default=_CurveField(), repr=False)  # looks at the field go through it
     set_sizes: IntArray | None = None
     never_empty: bool = False
     transform: Transform | None = field(default=None, repr=False)  # a function of the user's own: not saved
 
     @property
     def trivial(self) -> bool:
-        """Whether every set holds every label: always valid, never informative."""
+        """Whether every set contains all labels, which is always correct but never informative."""
         return bool(np.isneginf(self.thresholds).all())
 
     def sets(self, scores: Any, *, score: TransformFunction | None = None, rng: Any = None) -> BoolArray:
@@ -158,19 +229,58 @@ class Certificate:
         >>> certificate.with_set_sizes([[0.7, 0.3], [0.05, 0.95]]).set_sizes.tolist()
         [1, 1, 0]
         """
-        return replace(self, set_sizes=count_sizes(self.sets(scores, rng=rng)))
+        counted = count_sizes(self.sets(scores, rng=rng))
+        return replace(self, set_sizes=counted, curve=self.__dict__["curve"])  # the copy does not compute it
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickles hold the curve itself, not the counts it is computed from."""
+        return {**self.__dict__, "curve": self.curve}
 
     def explain(self) -> str:
-        """What holds, for whom, how surely, under which assumption, from how much data, in plain words."""
+        """Say in plain words what is guaranteed, under which assumption, from which data, by which sets.
+
+        Returns
+        -------
+        str
+            One line each for the guarantee, the assumption (if there is one), the data, the sets and every note.
+        """
         return explain(self)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
-        """Write JSON that a person can read; every number comes back bit for bit."""
+        """Write the certificate as JSON that a person can read; ``load`` gives every number back bit for bit.
+
+        Parameters
+        ----------
+        path : path
+            The file. It is written whole or not at all.
+        overwrite : bool
+            Whether an existing file may be replaced.
+
+        Raises
+        ------
+        InputError
+            If the file exists and may not be replaced, or cannot be written.
+        """
         write(self, path, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Certificate":
-        """Read what :meth:`save` wrote. Nothing in the file is executed; nonsense is refused."""
+        """Read a file written by ``save``. Nothing in it is executed.
+
+        Parameters
+        ----------
+        path : path
+            The file. Its method need not be one of ``METHODS``: the file carries the facts about it.
+
+        Returns
+        -------
+        Certificate
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, is not a certificate, or contradicts itself.
+        """
         return cls(**read_fields(path))
 
 

@@ -1,4 +1,4 @@
-"""A certificate in plain words."""
+"""A certificate in plain words: guarantee, assumption, data, sets, notes."""
 
 from typing import TYPE_CHECKING
 
@@ -9,8 +9,8 @@ from pacshift.scores.check import shorten
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
 
-ASSUMPTION = (
-    "Assumption: label shift. Within each class, target examples look like source examples; "
+LABEL_SHIFT = (
+    "label shift. Within each class, target examples look like source examples; "
     "only how frequent the classes are has changed. Both samples are independent draws."
 )
 
@@ -39,35 +39,27 @@ def percent(share: float) -> str:
 
 def _guarantee(certificate: "Certificate") -> str:
     covered, sure = percent(1 - certificate.epsilon), percent(1 - certificate.delta)
-    who = {"pac-target": "target", "pac-source": "source"}.get(certificate.guarantee)
-    if who is not None:
-        also = "" if who == "target" else " Nothing is guaranteed on the target if the label mix differs."
-        return (
-            f"Guarantee ({certificate.method}): the set contains the true label for at least {covered} "
-            f"of the {who} population, with confidence {sure} over the calibration data.{also}"
-        )
-    if certificate.guarantee == "marginal":
-        if_true = (
-            "" if certificate.method == "LWCP" else "and only if the importance weights used are the true ones; "
-        )
-        return (
-            f"Guarantee ({certificate.method}): {covered} coverage only on average over many calibrations; "
-            f"{if_true}this one calibration may do worse."
-        )
-    return (
-        f"Guarantee ({certificate.method}): none. The estimated importance weights are used as if they were true."
-    )
+    holds = f"the set contains the true label for at least {covered} of the"
+    promise = {
+        "pac-target": f"{holds} target population, with confidence {sure} over the calibration data.",
+        "pac-source": f"{holds} source population, with confidence {sure} over the calibration data. "
+        "Nothing is guaranteed on the target if the label mix differs.",
+        "marginal": f"on average over many calibrations, {holds} target population. "
+        "This one calibration may do worse.",
+        "none": " ".join(["none, even if label shift holds.", certificate.facts.extra_assumption]).strip(),
+    }
+    return f"Guarantee ({certificate.method}): {promise[certificate.guarantee]}"
 
 
 def _assumption(certificate: "Certificate") -> list[str]:
-    if certificate.guarantee == "pac-source":
-        return []
-    known = {
-        "ORACLE": " The importance weights given are the true ones.",
-        "PS-LW": " Any target label mix is covered.",
-        "LWCP": " Any target label mix is covered.",
-    }
-    return [ASSUMPTION + known.get(certificate.method, "")]
+    """Label shift and what the method adds to it. Without a guarantee there is nothing to assume."""
+    facts, guarantee = certificate.facts, certificate.guarantee
+    sentences = [LABEL_SHIFT] if guarantee in ("pac-target", "marginal") else []
+    if sentences and facts.any_mix:
+        sentences.append("Any target label mix is covered.")
+    if facts.extra_assumption and guarantee != "none":
+        sentences.append(facts.extra_assumption)
+    return [f"Assumption: {' '.join(sentences)}"] if sentences else []
 
 
 def _data(certificate: "Certificate") -> str:
@@ -82,12 +74,13 @@ def _data(certificate: "Certificate") -> str:
 def _sets(certificate: "Certificate") -> str:
     kind = "" if certificate.score == "probability" else f" {certificate.score}"
     if certificate.trivial:
-        return "Sets: every set holds all labels. That is always right and never informative; the notes say why."
+        why = " The notes say why." if certificate.reasons else ""
+        return f"Sets: every set contains all labels. This is always correct but never informative.{why}"
     thresholds = np.unique(certificate.thresholds)
     if len(thresholds) == 1:
         return f"Sets: all labels whose{kind} score is at least {thresholds[0]:.6g}."
     always = [
         name for name, cut in zip(certificate.classes, certificate.thresholds, strict=True) if cut == -np.inf
     ]
-    text = f"Sets: all labels whose{kind} score reaches the label's own threshold."
+    text = f"Sets: all labels whose{kind} score is at least the label's own threshold."
     return text + (f" In every set: {shorten(always)}." if always else "")

@@ -1,8 +1,10 @@
-"""The certificate as a file: versioned JSON, a row a class, readable by a person, exact to the bit."""
+"""The certificate as a file: versioned JSON, one row per class, readable by a person, exact to the bit."""
 
 import json
 import math
 import os
+from collections.abc import Callable
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -12,7 +14,8 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import BoundCurve, Interval
 from pacshift.errors import InputError
 from pacshift.files import atomic_write
-from pacshift.methods import METHODS, Guarantee
+from pacshift.methods import METHODS, Guarantee, MethodFacts
+from pacshift.methods.base import facts_of
 from pacshift.scores.check import check_classes, check_rate
 from pacshift.scores.transforms import TRANSFORMS
 
@@ -34,13 +37,13 @@ def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The fields of the certificate in a file, or an InputError that says what is wrong with it."""
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_no_constant)
-        json.dumps(document, ensure_ascii=False).encode()  # half characters could not be written again
+        json.dumps(document, ensure_ascii=False).encode()  # lone surrogates could not be written again
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not a certificate: it is not JSON ({error}).") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise InputError(f"{path} is not a certificate: it lacks the mark {FORMAT!r}.")
+        raise InputError(f"{path} is not a certificate: it does not say format {FORMAT!r}.")
     if document.get("version") != VERSION:
         raise InputError(
             f"{path}: certificate version {document.get('version')!r}, this pacshift reads {VERSION}. "
@@ -49,11 +52,11 @@ def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         return _checked_fields(document)
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-        raise InputError(f"{path}: damaged certificate: {_what(error)}. Make it again.") from None
+        raise InputError(f"{path}: damaged certificate: {_cause(error)}. Make it again.") from None
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def to_document(certificate: "Certificate") -> dict[str, Any]:
@@ -66,7 +69,8 @@ def to_document(certificate: "Certificate") -> dict[str, Any]:
         "epsilon": certificate.epsilon,
         "delta": certificate.delta,
         "method": certificate.method,
-        "options": certificate.options,
+        "options": {str(name): _plain_option(value) for name, value in certificate.options.items()},
+        "method_facts": asdict(certificate.facts),
         "score": certificate.score,
         "never_empty": certificate.never_empty,
         "n_source": certificate.n_source,
@@ -100,13 +104,15 @@ def _class_row(certificate: "Certificate", label: int) -> dict[str, Any]:
 
 def _checked_fields(document: dict[str, Any]) -> dict[str, Any]:
     rows = document["classes"]
-    fields = {
+    method, options = _text(document["method"]), _mapping(document["options"])
+    checked = {
         "thresholds": _floats([row["threshold"] for row in rows]),
         "classes": check_classes([row["name"] for row in rows]),
         "epsilon": check_rate(document["epsilon"], "epsilon"),
         "delta": check_rate(document["delta"], "delta"),
-        "method": _among(document["method"], METHODS, "method"),
-        "options": _mapping(document["options"]),
+        "method": method,
+        "options": options,
+        "facts": _facts(document.get("method_facts"), method, options),
         "score": _among(document["score"], (*TRANSFORMS, "custom"), "score"),
         "guarantee": _among(document["guarantee"], get_args(Guarantee), "guarantee"),
         "n_source": _count(document["n_source"]),
@@ -121,19 +127,48 @@ def _checked_fields(document: dict[str, Any]) -> dict[str, Any]:
         "set_sizes": None if document["target_set_sizes"] is None else _counts(document["target_set_sizes"]),
         "never_empty": _flag(document["never_empty"]),
     }
-    _require_consistent(fields)
-    return fields
+    _require_consistent(checked)
+    return checked
 
 
-def _require_consistent(fields: dict[str, Any]) -> None:
-    if sum(fields["class_counts"].tolist()) != fields["n_source"]:  # Python's integers cannot overflow
+def _require_consistent(found: dict[str, Any]) -> None:
+    if sum(found["class_counts"].tolist()) != found["n_source"]:  # Python's integers cannot overflow
         raise ValueError("the source examples of the classes do not add up to n_source")
-    if sum(fields["predicted_counts"].tolist()) != fields["n_target"]:
+    if sum(found["predicted_counts"].tolist()) != found["n_target"]:
         raise ValueError("the target predictions of the classes do not add up to n_target")
-    if fields["guarantee"] != METHODS[fields["method"]].guarantee:
-        raise ValueError(f"method {fields['method']} does not give guarantee {fields['guarantee']!r}")
-    if fields["set_sizes"] is not None and len(fields["set_sizes"]) != len(fields["classes"]) + 1:
+    known = METHODS.get(found["method"])
+    if known is not None and found["guarantee"] != known.guarantee:
+        raise ValueError(f"method {known.name} does not give guarantee {found['guarantee']!r}")
+    if known is not None and found["facts"].any_mix != known.any_mix:
+        raise ValueError(f"method {known.name} has any_mix {known.any_mix}, not {found['facts'].any_mix}")
+    if found["set_sizes"] is not None and len(found["set_sizes"]) != len(found["classes"]) + 1:
         raise ValueError("target_set_sizes must count sizes 0 to the number of classes")
+
+
+def _facts(document: Any, method: str, options: dict[str, Any]) -> MethodFacts:
+    """What the file says about its method. Files from before facts were kept rely on the registered method."""
+    if document is not None:
+        checks: dict[Any, Callable[[Any], Any]] = {str: _text, bool: _flag}
+        return MethodFacts(**{fact.name: checks[fact.type](document[fact.name]) for fact in fields(MethodFacts)})
+    if method not in METHODS:
+        raise ValueError(f"unknown method {method!r}, and the file has no method_facts about it")
+    try:
+        return facts_of(METHODS[method](**options))
+    except (TypeError, ValueError):  # options of another version of the method
+        return facts_of(METHODS[method]())
+
+
+def _plain_option(value: Any) -> Any:
+    """An option as JSON can hold it; what JSON has no form for becomes text."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return _plain_option(value.tolist())
+    if isinstance(value, float):
+        return _plain(value)
+    if isinstance(value, dict):
+        return {str(name): _plain_option(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain_option(inner) for inner in value]
+    return value if value is None or isinstance(value, (bool, int, str)) else repr(value)
 
 
 def _plain(value: float) -> float | str:
@@ -177,7 +212,7 @@ def _share(value: Any) -> float:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} where a text belongs")
+        raise ValueError(f"{value!r} where text belongs")
     return value
 
 
@@ -217,5 +252,5 @@ def _curve(document: dict[str, Any] | None) -> BoundCurve | None:
     return curve
 
 
-def _what(error: Exception) -> str:
+def _cause(error: Exception) -> str:
     return f"it lacks {error}" if isinstance(error, KeyError) else str(error)

@@ -14,7 +14,8 @@ from pacshift.cli import inputs, options
 from pacshift.cli.console import NOTHING_CERTIFIED, plain, print_json, print_words, results
 from pacshift.cli.inputs import Inputs
 from pacshift.errors import InputError, UninformativeWarning
-from pacshift.methods import METHODS
+from pacshift.methods import resolve_method
+from pacshift.methods.base import score_for
 from pacshift.tally import Tally
 
 
@@ -34,7 +35,9 @@ def calibrate(
     tallies: inputs.Tallies = False,
     score: options.Score = "probability",
     weights: options.Weights = None,
-    never_empty: Annotated[bool, typer.Option("--never-empty", help="Put the top label into empty sets.")] = False,
+    never_empty: Annotated[
+        bool, typer.Option("--never-empty", help="Fill empty sets with the top label.")
+    ] = False,
     exact: options.Exact = False,
     drop_invalid: options.DropInvalid = False,
     engine: options.Engine = "arrow",
@@ -90,18 +93,19 @@ def calibrate(
 
 
 def count(data: Inputs, method: str, score: str) -> Tally:
-    """The tally that ``method`` needs: APS is the PS rule on APS scores."""
+    """The tally that ``method`` needs."""
     if data.engine == "spark" and not data.grid:
-        raise InputError("--exact: Spark counts on the grid only. Leave one of the two out.")
-    needed = METHODS[method]
-    if needed.needs_target and not data.target:
+        raise InputError(
+            "--exact does not work with --engine spark, which counts on the grid. Leave out one of them."
+        )
+    chosen = resolve_method(method)
+    if chosen.needs_target and not data.target:
         raise InputError(f"no TARGET: method {method} needs unlabelled target scores as well as the source.")
-    asked = "aps" if method == "APS" and score == "probability" else score
-    return data.tally(asked, soft=needed.needs_soft, bins=needed.needs_bins)
+    return data.tally(score_for(chosen, score), soft=chosen.needs_soft, bins=chosen.needs_bins)
 
 
 def _with_set_sizes(certificate: Certificate, data: Inputs) -> Certificate:
-    """How large the target's sets are."""
+    """The certificate with the sizes of the target's sets."""
     if data.engine == "spark":
         return certificate  # the rows may be too many to read twice: `pacshift predict` counts them
     (measured,) = data.measure([certificate])
@@ -119,8 +123,9 @@ def _show(certificate: Certificate, out: Path, *, as_json: bool, quiet: bool) ->
     if certificate.set_sizes is not None:
         total = certificate.set_sizes.sum()
         mean = float(certificate.set_sizes @ range(len(certificate.set_sizes)) / total)
+        single, empty = certificate.set_sizes[1] / total, certificate.set_sizes[0] / total
         console.print(
-            f"[bold]On the target[/]: {mean:.3f} labels a set on average, {certificate.set_sizes[1] / total:.1%} "
-            f"with exactly one, {certificate.set_sizes[0] / total:.1%} empty."
+            f"[bold]On the target[/]: {mean:.3f} labels per set on average, "
+            f"{single:.1%} with exactly one, {empty:.1%} empty."
         )
     console.print(f"written: {plain(out)}")

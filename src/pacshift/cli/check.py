@@ -1,4 +1,4 @@
-"""``pacshift check``: labels arrived later, was the guarantee kept?"""
+"""``pacshift check``: labels arrived later. Was the guarantee kept?"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from pacshift.scores.check import check_rate
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the observed error says about the error of the whole population, at a confidence ``level``."""
+    """What the observed error says about the error of the whole population, at confidence ``level``."""
 
     lower: float
     upper: float
@@ -40,7 +40,7 @@ def check(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Compare the sets with true labels: error and size, for each class, and what that says of the guarantee.
+    """Compare the sets with true labels: error and size per class, and whether the guarantee was kept.
 
     Example: pacshift check certificate.json labelled.parquet --label diagnosis
     """
@@ -68,7 +68,7 @@ def check(
 
 
 def judge(certificate: Certificate, result: Evaluation, level: float) -> Verdict:
-    """An exact interval around the error of the population that the labelled rows were drawn from, against ε."""
+    """Compare ε with an exact interval for the error of the population that the rows were drawn from."""
     missed = round(result.error * result.n)
     interval = clopper_pearson(np.array(missed), result.n, delta=1 - level)
     lower, upper = float(interval.lower), float(interval.upper)
@@ -83,27 +83,34 @@ def judge(certificate: Certificate, result: Evaluation, level: float) -> Verdict
     else:
         word = "consistent"
         text = (
-            f"Consistent with an error of at most {allowed}, but {result.n:,} rows cannot settle it ({where})."
-            + _caveat(certificate)
+            f"An error of at most {allowed} is possible, but {result.n:,} rows are too few to be sure ({where})."
         )
+        text += _caveat(certificate)
     return Verdict(lower, upper, level, word, text)
 
 
 def _why_above(certificate: Certificate) -> str:
     if certificate.guarantee == "pac-target":
+        extra = certificate.facts.extra_assumption
         return (
-            "The guarantee was broken: these rows are not from the target that was calibrated for, or label "
-            f"shift does not hold, or it is one of the at most {percent(certificate.delta)} unlucky calibrations."
+            "The guarantee was broken. Either these rows are not from the target that was calibrated for, or "
+            f"label shift does not hold, {f'or this does not hold: “{extra}”, ' if extra else ''}"
+            f"or this is one of the unlucky calibrations, at most {percent(certificate.delta)}."
         )
-    return f"{certificate.method} never guaranteed it on a target with another label mix."
+    return _what_was_promised(certificate)
 
 
 def _caveat(certificate: Certificate) -> str:
-    return (
-        ""
-        if certificate.guarantee == "pac-target"
-        else f" {certificate.method} did not guarantee it on the target."
-    )
+    return "" if certificate.guarantee == "pac-target" else f" {_what_was_promised(certificate)}"
+
+
+def _what_was_promised(certificate: Certificate) -> str:
+    promise = {
+        "pac-source": "guarantees this on the source only, not on a target with another label mix",
+        "marginal": "guarantees this only on average over many calibrations",
+        "none": "does not guarantee this",
+    }
+    return f"{certificate.method} {promise[certificate.guarantee]}."
 
 
 def _document(certificate: Certificate, result: Evaluation, verdict: Verdict) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""How the commands talk: results to stdout, everything else to stderr, one JSON object for machines."""
+"""What commands print: results to stdout, everything else to stderr, one JSON object for machines."""
 
 import json
 import warnings
@@ -9,7 +9,14 @@ from typing import Any, TypeAlias
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from pacshift.errors import AssumptionError, PacshiftError, UninformativeWarning
 
@@ -23,20 +30,20 @@ Report: TypeAlias = Callable[[int, int | None], None]
 
 
 def results() -> Console:
-    """Where the answer goes."""
+    """The console for answers."""
     console = Console(highlight=False)
     return console if console.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
 
 
 def messages() -> Console:
-    """Where notes, errors and progress go."""
+    """The console for notes, errors and progress."""
     console = Console(stderr=True, highlight=False)
     console.soft_wrap = not console.is_terminal  # in a pipe one message is one line
     return console
 
 
 def plain(text: object) -> str:
-    r"""Text of the user's that a terminal and Rich show as it is: no markup, no control characters.
+    r"""Text from outside, made safe to print: no Rich markup, no control characters.
 
     >>> plain("[red]\x1b[2J")
     '\\[red]\\x1b[2J'
@@ -46,17 +53,17 @@ def plain(text: object) -> str:
 
 
 def note(text: object) -> None:
-    """Something the user should know, beside the answer."""
+    """Print something the user should know besides the answer."""
     messages().print(f"[yellow]note:[/] {plain(text)}")
 
 
 def print_json(document: object) -> None:
-    """The one JSON object of ``--json``."""
+    """Print the one JSON object of ``--json``."""
     typer.echo(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
 
 
 def print_words(text: str) -> None:
-    """What a certificate says of itself; what stands before a line's colon stands out."""
+    """Print the explanation of a certificate, with the words before each colon in bold."""
     console = results()
     for line in text.splitlines():
         head, colon, rest = line.partition(": ")
@@ -85,7 +92,7 @@ def exit_codes() -> Iterator[None]:
     except (OSError, MemoryError) as error:
         _fail(f"the system refused: {error or type(error).__name__}.", BAD_INPUT)
     except KeyboardInterrupt:
-        messages().print("stopped; nothing half-written was left behind")
+        messages().print("stopped; no half-written files are left")
         raise typer.Exit(INTERRUPTED) from None
     except (typer.Exit, typer.Abort):
         raise
@@ -118,7 +125,8 @@ def progress(what: str, *, silent: bool) -> Iterator[Report | None]:
     if silent or not console.is_terminal:
         yield None
         return
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    times = TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), *times
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

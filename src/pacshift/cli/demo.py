@@ -1,7 +1,7 @@
-"""``pacshift demo``: a label shift made on purpose, every method on it, and what each keeps of its word."""
+"""``pacshift demo``: a simulated label shift, every method on it, and which of them keep their promise."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +16,7 @@ from pacshift.cli.compare import cells
 from pacshift.cli.console import plain, print_json, print_words, progress, results
 from pacshift.cli.demo_figure import draw_figure
 from pacshift.errors import InputError
-from pacshift.experiments.panels import Panel, select_panels
+from pacshift.experiments.panels import select_panels
 from pacshift.experiments.trial import Draw, Experiment, TrialRow, run_trial
 from pacshift.files import atomic_write
 from pacshift.methods import METHODS
@@ -50,13 +50,27 @@ def demo(
     experiment = Experiment(panel=panels[0], seed=seed, population=True)
     folder = _folder(out)
     trials = _run(experiment, draws, silent=quiet or as_json)
-    certificate, draw = _certify(experiment)
-    rows = [_comparison(row) for row in trials[0]]
-    files = _write(folder, certificate, draw, rows, trials)
+    found = Findings(*_certify(experiment), [_comparison(row) for row in trials[0]], trials)
+    files = _write(folder, found)
     if as_json:
-        print_json(_document(panels[0], certificate, rows, trials, files))
+        print_json(_document(found, files))
     elif not quiet:
-        _show(draw, certificate, rows, trials, files)
+        _show(found, files)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the demo found: the certificate and the methods' rows of the first draw, and all draws."""
+
+    certificate: Certificate
+    draw: Draw
+    rows: "Sequence[ComparisonRow]"
+    trials: Sequence[Sequence[TrialRow]]
+
+    def above(self, method: str) -> int:
+        """In how many draws the error of a method was above what was allowed."""
+        epsilon = self.certificate.epsilon
+        return sum(row.error > epsilon for trial in self.trials for row in trial if row.method == method)
 
 
 def _folder(out: Path) -> Path:
@@ -96,14 +110,8 @@ def _comparison(row: TrialRow) -> "ComparisonRow":
     return ComparisonRow(row.method, guarantee, row.size, row.empty, row.error, row.status == "trivial")
 
 
-def _write(
-    folder: Path,
-    certificate: Certificate,
-    draw: Draw,
-    rows: "Sequence[ComparisonRow]",
-    trials: Sequence[Sequence[TrialRow]],
-) -> dict[str, Path]:
-    """The demo's own files: written anew each time."""
+def _write(folder: Path, found: Findings) -> dict[str, Path]:
+    """Write the files of the demo, over those of an earlier run."""
     from pacshift.report import write_report
 
     files = {
@@ -114,10 +122,11 @@ def _write(
         "target": folder / "target.parquet",
         "labelled": folder / "labelled.parquet",
     }
-    certificate.save(files["certificate"])
-    write_report(certificate, files["report"], comparison=rows)
-    title = f"{draw.base.title}: {len(trials)} draws, every one a dot"
-    draw_figure(files["figure"], title, trials, certificate.epsilon)
+    found.certificate.save(files["certificate"])
+    write_report(found.certificate, files["report"], comparison=found.rows)
+    draw = found.draw
+    title = f"{draw.base.title}: {len(found.trials)} draws, one dot per draw"
+    draw_figure(files["figure"], title, found.trials, found.certificate.epsilon)
     _write_table(files["source"], draw, draw.source, with_label=True)
     _write_table(files["target"], draw, draw.target, with_label=False)
     _write_table(files["labelled"], draw, draw.target, with_label=True)
@@ -137,58 +146,39 @@ def _write_table(path: Path, draw: Draw, rows: Any, *, with_label: bool) -> None
         pyarrow.parquet.write_table(pa.table(columns), draft)
 
 
-def _document(
-    panel: Panel,
-    certificate: Certificate,
-    rows: "Sequence[ComparisonRow]",
-    trials: Sequence[Sequence[TrialRow]],
-    files: dict[str, Path],
-) -> dict[str, object]:
+def _document(found: Findings, files: dict[str, Path]) -> dict[str, object]:
+    panel = found.draw.experiment.panel
     return {
         "panel": panel.name,
         "epsilon": panel.epsilon,
         "delta": panel.delta,
-        "in_words": certificate.explain().splitlines(),
-        "draws": len(trials),
-        "methods": [
-            {**asdict(row), "draws_above_epsilon": _above(trials, row.method, panel.epsilon)} for row in rows
-        ],
+        "in_words": found.certificate.explain().splitlines(),
+        "draws": len(found.trials),
+        "methods": [{**asdict(row), "draws_above_epsilon": found.above(row.method)} for row in found.rows],
         "files": {name: str(path) for name, path in files.items()},
     }
 
 
-def _above(trials: Sequence[Sequence[TrialRow]], method: str, epsilon: float) -> int:
-    return sum(row.error > epsilon for trial in trials for row in trial if row.method == method)
-
-
-def _show(
-    draw: Draw,
-    certificate: Certificate,
-    rows: "Sequence[ComparisonRow]",
-    trials: Sequence[Sequence[TrialRow]],
-    files: dict[str, Path],
-) -> None:
-    console, panel = results(), draw.experiment.panel
-    console.print(_story(draw))
-    table = Table(
-        "method", "guarantees", "target error", "mean set size", "empty sets", f"above, of {len(trials)}"
-    )
+def _show(found: Findings, files: dict[str, Path]) -> None:
+    console, epsilon, draws = results(), found.certificate.epsilon, len(found.trials)
+    console.print(_story(found.draw))
+    table = Table("method", "guarantees", "target error", "mean set size", "empty sets", f"above, of {draws}")
     for column in table.columns[2:]:
         column.justify = "right"
-    for row in rows:
-        above = _above(trials, row.method, panel.epsilon)
-        shown = cells(row, epsilon=panel.epsilon, with_error=True)
+    for row in found.rows:
+        above = found.above(row.method)
+        shown = cells(row, epsilon=epsilon, with_error=True)
         table.add_row(*shown, f"[red]{above}[/]" if above else "0")
     console.print(table)
     console.print(
         f"Target error is exact: the share of the whole target population whose set misses the true label. "
-        f"Last column: in how many of {len(trials)} draws of all the data it was above {panel.epsilon:g}.\n"
+        f"Last column: in how many of {draws} draws of all the data it was above {epsilon:g}.\n"
     )
-    print_words(certificate.explain())
+    print_words(found.certificate.explain())
     console.print()
     for name in ("report", "figure"):
         console.print(f"{name}: {plain(files[name])}")
-    console.print("go on with the same data:")
+    console.print("continue with the same data:")
     folder = files["report"].parent
     for line in (
         f"pacshift calibrate {folder}/source.parquet {folder}/target.parquet -o my.json",

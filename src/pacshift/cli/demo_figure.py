@@ -14,7 +14,7 @@ KEEPS, BLIND, SHADE = "#0072b2", "#d55e00", "#fbe9e0"  # Okabe and Ito: safe for
 
 
 def draw_figure(path: Path, title: str, trials: Sequence[Sequence[TrialRow]], epsilon: float) -> None:
-    """One row a method, one dot a draw: the error against ε, and the size that it costs."""
+    """Draw one row per method and one dot per draw: the error against ε, and the size of the sets."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 0.9 + 0.34 * len(trials[0])), layout="constrained", dpi=150)
@@ -28,7 +28,7 @@ def draw_figure(path: Path, title: str, trials: Sequence[Sequence[TrialRow]], ep
     error_axes.annotate(f"allowed: {epsilon:g}", (epsilon, 1.0), (3, 3), xycoords=("data", "axes fraction"),
                         textcoords="offset points", color=BLIND, fontsize=9)  # fmt: skip
     error_axes.set(xlim=(0, right), xlabel="share of the target whose set misses the true label")
-    size_axes.set_xlabel("labels in a set, mean")
+    size_axes.set_xlabel("mean number of labels per set")
     error_axes.set_yticks(range(len(names)), names)
     error_axes.set_ylim(len(names) - 0.5, -0.5)
     for axes in (error_axes, size_axes):
@@ -42,7 +42,7 @@ def draw_figure(path: Path, title: str, trials: Sequence[Sequence[TrialRow]], ep
         figure.savefig(draft)
 
 
-_LEGEND = {KEEPS: "guaranteed on the target", BLIND: "no guarantee on the target"}
+_LEGEND = {KEEPS: "guaranteed on the target", BLIND: "no PAC guarantee on the target"}
 
 
 def _dots(axes: Any, trials: Sequence[Sequence[TrialRow]], quantity: str) -> None:

@@ -1,4 +1,4 @@
-"""SOURCE and TARGET on the command line: files, folders, more files, or tallies counted elsewhere."""
+"""SOURCE and TARGET on the command line: files, folders, or tallies counted elsewhere."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Paths: TypeAlias = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="SOURCE TARGET", help="Tables: a file or a folder each; with --tallies: tally files."),
+    typer.Argument(metavar="SOURCE TARGET", help="Tables, each a file or a folder; with --tallies: tally files."),
 ]
 MoreSource: TypeAlias = Annotated[
     list[Path] | None, typer.Option("--source", metavar="PATH", help="More files of the source; can be repeated.")
@@ -32,7 +32,7 @@ MoreTarget: TypeAlias = Annotated[
     list[Path] | None, typer.Option("--target", metavar="PATH", help="More files of the target; can be repeated.")
 ]
 Tallies: TypeAlias = Annotated[
-    bool, typer.Option("--tallies", help="The paths are tallies (`pacshift tally`) of any sites: add them up.")
+    bool, typer.Option("--tallies", help="The paths are tallies (`pacshift tally`), which are added up.")
 ]
 
 
@@ -133,7 +133,7 @@ class Inputs:
 
 
 def tell_dropped(what: str, dropped: int, rows: int) -> None:
-    """Rows are never left out in silence."""
+    """Say how many rows were left out; never leave any out silently."""
     if dropped:
         note(f"{what}: {dropped:,} of {dropped + rows:,} rows left out (--drop-invalid).")
 

@@ -1,31 +1,26 @@
-"""``pacshift methods``: what there is and what each promises."""
+"""``pacshift methods``: the methods and what each promises."""
+
+from dataclasses import asdict
 
 from rich.table import Table
 
 from pacshift.cli import options
 from pacshift.cli.console import print_json, results
-from pacshift.methods import METHODS
+from pacshift.methods import METHODS, Guarantee
+from pacshift.methods.base import facts_of
 
-SHORT = {"pac-target": "target (PAC)", "pac-source": "source only", "marginal": "on average", "none": "nothing"}
+SHORT: dict[Guarantee, str] = {
+    "pac-target": "target (PAC)",
+    "pac-source": "source only",
+    "marginal": "on average",
+    "none": "nothing",
+}
 
-MEANING = """target (PAC)  the set holds the true label for at least 1 - epsilon of the target population,
+MEANING = """target (PAC)  the set contains the true label for at least 1 - epsilon of the target population,
               with confidence 1 - delta over the calibration data, if label shift holds
 source only   the same for the source population; nothing where the label mix differs
-on average    coverage 1 - epsilon on average over calibrations, if the weights used are the true ones
-nothing       estimated weights are used as if they were true"""
-
-IDEAS = {
-    "PS-LP": "the smallest of three kinds of sets proven for all label mixes that the data allow; the default",
-    "PS-W": "the paper's: a box around the weights, rejection sampling for its worst member",
-    "PS-C": "a box around the weights, worst case of the source error",
-    "PS-LW": "one threshold a class, right for any label mix",
-    "ORACLE": "rejection sampling with the true weights, which you must know",
-    "PS": "PAC on the source, blind to the shift",
-    "APS": "PS on adaptive scores, blind to the shift",
-    "PS-R": "rejection sampling with estimated weights as if they were true",
-    "WCP": "weighted conformal prediction with estimated weights",
-    "LWCP": "the conformal quantile of each class",
-}
+on average    the same on average over many calibrations, if label shift holds; one calibration may do worse
+nothing       no promise, even if label shift holds"""
 
 
 def methods(as_json: options.Json = False) -> None:
@@ -33,14 +28,21 @@ def methods(as_json: options.Json = False) -> None:
 
     Example: pacshift methods
     """
+    chosen = [method() for method in METHODS.values()]
     if as_json:
-        rows = {name: {"guarantee": m.guarantee, "idea": IDEAS.get(name, "")} for name, m in METHODS.items()}
-        print_json(rows)
+        print_json({method.name: {"guarantee": method.guarantee, **asdict(facts_of(method))} for method in chosen})
         return
-    table = Table("method", "guarantees", "how")
-    for name, method in METHODS.items():
-        colour = "green" if method.guarantee == "pac-target" else "yellow"
-        table.add_row(f"[bold]{name}[/]", f"[{colour}]{SHORT[method.guarantee]}[/]", IDEAS.get(name, ""))
+    table = Table("method", "guarantees", "idea")
+    for method in chosen:
+        table.add_row(f"[bold]{method.name}[/]", guarantee_cell(method.guarantee), method.idea)
     console = results()
     console.print(table)
     console.print(MEANING, soft_wrap=True)
+    for method in chosen:
+        if method.extra_assumption:
+            console.print(f"[bold]{method.name}[/], extra assumption: {method.extra_assumption}", soft_wrap=True)
+
+
+def guarantee_cell(guarantee: Guarantee) -> str:
+    """A guarantee in two words with Rich markup, green if it holds on the target."""
+    return f"[{'green' if guarantee == 'pac-target' else 'yellow'}]{SHORT[guarantee]}[/]"

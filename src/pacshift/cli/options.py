@@ -1,4 +1,4 @@
-"""Options that several commands share, and how their text is read."""
+"""Options that several commands share, and how their values are read."""
 
 import zlib
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ Score: TypeAlias = Annotated[
     typer.Option(
         "--score",
         metavar="NAME",
-        help=f"What the threshold cuts: {', '.join(TRANSFORMS)}.",
+        help=f"Score to threshold: {', '.join(TRANSFORMS)}.",
         autocompletion=lambda: list(TRANSFORMS),
     ),
 ]
@@ -46,7 +46,7 @@ Scores: TypeAlias = Annotated[
     typer.Option(
         "--scores",
         metavar="PATTERN",
-        help="Score columns; the star stands for the class name. Or the name of one column of lists.",
+        help="Score columns: the star stands for the class name. Or the name of one list column.",
     ),
 ]
 Classes: TypeAlias = Annotated[
@@ -54,25 +54,30 @@ Classes: TypeAlias = Annotated[
     typer.Option(
         "--classes",
         metavar="A,B,...",
-        help="Class names in the order of the scores; repeat the option where names hold commas.",
+        help="Class names in the order of the scores; repeat the option if a name contains a comma.",
     ),
 ]
 Weights: TypeAlias = Annotated[
     str | None,
-    typer.Option("--weights", metavar="W,W,...", help="True q(y)/p(y) in the order of the classes, for ORACLE."),
+    typer.Option(
+        "--weights",
+        metavar="W,W,...",
+        help="True importance weights q(y)/p(y) in the order of the classes, for ORACLE.",
+    ),
 ]
 Seed: TypeAlias = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same answer.")]
 Exact: TypeAlias = Annotated[
     bool, typer.Option("--exact", help="Keep every score instead of rounding down to 12 bits: more memory.")
 ]
 DropInvalid: TypeAlias = Annotated[
-    bool, typer.Option("--drop-invalid", help="Leave out rows without label or with scores that are no numbers.")
+    bool, typer.Option("--drop-invalid", help="Leave out rows without a label or with non-numeric scores.")
 ]
 Force: TypeAlias = Annotated[bool, typer.Option("--force", "-f", help="Overwrite an existing output.")]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object, nothing else.")]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 Engine: TypeAlias = Annotated[
-    Literal["arrow", "spark"], typer.Option("--engine", help="What reads the tables: this machine or a cluster.")
+    Literal["arrow", "spark"],
+    typer.Option("--engine", help="Where tables are read: on this machine or on a cluster."),
 ]
 Master: TypeAlias = Annotated[
     str | None, typer.Option("--master", metavar="URL", help="Spark master, for --engine spark.")
@@ -81,7 +86,7 @@ CertificateFile: TypeAlias = Annotated[Path, typer.Argument(metavar="CERTIFICATE
 
 
 def read_classes(texts: Sequence[str] | None) -> tuple[Label, ...] | None:
-    """One text is split at commas, several are taken as they are; all whole numbers become ints."""
+    """One value is split at commas, several are used as given; names that are all whole numbers become ints."""
     if not texts:
         return None
     from pacshift.tables.layout import numbers_if_all
@@ -99,12 +104,12 @@ def read_numbers(text: str | None, option: str) -> list[float] | None:
 
 
 def seed_for(seed: int, purpose: str) -> list[int]:
-    """A seed of its own for every purpose: the guarantee needs calibration and prediction to be independent."""
+    """One seed per purpose: the guarantee needs calibration and prediction to be independent."""
     return [seed, zlib.crc32(purpose.encode())]
 
 
 def check_request(epsilon: float, delta: float, *, score: str, method: str = "PS") -> None:
-    """Refuse what cannot be asked before hours of counting, not after them."""
+    """Refuse an impossible request before hours of counting, not after them."""
     check_rate(epsilon, "epsilon")
     check_rate(delta, "delta")
     resolve_transform(score)
@@ -112,7 +117,7 @@ def check_request(epsilon: float, delta: float, *, score: str, method: str = "PS
 
 
 def check_output(path: Path, force: bool) -> None:
-    """Refuse before the work, not after it, to write where something is or nothing can be."""
+    """Refuse an output that exists or cannot be written, before the work and not after it."""
     if path.exists() and not force:
         raise InputError(f"{path} exists already. Choose another name with -o, or overwrite it with --force.")
     if path.is_dir() or not path.parent.is_dir():
@@ -120,5 +125,5 @@ def check_output(path: Path, force: bool) -> None:
 
 
 def finite_or_none(value: Any) -> float | None:
-    """JSON has no NaN: what is unknown is null."""
+    """A number for JSON, which has no NaN: unknown values become null."""
     return float(value) if value is not None and abs(float(value)) < float("inf") else None

@@ -3,7 +3,7 @@
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -11,7 +11,7 @@ from pacshift.certificate import Certificate
 from pacshift.cli import options
 from pacshift.cli.console import plain, print_json, results
 from pacshift.errors import InputError
-from pacshift.methods import METHODS
+from pacshift.methods import METHODS, Guarantee
 
 if TYPE_CHECKING:
     from pacshift.report import ComparisonRow
@@ -28,7 +28,7 @@ def report(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write one self-contained HTML page: what is guaranteed, under which assumption, from which data.
+    """Write one self-contained HTML page that says what is guaranteed, under which assumption, from which data.
 
     Example: pacshift report certificate.json -o report.html
     """
@@ -62,5 +62,7 @@ def _row(row: dict[str, Any]) -> "ComparisonRow":
     size, empty, error = (None if row[name] is None else float(row[name]) for name in ("size", "empty", "error"))
     if not all(number is None or math.isfinite(number) for number in (size, empty, error)):
         raise ValueError("a number that is not finite")
-    guarantee = METHODS[row["method"]].guarantee
-    return ComparisonRow(row["method"], guarantee, size, empty, error, row["trivial"] is True, str(row["note"]))
+    method, guarantee = str(row["method"]), row["guarantee"]
+    if guarantee not in get_args(Guarantee) or (method in METHODS and guarantee != METHODS[method].guarantee):
+        raise ValueError(f"method {method} with guarantee {guarantee!r}")
+    return ComparisonRow(method, guarantee, size, empty, error, row["trivial"] is True, str(row["note"]))

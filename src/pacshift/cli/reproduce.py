@@ -1,26 +1,16 @@
 """``pacshift reproduce``: the paper's experiments, or the same experiment on your own scores."""
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
-from pacshift.cli.console import print_json
+from pacshift.cli import options
+from pacshift.cli.console import print_json, progress, results
 from pacshift.errors import InputError
 from pacshift.experiments.panels import DELTA, Panel, select_panels
 from pacshift.experiments.reproduce import at_epsilon, own_panels, run_reproduce
@@ -36,17 +26,20 @@ def reproduce(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for tables, figures and the page.")] = Path(
         "out/reproduce"
     ),
-    trials: Annotated[int, typer.Option(help="Trials a panel.")] = 100,
+    trials: Annotated[int, typer.Option(help="Trials per panel.")] = 100,
     methods: Annotated[str | None, typer.Option(help="Comma-separated; default: those the paper shows.")] = None,
-    panel_list: Annotated[str | None, typer.Option("--panels", help="Panels, comma-separated.")] = None,
+    panel_list: Annotated[str | None, typer.Option("--panels", help="More panels, comma-separated.")] = None,
     workers: Annotated[int | None, typer.Option(help="Processes; default: all cores.")] = None,
-    epsilon: Annotated[str | None, typer.Option(help="Other ε than the paper's, comma-separated.")] = None,
+    epsilon: Annotated[
+        str | None, typer.Option(help="Use these ε instead of the paper's, comma-separated.")
+    ] = None,
     population: Annotated[
-        bool, typer.Option("--population", help="One base for source and target: exact errors.")
+        bool, typer.Option("--population", help="Draw source and target from one base: errors are exact.")
     ] = False,
     seed: Annotated[int, typer.Option(help="The same seed gives the same table.")] = 0,
     data: Annotated[
-        Path | None, typer.Option(envvar="PACSHIFT_DATA", help="Folder of real scores; else the package's own.")
+        Path | None,
+        typer.Option(envvar="PACSHIFT_DATA", help="Folder of real scores; default: those of the package."),
     ] = None,
     scores: Annotated[Path | None, typer.Option(help="Own data: NPZ with probs and labels.")] = None,
     source_mix: Annotated[str | None, typer.Option(help="Own data: label shares of the source, as 94,6.")] = None,
@@ -57,15 +50,15 @@ def reproduce(
     delta: Annotated[float, typer.Option(help="Own data: allowed chance of a misleading draw.")] = DELTA,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
-    """Run the paper's panels. Stopped or killed, the same command goes on where it was.
+    """Run the paper's panels. Resumes after an interruption.
 
     Example: pacshift reproduce heart-small --trials 20
     """
-    chosen = [*(panels or []), *_words(panel_list)]
+    chosen = [*(panels or []), *_names(panel_list)]
     epsilons = list(dict.fromkeys(_numbers(epsilon, "--epsilon")))
     if scores is None:
         if source_mix or target_mix:
-            raise InputError("--source-mix and --target-mix describe own data: give its file with --scores.")
+            raise InputError("--source-mix and --target-mix are for your own data: name its file with --scores.")
         runs: tuple[Panel, ...] = select_panels(chosen or ["all"])
         runs = at_epsilon(runs, epsilons) if epsilons else runs
     else:
@@ -73,30 +66,30 @@ def reproduce(
             raise InputError(f"--scores runs your own data: leave out the panel {chosen[0]!r}.")
         runs = _own(scores, source_mix, target_mix, epsilons, sizes, delta)
     try:
-        with _progress() as progress:
-            results = run_reproduce(
+        with progress("running trials", silent=as_json) as report:
+            found = run_reproduce(
                 runs,
                 out,
                 trials=trials,
-                methods=_words(methods) or None,
+                methods=_names(methods) or None,
                 workers=workers,
                 population=population,
                 seed=seed,
                 data_dir=str(data) if data else None,
                 scores_file=str(scores) if scores else None,
-                progress=progress,
+                progress=(lambda done, total, _panel: report(done, total)) if report else None,
             )
     except KeyboardInterrupt:
-        typer.echo(f"stopped; finished trials are kept in {out}: the same command goes on from there", err=True)
+        typer.echo(f"stopped; finished trials are kept in {out}, and the same command resumes there", err=True)
         raise typer.Exit(130) from None
-    _show(results, out, as_json)
+    _show(found, out, as_json)
 
 
 def _own(
     scores: Path, source: str | None, target: str | None, epsilons: list[float], sizes: str, delta: float
 ) -> tuple[Panel, ...]:
     if not source or not target:
-        raise InputError("own data needs both mixes: --source-mix 94,6 --target-mix 64,36 (one share a class).")
+        raise InputError("own data needs both mixes, one share per class: --source-mix 94,6 --target-mix 64,36.")
     counts = [int(size) for size in _numbers(sizes, "--sizes")]
     if len(counts) != 3:
         raise InputError(f"--sizes needs three numbers (source, target, test rows), got {sizes!r}.")
@@ -104,40 +97,19 @@ def _own(
     return own_panels(scores.stem, *mixes, epsilons or [0.1], (counts[0], counts[1], counts[2]), delta=delta)
 
 
-def _words(text: str | None) -> list[str]:
-    return [word.strip() for word in (text or "").split(",") if word.strip()]
-
-
 def _numbers(text: str | None, option: str) -> list[float]:
-    try:
-        return [float(word) for word in _words(text)]
-    except ValueError:
-        raise InputError(f"{option} takes numbers separated by commas, got {text!r}.") from None
+    """Numbers separated by commas, none by default."""
+    return options.read_numbers(text, option) or []
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int, str], None] | None]:
-    """A bar with the time left on a terminal, nothing in a pipe."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    columns = (
-        TextColumn("{task.description:<28}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console) as bar:
-        task = bar.add_task("starting", total=None)
-        yield lambda done, total, panel: bar.update(task, completed=done, total=total, description=panel)
+def _names(text: str | None) -> list[str]:
+    """Names separated by commas."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
-def _show(results: tuple[PanelResult, ...], out: Path, as_json: bool) -> None:
-    summaries = [summary for result in results for summary in summarise(result)]
-    console = Console(highlight=False)
+def _show(found: tuple[PanelResult, ...], out: Path, as_json: bool) -> None:
+    summaries = [summary for result in found for summary in summarise(result)]
+    console = results()
     if as_json:
         print_json({"out": str(out), "summary": [_json(summary) for summary in summaries]})
         return

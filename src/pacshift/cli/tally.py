@@ -1,4 +1,4 @@
-"""``pacshift tally``: a site's table to one small file of counts."""
+"""``pacshift tally``: from the table of a site to one small file of counts."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +16,9 @@ def tally(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The tally.")] = Path("site.tally"),
     label: Annotated[
         str | None,
-        typer.Option("--label", "-l", metavar="COLUMN", help="Column of the true labels; none for a target."),
+        typer.Option(
+            "--label", "-l", metavar="COLUMN", help="Column of the true labels; leave it out for a target."
+        ),
     ] = None,
     scores: options.Scores = "p_*",
     classes: options.Classes = None,
@@ -26,7 +28,7 @@ def tally(
         bool,
         typer.Option(
             "--bins/--no-bins",
-            help="Keep a target's scores in coarse bins, by which PS-LP finds the smallest sets.",
+            help="Keep a target's scores in coarse bins, which help PS-LP to find the smallest sets.",
         ),
     ] = True,
     exact: options.Exact = False,
@@ -35,13 +37,15 @@ def tally(
     master: options.Master = None,
     seed: Annotated[
         int,
-        typer.Option("--seed", min=0, help="For aps and raps, which draw numbers: one of its own for each site."),
+        typer.Option(
+            "--seed", min=0, help="For aps and raps, which draw random numbers: use a different seed at each site."
+        ),
     ] = 0,
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Count a table and write the counts alone: a labelled source with --label, else an unlabelled target.
+    """Count a table and write only the counts: a labelled source with --label, else an unlabelled target.
 
     Example: pacshift tally ward.parquet --label diagnosis -o ward.tally, then elsewhere
     pacshift calibrate --tallies ward.tally clinic.tally target.tally

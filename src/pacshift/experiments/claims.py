@@ -1,6 +1,6 @@
-"""What section 4 of the paper and its appendices claim, counted in the trials at hand.
+"""What section 4 of the paper and its appendices claim, and how often the trials agree.
 
-Verdicts go by the true error, which has no noise of a test draw; the counts give both.
+Verdicts use the true error, which has no noise of a test draw; the counts give both.
 """
 
 from collections.abc import Sequence
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pacshift.experiments.runner import PanelResult
 from pacshift.experiments.summary import MethodSummary, number, summarise
 
-ALIKE = ("cifar10-small",)
+SIMILAR_SIZES = ("cifar10-small",)
 """Where the paper finds PS-W and PS-C about equally large: a small shift and limited data."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim, whether these trials bear it out, and the counts behind the verdict."""
+    """One claim, whether the trials support it, and the counts behind the verdict."""
 
     text: str
     verdict: str
@@ -23,7 +23,7 @@ class Claim:
 
 
 def check_claims(results: Sequence[PanelResult]) -> tuple[Claim, ...]:
-    """Every claim whose methods and panels are among the results."""
+    """Check every claim whose methods and panels are among the results."""
     table = Table(results)
     claims = [
         *(table.keeps(name, f"{name} keeps the guarantee in all trials") for name in ("PS-W", "PS-C", "PS-LP")),
@@ -81,7 +81,7 @@ class Table:
         panels = [
             (result, rows)
             for result, rows in self.having(first, second)
-            if alike is None or (result.panel.row in ALIKE) == alike
+            if alike is None or (result.panel.row in SIMILAR_SIZES) == alike
         ]
         if not panels:
             return None

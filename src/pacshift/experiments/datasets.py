@@ -1,4 +1,4 @@
-"""Score files: found in a folder of real scores, else what the package ships (own models, twins)."""
+"""Score files: from a folder of real scores, or those that the package ships (own models, twins)."""
 
 import os
 import zipfile
@@ -43,7 +43,27 @@ GAP_UNIT = 1024
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Scores of a classifier on rows it was not fitted on, with their true labels as column numbers."""
+    """Scores of a classifier on rows it was not fitted on.
+
+    Attributes
+    ----------
+    name : str
+        What the command line calls it.
+    probs : array of shape (n, K)
+        One row per example, one column per class.
+    labels : array of shape (n,)
+        Column index of every true label.
+    class_names : tuple of str
+        Names of the columns.
+    origin : {"real", "shipped", "twin"}
+        Read from a file, shipped with the package, or sampled from a fitted twin.
+
+    Examples
+    --------
+    >>> data = Dataset("mine", np.array([[0.9, 0.1]]), np.array([0]), ("cat", "dog"), "real")
+    >>> data.title, data.n_classes
+    ('mine', 2)
+    """
 
     name: str
     probs: FloatArray
@@ -63,10 +83,30 @@ class Dataset:
 
 
 def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
-    """Scores of one of the paper's data sets.
+    """Load the scores of one of the paper's data sets.
 
-    ``data_dir`` (or the environment variable ``PACSHIFT_DATA``) may hold real scores as ``FILES`` names them;
-    what is not there comes from the package, and ``origin`` says which.
+    Parameters
+    ----------
+    name : str
+        ``"heart"``, ``"heart-natural"``, ``"cifar10"``, ``"agnews"``, ``"entity13"`` or ``"chestxray"``.
+    data_dir : path, optional
+        Folder of real scores; default: the environment variable ``PACSHIFT_DATA``. A data set that is not there
+        comes from the package.
+
+    Returns
+    -------
+    Dataset
+        Its ``origin`` says where the scores come from.
+
+    Raises
+    ------
+    InputError
+        If the name is unknown, the folder holds no score file, or a file is not a valid one.
+
+    Examples
+    --------
+    >>> load_dataset("agnews").class_names
+    ('World', 'Sports', 'Business', 'Sci/Tech')
     """
     if name not in FILES:
         raise InputError(f"data set {name!r} is unknown. Use one of {', '.join(FILES)}, or your own scores file.")
@@ -84,16 +124,37 @@ def _score_file(folder: Path, name: str) -> Path:
     if not any(path.is_file() for path in paths.values()):
         raise InputError(
             f"{folder} holds no score file: expected at least one of {', '.join(FILES.values())}. "
-            "Point --data (or PACSHIFT_DATA) to a folder laid out like that, or leave it out to use what "
-            "the package ships."
+            "Point --data (or PACSHIFT_DATA) to such a folder, or omit it to use the scores of the package."
         )
     return paths[name]
 
 
 def load_scores(path: str | os.PathLike[str], *, name: str | None = None) -> Dataset:
-    """A scores file: NPZ with ``probs`` (n x K), ``labels`` and maybe ``class_names``.
+    """Load a scores file: an NPZ with ``probs`` (n x K), ``labels`` and optionally ``class_names``.
 
-    Labels are column numbers, or names out of ``class_names``.
+    Parameters
+    ----------
+    path : path
+        The file. Its labels are column numbers, or names from ``class_names``.
+    name : str, optional
+        Name of the data set; default: that of the file.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, lacks an array, or holds scores that are not finite.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "mine.npz")
+    >>> np.savez(path, probs=[[0.9, 0.1], [0.2, 0.8]], labels=[0, 1])
+    >>> load_scores(path).n_classes
+    2
     """
     path = Path(path)
     arrays = _read_npz(path)
@@ -131,7 +192,7 @@ def _read_npz(path: Path) -> dict[str, NDArray[np.generic]]:
 
 @cache
 def _packaged(name: str) -> Dataset:
-    """What the package ships; read-only because every caller shares it."""
+    """A data set of the package; read-only because all callers share it."""
     with (
         resources.as_file(resources.files("pacshift.experiments") / "data" / f"{name}.npz") as path,
         np.load(path, allow_pickle=False) as file,
@@ -152,14 +213,14 @@ def _packaged(name: str) -> Dataset:
 
 
 def pack_scores(probs: FloatArray) -> NDArray[np.uint16]:
-    """Probabilities as gaps to the row's largest, in units of 1/1024 of a natural logarithm."""
+    """Pack probabilities as gaps to the largest of the row, in units of 1/1024 of a natural logarithm."""
     with np.errstate(divide="ignore"):  # a probability of 0 becomes the largest gap that fits
         gaps = np.log(probs.max(axis=1, keepdims=True)) - np.log(probs)
     return np.asarray(np.minimum(np.rint(gaps * GAP_UNIT), np.iinfo(np.uint16).max), np.uint16)
 
 
 def unpack_scores(gaps: NDArray[np.uint16]) -> FloatArray:
-    """The probabilities again; rows sum to 1.
+    """Turn packed gaps back into probabilities; rows sum to 1.
 
     >>> unpack_scores(pack_scores(np.array([[0.7, 0.2, 0.1]]))).round(3)
     array([[0.7, 0.2, 0.1]])

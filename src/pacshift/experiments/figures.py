@@ -1,4 +1,4 @@
-"""The paper's box plots: error with the ε line, and size, one pair a panel."""
+"""The paper's box plots: error with the ε line, and size, one pair per panel."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,24 +44,15 @@ def _line(axes: Any, height: float, label: str, style: str) -> None:
 
 
 def _boxes(axes: Any, result: PanelResult, quantity: str) -> None:
-    data = [
-        [getattr(row, quantity) for row in result.rows if row.method == method and row.status != "refused"]
-        for method in result.methods
-    ]
-    boxes = axes.boxplot(data, widths=0.62, patch_artist=True, flierprops={"markersize": 2.5})
-    for box, median, method in zip(boxes["boxes"], boxes["medians"], result.methods, strict=True):
-        box.set(facecolor=COLOURS.get(method, PLAIN), alpha=0.75, linewidth=0.8)
-        median.set(color="#111111", linewidth=1.2)
-    axes.set_xticks(range(1, len(data) + 1), result.methods, rotation=40, ha="right", rotation_mode="anchor")
-    for position, values in enumerate(data, start=1):
-        if not values:
-            axes.text(position, 0.5, "refused", transform=axes.get_xaxis_transform(), rotation=90, va="center",
-                      ha="center", fontsize=8, color="#555555")  # fmt: skip
-    axes.set_ylabel(f"prediction set {quantity}", fontsize=9)
+    from pacshift.plots import boxes  # loads matplotlib
+
+    measured = [row for row in result.rows if row.status != "refused"]
+    values = {
+        method: [getattr(row, quantity) for row in measured if row.method == method] for method in result.methods
+    }
+    boxes(values, label=f"prediction set {quantity}", colours=dict.fromkeys(values, PLAIN) | COLOURS, ax=axes)
+    axes.yaxis.label.set_size(9)
     axes.tick_params(labelsize=8)
-    axes.grid(axis="y", color="#dddddd", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def write_figures(results: Sequence[PanelResult], folder: Path, formats: Sequence[str] = FORMATS) -> None:

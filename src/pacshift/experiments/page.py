@@ -1,4 +1,4 @@
-"""One HTML page with every figure and table inside: it opens from disk, without a server or a network."""
+"""One HTML page with every figure and table inside: it opens from disk, without server or network."""
 
 import base64
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from pacshift.files import atomic_write
 
 
 def write_page(results: Sequence[PanelResult], figures: Path, path: Path, note: str) -> None:
-    """The page; ``figures`` is the folder that `write_figures` filled."""
+    """Write the page; ``figures`` is the folder that ``write_figures`` filled."""
     import jinja2
 
     loader = jinja2.PackageLoader("pacshift.experiments", ".")

@@ -1,4 +1,4 @@
-"""The panels of the paper as data: section 4 and the appendices that add to it."""
+"""The panels of the paper as data: those of section 4 and of the appendices."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from pacshift.arrays import FloatArray
 from pacshift.errors import InputError
 
 DELTA = 5e-4
-"""δ of every panel: 100 trials all keep the guarantee with probability about 0.95."""
+"""δ of every panel: with probability about 0.95 all of 100 trials keep the guarantee."""
 
 BASELINES = ("PS", "PS-C", "PS-R", "PS-W", "WCP")
 """The methods of every figure, in the order the paper draws them."""
@@ -19,10 +19,41 @@ STANDARD = (*BASELINES, "PS-LP")
 
 @dataclass(frozen=True)
 class Panel:
-    """One experiment at one ε: a data set, two label mixes and the sample sizes m, n, o."""
+    """One experiment at one ε: a data set, two label mixes and the sample sizes m, n, o.
+
+    Attributes
+    ----------
+    row : str
+        Name of the shift, shared by the panels that differ only in ε.
+    dataset : str
+        Name of the data set.
+    source_mix : tuple of float
+        Label mix of the source, adding up to 1.
+    target_mix : tuple of float
+        Label mix of the target, adding up to 1.
+    epsilon : float
+        Allowed error.
+    n_source : int
+        Labelled source rows drawn per trial.
+    n_target : int
+        Unlabelled target rows drawn per trial.
+    n_test : int
+        Labelled target rows per trial, on which sets are measured.
+    figure : str
+        The LaTeX label of the paper's figure, or of its section.
+    extras : tuple of str
+        Methods the paper shows on this panel beyond the standard ones.
+    delta : float
+        Allowed chance of a misleading calibration draw.
+
+    Examples
+    --------
+    >>> panel = select_panels(["heart-large-0.1"])[0]
+    >>> panel.n_classes, panel.n_source, panel.extras
+    (2, 42000, ('ORACLE',))
+    """
 
     row: str
-    """Name of the shift, shared by the panels that differ only in ε."""
     dataset: str
     source_mix: tuple[float, ...]
     target_mix: tuple[float, ...]
@@ -31,9 +62,7 @@ class Panel:
     n_target: int
     n_test: int
     figure: str = "own data"
-    """The LaTeX label of the paper's figure, or of its section."""
     extras: tuple[str, ...] = ()
-    """Methods the paper shows on this panel beyond the standard ones."""
     delta: float = DELTA
 
     @property
@@ -53,7 +82,7 @@ class Panel:
 
     @property
     def weights(self) -> FloatArray:
-        """The true w* = q(y)/p(y), which ORACLE is told."""
+        """The true w* = q(y)/p(y), which is given to ORACLE."""
         source, target = np.array(self.source_mix), np.array(self.target_mix)
         return np.asarray(np.divide(target, source, out=np.zeros_like(target), where=source > 0))
 
@@ -152,10 +181,25 @@ VARIANTS: tuple[Panel, ...] = tuple(
 
 
 def select_panels(names: Sequence[str]) -> tuple[Panel, ...]:
-    """Panels by name (``heart-small-0.1``), row (``heart-small``), data set (``heart``) or ``all``.
+    """Select panels by name (``heart-small-0.1``), shift (``heart-small``), data set (``heart``) or ``all``.
 
-    ``all`` means those of the paper; variants are chosen by their own names.
+    Parameters
+    ----------
+    names : sequence of str
+        ``all`` means those of the paper; variants are selected by their own names.
 
+    Returns
+    -------
+    tuple of Panel
+        In the order of the paper, each once.
+
+    Raises
+    ------
+    InputError
+        If a name matches no panel.
+
+    Examples
+    --------
     >>> [panel.name for panel in select_panels(["cifar10-small", "agnews-0.05"])]
     ['cifar10-small-0.1', 'agnews-0.05']
     """

@@ -27,7 +27,50 @@ def run_reproduce(
     scores_file: str | None = None,
     progress: Progress | None = None,
 ) -> tuple[PanelResult, ...]:
-    """Run ``panels`` and fill the folder ``out``; call it again to go on after an interruption."""
+    """Run panels and fill a folder with tables, figures and a page. Resumes after an interruption.
+
+    Parameters
+    ----------
+    panels : sequence of Panel
+        What to run; ``select_panels`` finds those of the paper.
+    out : pathlib.Path
+        Folder for the results. Trials already in it are not run again.
+    trials : int
+        Draws per panel.
+    methods : sequence of str, optional
+        Default: those that the paper shows on each panel, and PS-LP.
+    workers : int, optional
+        Processes; default: all cores. The results do not depend on it.
+    population : bool
+        Draw source and target from one base, so that errors and sizes are exact.
+    seed : int
+        The same seed gives the same results.
+    data_dir : str, optional
+        Folder of real scores; default: ``PACSHIFT_DATA``, else what the package ships.
+    scores_file : str, optional
+        Your own scores, used instead of the panel's data set.
+    progress : callable, optional
+        Called with (trials done, trials in all, panel just worked on).
+
+    Returns
+    -------
+    tuple of PanelResult
+        One per panel.
+
+    Raises
+    ------
+    InputError
+        If a number is out of range, a method is unknown, or the mixes do not fit the data.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pacshift.experiments import run_reproduce, select_panels
+    >>> panels = select_panels(["agnews-0.05"])
+    >>> [result] = run_reproduce(panels, Path(tempfile.mkdtemp()), trials=1, methods=["PS"], workers=1)
+    >>> len(result.rows)
+    1
+    """
     for name, value in (("trials", trials), ("workers", 1 if workers is None else workers)):
         if value < 1:
             raise InputError(f"{name} must be at least 1, got {value}.")
@@ -44,7 +87,7 @@ def run_reproduce(
 
 
 def describe_run(results: Sequence[PanelResult], *, trials: int, population: bool, seed: int) -> str:
-    """One paragraph that a reader of the tables needs."""
+    """Describe a run in one paragraph, for readers of its tables."""
     origins = {"real": "real scores", "shipped": "scores shipped with pacshift", "twin": "a fitted twin"}
     sources = {f"{result.title}: {origins[result.origin]}" for result in results}
     how = (
@@ -53,7 +96,7 @@ def describe_run(results: Sequence[PanelResult], *, trials: int, population: boo
         else "As in the paper: one half of the base for the source, the other for the target and the test rows"
     )
     return (
-        f"{trials} trials a panel, seed {seed}, δ = {results[0].panel.delta:g}. {how}. "
+        f"{trials} trials per panel, seed {seed}, δ = {results[0].panel.delta:g}. {how}. "
         f"Data: {'; '.join(sorted(sources))}. "
         "“Excess over best” compares the mean size with that of the best single threshold, found with full "
         "knowledge of the target."
@@ -69,7 +112,7 @@ def own_panels(
     *,
     delta: float = DELTA,
 ) -> tuple[Panel, ...]:
-    """Panels on the user's own scores, one for each ε. Shares may be percent or anything proportional."""
+    """Make panels for the user's own scores, one per ε. Shares may be percentages or anything proportional."""
     for word, shares in (("source", source_mix), ("target", target_mix)):
         if len(shares) < 2 or min(shares) < 0 or sum(shares) <= 0:
             raise InputError(
@@ -93,7 +136,7 @@ def own_panels(
 
 
 def at_epsilon(panels: Sequence[Panel], epsilons: Sequence[float]) -> tuple[Panel, ...]:
-    """The shifts of ``panels`` at other ε than the paper's."""
+    """The shifts of ``panels`` with other ε than those of the paper."""
     rows = {panel.row: panel for panel in reversed(panels)}
     return tuple(
         replace(panel, epsilon=check_rate(epsilon, "epsilon"))

@@ -1,4 +1,4 @@
-"""Run the trials of many panels on all cores, and go on from where an earlier run stopped."""
+"""Run the trials of many panels on all cores. Resumes after an interruption."""
 
 import multiprocessing
 import signal
@@ -55,7 +55,7 @@ def run_panels(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[PanelResult, ...]:
-    """Run what the log in ``folder`` does not hold yet; the table is the same on any number of workers."""
+    """Run the trials that the log in ``folder`` lacks; results do not depend on the number of workers."""
     log = TrialLog(folder)
     known = log.read()
     bases = [load_base(experiment) for experiment in experiments]
@@ -88,7 +88,7 @@ def run_panels(
 
 
 def _run(jobs: Sequence[Job], workers: int | None) -> Iterator[tuple[Job, tuple[TrialRow, ...]]]:
-    """Finished jobs as they come."""
+    """Jobs in the order in which they finish."""
     workers = min(workers or cores(), len(jobs))
     if workers <= 1:
         yield from ((job, _work(job)) for job in jobs)
@@ -109,7 +109,7 @@ def _work(job: Job) -> tuple[TrialRow, ...]:
 
 
 def _ignore_interrupt() -> None:
-    """Ctrl-C reaches every process of the terminal; the parent alone decides what it means."""
+    """Ctrl-C reaches every process of the terminal; only the parent reacts."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -122,13 +122,13 @@ def check_methods(methods: Sequence[str]) -> tuple[str, ...]:
 
 
 def check_experiment(experiment: Experiment, base: Dataset) -> None:
-    """The mixes fit the data: one share a class, and rows of every class that has a share."""
+    """Refuse mixes that do not fit the data: one share per class, and rows of every class with a share."""
     panel = experiment.panel
     for name, shares in (("source", panel.source_mix), ("target", panel.target_mix)):
         if len(shares) != base.n_classes:
             raise InputError(
                 f"panel {panel.name}: the {name} mix has {len(shares)} shares, {base.title} has {base.n_classes} "
-                "classes. Give one share a class."
+                "classes. Give one share per class."
             )
         for label, share in enumerate(shares):
             rows = int((base.labels == label).sum())

@@ -1,4 +1,4 @@
-"""The append-only log of finished trials: what a killed run leaves behind and the next one goes on from."""
+"""The append-only log of finished trials, from which an interrupted run resumes."""
 
 import json
 import zlib
@@ -23,7 +23,7 @@ def fingerprint(experiment: Experiment, base: Dataset) -> str:
 
 
 class TrialLog:
-    """One JSON line a trial. Only whole lines count: a line cut off by a crash is dropped and run again."""
+    """One JSON line per trial. Only whole lines count: a trial whose line was cut off by a crash is run again."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / LOG_NAME

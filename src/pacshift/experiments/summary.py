@@ -37,7 +37,7 @@ class MethodSummary:
 
 
 def summarise(result: PanelResult) -> tuple[MethodSummary, ...]:
-    """One summary a method, in the order of the figures."""
+    """One summary per method, in the order of the figures."""
     return tuple(_summarise_method(result, method) for method in result.methods)
 
 
@@ -95,7 +95,7 @@ def cells(summary: MethodSummary) -> tuple[str, ...]:
 
 
 def number(value: float, digits: int) -> str:
-    """Fixed digits, and a dash where there is nothing to show."""
+    """Fixed digits, and a dash where nothing was measured."""
     return "–" if np.isnan(value) else f"{value:.{digits}f}"
 
 
@@ -114,7 +114,7 @@ def write_summary(results: Sequence[PanelResult], path: Path, note: str) -> None
 
 
 def table_rows(results: Sequence[PanelResult]) -> list[dict[str, Any]]:
-    """The results table: a row a trial and method, with what is needed to read it alone."""
+    """The results table: one row per trial and method, each complete in itself."""
     return [
         {
             "panel": result.panel.name,

@@ -12,22 +12,24 @@ import numpy as np
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.calibrate import calibrate_tally
 from pacshift.errors import AssumptionError, UninformativeWarning
+from pacshift.evaluate import evaluate
 from pacshift.experiments.datasets import Dataset, load_dataset, load_scores
 from pacshift.experiments.panels import Panel
+from pacshift.methods import METHODS
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import resolve_transform
-from pacshift.simulate import resample
+from pacshift.simulate import Population, resample
 from pacshift.tally import Tally
 
-SCORE_OF = {"WCP": "aps", "APS": "aps"}
-"""The authors run these two on randomised APS scores; every other method on the probability itself."""
+PAPER_SCORES = {"WCP": "aps"}
+"""The authors run WCP on randomised APS scores; every other method on its default score."""
 
 Status = Literal["ok", "trivial", "refused"]
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A panel together with all that decides its numbers."""
+    """A panel together with everything that determines its numbers."""
 
     panel: Panel
     seed: int = 0
@@ -35,12 +37,12 @@ class Experiment:
     """Draw source and target from one base, so that the true error of a threshold is known exactly."""
     data_dir: str | None = None
     scores_file: str | None = None
-    """Own data: this file takes the place of the panel's data set."""
+    """Own data: this file is used instead of the panel's data set."""
 
 
 @dataclass(frozen=True)
 class TrialRow:
-    """What one method did in one trial; a row of the results table."""
+    """What one method achieved in one trial; one row of the results table."""
 
     panel: str
     trial: int
@@ -52,31 +54,31 @@ class TrialRow:
     empty: float
     """Share of empty sets."""
     true_error: float
-    """Over the whole base of the target, weighted to the target mix: no noise of a test draw."""
+    """Over all rows that the target is drawn from, weighted to the target mix: no noise of a test draw."""
     best_size: float
-    """Mean size of the smallest sets any single threshold could give at error <= ε, knowing everything."""
+    """Mean size of the smallest sets that a single threshold with a true error of at most ε can give."""
 
 
 def run_trial(experiment: Experiment, trial: int, methods: Sequence[str]) -> tuple[TrialRow, ...]:
-    """Run ``methods`` on the same draw. The result depends on nothing but the arguments."""
+    """Run ``methods`` on the same draw. The result depends only on the arguments."""
     draw = Draw(experiment, trial)
     return tuple(_run_method(draw, method) for method in methods)
 
 
 def _run_method(draw: "Draw", method: str) -> TrialRow:
     panel = draw.experiment.panel
-    score = SCORE_OF.get(method, "probability")
+    score = PAPER_SCORES.get(method, METHODS[method].default_score)
     status: Status = "ok"
     error = size = empty = true_error = np.nan
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UninformativeWarning)  # "trivial" in the table says it
+            warnings.simplefilter("ignore", UninformativeWarning)  # the status "trivial" says so
             certificate = calibrate_tally(
                 draw.tally(score),
                 epsilon=panel.epsilon,
                 delta=panel.delta,
                 method=method,
-                weights=panel.weights if method == "ORACLE" else None,
+                weights=panel.weights if METHODS[method].needs_weights else None,
                 rng=draw.rng(method),
             )
         error, size, empty = draw.measure(score, certificate.thresholds)
@@ -89,14 +91,15 @@ def _run_method(draw: "Draw", method: str) -> TrialRow:
 
 
 class Draw:
-    """The data of one trial, made when first asked for: methods that share a score share its tally."""
+    """The data of one trial, computed when first used: methods that share a score transform share its tally."""
 
     def __init__(self, experiment: Experiment, trial: int) -> None:
         self.experiment = experiment
         self.trial = trial
         self.base = load_base(experiment)
         self._tallies: dict[str, Tally] = {}
-        self._matrices: dict[str, FloatArray] = {}
+        self._populations: dict[str, Population] = {}
+        self._test_scores: dict[str, FloatArray] = {}
         rng, panel = self.rng("draw"), experiment.panel
         everything = np.arange(len(self.base.labels))
         first, second = (everything, everything) if experiment.population else halves(self.base.labels, rng)
@@ -106,7 +109,7 @@ class Draw:
         self.test = second[resample(self.base.labels[second], panel.target_mix, panel.n_test, rng)]
 
     def rng(self, purpose: str) -> np.random.Generator:
-        """A generator of its own for every purpose: adding a method never changes another one's numbers."""
+        """A separate generator per purpose: adding a method never changes the numbers of another one."""
         key = [zlib.crc32(word.encode()) for word in (self.experiment.panel.name, purpose)]
         return np.random.default_rng([self.experiment.seed, self.trial, *key])
 
@@ -119,64 +122,42 @@ class Draw:
             ) + Tally.from_target(probs[self.target])
         return self._tallies[score]
 
-    @cached_property
-    def target_weights(self) -> FloatArray:
-        """Weight of each row of the target's base that gives the base exactly the target mix."""
-        labels = self.base.labels[self.target_base]
-        counts = np.bincount(labels, minlength=self.experiment.panel.n_classes)
-        return np.asarray((np.array(self.experiment.panel.target_mix) / np.maximum(counts, 1))[labels])
+    def population(self, score: str) -> Population:
+        """All rows that the target is drawn from, where the true error of thresholds is known."""
+        if score not in self._populations:
+            scores = self._transformed(score, self.target_base, f"base {score}")
+            self._populations[score] = Population(scores, self.base.labels[self.target_base])
+        return self._populations[score]
 
     def measure(self, score: str, thresholds: FloatArray) -> tuple[float, float, float]:
         """Error, mean size and share of empty sets: of the test rows, or in population mode of the target."""
         if self.experiment.population:
-            rows, weights = self.target_base, self.target_weights
-        else:
-            rows, weights = self.test, np.full(len(self.test), 1 / len(self.test))
-        sets = self.matrix(score, rows) >= thresholds
-        sizes = np.count_nonzero(sets, axis=1)
-        missed = ~sets[np.arange(len(rows)), self.base.labels[rows]]
-        # Sums, not `@`: the same bits on any number of BLAS threads.
-        return (
-            float(weights[missed].sum()),
-            float((weights * sizes).sum()),
-            float(weights[sizes == 0].sum()),
-        )
+            population, mix = self.population(score), self.experiment.panel.target_mix
+            return (
+                population.error(thresholds, mix),
+                population.size(thresholds, mix),
+                population.empty(thresholds, mix),
+            )
+        if score not in self._test_scores:
+            self._test_scores[score] = self._transformed(score, self.test, f"test {score}")
+        found = evaluate(self._test_scores[score] >= thresholds, self.base.labels[self.test])
+        return found.error, found.size, found.empty
 
     def true_error(self, score: str, thresholds: FloatArray) -> float:
-        """Error over the whole base of the target, weighted to the target mix."""
-        labels = self.base.labels[self.target_base]
-        truth = self.matrix(score, self.target_base)[np.arange(len(labels)), labels]
-        return float(self.target_weights[truth < thresholds[labels]].sum())
+        """Error over all rows that the target is drawn from, weighted to the target mix."""
+        return self.population(score).error(thresholds, self.experiment.panel.target_mix)
 
-    def matrix(self, score: str, rows: IntArray) -> FloatArray:
-        """f(x, y) of the test rows or the target's base; kept for the next method with this score."""
-        key = f"{'base' if rows is self.target_base else 'test'} {score}"
-        if key not in self._matrices:
-            scores = ScoreMatrix(self.base.probs[rows], tuple(range(self.base.n_classes)))
-            blocks = resolve_transform(score).blocks(scores, self.rng(key))
-            self._matrices[key] = np.concatenate([block for _, block in blocks])
-        return self._matrices[key]
+    def _transformed(self, score: str, rows: IntArray, purpose: str) -> FloatArray:
+        """f(x, y) of some rows of the base."""
+        scores = ScoreMatrix(self.base.probs[rows], tuple(range(self.base.n_classes)))
+        blocks = resolve_transform(score).blocks(scores, self.rng(purpose))
+        return np.concatenate([block for _, block in blocks])
 
     @cached_property
     def best_size(self) -> float:
-        """Mean size at the largest threshold whose true target error is at most ε."""
-        labels = self.base.labels[self.target_base]
-        probs = self.matrix("probability", self.target_base)
-        truth = probs[np.arange(len(labels)), labels]
-        threshold = best_threshold(truth, self.target_weights, self.experiment.panel.epsilon)
-        return float((self.target_weights * np.count_nonzero(probs >= threshold, axis=1)).sum())
-
-
-def best_threshold(scores: FloatArray, weights: FloatArray, epsilon: float) -> float:
-    """Largest threshold that weighs at most ``epsilon`` of the true-label ``scores`` below it.
-
-    >>> best_threshold(np.array([0.1, 0.2, 0.3, 0.4]), np.full(4, 0.25), 0.3)
-    0.2
-    """
-    order = np.argsort(scores)
-    below = np.cumsum(weights[order])  # weight lost by a threshold just above each score
-    position = int(np.searchsorted(below, epsilon * (1 + 1e-12), side="right"))
-    return float(scores[order][min(position, len(scores) - 1)])
+        """Mean size at the largest single threshold whose true target error is at most ε."""
+        population, panel = self.population("probability"), self.experiment.panel
+        return population.size(population.best_threshold(panel.epsilon, panel.target_mix), panel.target_mix)
 
 
 def halves(labels: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
@@ -193,5 +174,5 @@ def load_base(experiment: Experiment) -> Dataset:
 
 @lru_cache(maxsize=2)
 def _base(name: str, data_dir: str | None, scores_file: str | None) -> Dataset:
-    """A worker keeps the base of the panel it is at."""
+    """Kept, because a worker runs many trials of one panel."""
     return load_scores(scores_file) if scores_file else load_dataset(name, data_dir)

@@ -1,4 +1,4 @@
-"""Twins: a seeded generator of scores that look like those of a real classifier we may not ship.
+"""Twins: a seeded generator of scores that resemble those of a real classifier, which we may not ship.
 
 A row is drawn in three steps, each with parameters fitted to real scores:
 
@@ -27,13 +27,13 @@ from pacshift.arrays import FloatArray, IntArray
 LEVELS = special.ndtr(np.linspace(-3.0, 3.0, 41))
 """Quantile levels kept: evenly spaced in normal scores, so that both tails are resolved."""
 
-ENOUGH = 30
-"""Rows a group needs to have quantiles of its own."""
+MIN_ROWS_FOR_QUANTILES = 30
+"""Rows that a group needs for its own quantiles."""
 
 
 @dataclass(frozen=True, eq=False)
 class Twin:
-    """The fitted parameters; K x K x K arrays would not fit a small file, pooling keeps them to K x K."""
+    """The fitted parameters; wrong rows share theirs, so that the file stays small."""
 
     shares: FloatArray
     """(K,) of the true labels."""
@@ -50,7 +50,7 @@ class Twin:
     wrong_factor: FloatArray
     """(K, K, K): the same on wrong rows predicted g."""
     relative: bool = False
-    """Gaps are shares of the row's largest, which stands in the predicted label's place."""
+    """Gaps are shares of the largest gap of the row, which is stored in the place of the predicted label."""
 
     def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
         """``n_rows`` probabilities and true labels."""
@@ -84,7 +84,7 @@ class Twin:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> "Twin":
-        """The inverse of `arrays`; other keys are ignored."""
+        """The inverse of ``arrays``; other keys are ignored."""
         values = {field.name: np.asarray(arrays[field.name], np.float64) for field in fields(cls)}
         return cls(**values | {"relative": bool(arrays["relative"])})  # type: ignore[arg-type]
 
@@ -132,7 +132,7 @@ def _missed_quantiles(rows: FloatArray, true: IntArray) -> FloatArray:
     own_gap = rows[np.arange(len(rows)), true]
     return np.stack(
         [
-            np.quantile(own_gap[true == k] if (true == k).sum() >= ENOUGH else own_gap, LEVELS)
+            np.quantile(own_gap[true == k] if (true == k).sum() >= MIN_ROWS_FOR_QUANTILES else own_gap, LEVELS)
             for k in range(rows.shape[1])
         ]
     )

@@ -1,8 +1,8 @@
-"""Shift to thresholds: one idea a file, every method of the paper and our own."""
+"""Tally to thresholds: one file per method, those of the paper and our own."""
 
 from pacshift.errors import InputError
 from pacshift.methods.aps import APS
-from pacshift.methods.base import Guarantee, Method, Solution, Task
+from pacshift.methods.base import Guarantee, Method, MethodFacts, Solution, Task, check_method
 from pacshift.methods.class_wise import LWCP, PSLW
 from pacshift.methods.oracle import Oracle
 from pacshift.methods.ps import PS
@@ -25,6 +25,7 @@ __all__ = [
     "WCP",
     "Guarantee",
     "Method",
+    "MethodFacts",
     "Oracle",
     "Solution",
     "Task",
@@ -34,17 +35,45 @@ __all__ = [
 METHODS: dict[str, type[Method]] = {
     method.name: method for method in (PSLP, PSW, PSC, PSLW, Oracle, PS, APS, PSR, WCP, LWCP)
 }
-"""Every method by its name in the paper, those with a guarantee on the target first."""
+"""Every method of the package by name, those with a guarantee on the target first.
+
+The names are those of the paper. The values are classes: ``METHODS["PS-W"]()`` is PS-W with its default options.
+"""
 
 
 def resolve_method(method: str | Method) -> Method:
-    """A method object, made with its default options where a name is given."""
+    """Return the method object: made with its default options from a name, or the given object, checked.
+
+    Parameters
+    ----------
+    method : str or Method
+        A name in ``METHODS``, or any object with the facts of ``Method`` and ``solve``.
+
+    Returns
+    -------
+    Method
+
+    Raises
+    ------
+    InputError
+        If the name is unknown, the object lacks a fact, or it uses the name of another method.
+
+    Examples
+    --------
+    >>> resolve_method("PS-W").guarantee
+    'pac-target'
+    """
     if isinstance(method, str):
         if method not in METHODS:
             raise InputError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
         return METHODS[method]()
-    if not isinstance(method, tuple(METHODS.values())):
-        raise InputError(
-            f"method must be a name or one of the method objects (PSLP(), PSW(), ...), got {method!r}."
-        )
-    return method
+    chosen = check_method(method)
+    known = METHODS.get(chosen.name)
+    if known is not None and not (isinstance(chosen, known) and promise(chosen) == promise(known)):
+        raise InputError(f"{method!r} uses the name of another method, {chosen.name}. Give it a name of its own.")
+    return chosen
+
+
+def promise(method: Method | type[Method]) -> tuple[Guarantee, bool]:
+    """What no other object of the same name may contradict: the guarantee, and whether it holds for any mix."""
+    return method.guarantee, method.any_mix

@@ -1,51 +1,203 @@
-"""What a method is: a frozen set of options that turns a tally into thresholds."""
+"""What a method is: a frozen set of options that turns a tally into thresholds, and the facts about it.
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol, TypeAlias
+Everything the package says about a method (certificate, report, command line) is read from these facts.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
 from pacshift.arrays import FloatArray
 from pacshift.bounds import BoundCurve, Interval
+from pacshift.errors import InputError
 from pacshift.tally import Tally
 
 Guarantee: TypeAlias = Literal["pac-target", "pac-source", "marginal", "none"]
+"""What a method promises: PAC on the target, PAC on the source only, on average over calibrations, nothing."""
+
+Score = TypeVar("Score")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """What the user asked for. ``weights`` are the true importance weights, for ORACLE alone."""
+    """What the user asked for.
+
+    Parameters
+    ----------
+    epsilon : float
+        Share of true labels that the sets may miss.
+    delta : float
+        Allowed chance that the calibration data mislead us.
+    rng : numpy.random.Generator
+        For methods that draw random numbers.
+    weights : array of shape (K,), optional
+        The true importance weights, for methods with ``needs_weights``.
+    count_labels : callable, optional
+        Mean set sizes on the target for each vector of thresholds in a list, counted on the rows themselves; None
+        if only a tally is at hand.
+    """
 
     epsilon: float
     delta: float
     rng: np.random.Generator
     weights: FloatArray | None = None
+    count_labels: Callable[[Sequence[FloatArray]], list[float]] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solution:
-    """What a method found. ``reasons`` say why thresholds are -inf, or what was fallen back to."""
+    """What a method found.
+
+    Parameters
+    ----------
+    thresholds : array of shape (K,)
+        One threshold per class. A label is in the set where its score is at least its threshold.
+    weights, prevalence : Interval, optional
+        Bounds of q(y)/p(y) and of q(y), where the method computes them.
+    accuracy : float, optional
+        Lower bound of the classifier's accuracy on the target.
+    reasons : tuple of str
+        Why thresholds are -inf, one sentence per cause.
+    curve : callable, optional
+        Computes a ``BoundCurve`` when somebody looks at it: a picture, not a second guarantee.
+    """
 
     thresholds: FloatArray
     weights: Interval | None = None
     prevalence: Interval | None = None
     accuracy: float | None = None
     reasons: tuple[str, ...] = ()
-    curve: BoundCurve | None = None
+    curve: Callable[[], BoundCurve | None] | None = None
 
 
 class Method(Protocol):
-    """Every method of :data:`pacshift.METHODS`: its options are the fields of a frozen dataclass."""
+    """A method: its facts, and ``solve``. Inherit from this class to get the defaults.
+
+    Any object that has all the facts and ``solve`` is a method. It need not be listed in ``METHODS`` to be used,
+    saved, loaded, explained or shown in a report. Options are the fields of a (frozen) dataclass.
+
+    Attributes
+    ----------
+    name : str
+        What certificates call the method.
+    idea : str
+        One line that says how it works.
+    guarantee : {"pac-target", "pac-source", "marginal", "none"}
+        What it promises; ``"none"`` unless a method says otherwise.
+    any_mix : bool
+        Whether the promise holds for every label mix of the target, and so within each class.
+    extra_assumption : str
+        What the promise assumes beyond label shift, in one or two full sentences; may depend on the options.
+    tests_assumption : bool
+        Whether ``solve`` raises ``AssumptionError`` where the counts contradict label shift.
+    default_score : str
+        The score transform used unless the user chooses another.
+    needs_target : bool
+        Whether target scores are required.
+    needs_soft : bool
+        Whether the tally must hold sums of probabilities.
+    needs_bins : bool
+        Whether the tally should hold the target's scores in coarse bins.
+    needs_weights : bool
+        Whether the user must give the true importance weights.
+
+    Examples
+    --------
+    >>> from pacshift import METHODS
+    >>> METHODS["PS-LW"]().any_mix, METHODS["ORACLE"]().extra_assumption
+    (True, 'The importance weights given are the true ones.')
+    """
 
     name: ClassVar[str]
-    guarantee: ClassVar[Guarantee]
-    needs_target: ClassVar[bool]
-    needs_soft: ClassVar[bool]
-    needs_bins: ClassVar[bool]
+    idea: ClassVar[str] = ""
+    guarantee: ClassVar[Guarantee] = "none"
+    any_mix: ClassVar[bool] = False
+    tests_assumption: ClassVar[bool] = False
+    default_score: ClassVar[str] = "probability"
+    needs_target: ClassVar[bool] = False
+    needs_soft: ClassVar[bool] = False
+    needs_bins: ClassVar[bool] = False
+    needs_weights: ClassVar[bool] = False
+
+    @property
+    def extra_assumption(self) -> str:
+        """What the promise assumes beyond label shift; "" if nothing."""
+        return ""
 
     def solve(self, tally: Tally, task: Task) -> Solution:
-        """Find one threshold a class."""
+        """Find one threshold per class.
+
+        Parameters
+        ----------
+        tally : Tally
+            Counts of the source and, where the method needs it, of the target.
+        task : Task
+            What the user asked for.
+
+        Returns
+        -------
+        Solution
+            Thresholds, and what else the method computed.
+        """
         ...
+
+
+FACT_TYPES = {fact: type(getattr(Method, fact, "")) for fact in Method.__annotations__} | {"extra_assumption": str}
+
+
+@dataclass(frozen=True, slots=True)
+class MethodFacts:
+    """The facts that a certificate keeps, so that it can speak for a method that nobody else knows.
+
+    Parameters
+    ----------
+    idea, extra_assumption : str
+        How the method works; what it assumes beyond label shift.
+    any_mix, tests_assumption, needs_weights : bool
+        As described in ``Method``.
+    """
+
+    idea: str = ""
+    any_mix: bool = False
+    extra_assumption: str = ""
+    tests_assumption: bool = False
+    needs_weights: bool = False
+
+
+def facts_of(method: Method) -> MethodFacts:
+    """The facts of ``method`` that its certificates keep."""
+    return MethodFacts(**{field.name: getattr(method, field.name) for field in fields(MethodFacts)})
+
+
+def options_of(method: Method) -> dict[str, Any]:
+    """The options of ``method``: the fields of a dataclass; other objects have none."""
+    return asdict(method) if is_dataclass(method) else {}
+
+
+def score_for(method: Method, score: Score) -> str | Score:
+    """The score transform to use: the user's choice, or the method's own where the user left the default."""
+    return method.default_score if score == "probability" else score
+
+
+def check_method(method: Any) -> Method:
+    """``method`` itself if it has all the facts and ``solve``, else an InputError that names what is missing."""
+    if isinstance(method, type):
+        raise InputError(f"method must be an object, got the class {method.__name__}: write {method.__name__}().")
+    wrong = [fact for fact, kind in FACT_TYPES.items() if not isinstance(getattr(method, fact, None), kind)]
+    if wrong or not callable(getattr(method, "solve", None)):
+        raise InputError(
+            "method must be a name or a method object (PSLP(), PSW(), ... or your own), "
+            f"got {method!r}, which lacks {', '.join(wrong) or 'solve'}. Inherit from pacshift.methods.Method."
+        )
+    if method.guarantee not in get_args(Guarantee):
+        raise InputError(
+            f"method {method.name}: guarantee must be one of {', '.join(get_args(Guarantee))}, "
+            f"got {method.guarantee!r}."
+        )
+    checked: Method = method
+    return checked
 
 
 def one_threshold(tally: Tally, threshold: float) -> FloatArray:

@@ -1,45 +1,60 @@
-"""PS-LW and LWCP: one threshold a class from that class alone, right for any mix of labels."""
+"""PS-LW and LWCP: one threshold per class from that class alone, valid for any mix of labels."""
 
 from dataclasses import dataclass
 from math import floor
-from typing import ClassVar
 
 import numpy as np
 
 from pacshift.bounds import binomial_cut
-from pacshift.methods.base import Guarantee, Solution, Task
+from pacshift.methods.base import Method, Solution, Task
 from pacshift.methods.ps import examples_needed
 from pacshift.tally import Tally
 from pacshift.tally.threshold import class_threshold
 
 
 @dataclass(frozen=True)
-class PSLW:
-    """PS for each class at (ε, δ/K): every class's miss rate is at most ε, hence any mixture's."""
+class PSLW(Method):
+    """PS for each class at (ε, δ/K). It has no options.
 
-    name: ClassVar[str] = "PS-LW"
-    guarantee: ClassVar[Guarantee] = "pac-target"
-    needs_target: ClassVar[bool] = False
-    needs_soft: ClassVar[bool] = False
-    needs_bins: ClassVar[bool] = False
+    The miss rate of every class is at most ε, and so is that of any mix of the classes.
+
+    Examples
+    --------
+    >>> PSLW().guarantee, PSLW().any_mix
+    ('pac-target', True)
+    """
+
+    name = "PS-LW"
+    idea = "one threshold per class, from that class alone"
+    guarantee = "pac-target"
+    any_mix = True
 
     def solve(self, tally: Tally, task: Task) -> Solution:
+        """Find one threshold per class."""
         delta = task.delta / tally.n_classes
         cuts = [binomial_cut(int(m), epsilon=task.epsilon, delta=delta) for m in tally.class_counts]
         return _per_class(tally, cuts, needed=examples_needed(epsilon=task.epsilon, delta=delta))
 
 
 @dataclass(frozen=True)
-class LWCP:
-    """The conformal quantile of each class: at most ⌊ε(m_j + 1)⌋ - 1 misses (Sadinle, Lei, Wasserman 2019)."""
+class LWCP(Method):
+    """The conformal quantile of each class: at most ⌊ε(m_j + 1)⌋ - 1 misses. It has no options.
 
-    name: ClassVar[str] = "LWCP"
-    guarantee: ClassVar[Guarantee] = "marginal"
-    needs_target: ClassVar[bool] = False
-    needs_soft: ClassVar[bool] = False
-    needs_bins: ClassVar[bool] = False
+    Sadinle, Lei and Wasserman (2019). On average over calibrations, the miss rate of every class is at most ε.
+
+    Examples
+    --------
+    >>> LWCP().guarantee, LWCP().any_mix
+    ('marginal', True)
+    """
+
+    name = "LWCP"
+    idea = "one conformal quantile per class"
+    guarantee = "marginal"
+    any_mix = True
 
     def solve(self, tally: Tally, task: Task) -> Solution:
+        """Find one threshold per class."""
         cuts = [floor(task.epsilon * (int(m) + 1)) - 1 for m in tally.class_counts]
         return _per_class(tally, cuts, needed=int(np.ceil(min(1 / task.epsilon, 1e18))) - 1)
 

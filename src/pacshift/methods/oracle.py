@@ -1,27 +1,36 @@
-"""ORACLE: rejection sampling with the true weights; PAC on the target if they are true."""
+"""ORACLE: rejection sampling with the true weights."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from pacshift.arrays import FloatArray
 from pacshift.errors import InputError
-from pacshift.methods.base import Guarantee, Solution, Task, one_threshold
+from pacshift.methods.base import Method, Solution, Task, one_threshold
 from pacshift.methods.ps import pac_threshold, too_few
 from pacshift.tally import Tally
 from pacshift.weights.rejection import thin
 
 
 @dataclass(frozen=True)
-class Oracle:
-    """PS at (ε, δ) on the source examples kept with probability weight / largest weight."""
+class Oracle(Method):
+    """PS at (ε, δ) on the source examples, each kept with probability weight / largest weight. It has no options.
 
-    name: ClassVar[str] = "ORACLE"
-    guarantee: ClassVar[Guarantee] = "pac-target"
-    needs_target: ClassVar[bool] = False
-    needs_soft: ClassVar[bool] = False
-    needs_bins: ClassVar[bool] = False
+    Pass the weights q(y)/p(y) as ``calibrate(..., weights=[...])``, one per class in the order of the classes.
+    The guarantee holds if they are the true ones.
+
+    Examples
+    --------
+    >>> Oracle().name, Oracle().needs_weights
+    ('ORACLE', True)
+    """
+
+    name = "ORACLE"
+    idea = "rejection sampling with the true importance weights, which you must know"
+    guarantee = "pac-target"
+    extra_assumption = "The importance weights given are the true ones."
+    needs_weights = True
 
     def solve(self, tally: Tally, task: Task) -> Solution:
+        """Find the one threshold."""
         if task.weights is None:
             raise InputError("method ORACLE needs the true importance weights q(y)/p(y): pass weights=[...].")
         return rejection_solution(tally, task, task.weights)

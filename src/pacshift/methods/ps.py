@@ -1,27 +1,31 @@
-"""PS: PAC prediction sets on the source, blind to any shift (Vovk 2012; Park et al. 2020)."""
+"""PS: PAC prediction sets on the source, which ignore any shift (Vovk 2012; Park et al. 2020)."""
 
 from dataclasses import dataclass
 from math import ceil, log, log1p
-from typing import ClassVar
 
 from pacshift.arrays import IntArray
 from pacshift.bounds import binomial_cdf
-from pacshift.methods.base import Guarantee, Solution, Task, one_threshold
+from pacshift.methods.base import Method, Solution, Task, one_threshold
 from pacshift.tally import Tally
 from pacshift.tally.threshold import largest_threshold
 
 
 @dataclass(frozen=True)
-class PS:
-    """The largest τ with at most k(m, ε, δ) errors among the m source examples."""
+class PS(Method):
+    """The largest τ with at most k(m, ε, δ) errors among the m source examples. It has no options.
 
-    name: ClassVar[str] = "PS"
-    guarantee: ClassVar[Guarantee] = "pac-source"
-    needs_target: ClassVar[bool] = False
-    needs_soft: ClassVar[bool] = False
-    needs_bins: ClassVar[bool] = False
+    Examples
+    --------
+    >>> PS().guarantee, PS().needs_target
+    ('pac-source', False)
+    """
+
+    name = "PS"
+    idea = "the binomial bound on the source; ignores the shift"
+    guarantee = "pac-source"
 
     def solve(self, tally: Tally, task: Task) -> Solution:
+        """Find the one threshold."""
         threshold = pac_threshold(tally, tally.counts, epsilon=task.epsilon, delta=task.delta)
         reasons = too_few(tally.n_source, epsilon=task.epsilon, delta=task.delta)
         return Solution(one_threshold(tally, threshold), reasons=reasons)

@@ -1,23 +1,32 @@
 """PS-R: rejection sampling with estimated weights, their uncertainty ignored."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from pacshift.methods.base import Guarantee, Solution, Task
+from pacshift.methods.base import Solution, Task
+from pacshift.methods.estimated import EstimatedWeights
 from pacshift.methods.oracle import rejection_solution
 from pacshift.tally import Tally
-from pacshift.weights.estimate import soft_weights
 
 
 @dataclass(frozen=True)
-class PSR:
-    """ORACLE's rule with soft BBSE weights; the estimate may be off, so nothing is guaranteed."""
+class PSR(EstimatedWeights):
+    """ORACLE's rule with estimated weights. The estimate may be wrong, so nothing is guaranteed.
 
-    name: ClassVar[str] = "PS-R"
-    guarantee: ClassVar[Guarantee] = "none"
-    needs_target: ClassVar[bool] = True
-    needs_soft: ClassVar[bool] = True
-    needs_bins: ClassVar[bool] = False
+    Parameters
+    ----------
+    estimate : {"bbse-soft", "bbse", "mlls"}
+        How the importance weights are estimated: from sums of probabilities with a ridge, as the authors of the
+        paper do; from counts of predictions; or by maximum likelihood from the same counts.
+
+    Examples
+    --------
+    >>> PSR().guarantee, PSR(estimate="mlls").estimate
+    ('none', 'mlls')
+    """
+
+    name = "PS-R"
+    idea = "rejection sampling with estimated importance weights"
 
     def solve(self, tally: Tally, task: Task) -> Solution:
-        return rejection_solution(tally, task, soft_weights(tally))
+        """Find the thresholds."""
+        return rejection_solution(tally, task, self.weights(tally))

@@ -1,7 +1,7 @@
 """PS-W, the paper's method: a box around the weights, then rejection sampling for its worst member."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import scipy
@@ -9,7 +9,7 @@ import scipy
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval, binomial_cdf
 from pacshift.errors import InputError
-from pacshift.methods.base import Guarantee, Solution, Task, one_threshold
+from pacshift.methods.base import Method, Solution, Task, one_threshold
 from pacshift.methods.ps import too_few
 from pacshift.tally import Tally
 from pacshift.tally.threshold import largest_threshold
@@ -19,23 +19,42 @@ from pacshift.weights.rejection import thin
 
 
 @dataclass(frozen=True)
-class PSW:
-    """Algorithm 1 with the corrections of the docs page "slips".
+class PSW(Method):
+    """The paper's Algorithm 1 with the corrections of the docs page "slips".
 
-    ``worst_case="example"`` is the published code: every error at the upper end of its weight, every other
-    example at the lower. ``"class"`` is the minimum over w in W of the paper's equation: one weight a class.
-    ``envelope`` is a bound on the true weights known beforehand; by default the largest upper end.
+    Parameters
+    ----------
+    intervals : {"elimination", "strict", "hull"}
+        How the box around the importance weights is computed: signed interval elimination, Algorithm 1 to the
+        letter, or the tightest box by linear programs.
+    worst_case : {"example", "class"}
+        ``"example"`` is the published code: every error at the upper end of its weight, every other example at the
+        lower end. ``"class"`` uses one weight per class, as the paper's equation does. It replaces the path of a
+        class by its concave majorant, which is valid and slightly conservative.
+    envelope : float, optional
+        A bound on the true weights that is known before the data are seen. By default the largest upper end of
+        the box is used, as published: see ``extra_assumption``.
+
+    Raises
+    ------
+    InputError
+        If an option has another value.
+
+    Examples
+    --------
+    >>> PSW(intervals="hull", worst_case="class").envelope is None
+    True
     """
 
     intervals: Intervals = "elimination"
     worst_case: Literal["example", "class"] = "example"
     envelope: float | None = None
 
-    name: ClassVar[str] = "PS-W"
-    guarantee: ClassVar[Guarantee] = "pac-target"
-    needs_target: ClassVar[bool] = True
-    needs_soft: ClassVar[bool] = False
-    needs_bins: ClassVar[bool] = False
+    name = "PS-W"
+    idea = "the paper's method: bounds the importance weights, then rejection sampling with the worst of them"
+    guarantee = "pac-target"
+    tests_assumption = True
+    needs_target = True
 
     def __post_init__(self) -> None:
         check_intervals(self.intervals)
@@ -44,7 +63,18 @@ class PSW:
         if self.envelope is not None and not (np.isfinite(self.envelope) and self.envelope >= 1):
             raise InputError(f"envelope must be a finite number >= 1 (weights average 1), got {self.envelope!r}.")
 
+    @property
+    def extra_assumption(self) -> str:
+        """What the promise rests on besides label shift, in words."""
+        if self.envelope is None:
+            return (
+                "As published, the envelope of the importance weights is read off the data; the proof needs an "
+                "envelope that was fixed beforehand (option envelope)."
+            )
+        return f"No importance weight q(y)/p(y) exceeds the envelope {self.envelope:g}, fixed beforehand."
+
     def solve(self, tally: Tally, task: Task) -> Solution:
+        """Find one threshold for all classes."""
         delta = split_delta(task.delta, tally.n_classes)
         try:
             weights = weight_box(tally, delta=delta, intervals=self.intervals)
@@ -53,7 +83,7 @@ class PSW:
         if self.envelope is not None:
             weights = Interval(np.minimum(weights.lower, self.envelope), np.minimum(weights.upper, self.envelope))
         envelope = self.envelope or weights.upper.max()
-        search = example_threshold if self.worst_case == "example" else class_threshold
+        search = example_threshold if self.worst_case == "example" else worst_class_threshold
         keep = Interval(weights.lower / envelope, weights.upper / envelope)
         threshold, accepted = search(tally, keep, epsilon=task.epsilon, delta=delta, rng=task.rng)
         few = too_few(accepted, epsilon=task.epsilon, delta=delta, what="examples kept by rejection sampling")
@@ -63,7 +93,7 @@ class PSW:
 def example_threshold(
     tally: Tally, keep: Interval, *, epsilon: float, delta: float, rng: np.random.Generator
 ) -> tuple[float, int]:
-    """Worst weight for every example; also how many examples count at the lowest threshold."""
+    """Worst weight for every example; also how many examples are kept at the lowest threshold."""
     upper = thin(tally.counts, tally, keep.upper, rng)
     ratio = np.divide(keep.lower, keep.upper, out=np.zeros_like(keep.lower), where=keep.upper > 0)
     lower = thin(upper, tally, ratio, rng)  # kept at the lower weight: a thinning of those kept at the upper
@@ -77,15 +107,15 @@ def example_threshold(
     return largest_threshold(tally, passes, upper, lower), sure
 
 
-def class_threshold(
+def worst_class_threshold(
     tally: Tally, keep: Interval, *, epsilon: float, delta: float, rng: np.random.Generator
 ) -> tuple[float, int]:
-    """Worst weight for every class: no choice of one weight a class may make the errors too many.
+    """Worst weight for every class: no choice of one weight per class may make the errors too many.
 
-    Class by class, as its weight grows from the lower end, examples join in the order of their V. The
-    least concave majorant of that path of errors (slopes by pooling adjacent violators) bounds it, the
-    majorants of all classes add up by merging slopes from steep to flat, and errors(n) ≤ k(n, ε, δ) must
-    hold at every n on the way.
+    As the weight of a class grows from its lower end, examples join in the order of their V. The least concave
+    majorant of that path of errors (slopes by pooling adjacent violators) bounds it from above. The majorants of
+    all classes add up by merging slopes from steep to flat, and errors(n) ≤ k(n, ε, δ) must hold at every n on the
+    way. Majorants lie above the paths, so the answer is valid but may be lower than the exact minimum over W.
     """
     label = np.repeat(np.arange(tally.n_classes), tally.class_counts)
     place = np.repeat(np.arange(len(tally.values)), tally.counts)  # examples in the order of `values`

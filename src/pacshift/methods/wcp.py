@@ -1,32 +1,40 @@
 """WCP: weighted conformal prediction for label shift (Podkopaev and Ramdas, UAI 2021)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from pacshift.arrays import FloatArray
-from pacshift.methods.base import Guarantee, Solution, Task
+from pacshift.methods.base import Solution, Task
+from pacshift.methods.estimated import EstimatedWeights
 from pacshift.tally import Tally
-from pacshift.weights.estimate import soft_weights
 
 
 @dataclass(frozen=True)
-class WCP:
-    """For label y: the largest τ_y whose missed weight is at most ε(Σ_i w_i + w_y) - w_y.
+class WCP(EstimatedWeights):
+    """For label y, the largest τ_y whose missed weight is at most ε(Σ_i w_i + w_y) - w_y.
 
-    The test point itself enters with weight w_y at the far end of the weighted quantile. Coverage is marginal
-    (on average over calibration draws), and only if the weights are the true ones.
+    The test point itself has weight w_y and lies at the far end of the weighted quantile. The error is at most ε
+    only on average over calibrations, and only if the weights are the true ones.
+
+    Parameters
+    ----------
+    estimate : {"bbse-soft", "bbse", "mlls"}
+        How the importance weights are estimated; see ``PSR``.
+
+    Examples
+    --------
+    >>> WCP().guarantee, WCP().extra_assumption
+    ('marginal', 'The estimated importance weights are used as if they were the true ones.')
     """
 
-    name: ClassVar[str] = "WCP"
-    guarantee: ClassVar[Guarantee] = "marginal"
-    needs_target: ClassVar[bool] = True
-    needs_soft: ClassVar[bool] = True
-    needs_bins: ClassVar[bool] = False
+    name = "WCP"
+    idea = "weighted conformal prediction with estimated importance weights"
+    guarantee = "marginal"
 
     def solve(self, tally: Tally, task: Task) -> Solution:
-        weights = soft_weights(tally)
+        """Find one threshold per class."""
+        weights = self.weights(tally)
         total = float(weights @ tally.class_counts)
         allowed = task.epsilon * (total + weights) - weights
         return Solution(_weighted_quantiles(tally, weights, allowed))

@@ -1,53 +1,44 @@
-"""Evidence against "the target error is at least ε", as the wealth of a gambler who bets on the source labels.
+"""The bets: a test of "the target error is at least ε" by the wealth of a gambler who bets on the source labels.
 
 For the true mix t and miss rates e = e(τ), and any λ fixed beforehand, each source example of label j with miss
-indicator b multiplies the wealth by ``1 + (λ t_j / m_j) (e_j - b)``: fair bets, so large wealth is unlikely. The
-log-wealth is jointly concave in t and r = t e, so its least value over all mixes of a region and all miss rates
-with ``sum r >= ε`` is a linear program over corners. If even that is large, the error is below ε. The docs page
-"PS-LP" has the proofs.
+indicator b multiplies the wealth by ``1 + (λ t_j / m_j) (e_j - b)``. These are fair bets, so large wealth is
+unlikely. The log-wealth is jointly concave in t and r = t e, so its least value over all mixes of a region and all
+miss rates with ``sum r >= ε`` is a linear program over corners. If even that is large, the error is below ε.
+Section "The bets" of the proof page (docs/methods/ps-lp.md).
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # its parts load when first used
 
 from pacshift.arrays import BoolArray, FloatArray, IntArray
-from pacshift.bounds import Interval, binomial_upper
+from pacshift.bounds import binomial_upper
 from pacshift.ps_lp.programs import Corners, MixProgram, Prices, WorstCase
 from pacshift.ps_lp.region import PrevalenceRegion
-from pacshift.ps_lp.tails import lattice_prefactor, prefactor_parts
+from pacshift.ps_lp.stakes import StakeCell, betting_classes, stake_cells
+from pacshift.ps_lp.tails import prefactor_parts
 
-MOST = 0.8
-"""No stake is larger than this share of the wealth."""
-
-RATIO = 1.12
-"""Stakes λ are rounded to powers of this, so that the data can tell which one the true mix asks for."""
-
-CAUTION = 0.97
-"""λ relative to the best one for a normal law with the miss rates all at ε."""
-
-ANCHORS = 3
-"""Steps of :meth:`Wealth.bound` towards its answer; each is valid by itself."""
-
-RARE = 3.0
-"""Classes with fewer than this over ε examples get no bet where they would spoil the stakes of the others."""
+BOUND_STEPS = 3
+"""Steps of ``BettingTest.bound`` towards its answer; each of them is a bound by itself."""
 
 
-@dataclass(frozen=True, eq=False)
-class Cell:
-    """The mixes whose stake rounds to ``stake``, as a box."""
+class BettingTest:
+    """The test of "target error >= ε" for one family of thresholds (section "The bets").
 
-    stake: float
-    prevalence: Interval
-
-
-class Wealth:
-    """The test of "target error >= ε" at one threshold after the other.
-
-    ``delta`` is the chance that the wealth misleads, ``miss_delta`` the chance that a miss rate is above its
-    bound; ``included`` marks classes that are in every set, so that they are never missed.
+    Parameters
+    ----------
+    region : PrevalenceRegion
+        The label mixes that the target may have.
+    class_counts, target : ndarray of int
+        Source rows per label and target rows per predicted label.
+    epsilon : float
+        The error to refute.
+    delta : float
+        Allowed probability that the wealth is large although the error is at least ε (δ_M of the page).
+    miss_delta : float
+        Allowed probability that some miss rate is above its bound (δ_V of the page).
+    included : ndarray of bool
+        Classes that are in every set, so that they are never missed.
     """
 
     def __init__(
@@ -63,17 +54,21 @@ class Wealth:
     ) -> None:
         self.class_counts, self.epsilon, self.delta = class_counts, epsilon, delta
         self.miss_delta, self.included = miss_delta / len(target), included
-        self.bets = betting_classes(class_counts, target, epsilon=epsilon, delta=delta)
-        self.cells = list(_cells(region.prevalence, class_counts, self.bets, epsilon=epsilon, delta=delta))
+        self.is_bet_on = betting_classes(class_counts, target, epsilon=epsilon, delta=delta)
+        self.cells = list(
+            stake_cells(region.prevalence, class_counts, self.is_bet_on, epsilon=epsilon, delta=delta)
+        )
         self.mixes = MixProgram(region.rows, region.limits)
-        self._worst = WorstCase(region.rows, region.limits, region.spare, region.spare_limits)
+        self._worst = WorstCase(region.rows, region.limits, region.extra_rows, region.extra_limits)
         self._order = list(range(len(self.cells)))
         self._prices: dict[int, Prices] = {}
 
     def passes(self, misses: IntArray) -> bool:
-        """Whether the error is below ε at the threshold with these misses a class.
+        """Step "The test": whether the error is below ε at the threshold with these misses per class.
 
-        Never turns from no to yes as misses grow: the corners spread, their values and the prefactor worsen.
+        Whoever passes here also passes the ideal test of the page ("From one threshold to all"), which is
+        monotone in the misses. This test itself is not: part and zone of Lemma 3 are chosen anew each time. A
+        threshold found by bisection is valid all the same, because the test passed at that threshold.
         """
         rates = self.miss_rates(misses)
         if self.mixes.largest(rates) < self.epsilon:
@@ -93,17 +88,11 @@ class Wealth:
         return value >= needed
 
     def miss_rates(self, misses: IntArray) -> FloatArray:
-        """Upper bounds on the miss rates, all of them right with probability ``1 - miss_delta``."""
+        """Step "Miss rates": upper bounds, all of them right with probability at least ``1 - miss_delta``."""
         return np.where(self.included, 0.0, binomial_upper(misses, self.class_counts, delta=self.miss_delta))
 
-    def evidence(self, cell: Cell, misses: IntArray, rates: FloatArray) -> tuple[float, float, Prices]:
-        """Least log-wealth over the cell, the log-wealth needed, and the prices of the least."""
-        needed, corners = self.corners(cell, misses, rates, self.epsilon)
-        value, prices = self._worst.solve(corners, self.epsilon, needed)
-        return value, needed, prices
-
     def prices(self, misses: IntArray) -> list[Prices]:
-        """For each cell the prices of the worst case at these misses, good ones for those nearby too."""
+        """For each cell the prices of the worst case at these misses, good ones for nearby misses too."""
         rates = self.miss_rates(misses)
         return [
             self._worst.solve(self.corners(cell, misses, rates, self.epsilon)[1], self.epsilon, np.inf)[1]
@@ -113,12 +102,13 @@ class Wealth:
     def bound(self, misses: IntArray, prices: list[Prices]) -> float:
         """An upper bound of the error at the threshold with these misses, by prices found nearby.
 
-        What is needed and the corners for an error of at least ``anchor`` also serve for larger errors, and
-        there the least log-wealth grows in a straight line: where it reaches what is needed, errors end.
+        The critical log-wealth and the corners for an error of at least ``anchor`` also serve for larger errors,
+        and there the least log-wealth grows linearly: errors above the point where it reaches the critical one
+        are refuted.
         """
         rates = self.miss_rates(misses)
         bound, anchor = min(self.mixes.largest(rates), 1.0), 0.0
-        for _ in range(ANCHORS):
+        for _ in range(BOUND_STEPS):
             ends = [anchor]
             for cell, price in zip(self.cells, prices, strict=True):
                 needed, corners = self.corners(cell, misses, rates, anchor)
@@ -128,57 +118,92 @@ class Wealth:
             anchor += 0.9 * (bound - anchor)
         return bound
 
-    def corners(self, cell: Cell, misses: IntArray, rates: FloatArray, epsilon: float) -> tuple[float, Corners]:
-        """The hurdle, and the cell's corners in (t, r) with the log-wealth and the bonus there."""
+    def corners(
+        self, cell: StakeCell, misses: IntArray, rates: FloatArray, epsilon: float
+    ) -> tuple[float, Corners]:
+        """Step "What must be refuted": the critical log-wealth, and the corners of the cell in (t, r).
+
+        The value at a corner is the log-wealth there plus the miss credit.
+        """
         low, high = cell.prevalence.lower, cell.prevalence.upper
-        caps = high * rates
+        most_missed = high * rates
         # What the other classes cannot miss, this one must.
-        spare = np.maximum(epsilon - (caps.sum() - caps), 0.0)
-        least = np.minimum(np.divide(spare, high, out=np.zeros_like(high), where=high > 0), rates)
+        least_missed = np.maximum(epsilon - (most_missed.sum() - most_missed), 0.0)
+        least = np.minimum(np.divide(least_missed, high, out=np.zeros_like(high), where=high > 0), rates)
         share = np.stack([low, low, high, high])
         rate = np.stack([least, rates, least, rates])
-        totals = np.maximum(self.class_counts, 1)
-        stake = np.where(self.bets, cell.stake * share / totals, 0.0)
+        stake = np.where(self.is_bet_on, cell.stake * share / np.maximum(self.class_counts, 1), 0.0)
         value = (self.class_counts - misses) * np.log1p(stake * rate) + misses * np.log1p(stake * (rate - 1))
-        needed, bonus = self.hurdle(cell, rates, epsilon)
-        return needed, Corners(share, share * rate, np.where(self.bets, value, 0.0) + bonus * share * rate)
+        needed, miss_credit = self.critical_log_wealth(cell, rates, epsilon)
+        value = np.where(self.is_bet_on, value, 0.0) + miss_credit * share * rate
+        return needed, Corners(share, share * rate, value)
 
-    def hurdle(self, cell: Cell, rates: FloatArray, epsilon: float) -> tuple[float, FloatArray]:
-        """Log-wealth that the truth reaches with probability at most ``delta``, less a bonus on each class's r.
+    def critical_log_wealth(self, cell: StakeCell, rates: FloatArray, epsilon: float) -> tuple[float, FloatArray]:
+        """Step "The critical wealth": what the truth reaches with probability at most δ, and the miss credit.
 
-        The hurdle is log(1/δ) plus the log of the prefactor (A + B σ) / σ. The less the log-wealth can vary, the
-        larger that is: as σ² >= price · r, the chord of log σ turns it into a linear bonus for what is missed.
+        Log-wealth plus ``miss_credit · r`` must reach the number returned first. It is log(1/δ) plus the log of
+        the prefactor F of Lemma 3 where that is smaller than F = 1 (Markov's inequality, without a credit).
         """
-        low, high = cell.prevalence.lower[self.bets], cell.prevalence.upper[self.bets]
-        totals, most = self.class_counts[self.bets], rates[self.bets]
-        stakes = Interval(cell.stake * low / totals, cell.stake * high / totals)
-        caps = high * most
-        rest = epsilon - float((cell.prevalence.upper * rates)[~self.bets].sum())
-        step = -np.log1p(-stakes.upper)  # the largest it can be, at miss rate 0
-        half = np.maximum(step, 1e-9) / 2
-        scale = cell.stake * stakes.lower * (half / np.sinh(half)) ** 2
-        price = scale * (1 - most)
-        order = np.argsort(step, kind="stable")
-        small = _cheapest(price[order], caps[order], rest)
-        peak = np.minimum(most, 0.5)
-        large = max(float(scale @ (high * peak * (1 - peak))), small[-1] * (1 + 1e-9))
-        inner, outer = prefactor_parts(np.sqrt(small[-1]), step.max(), np.sqrt(small), step[order])
-        least = np.clip(rest - (caps.sum() - caps), 0.0, caps) / np.maximum(high, 1e-300)
-        plain = np.log(lattice_prefactor(totals, stakes, Interval(least, most)).min())
-        bonus = np.zeros(len(rates))
-        if small[-1] > 0:
-            slope = np.log(large / small[-1]) / 2 / (large - small[-1])
-            sharp = np.log(inner + outer * np.sqrt(large)) - np.log(small[-1]) / 2
-            if sharp - slope * (large - small[-1]) / 2 < plain:
-                bonus[self.bets] = slope * price
-                plain = sharp + slope * small[-1]
-        return float(plain - np.log(self.delta)), bonus
+        markov, miss_credit = -float(np.log(self.delta)), np.zeros(len(rates))
+        spread = self._spread(cell, rates, epsilon)
+        if spread.least <= 0:
+            return markov, miss_credit
+        inner, outer = prefactor_parts(
+            np.sqrt(spread.least), spread.steps[-1], np.sqrt(spread.least_by_part), spread.steps
+        )
+        log_factor, slope = _linear_log_prefactor(inner, outer, spread)
+        if log_factor - slope * (spread.least + spread.most) / 2 >= 0:  # no gain in the middle of the range
+            return markov, miss_credit
+        miss_credit[self.is_bet_on] = slope * spread.variance_per_miss
+        return float(log_factor + markov), miss_credit
+
+    def _spread(self, cell: StakeCell, rates: FloatArray, epsilon: float) -> "_Spread":
+        """Bounds of the tilted variance of the log-wealth over the cell (step "Tilted law")."""
+        bet, box = self.is_bet_on, cell.prevalence
+        low, high, rate, totals = box.lower[bet], box.upper[bet], rates[bet], self.class_counts[bet]
+        # The longest step of the log-wealth per class, at miss rate 0.
+        steps = -np.log1p(-(cell.stake * high / totals))
+        half = np.maximum(steps, 1e-9) / 2
+        per_spread = cell.stake * (cell.stake * low / totals) * (half / np.sinh(half)) ** 2
+        variance_per_miss = per_spread * (1 - rate)
+        missed_by_bets = epsilon - float((box.upper * rates)[~bet].sum())
+        order = np.argsort(steps, kind="stable")
+        least_by_part = _least_cost(variance_per_miss[order], (high * rate)[order], missed_by_bets)
+        peak = np.minimum(rate, 0.5)
+        most = max(float(per_spread @ (high * peak * (1 - peak))), least_by_part[-1] * (1 + 1e-9))
+        return _Spread(variance_per_miss, steps[order], least_by_part, most)
 
 
-def _cheapest(price: FloatArray, caps: FloatArray, amount: float) -> FloatArray:
-    """For the first 1, 2, ... classes: least ``sum price r`` over them, where all miss ``amount`` together.
+@dataclass(frozen=True, eq=False)
+class _Spread:
+    """Bounds of Var S = sum ``variance_per_miss`` · r; part k consists of the k + 1 classes of shortest steps."""
 
-    No class misses more than its cap.
+    variance_per_miss: FloatArray
+    steps: FloatArray
+    least_by_part: FloatArray
+    most: float
+
+    @property
+    def least(self) -> float:
+        """The least variance of all classes together."""
+        return float(self.least_by_part[-1])
+
+
+def _linear_log_prefactor(inner: float, outer: float, spread: _Spread) -> tuple[float, float]:
+    """Numbers a, β with log(inner / σ + outer) <= a - β σ² for all σ² between ``least`` and ``most``.
+
+    For such σ the left-hand side is at most log(inner + outer sqrt(most)) - ½ log σ², and the concave function
+    ½ log lies above its chord.
+    """
+    slope = np.log(spread.most / spread.least) / 2 / (spread.most - spread.least)
+    at_least = np.log(inner + outer * np.sqrt(spread.most)) - np.log(spread.least) / 2
+    return float(at_least + slope * spread.least), float(slope)
+
+
+def _least_cost(price: FloatArray, caps: FloatArray, amount: float) -> FloatArray:
+    """For the first 1, 2, ... classes: the least ``sum price r`` over them where all miss ``amount`` together.
+
+    No class misses more than its cap; the cheapest classes are filled first.
     """
     first = np.tri(len(caps))
     left = amount - (caps.sum() - np.cumsum(caps))
@@ -186,64 +211,3 @@ def _cheapest(price: FloatArray, caps: FloatArray, amount: float) -> FloatArray:
     open_caps = first[:, order] * caps[order]
     before = np.cumsum(open_caps, axis=1) - open_caps
     return np.asarray(np.clip(left[:, None] - before, 0.0, open_caps) @ price[order])
-
-
-def quantile(delta: float) -> float:
-    """How many standard deviations a normal law needs for a tail of ``delta``."""
-    return float(-scipy.special.ndtri(delta)) * CAUTION
-
-
-def betting_classes(class_counts: IntArray, target: IntArray, *, epsilon: float, delta: float) -> BoolArray:
-    """Classes to bet on, chosen without a look at the source's predictions and scores.
-
-    A class with few examples but a large predicted share would force small stakes on all others.
-    """
-    n_source, n_target = int(class_counts.sum()), max(int(target.sum()), 1)
-    usual = quantile(min(delta, 0.4)) * np.sqrt(n_source / (epsilon * (1 - epsilon)))
-    stake = usual * (target / n_target) / np.maximum(class_counts, 1)
-    spoils = (class_counts * epsilon < RARE) & (stake > MOST)
-    return np.asarray((class_counts > 0) & ~spoils)
-
-
-def _cells(
-    prevalence: Interval, class_counts: IntArray, bets: BoolArray, *, epsilon: float, delta: float
-) -> Iterator[Cell]:
-    """All rounded stakes that a mix in the box may ask for, each with the mixes that do.
-
-    The stake of a mix t is the smaller of ``z / sqrt(ε (1 - ε) sum t_j² / m_j)``, the best one for a normal law,
-    and what keeps every bet below ``MOST``.
-    """
-    low, high, totals = prevalence.lower[bets], prevalence.upper[bets], class_counts[bets]
-    unbet = min(float(prevalence.upper[~bets].sum()), 1.0)
-    least = max(float(low**2 @ (1 / totals)), (1 - unbet) ** 2 / max(int(totals.sum()), 1))
-    if not bets.any() or least <= 0:
-        return
-    scale = quantile(min(delta, 0.4)) / np.sqrt(epsilon * (1 - epsilon))
-    capped = MOST * float((totals / np.maximum(high, 1e-12)).min())
-    smallest = min(scale / np.sqrt(float(high**2 @ (1 / totals))), capped)
-    largest = min(scale / np.sqrt(least), MOST * float((totals / np.maximum(low, 1e-12)).min()))
-    ends = smallest / (1 + 1e-9), largest * (1 + 1e-9)  # rounding must not lose a stake between two powers
-    first, last = (int(np.rint(np.log(stake) / np.log(RATIO))) for stake in ends)
-    for power in range(first, last + 1):
-        stake = RATIO**power
-        box = _mixes_of(stake, prevalence, class_counts, bets, scale=scale, capped=capped)
-        if (box.lower <= box.upper).all() and box.lower.sum() <= 1 + 1e-9 <= box.upper.sum() + 2e-9:
-            yield Cell(stake, box)
-
-
-def _mixes_of(
-    stake: float, prevalence: Interval, class_counts: IntArray, bets: BoolArray, *, scale: float, capped: float
-) -> Interval:
-    """Box around the mixes whose exact stake lies within rounding of ``stake``."""
-    slack = 1 + 1e-9
-    down, up = stake / np.sqrt(RATIO) / slack, stake * np.sqrt(RATIO) * slack
-    low, high = prevalence.lower.copy(), prevalence.upper.copy()
-    totals = class_counts[bets]
-    small, large = low[bets] ** 2 / totals, high[bets] ** 2 / totals
-    room = (scale / down) ** 2 - (small.sum() - small)
-    limit = np.minimum(np.sqrt(totals * np.maximum(room, 0.0)), MOST * totals / down)
-    high[bets] = np.minimum(high[bets], limit)
-    if capped > up:  # nowhere in the box is the cap what decides, so sum t²/m is bounded from below too
-        need = (scale / up) ** 2 - (large.sum() - large)
-        low[bets] = np.maximum(low[bets], np.sqrt(totals * np.maximum(need, 0.0)))
-    return Interval(low, high)

@@ -1,57 +1,90 @@
-"""The proven bound along a family of thresholds, for pictures: each point is right by itself, not all at once."""
+"""The curve: the error bound along a family of thresholds. It is a picture, not a second guarantee.
+
+Its points lie at thresholds chosen from the same data as the bounds, and are smoothed so that the curve grows.
+Only the chosen thresholds are proven. Section "By-products" of the proof page (docs/methods/ps-lp.md).
+"""
+
+from dataclasses import dataclass
 
 import numpy as np
 
-from pacshift.arrays import FloatArray, IntArray
-from pacshift.bounds import BoundCurve, Interval
-from pacshift.ps_lp.betting import Wealth
-from pacshift.ps_lp.equal_miss_rate import error_bound, ranks_of
+from pacshift.arrays import BoolArray, FloatArray, IntArray
+from pacshift.bounds import BoundCurve
+from pacshift.ps_lp.betting import BettingTest
+from pacshift.ps_lp.equal_miss_rate import error_bound, ranks_of, thresholds_at_ranks
+from pacshift.ps_lp.method import EQUAL_MISS_RATE, RESCALED, betting_test, shares_for
 from pacshift.ps_lp.programs import MixProgram
+from pacshift.ps_lp.region import PrevalenceRegion
+from pacshift.ps_lp.rescale import rescaled, rescaling_factors
 from pacshift.tally import Tally
-from pacshift.tally.threshold import class_threshold, largest_threshold
+from pacshift.tally.threshold import largest_threshold
 
-POINTS = 21
-FEW_POINTS = 9
-"""Where every point is a search of its own."""
+BETTING_POINTS = 21
+RANK_POINTS = 9
+"""Fewer, because every point is a search of its own."""
 
 
-def curve_of_bets(tally: Tally, wealth: Wealth, threshold: float) -> BoundCurve:
+@dataclass(frozen=True, eq=False)
+class CurveOnDemand:
+    """What the curve of "By-products" is computed from, as plain data; calling it computes the curve."""
+
+    tally: Tally
+    region: PrevalenceRegion
+    kind: str
+    thresholds: FloatArray
+    epsilon: float
+    delta: float
+    included: BoolArray
+
+    def __call__(self) -> BoundCurve:
+        """The curve along the family that the thresholds belong to."""
+        if self.kind == EQUAL_MISS_RATE:
+            return self._along_ranks()
+        test = betting_test(
+            self.tally, self.region, epsilon=self.epsilon, delta=self.delta, included=self.included
+        )
+        if self.kind == RESCALED:
+            factors = rescaling_factors(self.tally)
+            return _along_thresholds(rescaled(self.tally, factors), test, float((self.thresholds * factors).max()))
+        return _along_thresholds(self.tally, test, float(self.thresholds.max()))
+
+    def _along_ranks(self) -> BoundCurve:
+        """Bounds at rates up to three times the one of the chosen thresholds."""
+        counts, chosen = self.tally.class_counts, self.tally.misses(self.thresholds)
+        rate = float(np.max((chosen + 1) / (counts + 1), where=self.thresholds > -np.inf, initial=0.0))
+        ranks = [ranks_of(each, counts) for each in np.linspace(0.0, min(3 * rate, 0.99), RANK_POINTS)]
+        mixes, share = MixProgram(self.region.rows, self.region.limits), shares_for(self.tally).equal_miss_rate
+        bounds = [
+            error_bound(mixes, self.region.prevalence, counts, each, delta=share * self.delta) for each in ranks
+        ]
+        misses = [self.tally.misses(thresholds_at_ranks(self.tally, each)) for each in ranks]
+        return _growing_curve(self.tally, bounds, misses, chosen, self.epsilon)
+
+
+def _along_thresholds(tally: Tally, test: BettingTest, threshold: float) -> BoundCurve:
     """Bounds at thresholds with up to three times the misses of the chosen one."""
     chosen = tally.misses(threshold)
     most = min(3 * max(int(chosen.sum()), 10), tally.n_source - 1)
-    # Only the scores up to there are sorted: the others are most of them.
+    # Only the scores up to there are sorted: most scores are higher.
     last = tally.positions(np.nextafter(largest_threshold(tally, lambda misses: misses.sum() <= most), np.inf))
     low = np.concatenate([np.arange(start, end) for start, end in zip(tally.starts[:-1], last, strict=True)])
     order = low[np.argsort(tally.values[low], kind="stable")]
     missed = np.cumsum(tally.counts[order])
-    places = np.searchsorted(missed, np.linspace(0, most, POINTS).astype(np.int64), side="right")
+    places = np.searchsorted(missed, np.linspace(0, most, BETTING_POINTS).astype(np.int64), side="right")
     misses = [tally.misses(cut) for cut in np.unique(tally.values[order[places]])]
-    prices = wealth.prices(chosen)
-    bounds = [wealth.bound(each, prices) for each in misses]
-    return _curve(tally, bounds, misses, chosen, wealth.epsilon)
+    prices = test.prices(chosen)
+    bounds = [test.bound(each, prices) for each in misses]
+    return _growing_curve(tally, bounds, misses, chosen, test.epsilon)
 
 
-def curve_of_ranks(
-    tally: Tally, thresholds: FloatArray, mixes: MixProgram, prevalence: Interval, *, epsilon: float, delta: float
-) -> BoundCurve:
-    """Bounds at rates up to three times the one of the chosen thresholds."""
-    counts, chosen = tally.class_counts, tally.misses(thresholds)
-    rate = float(np.max((chosen + 1) / (counts + 1), where=thresholds > -np.inf, initial=0.0))
-    rates = np.linspace(0.0, min(3 * rate, 0.99), FEW_POINTS)
-    ranks = [ranks_of(each, counts) for each in rates]
-    bounds = [error_bound(mixes, prevalence, counts, each, delta=delta) for each in ranks]
-    cuts = [[class_threshold(tally, j, k - 1) for j, k in enumerate(each.tolist())] for each in ranks]
-    return _curve(tally, bounds, [tally.misses(each) for each in cuts], chosen, epsilon)
-
-
-def _curve(
+def _growing_curve(
     tally: Tally, bounds: list[float], misses: list[IntArray], chosen: IntArray, epsilon: float
 ) -> BoundCurve:
-    """The chosen thresholds are proven to err by ε at most; the other points by what was found for each."""
+    """The chosen thresholds err by ε at most; the other points get the bound that was found for each."""
     errors = np.array([each.sum() for each in (*misses, chosen)]) / tally.n_source
     found = np.array([*bounds, epsilon])
     order = np.lexsort((found, errors))
-    # The error grows with the thresholds, and so must what is said about it.
+    # The error grows with the thresholds, so that a bound further right also holds further left.
     growing = np.minimum.accumulate(found[order][::-1])[::-1]
     unique, first = np.unique(errors[order], return_index=True)
     return BoundCurve(unique, growing[first], float(errors[-1]))

@@ -1,9 +1,9 @@
-"""One miss rate for all classes: thresholds of equal rank, so that the label mix hardly matters.
+"""Equal miss rate: thresholds of equal rank in every class, so that the label mix hardly matters.
 
 A threshold at the k-th smallest of m scores misses a share of its class that is, whatever the law of the scores,
 at most a Beta(k, m + 1 - k) variable. With ranks in proportion to the m_j all classes are missed about equally
-often, and the target error, a mixture of such variables, is nearly the same for every mix. The docs page "PS-LP"
-has the proofs.
+often, and the target error, a mixture of such variables, is nearly the same for every mix. Section "Equal miss
+rate" of the proof page (docs/methods/ps-lp.md); its test by convolution is in ``convolution``.
 """
 
 from collections.abc import Callable
@@ -14,80 +14,90 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 from pacshift.ps_lp.convolution import upper_quantile
 from pacshift.ps_lp.programs import MixProgram
+from pacshift.tally import Tally
+from pacshift.tally.threshold import class_threshold
 
-TILTS = np.linspace(0.9, 3.0, 22)
-"""Tilts tried, in units of log(1/δ) over the distance to ε; each is valid, the best over the box is taken."""
+CHERNOFF_TILTS = np.linspace(0.9, 3.0, 22)
+"""Values of θ tried, in units of log(1/δ) over the distance to ε; each is valid, the best in the box is taken."""
 
-FEW_STEPS = 8
-"""Halvings of what moments leave to be gained."""
+MOMENT_HALVINGS = 30
+"""Halvings of the interval of rates in the search by moments, which are quick."""
+
+CONVOLUTION_HALVINGS = 8
+"""Halvings in the search by convolution, which starts where the moments end."""
+
+LEAST_ERROR_BOUND = 1e-9
+"""``error_bound`` does not search below this."""
 
 
-def balanced_ranks(
+def equal_miss_ranks(
     mixes: MixProgram, prevalence: Interval, class_counts: IntArray, *, epsilon: float, delta: float
 ) -> IntArray:
-    """Ranks k_j, about the same share of every class: thresholds there err by more than ε with chance <= δ.
+    """Section "Equal miss rate": ranks k_j at which the target error exceeds ε with probability at most δ.
 
-    For every mix of ``mixes``, whose box is ``prevalence``. Rank 0 stands for no threshold, never missed.
+    For every mix of ``mixes``, whose box is ``prevalence``. Rank 0 stands for no threshold: never missed.
 
     >>> anything = MixProgram(np.empty((0, 2)), np.empty(0))
     >>> box = Interval(np.zeros(2), np.ones(2))
-    >>> balanced_ranks(anything, box, np.array([10_000, 1_000]), epsilon=0.1, delta=0.01).tolist()
+    >>> equal_miss_ranks(anything, box, np.array([10_000, 1_000]), epsilon=0.1, delta=0.01).tolist()
     [778, 77]
     """
     by_moments = _largest_rate(
         class_counts,
-        epsilon,
-        lambda k: small_moments(mixes, prevalence, class_counts, k, epsilon=epsilon, delta=delta),
+        lambda k: passes_by_moments(mixes, prevalence, class_counts, k, epsilon=epsilon, delta=delta),
+        start=0.0,
+        end=epsilon,
+        halvings=MOMENT_HALVINGS,
     )
-    # Convolution takes longer: it only has to look for more.
-    by_tables = _largest_rate(
+    by_convolution = _largest_rate(
         class_counts,
-        epsilon,
         lambda k: upper_quantile(class_counts, k, prevalence, delta=delta) <= epsilon,
         start=by_moments,
-        steps=FEW_STEPS,
+        end=epsilon,
+        halvings=CONVOLUTION_HALVINGS,
     )
-    return ranks_of(by_tables, class_counts)
+    return ranks_of(by_convolution, class_counts)
 
 
 def _largest_rate(
-    class_counts: IntArray,
-    epsilon: float,
-    passes: Callable[[IntArray], bool],
-    *,
-    start: float = 0.0,
-    steps: int = 30,
+    class_counts: IntArray, passes: Callable[[IntArray], bool], *, start: float, end: float, halvings: int
 ) -> float:
-    """A rate from ``start`` on whose ranks pass, as large as bisection finds it."""
-    low, high = start, epsilon
-    for _ in range(steps):
-        middle = (low + high) / 2
-        if np.array_equal(ranks_of(low, class_counts), ranks_of(high, class_counts)):
+    """A rate between ``start`` and ``end`` whose ranks pass, as large as bisection finds it."""
+    for _ in range(halvings):
+        if np.array_equal(ranks_of(start, class_counts), ranks_of(end, class_counts)):
             break
-        low, high = (middle, high) if passes(ranks_of(middle, class_counts)) else (low, middle)
-    return low
+        middle = (start + end) / 2
+        start, end = (middle, end) if passes(ranks_of(middle, class_counts)) else (start, middle)
+    return start
 
 
 def ranks_of(rate: float, class_counts: IntArray) -> IntArray:
-    """The largest ranks whose expected miss rates k / (m + 1) are at most ``rate``."""
+    """The ranks k_j = floor(u (m_j + 1)) of "Equal miss rate": expected miss rates of at most ``rate``."""
     return np.asarray(np.floor(rate * (class_counts + 1)), np.int64)
+
+
+def thresholds_at_ranks(tally: Tally, ranks: IntArray) -> FloatArray:
+    """Lemma 5: the k_j-th smallest score of each class; -inf for rank 0."""
+    return np.array([class_threshold(tally, label, rank - 1) for label, rank in enumerate(ranks.tolist())])
 
 
 def error_bound(
     mixes: MixProgram, prevalence: Interval, class_counts: IntArray, ranks: IntArray, *, delta: float
 ) -> float:
-    """An upper bound of the target error with thresholds at these ranks: the smallest ε that passes, nearly."""
+    """An upper bound of the target error with thresholds at these ranks: nearly the smallest ε that passes."""
+    if not ranks.any():
+        return 0.0
     low, high = 0.0, upper_quantile(class_counts, ranks, prevalence, delta=delta)
-    while high - low > 5e-3 * high:
+    while high - low > max(5e-3 * high, LEAST_ERROR_BOUND):
         middle = (low + high) / 2
-        if small_moments(mixes, prevalence, class_counts, ranks, epsilon=middle, delta=delta):
+        if passes_by_moments(mixes, prevalence, class_counts, ranks, epsilon=middle, delta=delta):
             high = middle
         else:
             low = middle
     return high
 
 
-def small_moments(
+def passes_by_moments(
     mixes: MixProgram,
     prevalence: Interval,
     class_counts: IntArray,
@@ -96,9 +106,10 @@ def small_moments(
     epsilon: float,
     delta: float,
 ) -> bool:
-    r"""Whether moments show :math:`P(\sum_j t_j B_j > ε) < δ` for all mixes t, the B_j Beta(k_j, m_j + 1 - k_j).
+    """Lemmas 6 and 7, "The test by moments": whether P(sum_j t_j B_j > ε) < δ for all mixes t.
 
-    Chernoff's bound, sharpened by what log-concave tails must weigh between the mean and ε.
+    The B_j are Beta(k_j, m_j + 1 - k_j). Chernoff's bound, sharpened by what log-concave tails must weigh between
+    the mean and ε.
     """
     law = _Betas(class_counts, ranks)
     low, high = prevalence.lower, prevalence.upper
@@ -106,20 +117,20 @@ def small_moments(
     room = epsilon - least_mean
     if room <= 0:
         return False
-    tilts = TILTS * max(-np.log(delta), 1.0) / room
-    needed = _needed(tilts, room, delta) + tilts * epsilon
-    usable = np.isfinite(law.log_moment(tilts[:, None] * high)).all(axis=1)
-    if not usable.any():
+    tilts = CHERNOFF_TILTS * max(-np.log(delta), 1.0) / room
+    tilts = tilts[np.isfinite(law.log_moment(tilts[:, None] * high)).all(axis=1)]
+    if not len(tilts):
         return False
-    tilts, needed = tilts[usable], needed[usable]
+    allowed = log_rho(tilts, room, delta) + tilts * epsilon
     at_low, at_high = (law.log_moment(tilts[:, None] * end) for end in (low, high))
     # Convex in each t_j: nowhere above the chord between the ends of its interval.
     slopes = np.divide(at_high - at_low, high - low, out=np.zeros_like(at_low), where=high > low)
-    lacking = at_low.sum(axis=1) + _largest_in_box(slopes, high - low, 1 - float(low.sum())) - needed
-    best = int(np.argmin(lacking))
-    # The box alone is quick to ask, and often enough.
+    over_box = at_low.sum(axis=1) + _largest_in_box(slopes, high - low, 1 - float(low.sum()))
+    best = int(np.argmin(over_box - allowed))
+    if over_box[best] < allowed[best]:  # the box alone is quick to ask, and often enough
+        return True
     constant = float((at_low[best] - slopes[best] * low).sum())
-    return bool(lacking[best] < 0 or constant + mixes.largest(slopes[best]) < needed[best])
+    return bool(constant + mixes.largest(slopes[best]) < allowed[best])
 
 
 def _largest_in_box(slopes: FloatArray, widths: FloatArray, total: float) -> FloatArray:
@@ -131,15 +142,18 @@ def _largest_in_box(slopes: FloatArray, widths: FloatArray, total: float) -> Flo
     return np.asarray((np.take_along_axis(slopes, order, axis=1) * taken).sum(axis=1))
 
 
-def _needed(tilts: FloatArray, room: float, delta: float) -> FloatArray:
-    """log of ∫ θ exp(-θ s) δ (1 / (e δ))^(s / room) ds over [0, room] plus exp(-θ room) / e."""
+def log_rho(tilts: FloatArray, room: float, delta: float) -> FloatArray:
+    """Lemma 7: log ρ(δ) for each θ of ``tilts``, with L = ``room`` the distance from the mean to ε.
+
+    ρ is ∫ θ exp(-θ s) δ (1 / (e δ))^(s / L) ds over [0, L] plus exp(-θ L) / e.
+    """
     gap = tilts - (-np.log(delta) - 1) / room
     inside = np.where(np.abs(gap * room) < 1e-9, room, -np.expm1(-gap * room) / np.where(gap == 0, 1.0, gap))
     return np.asarray(np.log(tilts * delta * inside + np.exp(-tilts * room - 1)))
 
 
 class _Betas:
-    """Independent Beta(k_j, m_j + 1 - k_j); rank 0 is the constant 0."""
+    """The variables of Lemma 5: independent Beta(k_j, m_j + 1 - k_j); rank 0 is the constant 0."""
 
     def __init__(self, class_counts: IntArray, ranks: IntArray) -> None:
         self.mean = ranks / (class_counts + 1)
@@ -147,7 +161,7 @@ class _Betas:
         self.skew = np.maximum(1 - 2 * self.mean, 0.0) / (class_counts + 3)
 
     def log_moment(self, x: FloatArray) -> FloatArray:
-        """Upper bound of log E exp(x B) for x >= 0, convex in x; infinite where there is none."""
+        """Lemma 6: upper bound of log E exp(x B) for x >= 0, convex in x; infinite where there is none."""
         y = self.skew * x
         beyond = (y >= 1) & (self.variance > 0)
         x, y = np.where(y >= 1, 0.0, x), np.where(y >= 1, 0.0, y)

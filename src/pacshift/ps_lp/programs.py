@@ -1,7 +1,8 @@
 """Linear programs over label mixes, with answers that hold however the solver rounded.
 
-HiGHS finds the dual prices; the value is then computed from the prices by weak duality, which needs no
-feasibility and no optimality: bad prices give a wide bound, never a wrong one.
+HiGHS finds dual prices; the value is then computed from the prices by weak duality, which needs no feasibility and
+no optimality: bad prices give a wide bound, never a wrong one. Used by the sections "The region" and "The bets" of
+the proof page (docs/methods/ps-lp.md).
 """
 
 from dataclasses import dataclass, field
@@ -12,15 +13,19 @@ import numpy as np
 from pacshift.arrays import FloatArray
 from pacshift.lp import dense_model, duals, quiet_solver, solution
 
-PENALTY = 1e4
-"""Price of a violated row in :class:`WorstCase`: every program stays feasible, no case needs a ray."""
+ROW_PENALTY = 1e4
+"""Price of violating a row in ``WorstCase``: every program stays feasible, so no case needs a ray."""
+
+ROWS_PER_CUT = 4
+"""How many violated rows are added before the program is solved again."""
 
 
 class MixProgram:
-    """``rows t <= limits`` on the simplex of label mixes t; only the objective changes from call to call.
+    """Maxima over the label mixes t >= 0 of sum 1 with ``rows t <= limits`` (step "The region").
 
-    Solved as its dual, min y·limits + z over y >= 0 and z with y·rows + z >= cost: a constraint a class instead
-    of one a row is a far smaller basis, and a new cost leaves the last prices dual feasible.
+    Only the objective changes from call to call. Solved as its dual, min y·limits + z over y >= 0 and z with
+    y·rows + z >= cost: one constraint per class instead of one per row is a far smaller basis, and a new cost
+    leaves the last prices dual feasible.
     """
 
     def __init__(self, rows: FloatArray, limits: FloatArray) -> None:
@@ -39,22 +44,23 @@ class MixProgram:
         self._solver.passModel(model)
 
     def largest(self, cost: FloatArray) -> float:
-        """No mix in the region has ``cost · t`` above this.
+        """An upper bound of ``cost · t`` over the mixes, equal to the maximum up to rounding.
 
         For prices y >= 0: cost·t <= y·limits + max_j (cost_j - (y·rows)_j), as t >= 0 sums to 1.
         """
         self._solver.changeRowsBounds(len(cost), self._index, cost, self._open)
         self._solver.run()
         prices = np.maximum(solution(self._solver, "col_value")[:-1], 0.0)
-        plain = float(cost.max())
-        return min(plain, float(prices @ self.limits + (cost - prices @ self.rows).max()))
+        over_simplex = float(cost.max())
+        return min(over_simplex, float(prices @ self.limits + (cost - prices @ self.rows).max()))
 
 
 def least_violation(rows: FloatArray, limits: FloatArray, first: int) -> tuple[float, FloatArray]:
-    """How far every mix violates some row at least (not above 0: none needs to), and the prices y that prove it.
+    """By how much every mix violates some row at least, and the prices y that prove it (step "The region").
 
-    For y >= 0 with sum 1: max_i (rows t - limits)_i >= y·(rows t - limits) >= min_j (y·rows)_j - y·limits.
-    The first rows are always looked at, the others only where a solution breaks them.
+    Not above 0 where some mix violates none. For y >= 0 with sum 1: max_i (rows t - limits)_i >= y·(rows t -
+    limits) >= min_j (y·rows)_j - y·limits. The ``first`` rows are always part of the program, the others are added
+    where a solution violates them.
     """
     n_classes, first = rows.shape[1], min(first, len(rows))
     used = list(range(first))
@@ -63,13 +69,12 @@ def least_violation(rows: FloatArray, limits: FloatArray, first: int) -> tuple[f
     index = np.arange(n_classes + 1, dtype=np.int32)
     while True:
         solver.run()
-        dual = duals(solver)
         prices = np.zeros(len(rows))
-        prices[used] = np.maximum(-np.delete(dual, first), 0.0)
+        prices[used] = np.maximum(-np.delete(duals(solver), first), 0.0)
         prices = prices / prices.sum() if prices.sum() > 0 else np.full(len(rows), 1 / len(rows))
         violation = float((prices @ rows).min() - prices @ limits)
-        excess = rows @ solution(solver, "col_value")[:n_classes] - limits
-        worst = [int(i) for i in np.argsort(-excess, kind="stable")[:4] if excess[i] > 1e-9 and i not in used]
+        mix = solution(solver, "col_value")[:n_classes]
+        worst = _most_violated(rows @ mix - limits, used, tolerance=1e-9)
         if violation > 0 or not worst:
             return violation, prices
         for i in worst:
@@ -92,12 +97,18 @@ def _violation_model(rows: FloatArray, limits: FloatArray) -> Any:
     return model
 
 
+def _most_violated(excess: FloatArray, used: list[int], *, tolerance: float) -> list[int]:
+    """The few rows with the largest excess that are not in use yet."""
+    order = np.argsort(-excess, kind="stable")[:ROWS_PER_CUT].tolist()
+    return [i for i in order if excess[i] > tolerance and i not in used]
+
+
 @dataclass(frozen=True, eq=False)
 class Corners:
-    """Four corners (t, r = t e) a class of a region of mixes and miss rates: arrays of shape (4, K).
+    """Four corners (t, r = t e) per class of a set of mixes and miss rates: arrays of shape (4, K).
 
-    ``value`` is what a function has there that is concave in (t, r), class by class: between the corners it is
-    nowhere below the mixture of its values at the corners.
+    ``value`` holds a function that is concave in (t, r), class by class: between the corners it is nowhere below
+    the mixture of its values at the corners.
     """
 
     share: FloatArray
@@ -107,7 +118,7 @@ class Corners:
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """Dual prices of :class:`WorstCase`: of the rows, of ``sum r >= epsilon`` and of ``sum t = 1``."""
+    """Dual prices of ``WorstCase``: of the rows, of ``sum r >= epsilon`` and of ``sum t = 1``."""
 
     rows: FloatArray
     missed: float
@@ -122,30 +133,31 @@ class Prices:
 
 @dataclass(eq=False)
 class WorstCase:
-    """Smallest value over ``rows t <= limits, sum t = 1, sum r >= epsilon``, (t_j, r_j) between its corners.
+    """The least value L over ``rows t <= limits, sum t = 1, sum r >= epsilon`` (step "What must be refuted").
 
-    Rows of ``spare`` are only added where a solution breaks them: few of thousands ever matter.
+    Each (t_j, r_j) lies between its corners. ``extra_rows`` are added only where a solution violates them: few of
+    thousands ever matter.
     """
 
     rows: FloatArray
     limits: FloatArray
-    spare: FloatArray
-    spare_limits: FloatArray
-    _used: set[int] = field(default_factory=set)
+    extra_rows: FloatArray
+    extra_limits: FloatArray
+    _used: list[int] = field(default_factory=list)
 
     def solve(self, corners: Corners, epsilon: float, enough: float) -> tuple[float, Prices]:
-        """A safe lower bound of the smallest value, and its prices; stops early once it is ``enough``."""
+        """A safe lower bound of the least value, and its prices; stops early once the bound is ``enough``."""
         solver = quiet_solver()
         solver.passModel(_corner_model(self.rows, self.limits, corners, epsilon))
         while True:
             solver.run()
             prices = self._prices(solver)
             value = prices.least(corners, self.rows, self.limits, epsilon)
-            if value >= enough or not self._cut(solver, corners):
+            if value >= enough or not self._add_violated_rows(solver):
                 return value, prices
 
     def least(self, prices: Prices, corners: Corners, epsilon: float) -> float:
-        """The safe bound by prices found before; rows added since have none."""
+        """The safe bound by prices found before; rows added since then have no price."""
         known = len(prices.rows)
         return prices.least(corners, self.rows[:known], self.limits[:known], epsilon)
 
@@ -156,22 +168,20 @@ class WorstCase:
         rows = np.maximum(-added[:n_rows], 0.0)
         return Prices(rows, max(float(fixed[1]), 0.0), -float(fixed[0]))
 
-    def _cut(self, solver: Any, corners: Corners) -> bool:
-        """Add the spare rows that the solution breaks most; False where it breaks none."""
-        if not len(self.spare):
+    def _add_violated_rows(self, solver: Any) -> bool:
+        """Add the extra rows that the solution violates most; False where it violates none."""
+        if not len(self.extra_rows):
             return False
         n_classes = self.rows.shape[1]
         mix = np.array(solver.getSolution().col_value)[4 * n_classes : 5 * n_classes]
-        excess = self.spare @ mix - self.spare_limits
-        worst = [
-            int(i) for i in np.argsort(-excess, kind="stable")[:4] if excess[i] > 1e-7 and int(i) not in self._used
-        ]
+        worst = _most_violated(self.extra_rows @ mix - self.extra_limits, self._used, tolerance=1e-7)
         index = np.append(np.arange(4 * n_classes, 5 * n_classes), 5 * n_classes).astype(np.int32)
         for i in worst:
-            solver.addRow(-np.inf, self.spare_limits[i], len(index), index, np.append(self.spare[i], -1.0))
-        self._used.update(worst)
-        self.rows = np.vstack([self.rows, self.spare[worst]])
-        self.limits = np.append(self.limits, self.spare_limits[worst])
+            row = np.append(self.extra_rows[i], -1.0)
+            solver.addRow(-np.inf, self.extra_limits[i], len(index), index, row)
+        self._used += worst
+        self.rows = np.vstack([self.rows, self.extra_rows[worst]])
+        self.limits = np.append(self.limits, self.extra_limits[worst])
         return bool(worst)
 
 
@@ -193,5 +203,5 @@ def _corner_model(rows: FloatArray, limits: FloatArray, corners: Corners, epsilo
     upper = np.concatenate([[1.0, np.inf], np.zeros(n_classes), np.ones(n_classes), limits])
     columns = matrix.shape[1]
     model = dense_model(matrix, lower, upper, np.zeros(columns), np.full(columns, np.inf))
-    model.col_cost_ = np.concatenate([corners.value.ravel(), np.zeros(n_classes), [PENALTY]])
+    model.col_cost_ = np.concatenate([corners.value.ravel(), np.zeros(n_classes), [ROW_PENALTY]])
     return model

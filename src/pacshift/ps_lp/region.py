@@ -1,14 +1,14 @@
-"""Which label mixes the target may have: a polytope that holds the true one with a stated confidence.
+"""The region: which label mixes the target may have, as a polytope that holds the true one.
 
 Under label shift q = A t, with A[i, j] = P(predicted i given label j) the same on both sides and t the target's
-label mix. For a set S of predicted classes, write A_S, q_S for the sums over S. Two kinds of rows:
+label mix. For a set S of predicted classes, write A_S, q_S for the sums over S. There are two kinds of rows:
 
 * boxes: exact binomial bounds on A_S and q_S leave only mixes with ``A_S lower · t <= q_S upper``;
 * sums: for the true t, ``A_S hat · t - q_S hat`` is a centred sum of independent terms, so it is below a
   deviation bound; the variance and the steps in that bound are bounded over the mixes found so far.
 
 Single classes and their complements come first and shape the region; larger sets, whose errors average out, are
-kept beside it for programs that need them.
+kept beside it as extra rows. Section "The region" of the proof page (docs/methods/ps-lp.md).
 """
 
 from collections.abc import Sequence
@@ -19,48 +19,57 @@ from math import comb
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray, Label
-from pacshift.bounds import Interval, binomial_upper
+from pacshift.bounds import Interval, binomial_upper, clopper_pearson
 from pacshift.errors import AssumptionError
 from pacshift.ps_lp.programs import MixProgram, least_violation
 from pacshift.ps_lp.tails import deviation
 
 BOX_SHARE = 0.1
-"""Share of the region's delta that its boxes get; the sums get the rest."""
+"""Share of the region's delta for its boxes; the sums get the rest."""
 
-MOST_SETS = 4096
-"""Sets of predicted classes looked at: all of them up to K = 12, small ones and their complements beyond."""
+MAX_SETS = 4096
+"""Sets of predicted classes: all of them up to K = 12, small ones and their complements beyond."""
 
-ROUNDS = 2
-"""How often sums are drawn tighter with the mixes that the last round left."""
+TIGHTENING_ROUNDS = 2
+"""How often the widths of the sums are computed, each time over the mixes that the last round left."""
 
-QUICK = 50
-"""Up to so many classes every round's box is exact; beyond, only the last one, whose programs take seconds."""
+MAX_EXACT_BOX_CLASSES = 50
+"""Up to this many classes every round's box is exact; beyond, only the last one, whose programs take seconds."""
 
 
 @dataclass(frozen=True, eq=False)
 class PrevalenceRegion:
-    """All mixes t >= 0 of sum 1 with ``rows t <= limits`` and ``spare t <= spare_limits``.
+    """All mixes t >= 0 of sum 1 with ``rows t <= limits`` and ``extra_rows t <= extra_limits``.
 
-    ``prevalence`` is its bounding box and ``accuracy`` the least target accuracy of its members, both by ``rows``.
+    Parameters
+    ----------
+    rows, limits : ndarray
+        The inequalities of single predicted classes, shapes ``(R, K)`` and ``(R,)``.
+    extra_rows, extra_limits : ndarray
+        The inequalities of larger sets of predicted classes.
+    prevalence : Interval
+        Bounding box of the mixes that satisfy ``rows``.
+    accuracy : float
+        The least target accuracy of a mix that satisfies ``rows``.
     """
 
     rows: FloatArray
     limits: FloatArray
-    spare: FloatArray
-    spare_limits: FloatArray
+    extra_rows: FloatArray
+    extra_limits: FloatArray
     prevalence: Interval
     accuracy: float
 
     def contains(self, mix: FloatArray) -> bool:
         """Whether a mix is in the region."""
-        inside = (self.rows @ mix <= self.limits).all() and (self.spare @ mix <= self.spare_limits).all()
+        inside = (self.rows @ mix <= self.limits).all() and (self.extra_rows @ mix <= self.extra_limits).all()
         return bool(inside and (mix >= 0).all() and np.isclose(mix.sum(), 1))
 
 
-def predicted_sets(n_classes: int, most: int = MOST_SETS) -> tuple[FloatArray, FloatArray]:
-    """Sets of predicted classes as 0/1 rows: the single ones, then larger ones, both with their complements.
+def predicted_sets(n_classes: int, most: int = MAX_SETS) -> tuple[FloatArray, FloatArray]:
+    """Sets S of predicted classes as 0/1 rows: single ones, then larger ones, both with their complements.
 
-    Read backwards, the rows are the complements in order.
+    Step "The region". Read backwards, the rows are the complements in order.
 
     >>> [len(sets) for sets in predicted_sets(2)], [len(sets) for sets in predicted_sets(4)]
     ([2, 0], [8, 6])
@@ -85,12 +94,34 @@ def predicted_sets(n_classes: int, most: int = MOST_SETS) -> tuple[FloatArray, F
 def prevalence_region(
     confusion: IntArray, target: IntArray, *, delta: float, classes: Sequence[Label] | None = None
 ) -> PrevalenceRegion:
-    """The mixes that the counts leave open; the true one is among them with probability at least ``1 - delta``.
+    """Compute the label mixes that fit the counts; the true one is among them with probability >= ``1 - delta``.
 
-    ``confusion[i, j]`` counts source rows predicted i and labelled j, ``target[i]`` target rows predicted i.
-    Given the label counts the columns of ``confusion`` are independent multinomials; a class without examples
-    has any column. Raises :class:`AssumptionError` where no mix is left: label shift is refuted at ``delta``.
+    Section "The region" of the proof page. Given the label counts, the columns of ``confusion`` are independent
+    multinomials. A class without examples may have any column.
 
+    Parameters
+    ----------
+    confusion : ndarray of int, shape (K, K)
+        ``confusion[i, j]`` counts source rows predicted i and labelled j.
+    target : ndarray of int, shape (K,)
+        ``target[i]`` counts target rows predicted i.
+    delta : float
+        Allowed probability that the true mix is not in the region.
+    classes : sequence, optional
+        Class names for the error message; 0 to K-1 by default.
+
+    Returns
+    -------
+    PrevalenceRegion
+        The inequalities, their bounding box and the least accuracy.
+
+    Raises
+    ------
+    AssumptionError
+        If no mix fits: label shift is refuted at level ``delta``.
+
+    Examples
+    --------
     >>> region = prevalence_region(np.diag([900, 900]), np.array([300, 700]), delta=0.05)
     >>> region.prevalence.lower.round(2), region.prevalence.upper.round(2)
     (array([0.27, 0.67]), array([0.33, 0.73]))
@@ -101,23 +132,26 @@ def prevalence_region(
     counts = [_Counts.of(sets, confusion, target, delta=delta * BOX_SHARE / len(parts)) for sets in parts]
     level = [delta * (1 - BOX_SHARE) / len(parts) / len(sets) for sets in parts]
     first = counts[0]
-    rows, limits = first.rate.lower, first.share.upper
-    many = len(target) > QUICK
-    prevalence = _rough_box(rows, limits) if many else _box(rows, limits, single, first, names)
-    for left in reversed(range(ROUNDS)):
-        rows = np.vstack([first.rate.lower, first.observed])
-        limits = np.concatenate([first.share.upper, first.limits(prevalence, level[0])])
-        exact = not (many and left)
-        sets = np.vstack([single, single])
-        prevalence = _box(rows, limits, sets, first, names) if exact else _rough_box(rows, limits)
-    spare, spare_limits = np.empty((0, len(target))), np.empty(0)
+    rows, limits, prevalence = _tightened(first, single, level[0], names)
+    extra_rows, extra_limits = np.empty((0, len(target))), np.empty(0)
     if len(parts) > 1:
-        spare, spare_limits = counts[1].observed, counts[1].limits(prevalence, level[1])
-        everything = np.vstack([rows, spare]), np.concatenate([limits, spare_limits])
-        _require_some(*everything, np.vstack([single, single, larger]), first, names)
+        extra_rows, extra_limits = counts[1].observed, counts[1].limits(prevalence, level[1])
+        everything = np.vstack([rows, extra_rows]), np.concatenate([limits, extra_limits])
+        _require_some_mix(*everything, np.vstack([single, single, larger]), first, names)
     recall = np.diag(first.rate.lower[: len(target)])
     accuracy = max(0.0, -MixProgram(rows, limits).largest(-recall))
-    return PrevalenceRegion(rows, limits, spare, spare_limits, prevalence, accuracy)
+    return PrevalenceRegion(rows, limits, extra_rows, extra_limits, prevalence, accuracy)
+
+
+def weight_intervals(prevalence: Interval, class_counts: IntArray, *, delta: float) -> Interval:
+    """Intervals of w_j = t_j / p_j, from those of t_j and exact ones of the priors p_j ("By-products").
+
+    Unbounded where p_j may be 0.
+    """
+    priors = clopper_pearson(class_counts, class_counts.sum(), delta=delta / len(class_counts))
+    unbounded = np.full(len(class_counts), np.inf)
+    upper = np.divide(prevalence.upper, priors.lower, out=unbounded, where=priors.lower > 0)
+    return Interval(prevalence.lower / priors.upper, upper)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,10 +167,11 @@ class _Counts:
 
     @classmethod
     def of(cls, sets: FloatArray, confusion: IntArray, target: IntArray, *, delta: float) -> "_Counts":
+        """The boxes of the page: one-sided exact bounds for each set and label."""
         totals, n_target = confusion.sum(axis=0), int(target.sum())
         inside, share = sets @ confusion, sets @ target
         each = delta / (len(sets) * (len(target) + 1))
-        # One upper bound for every set is one lower bound for every complement: no event is paid for twice.
+        # The family holds all complements, so its upper bounds give all lower bounds without further events.
         rate, most = (binomial_upper(*counts, delta=each) for counts in ((inside, totals), (share, n_target)))
         # A class without examples adds 0 to the sums: its true, unknown part only makes them smaller.
         return cls(
@@ -149,7 +184,7 @@ class _Counts:
         )
 
     def limits(self, prevalence: Interval, delta: float) -> FloatArray:
-        """Right-hand sides of the sums: the observed share plus the deviation, variance taken over the mixes."""
+        """Right-hand sides of the sums: the observed share plus the width w_S of Lemma 4."""
         seen = self.class_counts > 0
         totals, rate = self.class_counts[seen], Interval(self.rate.lower[:, seen], self.rate.upper[:, seen])
         source, target = _variance(rate), _variance(self.share)
@@ -169,6 +204,21 @@ class _Counts:
         return self.observed_share + width
 
 
+def _tightened(
+    counts: _Counts, sets: FloatArray, level: float, names: Sequence[Label]
+) -> tuple[FloatArray, FloatArray, Interval]:
+    """Boxes, then sums whose widths are computed over the box of the mixes that are left, in a few rounds."""
+    rows, limits = counts.rate.lower, counts.share.upper
+    many = rows.shape[1] > MAX_EXACT_BOX_CLASSES
+    prevalence = _rough_box(rows, limits) if many else _box(rows, limits, sets, counts, names)
+    rows, sets = np.vstack([counts.rate.lower, counts.observed]), np.vstack([sets, sets])
+    for rounds_left in reversed(range(TIGHTENING_ROUNDS)):
+        limits = np.concatenate([counts.share.upper, counts.limits(prevalence, level)])
+        exact = not (many and rounds_left)
+        prevalence = _box(rows, limits, sets, counts, names) if exact else _rough_box(rows, limits)
+    return rows, limits, prevalence
+
+
 def _variance(rate: Interval) -> Interval:
     """Bounds of x (1 - x) for x in ``rate``."""
     ends = rate.lower * (1 - rate.lower), rate.upper * (1 - rate.upper)
@@ -180,7 +230,7 @@ def _box(
     rows: FloatArray, limits: FloatArray, sets: FloatArray, counts: _Counts, names: Sequence[Label]
 ) -> Interval:
     """Bounding box of a region; raises where it is empty."""
-    _require_some(rows, limits, sets, counts, names)
+    _require_some_mix(rows, limits, sets, counts, names)
     program = MixProgram(rows, limits)
     units = np.eye(rows.shape[1])
     lower = [-program.largest(-unit) for unit in units]
@@ -196,31 +246,31 @@ def _rough_box(rows: FloatArray, limits: FloatArray) -> Interval:
     least, second = np.partition(rows, 1, axis=1)[:, :2].T
     others = np.where(rows == least[:, None], second[:, None], least[:, None])
     b = np.maximum(limits, 0.0)[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         upper = np.where(rows > 0, b / rows, 1.0).min(axis=0)
         lower = np.where(others > rows, (others - b) / (others - rows), 0.0).max(axis=0)
     upper = np.clip(upper, 0.0, 1.0)
     return Interval(np.minimum(np.clip(lower, 0.0, 1.0), upper), upper)
 
 
-def _require_some(
+def _require_some_mix(
     rows: FloatArray, limits: FloatArray, sets: FloatArray, counts: _Counts, names: Sequence[Label]
 ) -> None:
-    """Raise if no mix is left; ``sets`` says of which predicted classes each row speaks."""
+    """Raise if no mix is left; ``sets`` says which predicted classes each row is about."""
     violation, prices = least_violation(rows, limits, 2 * len(counts.observed))
     if violation <= 0:
         return
     n_classes = rows.shape[1]
-    # The row with the largest price is the one whose right-hand side would have to give way most.
+    # The row with the largest price is the one whose right-hand side would have to be loosened most.
     members = sets[int(np.argmax(prices))] > 0
-    word = "little" if 2 * members.sum() <= n_classes else "much"
-    members = members if word == "little" else ~members
-    column = counts.observed[:n_classes][members].sum(axis=0)
-    share = counts.observed_share[:n_classes][members].sum()
+    too_few = 2 * members.sum() <= n_classes
+    members = members if too_few else ~members
+    share = float(counts.observed_share[:n_classes][members].sum())
+    reachable = share + violation if too_few else share - violation
     named = " or ".join(repr(names[label]) for label in np.flatnonzero(members).tolist())
     raise AssumptionError(
-        f"label shift is refuted: {share:.3g} of the target is predicted {named}, too {word} by at least "
-        f"{violation:.2g} for any mix of the source's classes, which are predicted so at rates {column.min():.3g} "
-        f"to {column.max():.3g}. Either P(x given y) differs between source and target, or rows depend on each "
-        "other: no method for label shift may be used."
+        f"label shift is refuted: {100 * share:.3g} % of the target is predicted {named}; no mix of the source's "
+        f"classes that fits the other predictions can give {'less' if too_few else 'more'} than about "
+        f"{100 * reachable:.3g} %, chance allowed for. Either P(x given y) differs between source and target, or "
+        "rows depend on each other. No method for label shift may be used."
     )

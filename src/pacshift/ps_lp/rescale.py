@@ -1,8 +1,9 @@
-"""Thresholds that lean with the label mix: lower for classes that the target seems to have more of.
+"""Rescaled thresholds: lower for classes that the target seems to have more of.
 
-If scores are probabilities of the source, those of the target grow with the weight q(y)/p(y), and cutting them
-at one level makes the smallest sets. The factors only look at the target and at the label counts, so that for
-the source's scores they are fixed numbers; any such factors keep the guarantee.
+Section "Rescaled thresholds" of the proof page (docs/methods/ps-lp.md). The factors depend on the target and on
+the label counts alone, so that for the source's scores they are fixed numbers; any such factors are valid. These
+ones are a heuristic for small sets: if scores are probabilities under the source, those under the target
+grow with the weight q(y)/p(y).
 """
 
 from dataclasses import replace
@@ -13,27 +14,37 @@ from pacshift.arrays import FloatArray
 from pacshift.tally import Tally
 from pacshift.tally.grid import to_grid
 
-HALF = 0.5
-"""How far to lean: predicted shares are no label shares, and scores are often not calibrated."""
+EXPONENT = 0.5
+"""Power of the estimated weights: predicted shares are no label shares, and scores are often not calibrated."""
+
+TINY = 1e-280
+"""Below this size products and quotients lose digits, so that relative rounding bounds do not hold."""
 
 
-def factors(tally: Tally) -> FloatArray:
-    """What to multiply each class's scores by: (predicted share of the target / label share of the source)^½."""
+def rescaling_factors(tally: Tally) -> FloatArray:
+    """The factors φ_j of "Rescaled thresholds": (predicted target share / source label share) ** EXPONENT."""
     size = tally.n_classes
     target = (tally.target + 1) / (tally.n_target + size)
     source = (tally.class_counts + 1) / (tally.n_source + size)
-    return np.asarray((target / source) ** HALF)
+    return np.asarray((target / source) ** EXPONENT)
 
 
-def leaned(tally: Tally, by: FloatArray) -> Tally:
-    """The tally of the multiplied scores."""
-    return replace(tally, values=tally.values * np.repeat(by, np.diff(tally.starts)))
+def rescaled(tally: Tally, factors: FloatArray) -> Tally:
+    """The tally of the scores multiplied by their class's factor ("Rescaled thresholds")."""
+    return replace(tally, values=tally.values * np.repeat(factors, np.diff(tally.starts)))
 
 
-def straightened(threshold: float, by: FloatArray, tally: Tally) -> FloatArray:
-    """The thresholds of the scores themselves: every score whose product reaches ``threshold`` reaches its own."""
-    cuts = threshold / by
-    if not np.isfinite(cuts).all():
-        return np.full(len(by), threshold)
+def undo_rescaling(threshold: float, factors: FloatArray, tally: Tally) -> FloatArray:
+    """The thresholds τ / φ_j of the scores themselves, rounded down ("Rescaled thresholds").
+
+    A score whose product reaches τ reaches its own threshold.
+    """
+    if not np.isfinite(threshold):
+        return np.full(len(factors), threshold)
+    with np.errstate(over="ignore", under="ignore"):
+        cuts = threshold / factors
     rounding = np.abs(cuts) * 1e-15  # of products and quotients; far less than the steps of the grid
-    return to_grid(cuts + rounding) if tally.grid else cuts - rounding
+    with np.errstate(invalid="ignore"):
+        lowered = to_grid(cuts + rounding) if tally.grid else cuts - rounding
+    lowered = np.where(np.abs(cuts) < TINY, to_grid(-2 * TINY), lowered)
+    return np.where(np.isfinite(cuts), lowered, -np.inf)  # beyond the range of floats: in every set, always valid

@@ -1,6 +1,6 @@
-"""A certificate as one HTML page that a clinician, an auditor or a browser without a network can read."""
+"""A certificate as one HTML page that clinicians and auditors can read, without a network."""
 
 from pacshift.report.build import render_report, write_report
-from pacshift.report.comparison import ComparisonRow
+from pacshift.report.comparison import ComparisonRow, compare_methods
 
-__all__ = ["ComparisonRow", "render_report", "write_report"]
+__all__ = ["ComparisonRow", "compare_methods", "render_report", "write_report"]

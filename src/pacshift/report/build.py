@@ -17,6 +17,7 @@ from pacshift.files import atomic_write
 from pacshift.report import text
 from pacshift.report.comparison import ComparisonRow
 from pacshift.report.pictures import picture
+from pacshift.report.recipe import recipe
 
 _ENVIRONMENT = jinja2.Environment(
     loader=jinja2.PackageLoader("pacshift.report", "."),
@@ -35,18 +36,67 @@ def write_report(
     comparison: Sequence[ComparisonRow] | None = None,
     overwrite: bool = True,
 ) -> None:
-    """Write the page, whole or not at all. ``comparison`` adds a table of methods run on the same data."""
-    text = render_report(certificate, comparison=comparison)
+    """Write a certificate as one HTML page that loads nothing and runs no scripts.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        What the page is about, made by any method.
+    path : path
+        The file. It is written whole or not at all.
+    comparison : sequence of ComparisonRow, optional
+        Adds a table of methods run on the same data; ``compare_methods`` makes the rows.
+    overwrite : bool
+        Whether an existing file may be replaced.
+
+    Raises
+    ------
+    InputError
+        If the file exists and may not be replaced, or cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from pacshift import Tally, calibrate_tally
+    >>> tally = Tally.from_scores([[0.8, 0.2], [0.3, 0.7]] * 100, [0, 1] * 100)
+    >>> certificate = calibrate_tally(tally, epsilon=0.1, delta=0.05, method="PS-LW")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(certificate, Path(folder) / "report.html")
+    """
+    html = render_report(certificate, comparison=comparison)
     with atomic_write(path, overwrite=overwrite) as draft:
-        draft.write_text(text, encoding="utf-8")
+        draft.write_text(html, encoding="utf-8")
 
 
 def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRow] | None = None) -> str:
-    """The page as text."""
+    """Return the HTML page of ``write_report`` as text.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        What the page is about, made by any method.
+    comparison : sequence of ComparisonRow, optional
+        Adds a table of methods run on the same data.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from pacshift import Tally, calibrate_tally
+    >>> tally = Tally.from_scores([[0.8, 0.2], [0.3, 0.7]] * 100, [0, 1] * 100)
+    >>> page = render_report(calibrate_tally(tally, epsilon=0.1, delta=0.05, method="PS-LW"))
+    >>> page[:15], "Guaranteed on the target" in page
+    ('<!doctype html>', True)
+    """
     return _ENVIRONMENT.get_template("page.html").render(
         certificate=certificate,
         verdict=text.verdict(certificate),
         limits=text.limits(certificate),
+        method=plots.readable(certificate.method),
+        assumption=text.assumption(certificate),
         doubts=text.doubts(certificate),
         assumption_check=text.assumption_check(certificate),
         key_figures=text.key_figures(certificate),
@@ -54,19 +104,19 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
         rows=text.class_rows(certificate),
         reasons=[plots.readable(reason, longest=2000) for reason in certificate.reasons],
         pictures=_pictures(certificate),
-        most=plots.MOST_CLASSES,
+        most=plots.MAX_CLASSES_SHOWN,
         comparison=list(comparison or ()),
         guarantees=text.GUARANTEES,
         version=version("pacshift"),
-        command=text.command(certificate),
+        recipe=recipe(certificate),
         # Escaped once here as JSON (never a lone surrogate) and once more by the template as HTML.
         document=json.dumps(to_document(certificate), indent=1),
     )
 
 
 def _pictures(certificate: Certificate) -> dict[str, Markup]:
-    """Those pictures for which the certificate has numbers."""
-    shown = min(len(certificate.classes), plots.MOST_CLASSES)
+    """The pictures for which the certificate has numbers."""
+    shown = min(len(certificate.classes), plots.MAX_CLASSES_SHOWN)
     tall = plots.class_height(shown)
     wanted: dict[str, tuple[Any, bool, float, str]] = {
         "mix": (plots.label_mix, True, tall, _mix_alt(certificate)),
@@ -80,8 +130,8 @@ def _pictures(certificate: Certificate) -> dict[str, Markup]:
             plots.bound_curve,
             certificate.curve is not None,
             3.0,
-            f"The proven bound of the target error rises with what the thresholds miss on the source. "
-            f"The allowed error is {certificate.epsilon:g}.",
+            "How the bound of the target error rises with the share of labels missed on the source: a picture, "
+            f"not a second guarantee. The allowed error is {certificate.epsilon:g}.",
         ),
         "sizes": (plots.set_sizes, certificate.set_sizes is not None, 3.0, _sizes_alt(certificate)),
     }

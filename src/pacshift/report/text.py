@@ -1,19 +1,16 @@
 """What the page says, for each kind of guarantee, in words a clinician can use."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 import numpy as np
 
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
-from pacshift.certificate.explain import percent
+from pacshift.certificate.explain import LABEL_SHIFT, percent
 from pacshift.methods import Guarantee
 from pacshift.plots import readable
-from pacshift.scores.transforms import TRANSFORMS
-
-TESTS_ASSUMPTION = ("PS-LP", "PS-W", "PS-C")  # refuse to certify where the counts contradict label shift
 
 GUARANTEES: dict[Guarantee, str] = {
     "pac-target": "guaranteed on the target",
@@ -35,55 +32,63 @@ class Verdict:
 
 def verdict(certificate: Certificate) -> Verdict:
     """What is guaranteed, in one sentence, and how surely, in another."""
-    covered, sure = percent(1 - certificate.epsilon), percent(1 - certificate.delta)
-    unsure = percent(certificate.delta)
-    repeated = (
-        f"Confidence: {sure}. If the calibration were repeated with fresh data, at most {unsure} of the "
-        "repetitions would give sets that fall short of this."
-    )
     if certificate.trivial:
-        return Verdict(
+        return _trivial_verdict(certificate)
+    covered, sure = percent(1 - certificate.epsilon), _confidence(certificate)
+    holds = f"In at least {covered} of {{}} cases, the set of labels given contains the true one."
+    made = {
+        "pac-target": Verdict("good", "Guaranteed on the target", holds.format("target"), sure),
+        "pac-source": Verdict(
             "limited",
-            "Right but uninformative",
-            f"Every set contains all {len(certificate.classes)} labels.",
-            "Such a set always holds the true label and helps nobody decide. The data did not support a sharper "
-            "answer; the reasons are listed below.",
-        )
-    if certificate.guarantee == "pac-target":
-        headline = f"In at least {covered} of target cases, the set of labels given contains the true one."
-        return Verdict("good", "Guaranteed on the target", headline, repeated)
-    if certificate.guarantee == "pac-source":
-        headline = f"In at least {covered} of source cases, the set of labels given contains the true one."
-        warning = " Nothing is guaranteed on the target if its label mix differs."
-        return Verdict("limited", "Guaranteed on the source only", headline, repeated + warning)
-    if certificate.guarantee == "marginal":
-        condition = (
-            "" if certificate.method == "LWCP" else " It also needs the estimated importance weights to be true."
-        )
-        return Verdict(
+            "Guaranteed on the source only",
+            holds.format("source"),
+            f"{sure} Nothing is guaranteed on the target if its label mix differs.",
+        ),
+        "marginal": Verdict(
             "limited",
             "On average only",
-            f"Sets contain the true label in {covered} of target cases on average over many calibrations.",
-            "This one calibration may do worse, and nothing says by how much." + condition,
-        )
+            f"On average over many calibrations: {holds.format('target')}",
+            "This one calibration may do worse, and nothing says by how much.",
+        ),
+        "none": Verdict(
+            "bad",
+            "No guarantee",
+            f"Nothing is guaranteed. Sets that contain the true label in {covered} of cases were asked for.",
+            "Check the sets with labelled target cases before you rely on them.",
+        ),
+    }[certificate.guarantee]
+    extra = certificate.facts.extra_assumption
+    return replace(made, meaning=f"{made.meaning} Extra assumption: {extra}") if extra else made
+
+
+def _trivial_verdict(certificate: Certificate) -> Verdict:
+    why = " The reasons are listed below." if certificate.reasons else ""
     return Verdict(
-        "bad",
-        "No guarantee",
-        f"Nothing is guaranteed; the sets aim at {covered} of target cases.",
-        "The estimated importance weights are used as if they were the true ones.",
+        "limited",
+        "Correct but uninformative",
+        f"Every set contains all {len(certificate.classes)} labels.",
+        f"Such a set always contains the true label but helps nobody. The data did not allow more.{why}",
+    )
+
+
+def _confidence(certificate: Certificate) -> str:
+    sure, unsure = percent(1 - certificate.delta), percent(certificate.delta)
+    return (
+        f"Confidence: {sure}. If the calibration were repeated with fresh data, at most {unsure} of the "
+        "repetitions would give sets that fall short of this."
     )
 
 
 def limits(certificate: Certificate) -> list[str]:
     """What the headline does not say."""
-    known = "Only the listed classes are covered. A case of any other kind gets a set that cannot be right."
+    known = "Only the listed classes are covered. A case of any other kind gets a set without its true label."
     again = "If the label mix or the classifier changes again, calibrate again."
     if certificate.trivial:
         return [
-            "It says nothing about the classifier’s quality: only that these counts cannot support more.",
+            "It says nothing about the classifier’s quality, only that these counts do not allow more.",
             known,
         ]
-    if certificate.method == "PS-LW":
+    if certificate.facts.any_mix:
         whom = (
             "It is a share of many cases, and holds within every class, but not for each single case or subgroup."
         )
@@ -93,7 +98,7 @@ def limits(certificate: Certificate) -> list[str]:
             "rare classes may be missed more often."
         )
     empty = (
-        "The set of a case that no label fits is filled with the top label, so no set is empty."
+        "Where no label fits well, the set holds the top label, so no set is empty."
         if certificate.never_empty
         else "A set can be empty. That means no label fits well: treat it as “unknown, look closer”. "
         "It counts as a miss."
@@ -101,8 +106,20 @@ def limits(certificate: Certificate) -> list[str]:
     return [whom, empty, known, again]
 
 
+def assumption(certificate: Certificate) -> list[str]:
+    """What must hold for the guarantee, in sentences."""
+    sentences = {
+        "pac-source": "The guarantee assumes that future cases come from the same population as the source.",
+        "none": "Nothing is guaranteed, even under label shift.",
+    }
+    made = [sentences.get(certificate.guarantee, f"Label shift.{LABEL_SHIFT.removeprefix('label shift.')}")]
+    return [*made, *filter(None, [certificate.facts.extra_assumption])]
+
+
 def doubts(certificate: Certificate) -> list[str]:
-    """How the assumption breaks in practice."""
+    """How the assumption fails in practice; nothing to doubt where nothing is guaranteed."""
+    if certificate.guarantee == "none":
+        return []
     reasons = [
         "Other equipment, settings or software: the same condition then gives other scores.",
         "Other people within a class: for example only severe cases on one side, mild ones on the other.",
@@ -115,16 +132,17 @@ def doubts(certificate: Certificate) -> list[str]:
 
 
 def assumption_check(certificate: Certificate) -> str:
-    """Whether the numbers themselves spoke against the assumption."""
+    """Whether the numbers themselves were compared with the assumption."""
     if certificate.guarantee == "pac-source":
         return "Whether the target resembles the source was not tested."
     bounded = certificate.weights is not None or certificate.prevalence is not None
-    if certificate.method in TESTS_ASSUMPTION and bounded:
+    name = readable(certificate.method)
+    if certificate.facts.tests_assumption and bounded:
         return (
-            f"{certificate.method} compared the counts with the assumption: had no label mix been able to explain "
-            "the target’s predictions, there would be no certificate. Such a test can refute, never prove."
+            f"{name} compared the counts with label shift. If no label mix could explain the target’s "
+            "predictions, there would be no certificate. Such a test can refute label shift, but never prove it."
         )
-    return f"{certificate.method} did not test the assumption on these data."
+    return f"{name} did not test label shift on these data."
 
 
 @dataclass(frozen=True)
@@ -180,7 +198,7 @@ class ClassRow:
 
 
 def class_rows(certificate: Certificate) -> list[ClassRow]:
-    """One line a class; intervals are rounded outward, so that what is shown is still true."""
+    """One line per class; intervals are rounded outward, so that what is shown is still true."""
     return [_class_row(certificate, label) for label in range(len(certificate.classes))]
 
 
@@ -242,27 +260,12 @@ def rule(certificate: Certificate) -> str:
     """How a set is made."""
     kind = "" if certificate.score == "probability" else f"{certificate.score} "
     if certificate.trivial:
-        return "Every set holds every label."
+        return "Every set contains all labels."
     shared = np.unique(certificate.thresholds[np.isfinite(certificate.thresholds)])
     always = int(np.isneginf(certificate.thresholds).sum())
     text = (
-        f"A label is in the set when its {kind}score reaches its own threshold, listed in the table of classes."
+        f"A label is in the set when its {kind}score is at least its own threshold (see the table of classes)."
         if len(shared) != 1
         else f"A label is in the set when its {kind}score is at least {shared[0]:.6g}."
     )
-    return text + (f" {always} of the classes lack data and are in every set." if always else "")
-
-
-def command(certificate: Certificate) -> str:
-    """The command line that makes such a certificate."""
-    parts = [
-        "pacshift calibrate SOURCE TARGET --label COLUMN",
-        f"--epsilon {certificate.epsilon!r} --delta {certificate.delta!r} --method {certificate.method}",
-    ]
-    if certificate.score in TRANSFORMS and certificate.score != "probability":
-        parts.append(f"--score {certificate.score}")
-    if certificate.method == "ORACLE":
-        parts.append("--weights W,W,...")
-    if certificate.never_empty:
-        parts.append("--never-empty")
-    return " \\\n  ".join([*parts, "-o certificate.json"])
+    return text + (f" {always} of the classes are in every set." if always else "")

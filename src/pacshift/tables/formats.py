@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.dataset
 import pyarrow.ipc
 import pyarrow.parquet
 
@@ -57,8 +58,7 @@ class Feather:
             return pyarrow.ipc.open_file(source).schema
 
     def count_rows(self, file: str) -> int | None:
-        with pa.OSFile(file) as source:
-            return int(pyarrow.ipc.open_file(source).count_rows())
+        return int(pyarrow.dataset.dataset(file, format="ipc").count_rows())
 
     def batches(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
         names = [field.name for field in fields]

@@ -48,18 +48,46 @@ def _leading_bits(values: NDArray[np.floating[Any]]) -> NDArray[np.integer[Any]]
 
 
 def mean_size(bins: IntArray, thresholds: FloatArray) -> float:
-    """Mean number of labels per row that reach their thresholds, if rows are spread evenly inside a bin.
+    """Mean number of labels per row that reach their thresholds, estimated from bins.
+
+    The scores in a threshold's bin are taken as spread evenly, except where there are more of them than in either
+    neighbour: the surplus is taken as one repeated score and counted in full. Scores pile up next to 0 and 1
+    without being repeated, so the outermost bins are always spread.
 
     >>> bins = count_bins(np.array([[0.9, 0.2], [0.1, 0.8]]))
     >>> mean_size(bins, np.array([0.5, 0.5])), mean_size(bins, np.array([-np.inf, 0.5]))
     (1.0, 1.5)
     """
+    place, part = _place_in_bins(thresholds)
+    labels = np.arange(len(bins))
+    inside = bins[labels, place]
+    neighbours = np.maximum(bins[labels, np.maximum(place - 1, 0)], bins[labels, np.minimum(place + 1, BINS - 1)])
+    outermost = (place == 0) | (place >= BINS - 2)
+    repeated = np.where(outermost | (part == 0), 0, np.maximum(inside - neighbours, 0))
+    above = bins.sum(axis=1) - np.cumsum(bins, axis=1)[labels, place]
+    return float((above + repeated + part * (inside - repeated)).sum() / bins[0].sum())
+
+
+def mean_size_range(bins: IntArray, thresholds: FloatArray) -> tuple[float, float]:
+    """Bounds of the mean number of labels per row that reach their thresholds, right however scores repeat.
+
+    >>> bins = count_bins(np.array([[0.9, 0.2], [0.1, 0.8]]))
+    >>> mean_size_range(bins, np.array([0.5, 0.78]))
+    (0.5, 1.0)
+    """
+    place, part = _place_in_bins(thresholds)
+    labels = np.arange(len(bins))
+    at_least = bins.sum(axis=1) - np.cumsum(bins, axis=1)[labels, place]
+    at_most = at_least + bins[labels, place]
+    rows = bins[0].sum()
+    low, high = np.where(part == 1, at_most, at_least), np.where(part == 0, at_least, at_most)
+    return float(low.sum() / rows), float(high.sum() / rows)
+
+
+def _place_in_bins(thresholds: FloatArray) -> tuple[IntArray, FloatArray]:
+    """The bin of each threshold, and the part of the bin's width that lies above it."""
     first = int(_leading_bits(np.array([_FIRST_EDGE]))[0])
     edges = ((np.arange(BINS + 1) + first) << (52 - _KEPT_BITS)).view(np.float64)
     edges[0] = 0.0
     place = np.clip(np.searchsorted(edges, thresholds, side="right") - 1, 0, BINS - 1)
-    part = np.clip((edges[place + 1] - thresholds) / (edges[place + 1] - edges[place]), 0.0, 1.0)
-    above = np.cumsum(bins[:, ::-1], axis=1)[:, ::-1]
-    labels = np.arange(len(bins))
-    inside = bins[labels, place]
-    return float((above[labels, place] - inside + part * inside).sum() / bins[0].sum())
+    return place, np.clip((edges[place + 1] - thresholds) / (edges[place + 1] - edges[place]), 0.0, 1.0)

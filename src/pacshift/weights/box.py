@@ -15,18 +15,18 @@ INTERVALS: tuple[Intervals, ...] = ("elimination", "strict", "hull")
 
 
 def split_delta(delta: float, n_classes: int) -> float:
-    """Equal share for each of K·K confusion cells, K target cells and the threshold."""
+    """The share of δ for each of K·K confusion cells, K target cells and the threshold, all equal."""
     return delta / (n_classes * n_classes + n_classes + 1)
 
 
 def check_intervals(intervals: str) -> None:
-    """The option of PS-W and PS-C."""
+    """Raise unless ``intervals`` is a value of the option of PS-W and PS-C."""
     if intervals not in INTERVALS:
         raise InputError(f"intervals must be one of {', '.join(INTERVALS)}, got {intervals!r}.")
 
 
 def weight_box(tally: Tally, *, delta: float, intervals: Intervals) -> Interval:
-    """A box that holds w* with the confidence of K(K+1) cells of ``delta`` each; NoBox where there is none."""
+    """A box that holds w* with probability at least 1 - K(K+1) ``delta``; raises NoBox where there is none."""
     confusion = clopper_pearson(tally.confusion, tally.n_source, delta=delta)
     target = clopper_pearson(tally.target, tally.n_target, delta=delta)
     try:
@@ -53,7 +53,7 @@ def lacking(failure: NoBox, tally: Tally, *, delta: float) -> str:
     text = (
         f"class {tally.classes[label]!r}: {tally.class_counts[label]} source examples, "
         f"{tally.confusion[label, label]} of them predicted right, cannot bound its importance weight at "
-        f"delta={delta:.2g} a cell ({failure})."
+        f"delta={delta:.2g} per cell ({failure})."
     )
     if share == 0:
         return text + " The classifier never gets this class right: merge classes or use PS-LP or PS-LW."

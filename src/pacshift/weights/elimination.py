@@ -1,7 +1,7 @@
 """Interval Gaussian elimination: a box around the importance weights of every system in the boxes.
 
-Algorithm 1 of the paper (``IntervalGaussianElim``) with its slips corrected: the update of q takes q_k of the
-pivot row, and back-substitution runs once, after the last step.
+Algorithm 1 of the paper (``IntervalGaussianElim``) with its slips corrected: the update of q uses q_k of the pivot
+row, and back-substitution runs once, after the last step.
 """
 
 from typing import Literal, TypeAlias
@@ -18,7 +18,7 @@ EPS = float(np.finfo(float).eps)
 
 
 class NoBox(Exception):
-    """Elimination cannot go on; the weights may be anything that is not negative.
+    """Elimination cannot continue; the weights may be any numbers that are not negative.
 
     ``cell`` is the (predicted, true) cell at fault, or (predicted, None) in the target column; ``lower`` is the
     bound that broke the rule; ``stuck`` lists the classes whose pivot may be 0, worst first.
@@ -56,8 +56,29 @@ def eliminate(confusion: Interval, target: Interval, *, form: Form = "signed") -
     natural order, and it stops where a bound turns negative (``lem:gaussianelim``).
     Rounding errors widen the box; they never make it miss a solution.
 
-    Raises :class:`NoBox` where a condition fails, :class:`EmptyBox` where a weight would have to be negative.
+    Parameters
+    ----------
+    confusion : Interval
+        Bounds on C, shape ``(K, K)``, predicted classes in rows and true ones in columns.
+    target : Interval
+        Bounds on q, shape ``(K,)``.
+    form : {"signed", "strict"}
+        Which conditions must hold on the way.
 
+    Returns
+    -------
+    Interval
+        Bounds on the weights, shape ``(K,)``.
+
+    Raises
+    ------
+    NoBox
+        If a pivot may be 0, or in the strict form if a lower bound turns negative.
+    EmptyBox
+        If a weight would have to be negative: no system in the boxes has a solution.
+
+    Examples
+    --------
     >>> point = np.array([[0.45, 0.05], [0.05, 0.45]])
     >>> box = eliminate(Interval(point - 0.01, point + 0.01), Interval(np.array([0.6, 0.3]), np.array([0.7, 0.4])))
     >>> box.lower.round(2), box.upper.round(2)
@@ -180,8 +201,8 @@ class _System:
             )
             low, high = self.lower[row, size], self.upper[row, size]
             scale = max(-low, high) + np.maximum(-terms.lower, terms.upper).sum()
-            spare = EPS * (size + 2) * scale  # the rounding of a sum of that many terms
-            rest = Interval(low - terms.upper.sum() - spare, high - terms.lower.sum() + spare)
+            rounding_slack = EPS * (size + 2) * scale  # the rounding of a sum of that many terms
+            rest = Interval(low - terms.upper.sum() - rounding_slack, high - terms.lower.sum() + rounding_slack)
             weight = _divide(rest, Interval(self.lower[row, row], self.upper[row, row]))
             if weight.upper < 0:
                 label = int(self.order[row])

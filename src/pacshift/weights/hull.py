@@ -11,7 +11,7 @@ from pacshift.errors import InputError
 from pacshift.lp import dense_model, duals, quiet_solver
 from pacshift.weights.elimination import EmptyBox
 
-MAX_CLASSES = 200
+MAX_HULL_CLASSES = 200
 """2K dense programs of 2K rows each: at this K they take half a minute, and the time grows faster than K^4."""
 
 RELAXATION = 1e-9
@@ -29,21 +29,40 @@ def hull(confusion: Interval, target: Interval) -> Interval:
 
     .. math:: \underline{C} w \le \overline{q}, \qquad \overline{C} w \ge \underline{q}
 
-    so the least and the largest w_j over it are two linear programs a class. A class whose column may be 0
-    everywhere has no largest weight: ``upper`` is infinite there. Values are *safe*: each is read off the dual
-    solution, with what HiGHS's tolerance leaves over added on the wide side.
+    so the least and the largest w_j over it are two linear programs per class. A class whose column may be 0
+    everywhere has no largest weight: ``upper`` is infinite there. Each value is computed from the dual solution by
+    weak duality, so that HiGHS's tolerance can only make the box wider.
 
-    Raises :class:`EmptyBox` where the polytope is empty, :class:`InputError` above ``MAX_CLASSES`` classes.
+    Parameters
+    ----------
+    confusion : Interval
+        Bounds on C, shape ``(K, K)``, predicted classes in rows and true ones in columns.
+    target : Interval
+        Bounds on q, shape ``(K,)``.
 
+    Returns
+    -------
+    Interval
+        Bounds on the weights, shape ``(K,)``.
+
+    Raises
+    ------
+    EmptyBox
+        If no weights >= 0 solve any system in the boxes.
+    InputError
+        If there are more than ``MAX_HULL_CLASSES`` classes.
+
+    Examples
+    --------
     >>> point = np.array([[0.45, 0.05], [0.05, 0.45]])
     >>> box = hull(Interval(point - 0.01, point + 0.01), Interval(np.array([0.6, 0.3]), np.array([0.7, 0.4])))
     >>> box.lower.round(2), box.upper.round(2)
     (array([1.2 , 0.45]), array([1.55, 0.8 ]))
     """
     n_classes = len(target.lower)
-    if n_classes > MAX_CLASSES:
+    if n_classes > MAX_HULL_CLASSES:
         raise InputError(
-            f"the exact hull is offered up to {MAX_CLASSES} classes, got {n_classes}: its 2K linear programs "
+            f"the exact hull is offered up to {MAX_HULL_CLASSES} classes, got {n_classes}: its 2K linear programs "
             'would run for hours. Use intervals="elimination", or the method PS-LP.'
         )
     unbounded: BoolArray = np.asarray((confusion.lower <= 0).all(axis=0))

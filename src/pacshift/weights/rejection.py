@@ -7,7 +7,7 @@ from pacshift.tally import Tally
 
 
 def thin(counts: IntArray, tally: Tally, keep: FloatArray, rng: np.random.Generator) -> IntArray:
-    """Binomial thinning: the same law as one uniform V an example, kept where V ≤ ``keep[class]``."""
+    """Binomial thinning: the same law as one uniform V per example, kept where V ≤ ``keep[class]``."""
     kept = np.empty_like(counts)
     for label, share in enumerate(keep):
         members = slice(tally.starts[label], tally.starts[label + 1])

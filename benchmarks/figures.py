@@ -1,37 +1,54 @@
-"""Draw the figures of "The idea in pictures" from the package itself: python docs/make_figures.py"""
+"""The figures of the page "The idea in pictures", drawn from the package itself on one seeded draw."""
 
-import shutil
 import subprocess
 import sys
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from scipy.stats import norm
 
+from benchmarks.lab import Blocks, Lab
+from benchmarks.page import DOCS
 from pacshift import Tally, calibrate_tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval, clopper_pearson
 from pacshift.weights.elimination import eliminate
 from pacshift.weights.hull import hull
 
-mpl.use("agg")
-import matplotlib.pyplot as plt
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
-
-FIGURES = Path(__file__).parent / "figures"
 NAMES = ("healthy", "sick")
 COLOURS = ("#4c78a8", "#e45756")
 SOURCE_MIX, TARGET_MIX = np.array([0.94, 0.06]), np.array([0.64, 0.36])
 MEANS = np.array([-0.9, 0.9])  # one measurement x, normal in each class, the same everywhere: label shift
-SLOPE, OFFSET = (
-    MEANS[1] - MEANS[0],
-    np.log(0.25 / 0.75),
-)  # the classifier expects a quarter of the patients to be sick
+# The classifier expects a quarter of the patients to be sick.
+SLOPE, OFFSET = MEANS[1] - MEANS[0], np.log(0.25 / 0.75)
 EPSILON, DELTA = 0.1, 5e-4
+
+
+def run(lab: Lab) -> Blocks:
+    """All figures, into the documentation or the output folder."""
+    folder = DOCS / "figures" if lab.write else lab.out / "figures"
+    folder.mkdir(parents=True, exist_ok=True)
+    source, target = draw(SOURCE_MIX, 10_000, seed=1), draw(TARGET_MIX, 10_000, seed=2)
+    tally = Tally.from_scores(*source) + Tally.from_target(target[0])
+    share = DELTA / 7  # K(K+1) + 1 shares for two classes
+    confusion = clopper_pearson(tally.confusion, tally.n_source, delta=share)
+    predictions = clopper_pearson(tally.target, tally.n_target, delta=share)
+    figures = {
+        "shift": draw_shift(),
+        "breaks": draw_breaks(tally),
+        "system": draw_system(confusion, predictions),
+        "box": draw_box(confusion, predictions),
+        "bound": draw_bound(tally),
+    }
+    for name, figure in figures.items():  # no date or version inside: the same bytes every time
+        figure.savefig(folder / f"{name}.png", dpi=110, metadata={"Software": None}, bbox_inches="tight")
+    if not lab.small:
+        draw_demo(lab.out / "demo", folder)
+    lab.say(f"figures: {', '.join(figures)} in {folder}")
+    yield from ()
 
 
 def draw(mix: FloatArray, size: int, seed: int) -> tuple[FloatArray, IntArray]:
@@ -43,25 +60,19 @@ def draw(mix: FloatArray, size: int, seed: int) -> tuple[FloatArray, IntArray]:
 
 
 def miss_rates(thresholds: FloatArray) -> FloatArray:
-    """P(score of the true label < threshold, given the label), exact, one column a class."""
+    """P(score of the true label < threshold, given the label), exact, one column per class."""
     logit = np.log(thresholds / (1 - thresholds))
     return np.column_stack(
         [norm.sf((-logit - OFFSET) / SLOPE - MEANS[0]), norm.cdf((logit - OFFSET) / SLOPE - MEANS[1])]
     )
 
 
-def save(figure: Figure, name: str) -> None:
-    """One small PNG, the same bytes every time."""
-    FIGURES.mkdir(exist_ok=True)
-    figure.savefig(FIGURES / f"{name}.png", dpi=110, metadata={"Software": None}, bbox_inches="tight")
-    plt.close(figure)
-
-
-def draw_shift() -> None:
+def draw_shift() -> Figure:
     """The classes look the same in both places; only their shares differ."""
     x = np.linspace(-4, 4, 400)
     densities = norm.pdf(x[:, None] - MEANS)
-    figure, axes = plt.subplots(1, 3, figsize=(10, 2.7), sharey=True)
+    figure = Figure(figsize=(10, 2.7))
+    axes = figure.subplots(1, 3, sharey=True)
     for label, name in enumerate(NAMES):
         axes[0].plot(x, densities[:, label], color=COLOURS[label], lw=2, label=name)
     for axis, mix in zip(axes[1:], (SOURCE_MIX, TARGET_MIX), strict=True):
@@ -72,14 +83,15 @@ def draw_shift() -> None:
     axes[0].legend(frameon=False, loc="upper left", fontsize=8)
     for axis in axes:
         axis.set(xlabel="measurement x", yticks=[])
-    save(figure, "shift")
+    return figure
 
 
-def draw_breaks(tally: Tally) -> None:
+def draw_breaks(tally: Tally) -> Figure:
     """A threshold that is right on the source is wrong on the target."""
     tau = calibrate_tally(tally, epsilon=EPSILON, delta=DELTA, method="PS").thresholds[0]
     grid = np.linspace(0.01, 0.8, 300)
-    figure, axis = plt.subplots(figsize=(6.4, 3.2))
+    figure = Figure(figsize=(6.4, 3.2))
+    axis = figure.subplots()
     for mix, name, style in ((SOURCE_MIX, "source", "--"), (TARGET_MIX, "target", "-")):
         axis.plot(grid, miss_rates(grid) @ mix, style, color="black", label=f"error on the {name}")
     axis.axhline(EPSILON, color="tab:red", lw=1, label="ε")
@@ -89,12 +101,13 @@ def draw_breaks(tally: Tally) -> None:
     axis.annotate(f"{truth:.3f}", (tau, truth), xytext=(8, -4), textcoords="offset points")
     axis.set(xlabel="threshold τ", ylabel="share of true labels missed", ylim=(0, 0.4))
     axis.legend(frameon=False)
-    save(figure, "breaks")
+    return figure
 
 
-def draw_system(confusion: Interval, target: Interval) -> None:
+def draw_system(confusion: Interval, target: Interval) -> Figure:
     """Confusion matrix times weights equals target predictions, every entry an interval."""
-    figure, axes = plt.subplots(1, 3, figsize=(9, 2.9), width_ratios=(2, 1.1, 1.1), layout="constrained")
+    figure = Figure(figsize=(9, 2.9), layout="constrained")
+    axes = figure.subplots(1, 3, width_ratios=(2, 1.1, 1.1))
     middle = (confusion.lower + confusion.upper) / 2
     axes[0].imshow(middle, cmap="Blues", vmin=0)
     for (row, column), value in np.ndenumerate(middle):
@@ -113,10 +126,10 @@ def draw_system(confusion: Interval, target: Interval) -> None:
         axis.set_xlim(left=0)
     axes[1].plot(TARGET_MIX / SOURCE_MIX, [1, 0], "x", color="tab:red", label="truth")
     axes[1].legend(frameon=False)
-    save(figure, "system")
+    return figure
 
 
-def draw_box(confusion: Interval, target: Interval) -> None:
+def draw_box(confusion: Interval, target: Interval) -> Figure:
     """What the counts leave possible for the weights, and the two boxes around it."""
     elimination, tight = eliminate(confusion, target), hull(confusion, target)
     low, high = elimination.lower, elimination.upper
@@ -128,7 +141,8 @@ def draw_box(confusion: Interval, target: Interval) -> None:
     inside = (np.tensordot(confusion.lower, plane, 1) <= target.upper[:, None, None]).all(axis=0) & (
         np.tensordot(confusion.upper, plane, 1) >= target.lower[:, None, None]
     ).all(axis=0)
-    figure, axis = plt.subplots(figsize=(5.4, 4))
+    figure = Figure(figsize=(5.4, 4))
+    axis = figure.subplots()
     axis.contourf(first, second, inside, levels=[0.5, 1.5], colors=["#9ecae9"])
     for box, colour, name in ((elimination, "tab:orange", "interval elimination"), (tight, "tab:blue", "hull")):
         size = box.upper - box.lower
@@ -136,16 +150,17 @@ def draw_box(confusion: Interval, target: Interval) -> None:
     axis.plot(*(TARGET_MIX / SOURCE_MIX), "x", color="tab:red", ms=9, mew=2, label="truth")
     axis.set(xlabel="weight of healthy", ylabel="weight of sick")
     axis.legend(loc="upper left", bbox_to_anchor=(1.02, 1), frameon=False)
-    save(figure, "box")
+    return figure
 
 
-def draw_bound(tally: Tally) -> None:
+def draw_bound(tally: Tally) -> Figure:
     """The bound that PS-LP computes, the truth below it, and where the thresholds are."""
     one = replace(tally, bins=None)  # without bins PS-LP takes the one threshold for all classes
     certificate = calibrate_tally(one, epsilon=EPSILON, delta=DELTA, method="PS-LP")
     published = calibrate_tally(tally, epsilon=EPSILON, delta=DELTA, method="PS-W", rng=0)
     curve, truth = certificate.curve, miss_rates(np.linspace(0.001, 0.6, 300))
-    figure, axis = plt.subplots(figsize=(6.4, 3.2))
+    figure = Figure(figsize=(6.4, 3.2))
+    axis = figure.subplots()
     axis.plot(truth @ SOURCE_MIX, truth @ TARGET_MIX, color="black", label="true target error")
     if curve is not None:
         axis.plot(curve.source_errors, curve.bounds, color="tab:blue", label="bound of PS-LP")
@@ -156,31 +171,11 @@ def draw_bound(tally: Tally) -> None:
     axis.set(xlabel="missed on the source: the higher τ, the more", ylabel="missed on the target")
     axis.set(xlim=(0, 0.1), ylim=(0, 0.35))
     axis.legend(fontsize=8, loc="upper right")
-    save(figure, "bound")
+    return figure
 
 
-def copy_demo() -> None:
-    """The figure that `pacshift demo` writes."""
-    program = Path(sys.executable).parent / "pacshift"
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([program, "demo", "-o", folder, "--quiet"], check=True)
-        shutil.copy(Path(folder) / "demo.png", FIGURES / "demo.png")
-
-
-def main() -> None:
-    """All of them, from one seeded draw."""
-    source, target = draw(SOURCE_MIX, 10_000, seed=1), draw(TARGET_MIX, 10_000, seed=2)
-    tally = Tally.from_scores(*source) + Tally.from_target(target[0])
-    share = DELTA / 7  # K(K+1) + 1 shares for two classes
-    confusion = clopper_pearson(tally.confusion, tally.n_source, delta=share)
-    predictions = clopper_pearson(tally.target, tally.n_target, delta=share)
-    draw_shift()
-    draw_breaks(tally)
-    draw_system(confusion, predictions)
-    draw_box(confusion, predictions)
-    draw_bound(tally)
-    copy_demo()
-
-
-if __name__ == "__main__":
-    main()
+def draw_demo(out: Path, folder: Path) -> None:
+    """The figure that ``pacshift demo`` writes."""
+    program = "from pacshift.cli import main; main()"
+    subprocess.run([sys.executable, "-c", program, "demo", "-o", str(out), "--quiet"], check=True)
+    (folder / "demo.png").write_bytes((out / "demo.png").read_bytes())

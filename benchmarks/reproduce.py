@@ -1,15 +1,11 @@
-"""Run everything the page "Reproduce the paper" shows and write its figures, tables and counts.
+"""Everything that the page "Reproduce the paper" shows. Trials already in the output folders are not run again."""
 
-``python scripts/reproduce_page.py``; trials already in the output folders are not run again.
-"""
-
-import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
-from doc_blocks import replace_block
 
+from benchmarks.lab import Blocks, Lab
+from benchmarks.page import DOCS
 from pacshift.experiments.claims import check_claims
 from pacshift.experiments.datasets import FILES, load_dataset
 from pacshift.experiments.figures import write_figures
@@ -19,38 +15,36 @@ from pacshift.experiments.runner import PanelResult, run_panels
 from pacshift.experiments.summary import HEADINGS, cells, markdown_table, summarise
 from pacshift.experiments.trial import Experiment
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAGE = DOCS / "reproduce.md"
-FIGURES = DOCS / "figures" / "reproduce"
+SMALL_PANEL = "agnews-0.05"
 
 
-def main() -> None:
-    """Run (or read back) the runs, then write the blocks of both pages."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=100)
-    parser.add_argument("--out", type=Path, default=Path("out"))
-    options = parser.parse_args()
+def run(lab: Lab) -> Blocks:
+    """Run the trials, or read them back, then the tables and figures of both pages."""
+    trials = lab.trials or lab.choose(100, 1)
 
-    def run(panels: Sequence[Panel], folder: str, *, population: bool = False) -> tuple[PanelResult, ...]:
-        experiments = [Experiment(panel, population=population) for panel in panels]
-        return run_panels(experiments, options.out / folder, trials=options.trials)
+    def trials_of(panels: Sequence[Panel], folder: str, *, population: bool = False) -> tuple[PanelResult, ...]:
+        lab.say(f"reproduce: {trials} trials of {len(panels)} panels into {lab.out / folder}")
+        experiments = [Experiment(panel, population=population, data_dir=lab.data) for panel in panels]
+        return run_panels(experiments, lab.out / folder, trials=trials, workers=lab.choose(None, 1))
 
-    paper = run(PANELS, "reproduce")
-    exact = run(PANELS, "reproduce-population", population=True)
-    natural = run(VARIANTS, "reproduce-natural")
-    replace_block(PAGE, "run", describe_run(paper, trials=options.trials, population=False, seed=0))
-    replace_block(PAGE, "claims", claims_table({"as in the paper (two halves)": paper, "population": exact}))
+    panels = lab.choose(PANELS, tuple(panel for panel in PANELS if panel.name == SMALL_PANEL))
+    paper = trials_of(panels, "reproduce")
+    exact = trials_of(panels, "reproduce-population", population=True)
+    natural = trials_of(VARIANTS[: lab.choose(None, 1)], "reproduce-natural")
+    folder = DOCS / "figures" / "reproduce" if lab.write else lab.out / "figures"
+    write_figures([*paper, *natural], folder, formats=("png",))
+    yield "run", describe_run(paper, trials=trials, population=False, seed=0)
+    yield "claims", claims_table({"as in the paper (two halves)": paper, "population": exact})
     pictures = "\n\n".join(figure(result) for result in natural)
-    replace_block(PAGE, "natural", claims_table({"natural training rows": natural}) + "\n" + pictures)
-    replace_block(PAGE, "figures", figure_list(paper))
-    replace_block(PAGE, "paper-table", summary_table(paper))
-    replace_block(PAGE, "population-table", summary_table(exact))
-    write_figures([*paper, *natural], FIGURES, formats=("png",))
-    replace_block(DOCS / "data-sets.md", "shipped", shipped_table())
+    yield "natural", claims_table({"natural training rows": natural}) + "\n" + pictures
+    yield "figures", figure_list(paper)
+    yield "paper-table", summary_table(paper)
+    yield "population-table", summary_table(exact)
+    yield "shipped", shipped_table()
 
 
 def claims_table(runs: dict[str, Sequence[PanelResult]]) -> str:
-    """One row a claim; a column of verdict and counts for each run."""
+    """One row per claim; one column of verdicts and counts per run."""
     checked = {name: {claim.text: claim for claim in check_claims(results)} for name, results in runs.items()}
     texts = list(next(iter(checked.values())))
     rows = [
@@ -101,7 +95,3 @@ def shipped_table() -> str:
             )
         )
     return markdown_table(("data set", "kind", "rows", "K", "accuracy", "recall of the classes"), rows)
-
-
-if __name__ == "__main__":
-    main()

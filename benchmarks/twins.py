@@ -1,11 +1,8 @@
-"""How close the twins are to the real scores: ``python scripts/compare_twins.py DATA_DIR [--write PAGE]``."""
-
-import argparse
-from pathlib import Path
+"""How close the twins are to the real scores they were fitted to."""
 
 import numpy as np
-from doc_blocks import replace_block
 
+from benchmarks.lab import Blocks, Lab
 from pacshift.arrays import FloatArray
 from pacshift.experiments.datasets import Dataset, load_dataset
 from pacshift.experiments.panels import Panel, select_panels
@@ -17,25 +14,19 @@ METHODS = ("PS", "PS-C", "PS-W", "PS-LP")
 TRIALS = 10
 
 
-def main() -> None:
-    """Print two tables, or write them into a page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data_dir", help="folder of real scores")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="page with a block named twins")
-    options = parser.parse_args()
-    text = f"{score_table(options.data_dir)}\n{size_table(options.data_dir)}"
-    if options.write:
-        replace_block(options.write, "twins", text)
-    else:
-        print(text)
+def run(lab: Lab) -> Blocks:
+    """One table of the scores, one of the set sizes."""
+    yield "twins", f"{score_table(lab)}\n{size_table(lab)}"
 
 
-def score_table(data_dir: str) -> str:
+def score_table(lab: Lab) -> str:
     """Accuracy, confusion and quantiles of the true label's score."""
     levels = (0.01, 0.05, 0.1, 0.25, 0.5)
     rows = []
     for name in TWINS:
-        real, twin = load_dataset(name, data_dir), load_dataset(name)
+        real, twin = load_dataset(name, lab.data), load_dataset(name)
+        if real.origin != "real":
+            raise SystemExit(f"twins: no real scores of {name}. Name their folder with --data or PACSHIFT_DATA.")
         gap = f"{np.abs(confusion(real) - confusion(twin)).max():.3f}"
         for data, difference in ((real, ""), (twin, gap)):
             truth = data.probs[np.arange(len(data.labels)), data.labels]
@@ -54,23 +45,20 @@ def confusion(data: Dataset) -> FloatArray:
     return np.asarray(counts / counts.sum(axis=0))
 
 
-def size_table(data_dir: str) -> str:
+def size_table(lab: Lab) -> str:
     """Set sizes on real scores and on the twin, panel by panel."""
-    rows = []
-    for name in TWINS:
+    rows, trials = [], lab.trials or lab.choose(TRIALS, 1)
+    for name in TWINS[: lab.choose(None, 1)]:
         for panel in select_panels([name]):
-            real, twin = sizes(panel, data_dir), sizes(panel, None)
+            real, twin = sizes(panel, lab.data, trials), sizes(panel, None, trials)
+            lab.say(f"twins {panel.name}")
             rows.append((panel.name, *(f"{a:.3f} / {b:.3f}" for a, b in zip(real, twin, strict=True))))
     return markdown_table(("panel, real / twin", "best threshold", *METHODS), rows, left=1)
 
 
-def sizes(panel: Panel, data_dir: str | None) -> list[float]:
+def sizes(panel: Panel, data_dir: str | None, n_trials: int) -> list[float]:
     """Mean sizes in population mode: at the best threshold, then of each method."""
     experiment = Experiment(panel, population=True, data_dir=data_dir)
-    trials = [run_trial(experiment, trial, METHODS) for trial in range(TRIALS)]
+    trials = [run_trial(experiment, trial, METHODS) for trial in range(n_trials)]
     means = [float(np.nanmean([rows[k].size for rows in trials])) for k in range(len(METHODS))]
     return [Draw(experiment, 0).best_size, *means]
-
-
-if __name__ == "__main__":
-    main()

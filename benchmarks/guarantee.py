@@ -1,0 +1,117 @@
+"""How often does each method break its promise? Draws from a population whose true error is known exactly."""
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.special import softmax
+
+from benchmarks.lab import Blocks, Lab
+from pacshift import AssumptionError, Population, Tally, UninformativeWarning, calibrate_tally
+from pacshift.cli.methods import SHORT
+from pacshift.experiments.summary import markdown_table
+from pacshift.methods import METHODS
+from pacshift.methods.base import Method
+from pacshift.methods.ps_w import PSW
+from pacshift.scores.check import check_scores
+from pacshift.scores.transforms import resolve_transform
+
+EPSILON, DELTA, SEED = 0.1, 0.1, 0
+SOURCE_MIX = np.array([0.45, 0.35, 0.20])
+TARGET_MIX = np.array([0.20, 0.20, 0.60])
+PLAIN = {"probability": "probability", "aps": "aps-plain"}
+"""Scores without random ties: the true error stays a count."""
+HEADINGS = (
+    "method", "promises", "target error above ε", "share", "mean target error", "mean set size", "all labels",
+)  # fmt: skip
+
+
+@dataclass
+class Outcomes:
+    """What happened to one method so far."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    errors: list[float] = field(default_factory=list)
+    sizes: list[float] = field(default_factory=list)
+
+
+def run(lab: Lab) -> Blocks:
+    """Two sample sizes, one table each."""
+    trials, parts = lab.trials or lab.choose(300, 3), []
+    for size in lab.choose((1000, 10_000), (1000,)):
+        lab.say(f"guarantee: {trials} trials with {size:,} source and target rows")
+        title = f"**m = {size:,}, n = {size:,}, ε = {EPSILON}, δ = {DELTA}, {trials} trials**"
+        parts += [title, table(measure(size, trials), trials).strip()]
+    yield "guarantee", "\n\n".join(parts)
+
+
+def make_population(rng: np.random.Generator, *, size: int = 30_000, spread: float = 1.1) -> Population:
+    """Three Gaussian classes in the plane, the third the hardest; scores are the posterior on the source."""
+    centres = np.array([[0.0, 2.2], [-1.9, -1.1], [0.4, 0.1]])
+    labels = np.repeat(np.arange(3), size // 3)
+    points = centres[labels] + spread * rng.standard_normal((len(labels), 2))
+    distance = ((points[:, None, :] - centres) ** 2).sum(axis=2)
+    return Population(softmax(np.log(SOURCE_MIX) - distance / (2 * spread**2), axis=1), labels)
+
+
+def transformed(population: Population, score: str) -> Population:
+    """The same rows with other scores."""
+    matrix = check_scores(population.scores, name="population")
+    blocks = resolve_transform(score).blocks(matrix, np.random.default_rng(0))
+    return Population(np.concatenate([block for _, block in blocks]), population.index)
+
+
+def variants() -> Iterator[tuple[str, Method]]:
+    """Every method with its defaults, and PS-W with its sharper options."""
+    for name, method in METHODS.items():
+        yield name, method()
+        if name == "PS-W":
+            yield "PS-W, worst class", PSW(worst_case="class")
+            yield "PS-W, hull, worst class", PSW(intervals="hull", worst_case="class")
+
+
+def measure(size: int, trials: int) -> dict[str, Outcomes]:
+    """Calibrate every method on the same draws and compare with the truth."""
+    population = make_population(np.random.default_rng(SEED))
+    truth = {score: transformed(population, score) for score in PLAIN.values()}
+    found: dict[str, Outcomes] = {name: Outcomes() for name, _ in variants()}
+    for trial in range(trials):
+        rng = np.random.default_rng([SEED, trial])
+        source = population.draw(SOURCE_MIX, size, rng)
+        target = Tally.from_target(population.draw(TARGET_MIX, size, rng)[0])
+        tallies = {score: Tally.from_scores(*source, score=score) + target for score in truth}
+        for name, method in variants():
+            score = PLAIN[method.default_score]
+            record(found[name], method, tallies[score], truth[score], np.random.default_rng([SEED, trial, 1]))
+    return found
+
+
+def record(found: Outcomes, method: Method, tally: Tally, truth: Population, rng: np.random.Generator) -> None:
+    """One calibration, judged."""
+    weights = TARGET_MIX / SOURCE_MIX if method.needs_weights else None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UninformativeWarning)  # counted in the last column
+            certificate = calibrate_tally(
+                tally, epsilon=EPSILON, delta=DELTA, method=method, weights=weights, rng=rng
+            )
+    except AssumptionError:
+        found.counts["refused"] += 1
+        return
+    error = truth.error(certificate.thresholds, TARGET_MIX)
+    found.counts["failed" if error > EPSILON else "trivial" if certificate.trivial else "kept"] += 1
+    found.errors.append(error)
+    found.sizes.append(truth.size(certificate.thresholds, TARGET_MIX))
+
+
+def table(found: dict[str, Outcomes], trials: int) -> str:
+    """One row per method."""
+    methods, rows = dict(variants()), []
+    for name, outcomes in found.items():
+        failed = outcomes.counts["failed"]
+        means = f"{np.mean(outcomes.errors):.4f}", f"{np.mean(outcomes.sizes):.3f}"
+        counts = f"{failed}", f"{failed / trials:.3f}", *means, f"{outcomes.counts['trivial']}"
+        rows.append((name, SHORT[methods[name].guarantee], *counts))
+    return markdown_table(HEADINGS, rows)

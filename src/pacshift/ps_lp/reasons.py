@@ -1,0 +1,41 @@
+"""Why PS-LP's sets are as large as they are, in words."""
+
+import numpy as np
+
+from pacshift.arrays import FloatArray
+from pacshift.ps_lp.method import MAX_LP_CLASSES
+from pacshift.ps_lp.region import PrevalenceRegion
+from pacshift.tally import Tally
+
+
+def reasons_for(
+    tally: Tally, region: PrevalenceRegion, thresholds: FloatArray, *, epsilon: float, delta: float
+) -> tuple[str, ...]:
+    """Why classes are in every set; where all of them are, which class lacks data most."""
+    if (thresholds > -np.inf).any():
+        return classes_in_every_set(tally, thresholds)
+    label = int(np.argmax(region.prevalence.upper / np.sqrt(tally.class_counts + 1)))
+    return (
+        f"no thresholds pass: class {tally.classes[label]!r} may be up to {region.prevalence.upper[label]:.2g} of "
+        f"the target, and its {tally.class_counts[label]} source examples cannot rule out that errors exceed "
+        f"epsilon={epsilon:g} at delta={delta:g}. Add source examples of this class, or target rows.",
+    )
+
+
+def reasons_for_any_mix(tally: Tally, thresholds: FloatArray) -> tuple[str, ...]:
+    """What many classes change, and which of them are in every set."""
+    many = (
+        f"{tally.n_classes} classes are more than the {MAX_LP_CLASSES} for which PS-LP solves linear programs: "
+        "each class got a threshold of its own, whatever the target's label mix. The target was not used."
+    )
+    return (many, *classes_in_every_set(tally, thresholds))
+
+
+def classes_in_every_set(tally: Tally, thresholds: FloatArray) -> tuple[str, ...]:
+    """One sentence per class without a threshold."""
+    counts = tally.class_counts
+    return tuple(
+        f"class {tally.classes[label]!r} is in every set: "
+        + ("it has no source example." if counts[label] == 0 else f"{counts[label]} source examples are too few.")
+        for label in np.flatnonzero(thresholds == -np.inf).tolist()
+    )

@@ -1,0 +1,75 @@
+"""What a certificate says in words: true for every method, registered or not."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from certificates import birds, certify
+from pacshift import METHODS, Certificate
+from pacshift.certificate.explain import LABEL_SHIFT
+from pacshift.methods import MethodFacts
+
+
+def lines(certificate: Certificate) -> dict[str, str]:
+    """The words by their heads, in the order of the lines."""
+    return dict(line.split(": ", 1) for line in certificate.explain().splitlines() if ": " in line)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_is_explained_by_its_facts(method: str) -> None:
+    facts = METHODS[method]()
+    certificate = certify(3, method, n=500, weights=[1, 1, 1] if facts.needs_weights else None)
+    said = lines(certificate)
+    assert next(iter(said)) == f"Guarantee ({method})"
+    on_target = facts.guarantee in ("pac-target", "marginal")
+    assert (LABEL_SHIFT in certificate.explain()) == on_target
+    assert facts.extra_assumption in certificate.explain()
+    assert ("Any target label mix is covered." in certificate.explain()) == facts.any_mix
+    assert said["Data"].startswith("500 labelled source examples")
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "words", "never"),
+    [
+        ("pac-target", "at least 90 % of the target population, with confidence 90 %", "average"),
+        ("pac-source", "at least 90 % of the source population, with confidence 90 %", "Assumption"),
+        ("marginal", "on average over many calibrations", "confidence"),
+        ("none", "none, even if label shift holds.", "%"),
+    ],
+)
+def test_the_guarantee_in_words(guarantee: Any, words: str, never: str) -> None:
+    certificate = replace(birds(), method="TOY", guarantee=guarantee, facts=MethodFacts())
+    assert words in lines(certificate)["Guarantee (TOY)"]
+    assert never not in certificate.explain()
+    assert "importance weights" not in certificate.explain()
+
+
+def test_an_extra_assumption_is_said_under_every_guarantee() -> None:
+    for guarantee in ("pac-target", "pac-source", "marginal", "none"):
+        facts = MethodFacts(extra_assumption="The moon is full.")
+        certificate = replace(birds(), method="TOY", guarantee=guarantee, facts=facts)
+        assert certificate.explain().count("The moon is full.") == 1
+
+
+def test_the_sets_in_words() -> None:
+    certificate = birds()
+    one = replace(certificate, thresholds=np.full(3, 0.25))
+    assert lines(one)["Sets"] == "all labels whose score is at least 0.25."
+    own = replace(certificate, thresholds=np.array([0.1, -np.inf, 0.3]), score="aps")
+    assert "aps score" in lines(own)["Sets"]
+    assert "In every set: 'owl'." in lines(own)["Sets"]
+
+
+def test_reasons_are_promised_only_where_there_are_some() -> None:
+    trivial = replace(birds(), thresholds=np.full(3, -np.inf), reasons=())
+    assert "notes" not in trivial.explain()
+    said = replace(trivial, reasons=("too few owls.", "too few wrens.")).explain()
+    assert "The notes say why." in said
+    assert said.endswith("Note: too few owls.\nNote: too few wrens.")
+
+
+def test_accuracy_is_said_if_it_is_known() -> None:
+    assert "accuracy" not in replace(birds(), accuracy=None).explain()
+    assert "at least 71.25 %" in replace(birds(), accuracy=0.7125).explain()

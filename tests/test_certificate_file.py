@@ -1,0 +1,309 @@
+"""Certificates as files: they come back bit for bit, or are refused; old files stay readable."""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from certificates import birds
+from pacshift import METHODS, Certificate, InputError, Interval
+from pacshift.bounds import BoundCurve
+from pacshift.certificate.file import read_fields, to_document
+from pacshift.methods import MethodFacts
+from pacshift.methods.base import facts_of
+
+FILES = Path(__file__).parent / "files"
+FINITE = st.floats(allow_nan=False, allow_infinity=False)  # subnormal numbers and -0.0 included
+THRESHOLDS = FINITE | st.sampled_from([-math.inf, math.inf, 5e-324, -0.0, 2.2250738585072014e-308, 0.1])
+POSITIVE = st.floats(0, allow_nan=False) | st.just(5e-324)
+RATES = st.floats(0, 1, exclude_min=True, exclude_max=True)
+COUNTS = st.integers(0, 2**55)
+NAMES = st.lists(
+    st.text(st.characters(codec="utf-8", exclude_characters="\0")) | st.integers() | FINITE | st.booleans(),
+    min_size=2,
+    max_size=6,
+    unique_by=hash,
+)
+
+
+@st.composite
+def intervals(draw: st.DrawFn, size: int) -> Interval:
+    ends = np.array([sorted(draw(st.tuples(POSITIVE, POSITIVE))) for _ in range(size)])
+    return Interval(ends[:, 0].copy(), ends[:, 1].copy())
+
+
+def registered(name: str) -> tuple[str, Any, MethodFacts]:
+    return name, METHODS[name].guarantee, facts_of(METHODS[name]())
+
+
+@st.composite
+def unregistered(draw: st.DrawFn) -> tuple[str, Any, MethodFacts]:
+    text, flag = st.text(st.characters(codec="utf-8")), st.booleans()
+    name = draw(text.filter(lambda name: name not in METHODS))
+    guarantee = draw(st.sampled_from(["pac-target", "pac-source", "marginal", "none"]))
+    return name, guarantee, draw(st.builds(MethodFacts, text, flag, text, flag, flag))
+
+
+@st.composite
+def certificates(draw: st.DrawFn) -> Certificate:
+    classes = tuple(draw(NAMES))
+    size = len(classes)
+    method, guarantee, facts = draw(st.sampled_from(sorted(METHODS)).map(registered) | unregistered())
+    counts, predicted = (np.array(draw(st.lists(COUNTS, min_size=size, max_size=size))) for _ in range(2))
+    errors, bounds = np.array(draw(st.lists(st.tuples(THRESHOLDS, st.floats(0, 1)), max_size=5))).reshape(-1, 2).T
+    return Certificate(
+        thresholds=np.array(draw(st.lists(THRESHOLDS, min_size=size, max_size=size))),
+        classes=classes,
+        epsilon=draw(RATES),
+        delta=draw(RATES),
+        method=method,
+        options=draw(st.dictionaries(st.text(st.characters(codec="utf-8")), st.none() | FINITE | st.booleans())),
+        score=draw(st.sampled_from(["probability", "aps", "margin", "custom"])),
+        guarantee=guarantee,
+        facts=facts,
+        n_source=int(counts.sum()),
+        n_target=int(predicted.sum()),
+        class_counts=counts,
+        predicted_counts=predicted,
+        weights=draw(st.none() | intervals(size)),
+        prevalence=draw(st.none() | intervals(size)),
+        accuracy=draw(st.none() | st.floats(0, 1)),
+        reasons=tuple(draw(st.lists(st.text(st.characters(codec="utf-8")), max_size=2))),
+        curve=draw(st.none() | st.builds(BoundCurve, st.just(errors), st.just(bounds), st.floats(0, 1))),
+        set_sizes=draw(
+            st.none() | st.lists(COUNTS, min_size=size + 1, max_size=size + 1).map(lambda sizes: np.array(sizes))
+        ),
+        never_empty=draw(st.booleans()),
+    )
+
+
+def bits(value: Any) -> Any:
+    """A value that is equal exactly where every bit is."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, (Interval, BoundCurve)):
+        return tuple(bits(getattr(value, field.name)) for field in fields(value))
+    return repr(value)
+
+
+@settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(certificates())
+def test_every_field_comes_back_bit_for_bit(tmp_path: Path, certificate: Certificate) -> None:
+    certificate.save(tmp_path / "a.json")
+    loaded = Certificate.load(tmp_path / "a.json")
+    for field in fields(Certificate):
+        assert bits(getattr(loaded, field.name)) == bits(getattr(certificate, field.name)), field.name
+    loaded.save(tmp_path / "b.json")
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+
+
+@pytest.fixture
+def certificate() -> Certificate:
+    return birds()
+
+
+def test_a_person_can_read_the_file(certificate: Certificate, tmp_path: Path) -> None:
+    certificate.save(tmp_path / "c.json")
+    document = json.loads((tmp_path / "c.json").read_text())
+    assert document["in_words"] == certificate.explain().splitlines()
+    assert [row["name"] for row in document["classes"]] == ["crow", "owl", "wren"]
+    assert sum(document["target_set_sizes"]) == document["n_target"] == 600
+
+
+def put(*path: str | int, value: Any) -> Callable[[Any], Any]:
+    def change(document: Any) -> Any:
+        place = document
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = value
+        return document
+
+    return change
+
+
+def drop(*path: str | int) -> Callable[[Any], Any]:
+    def change(document: Any) -> Any:
+        place = document
+        for key in path[:-1]:
+            place = place[key]
+        del place[path[-1]]
+        return document
+
+    return change
+
+
+def unknown_without_facts(document: Any) -> Any:
+    del document["method_facts"]
+    return {**document, "method": "PS-X"}
+
+
+CURVE = {"source_errors": [0.01], "bounds": [0.02], "chosen": 0.01}
+TAMPERED = {
+    "newer version": (put("version", value=2), "certificate version 2, this pacshift reads 1. Update pacshift"),
+    "no version": (drop("version"), "certificate version None"),
+    "other format": (put("format", value="pacshift-tally"), "is not a certificate: it does not say format"),
+    "a list": (lambda document: [document], "does not say format"),
+    "a number": (lambda document: 3, "does not say format"),
+    "NaN threshold": (put("classes", 0, "threshold", value=math.nan), "NaN is not a JSON number"),
+    "text threshold": (put("classes", 0, "threshold", value="0.5"), "'0.5' where a number belongs"),
+    "true threshold": (put("classes", 0, "threshold", value=True), "True where a number belongs"),
+    "no threshold": (drop("classes", 0, "threshold"), "it lacks 'threshold'"),
+    "a class less": (drop("classes", 0), "do not add up to n_source"),
+    "no classes": (put("classes", value=[]), "damaged certificate"),
+    "classes a dict": (put("classes", value={"a": 1}), "damaged certificate"),
+    "same class twice": (put("classes", 1, "name", value="crow"), "class names must differ"),
+    "class null": (put("classes", 1, "name", value=None), "class names must be strings"),
+    "count negative": (put("classes", 0, "source_examples", value=-1), "-1 where a count belongs"),
+    "count a fraction": (put("classes", 0, "source_examples", value=1.5), "1.5 where a count belongs"),
+    "count too large": (put("classes", 0, "source_examples", value=2**63), "where a count belongs"),
+    "n_source": (put("n_source", value=601), "do not add up to n_source"),
+    "n_target": (put("n_target", value=0), "do not add up to n_target"),
+    "epsilon 0": (put("epsilon", value=0), "epsilon must lie strictly between 0 and 1"),
+    "epsilon 2": (put("epsilon", value=2), "epsilon must lie strictly between 0 and 1"),
+    "epsilon NaN": (put("epsilon", value=math.nan), "NaN is not a JSON number"),
+    "half a character": (put("reasons", value=["\ud800"]), "is not JSON"),
+    "delta null": (put("delta", value=None), "delta must lie strictly between 0 and 1"),
+    "epsilon huge": (put("epsilon", value=10**400), "damaged certificate"),
+    "unknown method": (unknown_without_facts, "unknown method 'PS-X', and the file has no method_facts about it"),
+    "method a number": (put("method", value=3), "3 where text belongs"),
+    "facts a list": (put("method_facts", value=[]), "damaged certificate"),
+    "fact missing": (drop("method_facts", "extra_assumption"), "it lacks 'extra_assumption'"),
+    "fact of another type": (put("method_facts", "idea", value=True), "True where text belongs"),
+    "covers any mix": (put("method_facts", "any_mix", value=True), "method PS-W has any_mix False, not True"),
+    "unknown score": (put("score", value="os.system"), "unknown score"),
+    "better guarantee": (put("method", value="PS"), "method PS does not give guarantee 'pac-target'"),
+    "unknown guarantee": (put("guarantee", value="sure"), "unknown guarantee"),
+    "weights swapped": (put("classes", 0, "weight", value=[2, 1]), "0 <= lower <= upper"),
+    "weights negative": (put("classes", 0, "weight", value=[-1, 1]), "0 <= lower <= upper"),
+    "weight of three": (put("classes", 0, "weight", value=[1, 1, 2]), "damaged certificate"),
+    "weight missing": (drop("classes", 0, "weight"), "it lacks 'weight'"),
+    "sizes too short": (put("target_set_sizes", value=[600]), "target_set_sizes must count sizes 0 to"),
+    "accuracy 2": (put("accuracy_at_least", value=2), "where a share between 0 and 1 belongs"),
+    "curve uneven": (
+        put("bound_curve", value={**CURVE, "bounds": []}),
+        "the bound curve's two lists differ in length",
+    ),
+    "curve without point": (put("bound_curve", value={**CURVE, "chosen": None}), "None where a number belongs"),
+    "curve beyond 1": (
+        put("bound_curve", value={**CURVE, "chosen": 1.5}),
+        "1.5 where a share between 0 and 1 belongs",
+    ),
+    "curve below 0": (
+        put("bound_curve", value={**CURVE, "chosen": -0.1}),
+        "-0.1 where a share between 0 and 1 belongs",
+    ),
+    "curve of text": (put("bound_curve", value={**CURVE, "bounds": ["0.1"]}), "'0.1' where a number belongs"),
+    "curve of thresholds": (
+        put("bound_curve", value={"thresholds": [1], "bounds": [1]}),
+        "it lacks 'source_errors'",
+    ),
+    "never_empty text": (put("never_empty", value="no"), "'no' where true or false belongs"),
+    "reasons number": (put("reasons", value=[1]), "1 where text belongs"),
+    "options list": (put("options", value=[["a", 1]]), "where options belong"),
+}
+
+
+@pytest.mark.parametrize("case", TAMPERED)
+def test_tampered_files_are_refused(case: str, certificate: Certificate, tmp_path: Path) -> None:
+    change, message = TAMPERED[case]
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(change(to_document(certificate))))
+    with pytest.raises(InputError) as caught:
+        Certificate.load(path)
+    assert message in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\0\1\2",
+        b"{",
+        b"not json",
+        b'{"format": "pacshift-certificate"',
+        b"[" * 100_000,
+        b"\xff\xfe",
+        b"9" * 5000,
+    ],
+    ids=["empty", "binary", "brace", "text", "cut short", "deep", "UTF-16", "long number"],
+)
+def test_what_is_not_json_is_refused(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="is not a certificate"):
+        Certificate.load(path)
+
+
+def test_missing_files_and_folders(tmp_path: Path, certificate: Certificate) -> None:
+    with pytest.raises(InputError, match=r"cannot read .*No such file"):
+        Certificate.load(tmp_path / "none.json")
+    with pytest.raises(InputError, match=r"cannot read .*directory"):
+        Certificate.load(tmp_path)
+    with pytest.raises(InputError, match=r"cannot write .*folder that exists"):
+        certificate.save(tmp_path / "no" / "c.json")
+    with pytest.raises(InputError, match=r"cannot write"):
+        certificate.save(tmp_path)
+
+
+def test_no_half_files(tmp_path: Path, certificate: Certificate) -> None:
+    path = tmp_path / "c.json"
+    path.write_text("precious")
+    with pytest.raises(InputError, match="exists already"):
+        certificate.save(path, overwrite=False)
+    with pytest.raises(ValueError, match="Out of range float"):  # JSON has no NaN: fails while writing
+        replace(certificate, accuracy=math.nan).save(path)
+    assert path.read_text() == "precious"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_options_without_a_json_form_become_text(tmp_path: Path, certificate: Certificate) -> None:
+    options = {"rates": np.array([0.5, np.inf]), "count": np.int64(3), "pair": (1, {"f": len}), "none": None}
+    replace(certificate, options=options).save(tmp_path / "c.json")
+    loaded = Certificate.load(tmp_path / "c.json").options
+    assert loaded == {"rates": [0.5, "inf"], "count": 3, "pair": [1, {"f": repr(len)}], "none": None}
+
+
+def test_a_method_nobody_knows_comes_back_with_its_facts(tmp_path: Path, certificate: Certificate) -> None:
+    facts = MethodFacts("an idea", any_mix=True, extra_assumption="The moon is full.", tests_assumption=True)
+    replace(certificate, method="MOON", facts=facts).save(tmp_path / "c.json")
+    loaded = Certificate.load(tmp_path / "c.json")
+    assert (loaded.method, loaded.facts) == ("MOON", facts)
+    assert "Any target label mix is covered. The moon is full." in loaded.explain()
+
+
+@pytest.mark.parametrize("method", ["ORACLE", "PS-LW"])
+def test_a_file_from_before_facts_were_kept_says_what_it_said(method: str, tmp_path: Path) -> None:
+    path = FILES / f"certificate-version-1-{method.lower()}.json"
+    document = json.loads(path.read_text())
+    assert "method_facts" not in document
+    loaded = Certificate.load(path)
+    assert loaded.method == method
+    assert loaded.facts == facts_of(METHODS[method]())
+    assert loaded.explain().splitlines()[:3] == document["in_words"][:3]
+    loaded.save(tmp_path / "again.json")
+    assert bits(Certificate.load(tmp_path / "again.json").thresholds) == bits(loaded.thresholds)
+
+
+@pytest.mark.parametrize("options", [{}, {"intervals": "hull"}, {"gone": 1}, {"envelope": "wide"}])
+def test_old_files_get_the_facts_of_their_method_whatever_their_options(
+    options: dict[str, Any], tmp_path: Path, certificate: Certificate
+) -> None:
+    document = {**to_document(certificate), "options": options}
+    del document["method_facts"]
+    (tmp_path / "c.json").write_text(json.dumps(document))
+    assert Certificate.load(tmp_path / "c.json").facts.tests_assumption
+
+
+def test_loading_runs_nothing_of_the_file(tmp_path: Path, certificate: Certificate) -> None:
+    document = to_document(certificate)
+    document["options"] = {"__reduce__": "os.system", "intervals": "hull"}
+    (tmp_path / "c.json").write_text(json.dumps(document))
+    assert read_fields(tmp_path / "c.json")["options"] == document["options"]

@@ -1,0 +1,197 @@
+"""``pacshift calibrate``: what it prints, what it writes, how it ends."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+from commands import NAMES, Data, bad, good, make_tables, run
+from pacshift import METHODS, Certificate, Tally, calibrate_tally
+from pacshift.cli.options import seed_for
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
+    return make_tables(tmp_path_factory.mktemp("tables"))
+
+
+def test_calibrate_says_and_writes_what_the_library_gives(data: Data, tmp_path: Path) -> None:
+    out = tmp_path / "c.json"
+    shown = good(
+        "calibrate", data.source, data.target, "--method", "PS-W", "-e", 0.08, "-d", 0.02, "-o", out
+    ).stdout
+    made = Certificate.load(out)
+    target = pa.parquet.read_table(data.target).select([f"p_{name}" for name in NAMES])
+    matrix = np.column_stack([column.to_numpy() for column in target.itercolumns()])
+    tally = Tally.from_scores(data.scores, np.array(NAMES)[data.labels], classes=NAMES, grid=True)
+    tally = tally + Tally.from_target(matrix, classes=NAMES)
+    same = calibrate_tally(tally, epsilon=0.08, delta=0.02, method="PS-W", rng=seed_for(0, "method"))
+    assert np.array_equal(made.thresholds, same.thresholds)
+    assert made.set_sizes is not None
+    assert np.array_equal(made.set_sizes, np.bincount(same.sets(matrix).sum(axis=1), minlength=4))
+    assert " ".join(shown.split()).startswith(" ".join(same.explain().split()))
+    assert "written: " in shown
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "ORACLE"])
+def test_every_method_runs_from_tables(method: str, data: Data, tmp_path: Path) -> None:
+    out = tmp_path / "c.json"
+    document = json.loads(good("calibrate", data.source, data.target, "-m", method, "-o", out, "--json").stdout)
+    assert document["method"] == method
+    assert document["score"] == ("aps" if method == "APS" else "probability")
+    assert document["guarantee"] == METHODS[method].guarantee
+    assert sum(document["target_set_sizes"]) == 2000
+    assert document["certificate"] == str(out)
+
+
+def test_oracle_takes_weights(data: Data, tmp_path: Path) -> None:
+    call = ("calibrate", data.source, data.target, "-m", "ORACLE", "-o", tmp_path / "c.json")
+    assert "needs the true importance weights" in bad(*call)
+    assert "--weights takes numbers separated by commas, got '1,x'" in bad(*call, "--weights", "1,x")
+    assert "weights: one finite number >= 0 a class is needed" in bad(*call, "--weights", "1,2")
+    good(*call, "--weights", "0.33,1,5")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather", "csv", "npz", "list"])
+def test_every_kind_of_table_gives_the_same_certificate(kind: str, data: Data, tmp_path: Path) -> None:
+    tables = {"source": pa.parquet.read_table(data.source), "target": pa.parquet.read_table(data.target)}
+    extra: tuple[str, ...] = ()
+    paths = {name: tmp_path / f"{name}.{'parquet' if kind == 'list' else kind}" for name in tables}
+    for name, table in tables.items():
+        matrix = np.column_stack([table.column(f"p_{one}").to_numpy() for one in NAMES])
+        if kind == "parquet":
+            pa.parquet.write_table(table, paths[name])
+        elif kind == "feather":
+            pa.feather.write_feather(table, str(paths[name]))
+        elif kind == "csv":
+            pa.csv.write_csv(table, paths[name])
+        elif kind == "npz":
+            arrays: dict[str, Any] = {"probs": matrix, "class_names": np.array(NAMES)}
+            arrays |= {"labels": np.array(table.column("label").to_pylist())} if name == "source" else {}
+            np.savez(paths[name], **arrays)
+        else:
+            made = {"scores": matrix.tolist()}
+            made |= {"label": table.column("label")} if name == "source" else {}
+            pa.parquet.write_table(pa.table(made), paths[name])
+            extra = ("--scores", "scores", "--classes", ",".join(NAMES))
+    good("calibrate", paths["source"], paths["target"], "-m", "PS-W", "-o", tmp_path / "c.json", *extra)
+    made_one, same = Certificate.load(tmp_path / "c.json"), Certificate.load(data.certificate)
+    assert made_one.classes == same.classes
+    assert np.array_equal(made_one.thresholds, same.thresholds)
+
+
+def test_several_files_and_folders_are_one_table(data: Data, tmp_path: Path) -> None:
+    table = pa.parquet.read_table(data.source)
+    (tmp_path / "source").mkdir()
+    for part in range(3):
+        pa.parquet.write_table(table.slice(part * 1000, 1000), tmp_path / "source" / f"{part}.parquet")
+    target = tmp_path / "t.parquet"
+    target.write_bytes(data.target.read_bytes())
+    same = Certificate.load(data.certificate).thresholds
+    good("calibrate", tmp_path / "source", target, "-m", "PS-W", "-o", tmp_path / "a.json")
+    files = [tmp_path / "source" / f"{part}.parquet" for part in range(3)]
+    more = ("--source", files[1], "--source", files[2], "--target", target)
+    good("calibrate", files[0], *more, "-m", "PS-W", "-o", tmp_path / "b.json")
+    for name in ("a", "b"):
+        assert np.array_equal(Certificate.load(tmp_path / f"{name}.json").thresholds, same)
+    assert "one SOURCE and one TARGET, got 3 paths. Add more files with --source" in bad("calibrate", *files)
+
+
+def test_columns_of_the_target_may_stand_in_any_order(data: Data, tmp_path: Path) -> None:
+    table = pa.parquet.read_table(data.target)
+    pa.parquet.write_table(table.select(table.column_names[::-1]), tmp_path / "turned.parquet")
+    good("calibrate", data.source, tmp_path / "turned.parquet", "-m", "PS-W", "-o", tmp_path / "c.json")
+    made, same = Certificate.load(tmp_path / "c.json"), Certificate.load(data.certificate)
+    assert np.array_equal(made.thresholds, same.thresholds)
+    assert np.array_equal(made.predicted_counts, same.predicted_counts)
+
+
+def test_tallies_of_sites_give_the_certificate_of_all(data: Data, tmp_path: Path) -> None:
+    labels = np.array(NAMES)[data.labels]
+    for part in range(2):
+        rows = slice(part * 1500, (part + 1) * 1500)
+        Tally.from_scores(data.scores[rows], labels[rows], classes=NAMES, grid=True).save(
+            tmp_path / f"{part}.tally"
+        )
+    target = pa.parquet.read_table(data.target)
+    matrix = np.column_stack([target.column(f"p_{name}").to_numpy() for name in NAMES])
+    Tally.from_target(matrix, classes=NAMES).save(tmp_path / "t.tally")
+    files = [tmp_path / name for name in ("t.tally", "1.tally", "0.tally")]
+    good("calibrate", "--tallies", *files, "-m", "PS-W", "-o", tmp_path / "c.json")
+    made = Certificate.load(tmp_path / "c.json")
+    assert np.array_equal(made.thresholds, Certificate.load(data.certificate).thresholds)
+    assert made.set_sizes is None
+    assert "name at least one tally file" in bad("calibrate", "--tallies", "-o", tmp_path / "d.json")
+    assert "is not a pacshift tally" in bad("calibrate", "--tallies", data.source, "-o", tmp_path / "d.json")
+
+
+def test_exact_keeps_every_score(data: Data, tmp_path: Path) -> None:
+    good("calibrate", data.source, "-m", "PS", "--exact", "-o", tmp_path / "c.json")
+    threshold = Certificate.load(tmp_path / "c.json").thresholds[0]
+    assert threshold in data.scores
+    good("calibrate", data.source, "-m", "PS", "-o", tmp_path / "c.json", "--force")
+    assert threshold * (1 - 2**-11) < Certificate.load(tmp_path / "c.json").thresholds[0] <= threshold
+
+
+def test_seeds_never_empty_and_scores(data: Data, tmp_path: Path) -> None:
+    call = ("calibrate", data.source, data.target, "-m", "PS", "--score", "aps", "--never-empty", "-o")
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        good(*call, tmp_path / f"{name}.json", "--seed", seed)
+    a, b, c = (Certificate.load(tmp_path / f"{name}.json") for name in "abc")
+    assert a.never_empty
+    assert a.set_sizes is not None
+    assert a.set_sizes[0] == 0
+    assert np.array_equal(a.thresholds, b.thresholds)
+    assert not np.array_equal(a.thresholds, c.thresholds)
+    assert seed_for(1, "source") != seed_for(1, "predict")
+
+
+def test_nothing_certified_is_written_and_exits_3(data: Data, tmp_path: Path) -> None:
+    out = tmp_path / "c.json"
+    result = run("calibrate", data.source, data.target, "-m", "PS-W", "-e", 1e-5, "-o", out)
+    assert result.exit_code == 3
+    assert "all labels" in result.stdout
+    assert Certificate.load(out).trivial
+    result = run("calibrate", data.source, data.target, "-m", "PS-W", "-e", 1e-5, "-o", out, "--force", "--json")
+    assert result.exit_code == 3
+    assert json.loads(result.stdout)["trivial"] is True
+    assert result.stderr.startswith("note: ")
+    assert "all labels" in result.stderr
+
+
+def test_refuted_label_shift_exits_3_and_writes_nothing(tmp_path: Path) -> None:
+    """Half of the owls look like crows; no mix of the two can look like owls nine times in ten."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, 2000)
+    seen = {"source": (labels == 1) & (rng.random(2000) < 0.5), "target": rng.random(2000) < 0.9}
+    for name, owl in seen.items():
+        p = np.where(owl, 0.9, 0.1) + rng.uniform(-0.05, 0.05, 2000)
+        made: dict[str, Any] = {"p_crow": 1 - p, "p_owl": p, "label": np.array(NAMES)[labels]}
+        pa.parquet.write_table(pa.table(made), tmp_path / f"{name}.parquet")
+    call = (tmp_path / "source.parquet", tmp_path / "target.parquet")
+    for method in ("PS-LP", "PS-W"):
+        line = bad("calibrate", *call, "-m", method, "-o", tmp_path / "c.json", code=3)
+        assert "label shift is refuted" in line
+    assert not (tmp_path / "c.json").exists()
+    result = good("compare", *call)
+    assert "refused" in result.stdout
+    assert "note: PS-W: refused: label shift is refuted" in result.stderr
+
+
+def test_rows_are_left_out_only_if_asked_and_never_in_silence(data: Data, tmp_path: Path) -> None:
+    broken = pa.parquet.read_table(data.source).to_pydict()
+    broken["p_owl"][5] = float("nan")
+    broken["label"][7] = None
+    path = tmp_path / "broken.parquet"
+    pa.parquet.write_table(pa.table(broken), path)
+    call = ("calibrate", path, data.target, "-m", "PS-W", "-o", tmp_path / "c.json")
+    assert "2 row(s) cannot be used" in bad(*call)
+    result = good(*call, "--drop-invalid")
+    assert "note: source: 2 of 3,000 rows left out (--drop-invalid)." in result.stderr
+    assert Certificate.load(tmp_path / "c.json").n_source == 2998

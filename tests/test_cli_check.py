@@ -1,0 +1,90 @@
+"""``pacshift check``: counts, intervals and verdicts."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from commands import NAMES, Data, bad, good, make_tables
+from pacshift import Certificate, evaluate
+from pacshift.cli.check import judge
+from pacshift.methods import MethodFacts
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
+    return make_tables(tmp_path_factory.mktemp("tables"))
+
+
+def test_check_counts_and_judges(data: Data) -> None:
+    shown = good("check", data.certificate, data.labelled).stdout
+    assert "kept: The error is at most the 10 % asked for" in " ".join(shown.split())
+    document = json.loads(good("check", data.certificate, data.labelled, "--json").stdout)
+    table = pa.parquet.read_table(data.labelled)
+    matrix = np.column_stack([table.column(f"p_{name}").to_numpy() for name in NAMES])
+    index = np.array([NAMES.index(name) for name in table.column("label").to_pylist()])
+    sets = Certificate.load(data.certificate).sets(matrix)
+    missed = ~sets[np.arange(2000), index]
+    assert document["rows"] == 2000
+    assert document["error"] == missed.mean()
+    assert document["size"] == sets.sum(axis=1).mean()
+    assert [row["error"] for row in document["classes"]] == [missed[index == one].mean() for one in range(3)]
+    low, high = document["error_interval"]
+    assert low < document["error"] < high < 0.1
+    assert document["verdict"] == "kept"
+
+
+def test_check_is_honest_about_small_samples_and_broken_guarantees(data: Data, tmp_path: Path) -> None:
+    table = pa.parquet.read_table(data.labelled)
+    few = tmp_path / "few.parquet"
+    pa.parquet.write_table(table.slice(0, 20), few)
+    shown = " ".join(good("check", data.certificate, few).stdout.split())
+    assert "consistent: " in shown
+    assert "20 rows are too few" in shown
+    wrong = tmp_path / "wrong.parquet"
+    shuffled = np.random.default_rng(0).permutation(table.column("label").to_pylist())
+    pa.parquet.write_table(table.set_column(table.column_names.index("label"), "label", pa.array(shuffled)), wrong)
+    shown = " ".join(good("check", data.certificate, wrong).stdout.split())
+    assert "broken: The error is above the 10 % asked for" in shown
+    assert "label shift does not hold" in shown
+    good("calibrate", data.source, "-m", "PS", "-o", tmp_path / "ps.json")
+    document = json.loads(good("check", tmp_path / "ps.json", wrong, "--json").stdout)
+    assert document["verdict"] == "above"
+    assert "on the source only" in document["in_words"]
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "extra", "word", "said"),
+    [
+        ("pac-target", "", "broken", "label shift does not hold"),
+        ("pac-target", "The moon is full.", "broken", "The moon is full."),
+        ("pac-source", "", "above", "on the source only"),
+        ("marginal", "", "above", "only on average over many calibrations"),
+        ("none", "", "above", "does not guarantee this"),
+    ],
+)
+def test_an_error_above_epsilon_is_judged_by_what_was_promised(
+    guarantee: Any, extra: str, word: str, said: str, data: Data
+) -> None:
+    facts = MethodFacts(extra_assumption=extra)
+    certificate = replace(Certificate.load(data.certificate), method="TOY", guarantee=guarantee, facts=facts)
+    every_third = np.array([[True, True, False]] * 900)
+    verdict = judge(certificate, evaluate(every_third, np.tile([0, 1, 2], 300)), 0.95)
+    assert verdict.word == word
+    assert said in verdict.text
+
+
+def test_check_without_rows_of_a_class_and_bad_levels(data: Data, tmp_path: Path) -> None:
+    table = pa.parquet.read_table(data.labelled)
+    some = tmp_path / "some.parquet"
+    pa.parquet.write_table(table.filter(pa.compute.equal(table.column("label"), "owl")), some)
+    document = json.loads(good("check", data.certificate, some, "--json").stdout)
+    assert [row["error"] is None for row in document["classes"]] == [True, False, True]
+    assert "-" in good("check", data.certificate, some).stdout
+    assert "--level must lie strictly between 0 and 1" in bad("check", data.certificate, some, "--level", 95)
+    assert "'nope'" in bad("check", data.certificate, some, "--label", "nope")

@@ -1,0 +1,88 @@
+"""``pacshift compare``, ``report`` and ``methods``: every method, with what it promises."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from commands import Data, bad, columns, good, make_tables
+from pacshift import METHODS
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
+    return make_tables(tmp_path_factory.mktemp("tables"))
+
+
+def test_compare_shows_all_methods(data: Data, tmp_path: Path) -> None:
+    document = json.loads(good("compare", data.source, data.target, "--json").stdout)
+    assert [row["method"] for row in document["methods"]] == [name for name in METHODS if name != "ORACLE"]
+    assert all(row["error"] is None and 0 < row["size"] <= 3 for row in document["methods"])
+    result = good(
+        "compare", data.source, data.labelled, "--target-label", "label", "--weights", "0.33,1,5", "--json"
+    )
+    document = json.loads(result.stdout)
+    assert [row["method"] for row in document["methods"]] == list(METHODS)
+    errors = {row["method"]: row["error"] for row in document["methods"]}
+    assert errors["PS-W"] <= 0.1 < errors["PS"]  # the shift goes to the class that is hard to tell
+    shown = good("compare", data.source, data.labelled, "--target-label", "label").stdout
+    assert "> 0.1" in shown
+    assert "target (PAC)" in shown
+    (tmp_path / "rows.json").write_text(result.stdout)
+    good("report", data.certificate, "--comparison", tmp_path / "rows.json", "-o", tmp_path / "r.html")
+    assert "PS-LW" in (tmp_path / "r.html").read_text()
+
+
+def test_compare_says_who_refuses(data: Data, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0, 1, (500, 3)) + 3 * np.eye(3)[rng.integers(0, 3, 500)]
+    path = tmp_path / "logits.parquet"
+    pa.parquet.write_table(pa.table(columns(logits, logits.argmax(axis=1))), path)
+    assert "no TARGET" in bad("compare", path)
+    assert "epsilon must lie strictly" in bad("compare", data.source, data.target, "-e", 5)
+    result = good("compare", data.source, data.target, "-e", 1e-4)
+    assert "(all labels)" in result.stdout
+    assert "note: PS-W: " in result.stderr
+
+
+def test_report_is_written(data: Data, tmp_path: Path) -> None:
+    out = tmp_path / "r.html"
+    assert good("report", data.certificate, "-o", out).stdout == f"written: {out}\n"
+    assert "crow" in out.read_text()
+    assert json.loads(good("report", data.certificate, "-o", out, "-f", "--json").stdout) == {"report": str(out)}
+    rows = tmp_path / "rows.json"
+    row = {
+        "method": "PS",
+        "guarantee": "pac-target",
+        "size": 1,
+        "empty": 0,
+        "error": 0,
+        "trivial": True,
+        "note": "",
+    }
+    wrong = ("", "[]", "{}", '{"methods": [{}]}', '{"methods": [{"method": "X"}]}', "[" * 100_000)
+    for text in (*wrong, json.dumps({"methods": [row]})):  # the last: PS never guaranteed that
+        rows.write_text(text)
+        assert "is not what `pacshift compare --json` prints" in bad(
+            "report", data.certificate, "--comparison", rows, "-o", out, "-f"
+        )
+
+
+def test_methods_lists_all() -> None:
+    shown = good("methods").stdout
+    document = json.loads(good("methods", "--json").stdout)
+    assert list(document) == list(METHODS)
+    assert all(name in shown and document[name]["idea"] for name in METHODS)
+    facts = [method() for method in METHODS.values()]
+    assert all(method.extra_assumption in shown for method in facts)
+    assert all(document[method.name]["any_mix"] == method.any_mix for method in facts)
+    assert "on average" in next(line for line in shown.splitlines() if " LWCP " in line)
+
+
+def test_methods_keep_the_score_they_insist_on(data: Data) -> None:
+    document = json.loads(good("compare", data.source, data.target, "--score", "margin", "--json").stdout)
+    refused = {row["method"] for row in document["methods"] if row["size"] is None}
+    assert "APS" not in refused

@@ -1,0 +1,39 @@
+"""How the command line reads SOURCE and TARGET: each once, as long as the rows fit into memory."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands import Data, good, make_tables
+from pacshift.tables import reader
+from pacshift.tables.sources import FileSource
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
+    return make_tables(tmp_path_factory.mktemp("tables"))
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_the_target_is_read_once_or_if_it_is_large_twice(
+    fits: bool, data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "MAX_KEPT_BYTES", 1 << 26 if fits else 0)
+    opened: list[str] = []
+    batches = FileSource.batches
+
+    def watched(source: FileSource, *layout: Any) -> Any:
+        opened.append(Path(source._files[0]).name)
+        return batches(source, *layout)
+
+    monkeypatch.setattr(FileSource, "batches", watched)
+    good("calibrate", data.source, data.target, "-o", tmp_path / "c.json")
+    assert opened == ["source.parquet", "target.parquet", *([] if fits else ["target.parquet"])]
+    opened.clear()
+    shown = good("compare", data.source, data.labelled, "--target-label", "label", "--json").stdout
+    assert sorted(opened) == ["labelled.parquet"] * (1 if fits else 2) + ["source.parquet"] * (1 if fits else 2)
+    monkeypatch.setattr(reader, "MAX_KEPT_BYTES", 1 << 26)
+    again = good("compare", data.source, data.labelled, "--target-label", "label", "--json").stdout
+    assert json.loads(shown) == json.loads(again)

@@ -1,0 +1,95 @@
+"""Score files: those of the package, of a folder, and bad ones."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pacshift.errors import InputError
+from pacshift.experiments.datasets import FILES, load_dataset, load_scores, pack_scores, unpack_scores
+from pacshift.experiments.panels import select_panels
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_package_ships_every_data_set(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PACSHIFT_DATA", raising=False)
+    data = load_dataset(name)
+    panel = select_panels([name])[0]
+    assert data.n_classes == len(data.class_names) == panel.n_classes
+    assert np.allclose(data.probs.sum(axis=1), 1)
+    assert np.bincount(data.labels, minlength=data.n_classes).min() >= 400
+    assert data.origin == ("shipped" if name in ("heart", "heart-natural", "agnews") else "twin")
+    assert ("twin" in data.title) == (data.origin == "twin")
+    assert (data.probs.argmax(axis=1) == data.labels).mean() > 0.55
+
+
+def test_shipped_data_cannot_be_changed_by_a_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PACSHIFT_DATA", raising=False)
+    with pytest.raises(ValueError, match="read-only"):
+        load_dataset("agnews").probs[0, 0] = 2
+
+
+def test_packed_scores_keep_order_and_value() -> None:
+    probs = np.random.default_rng(0).dirichlet([0.3] * 5, 500)
+    again = unpack_scores(pack_scores(probs))
+    assert np.allclose(again, probs, rtol=2e-3, atol=1e-28)  # a gap of 64 is the largest that fits
+    assert (again.argmax(axis=1) == probs.argmax(axis=1)).all()
+
+
+def test_real_scores_take_the_place_of_what_is_shipped(tmp_path: Path) -> None:
+    (tmp_path / "heart").mkdir()
+    probs = np.array([[0.25, 0.75], [0.5, 0.5], [1.0, 0.0]], np.float32)
+    np.savez(tmp_path / "heart" / "scores.npz", probs=probs, labels=np.array([1, 0, 0], np.int16))
+    data = load_dataset("heart", tmp_path)
+    assert data.origin == "real"
+    assert np.array_equal(data.probs, probs)
+    assert data.class_names == ("0", "1")
+    assert load_dataset("cifar10", tmp_path).origin == "twin"  # not in the folder
+
+
+def test_shared_scores_are_found(shared_data: Path) -> None:
+    for name in FILES:
+        assert load_dataset(name, shared_data).origin == "real"
+
+
+GOOD = {"probs": np.full((4, 2), 0.5), "labels": np.array([0, 1, 1, 0])}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"probs": None}, "'probs' is missing"),
+        ({"labels": None}, "'labels' is missing"),
+        ({"probs": np.full(4, 0.5)}, "must be a matrix"),
+        ({"probs": np.full((4, 2), "a")}, "numbers"),
+        ({"probs": np.array([[0.5, 0.5], [np.nan, 1], [0, 1], [0, 1]])}, "row 1"),
+        ({"probs": np.full((0, 2), 0.5), "labels": np.empty(0, int)}, "no rows"),
+        ({"labels": np.array([0, 1])}, "one label a row"),
+        ({"labels": np.array([0, 1, 2, 0])}, "row 2"),
+        ({"labels": np.array([0, 1, -1, 0])}, "row 2"),
+        ({"labels": np.array(["0", "1", "x", "0"])}, "row 2"),
+        ({"class_names": np.array(["a", "b", "c"])}, "class_names"),
+    ],
+)
+def test_a_bad_scores_file_is_refused(tmp_path: Path, change: dict[str, object], message: str) -> None:
+    arrays = {key: value for key, value in (GOOD | change).items() if value is not None}
+    np.savez(tmp_path / "scores.npz", **arrays)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=message):
+        load_scores(tmp_path / "scores.npz")
+
+
+def test_files_that_are_no_npz_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "text.npz").write_text("hello")
+    (tmp_path / "broken.npz").write_bytes(b"PK\x03\x04 cut off")
+    np.savez(tmp_path / "pickle.npz", probs=np.array([{"a": 1}], dtype=object), labels=np.array([0]))
+    np.save(tmp_path / "one.npy", np.zeros(3))
+    for name in ("text.npz", "broken.npz", "pickle.npz", "one.npy", "absent.npz"):
+        with pytest.raises(InputError, match=name):
+            load_scores(tmp_path / name)
+
+
+def test_a_folder_without_scores_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no score file"):
+        load_dataset("heart", tmp_path)
+    with pytest.raises(InputError, match="unknown"):
+        load_dataset("mnist")

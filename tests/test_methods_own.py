@@ -1,0 +1,211 @@
+"""A method that nobody registered: the one on the page "Architecture", and what the package says about it."""
+
+import json
+import re
+import warnings
+from dataclasses import dataclass
+from html import unescape
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from typer.testing import CliRunner
+
+from pacshift import METHODS, PS, PSW, Certificate, InputError, PACClassifier, Tally, calibrate, calibrate_tally
+from pacshift.certificate.explain import LABEL_SHIFT
+from pacshift.certificate.file import to_document
+from pacshift.cli import app
+from pacshift.methods import Guarantee, Method, Solution, Task, resolve_method
+from pacshift.report import compare_methods, render_report
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "architecture.md"
+EXTRA = "No class is more than 3 times as frequent on the target as on the source."
+
+
+def known_ratio(**options: Any) -> Method:
+    """The method of the page, made by running the page's own code."""
+    (block,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    names: dict[str, Any] = {"__name__": "page"}
+    exec(block, names)
+    made: Method = names["KnownRatio"](**options)
+    return made
+
+
+def drawn(seed: int = 0) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 2, 2000)
+    p = 1 / (1 + np.exp(-rng.normal(4 * labels - 2.0, 1.5)))
+    return np.column_stack([1 - p, p]), labels
+
+
+def certify(method: Method) -> Certificate:
+    scores, labels = drawn()
+    target, _ = drawn(1)
+    return calibrate(scores, labels, target, epsilon=0.1, delta=0.05, method=method).with_set_sizes(target)
+
+
+@pytest.fixture(scope="module")
+def certificate() -> Certificate:
+    return certify(known_ratio(largest=3.0))
+
+
+def page_text(html: str) -> str:
+    """What a reader sees, without the pictures and the JSON at the end."""
+    html = re.sub(r"<(style|svg|details)\b.*?</\1>", "", html, flags=re.DOTALL)
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
+
+
+def test_its_thresholds_are_what_the_page_promises(certificate: Certificate) -> None:
+    scores, labels = drawn()
+    same = calibrate(scores, labels, None, epsilon=0.1 / 3, delta=0.05, method=PS())
+    assert certificate.thresholds.tolist() == same.thresholds.tolist()
+    assert (certificate.guarantee, certificate.options) == ("pac-target", {"largest": 3.0})
+
+
+def test_every_sentence_of_the_explanation_is_true(certificate: Certificate) -> None:
+    assert certificate.explain().splitlines() == [
+        "Guarantee (KNOWN-RATIO): the set contains the true label for at least 90 % of the target population, "
+        "with confidence 95 % over the calibration data.",
+        f"Assumption: {LABEL_SHIFT} {EXTRA}",
+        f"Data: 2,000 labelled source examples (fewest: {certificate.class_counts.min()} of class "
+        f"{np.argmin(certificate.class_counts)}), 2,000 unlabelled target examples, 2 classes.",
+        f"Sets: all labels whose score is at least {certificate.thresholds[0]:.6g}.",
+    ]
+
+
+def test_its_certificate_comes_back_from_a_file(certificate: Certificate, tmp_path: Path) -> None:
+    certificate.save(tmp_path / "c.json")
+    document = json.loads((tmp_path / "c.json").read_text())
+    assert document["method"] == "KNOWN-RATIO"
+    assert document["method_facts"]["extra_assumption"] == EXTRA
+    loaded = Certificate.load(tmp_path / "c.json")
+    assert loaded.facts == certificate.facts
+    assert to_document(loaded) == to_document(certificate)
+    assert render_report(loaded) == render_report(certificate)
+
+
+def test_the_report_says_only_what_is_true_of_it(certificate: Certificate) -> None:
+    text = page_text(render_report(certificate))
+    assert "Guaranteed on the target" in text
+    assert text.count(EXTRA) == 2  # beside the headline, and as an assumption
+    assert f"KNOWN-RATIO : {known_ratio().idea}" in text
+    assert "KNOWN-RATIO did not test label shift on these data." in text
+    assert "In Python" in text
+    assert "--method" not in text  # the command line does not know it
+    said_of_others = ("estimated", "the true ones", "holds within every class", "On average", "PS-", "WCP")
+    assert [words for words in said_of_others if words in text] == []
+
+
+def test_commands_use_its_certificate(certificate: Certificate, tmp_path: Path) -> None:
+    certificate.save(tmp_path / "c.json")
+    scores, labels = drawn(2)
+    np.savez(tmp_path / "rows.npz", probs=scores, labels=labels, class_names=np.array([0, 1]))
+
+    def run(*words: object) -> str:
+        result = CliRunner().invoke(app, [str(word) for word in words])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    checked = json.loads(run("check", tmp_path / "c.json", tmp_path / "rows.npz", "--json"))
+    assert (checked["method"], checked["verdict"]) == ("KNOWN-RATIO", "kept")
+    run("predict", tmp_path / "c.json", tmp_path / "rows.npz", "-o", tmp_path / "sets.parquet")
+    rows = [{"method": "KNOWN-RATIO", "guarantee": "pac-target", "size": 1.5, "empty": 0.0, "error": 0.05}]
+    (tmp_path / "rows.json").write_text(json.dumps({"methods": [{**rows[0], "trivial": False, "note": ""}]}))
+    run("report", tmp_path / "c.json", "--comparison", tmp_path / "rows.json", "-o", tmp_path / "r.html")
+    assert "(this certificate)" in (tmp_path / "r.html").read_text()
+
+
+def test_it_can_be_compared_and_wrapped() -> None:
+    scores, labels = drawn()
+    tally = Tally.from_scores(scores, labels) + Tally.from_target(scores)
+    methods: list[str | Method] = ["PS", known_ratio(), PSW()]
+    compared = compare_methods(
+        methods, lambda method: tally, lambda made: [(None, 1.0, 0.0)] * len(made), epsilon=0.1, delta=0.1
+    )
+    assert [row.method for row, _ in compared] == ["PS", "KNOWN-RATIO", "PS-W"]
+    model = PACClassifier(LogisticRegression(), epsilon=0.1, delta=0.1, method=known_ratio())
+    model.fit(scores, labels).calibrate(scores, labels)
+    assert model.certificate_.method == "KNOWN-RATIO"
+
+
+class EverythingInOneSet:
+    """Not a dataclass, and it does not inherit: it only has the facts."""
+
+    name: ClassVar[str] = "ALL"
+    idea: ClassVar[str] = ""
+    guarantee: ClassVar[Guarantee] = "none"
+    any_mix: ClassVar[bool] = False
+    tests_assumption: ClassVar[bool] = False
+    default_score: ClassVar[str] = "aps-plain"
+    needs_target: ClassVar[bool] = False
+    needs_soft: ClassVar[bool] = False
+    needs_bins: ClassVar[bool] = False
+    needs_weights: ClassVar[bool] = False
+    extra_assumption = ""
+
+    def solve(self, tally: Tally, task: Task) -> Solution:
+        return Solution(np.full(tally.n_classes, -np.inf))
+
+
+def test_any_object_with_the_facts_is_a_method(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # all labels is what it answers
+        certificate = certify(EverythingInOneSet())
+    assert certificate.score == "aps-plain"  # its own default
+    certificate.save(tmp_path / "c.json")
+    words = Certificate.load(tmp_path / "c.json").explain()
+    assert words.splitlines()[0] == "Guarantee (ALL): none, even if label shift holds."
+    assert "Assumption" not in words
+    text = page_text(render_report(certificate))
+    assert "Nothing is guaranteed, even under label shift." in text
+    assert "estimated" not in words + text
+    assert "reasons are listed" not in text  # it gives none
+
+
+@dataclass(frozen=True)
+class Impostor(Method):
+    """Claims a name that is taken, for a better promise."""
+
+    name = "PS"
+    guarantee = "pac-target"
+
+    def solve(self, tally: Tally, task: Task) -> Solution:
+        raise NotImplementedError
+
+
+class BetterPS(PS):
+    guarantee = "pac-target"  # type: ignore[assignment]
+
+
+class NoPromise(PS):
+    name = "OTHER"
+    guarantee = "certain"  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        (Impostor(), "uses the name of another method, PS"),
+        (BetterPS(), "uses the name of another method, PS"),
+        (PSW, r"got the class PSW: write PSW\(\)"),
+        (3, "which lacks name, idea, guarantee"),
+        (NoPromise(), "guarantee must be one of"),
+        ("PS-X", "method must be one of PS-LP, PS-W"),
+    ],
+    ids=["impostor", "subclass", "class", "number", "promise", "name"],
+)
+def test_what_is_not_a_method_is_refused(method: Any, message: str) -> None:
+    tally = Tally.from_scores(*drawn())
+    with pytest.raises(InputError, match=message):
+        calibrate_tally(tally, epsilon=0.1, delta=0.05, method=method)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_registered_methods_have_all_facts(name: str) -> None:
+    method = resolve_method(METHODS[name]())
+    assert method.name == name
+    assert method.idea
+    assert not method.idea.endswith(".")
+    assert method.extra_assumption == "" or method.extra_assumption.endswith(".")

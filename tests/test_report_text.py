@@ -1,0 +1,77 @@
+"""The sentences and numbers of the report."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from certificates import birds, every_shape
+from pacshift.methods import MethodFacts
+from pacshift.report import render_report
+from pacshift.report import text as report_text
+
+SHAPES = every_shape()
+
+
+def test_set_sizes_become_cards() -> None:
+    certificate = replace(SHAPES["full"], set_sizes=np.array([1, 2, 3, 0, 0, 0]))
+    cards = {figure.name: figure.value for figure in report_text.key_figures(certificate)}
+    assert cards["labels in a set"] == (2 + 6) / 6
+    assert cards["sets with one label"] == 2 / 6
+    assert cards["empty sets"] == 1 / 6
+    assert cards["classifier’s accuracy"] == certificate.accuracy
+    assert "≥ 71.2 %" in render_report(certificate)  # a lower bound is never rounded up
+
+
+def test_one_threshold_is_named_and_several_are_listed() -> None:
+    certificate = SHAPES["full"]
+    one = replace(certificate, thresholds=np.array([-np.inf, 0.2, 0.2, -np.inf, 0.2]))
+    assert "score is at least 0.2. 2 of the classes are in every set." in report_text.rule(one)
+    assert "its own threshold (see the table of classes)" in report_text.rule(certificate)
+    page = render_report(certificate)
+    assert "a picture, not a second guarantee" in " ".join(page.split())
+
+
+@given(st.floats(min_value=0, max_value=1e9))
+def test_intervals_are_rounded_outward(value: float) -> None:
+    low, high = report_text._down(value), report_text._up(value)
+    assert low <= value <= high
+    assert high - low <= 0.011 * value + 1e-320
+
+
+@pytest.mark.parametrize("guarantee", ["pac-target", "pac-source", "marginal", "none"])
+def test_an_extra_assumption_stands_beside_the_headline_and_under_the_assumption(guarantee: Any) -> None:
+    facts = MethodFacts(extra_assumption="The moon is full.")
+    certificate = replace(birds(), method="TOY", guarantee=guarantee, facts=facts)
+    assert report_text.verdict(certificate).meaning.endswith("Extra assumption: The moon is full.")
+    assert report_text.assumption(certificate)[1:] == ["The moon is full."]
+    plain = replace(certificate, facts=MethodFacts())
+    assert "assumption" not in report_text.verdict(plain).meaning
+    assert len(report_text.assumption(plain)) == 1
+
+
+def test_label_shift_is_assumed_only_by_promises_about_the_target() -> None:
+    certificate = birds()
+    for guarantee, assumes in (("pac-target", True), ("marginal", True), ("pac-source", False), ("none", False)):
+        said = replace(certificate, guarantee=guarantee)  # type: ignore[arg-type]
+        assert report_text.assumption(said)[0].startswith("Label shift. Within") == assumes
+    assert report_text.doubts(replace(certificate, guarantee="none")) == []
+
+
+def test_only_methods_that_test_the_assumption_say_so() -> None:
+    certificate = birds()
+    for tested in (True, False):
+        said = report_text.assumption_check(replace(certificate, facts=MethodFacts(tests_assumption=tested)))
+        assert ("did not test" in said) != tested
+    unbounded = replace(certificate, weights=None, prevalence=None)  # nothing was compared with anything
+    assert "did not test" in report_text.assumption_check(unbounded)
+
+
+def test_a_promise_for_any_mix_holds_within_every_class() -> None:
+    certificate = birds()
+    for any_mix in (True, False):
+        limits = report_text.limits(replace(certificate, facts=MethodFacts(any_mix=any_mix)))
+        assert ("within every class" in limits[0]) == any_mix
