@@ -159,6 +159,19 @@ def test_a_target_is_counted_as_a_loop_counts_it(engine: Engine, n_classes: int,
     assert tally == Tally.from_target(scores)
 
 
+def test_one_score_that_is_no_probability_takes_bins_and_sums_from_all(engine: Engine) -> None:
+    scores, labels = drawn(1000, 4, "float64")
+    scores[777, 2] = -3.0
+    source, target = engine(scores, labels), engine(scores, None)
+    assert source.soft is None
+    assert target.soft is None
+    assert target.bins is None
+    for cells in (source.source_cells, target.target_cells):
+        assert not cells.has_confidence
+        assert not cells.confidence.any()
+        assert cells.n_rows == 1000
+
+
 @pytest.mark.parametrize("n_classes", [5, 70])
 def test_plain_transforms_are_the_same_on_every_engine(engine: Engine, n_classes: int) -> None:
     scores, labels = drawn(600, n_classes, "float64")
