@@ -54,7 +54,7 @@ def test_oracle_takes_weights(data: Data, tmp_path: Path) -> None:
     call = ("calibrate", data.source, data.target, "-m", "ORACLE", "-o", tmp_path / "c.json")
     assert "needs the true importance weights" in bad(*call)
     assert "--weights takes numbers separated by commas, got '1,x'" in bad(*call, "--weights", "1,x")
-    assert "weights: one finite number >= 0 a class is needed" in bad(*call, "--weights", "1,2")
+    assert "weights: one finite number >= 0 per class is needed" in bad(*call, "--weights", "1,2")
     good(*call, "--weights", "0.33,1,5")
 
 

@@ -3,7 +3,7 @@
 import importlib
 import inspect
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from pkgutil import resolve_name
 from types import FunctionType
@@ -24,15 +24,6 @@ MODULES = (
     "pacshift.report",
     "pacshift.tables",
     "pacshift.tables.spark",
-)
-# Modules whose docstrings are being rewritten. To be emptied, then removed.
-NOT_YET = (
-    "pacshift.bounds",
-    "pacshift.evaluate",
-    "pacshift.ps_lp",
-    "pacshift.tables",
-    "pacshift.tally",
-    "pacshift.weights",
 )
 SPHINX_MARKUP = re.compile(r":(?:func|class|meth|data|mod|attr):`")
 
@@ -116,17 +107,12 @@ def parameter_problems(value: Any, sections: dict[str, Any]) -> Iterator[str]:
         yield "no Returns section"
 
 
-def cases(paths: Iterable[str]) -> list[Any]:
-    missing = pytest.mark.xfail(reason="docstring not yet rewritten", strict=False)
-    return [pytest.param(path, marks=missing if path.startswith(NOT_YET) else ()) for path in sorted(paths)]
-
-
-@pytest.mark.parametrize("path", cases(PUBLIC))
+@pytest.mark.parametrize("path", sorted(PUBLIC))
 def test_public_objects_are_documented(path: str) -> None:
     assert list(problems(PUBLIC[path])) == []
 
 
-@pytest.mark.parametrize("path", cases(METHODS))
+@pytest.mark.parametrize("path", sorted(METHODS))
 def test_methods_of_public_classes_are_documented(path: str) -> None:
     assert list(problems(METHODS[path])) == []
 

@@ -64,7 +64,7 @@ GOOD = {"probs": np.full((4, 2), 0.5), "labels": np.array([0, 1, 1, 0])}
         ({"probs": np.full((4, 2), "a")}, "numbers"),
         ({"probs": np.array([[0.5, 0.5], [np.nan, 1], [0, 1], [0, 1]])}, "row 1"),
         ({"probs": np.full((0, 2), 0.5), "labels": np.empty(0, int)}, "no rows"),
-        ({"labels": np.array([0, 1])}, "one label a row"),
+        ({"labels": np.array([0, 1])}, "one label per row"),
         ({"labels": np.array([0, 1, 2, 0])}, "row 2"),
         ({"labels": np.array([0, 1, -1, 0])}, "row 2"),
         ({"labels": np.array(["0", "1", "x", "0"])}, "row 2"),

@@ -36,7 +36,18 @@ class Interval:
     upper: FloatArray
 
     def contains(self, value: ArrayLike) -> BoolArray:
-        """Which entries of ``value`` lie inside, as a boolean array."""
+        """Which entries of ``value`` lie inside.
+
+        Parameters
+        ----------
+        value : array_like
+            As many entries as the interval has, or one for all.
+
+        Returns
+        -------
+        bool array
+            True where the entry lies between the bounds.
+        """
         return np.asarray((self.lower <= np.asarray(value)) & (np.asarray(value) <= self.upper))
 
 

@@ -29,6 +29,11 @@ class Evaluation:
         Rows of each true label.
     class_error, class_size : numpy.ndarray of shape (K,)
         Error and size over the rows of each true label; NaN where there are none.
+
+    Examples
+    --------
+    >>> evaluate([[True, False], [True, True]], [0, 1]).class_size.tolist()
+    [1.0, 2.0]
     """
 
     n: int

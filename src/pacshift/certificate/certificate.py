@@ -162,7 +162,20 @@ class Certificate:
         return self._sets(checked, transform, transform.draw(len(checked), check_prediction_rng(rng)))
 
     def sets_of_rows(self, scores: NDArray[Any], uniform: FloatArray | None) -> BoolArray:
-        """As ``sets``, of some rows of a table whose uniform numbers (one per row) are drawn already."""
+        """Prediction sets of some rows of a table, for engines that read it piece by piece.
+
+        Parameters
+        ----------
+        scores : array
+            One row per example, one column per class.
+        uniform : array or None
+            The uniform number of each row, drawn already; None unless the score is randomised.
+
+        Returns
+        -------
+        bool array of shape (n, K)
+            As from ``sets``.
+        """
         checked = check_scores(scores, name="scores", classes=self.classes)
         return self._sets(checked, self._transform(None), uniform)
 

@@ -61,7 +61,18 @@ class PrevalenceRegion:
     accuracy: float
 
     def contains(self, mix: FloatArray) -> bool:
-        """Whether a mix is in the region."""
+        """Whether a mix is in the region.
+
+        Parameters
+        ----------
+        mix : array of shape (K,)
+            Shares of the classes.
+
+        Returns
+        -------
+        bool
+            True where every inequality holds.
+        """
         inside = (self.rows @ mix <= self.limits).all() and (self.extra_rows @ mix <= self.extra_limits).all()
         return bool(inside and (mix >= 0).all() and np.isclose(mix.sum(), 1))
 

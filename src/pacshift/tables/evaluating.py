@@ -50,10 +50,18 @@ def evaluate_table(
     ----------
     certificate : Certificate
         Makes the sets.
-    paths, label, scores, drop_invalid, progress
-        As in ``tally_table``.
+    paths : path-like or sequence of path-like
+        Files or folders, as in ``tally_table``.
+    label : str
+        Column of the true labels.
+    scores : str, default "p_*"
+        Pattern of the score columns, or one list column, as in ``tally_table``.
+    drop_invalid : bool, default False
+        Leave out rows that cannot be used, instead of raising an error.
     rng : int, numpy.random.Generator or None
         As in ``Certificate.sets``.
+    progress : callable, optional
+        Called with the rows done so far and, where known, the rows in all.
 
     Returns
     -------
@@ -103,10 +111,16 @@ def count_set_sizes(
     ----------
     certificate : Certificate
         Makes the sets.
-    paths, scores, drop_invalid, progress
-        As in ``tally_table``.
+    paths : path-like or sequence of path-like
+        Files or folders, as in ``tally_table``.
+    scores : str, default "p_*"
+        Pattern of the score columns, or one list column, as in ``tally_table``.
+    drop_invalid : bool, default False
+        Leave out rows that cannot be used, instead of raising an error.
     rng : int, numpy.random.Generator or None
         As in ``Certificate.sets``.
+    progress : callable, optional
+        Called with the rows done so far and, where known, the rows in all.
 
     Returns
     -------

@@ -178,8 +178,16 @@ def read_table(
 
     Parameters
     ----------
-    paths, label, scores, classes, drop_invalid
-        As in ``tally_table``.
+    paths : path-like or sequence of path-like
+        Files or folders, as in ``tally_table``.
+    label : str, optional
+        Column of the true labels.
+    scores : str, default "p_*"
+        Pattern of the score columns, or one list column, as in ``tally_table``.
+    classes : sequence, optional
+        Class names in the order of the scores, as in ``tally_table``.
+    drop_invalid : bool, default False
+        Leave out rows that cannot be used, instead of raising an error.
 
     Returns
     -------

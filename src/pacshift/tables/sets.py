@@ -69,16 +69,22 @@ def write_sets(
     ----------
     certificate : Certificate
         Makes the sets.
-    paths, scores, drop_invalid, progress
-        As in ``tally_table``.
+    paths : path-like or sequence of path-like
+        Files or folders, as in ``tally_table``.
     output : path-like
         A name that ends in .parquet, .feather, .arrow or .csv.
+    scores : str, default "p_*"
+        Pattern of the score columns, or one list column, as in ``tally_table``.
     keep : sequence of str, optional
         Columns to copy.
+    drop_invalid : bool, default False
+        Leave out rows that cannot be used, instead of raising an error.
     overwrite : bool, default False
         Whether a file that exists may be replaced.
     rng : int, numpy.random.Generator or None
         As in ``Certificate.sets``.
+    progress : callable, optional
+        Called with the rows done so far and, where known, the rows in all.
 
     Returns
     -------

@@ -59,13 +59,8 @@ def tally(frame: DataFrame, *, label: str | None, **options: Any) -> Tally:
         One row per example.
     label : str or None
         Column of the true labels; None for an unlabelled target.
-    scores : str, default "p_*"
-        A pattern of column names, whose star stands for the class name, or the name of one column of lists or
-        vectors, as Spark ML models write them.
-    classes, score, soft, bins, drop_invalid
-        As in ``tally_table``.
-    rng : int, numpy.random.Generator or None
-        Source of the numbers of randomised transforms, which depend on the partitions.
+    **options
+        ``scores``, ``classes``, ``score``, ``soft``, ``bins``, ``drop_invalid`` and ``rng`` as in ``tally_frame``.
 
     Returns
     -------
@@ -97,7 +92,45 @@ def tally_frame(
     drop_invalid: bool = False,
     rng: Any = None,
 ) -> TableTally:
-    """As ``tally``, with the number of rows counted and left out."""
+    """Count a data frame as ``tally`` does, and say how many rows were counted and left out.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        One row per example.
+    label : str or None
+        Column of the true labels; None for an unlabelled target.
+    scores : str, default "p_*"
+        A pattern of column names, whose star stands for the class name, or the name of one column of lists or
+        vectors, as Spark ML models write them.
+    classes : sequence, optional
+        Class names in the order of the scores. Default: what the star stands for, else 0 to K-1.
+    score : str or callable, default "probability"
+        Transform of the scores that thresholds are compared with.
+    soft : bool, default True
+        Keep sums of probabilities, which only PS-R and WCP use.
+    bins : bool, default True
+        Keep a target's scores in coarse bins, by which PS-LP finds the smallest sets.
+    drop_invalid : bool, default False
+        Leave out rows that cannot be used, instead of raising an error.
+    rng : int, numpy.random.Generator or None
+        Source of the numbers of randomised transforms, which depend on the partitions.
+
+    Returns
+    -------
+    TableTally
+        The counts on the grid, and how many rows were counted and left out.
+
+    Raises
+    ------
+    InputError
+        If columns are missing or rows cannot be used.
+
+    Examples
+    --------
+    >>> counted = tally_frame(labelled_frame, label="diagnosis", drop_invalid=True)  # doctest: +SKIP
+    >>> counted.n_rows, counted.n_dropped  # doctest: +SKIP
+    """
     plain = _without_vectors(frame, scores)
     layout = find_layout(_FrameSource(plain), label=label, scores=scores, classes=classes)
     options = CountOptions(resolve_transform(score), grid=True, soft=soft, bins=bins)
@@ -167,7 +200,29 @@ def predict_sets(
 
 
 def read_frame(session: SparkSession, paths: PathLike | Sequence[PathLike]) -> DataFrame:
-    """Parquet or CSV files and folders that every worker can see, as one data frame."""
+    """Read Parquet or CSV files and folders that every worker can see, as one data frame.
+
+    Parameters
+    ----------
+    session : pyspark.sql.SparkSession
+        The cluster.
+    paths : path-like or sequence of path-like
+        Files or folders of one kind.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        All rows.
+
+    Raises
+    ------
+    InputError
+        If the files are missing, or of a kind that Spark does not read.
+
+    Examples
+    --------
+    >>> frame = read_frame(session, "scores.parquet")  # doctest: +SKIP
+    """
     files = [str(file.absolute()) for file in list_files(paths)]
     kind = KINDS["." + files[0].rpartition(".")[2].lower()]
     if kind == "parquet":

@@ -89,7 +89,8 @@ class SoftCounter:
 
 def are_probabilities(least: float, most: float) -> bool:
     """Whether scores between ``least`` and ``most`` can be probabilities, but for rounding."""
-    return round(max(least, -1.0) / SOFT_UNIT) >= 0 and round(min(most, 2.0) / SOFT_UNIT) <= _LARGEST_UNITS
+    in_units = [round(min(max(end, -1.0), 2.0) / SOFT_UNIT) for end in (least, most)]  # huge scores would overflow
+    return in_units[0] >= 0 and in_units[1] <= _LARGEST_UNITS
 
 
 def block_sums(

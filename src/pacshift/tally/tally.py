@@ -156,7 +156,20 @@ class Tally:
 
     @classmethod
     def from_counter(cls, counter: Counter, classes: tuple[Label, ...]) -> "Tally":
-        """The counts that any engine has gathered."""
+        """Make a tally of the counts that any engine has gathered.
+
+        Parameters
+        ----------
+        counter : Counter
+            Counts of a source or of a target.
+        classes : tuple
+            Class names, in the order of the score columns.
+
+        Returns
+        -------
+        Tally
+            The other side is empty.
+        """
         values, counts, starts = counter.scores
         cells, none = counter.cells, Cells.empty(1 if counter.labelled else len(classes))
         return cls(
@@ -265,7 +278,18 @@ class Tally:
         return running_sum(self.counts)
 
     def positions(self, thresholds: ArrayLike) -> IntArray:
-        """For each class the index into ``values`` of its first score not below the class's threshold."""
+        """For each class, the index into ``values`` of its first score not below its threshold.
+
+        Parameters
+        ----------
+        thresholds : float or array_like of shape (K,)
+            One threshold, or one per class.
+
+        Returns
+        -------
+        numpy.ndarray of shape (K,)
+            Indices.
+        """
         cuts = np.broadcast_to(np.asarray(thresholds, float), (self.n_classes,))
         found = self.starts[:-1].copy()
         for label in np.flatnonzero(np.diff(self.starts)).tolist():
