@@ -10,15 +10,16 @@ from typing import TypeVar
 _Result = TypeVar("_Result")
 
 
-def map_ordered(jobs: Iterable[Callable[[], _Result]]) -> Iterator[_Result]:
+def map_ordered(jobs: Iterable[Callable[[], _Result]], *, n_ahead: int | None = None) -> Iterator[_Result]:
     """Results in the order of the jobs; only a few jobs run ahead of the reader, so memory stays bounded."""
     n_workers = cores()
+    max_waiting = n_workers + 1 if n_ahead is None else n_ahead
     waiting: deque[Future[_Result]] = deque()
     with ThreadPoolExecutor(n_workers) as pool:
         try:
             for job in jobs:
                 waiting.append(pool.submit(job))
-                if len(waiting) > n_workers + 1:
+                if len(waiting) > max_waiting:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
