@@ -19,7 +19,7 @@ from pacshift import InputError, Tally, calibrate_tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.parallel import cores, map_ordered
 from pacshift.scores.transforms import TRANSFORMS
-from pacshift.tables import count_set_sizes, read_table, reader, sources, tally_table
+from pacshift.tables import count_set_sizes, formats, read_table, reader, sources, tally_table
 from pacshift.tables.layout import class_names
 from pacshift.tables.reader import TableReader
 from pacshift.tables.reading import count_table
@@ -339,3 +339,18 @@ def test_a_table_that_is_needed_twice_is_read_once_if_it_fits(
     else:
         with pytest.raises(InputError, match="cannot read"):
             count_table(table, CountOptions(grid=True))
+
+
+@pytest.mark.parametrize("max_bytes", [0, 1 << 25])
+def test_row_groups_of_lists_are_read_in_order(
+    max_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formats, "MAX_GROUP_BYTES", max_bytes)
+    monkeypatch.setattr(sources, "BATCH_VALUES", 100)
+    scores, labels = simulate(500, 4)
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(scores.ravel()), 4)
+    pq.write_table(pa.table({"scores": lists, "label": labels}), tmp_path / "table.parquet", row_group_size=60)
+    loaded = read_table(tmp_path / "table.parquet", label="label", scores="scores")
+    assert np.array_equal(loaded.scores, scores)
+    assert loaded.labels is not None
+    assert np.array_equal(loaded.labels, labels)

@@ -28,6 +28,10 @@ from pacshift.tally.histogram import BINS, MAX_BINNED_CLASSES
 from strategies import seeds
 
 Engine = Callable[..., Tally]
+SPARK = [
+    pytest.mark.spark,
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+]
 EIGHTHS = [2.0**octave * (1 + eighth / 8) for octave in range(-32, 0) for eighth in range(8)]
 EDGES = [0.0, *EIGHTHS[1:], 1.0]
 """Lower edges of the target's bins."""
@@ -54,7 +58,7 @@ def written(folder: Path, columns: dict[str, Any]) -> Path:
     return folder / "table.parquet"
 
 
-@pytest.fixture(params=["memory", "arrow", "arrow lists", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.fixture(params=["memory", "arrow", "arrow lists", pytest.param("spark", marks=SPARK)])
 def engine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
     """Counts scores and labels (None: a target) on the grid."""
     monkeypatch.setattr(sources, "BATCH_VALUES", 3000)  # several batches

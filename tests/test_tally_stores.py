@@ -51,6 +51,7 @@ def test_keys_are_counted_as_a_loop_counts_them(seed: int, kind: str) -> None:
 def test_a_table_that_grows_too_large_gives_way_to_sorting(seed: int, max_pages: int, max_pending: int) -> None:
     keys = spread_keys(seed, "pages")[:2000]
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stores, "MAX_SMALL_KEYS", 0)
         patch.setattr(stores, "MIN_PAGES", max_pages)
         patch.setattr(stores, "MAX_PENDING_KEYS", max_pending)
         assert added(np.array_split(keys, 9), 2**24) == Counter(keys.tolist())

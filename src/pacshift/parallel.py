@@ -4,20 +4,22 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import pairwise
 from typing import TypeVar
 
 _Result = TypeVar("_Result")
 
 
-def map_ordered(jobs: Iterable[Callable[[], _Result]]) -> Iterator[_Result]:
+def map_ordered(jobs: Iterable[Callable[[], _Result]], *, n_ahead: int | None = None) -> Iterator[_Result]:
     """Results in the order of the jobs; only a few jobs run ahead of the reader, so memory stays bounded."""
     n_workers = cores()
+    max_waiting = n_workers + 1 if n_ahead is None else n_ahead
     waiting: deque[Future[_Result]] = deque()
     with ThreadPoolExecutor(n_workers) as pool:
         try:
             for job in jobs:
                 waiting.append(pool.submit(job))
-                if len(waiting) > n_workers + 1:
+                if len(waiting) > max_waiting:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
@@ -27,8 +29,26 @@ def map_ordered(jobs: Iterable[Callable[[], _Result]]) -> Iterator[_Result]:
 
 
 def run_all(jobs: Sequence[Callable[[], _Result]]) -> list[_Result]:
-    """All results, in order; one job alone runs here, without a thread."""
-    return [job() for job in jobs] if len(jobs) == 1 or cores() == 1 else list(map_ordered(jobs))
+    """All results, in order. The first of a few jobs runs here: a thread less to start."""
+    n_cores = cores()
+    if len(jobs) <= 1 or n_cores == 1:
+        return [job() for job in jobs]
+    if len(jobs) > n_cores:
+        return list(map_ordered(jobs))
+    with ThreadPoolExecutor(len(jobs) - 1) as pool:
+        others = [pool.submit(job) for job in jobs[1:]]
+        return [jobs[0](), *(other.result() for other in others)]
+
+
+def even_slices(size: int, least: int) -> list[slice]:
+    """``range(size)`` in as many even parts as there are cores, fewer where they would be shorter than ``least``.
+
+    >>> even_slices(10, 20)
+    [slice(0, 10, None)]
+    """
+    n_parts = max(1, min(cores(), size // max(least, 1)))
+    ends = [size * part // n_parts for part in range(n_parts + 1)]
+    return [slice(start, end) for start, end in pairwise(ends)]
 
 
 def cores() -> int:

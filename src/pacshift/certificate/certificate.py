@@ -15,7 +15,7 @@ from pacshift.certificate.explain import explain
 from pacshift.certificate.file import read_fields, write
 from pacshift.errors import InputError
 from pacshift.methods import Guarantee, MethodFacts
-from pacshift.parallel import run_all
+from pacshift.parallel import even_slices, run_all
 from pacshift.scores.check import ScoreMatrix, check_prediction_rng, check_scores, not_finite_error
 from pacshift.scores.transforms import TRANSFORMS, Transform, TransformFunction, resolve_transform
 from pacshift.tally.counter import BLOCK_VALUES, top_labels
@@ -199,8 +199,7 @@ class Certificate:
                 if self.never_empty:
                     _add_top(result[rows], scores, rows)
 
-        step = max(1, BLOCK_VALUES // len(self.classes))
-        run_all([partial(job, slice(start, start + step)) for start in range(0, len(scores), step)])
+        run_all([partial(job, part) for part in even_slices(len(scores), BLOCK_VALUES // len(self.classes))])
         return result
 
     def _cuts(self, dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -13,7 +13,7 @@ from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.errors import InputError
 
 _UNWRITABLE = re.compile("[\\x00\\ud800-\\udfff]")
-_BLOCK_VALUES = 1 << 16  # scores of one block: few calls per score, and still inside the second-level cache
+_BLOCK_VALUES = 1 << 17  # scores of one block: few calls per score, and still near the processor
 _PREDICTION = 0x73657473  # goes with an int seed, so that prediction draws other numbers than calibration
 
 

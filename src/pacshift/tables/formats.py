@@ -5,6 +5,7 @@ are asked for a batch and give that batch, so memory stays what a batch needs.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -12,6 +13,11 @@ import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.ipc
 import pyarrow.parquet
+
+from pacshift.parallel import cores, map_ordered
+
+MAX_GROUP_BYTES = 1 << 25
+"""Row groups up to this size (32 MB) are read several at a time."""
 
 
 class Format(Protocol):
@@ -30,7 +36,7 @@ class Format(Protocol):
 
 
 class Parquet:
-    """Columns are decoded on all cores."""
+    """Columns are decoded on all cores; where there are too few of them (lists), row groups are."""
 
     name = "parquet"
 
@@ -44,8 +50,28 @@ class Parquet:
         names = [field.name for field in fields]
         # Without pre_buffer=False every byte read would stay in memory until the end of the file.
         with pyarrow.parquet.ParquetFile(file, pre_buffer=False) as reader:
-            for batch in reader.iter_batches(batch_size=rows, columns=names, use_threads=True):
-                yield batch.select(names)
+            if len(names) < cores() + 1 and _has_small_groups(reader.metadata):
+                jobs = (
+                    partial(_read_group, file, reader.metadata, group, names, rows)
+                    for group in range(reader.num_row_groups)
+                )
+                for batches in map_ordered(jobs, n_ahead=1):
+                    yield from batches
+            else:
+                for batch in reader.iter_batches(batch_size=rows, columns=names, use_threads=True):
+                    yield batch.select(names)
+
+
+def _has_small_groups(metadata: Any) -> bool:
+    """Whether several row groups may be in memory at once."""
+    groups = (metadata.row_group(group) for group in range(metadata.num_row_groups))
+    return metadata.num_row_groups > 1 and all(group.total_byte_size <= MAX_GROUP_BYTES for group in groups)
+
+
+def _read_group(file: str, metadata: Any, group: int, names: list[str], rows: int) -> list[Any]:
+    with pyarrow.parquet.ParquetFile(file, metadata=metadata, pre_buffer=False) as reader:
+        batches = reader.iter_batches(batch_size=rows, row_groups=[group], columns=names, use_threads=False)
+        return [batch.select(names) for batch in batches]
 
 
 class Feather:

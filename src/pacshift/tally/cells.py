@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import IntArray
-from pacshift.tally.scratch import scratch
-from pacshift.tally.stores import sum_by_key
+from pacshift.tally.stores import edges_reached, sum_by_key
 
 CONFIDENCE_EDGES = (0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.018, 0.01, 0.004, 0.001)
 """Edges of 1 - top score. Bin b holds the rows that lie within the first b of them, and no further."""
@@ -24,14 +23,10 @@ _TOP_EDGES = np.float32(1) - np.array(CONFIDENCE_EDGES, np.float32)
 def confidence_bin(top: NDArray[np.floating]) -> NDArray[np.uint8]:
     """Bin of each top score: 0 for the least confident rows, 12 for the most confident ones.
 
-    Compared in single precision: twice as fast, and the same on every engine.
-
     >>> confidence_bin(np.array([0.4, 0.5, 0.9, 1.0])).tolist()
     [0, 1, 5, 12]
     """
-    reached = scratch("confidence", (len(_TOP_EDGES), len(top)), np.bool_)
-    np.greater_equal(top.astype(np.float32, copy=False), _TOP_EDGES[:, None], out=reached)
-    return np.asarray(reached.view(np.uint8).sum(axis=0, dtype=np.uint8))
+    return edges_reached(top, _TOP_EDGES)
 
 
 def n_codes(n_classes: int, n_labels: int) -> int:

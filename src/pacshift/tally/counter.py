@@ -128,17 +128,23 @@ def read_blocks(scores: Matrix | Sequence[NDArray[Any]]) -> Iterator[tuple[slice
     few, step = n_classes <= FEW_CLASSES, max(1, PIECE_VALUES // n_classes)
     for start in range(0, n_rows, step):
         rows = slice(start, min(start + step, n_rows))
-        if isinstance(scores, np.ndarray) and scores.flags.c_contiguous and not few:
-            yield rows, scores[rows]
-            continue
-        shape = (n_classes, rows.stop - start) if few else (rows.stop - start, n_classes)
-        piece = scratch("piece", shape, dtype).T if few else scratch("piece", shape, dtype)
         if isinstance(scores, np.ndarray):
-            piece[:] = scores[rows]
+            piece = scores[rows]
         else:
+            piece = scratch("columns", (n_classes, rows.stop - start), dtype).T
             for place, column in zip(piece.T, scores, strict=True):
                 place[:] = column[rows]
+        if few and not piece.T.flags.c_contiguous:
+            piece = _copied("piece", piece.T).T
+        elif not few and not piece.flags.c_contiguous:
+            piece = _copied("piece", piece)
         yield rows, piece
+
+
+def _copied(use: str, values: Matrix) -> Matrix:
+    copy = scratch(use, values.shape, values.dtype)
+    copy[:] = values
+    return copy
 
 
 def top_scores(block: Matrix, predicted: NDArray[np.integer[Any]], top: Matrix) -> None:

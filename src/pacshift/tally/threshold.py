@@ -26,7 +26,9 @@ def largest_threshold(tally: Tally, passes: Callable[..., bool], *counts: IntArr
         positions = tally.positions(order_to_float(order))
         return tuple(layer[positions] - layer[tally.starts[:-1]] for layer in layers)
 
-    low, high = (int(float_to_order(end)) for end in (tally.values.min(), tally.values.max()))
+    filled = tally.starts[:-1] < tally.starts[1:]  # scores ascend within a class
+    ends = tally.values[tally.starts[:-1][filled]].min(), tally.values[tally.starts[1:][filled] - 1].max()
+    low, high = (int(float_to_order(end)) for end in ends)
     high += 1  # just above every score: all examples are missed
     at_low, at_high = below(low), below(high)
     if not passes(*at_low):
