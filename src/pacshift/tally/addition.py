@@ -1,0 +1,80 @@
+"""Tallies add up: the counts of chunks, files, partitions, months or hospitals make those of all of them."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pacshift.arrays import IntArray
+from pacshift.errors import InputError
+from pacshift.scores.check import shorten
+from pacshift.tally.cells import Cells
+from pacshift.tally.grid import to_grid
+from pacshift.tally.soft import SoftSums
+from pacshift.tally.stores import Distinct, run_lengths, running_sum
+
+if TYPE_CHECKING:
+    from pacshift.tally.tally import Tally
+
+
+def sum_fields(parts: Sequence["Tally"]) -> dict[str, Any]:
+    """The fields of the sum of ``parts``, with one merge. The order does not matter, to the last bit."""
+    if not parts:
+        raise InputError("no tallies to add: give at least one.")
+    sources = [part for part in parts if part.n_source]
+    _require_same(parts, sources)
+    grid = any(part.grid for part in sources)
+    values, counts, starts = _merge(sources, grid, len(parts[0].classes))
+    return {
+        "classes": parts[0].classes,
+        "score": sources[0].score if sources else parts[0].score,
+        "grid": grid,
+        "source_cells": Cells.sum([part.source_cells for part in parts]),
+        "target_cells": Cells.sum([part.target_cells for part in parts]),
+        "values": values,
+        "counts": counts,
+        "starts": starts,
+        "soft": _sum_soft(parts),
+        "bins": _sum_bins(parts),
+    }
+
+
+def _merge(parts: Sequence["Tally"], grid: bool, n_classes: int) -> Distinct:
+    """The true-label scores of all parts, on the grid where one of them is."""
+    if len(parts) == 1 and parts[0].grid == grid:
+        return parts[0].values, parts[0].counts, parts[0].starts
+    sizes = [np.diff(part.starts) for part in parts]
+    label = np.concatenate([np.repeat(np.arange(n_classes), size) for size in sizes] or [np.empty(0, np.int64)])
+    values = np.concatenate([part.values for part in parts] or [np.empty(0)])
+    values = to_grid(values) if grid else values
+    counts = np.concatenate([part.counts for part in parts] or [np.empty(0, np.int64)])
+    order = np.lexsort((values, label))
+    starts = running_sum(np.bincount(label, minlength=n_classes))
+    return run_lengths(values[order], counts[order], starts)
+
+
+def _sum_soft(parts: Sequence["Tally"]) -> SoftSums | None:
+    """None where some part was counted without."""
+    total = SoftSums.empty(parts[0].n_classes)
+    for part in parts:
+        if part.soft is None:
+            return None
+        total = total + part.soft
+    return total
+
+
+def _sum_bins(parts: Sequence["Tally"]) -> IntArray | None:
+    """None where some target was counted without."""
+    found = [part.bins for part in parts if part.n_target]
+    known = [bins for bins in found if bins is not None]
+    return np.sum(known, axis=0) if found and len(known) == len(found) else None
+
+
+def _require_same(parts: Sequence["Tally"], sources: Sequence["Tally"]) -> None:
+    for part in parts:
+        if part.classes != parts[0].classes:
+            both = f"{shorten(parts[0].classes)} and {shorten(part.classes)}"
+            raise InputError(f"tallies of different classes do not add: {both}.")
+    scores = sorted({part.score for part in sources})
+    if len(scores) > 1:
+        raise InputError(f"tallies of different scores do not add: {' and '.join(scores)}.")
