@@ -30,6 +30,8 @@ MAX_PENDING_KEYS = 1 << 20
 """Keys that wait to be sorted."""
 SCORE_RANGES = 16
 """Exact scores of a class are sorted in so many ranges."""
+MAX_RANGED_CLASSES = 32
+"""With more classes the groups are short already, and more groups only cost more calls."""
 ROWS_PER_SLICE = 64
 """Exact scores are grouped once there are so many rows per group: else slices would be too many."""
 ROWS_PER_JOB = 1 << 14
@@ -193,7 +195,7 @@ class ExactScores:
 
     def __init__(self, n_classes: int) -> None:
         self._n_classes, self._lock = n_classes, Lock()
-        self._n_ranges = SCORE_RANGES if n_classes * SCORE_RANGES <= 1 << 16 else 1
+        self._n_ranges = SCORE_RANGES if n_classes <= MAX_RANGED_CLASSES else 1
         self._edges: NDArray[np.float32] | None = None
         self._pending: list[tuple[IntArray, FloatArray]] = []
         self._n_pending = 0
