@@ -118,9 +118,9 @@ def cost(lab: Lab) -> Blocks:
         scores = 1e10 * n_classes
         seconds = scores * nanoseconds[min(n_classes, 1000)] / 1e9
         times = (duration(seconds / count) for count in (1, cores(), 256))
-        lines.append([f"{n_classes:,}", f"{scores * 8 / 1e12:,.1f} TB", *times, megabytes(2 * n_classes**2 * 8)])
+        lines.append([f"{n_classes:,}", f"{scores * 8 / 1e12:,.1f} TB", *times, megabytes(n_classes**2 * 8)])
     engines = ["one core", f"on {cores()} cores", "on 256 cores"]
-    headings = ["classes", "scores as float64", *engines, "confusion and soft sums"]
+    headings = ["classes", "scores as float64", *engines, "soft sums, if kept"]
     yield "cost", report("scale-cost", "\n".join(facts), markdown_table(headings, lines, left=1))
 
 
