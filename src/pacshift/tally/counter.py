@@ -31,7 +31,7 @@ BLOCK_VALUES = 1 << 20
 """Scores of one block: long enough for threads not to wait for each other."""
 PIECE_VALUES = 1 << 17
 """Scores of one piece of a block: few calls per score, and near the processor."""
-FEW_CLASSES = 12
+MAX_COLUMN_CLASSES = 12
 """Up to so many classes, pieces lie class after class: NumPy is slow on short rows."""
 
 
@@ -105,7 +105,7 @@ def count_block(
             numbers = None if uniform is None else uniform[rows]
             counts.scores[rows] = _true_label_scores(piece, own, options.transform, numbers)
         if soft is not None and counts.are_probabilities:
-            soft.add(*block_sums(piece, own, few=n_classes <= FEW_CLASSES))
+            soft.add(*block_sums(piece, own, few=n_classes <= MAX_COLUMN_CLASSES))
         if wants_bins:
             found = count_bins(piece.T)
             wants_bins = found is not None
@@ -125,7 +125,7 @@ def read_blocks(scores: Matrix | Sequence[NDArray[Any]]) -> Iterator[tuple[slice
     Few classes lie column after column, many row after row. The memory of a piece is used again for the next one.
     """
     n_rows, n_classes, dtype = _shape(scores)
-    few, step = n_classes <= FEW_CLASSES, max(1, PIECE_VALUES // n_classes)
+    few, step = n_classes <= MAX_COLUMN_CLASSES, max(1, PIECE_VALUES // n_classes)
     for start in range(0, n_rows, step):
         rows = slice(start, min(start + step, n_rows))
         if isinstance(scores, np.ndarray):
@@ -150,7 +150,7 @@ def _copied(use: str, values: Matrix) -> Matrix:
 def top_scores(block: Matrix, predicted: NDArray[np.integer[Any]], top: Matrix) -> None:
     """Write column and score of the largest entry of each row, the first on ties."""
     n_classes = block.shape[1]
-    if n_classes > FEW_CLASSES:
+    if n_classes > MAX_COLUMN_CLASSES:
         block.argmax(axis=1, out=predicted)
         top[:] = pick(block, predicted)
         return
@@ -164,7 +164,7 @@ def top_scores(block: Matrix, predicted: NDArray[np.integer[Any]], top: Matrix) 
 
 def _room_for_labels(n_rows: int, n_classes: int) -> NDArray[np.integer[Any]]:
     """Memory for predicted labels, in the type that ``top_scores`` writes."""
-    return np.empty(n_rows, np.uint8) if n_classes <= FEW_CLASSES else np.empty(n_rows, np.int64)
+    return np.empty(n_rows, np.uint8) if n_classes <= MAX_COLUMN_CLASSES else np.empty(n_rows, np.int64)
 
 
 def top_labels(block: Matrix) -> IntArray:
