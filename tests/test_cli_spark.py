@@ -63,4 +63,4 @@ def test_spark_gives_the_same_certificate(tmp_path: Path) -> None:
     ]
     refused = subprocess.run(exact, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert refused.returncode == 2
-    assert "--exact: Spark counts on the grid only" in refused.stderr
+    assert "--exact does not work with --engine spark" in refused.stderr
