@@ -18,7 +18,10 @@ def test_bins_have_the_edges_that_were_fixed() -> None:
     between = 1 - np.array([0.6, 0.4, 0.3, 0.2, 0.15, 0.1, 0.06, 0.04, 0.02, 0.015, 0.005, 0.002, 0.0005])
     assert confidence_bin(between).tolist() == list(range(N_CONFIDENCE))
     assert confidence_bin(np.array([0.0, 1.0])).tolist() == [0, 12]
-    assert confidence_bin(np.array([0.5, np.nextafter(np.float32(0.5), 0)], np.float32)).tolist() == [1, 0]
+    assert confidence_bin(np.array([0.5, np.nextafter(np.float32(0.5), np.float32(0))], np.float32)).tolist() == [
+        1,
+        0,
+    ]
 
 
 @given(st.lists(st.floats(0, 1), min_size=1))
