@@ -36,6 +36,7 @@ def parts(text: str) -> tuple[list[str], list[float]]:
     return words, [float(number.replace(",", "").rstrip(".")) for number in numbers]
 
 
+@pytest.mark.slow
 def test_the_page_tells_the_truth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PACSHIFT_DATA", raising=False)

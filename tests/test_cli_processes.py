@@ -36,6 +36,7 @@ def tables(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_whole_way(tables: Path) -> None:
     made = run("calibrate", "source.csv", "target.csv", "--method", "PS-W", "-o", "c.json", cwd=tables)
     assert (made.returncode, made.stderr) == (0, "")

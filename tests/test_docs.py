@@ -61,6 +61,7 @@ def run(line: str, folder: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_shell_example_of_the_readme_runs(tmp_path: Path) -> None:
     block = re.search(r"```sh\n(pacshift calibrate .+?)```", README.read_text(), re.DOTALL)
     assert block is not None
