@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pacshift.errors import InputError
 from pacshift.files import atomic_write
 from pacshift.scores.check import check_classes
+from pacshift.scores.kind import ScoreKind
 from pacshift.tally.cells import N_CONFIDENCE, Cells
 from pacshift.tally.histogram import BINS
 from pacshift.tally.soft import SoftSums
@@ -70,7 +71,20 @@ def _fields(header: Mapping[str, Any], arrays: Arrays, n_classes: int) -> dict[s
         "score": str(header["score"]),
         "grid": header["grid"] is True,
         "bins": arrays.get("bins"),
+        "source_kind": _kind(header.get("source_kind")),
+        "target_kind": _kind(header.get("target_kind")),
     }
+
+
+def _kind(entry: Any) -> ScoreKind | None:
+    """Range and kind of the scores, which files of older versions do not have."""
+    if entry is None:
+        return None
+    low, high, least_top, sums_to_one = entry
+    numbers = [float(end) for end in (low, high, least_top)]
+    if not np.isfinite(numbers).all() or not low <= least_top <= high or not isinstance(sums_to_one, bool):
+        raise ValueError(f"{entry!r} where the range of the scores belongs")
+    return ScoreKind(*numbers, sums_to_one)
 
 
 def _from_version_1(header: dict[str, Any], arrays: Arrays, n_classes: int) -> tuple[dict[str, Any], Arrays]:
