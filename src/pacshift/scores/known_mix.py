@@ -53,7 +53,7 @@ def check_known_mix(known_mix: Any, classes: tuple[Label, ...]) -> Interval:
 
 
 def _place(name: Any, classes: tuple[Label, ...]) -> int:
-    found = [place for place, label in enumerate(classes) if label == name and isinstance(name, type(label))]
+    found = [place for place, label in enumerate(classes) if label == name]
     if not found:
         raise InputError(f"known_mix: {name!r} is not a class. The classes are {shorten(classes)}.")
     return found[0]
