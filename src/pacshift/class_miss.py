@@ -15,7 +15,7 @@ from pacshift.tally import Tally
 from pacshift.tally.grid import to_grid
 
 RANK_RATIO = 1.03
-"""Ratio of neighbouring ranks at which a class's scores are bounded: a finer grid costs level, a coarser one reach."""
+"""Ratio of neighbouring ranks of the band. A finer grid costs level, a coarser one is wider between its ranks."""
 
 OFTEN_MISSED = 2.0
 """A class that is surely missed more often than this many times epsilon is named in a note."""

@@ -2,13 +2,12 @@
 
 import math
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 import numpy as np
 
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
-from pacshift.certificate.explain import LABEL_SHIFT, percent
+from pacshift.certificate.explain import LABEL_SHIFT, between, percent, rounded_down, rounded_up, share
 from pacshift.methods import Guarantee
 from pacshift.plots import readable
 
@@ -176,7 +175,7 @@ def key_figures(certificate: Certificate) -> list[Figure]:
             Figure("empty sets", share(empty), empty, "of target cases"),
         ]
     if certificate.accuracy is not None:
-        shown = f"≥ {percent(_down(certificate.accuracy))}"
+        shown = f"≥ {percent(rounded_down(certificate.accuracy))}"
         figures.append(
             Figure("classifier’s accuracy", shown, certificate.accuracy, "its top label, on the target")
         )
@@ -216,44 +215,18 @@ def _class_row(certificate: Certificate, label: int) -> ClassRow:
         source=count,
         source_share=share(count / max(certificate.n_source, 1)),
         predicted=int(certificate.predicted_counts[label]),
-        prevalence=_ends(certificate.prevalence, label, scale=100, unit=" %"),
+        prevalence="" if certificate.prevalence is None else between(certificate.prevalence, label),
         weight=_ends(certificate.weights, label),
         threshold="in every set" if cut == -math.inf else ("in no set" if cut == math.inf else f"{cut:.4g}"),
         exact=exact,
     )
 
 
-def _ends(interval: Interval | None, label: int, *, scale: float = 1, unit: str = "") -> str:
+def _ends(interval: Interval | None, label: int) -> str:
     if interval is None:
         return ""
-    low, high = scale * _down(float(interval.lower[label])), scale * _up(float(interval.upper[label]))
-    return f"{low:.4g} to {'∞' if math.isinf(high) else f'{high:.4g}'}{unit}"
-
-
-def share(value: float) -> str:
-    """A percentage to three digits.
-
-    >>> share(0.04556), share(0.0), share(0.00004)
-    ('4.56 %', '0 %', '< 0.01 %')
-    """
-    return "< 0.01 %" if 0 < value < 0.0001 else f"{100 * value:.3g} %"
-
-
-def _down(value: float) -> float:
-    """To three significant digits, never above.
-
-    >>> _down(0.71298), _down(0.1), _up(1.5001)
-    (0.712, 0.1, 1.51)
-    """
-    return _three_digits(value, ROUND_FLOOR)
-
-
-def _up(value: float) -> float:
-    return _three_digits(value, ROUND_CEILING)
-
-
-def _three_digits(value: float, rounding: str) -> float:
-    return float(Context(prec=3, rounding=rounding).create_decimal(repr(value)))
+    low, high = rounded_down(float(interval.lower[label])), rounded_up(float(interval.upper[label]))
+    return f"{low:.4g} to {'∞' if math.isinf(high) else f'{high:.4g}'}"
 
 
 def rule(certificate: Certificate) -> str:

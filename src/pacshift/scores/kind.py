@@ -23,7 +23,8 @@ ROUNDING = 1e-3
 SUM_TOLERANCE = 0.02
 """How far the sum of a row of probabilities may lie from 1: half precision and rounded columns are allowed for."""
 
-PROBABILITIES, UNIT, OTHER = "probabilities that sum to 1", "numbers between 0 and 1", "other numbers, as logits are"
+PROBABILITIES, UNIT = "probabilities that sum to 1", "numbers between 0 and 1"
+OTHER = "other numbers, as logits are"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +50,13 @@ class ScoreKind:
     def of(cls, scores: NDArray[np.floating[Any]], low: float, high: float, least_top: float) -> "ScoreKind":
         """The kind of a block of scores whose range is known already; some of its rows are summed."""
         some = scores[:: -(-len(scores) // ROWS_LOOKED_AT)]
-        in_range = -ROUNDING <= low and high <= 1 + ROUNDING
+        in_range = low >= -ROUNDING and high <= 1 + ROUNDING
         sums = some.sum(axis=1, dtype=np.float64) if in_range else np.empty(0)
         return cls(low, high, least_top, in_range and bool((np.abs(sums - 1) <= SUM_TOLERANCE).all()))
 
     @classmethod
     def of_rows(cls, scores: NDArray[np.floating[Any]], n_rows: int = 1000) -> "ScoreKind":
-        """The kind of a matrix, from at most about ``n_rows`` of its rows; scores that are not finite are ignored."""
+        """The kind of a matrix, from about ``n_rows`` of its rows; rows that are not finite are ignored."""
         some = scores[:: -(-len(scores) // n_rows)].astype(np.float64)
         some = some[np.isfinite(some).all(axis=1)]
         if not len(some):
@@ -80,7 +81,7 @@ class ScoreKind:
         """
         if self.sums_to_one:
             return PROBABILITIES
-        return UNIT if -ROUNDING <= self.low and self.high <= 1 + ROUNDING else OTHER
+        return UNIT if self.low >= -ROUNDING and self.high <= 1 + ROUNDING else OTHER
 
     @property
     def is_constant(self) -> bool:
@@ -107,8 +108,8 @@ def require_same_kind(made_from: ScoreKind | None, given: ScoreKind | None, *, n
         else "Pass the raw scores (logits), not probabilities"
     )
     raise InputError(
-        f"{name}: the source's scores are {made_from}, but these are {given}. Thresholds of one kind of scores are "
-        f"meaningless for another. {remedy}, or calibrate again with this kind of scores."
+        f"{name}: the source's scores are {made_from}, but these are {given}. Thresholds of one kind of "
+        f"scores mean nothing for another. {remedy}, or calibrate again with this kind of scores."
     )
 
 

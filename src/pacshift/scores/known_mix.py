@@ -1,4 +1,4 @@
-"""What the user knows about the target's label mix, checked: ``{class: (low, high)}`` to bounds for every class."""
+"""What the user knows about the target's label mix, checked: from a dictionary to bounds for every class."""
 
 from collections.abc import Mapping
 from typing import Any

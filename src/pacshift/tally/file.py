@@ -1,6 +1,7 @@
 """Tallies on disk: an .npz of plain arrays with a JSON header. Nothing in it is executed, nonsense is refused."""
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -81,10 +82,10 @@ def _kind(entry: Any) -> ScoreKind | None:
     if entry is None:
         return None
     low, high, least_top, sums_to_one = entry
-    numbers = [float(end) for end in (low, high, least_top)]
-    if not np.isfinite(numbers).all() or not low <= least_top <= high or not isinstance(sums_to_one, bool):
+    kind = ScoreKind(float(low), float(high), float(least_top), sums_to_one)
+    if not -math.inf < low <= least_top <= high < math.inf or not isinstance(sums_to_one, bool):
         raise ValueError(f"{entry!r} where the range of the scores belongs")
-    return ScoreKind(*numbers, sums_to_one)
+    return kind
 
 
 def _from_version_1(header: dict[str, Any], arrays: Arrays, n_classes: int) -> tuple[dict[str, Any], Arrays]:
