@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from certificates import birds, every_shape
+from pacshift.certificate.explain import rounded_down, rounded_up
 from pacshift.methods import MethodFacts
 from pacshift.report import render_report
 from pacshift.report import text as report_text
@@ -37,7 +38,7 @@ def test_one_threshold_is_named_and_several_are_listed() -> None:
 
 @given(st.floats(min_value=0, max_value=1e9))
 def test_intervals_are_rounded_outward(value: float) -> None:
-    low, high = report_text._down(value), report_text._up(value)
+    low, high = rounded_down(value), rounded_up(value)
     assert low <= value <= high
     assert high - low <= 0.011 * value + 1e-320
 

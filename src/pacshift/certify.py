@@ -129,7 +129,7 @@ def certify(
 ) -> Certificate:
     """Test label shift, run the method, and collect everything that a certificate holds."""
     require_same_kind(tally.source_kind, tally.target_kind, name="target")
-    assumption = tested_assumption(tally, request) if promises_target(method) and tally.n_target else None
+    assumption = checked_assumption(tally, request) if promises_target(method) and tally.n_target else None
     solution = method.solve(tally, task)
     if request.class_epsilon is not None:
         solution = capped(solution, tally, class_epsilon=request.class_epsilon, delta=request.cap_delta)
@@ -140,7 +140,7 @@ def certify(
     return certificate
 
 
-def tested_assumption(tally: Tally, request: Request) -> Assumption:
+def checked_assumption(tally: Tally, request: Request) -> Assumption:
     """What the test of label shift saw; AssumptionError with the ways on where it is refuted."""
     level = ASSUMPTION_SHARE * request.delta
     found = check_assumption(tally, level=level, known=request.known, contamination=request.contamination)

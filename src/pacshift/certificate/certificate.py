@@ -121,7 +121,7 @@ class Certificate:
     >>> certificate.sets([[0.9, 0.1], [0.1, 0.9]])
     array([[ True, False],
            [False,  True]])
-    >>> print(certificate.explain().splitlines()[2])
+    >>> print(certificate.explain().splitlines()[4])
     Data: 400 labelled source examples (fewest: 200 of class 0), 400 unlabelled target examples, 2 classes.
     """
 
@@ -278,9 +278,23 @@ class Certificate:
         >>> certificate.with_set_sizes([[0.7, 0.3], [0.05, 0.95]]).set_sizes.tolist()
         [1, 1, 0]
         """
-        counted = count_sizes(self.sets(scores, rng=rng))
+        return self.counted(count_sizes(self.sets(scores, rng=rng)))
+
+    def counted(self, set_sizes: IntArray) -> "Certificate":
+        """The same certificate with set sizes that were counted elsewhere.
+
+        Parameters
+        ----------
+        set_sizes : int array of shape (K + 1,)
+            How many of the target's sets have 0, 1, ..., K labels.
+
+        Returns
+        -------
+        Certificate
+            With these ``set_sizes``.
+        """
         lazy = {name: self.__dict__[name] for name in LAZY}  # the copy does not compute them
-        return replace(self, set_sizes=counted, **lazy)
+        return replace(self, set_sizes=set_sizes, **lazy)
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickles hold what is computed at the first look, not the counts it is computed from."""

@@ -23,7 +23,7 @@ def explain(certificate: "Certificate") -> str:
     """What holds, for whom, how surely, under which assumption, from how much data."""
     change = implied_change(certificate)
     lines = [_guarantee(certificate), *([f"Implied change: {change}"] if change else [])]
-    lines += [*_assumption(certificate), *tested(certificate), _data(certificate), _sets(certificate)]
+    lines += [*_assumption(certificate), *assumption_test(certificate), _data(certificate), _sets(certificate)]
     lines += class_misses(certificate)
     lines += [f"Note: {note}" for note in (*certificate.reasons, *certificate.notes)]
     if certificate.accuracy is not None:
@@ -92,7 +92,7 @@ def implied_change(certificate: "Certificate") -> str:
     moved = np.maximum(np.maximum(bounds.lower - before, before - bounds.upper), 0.0)
     if not moved.max() > 0:
         return "no class is surely more or less frequent in the target than in the source."
-    label = int(np.lexsort((before, -moved.round(6)))[0])  # of two classes the rarer one tells more
+    label = int(np.lexsort((before, -np.minimum(moved, 1.0).round(6)))[0])  # of two classes the rarer one tells more
     now = between(bounds, label) if certificate.prevalence is not None else f"about {share(bounds.lower[label])}"
     return (
         f"class {certificate.classes[label]!r} makes up {share(before[label])} of the source and {now} of the "
@@ -137,7 +137,7 @@ def _three_digits(value: float, rounding: str) -> float:
     return float(Context(prec=3, rounding=rounding).create_decimal(repr(float(value))))
 
 
-def tested(certificate: "Certificate") -> list[str]:
+def assumption_test(certificate: "Certificate") -> list[str]:
     """What the test of label shift saw, and at which level."""
     found = certificate.assumption
     if found is None:

@@ -146,7 +146,7 @@ def _checked_fields(document: dict[str, Any]) -> dict[str, Any]:
         "accuracy": None if document["accuracy_at_least"] is None else _share(document["accuracy_at_least"]),
         "class_epsilon": _rate_or_none(document.get("class_epsilon"), "class_epsilon"),
         "contamination": _share(document.get("contamination", 0.0)),
-        "assumption": _assumption(document.get("assumption"), len(rows)),
+        "assumption": _assumption(document.get("assumption")),
         "score_kind": _score_kind(document.get("source_scores")),
         "reasons": tuple(_text(reason) for reason in document["reasons"]),
         "notes": tuple(_text(note) for note in document.get("notes", ())),
@@ -169,6 +169,8 @@ def _require_consistent(found: dict[str, Any]) -> None:
         raise ValueError(f"method {known.name} does not give guarantee {found['guarantee']!r}")
     if known is not None and found["facts"].any_mix != known.any_mix:
         raise ValueError(f"method {known.name} has any_mix {known.any_mix}, not {found['facts'].any_mix}")
+    if found["assumption"] is not None and len(found["assumption"].mix) != len(found["classes"]):
+        raise ValueError("the mix of the assumption must have one share per class")
     if found["set_sizes"] is not None and len(found["set_sizes"]) != len(found["classes"]) + 1:
         raise ValueError("target_set_sizes must count sizes 0 to the number of classes")
 
@@ -289,12 +291,12 @@ def _sensitivity(document: dict[str, Any] | None) -> Sensitivity | None:
     return found
 
 
-def _assumption(document: Any, n_classes: int) -> Assumption | None:
+def _assumption(document: Any) -> Assumption | None:
     if document is None:
         return None
     found = Assumption.from_json(_mapping(document))
-    lengths = {len(found.groups), len(found.observed), len(found.explained)}
-    if len(found.mix) != n_classes or lengths != {len(found.allowed.lower)}:
+    lists = (found.groups, found.observed, found.explained, found.allowed.lower, found.allowed.upper)
+    if len({len(one) for one in lists}) > 1:
         raise ValueError("the lists of the assumption differ in length")
     return found
 

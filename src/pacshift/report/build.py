@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from pacshift import plots
 from pacshift.certificate import Certificate
-from pacshift.certificate.explain import percent
+from pacshift.certificate.explain import percent, share
 from pacshift.certificate.file import to_document
 from pacshift.files import atomic_write
 from pacshift.report import text
@@ -26,7 +26,7 @@ _ENVIRONMENT = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_ENVIRONMENT.filters.update(percent=percent, share=text.share, readable=plots.readable)
+_ENVIRONMENT.filters.update(percent=percent, share=share, readable=plots.readable)
 
 
 def write_report(
@@ -151,6 +151,6 @@ def _sizes_alt(certificate: Certificate) -> str:
     counts = certificate.set_sizes
     if counts is None or not counts.sum():
         return ""
-    parts = [f"{text.share(count / counts.sum())} hold {size}" for size, count in enumerate(counts) if count]
+    parts = [f"{share(count / counts.sum())} hold {size}" for size, count in enumerate(counts) if count]
     more = f" and {len(parts) - 8} further sizes" if len(parts) > 8 else ""
     return f"Sizes of the target's sets: {', '.join(parts[:8])}{more}."
