@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pacshift.arrays import FloatArray
 from pacshift.assumption import ASSUMPTION_SHARE, Assumption, check_assumption, ways_on
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
@@ -162,7 +163,7 @@ def _certificate(
     transform: Transform | None,
 ) -> Certificate:
     cuts, delta = solution.thresholds, request.delta
-    misses = class_miss(tally, cuts, delta=delta, never_empty=request.never_empty)
+    misses = _misses(tally, cuts, request)
     sensitivity = SensitivityOnDemand(
         tally, cuts, request.epsilon, delta, request.contamination, request.known, method.needs_target
     )
@@ -197,6 +198,13 @@ def _certificate(
         never_empty=request.never_empty,
         transform=transform,
     )
+
+
+def _misses(tally: Tally, thresholds: FloatArray, request: Request) -> Interval:
+    """Bounds of the classes' miss rates at confidence 1 - δ; a cap that is promised is one of them."""
+    found = class_miss(tally, thresholds, delta=request.delta - request.cap_delta, never_empty=request.never_empty)
+    cap = 1.0 if request.class_epsilon is None else request.class_epsilon
+    return Interval(np.minimum(found.lower, cap), np.minimum(found.upper, cap))
 
 
 def suspicious(tally: Tally) -> tuple[str, ...]:

@@ -92,7 +92,9 @@ def implied_change(certificate: "Certificate") -> str:
     moved = np.maximum(np.maximum(bounds.lower - before, before - bounds.upper), 0.0)
     if not moved.max() > 0:
         return "no class is surely more or less frequent in the target than in the source."
-    label = int(np.lexsort((before, -np.minimum(moved, 1.0).round(6)))[0])  # of two classes the rarer one tells more
+    label = int(
+        np.lexsort((before, -np.minimum(moved, 1.0).round(6)))[0]
+    )  # of two classes the rarer one tells more
     now = between(bounds, label) if certificate.prevalence is not None else f"about {share(bounds.lower[label])}"
     return (
         f"class {certificate.classes[label]!r} makes up {share(before[label])} of the source and {now} of the "

@@ -17,6 +17,9 @@ from pacshift.errors import InputError
 ROWS_LOOKED_AT = 64
 """Rows of each block whose sums are looked at."""
 
+VALUES_LOOKED_AT = 5000
+"""Scores that are looked at before sets are made."""
+
 ROUNDING = 1e-3
 """How far a probability may lie outside of [0, 1] because it was rounded."""
 
@@ -55,8 +58,9 @@ class ScoreKind:
         return cls(low, high, least_top, in_range and bool((np.abs(sums - 1) <= SUM_TOLERANCE).all()))
 
     @classmethod
-    def of_rows(cls, scores: NDArray[np.floating[Any]], n_rows: int = 1000) -> "ScoreKind":
-        """The kind of a matrix, from about ``n_rows`` of its rows; rows that are not finite are ignored."""
+    def of_rows(cls, scores: NDArray[np.floating[Any]]) -> "ScoreKind":
+        """The kind of a matrix, from some of its rows; rows that are not finite are ignored."""
+        n_rows = max(ROWS_LOOKED_AT // 4, VALUES_LOOKED_AT // scores.shape[1])
         some = scores[:: -(-len(scores) // n_rows)].astype(np.float64)
         some = some[np.isfinite(some).all(axis=1)]
         if not len(some):
