@@ -2,6 +2,7 @@
 
 from math import factorial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -141,7 +142,8 @@ def test_who_pays_on_real_scores_is_said_and_can_be_limited(shared_data: Path) -
     population = Population(file["probs"].astype(float), file["labels"])
     source, labels = population.draw(np.full(9, 1 / 9), 10_000, rng=1)
     target, _ = population.draw(np.random.default_rng(1).dirichlet(np.full(9, 0.7)), 10_000, rng=2)
-    truth, request = np.array(names)[labels], {"epsilon": 0.05, "delta": 0.05, "classes": names}
+    request: dict[str, Any] = {"epsilon": 0.05, "delta": 0.05, "classes": names}
+    truth = np.array(names)[labels]
     plain = calibrate(source, truth, target, **request)
     assert any("'cancer-associated stroma'" in note for note in plain.notes)
     assert plain.class_miss is not None
