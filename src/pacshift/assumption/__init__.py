@@ -1,4 +1,4 @@
-"""The test of label shift: can any mix of the source's classes explain the target's predictions and confidences?"""
+"""The test of label shift: can a mix of the source's classes explain what the classifier says about the target?"""
 
 from pacshift.assumption.check import ASSUMPTION_SHARE, check_assumption
 from pacshift.assumption.evidence import Assumption

@@ -273,12 +273,12 @@ def _tightened(
     none = 0 * given[0]
     rows, limits = np.vstack([counts.rate.lower, given[0]]), np.concatenate([counts.box_limits, given[1]])
     many = rows.shape[1] > MAX_EXACT_BOX_CLASSES
-    prevalence = _rough_box(rows, limits) if many else _box(rows, limits, np.vstack([sets, none]), counts, names)
+    prevalence = rough_box(rows, limits) if many else _box(rows, limits, np.vstack([sets, none]), counts, names)
     rows, sets = np.vstack([counts.rate.lower, counts.observed, given[0]]), np.vstack([sets, sets, none])
     for rounds_left in reversed(range(TIGHTENING_ROUNDS)):
         limits = np.concatenate([counts.box_limits, counts.limits(prevalence, level), given[1]])
         exact = not (many and rounds_left)
-        prevalence = _box(rows, limits, sets, counts, names) if exact else _rough_box(rows, limits)
+        prevalence = _box(rows, limits, sets, counts, names) if exact else rough_box(rows, limits)
     return rows, limits, prevalence
 
 
@@ -301,7 +301,7 @@ def _box(
     return Interval(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0))
 
 
-def _rough_box(rows: FloatArray, limits: FloatArray) -> Interval:
+def rough_box(rows: FloatArray, limits: FloatArray) -> Interval:
     """A box around the region from one row at a time, all of whose entries are at least 0.
 
     Row a·t <= b: then a_j t_j <= b, and with c the least of the others' entries a_j t_j + c (1 - t_j) <= b.
