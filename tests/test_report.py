@@ -139,7 +139,11 @@ def test_numbers_are_the_certificates(name: str) -> None:
     cards = [figure.value for figure in report_text.key_figures(certificate)]
     assert cards[:2] == [certificate.epsilon, certificate.delta]
     assert values == [*cards, *table_of(certificate), certificate.n_source, certificate.n_target]
-    for interval, column in ((certificate.prevalence, "target share"), (certificate.weights, "weight")):
+    for interval, column in (
+        (certificate.prevalence, "target share"),
+        (certificate.weights, "weight"),
+        (certificate.class_miss, "missed"),
+    ):
         cells = [a for a in page.all("td") if a["data-column"] == column]
         assert [float(a["data-low"]) for a in cells] == ([] if interval is None else interval.lower.tolist())
         assert [float(a["data-high"]) for a in cells] == ([] if interval is None else interval.upper.tolist())
@@ -178,10 +182,10 @@ def test_the_headline_says_what_is_guaranteed(pages: dict[str, str], name: str, 
 
 
 def test_the_default_method_fills_every_part_of_the_page(pages: dict[str, str]) -> None:
-    assert len(Page(pages["default"]).all("svg")) == 4
+    assert len(Page(pages["default"]).all("svg")) == 7
     assert 'class="absent"' not in pages["default"]
-    assert "PS-LP compared the counts with label shift" in pages["default"]
-    assert "PS-LW did not test label shift" in pages["bare"]
+    assert "Label shift was tested on these data." in pages["default"]
+    assert "Label shift was not tested on these data: no target cases were given." in pages["bare"]
 
 
 def test_what_is_missing_is_said(pages: dict[str, str]) -> None:

@@ -141,8 +141,8 @@ def _pictures(certificate: Certificate) -> dict[str, Markup]:
             plots.assumption_groups,
             certificate.assumption is not None,
             plots.class_height(_groups_shown(certificate)),
-            "Share of the target in groups of predicted label and confidence: observed, and what the label mix that "
-            "fits best gives, with what chance allows.",
+            "Share of the target in groups of predicted label and confidence: observed, and what the label mix "
+            "that fits best gives, with what chance allows.",
         ),
         "misses": (
             plots.class_misses,

@@ -156,8 +156,8 @@ def assumption_check(certificate: Certificate) -> str:
     if found is not None:
         return (
             f"Label shift was tested on these data. {readable(found.finding, longest=2000)} If label shift holds, "
-            f"the chance of a refusal is at most {found.level:.3g}. After a refusal there is no certificate, so that "
-            "the confidence above is not touched. Such a test can refute label shift, but never prove it."
+            f"the chance of a refusal is at most {found.level:.3g}. After a refusal there is no certificate, "
+            "so the confidence above is not touched. Such a test can refute label shift, but never prove it."
         )
     why = "" if certificate.n_target else ": no target cases were given"
     return f"Label shift was not tested on these data{why}."
