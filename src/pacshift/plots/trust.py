@@ -23,7 +23,7 @@ from pacshift.plots.certificate import (
 )
 
 MAX_GROUPS_SHOWN = 16
-LONGEST_GROUP = 44
+LONGEST_GROUP = 36
 
 
 def class_misses(certificate: Certificate, *, ax: Axes | None = None, most: int = MAX_CLASSES_SHOWN) -> Axes:
@@ -76,7 +76,7 @@ def class_misses(certificate: Certificate, *, ax: Axes | None = None, most: int 
 
 
 def assumption_groups(certificate: Certificate, *, ax: Axes | None = None, most: int = MAX_GROUPS_SHOWN) -> Axes:
-    """Draw the shares of groups of target rows beside what the best-fitting mix of the source's classes gives.
+    """Draw how groups of target rows differ from what the best-fitting mix of the source's classes gives.
 
     Parameters
     ----------
@@ -102,26 +102,32 @@ def assumption_groups(certificate: Certificate, *, ax: Axes | None = None, most:
     >>> scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 100, [0, 1] * 100
     >>> made = calibrate(scores, labels, scores, epsilon=0.1, delta=0.05, method="PS-LW")
     >>> assumption_groups(made).get_xlabel()
-    'share of the target'
+    'observed minus explained, percentage points'
     """
     found: Assumption = need(certificate.assumption, "test of label shift", certificate)
     shown = _telling_groups(found, most)
     ax = new_axes(ax, height=class_height(len(shown)))
     ax.grid(axis="y", visible=False)
     ax.grid(axis="x", color=RULE, linewidth=0.6)
-    rows = np.arange(len(shown))
-    ax.hlines(rows, found.allowed.lower[shown], found.allowed.upper[shown], color=BLUE, linewidth=5,
-              capstyle="butt", label="explained, with chance")  # fmt: skip
-    ax.plot(found.observed[shown], rows, "D", color=ORANGE, markersize=4.5, label="observed")
-    names = [plain_text(found.groups[group], LONGEST_GROUP) for group in shown]
-    ax.set_yticks(rows, names, fontsize=7.5)
+    rows, middle = np.arange(len(shown)), found.explained[shown]
+    low, high = 100 * (found.allowed.lower[shown] - middle), 100 * (found.allowed.upper[shown] - middle)
+    ax.hlines(rows, low, high, color=BLUE, linewidth=5, capstyle="butt", label="what chance allows")
+    ax.plot(100 * (found.observed[shown] - middle), rows, "D", color=ORANGE, markersize=4.5, label="observed")
+    ax.axvline(0, color=GREY, linestyle="--", linewidth=1, zorder=0.5)
+    ax.set_yticks(rows, [_group_name(found, group) for group in shown.tolist()], fontsize=7.5)
     ax.set_ylim(max(len(shown), 1) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
-    ax.set_xlim(left=0)
-    percent_ticks(ax.xaxis)
-    ax.set_xlabel("share of the target", loc="right")
+    ax.set_xlabel("observed minus explained, percentage points", loc="right")
     legend_above(ax)
     return ax
+
+
+def _group_name(found: Assumption, group: int) -> str:
+    """A group in few words, with its share of the target: long class names lose their middle, not the end."""
+    text = found.groups[group].replace("predicted ", "", 1).replace(", confidence ", ", ", 1)
+    if len(text) > LONGEST_GROUP:
+        text = f"{text[: LONGEST_GROUP - 21]}…{text[-20:]}"
+    return plain_text(f"{text}: {100 * found.observed[group]:.2g} %", LONGEST_GROUP + 12)
 
 
 def _telling_groups(found: Assumption, most: int) -> IntArray:
