@@ -101,7 +101,7 @@ def deviations(counts: CellCounts, groups: Groups, mix: FloatArray) -> FloatArra
     rates, observed = groups.rates(counts), groups.observed(counts)
     totals = np.maximum(counts.class_counts, 1.0)
     variance = (rates * (1 - rates)) @ (mix**2 / totals) + observed * (1 - observed) / counts.n_target
-    return np.asarray(np.sqrt(variance))
+    return np.asarray(np.sqrt(np.maximum(variance, 0.0)))  # rounding can push a share above 1
 
 
 def around(centre: FloatArray, width: FloatArray) -> Interval:
