@@ -15,7 +15,7 @@ from pacshift.assumption.folds import CellCounts
 MAX_STAKE = 0.8
 """Largest stake per row; beyond it, a class's mean is bounded by 1 instead (Lemma 3)."""
 
-STAKE_FACTORS = np.array([1.0, 0.8, 0.6, 0.45, 0.3, 0.2, 0.1])
+STAKE_FACTORS = (1.0, 0.8, 0.6, 0.45, 0.3, 0.2, 0.1, 0.05, 0.02)
 """Stakes that are considered, as shares of the best one for a normal law and a known mix."""
 
 
@@ -68,7 +68,14 @@ class FoldBets:
 
 
 def place_bets(
-    values: FloatArray, mix: FloatArray, top: FloatArray, past: CellCounts, fold: CellCounts, wanted: FloatArray
+    values: FloatArray,
+    mix: FloatArray,
+    top: FloatArray,
+    past: CellCounts,
+    fold: CellCounts,
+    wanted: FloatArray,
+    *,
+    guard: bool,
 ) -> FoldBets:
     """Bet on directions ``values`` (cells, D) learned on ``past``; ``wanted`` is the log-wealth each should reach.
 
@@ -84,7 +91,7 @@ def place_bets(
     sizes = fold.class_counts, max(fold.n_target, 1.0)
     hoped = FoldBets(np.ones(values.shape[1]), past_mean, past_square, past_target, past_target_square, *sizes)
     return FoldBets(
-        choose_stakes(hoped, mix, top, wanted),
+        choose_stakes(hoped, mix, top, wanted, guard=guard),
         source_mean,
         np.maximum(source_raw - 2 * centre * source_mean + centre**2, 0.0),
         target_mean,
@@ -93,8 +100,12 @@ def place_bets(
     )
 
 
-def choose_stakes(hoped: FoldBets, mix: FloatArray, top: FloatArray, wanted: FloatArray) -> FloatArray:
-    """The stake θ per direction that would gain most, at ``mix``, if the fold repeated the past."""
+def choose_stakes(
+    hoped: FoldBets, mix: FloatArray, top: FloatArray, wanted: FloatArray, *, guard: bool
+) -> FloatArray:
+    """The stake θ per direction that would gain most if the fold repeated the past: at ``mix``, or on ``guard``
+    at the worst mix up to ``top``.
+    """
     seen = np.maximum(hoped.class_counts, 1.0)
     variance = hoped.source_square @ (mix**2 / seen) + hoped.target_square / hoped.n_target
     variance = np.maximum(variance, 1e-12)
@@ -108,9 +119,19 @@ def choose_stakes(hoped: FoldBets, mix: FloatArray, top: FloatArray, wanted: Flo
             stake, hoped.source_mean, hoped.source_square, target_mean, hoped.target_square,
             hoped.class_counts, hoped.n_target,
         )  # fmt: skip
-        gain = bets.constant(0.0) - bets.losses(top, 0.0) @ mix
+        losses = bets.losses(top, 0.0)
+        gain = bets.constant(0.0) - (largest_loss(losses, top) if guard else losses @ mix)
         best, best_gain = np.where(gain > best_gain, stake, best), np.maximum(gain, best_gain)
     return best
+
+
+def largest_loss(losses: FloatArray, top: FloatArray) -> FloatArray:
+    """The largest of losses·t over mixes t <= top: a greedy sort, per direction."""
+    order = np.argsort(-losses, axis=1)
+    room = top[order]
+    before = np.cumsum(room, axis=1) - room
+    taken = np.minimum(room, np.maximum(1 - before, 0.0))
+    return np.asarray((taken * np.take_along_axis(losses, order, axis=1)).sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from pacshift.tally.cells import N_CONFIDENCE
 SMOOTH_DEGREE = 3
 """Degree of the polynomial in the confidence bin, for each predicted class, of the smooth direction."""
 
-SHARE_CLASSES = 60
+MAX_BOUNDED_CLASSES = 60
 """Up to this many classes each class has two directions that bound its share of the target."""
 
 CLIP = 4.0
@@ -35,11 +35,14 @@ SUM_WEIGHT = 1e3
 def n_directions(n_classes: int) -> tuple[int, int]:
     """How many directions look for a difference, and how many bound the shares of the classes."""
     few = n_classes <= MAX_DENSE_CLASSES
-    return (3 if few else 1), (2 * n_classes if n_classes <= SHARE_CLASSES else 0)
+    return (3 if few else 1), (2 * n_classes if n_classes <= MAX_BOUNDED_CLASSES else 0)
 
 
 def directions(past: CellCounts) -> tuple[FloatArray, FloatArray]:
-    """Functions of the cell with values in [0, 1], shape (cells, D), and the best-fitting mix."""
+    """Functions of the cell with values in [0, 1], shape (cells, D), and the best-fitting mix.
+
+    First those that look for a difference, then those that bound shares.
+    """
     if past.n_classes > MAX_DENSE_CLASSES:
         only, mix, _ = _many_classes(past)
         return _scaled(only[:, None], past, mix), mix
@@ -47,7 +50,7 @@ def directions(past: CellCounts) -> tuple[FloatArray, FloatArray]:
     smooth = _by_features(past, _smooth_features(past), variance)
     marginal = _by_features(past, _marginal_features(past), variance)
     found = [by_cell, smooth, marginal]
-    if past.n_classes <= SHARE_CLASSES:
+    if past.n_classes <= MAX_BOUNDED_CLASSES:
         shares = _share_directions(past, variance)
         found += [*shares.T, *(-shares.T)]
     return _scaled(np.array(found).T, past, mix), mix
@@ -94,7 +97,7 @@ def _simplex_fit(model: FloatArray, seen: FloatArray, weights: FloatArray) -> Fl
     heavy = SUM_WEIGHT * max(float(np.abs(weights).mean()), 1e-300)
     matrix = np.vstack([model * weights[:, None], np.full(model.shape[1], heavy)])
     wanted = np.append(seen * weights, heavy)
-    if len(matrix) > 3 * model.shape[1]:  # the same squares from a square matrix: far faster for many cells
+    if len(matrix) > 400:  # the same squares from a square matrix: far faster for many cells
         matrix, root = np.linalg.qr(matrix)
         matrix, wanted = root, matrix.T @ wanted
     mix, _ = scipy.optimize.nnls(matrix, wanted)
@@ -170,12 +173,6 @@ def _em_mix(past: CellCounts, steps: int = 60) -> FloatArray:
         mix = mix * (past.rates.T @ np.where(past.shares > 0, past.shares / explained, 0.0)) + 1e-12
         mix /= mix.sum()
     return np.asarray(mix)
-
-
-def likely_tops(past: CellCounts, mix: FloatArray) -> FloatArray:
-    """Shares that the classes will hardly exceed, for choosing stakes: a guess, nothing rests on it."""
-    n = max(past.n_target, 1.0)
-    return np.asarray(np.minimum(1.3 * mix + 4 * np.sqrt(mix / n) + 4 / n, 1.0))
 
 
 def fold_pairs(folds: list[CellCounts]) -> Iterator[tuple[list[CellCounts], CellCounts]]:
