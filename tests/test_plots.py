@@ -195,7 +195,10 @@ def test_misses_are_drawn_where_they_are(full: Certificate) -> None:
     ax = plots.class_misses(replace(full, class_miss=misses, class_epsilon=0.4))
     ends = [(line[0][0], line[1][0]) for line in segments(ax)]
     assert ends == list(zip(misses.lower, misses.upper, strict=True))
-    assert [line.get_xdata()[0] for line in ax.lines if line.get_linestyle() in ("--", ":")] == [0.1, 0.4]
+    assert [np.asarray(line.get_xdata())[0] for line in ax.lines if line.get_linestyle() in ("--", ":")] == [
+        0.1,
+        0.4,
+    ]
 
 
 def test_the_groups_that_differ_most_are_drawn(full: Certificate) -> None:
@@ -207,8 +210,7 @@ def test_the_groups_that_differ_most_are_drawn(full: Certificate) -> None:
         replace(full, assumption=replace(full.assumption, observed=full.assumption.explained + strange)), most=3
     )
     assert len(ax.get_yticks()) == 3
-    last = ax.lines[0].get_xdata()[-1]  # type: ignore[index]
-    assert last == pytest.approx(50)
+    assert np.asarray(ax.lines[0].get_xdata())[-1] == pytest.approx(50)
 
 
 def test_the_sensitivity_is_drawn_as_it_is(full: Certificate) -> None:

@@ -12,7 +12,7 @@ from markupsafe import escape
 from certificates import birds, every_shape
 from pacshift import Interval
 from pacshift.certificate.explain import rounded_down, rounded_up
-from pacshift.methods import MethodFacts
+from pacshift.methods import Guarantee, MethodFacts
 from pacshift.report import render_report
 from pacshift.report import text as report_text
 
@@ -72,8 +72,9 @@ def test_what_the_test_of_label_shift_saw_is_said() -> None:
     assert found.finding in said
     assert f"at most {found.level:.3g}" in said
     assert "was not tested" in report_text.assumption_check(replace(certificate, assumption=None))
-    for guarantee in ("pac-source", "none"):
-        untested = report_text.assumption_check(replace(certificate, guarantee=guarantee))  # type: ignore[arg-type]
+    guarantees: tuple[Guarantee, ...] = ("pac-source", "none")
+    for guarantee in guarantees:
+        untested = report_text.assumption_check(replace(certificate, guarantee=guarantee))
         assert found.finding not in untested
     page = render_report(certificate)
     assert all(str(escape(sentence)) in page for sentence in (*found.noticeable, *report_text.BLIND_SPOTS))

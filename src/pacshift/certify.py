@@ -131,7 +131,10 @@ def certify(
     """Test label shift, run the method, and collect everything that a certificate holds."""
     require_same_kind(tally.source_kind, tally.target_kind, name="target")
     assumption = checked_assumption(tally, request) if promises_target(method) and tally.n_target else None
-    solution = method.solve(tally, task)
+    try:
+        solution = method.solve(tally, task)
+    except AssumptionError as refusal:  # the method found it on its own, within its delta
+        raise AssumptionError(f"{refusal} {ways_on()}") from None
     if request.class_epsilon is not None:
         solution = capped(solution, tally, class_epsilon=request.class_epsilon, delta=request.cap_delta)
     certificate = _certificate(tally, method, request, solution, assumption, transform)

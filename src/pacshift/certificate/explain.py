@@ -95,10 +95,15 @@ def implied_change(certificate: "Certificate") -> str:
     label = int(
         np.lexsort((before, -np.minimum(moved, 1.0).round(6)))[0]
     )  # of two classes the rarer one tells more
-    now = between(bounds, label) if certificate.prevalence is not None else f"about {share(bounds.lower[label])}"
+    now = [
+        between(bounds, each) if certificate.prevalence is not None else f"about {share(bounds.lower[each])}"
+        for each in range(len(before))
+    ]
+    others = [f"{name!r} {now[each]}" for each, name in enumerate(certificate.classes) if each != label]
+    more = f" (others: {', '.join(others)})" if len(others) < MAX_CLASSES_LISTED else ""
     return (
-        f"class {certificate.classes[label]!r} makes up {share(before[label])} of the source and {now} of the "
-        "target. If that cannot be, label shift is false: say what you know with known_mix (--known)."
+        f"class {certificate.classes[label]!r} makes up {share(before[label])} of the source and {now[label]} of "
+        f"the target{more}. If that cannot be, label shift is false: say what you know with known_mix (--known)."
     )
 
 
