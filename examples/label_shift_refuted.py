@@ -14,7 +14,7 @@ target, truth = scanner.draw([0.2, 0.3, 0.5], 20_000, rng=2)
 def hazy(scores: np.ndarray, haze: float) -> np.ndarray:
     """A new scanner makes every image look more like class "healthy"."""
     odds = scores * np.exp([haze, 0.0, 0.0])
-    return odds / odds.sum(axis=1, keepdims=True)
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
 
 # The same scanner, other patients: label shift holds, and there is a certificate.

@@ -137,6 +137,17 @@ def test_contamination_that_is_not_allowed_for_breaks_the_promise_or_is_noticed(
     assert bad >= 5
 
 
+@pytest.mark.parametrize("method", ["PS-LP", "PS-W", "PS-C"])
+def test_methods_that_look_at_the_target_widen_what_they_see(method: str) -> None:
+    tally = drawn(3, 5000)
+    plain, wide = certify(tally, method).weights, certify(tally, method, contamination=0.05).weights
+    assert plain is not None
+    assert wide is not None
+    assert (wide.lower <= plain.lower + 1e-9).all()
+    assert (wide.upper >= plain.upper - 1e-9).all()
+    assert (wide.upper - wide.lower).sum() > 1.1 * (plain.upper - plain.lower).sum()
+
+
 @given(st.floats(0, 0.5), st.floats(0, 1), st.floats(0, 1), st.floats(0, 0.2))
 def test_clean_shares_hold_what_they_should(share: float, clean: float, strange: float, slack: float) -> None:
     whole = (1 - share) * clean + share * strange
