@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 from pacshift.errors import AssumptionError
-from pacshift.ps_lp.region import BOX_SHARE, _Counts, rough_box, predicted_sets, prevalence_region
+from pacshift.ps_lp.region import BOX_SHARE, _Counts, predicted_sets, prevalence_region, rough_box
 from strategies import mix, rates, seeds
 
 
