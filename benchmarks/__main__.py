@@ -21,6 +21,8 @@ PARTS = {
     "quality": ("quality.run", "who keeps what they promise when the label mix moves"),
     "sharpness": ("sharpness.run", "set sizes beside the best that knows everything"),
     "guarantee": ("guarantee.run", "how often each method breaks its promise"),
+    "power": ("power.run", "what the test of label shift notices, by violation and number of rows"),
+    "populations": ("populations.run", "one half of the people certified for the other half (needs --data)"),
     "twins": ("twins.run", "how close the twins are to the real scores (needs --data)"),
     "reproduce": ("reproduce.run", "tables, counts and figures of the page on the paper"),
     "figures": ("figures.run", "the figures of the page on the idea"),

@@ -15,6 +15,8 @@ BLOCKS = {
     "scale.md": ("rows", "classes", "files", "workers", "cost"),
     "guarantee.md": ("guarantee",),
     "tables/sharpness.md": ("sharpness",),
+    "tables/power.md": ("power",),
+    "tables/populations.md": ("populations",),
     "data-sets.md": ("shipped", "twins"),
     "reproduce.md": ("run", "claims", "natural", "figures", "paper-table", "population-table"),
 }

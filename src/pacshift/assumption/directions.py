@@ -13,14 +13,14 @@ import numpy as np
 import scipy
 
 from pacshift.arrays import FloatArray
-from pacshift.assumption.folds import MAX_DENSE_CLASSES, CellCounts
+from pacshift.assumption.folds import FEW_CLASSES, CellCounts
 from pacshift.tally.cells import N_CONFIDENCE
 
 SMOOTH_DEGREE = 3
 """Degree of the polynomial in the confidence bin, for each predicted class, of the smooth direction."""
 
-MAX_BOUNDED_CLASSES = 60
-"""Up to this many classes each class has two directions that bound its share of the target."""
+MANY_STAKES = (0.3, 0.12, 0.07, 0.04)
+"""With many classes: stakes that the direction is tried with, as shares of the best one for a known mix."""
 
 CLIP = 4.0
 """Directions are cut at so many standard deviations: rare cells must not dictate the scale."""
@@ -33,32 +33,29 @@ SUM_WEIGHT = 1e3
 
 
 def n_directions(n_classes: int) -> tuple[int, int]:
-    """How many directions look for a difference, and how many bound the shares of the classes."""
-    few = n_classes <= MAX_DENSE_CLASSES
-    return (3 if few else 1), (2 * n_classes if n_classes <= MAX_BOUNDED_CLASSES else 0)
+    """How many bets look for a difference, and how many bound the shares of the classes."""
+    return (3, 2 * n_classes) if n_classes <= FEW_CLASSES else (len(MANY_STAKES), 0)
 
 
 def directions(past: CellCounts) -> tuple[FloatArray, FloatArray]:
     """Functions of the cell with values in [0, 1], shape (cells, D), and the best-fitting mix.
 
-    First those that look for a difference, then those that bound shares.
+    Few classes: three that look for a difference, then two per class that bound its share. Many classes: one that
+    looks for a difference, once for each of the stakes that it is tried with.
     """
-    if past.n_classes > MAX_DENSE_CLASSES:
-        only, mix, _ = _many_classes(past)
-        return _scaled(only[:, None], past, mix), mix
+    if past.n_classes > FEW_CLASSES:
+        only, mix = _many_classes(past)
+        return np.repeat(_scaled(only[:, None], past, mix), len(MANY_STAKES), axis=1), mix
     by_cell, mix, variance = by_cells(past)
     smooth = _by_features(past, _smooth_features(past), variance)
     marginal = _by_features(past, _marginal_features(past), variance)
-    found = [by_cell, smooth, marginal]
-    if past.n_classes <= MAX_BOUNDED_CLASSES:
-        shares = _share_directions(past, variance)
-        found += [*shares.T, *(-shares.T)]
-    return _scaled(np.array(found).T, past, mix), mix
+    shares = _share_directions(past, variance)
+    return _scaled(np.hstack([np.array([by_cell, smooth, marginal]).T, shares, -shares]), past, mix), mix
 
 
 def best_mix(counts: CellCounts) -> FloatArray:
     """The label mix that explains the target's cells best."""
-    return by_cells(counts)[1] if counts.n_classes <= MAX_DENSE_CLASSES else _many_classes(counts)[1]
+    return by_cells(counts)[1] if counts.n_classes <= FEW_CLASSES else _many_classes(counts)[1]
 
 
 def by_cells(past: CellCounts) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -140,7 +137,7 @@ def _scaled(found: FloatArray, past: CellCounts, mix: FloatArray) -> FloatArray:
     return np.asarray((cut - low) / np.where(high > low, high - low, 1.0))
 
 
-def _many_classes(past: CellCounts) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _many_classes(past: CellCounts) -> tuple[FloatArray, FloatArray]:
     """The marginal direction where classes are many: solved without signs, then freed of every change of mix."""
     n, totals = max(past.n_target, 1.0), np.maximum(past.class_counts, 1.0)
     mix = _em_mix(past)
@@ -152,9 +149,9 @@ def _many_classes(past: CellCounts) -> tuple[FloatArray, FloatArray, FloatArray]
     model = _solve_lower(root, (features.T @ past.rates).toarray())
     seen = _solve_lower(root, features.T @ (past.shares - past.rates @ mix))
     gram = model.T @ model
-    gram[np.diag_indices(len(gram))] += 1e-3 * np.trace(gram) / len(gram)
+    gram[np.diag_indices(len(gram))] += 3e-2 * np.trace(gram) / len(gram)
     seen = seen - model @ np.linalg.solve(gram, model.T @ seen)
-    return np.asarray(features @ scipy.linalg.solve_triangular(root, seen, lower=True, trans=1)), mix, variance
+    return np.asarray(features @ scipy.linalg.solve_triangular(root, seen, lower=True, trans=1)), mix
 
 
 def _sparse_marginals(past: CellCounts) -> Any:
