@@ -79,11 +79,12 @@ def check_request(
         raise InputError("no source examples: every method needs a labelled source.")
     if method.needs_target and not tally.n_target:
         raise InputError(f"no target examples: method {method.name} needs unlabelled target scores.")
+    allowed = check_rate(epsilon, "epsilon")
     request = Request(
-        epsilon=check_rate(epsilon, "epsilon"),
+        epsilon=allowed,
         delta=check_rate(delta, "delta"),
         class_epsilon=None if class_epsilon is None else check_rate(class_epsilon, "class_epsilon"),
-        contamination=_check_contamination(contamination, epsilon),
+        contamination=_check_contamination(contamination, allowed),
         known=None if known_mix is None else check_known_mix(known_mix, tally.classes),
         never_empty=never_empty,
     )
