@@ -84,7 +84,7 @@ def check_request(
         epsilon=allowed,
         delta=check_rate(delta, "delta"),
         class_epsilon=None if class_epsilon is None else check_rate(class_epsilon, "class_epsilon"),
-        contamination=_check_contamination(contamination, allowed),
+        contamination=check_contamination(contamination, allowed),
         known=None if known_mix is None else check_known_mix(known_mix, tally.classes),
         never_empty=never_empty,
     )
@@ -92,7 +92,8 @@ def check_request(
     return request
 
 
-def _check_contamination(contamination: Any, epsilon: float) -> float:
+def check_contamination(contamination: Any, epsilon: float) -> float:
+    """A share below ``epsilon``, as a float."""
     try:
         share = float(contamination)
     except (TypeError, ValueError):
