@@ -162,8 +162,8 @@ def assumption_check(certificate: Certificate) -> str:
     bounded = certificate.weights is not None or certificate.prevalence is not None
     if certificate.facts.tests_assumption and bounded:  # made by a version without the test
         return (
-            f"{readable(certificate.method)} compared the predicted labels with label shift. If no label mix could "
-            "explain them, there would be no certificate. Calibrate again to have confidences compared too."
+            f"{readable(certificate.method)} compared the predicted labels with label shift. If no label mix "
+            "could explain them, there would be no certificate. Calibrate again to have confidences compared too."
         )
     why = "" if certificate.n_target else ": no target cases were given"
     return f"Label shift was not tested on these data{why}."
