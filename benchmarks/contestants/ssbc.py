@@ -1,7 +1,7 @@
 """ssbc: its small-sample correction of alpha for each class, then the conformal quantile of that class.
 
-``mondrian_conformal_calibrate`` does this for two classes; for more, its documentation says to use ``ssbc_correct``
-directly. ``delta`` is for each class by itself, as documented.
+``mondrian_conformal_calibrate`` does this for two classes; for more, its documentation names ``ssbc_correct``.
+``delta`` is for each class by itself, as documented.
 """
 
 import math
