@@ -14,10 +14,13 @@ from hypothesis import strategies as st
 
 from certificates import birds
 from pacshift import METHODS, Certificate, InputError, Interval
+from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve
 from pacshift.certificate.file import read_fields, to_document
 from pacshift.methods import MethodFacts
 from pacshift.methods.base import facts_of
+from pacshift.scores.kind import ScoreKind
+from pacshift.sensitivity import Sensitivity
 
 FILES = Path(__file__).parent / "files"
 FINITE = st.floats(allow_nan=False, allow_infinity=False)  # subnormal numbers and -0.0 included
@@ -52,6 +55,24 @@ def unregistered(draw: st.DrawFn) -> tuple[str, Any, MethodFacts]:
 
 
 @st.composite
+def assumptions(draw: st.DrawFn, size: int) -> Assumption:
+    text, groups = st.text(st.characters(codec="utf-8")), draw(st.integers(0, 4))
+    shares = st.lists(st.floats(0, 1), min_size=groups, max_size=groups).map(lambda found: np.array(found, float))
+    low, high = draw(shares), draw(shares)
+    return Assumption(
+        level=draw(RATES),
+        refuted=False,
+        mix=np.array(draw(st.lists(st.floats(0, 1), min_size=size, max_size=size))),
+        groups=tuple(draw(st.lists(text, min_size=groups, max_size=groups))),
+        observed=draw(shares),
+        explained=draw(shares),
+        allowed=Interval(np.minimum(low, high), np.maximum(low, high)),
+        finding=draw(text),
+        noticeable=tuple(draw(st.lists(text, max_size=2))),
+    )
+
+
+@st.composite
 def certificates(draw: st.DrawFn) -> Certificate:
     classes = tuple(draw(NAMES))
     size = len(classes)
@@ -76,6 +97,14 @@ def certificates(draw: st.DrawFn) -> Certificate:
         prevalence=draw(st.none() | intervals(size)),
         accuracy=draw(st.none() | st.floats(0, 1)),
         reasons=tuple(draw(st.lists(st.text(st.characters(codec="utf-8")), max_size=2))),
+        notes=tuple(draw(st.lists(st.text(st.characters(codec="utf-8")), max_size=2))),
+        class_miss=draw(st.none() | intervals(size)),
+        known_mix=draw(st.none() | intervals(size)),
+        class_epsilon=draw(st.none() | RATES),
+        contamination=draw(st.floats(0, 1)),
+        score_kind=draw(st.none() | st.builds(ScoreKind, FINITE, FINITE, FINITE, st.booleans())),
+        assumption=draw(st.none() | assumptions(size)),
+        sensitivity=draw(st.none() | st.builds(Sensitivity, st.just(bounds), st.just(bounds))),
         curve=draw(st.none() | st.builds(BoundCurve, st.just(errors), st.just(bounds), st.floats(0, 1))),
         set_sizes=draw(
             st.none() | st.lists(COUNTS, min_size=size + 1, max_size=size + 1).map(lambda sizes: np.array(sizes))
@@ -88,7 +117,7 @@ def bits(value: Any) -> Any:
     """A value that is equal exactly where every bit is."""
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, value.tobytes()
-    if isinstance(value, (Interval, BoundCurve)):
+    if isinstance(value, (Interval, BoundCurve, Assumption, Sensitivity)):
         return tuple(bits(getattr(value, field.name)) for field in fields(value))
     return repr(value)
 

@@ -125,7 +125,7 @@ def test_files_of_version_1_give_the_same_tally_without_confidence_bins(tmp_path
     fresh = fresh + Tally.from_target(scores[:4], classes=classes)
     cells = {name: getattr(fresh, name).without_confidence() for name in ("source_cells", "target_cells")}
     old = Tally.load(VERSION_1)
-    assert old == replace(fresh, **cells)
+    assert old == replace(fresh, **cells, source_kind=None, target_kind=None)
     assert old != fresh
     assert (old + fresh).confusion.tolist() == (2 * fresh.confusion).tolist()
     old.save(tmp_path / "new.tally")  # written in the present version

@@ -11,19 +11,30 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
+from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve, Interval
 from pacshift.errors import InputError
 from pacshift.files import atomic_write
 from pacshift.methods import METHODS, Guarantee, MethodFacts
 from pacshift.methods.base import facts_of
 from pacshift.scores.check import check_classes, check_rate
+from pacshift.scores.kind import ScoreKind
 from pacshift.scores.transforms import TRANSFORMS
+from pacshift.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
 
 FORMAT = "pacshift-certificate"
 VERSION = 1
+
+CLASS_INTERVALS = {
+    "weight": "weights",
+    "prevalence": "prevalence",
+    "missed": "class_miss",
+    "known_share": "known_mix",
+}
+"""Name of each pair of bounds in a class's row of the file, and the field it belongs to."""
 
 
 def write(certificate: "Certificate", path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
@@ -76,7 +87,12 @@ def to_document(certificate: "Certificate") -> dict[str, Any]:
         "n_source": certificate.n_source,
         "n_target": certificate.n_target,
         "accuracy_at_least": certificate.accuracy,
+        "class_epsilon": certificate.class_epsilon,
+        "contamination": certificate.contamination,
+        "assumption": None if certificate.assumption is None else certificate.assumption.to_json(),
+        "source_scores": None if certificate.score_kind is None else asdict(certificate.score_kind),
         "reasons": list(certificate.reasons),
+        "notes": list(certificate.notes),
         "classes": [_class_row(certificate, label) for label in range(len(certificate.classes))],
         "target_set_sizes": None if certificate.set_sizes is None else certificate.set_sizes.tolist(),
         "bound_curve": None
@@ -85,6 +101,12 @@ def to_document(certificate: "Certificate") -> dict[str, Any]:
             "source_errors": _plain_list(certificate.curve.source_errors),
             "bounds": _plain_list(certificate.curve.bounds),
             "chosen": certificate.curve.chosen,
+        },
+        "sensitivity": None
+        if certificate.sensitivity is None
+        else {
+            "contamination": _plain_list(certificate.sensitivity.contamination),
+            "bounds": _plain_list(certificate.sensitivity.bounds),
         },
     }
 
@@ -96,7 +118,8 @@ def _class_row(certificate: "Certificate", label: int) -> dict[str, Any]:
         "source_examples": int(certificate.class_counts[label]),
         "target_predicted": int(certificate.predicted_counts[label]),
     }
-    for name, interval in (("weight", certificate.weights), ("prevalence", certificate.prevalence)):
+    for name, field in CLASS_INTERVALS.items():
+        interval = getattr(certificate, field)
         if interval is not None:
             row[name] = [_plain(interval.lower[label]), _plain(interval.upper[label])]
     return row
@@ -119,11 +142,16 @@ def _checked_fields(document: dict[str, Any]) -> dict[str, Any]:
         "n_target": _count(document["n_target"]),
         "class_counts": _counts([row["source_examples"] for row in rows]),
         "predicted_counts": _counts([row["target_predicted"] for row in rows]),
-        "weights": _interval(rows, "weight"),
-        "prevalence": _interval(rows, "prevalence"),
+        **{field: _interval(rows, name) for name, field in CLASS_INTERVALS.items()},
         "accuracy": None if document["accuracy_at_least"] is None else _share(document["accuracy_at_least"]),
+        "class_epsilon": _rate_or_none(document.get("class_epsilon"), "class_epsilon"),
+        "contamination": _share(document.get("contamination", 0.0)),
+        "assumption": _assumption(document.get("assumption")),
+        "score_kind": _score_kind(document.get("source_scores")),
         "reasons": tuple(_text(reason) for reason in document["reasons"]),
+        "notes": tuple(_text(note) for note in document.get("notes", ())),
         "curve": _curve(document["bound_curve"]),
+        "sensitivity": _sensitivity(document.get("sensitivity")),
         "set_sizes": None if document["target_set_sizes"] is None else _counts(document["target_set_sizes"]),
         "never_empty": _flag(document["never_empty"]),
     }
@@ -141,6 +169,8 @@ def _require_consistent(found: dict[str, Any]) -> None:
         raise ValueError(f"method {known.name} does not give guarantee {found['guarantee']!r}")
     if known is not None and found["facts"].any_mix != known.any_mix:
         raise ValueError(f"method {known.name} has any_mix {known.any_mix}, not {found['facts'].any_mix}")
+    if found["assumption"] is not None and len(found["assumption"].mix) != len(found["classes"]):
+        raise ValueError("the mix of the assumption must have one share per class")
     if found["set_sizes"] is not None and len(found["set_sizes"]) != len(found["classes"]) + 1:
         raise ValueError("target_set_sizes must count sizes 0 to the number of classes")
 
@@ -250,6 +280,36 @@ def _curve(document: dict[str, Any] | None) -> BoundCurve | None:
     if len(curve.source_errors) != len(curve.bounds):
         raise ValueError("the bound curve's two lists differ in length")
     return curve
+
+
+def _sensitivity(document: dict[str, Any] | None) -> Sensitivity | None:
+    if document is None:
+        return None
+    found = Sensitivity(_floats(document["contamination"]), _floats(document["bounds"]))
+    if len(found.contamination) != len(found.bounds):
+        raise ValueError("the two lists of the sensitivity differ in length")
+    return found
+
+
+def _assumption(document: Any) -> Assumption | None:
+    if document is None:
+        return None
+    found = Assumption.from_json(_mapping(document))
+    lists = (found.groups, found.observed, found.explained, found.allowed.lower, found.allowed.upper)
+    if len({len(one) for one in lists}) > 1:
+        raise ValueError("the lists of the assumption differ in length")
+    return found
+
+
+def _score_kind(document: Any) -> ScoreKind | None:
+    if document is None:
+        return None
+    numbers = {name: _number(document[name]) for name in ("low", "high", "least_top")}
+    return ScoreKind(**numbers, sums_to_one=_flag(document["sums_to_one"]))
+
+
+def _rate_or_none(value: Any, name: str) -> float | None:
+    return None if value is None else check_rate(value, name)
 
 
 def _cause(error: Exception) -> str:

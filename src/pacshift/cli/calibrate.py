@@ -1,7 +1,6 @@
 """``pacshift calibrate``: tables or tallies to a certificate."""
 
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -38,6 +37,9 @@ def calibrate(
     never_empty: Annotated[
         bool, typer.Option("--never-empty", help="Fill empty sets with the top label.")
     ] = False,
+    class_epsilon: options.ClassEpsilon = None,
+    contamination: options.Contamination = 0.0,
+    known: options.Known = None,
     exact: options.Exact = False,
     drop_invalid: options.DropInvalid = False,
     engine: options.Engine = "arrow",
@@ -53,6 +55,7 @@ def calibrate(
     """
     options.check_output(out, force)
     options.check_request(epsilon, delta, score=score, method=method)
+    known_mix = options.read_known(known)
     data = None
     if tallies:
         tally = inputs.load_tallies(paths)
@@ -83,6 +86,9 @@ def calibrate(
             weights=options.read_numbers(weights, "--weights"),
             rng=options.seed_for(seed, "method"),
             never_empty=never_empty,
+            class_epsilon=class_epsilon,
+            contamination=contamination,
+            known_mix=options.known_for(known_mix, tally.classes),
         )
     if data is not None and data.target:
         certificate = _with_set_sizes(certificate, data)
@@ -109,7 +115,7 @@ def _with_set_sizes(certificate: Certificate, data: Inputs) -> Certificate:
     if data.engine == "spark":
         return certificate  # the rows may be too many to read twice: `pacshift predict` counts them
     (measured,) = data.measure([certificate])
-    return replace(certificate, set_sizes=measured.set_sizes)
+    return certificate.counted(measured.set_sizes)
 
 
 def _show(certificate: Certificate, out: Path, *, as_json: bool, quiet: bool) -> None:

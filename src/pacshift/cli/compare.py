@@ -39,6 +39,9 @@ def compare(
     target: inputs.MoreTarget = None,
     score: options.Score = "probability",
     weights: options.Weights = None,
+    class_epsilon: options.ClassEpsilon = None,
+    contamination: options.Contamination = 0.0,
+    known: options.Known = None,
     exact: options.Exact = False,
     drop_invalid: options.DropInvalid = False,
     seed: options.Seed = 0,
@@ -52,6 +55,7 @@ def compare(
     from pacshift.report import compare_methods
 
     options.check_request(epsilon, delta, score=score)
+    known_mix = options.read_known(known)
     files = inputs.split_paths(paths, source, target)
     if not files[1]:
         raise InputError("no TARGET: name a table of target scores to measure the sets on.")
@@ -86,6 +90,9 @@ def compare(
             delta=delta,
             weights=options.read_numbers(weights, "--weights"),
             rng=options.seed_for(seed, "method"),
+            class_epsilon=class_epsilon,
+            contamination=contamination,
+            known_mix=options.known_for(known_mix, target_counts.classes),
         )
     compared = [row for row, _certificate in made]
     if as_json:

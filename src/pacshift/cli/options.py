@@ -65,6 +65,30 @@ Weights: TypeAlias = Annotated[
         help="True importance weights q(y)/p(y) in the order of the classes, for ORACLE.",
     ),
 ]
+ClassEpsilon: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        "--class-epsilon",
+        metavar="SHARE",
+        help="Share of any one class that the sets may miss, besides --epsilon.",
+    ),
+]
+Contamination: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        "--contamination",
+        metavar="SHARE",
+        help="Share of the target that may be of any kind, below --epsilon; the promise holds even so.",
+    ),
+]
+Known: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--known",
+        metavar="CLASS=LOW..HIGH",
+        help="Share of a class in the target that you are sure of, as 'heart disease=0..0.3'; can be repeated.",
+    ),
+]
 Seed: TypeAlias = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same answer.")]
 Exact: TypeAlias = Annotated[
     bool, typer.Option("--exact", help="Keep every score instead of rounding down to 12 bits: more memory.")
@@ -101,6 +125,38 @@ def read_numbers(text: str | None, option: str) -> list[float] | None:
         return None if text is None else [float(word) for word in text.split(",")]
     except ValueError:
         raise InputError(f"{option} takes numbers separated by commas, got {text!r}.") from None
+
+
+def read_known(texts: Sequence[str] | None) -> dict[str, tuple[float, float]] | None:
+    """Bounds of the label mix, ``CLASS=LOW..HIGH`` each.
+
+    >>> read_known(["heart disease=0..0.3", "a=b=0.25..1"])
+    {'heart disease': (0.0, 0.3), 'a=b': (0.25, 1.0)}
+    """
+    if not texts:
+        return None
+    known: dict[str, tuple[float, float]] = {}
+    for text in texts:
+        name, _, ends = text.rpartition("=")
+        low, dots, high = ends.partition("..")
+        try:
+            bounds = float(low), float(high)
+        except ValueError:
+            bounds = None
+        if not name or not dots or bounds is None:
+            raise InputError(f"--known takes CLASS=LOW..HIGH, such as 'heart disease=0..0.3', got {text!r}.")
+        if name in known:
+            raise InputError(f"--known names class {name!r} twice. Give one pair of bounds per class.")
+        known[name] = bounds
+    return known
+
+
+def known_for(
+    known: dict[str, tuple[float, float]] | None, classes: Sequence[Label]
+) -> dict[Label, tuple[float, float]] | None:
+    """The same bounds by the class itself: on the command line a class that is a number is written as text."""
+    by_text = {str(name): name for name in classes}
+    return None if known is None else {by_text.get(name, name): bounds for name, bounds in known.items()}
 
 
 def seed_for(seed: int, purpose: str) -> list[int]:

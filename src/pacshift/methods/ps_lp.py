@@ -66,7 +66,12 @@ class PSLP(Method):
             return Solution(thresholds, reasons=reasons_for_any_mix(tally, thresholds))
         shares = shares_for(tally)
         region = prevalence_region(
-            tally.confusion, tally.target, delta=shares.region * delta, classes=tally.classes
+            tally.confusion,
+            tally.target,
+            delta=shares.region * delta,
+            classes=tally.classes,
+            known=task.known,
+            contamination=task.contamination,
         )
         included = (counts == 0) & (self.unseen == "include")
         certified = certified_thresholds(tally, region, epsilon=epsilon, delta=delta, included=included)

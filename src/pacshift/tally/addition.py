@@ -8,6 +8,7 @@ import numpy as np
 from pacshift.arrays import IntArray
 from pacshift.errors import InputError
 from pacshift.scores.check import shorten
+from pacshift.scores.kind import kind_of_all
 from pacshift.tally.cells import Cells
 from pacshift.tally.grid import to_grid
 from pacshift.tally.soft import SoftSums
@@ -36,6 +37,8 @@ def sum_fields(parts: Sequence["Tally"]) -> dict[str, Any]:
         "starts": starts,
         "soft": _sum_soft(parts),
         "bins": _sum_bins(parts),
+        "source_kind": kind_of_all(part.source_kind for part in sources),
+        "target_kind": kind_of_all(part.target_kind for part in parts if part.n_target),
     }
 
 

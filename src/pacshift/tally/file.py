@@ -1,6 +1,7 @@
 """Tallies on disk: an .npz of plain arrays with a JSON header. Nothing in it is executed, nonsense is refused."""
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from pacshift.errors import InputError
 from pacshift.files import atomic_write
 from pacshift.scores.check import check_classes
+from pacshift.scores.kind import ScoreKind
 from pacshift.tally.cells import N_CONFIDENCE, Cells
 from pacshift.tally.histogram import BINS
 from pacshift.tally.soft import SoftSums
@@ -70,7 +72,20 @@ def _fields(header: Mapping[str, Any], arrays: Arrays, n_classes: int) -> dict[s
         "score": str(header["score"]),
         "grid": header["grid"] is True,
         "bins": arrays.get("bins"),
+        "source_kind": _kind(header.get("source_kind")),
+        "target_kind": _kind(header.get("target_kind")),
     }
+
+
+def _kind(entry: Any) -> ScoreKind | None:
+    """Range and kind of the scores, which files of older versions do not have."""
+    if entry is None:
+        return None
+    low, high, least_top, sums_to_one = entry
+    kind = ScoreKind(float(low), float(high), float(least_top), sums_to_one)
+    if not -math.inf < low <= least_top <= high < math.inf or not isinstance(sums_to_one, bool):
+        raise ValueError(f"{entry!r} where the range of the scores belongs")
+    return kind
 
 
 def _from_version_1(header: dict[str, Any], arrays: Arrays, n_classes: int) -> tuple[dict[str, Any], Arrays]:
