@@ -12,7 +12,7 @@ from pacshift.certificate import Certificate
 from pacshift.errors import InputError, UninformativeWarning
 from pacshift.methods import Method, Task, resolve_method
 from pacshift.methods.base import facts_of, options_of, score_for
-from pacshift.scores.check import check_rate, check_rng, check_scores, check_weights
+from pacshift.scores.check import check_flag, check_rate, check_rng, check_scores, check_weights
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tally import Tally
 
@@ -230,7 +230,7 @@ def _certificate(
         accuracy=solution.accuracy,
         reasons=solution.reasons,
         curve=solution.curve,
-        never_empty=never_empty,
+        never_empty=check_flag(never_empty, "never_empty"),
         transform=transform,
     )
     if certificate.trivial:
