@@ -18,18 +18,23 @@ from pacshift.bounds import BoundCurve
 from pacshift.certificate.file import read_fields, to_document
 from pacshift.methods import MethodFacts
 from pacshift.methods.base import facts_of
+from pacshift.scores.check import MIN_RATE
+from pacshift.scores.names import text_of
 
 FILES = Path(__file__).parent / "files"
 FINITE = st.floats(allow_nan=False, allow_infinity=False)  # subnormal numbers and -0.0 included
 THRESHOLDS = FINITE | st.sampled_from([-math.inf, math.inf, 5e-324, -0.0, 2.2250738585072014e-308, 0.1])
 POSITIVE = st.floats(0, allow_nan=False) | st.just(5e-324)
-RATES = st.floats(0, 1, exclude_min=True, exclude_max=True)
+RATES = st.floats(MIN_RATE, 1, exclude_max=True)
 COUNTS = st.integers(0, 2**55)
 NAMES = st.lists(
-    st.text(st.characters(codec="utf-8", exclude_characters="\0")) | st.integers() | FINITE | st.booleans(),
+    st.text(st.characters(codec="utf-8", exclude_characters="\0"))
+    | st.integers(-(2**63), 2**64 - 1)
+    | FINITE
+    | st.booleans(),
     min_size=2,
     max_size=6,
-    unique_by=hash,
+    unique_by=(hash, text_of),
 )
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, FloatArray, IntArray, Label
 from pacshift.bounds import BoundCurve, Interval
+from pacshift.certificate.columns import Columns
 from pacshift.certificate.explain import explain
 from pacshift.certificate.file import read_fields, write
 from pacshift.errors import InputError
@@ -80,6 +81,9 @@ class Certificate:
         ``set_sizes[s]`` counts the target sets with s labels, if they were counted.
     never_empty : bool
         Whether empty sets are filled with the top label.
+    columns : Columns or None
+        Score columns and label column of the table that the certificate was made from. Frames and tables given to
+        it later must have these score columns, in any order. None if it was made from arrays.
     transform : Transform or None
         The score transform itself; not saved.
 
@@ -119,6 +123,7 @@ class Certificate:
     curve: _CurveField = field(default=_CurveField(), repr=False)  # looks at the field go through it
     set_sizes: IntArray | None = None
     never_empty: bool = False
+    columns: Columns | None = None
     transform: Transform | None = field(default=None, repr=False)  # a function of the user's own: not saved
 
     @property
@@ -132,7 +137,9 @@ class Certificate:
         Parameters
         ----------
         scores : array_like or frame
-            One row per example, one column per class, as in calibration.
+            One row per example, one column per class. An array has its columns in the order of ``classes``. In a
+            frame they are found by name, in any order and beside other columns: ``columns.scores`` if the frame
+            has them, else the names of the classes.
         score : callable, optional
             The score function of your own that the certificate was made with, after loading it from a file.
         rng : int, numpy.random.Generator or None
@@ -157,7 +164,8 @@ class Certificate:
         >>> certificate.sets([[0.7, 0.3], [0.05, 0.95]]).tolist()
         [[False, False], [False, True]]
         """
-        checked = check_scores(scores, name="scores", classes=self.classes)
+        columns = () if self.columns is None else self.columns.scores
+        checked = check_scores(scores, name="scores", classes=self.classes, columns=columns)
         transform = self._transform(score)
         return self._sets(checked, transform, transform.draw(len(checked), check_prediction_rng(rng)))
 

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.errors import InputError
+from pacshift.scores.containers import as_array, to_floats, to_matrix
 from pacshift.scores.names import match_labels, text_of
+from pacshift.scores.names import shorten as shorten
 
 MIN_RATE = 1e-100
 """The smallest epsilon and delta: shares of them stay far from the smallest float."""
@@ -23,10 +25,14 @@ _PREDICTION = 0x73657473  # goes with an int seed, so that prediction draws othe
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreMatrix:
-    """A checked score matrix: row x, column y holds f(x, y); ``classes`` names the columns."""
+    """A checked score matrix: row x, column y holds f(x, y); ``classes`` names the columns.
+
+    ``named_by_frame``: the names are those of a frame's columns, whatever these may be.
+    """
 
     values: NDArray[np.floating[Any]]
     classes: tuple[Label, ...]
+    named_by_frame: bool = False
 
     def __len__(self) -> int:
         return len(self.values)
@@ -43,13 +49,17 @@ class ScoreMatrix:
         return (slice(first, min(first + step, stop)) for first in range(start, stop, step))
 
 
-def check_scores(scores: Any, *, name: str, classes: Sequence[Label] | None = None) -> ScoreMatrix:
+def check_scores(
+    scores: Any, *, name: str, classes: Sequence[Label] | None = None, columns: Sequence[str] = ()
+) -> ScoreMatrix:
     """Turn whatever holds a score matrix into a ``ScoreMatrix``, or say in an InputError what is wrong.
 
-    Arrays, anything with ``__array__`` or DLPack, nested lists, pandas, polars and Arrow frames are accepted.
+    Arrays, anything with ``__array__`` or DLPack, nested lists, pandas, polars and Arrow frames are accepted. A
+    frame's columns are found by the names of the classes, or by ``columns`` (one per class) if it has them all.
     Infinite or missing scores are found later, in the one pass over the data (``not_finite_error``).
     """
-    values, columns = _to_matrix(scores, name)
+    given = None if classes is None else check_classes(classes)
+    values, found = to_matrix(scores, name, given, columns)
     if values.ndim != 2:
         raise InputError(
             f"{name}: scores must be a matrix with one row per example and one column per class, "
@@ -59,91 +69,12 @@ def check_scores(scores: Any, *, name: str, classes: Sequence[Label] | None = No
         raise InputError(f"{name}: at least 2 classes (columns) are needed, got {values.shape[1]}.")
     if len(values) == 0:
         raise InputError(f"{name}: no rows. At least one example is needed.")
-    if classes is not None:
-        classes = check_classes(classes)
-        values = values if columns is None else _select(values, columns, classes, name)
-    named = classes or check_classes(range(values.shape[1]) if columns is None else columns)
+    named = given or check_classes(range(values.shape[1]) if found is None else found)
     if len(named) != values.shape[1]:
         raise InputError(
             f"{name}: {values.shape[1]} score columns but {len(named)} class names. Give one name per column."
         )
-    return ScoreMatrix(values, named)
-
-
-def _select(
-    values: NDArray[np.floating[Any]], columns: list[Label], classes: tuple[Label, ...], name: str
-) -> NDArray[np.floating[Any]]:
-    """A frame's columns in the order of ``classes``, found by name, never by position."""
-    texts = [text_of(column) for column in columns]
-    twice = [label for label in classes if texts.count(text_of(label)) > 1]
-    if twice:
-        raise InputError(f"{name}: {len(twice)} score column name(s) occur twice: {shorten(twice)}. Rename them.")
-    missing = [label for label in classes if text_of(label) not in texts]
-    if missing:
-        raise InputError(
-            f"{name}: no score column for {shorten(missing)}; the columns are {shorten(columns)}. Name columns "
-            "as the classes, or pass a plain array (frame.to_numpy()) with columns in the order of the classes."
-        )
-    order = [texts.index(text_of(label)) for label in classes]
-    return values if order == list(range(values.shape[1])) else values[:, order]
-
-
-def _to_matrix(scores: Any, name: str) -> tuple[NDArray[np.floating[Any]], list[Label] | None]:
-    columns = getattr(scores, "columns", None)  # pandas, polars
-    if hasattr(scores, "column_names") and hasattr(scores, "itercolumns"):  # Arrow table or record batch
-        columns = scores.column_names
-        parts = [_column_values(column, name) for column in scores.itercolumns()]
-        scores = np.column_stack(parts) if parts else np.empty((0, 0))
-    elif columns is not None and hasattr(scores, "to_numpy"):
-        scores = scores.to_numpy()
-    return _to_floats(scores, name), None if columns is None else list(columns)
-
-
-def _column_values(column: Any, name: str) -> NDArray[Any]:
-    try:
-        values: NDArray[Any] = column.to_numpy(zero_copy_only=False)  # nulls become NaN
-        return values
-    except Exception as error:  # of Arrow, which is not imported here
-        raise InputError(f"{name}: scores must be numbers ({error}). Keep only the score columns.") from None
-
-
-def _to_floats(scores: Any, name: str) -> NDArray[np.floating[Any]]:
-    values = as_array(scores, name, "scores")
-    if values.dtype.kind in "biu":
-        return values.astype(np.float64)
-    if values.dtype.kind == "O":  # frames with nulls, nested lists with None
-        return _objects_to_floats(values, name)
-    if values.dtype.kind != "f":
-        raise InputError(
-            f"{name}: scores must be real numbers, got dtype {values.dtype}. Convert the columns to floats."
-        )
-    if values.dtype == np.float16:
-        return values.astype(np.float32)  # exact, and far faster to compute with
-    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
-
-
-def _objects_to_floats(values: NDArray[Any], name: str) -> NDArray[np.floating[Any]]:
-    text = next((value for value in values.flat if isinstance(value, (str, bytes))), None)
-    try:
-        if text is not None:  # NumPy would read "0.5" as a number, and "nan" too
-            raise TypeError(f"found the text {text!r}")
-        return values.astype(np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{name}: scores must be numbers ({error}). Keep only the score columns.") from None
-
-
-def as_array(data: Any, name: str, what: str) -> NDArray[Any]:
-    """Any container as an array; what it raises becomes an InputError."""
-    if np.ma.is_masked(data):
-        masked = int(np.ma.getmaskarray(data).sum())
-        raise InputError(f"{name}: {masked} of the {what} are masked. Drop those rows.")
-    try:
-        if not hasattr(data, "__array__") and hasattr(data, "__dlpack__"):
-            return np.from_dlpack(data)
-        return np.asarray(data)
-    except Exception as error:  # whatever a foreign container raises, the user gets one kind of error
-        remedy = "Pass a NumPy array or something np.asarray understands (for torch: tensor.detach().cpu())."
-        raise InputError(f"{name}: cannot read the {what} ({error}). {remedy}") from error
+    return ScoreMatrix(values, named, named_by_frame=given is None and found is not None)
 
 
 def is_finite(values: NDArray[np.floating[Any]]) -> bool:
@@ -258,7 +189,7 @@ def check_flag(value: Any, name: str) -> bool:
 
 def check_weights(weights: Any, n_classes: int) -> FloatArray:
     """One finite importance weight >= 0 per class, not all of them 0."""
-    values = np.asarray(_to_floats(weights, "weights"), dtype=np.float64)
+    values = np.asarray(to_floats(weights, "weights"), dtype=np.float64)
     if values.shape != (n_classes,) or not np.isfinite(values).all() or (values < 0).any() or not values.any():
         raise InputError(
             f"weights: one finite number >= 0 per class is needed ({n_classes} of them, not all 0), "
@@ -282,9 +213,3 @@ def check_prediction_rng(rng: Any) -> np.random.Generator:
     """
     is_seed = isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0
     return check_rng([int(rng), _PREDICTION] if is_seed else rng)
-
-
-def shorten(names: Sequence[Any], max_shown: int = 6) -> str:
-    """A list for a message, cut where it grows long."""
-    shown = ", ".join(repr(name) for name in names[:max_shown])
-    return shown if len(names) <= max_shown else f"{shown}, ... ({len(names)} in all)"

@@ -109,3 +109,9 @@ def _look_up(names: NDArray[Any], places: NDArray[Any], values: NDArray[Any]) ->
     order = np.argsort(names)
     found = np.searchsorted(names[order], values).clip(max=len(names) - 1)
     return np.where(names[order][found] == values, places[order][found], NOT_FOUND).astype(np.int64)
+
+
+def shorten(names: Sequence[Any], max_shown: int = 6) -> str:
+    """A list for a message, cut where it grows long."""
+    shown = ", ".join(repr(name) for name in names[:max_shown])
+    return shown if len(names) <= max_shown else f"{shown}, ... ({len(names)} in all)"
