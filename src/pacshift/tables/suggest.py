@@ -51,7 +51,7 @@ def guess_scores(schema: Any, values: Sequence[str], label: str | None) -> tuple
     if len(floats) < 2 or any("," in name for name in floats):
         return ()
     if values and set(values) <= {field.name for field in fields}:
-        return "--scores", ",".join(values)
+        return "--scores", ",".join(field.name for field in fields if field.name in values)
     if label is None:
         return () if values else ("--scores", ",".join(floats))
     if values and len(values) != len(floats):
