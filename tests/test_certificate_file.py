@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from certificates import birds
 from pacshift import METHODS, Certificate, InputError, Interval
 from pacshift.bounds import BoundCurve
+from pacshift.certificate.columns import Columns
 from pacshift.certificate.file import read_fields, to_document
 from pacshift.methods import MethodFacts
 from pacshift.methods.base import facts_of
@@ -312,3 +313,27 @@ def test_loading_runs_nothing_of_the_file(tmp_path: Path, certificate: Certifica
     document["options"] = {"__reduce__": "os.system", "intervals": "hull"}
     (tmp_path / "c.json").write_text(json.dumps(document))
     assert read_fields(tmp_path / "c.json")["options"] == document["options"]
+
+
+@pytest.mark.parametrize("columns", [Columns(("p_crow", "p_owl", "p_wren"), "label"), Columns(("probs",)), None])
+def test_columns_come_back(columns: Columns | None, tmp_path: Path) -> None:
+    replace(birds(), columns=columns).save(tmp_path / "c.json")
+    assert Certificate.load(tmp_path / "c.json").columns == columns
+
+
+BAD_COLUMNS: list[Any] = [
+    {"scores": ["a", "b"], "label": None},
+    {"scores": ["a", "b", "a"], "label": None},
+    {"scores": ["a", "b", 3], "label": None},
+    {"scores": "abc", "label": None},
+    {"scores": ["a", "b", "c"], "label": 3},
+    {"scores": ["a", "b", "c"]},
+    ["a", "b", "c"],
+    "abc",
+]
+
+
+@pytest.mark.parametrize("columns", BAD_COLUMNS, ids=str)
+def test_columns_that_cannot_be_are_refused(columns: Any) -> None:
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        Columns.from_json(columns, 3)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from pacshift.errors import InputError
 from pacshift.tables.sources import BATCH_VALUES, Batch, distinct_labels
+from pacshift.tables.suggest import ColumnsError
 
 SCORES, LABELS, CLASSES = "probs", "labels", "class_names"
 
@@ -66,8 +67,8 @@ class NpzSource:
                 raise InputError(f"{file}: {n_rows} rows of {main} but {name} of shape {arrays[name].shape}.")
         usable = {name: array for name, array in arrays.items() if name != CLASSES and _fits(array, n_rows)}
         columns = {name: _column(array) for name, array in usable.items()}
-        if LABELS in columns and CLASSES in arrays:
-            columns[LABELS] = _named(arrays[LABELS], arrays[CLASSES], file)
+        for name in {LABELS, self._label} & set(columns) if CLASSES in arrays else ():
+            columns[name] = _named(arrays[name], arrays[CLASSES], file)
         return pa.table(columns)
 
     def _main_array(self, arrays: dict[str, NDArray[Any]], file: Path) -> str:
@@ -84,9 +85,11 @@ class NpzSource:
         for name in (self._label, LABELS):
             if name is not None and name in arrays and arrays[name].ndim:
                 return name
-        raise InputError(
+        matrices = [name for name, array in arrays.items() if array.ndim == 2 and array.dtype.kind in "fiu"]
+        raise ColumnsError(
             f"{file}: it must hold numbers {self._scores or SCORES!r} with one row per example; it holds "
-            f"{shapes}. Name the scores: --scores NAME."
+            f"{shapes}. Name the scores: --scores NAME.",
+            ("--scores", matrices[0]) if len(matrices) == 1 else (),
         )
 
 
