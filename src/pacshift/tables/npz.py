@@ -67,7 +67,7 @@ class NpzSource:
                 raise InputError(f"{file}: {n_rows} rows of {main} but {name} of shape {arrays[name].shape}.")
         usable = {name: array for name, array in arrays.items() if name != CLASSES and _fits(array, n_rows)}
         columns = {name: _column(array) for name, array in usable.items()}
-        for name in {LABELS, self._label} & set(columns) if CLASSES in arrays else ():
+        for name in set(columns) & {LABELS, self._label or LABELS} if CLASSES in arrays else ():
             columns[name] = _named(arrays[name], arrays[CLASSES], file)
         return pa.table(columns)
 

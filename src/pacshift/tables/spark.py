@@ -5,15 +5,11 @@ the workers. Randomised scores draw from a generator seeded by (seed, partition)
 draws the same numbers, another partitioning draws others.
 """
 
-import pickle
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.ml.functions import vector_to_array
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
@@ -23,32 +19,21 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pacshift.arrays import Label
 from pacshift.certificate import Certificate
 from pacshift.certificate.columns import Columns
-from pacshift.errors import InputError, PacshiftError
+from pacshift.errors import InputError
 from pacshift.scores.check import check_prediction_rng, check_rng
 from pacshift.scores.plausible import SAMPLE_ROWS
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
-from pacshift.tables.convert import Faults, convert
+from pacshift.tables.convert import Faults
 from pacshift.tables.finding import find_layout
 from pacshift.tables.layout import Layout
-from pacshift.tables.reading import TableTally, count_batch, require_plausible
-from pacshift.tables.sets import SET, SET_SIZE, require_columns, sets_batch
+from pacshift.tables.reading import TableTally, require_plausible
+from pacshift.tables.sets import SET, SET_SIZE, require_columns
 from pacshift.tables.sources import KINDS, MAX_LABEL_VALUES, Batch, PathLike, list_files
+from pacshift.tables.spark_jobs import PACKED, add, add_parts, counter_of, fault_finder, predictor_of, unpack
 from pacshift.tally import Tally
-from pacshift.tally.counter import Counter, CountOptions
+from pacshift.tally.counter import CountOptions
 
-_Batches: TypeAlias = Iterator[Any]
 _N_REDUCERS = 8  # tallies that reach the driver, however many partitions there are
-_PACKED = "packed binary"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Part:
-    """What a partition sends: its counts, or the message of the error that stopped it."""
-
-    tally: Tally | None
-    n_rows: int
-    faults: Faults
-    error: str = ""
 
 
 def tally(frame: DataFrame, *, label: str | None, **options: Any) -> Tally:
@@ -147,11 +132,11 @@ def tally_frame(
         source, label=label, scores=scores, classes=classes, by_position=by_position, columns=columns
     )
     options = CountOptions(resolve_transform(score), grid=True, soft=soft, bins=bins)
-    job = _counter(layout, options, _seed(check_rng(rng)))
-    parts = _select(plain, _needed(layout)).mapInArrow(job, _PACKED)
+    job = counter_of(layout, options, _seed(check_rng(rng)))
+    parts = _select(plain, _needed(layout)).mapInArrow(job, PACKED)
     # Added on the cluster first: the driver never holds a tally for every partition.
-    sums = parts.repartition(_N_REDUCERS).mapInArrow(_add_parts, _PACKED)
-    total = _add(_unpack(row[0]) for row in sums.collect())
+    sums = parts.repartition(_N_REDUCERS).mapInArrow(add_parts, PACKED)
+    total = add(unpack(row[0]) for row in sums.collect())
     if total.error:
         raise InputError(total.error)
     total.faults.raise_if_any(layout.classes, drop_invalid=drop_invalid)
@@ -224,7 +209,7 @@ def predict_sets(
     fields.append(spark_types.StructField(SET, spark_types.ArrayType(spark_types.StringType())))
     fields.append(spark_types.StructField(SET_SIZE, spark_types.IntegerType()))
     needed = list(dict.fromkeys([*layout.columns, *kept]))  # a score column may be kept, but is needed once
-    job = _predictor(layout, certificate, needed, kept, _seed(check_prediction_rng(rng)))
+    job = predictor_of(layout, certificate, needed, kept, _seed(check_prediction_rng(rng)))
     return _select(plain, needed).mapInArrow(job, spark_types.StructType(fields))
 
 
@@ -299,89 +284,12 @@ class _FrameSource:
         return [row[0] for row in labels.distinct().limit(MAX_LABEL_VALUES + 1).collect()]
 
 
-def _counter(layout: Layout, options: CountOptions, seed: int) -> Callable[[_Batches], _Batches]:
-    def count_partition(batches: _Batches) -> _Batches:
-        place = _partition()
-        counter = Counter(len(layout.classes), options, labelled=layout.label is not None)
-        n_rows, faults, rng = 0, Faults(), np.random.default_rng([seed, place])
-        try:
-            for data in batches:
-                batch = Batch(data, f"partition {place}", n_rows)
-                uniform = options.transform.draw(data.num_rows, rng)
-                faults.add(count_batch(batch, layout, counter, uniform))
-                n_rows += data.num_rows
-            yield _pack(_Part(Tally.from_counter(counter, layout.classes), n_rows, faults))
-        except PacshiftError as error:  # Spark would wrap it into a page of Java
-            yield _pack(_Part(None, n_rows, faults, str(error)))
-
-    return count_partition
-
-
 def _require_usable(frame: DataFrame, layout: Layout) -> None:
     """Raise here where workers would: Spark would wrap their words into a page of Java."""
-
-    def find_faults(batches: _Batches) -> _Batches:
-        place, n_rows, faults = _partition(), 0, Faults()
-        for data in batches:
-            faults.add(convert(Batch(data, f"partition {place}", n_rows), layout).faults)
-            n_rows += data.num_rows
-        yield _pack(_Part(None, n_rows, faults))
-
     total = Faults()
-    for row in _select(frame, layout.columns).mapInArrow(find_faults, _PACKED).collect():
-        total.add(_unpack(row[0]).faults)
+    for row in _select(frame, layout.columns).mapInArrow(fault_finder(layout), PACKED).collect():
+        total.add(unpack(row[0]).faults)
     total.raise_if_any(layout.classes, drop_invalid=False)
-
-
-def _predictor(
-    layout: Layout, certificate: Certificate, columns: list[str], keep: list[str], seed: int
-) -> Callable[[_Batches], _Batches]:
-    def predict_partition(batches: _Batches) -> _Batches:
-        place, n_rows = _partition(), 0
-        rng = np.random.default_rng([seed, place])
-        for numbered in batches:
-            data = numbered.rename_columns(columns)
-            uniform = rng.random(data.num_rows) if certificate.is_randomized else None
-            rows = convert(Batch(data, f"partition {place}", n_rows), layout, uniform)
-            n_rows += data.num_rows
-            if len(rows.scores):
-                sets = certificate.sets_of_rows(rows.scores, rows.uniform)
-                yield sets_batch(data, rows, sets, keep, certificate.classes)
-
-    return predict_partition
-
-
-def _add_parts(batches: _Batches) -> _Batches:
-    parts = [_unpack(value.as_py()) for data in batches for value in data.column(0)]
-    if parts:
-        yield _pack(_add(parts))
-
-
-def _add(parts: Iterable[_Part]) -> _Part:
-    tallies: list[Tally] = []
-    n_rows, faults = 0, Faults()
-    for part in parts:
-        if part.tally is None:
-            return part
-        n_rows += part.n_rows
-        faults.add(part.faults)
-        tallies.append(part.tally)
-    return _Part(Tally.sum(tallies) if tallies else None, n_rows, faults)
-
-
-def _pack(part: _Part) -> Any:
-    # Pickled as Spark itself does with everything that goes between its own processes.
-    return pa.record_batch({"packed": pa.array([zlib.compress(pickle.dumps(part), 1)], pa.binary())})
-
-
-def _unpack(value: bytes) -> _Part:
-    part: _Part = pickle.loads(zlib.decompress(bytes(value)))
-    return part
-
-
-def _partition() -> int:
-    context = TaskContext.get()
-    return 0 if context is None else int(context.partitionId())
 
 
 def _seed(rng: np.random.Generator) -> int:
