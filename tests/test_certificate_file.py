@@ -16,23 +16,29 @@ from certificates import birds
 from pacshift import METHODS, Certificate, InputError, Interval
 from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve
+from pacshift.certificate.columns import Columns
 from pacshift.certificate.file import read_fields, to_document
 from pacshift.methods import MethodFacts
 from pacshift.methods.base import facts_of
+from pacshift.scores.check import MIN_RATE
 from pacshift.scores.kind import ScoreKind
+from pacshift.scores.names import text_of
 from pacshift.sensitivity import Sensitivity
 
 FILES = Path(__file__).parent / "files"
 FINITE = st.floats(allow_nan=False, allow_infinity=False)  # subnormal numbers and -0.0 included
 THRESHOLDS = FINITE | st.sampled_from([-math.inf, math.inf, 5e-324, -0.0, 2.2250738585072014e-308, 0.1])
 POSITIVE = st.floats(0, allow_nan=False) | st.just(5e-324)
-RATES = st.floats(0, 1, exclude_min=True, exclude_max=True)
+RATES = st.floats(MIN_RATE, 1, exclude_max=True)
 COUNTS = st.integers(0, 2**55)
 NAMES = st.lists(
-    st.text(st.characters(codec="utf-8", exclude_characters="\0")) | st.integers() | FINITE | st.booleans(),
+    st.text(st.characters(codec="utf-8", exclude_characters="\0"))
+    | st.integers(-(2**63), 2**64 - 1)
+    | FINITE
+    | st.booleans(),
     min_size=2,
     max_size=6,
-    unique_by=hash,
+    unique_by=(hash, text_of),
 )
 
 
@@ -336,3 +342,27 @@ def test_loading_runs_nothing_of_the_file(tmp_path: Path, certificate: Certifica
     document["options"] = {"__reduce__": "os.system", "intervals": "hull"}
     (tmp_path / "c.json").write_text(json.dumps(document))
     assert read_fields(tmp_path / "c.json")["options"] == document["options"]
+
+
+@pytest.mark.parametrize("columns", [Columns(("p_crow", "p_owl", "p_wren"), "label"), Columns(("probs",)), None])
+def test_columns_come_back(columns: Columns | None, tmp_path: Path) -> None:
+    replace(birds(), columns=columns).save(tmp_path / "c.json")
+    assert Certificate.load(tmp_path / "c.json").columns == columns
+
+
+BAD_COLUMNS: list[Any] = [
+    {"scores": ["a", "b"], "label": None},
+    {"scores": ["a", "b", "a"], "label": None},
+    {"scores": ["a", "b", 3], "label": None},
+    {"scores": "abc", "label": None},
+    {"scores": ["a", "b", "c"], "label": 3},
+    {"scores": ["a", "b", "c"]},
+    ["a", "b", "c"],
+    "abc",
+]
+
+
+@pytest.mark.parametrize("columns", BAD_COLUMNS, ids=str)
+def test_columns_that_cannot_be_are_refused(columns: Any) -> None:
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        Columns.from_json(columns, 3)

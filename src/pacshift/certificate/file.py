@@ -13,6 +13,7 @@ import numpy as np
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve, Interval
+from pacshift.certificate.columns import Columns
 from pacshift.errors import InputError
 from pacshift.files import atomic_write
 from pacshift.methods import METHODS, Guarantee, MethodFacts
@@ -83,6 +84,7 @@ def to_document(certificate: "Certificate") -> dict[str, Any]:
         "options": {str(name): _plain_option(value) for name, value in certificate.options.items()},
         "method_facts": asdict(certificate.facts),
         "score": certificate.score,
+        "columns": None if certificate.columns is None else certificate.columns.to_json(),
         "never_empty": certificate.never_empty,
         "n_source": certificate.n_source,
         "n_target": certificate.n_target,
@@ -154,6 +156,7 @@ def _checked_fields(document: dict[str, Any]) -> dict[str, Any]:
         "sensitivity": _sensitivity(document.get("sensitivity")),
         "set_sizes": None if document["target_set_sizes"] is None else _counts(document["target_set_sizes"]),
         "never_empty": _flag(document["never_empty"]),
+        "columns": _columns(document.get("columns"), len(rows)),  # files from before columns were kept have none
     }
     _require_consistent(checked)
     return checked
@@ -173,6 +176,10 @@ def _require_consistent(found: dict[str, Any]) -> None:
         raise ValueError("the mix of the assumption must have one share per class")
     if found["set_sizes"] is not None and len(found["set_sizes"]) != len(found["classes"]) + 1:
         raise ValueError("target_set_sizes must count sizes 0 to the number of classes")
+
+
+def _columns(document: Any, n_classes: int) -> Columns | None:
+    return None if document is None else Columns.from_json(document, n_classes)
 
 
 def _facts(document: Any, method: str, options: dict[str, Any]) -> MethodFacts:

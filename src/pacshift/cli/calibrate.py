@@ -27,8 +27,9 @@ def calibrate(
     delta: options.Delta = 0.05,
     method: options.Method = "PS-LP",
     label: options.LabelColumn = "label",
-    scores: options.Scores = "p_*",
+    scores: options.Scores = None,
     classes: options.Classes = None,
+    by_position: options.ByPosition = False,
     source: inputs.MoreSource = None,
     target: inputs.MoreTarget = None,
     tallies: inputs.Tallies = False,
@@ -73,6 +74,7 @@ def calibrate(
             silent=quiet or as_json,
             engine=engine,
             master=master,
+            by_position=by_position,
         )
         tally = count(data, method, score)
     with warnings.catch_warnings():
@@ -90,8 +92,8 @@ def calibrate(
             contamination=contamination,
             known_mix=options.known_for(known_mix, tally.classes),
         )
-    if data is not None and data.target:
-        certificate = _with_set_sizes(certificate, data)
+    if data is not None:
+        certificate = _with_table(certificate, data)
     certificate.save(out, overwrite=force)
     _show(certificate, out, as_json=as_json, quiet=quiet)
     if certificate.trivial:
@@ -110,12 +112,13 @@ def count(data: Inputs, method: str, score: str) -> Tally:
     return data.tally(score_for(chosen, score), soft=chosen.needs_soft, bins=chosen.needs_bins)
 
 
-def _with_set_sizes(certificate: Certificate, data: Inputs) -> Certificate:
-    """The certificate with the sizes of the target's sets."""
-    if data.engine == "spark":
-        return certificate  # the rows may be too many to read twice: `pacshift predict` counts them
+def _with_table(certificate: Certificate, data: Inputs) -> Certificate:
+    """The certificate with the columns of the source and the sizes of the target's sets."""
+    if data.engine == "spark" or not data.target:
+        # With Spark the rows may be too many to read twice: `pacshift predict` counts the sizes.
+        return certificate.changed(columns=data.columns)
     (measured,) = data.measure([certificate])
-    return certificate.counted(measured.set_sizes)
+    return certificate.changed(set_sizes=measured.set_sizes, columns=data.columns)
 
 
 def _show(certificate: Certificate, out: Path, *, as_json: bool, quiet: bool) -> None:

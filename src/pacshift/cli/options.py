@@ -42,11 +42,26 @@ LabelColumn: TypeAlias = Annotated[
     str, typer.Option("--label", "-l", metavar="COLUMN", help="Column of the true labels.")
 ]
 Scores: TypeAlias = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--scores",
-        metavar="PATTERN",
-        help="Score columns: the star stands for the class name. Or the name of one list column.",
+        metavar="COLUMNS",
+        help="Score columns: a pattern whose star stands for the class name, a comma list, or one list column. "
+        "Without it: p_*, else the columns named as the labels.",
+    ),
+]
+KnownScores: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--scores",
+        metavar="COLUMNS",
+        help="Score columns, if they are not called as those the certificate was made from.",
+    ),
+]
+ByPosition: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--by-position", help="Match score columns to classes in their order, if their names do not tell."
     ),
 ]
 Classes: TypeAlias = Annotated[
@@ -54,7 +69,7 @@ Classes: TypeAlias = Annotated[
     typer.Option(
         "--classes",
         metavar="A,B,...",
-        help="Class names in the order of the scores; repeat the option if a name contains a comma.",
+        help="Class names, matched to the score columns by name; repeat the option if a name contains a comma.",
     ),
 ]
 Weights: TypeAlias = Annotated[
@@ -113,7 +128,7 @@ def read_classes(texts: Sequence[str] | None) -> tuple[Label, ...] | None:
     """One value is split at commas, several are used as given; names that are all whole numbers become ints."""
     if not texts:
         return None
-    from pacshift.tables.layout import numbers_if_all
+    from pacshift.scores.names import numbers_if_all
 
     names = [name.strip() for name in texts[0].split(",")] if len(texts) == 1 else list(texts)
     return numbers_if_all(names)

@@ -34,8 +34,8 @@ def report(
     """
     from pacshift.report import write_report
 
-    options.check_output(out, force)
     certificate = Certificate.load(certificate_file)
+    options.check_output(out, force)
     rows = None if comparison is None else read_comparison(comparison)
     write_report(certificate, out, comparison=rows, overwrite=force)
     if as_json:

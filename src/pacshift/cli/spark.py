@@ -30,7 +30,9 @@ def tally_with_spark(master: str | None, paths: Sequence[Path], **options: Any) 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Spark's own about pandas
             builder = SparkSession.builder.appName("pacshift").master(place).config(map=quiet)
-            return tally_frame(read_frame(builder.getOrCreate(), list(paths)), **options)
+            label = options["label"]
+            frame = read_frame(builder.getOrCreate(), list(paths), text=[] if label is None else [label])
+            return tally_frame(frame, **options)
     except PacshiftError:
         raise
     except Exception as error:

@@ -2,15 +2,17 @@
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from pacshift.arrays import FloatArray, Label
+from pacshift.certificate.columns import Columns
 from pacshift.errors import InputError
 from pacshift.parallel import map_ordered
 from pacshift.tables.convert import Faults, Rows, convert
-from pacshift.tables.layout import find_layout
+from pacshift.tables.finding import find_layout
 from pacshift.tables.npz import NpzSource
 from pacshift.tables.sources import KINDS, Batch, FileSource, PathLike, Source, list_files
 
@@ -35,14 +37,16 @@ class TableReader:
         paths: PathLike | Sequence[PathLike],
         *,
         label: str | None,
-        scores: str,
-        classes: Sequence[Label] | None,
+        scores: str | None = None,
+        classes: Sequence[Label] | None = None,
+        by_position: bool = False,
+        columns: Columns | None = None,
         keep: bool = False,
     ) -> None:
-        files = list_files(paths)
-        npz = KINDS[files[0].suffix.lower()] == "npz"
-        self.source: Source = NpzSource(files) if npz else FileSource(files)
-        self.layout = find_layout(self.source, label=label, scores=scores, classes=classes)
+        self.source = _open(list_files(paths), label, scores, columns)
+        self.layout = find_layout(
+            self.source, label=label, scores=scores, classes=classes, by_position=by_position, columns=columns
+        )
         self.n_rows, self.faults = 0, Faults()
         self._kept: list[Batch] | None = [] if keep else None
         self._kept_all = False
@@ -122,6 +126,13 @@ class TableReader:
                 kept.append(batch)
             yield batch
         self._kept, self._kept_all = kept, kept is not None
+
+
+def _open(files: list[Path], label: str | None, scores: str | None, columns: Columns | None) -> Source:
+    if KINDS[files[0].suffix.lower()] != "npz":
+        return FileSource(files)
+    remembered = columns.scores[0] if columns is not None and len(columns.scores) == 1 else None
+    return NpzSource(files, scores=scores or remembered, label=label)
 
 
 def _ahead(rng: np.random.Generator, rows: int) -> np.random.Generator:

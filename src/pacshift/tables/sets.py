@@ -20,8 +20,8 @@ from pacshift.errors import InputError
 from pacshift.files import atomic_write
 from pacshift.scores.check import shorten
 from pacshift.tables.convert import Rows
-from pacshift.tables.evaluating import prediction_numbers
-from pacshift.tables.reader import Progress, TableReader
+from pacshift.tables.evaluating import certificate_reader, prediction_numbers
+from pacshift.tables.reader import Progress
 from pacshift.tables.sources import KINDS, Batch, PathLike
 
 SET, SET_SIZE = "set", "set_size"
@@ -53,7 +53,8 @@ def write_sets(
     paths: PathLike | Sequence[PathLike],
     output: PathLike,
     *,
-    scores: str = "p_*",
+    scores: str | None = None,
+    by_position: bool = False,
     keep: Sequence[str] = (),
     drop_invalid: bool = False,
     overwrite: bool = False,
@@ -73,8 +74,10 @@ def write_sets(
         Files or folders, as in ``tally_table``.
     output : path-like
         A name that ends in .parquet, .feather, .arrow or .csv.
-    scores : str, default "p_*"
-        Pattern of the score columns, or one list column, as in ``tally_table``.
+    scores : str, optional
+        The score columns, as in ``tally_table``. Default: those that the certificate was made from.
+    by_position : bool, default False
+        Match columns to classes in their order, if their names do not tell.
     keep : sequence of str, optional
         Columns to copy.
     drop_invalid : bool, default False
@@ -113,8 +116,11 @@ def write_sets(
     >>> folder.cleanup()
     """
     kind = _kind(output, certificate.classes)
-    reader = TableReader(paths, label=None, scores=scores, classes=certificate.classes)
+    reader = certificate_reader(certificate, paths, label=None, scores=scores, by_position=by_position)
+    keep = list(dict.fromkeys(keep))
     require_columns(keep, reader.source.schema.names)
+    if kind == "csv":
+        _require_flat(keep, reader.source.schema)
     total = np.zeros(len(certificate.classes) + 1, np.int64)
 
     def work(rows: Rows, batch: Batch) -> tuple[Any, IntArray]:
@@ -133,7 +139,16 @@ def write_sets(
 def sets_batch(data: Any, rows: Rows, sets: BoolArray, keep: Sequence[str], classes: tuple[Label, ...]) -> Any:
     """A record batch of the usable rows: the columns to ``keep``, then the sets."""
     usable = data if rows.kept is None else data.filter(pa.array(rows.kept))
-    return pa.record_batch({name: usable.column(name) for name in keep} | set_columns(sets, classes))
+    return pa.record_batch(
+        {name: _plain_column(usable.column(name)) for name in keep} | set_columns(sets, classes)
+    )
+
+
+def _plain_column(column: Any) -> Any:
+    """Values instead of codes: an Arrow file cannot hold a dictionary that changes from batch to batch."""
+    if pa.types.is_run_end_encoded(column.type):
+        column = pyarrow.compute.run_end_decode(column)
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def set_columns(sets: BoolArray, classes: tuple[Label, ...]) -> dict[str, Any]:
@@ -164,6 +179,14 @@ def require_columns(keep: Sequence[str], columns: Sequence[str]) -> None:
         raise InputError(
             f"cannot keep {shorten(absent)}: each must be one column of the table and not be called {SET!r} or "
             f"{SET_SIZE!r}. The columns are {shorten(columns, 20)}."
+        )
+
+
+def _require_flat(keep: Sequence[str], schema: Any) -> None:
+    nested = [name for name in keep if pa.types.is_nested(schema.field(name).type)]
+    if nested:
+        raise InputError(
+            f"cannot keep {shorten(nested)} in a CSV file, which has no lists. Write .parquet or .feather instead."
         )
 
 

@@ -1,13 +1,14 @@
 """Where record batches come from: files and folders opened as one table, with errors a user can act on."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pacshift.errors import InputError
 from pacshift.scores.check import shorten
@@ -17,6 +18,7 @@ PathLike: TypeAlias = str | os.PathLike[str]
 
 KINDS = {suffix: kind.name for suffix, kind in FORMATS.items()} | {".npz": "npz"}
 BATCH_VALUES = 1 << 20  # scores in one batch: 8 MB, whatever the number of classes
+MAX_LABEL_VALUES = 100_000  # so many classes may be named by the labels alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +33,39 @@ class Batch:
 class Source(Protocol):
     """A table that can be scanned any number of times, its rows in the same order each time."""
 
+    class_names: list[Any] | None
+    """Names of the entries of a list column, if the table knows them."""
+
     @property
     def schema(self) -> Any:
         """The Arrow schema."""
 
+    @property
+    def has_text_labels(self) -> bool:
+        """Whether labels are read as text, whatever type the schema guesses."""
+
     def count_rows(self) -> int | None:
         """Rows in all, or None where only a full scan would tell."""
 
-    def batches(self, scores: Sequence[str], others: Sequence[str], n_scores: int) -> Iterator[Batch]:
-        """The score columns, which hold ``n_scores`` scores per row, then the other columns; rows in order."""
+    def batches(
+        self, scores: Sequence[str], others: Sequence[str], n_scores: int, label: str | None = None
+    ) -> Iterator[Batch]:
+        """The score columns, with ``n_scores`` scores per row, then the label, then others; rows in order."""
+
+    def label_values(self, column: str, *, whole: bool = True) -> list[Any]:
+        """The different labels of a column, hardly more than ``MAX_LABEL_VALUES``; or only of its first rows."""
+
+
+def distinct_labels(batches: Iterable[Batch], *, whole: bool) -> list[Any]:
+    """The different values of the only column of the batches; stops where there are too many for labels."""
+    found: dict[Any, None] = {}
+    for batch in batches:
+        column = batch.data.column(0)
+        column = pc.run_end_decode(column) if pa.types.is_run_end_encoded(column.type) else column
+        found |= dict.fromkeys(pc.unique(column).to_pylist())
+        if not whole or len(found) > MAX_LABEL_VALUES:
+            break
+    return list(found)
 
 
 def list_files(paths: PathLike | Sequence[PathLike]) -> list[Path]:
@@ -84,6 +110,8 @@ def readable(what: object, kind: str) -> Iterator[None]:
 class FileSource:
     """Parquet, Feather and CSV files, one after another."""
 
+    class_names: list[Any] | None = None
+
     def __init__(self, files: Sequence[Path]) -> None:
         self._files = [str(file) for file in files]
         self._format = FORMATS[files[0].suffix.lower()]
@@ -108,9 +136,11 @@ class FileSource:
             total += rows
         return total
 
-    def batches(self, scores: Sequence[str], others: Sequence[str], n_scores: int) -> Iterator[Batch]:
+    def batches(
+        self, scores: Sequence[str], others: Sequence[str], n_scores: int, label: str | None = None
+    ) -> Iterator[Batch]:
         """Every file must have the columns in the types of the first, which is checked before the first row."""
-        fields = self._fields(scores, others)
+        fields = self._fields(scores, others, [] if label is None else [label])
         for file in self._files:
             schema = self._schema(file)
             for field in fields:
@@ -126,12 +156,20 @@ class FileSource:
     def _is_csv(self) -> bool:
         return self._format.name == "csv"
 
-    def _fields(self, scores: Sequence[str], others: Sequence[str]) -> list[Any]:
+    def label_values(self, column: str, *, whole: bool = True) -> list[Any]:
+        return distinct_labels(self.batches([], [], 1, column), whole=whole)
+
+    @property
+    def has_text_labels(self) -> bool:
+        return self._is_csv  # a type guessed from 01, 1.0 or NA would be another name
+
+    def _fields(self, scores: Sequence[str], others: Sequence[str], labels: Sequence[str]) -> list[Any]:
         if not self._is_csv:
-            return [self.schema.field(name) for name in (*scores, *others)]
+            return [self.schema.field(name) for name in (*scores, *labels, *others)]
         # A column of 0 and 1 looks like integers until 0.5 comes.
         numbers = [pa.field(name, pa.float64()) for name in scores]
-        return numbers + [pa.field(name, self._csv_type(name)) for name in others]
+        texts = [pa.field(name, pa.string()) for name in labels]
+        return numbers + texts + [pa.field(name, self._csv_type(name)) for name in others]
 
     def _csv_type(self, column: str) -> Any:
         """CSV has no types: what looks like a number in one file may be a text in the next."""
