@@ -33,7 +33,7 @@ def predict(
     """
     from pacshift.tables import write_sets
 
-    options.check_output(out, force)
+    options.check_output(out, force, [certificate_file, *table])
     certificate = Certificate.load(certificate_file)
     with progress("predicting", silent=quiet or as_json) as report:
         written = write_sets(

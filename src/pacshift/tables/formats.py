@@ -49,7 +49,7 @@ class Parquet:
     def batches(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
         names = [field.name for field in fields]
         # Without pre_buffer=False every byte read would stay in memory until the end of the file.
-        with pyarrow.parquet.ParquetFile(file, pre_buffer=False) as reader:
+        with _open_parquet(file) as reader:
             if len(names) < cores() + 1 and _has_small_groups(reader.metadata):
                 jobs = (
                     partial(_read_group, file, reader.metadata, group, names, rows)
@@ -59,7 +59,7 @@ class Parquet:
                     yield from batches
             else:
                 for batch in reader.iter_batches(batch_size=rows, columns=names, use_threads=True):
-                    yield batch.select(names)
+                    yield _sound(batch.select(names))
 
 
 def _has_small_groups(metadata: Any) -> bool:
@@ -69,9 +69,20 @@ def _has_small_groups(metadata: Any) -> bool:
 
 
 def _read_group(file: str, metadata: Any, group: int, names: list[str], rows: int) -> list[Any]:
-    with pyarrow.parquet.ParquetFile(file, metadata=metadata, pre_buffer=False) as reader:
+    with _open_parquet(file, metadata=metadata) as reader:
         batches = reader.iter_batches(batch_size=rows, row_groups=[group], columns=names, use_threads=False)
-        return [batch.select(names) for batch in batches]
+        return [_sound(batch.select(names)) for batch in batches]
+
+
+def _open_parquet(file: str, **options: Any) -> Any:
+    """Pages that carry a checksum are compared with it."""
+    return pyarrow.parquet.ParquetFile(file, pre_buffer=False, page_checksum_verification=True, **options)
+
+
+def _sound(batch: Any) -> Any:
+    """The batch, or ArrowInvalid: Arrow trusts lengths and offsets of a file and would read beyond its memory."""
+    batch.validate(full=True)
+    return batch
 
 
 class Feather:
@@ -92,7 +103,7 @@ class Feather:
         with pa.OSFile(file) as source:  # a memory map would keep every page it has seen
             reader = pyarrow.ipc.open_file(source, options=pyarrow.ipc.IpcReadOptions(included_fields=places))
             for number in range(reader.num_record_batches):
-                batch = reader.get_batch(number).select(names)
+                batch = _sound(reader.get_batch(number).select(names))
                 for start in range(0, batch.num_rows, rows):
                     yield batch.slice(start, rows)
 
@@ -110,6 +121,9 @@ class Csv:
         return None
 
     def batches(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
+        for field in fields:
+            if pa.types.is_binary(field.type):  # so Arrow calls what is not UTF-8
+                raise pa.ArrowInvalid(f"column {field.name!r} is not text in UTF-8")
         options = pyarrow.csv.ConvertOptions(
             column_types={field.name: field.type for field in fields},
             include_columns=[field.name for field in fields],

@@ -3,7 +3,6 @@
 Labels are class names or, where they are whole numbers and the names are texts, positions in ``class_names``.
 """
 
-import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pacshift.errors import InputError
+from pacshift.files import read_arrays
 from pacshift.tables.sources import BATCH_VALUES, Batch
 
 SCORES, LABELS, CLASSES = "probs", "labels", "class_names"
@@ -51,9 +51,10 @@ class NpzSource:
 
 def _load(file: Path) -> dict[str, NDArray[Any]]:
     try:
-        with np.load(file, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
+        return read_arrays(file)
+    except InputError:
+        raise
+    except ValueError as error:
         raise InputError(
             f"cannot read {file}: {error}. It must be an .npz of plain arrays: "
             "np.savez(file, probs=..., labels=...)."

@@ -13,16 +13,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from pyspark import TaskContext
-from pyspark.ml.functions import vector_to_array
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as spark_types
-from pyspark.sql.functions import col
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from pacshift.arrays import Label
 from pacshift.certificate import Certificate
-from pacshift.errors import InputError, PacshiftError
+from pacshift.errors import InputError, MissingExtraError, PacshiftError
 from pacshift.scores.check import check_prediction_rng, check_rng
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tables.convert import Faults, convert
@@ -32,6 +26,17 @@ from pacshift.tables.sets import SET, SET_SIZE, require_columns, sets_batch
 from pacshift.tables.sources import KINDS, Batch, PathLike, list_files
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
+
+try:
+    from pyspark import TaskContext
+    from pyspark.ml.functions import vector_to_array
+    from pyspark.sql import DataFrame
+    from pyspark.sql import SparkSession as SparkSession
+    from pyspark.sql import types as spark_types
+    from pyspark.sql.functions import col
+    from pyspark.sql.pandas.types import to_arrow_schema
+except ModuleNotFoundError as error:
+    raise MissingExtraError("pacshift.tables.spark", error, "spark") from None
 
 _Batches: TypeAlias = Iterator[Any]
 _N_REDUCERS = 8  # tallies that reach the driver, however many partitions there are
