@@ -7,40 +7,49 @@ others are loaded. The commands themselves are in ``pacshift.cli``.
 import os
 import signal
 import sys
-from typing import Any, NoReturn
+
+TYPE_CHECKING = False  # importing typing would leave Ctrl-C without an answer for longer
+if TYPE_CHECKING:
+    from typing import Any
 
 BAD_INPUT, INTERRUPTED = 2, 130
 
 
 def main() -> None:
     """Entry point of the ``pacshift`` command and of ``python -m pacshift``."""
-    signal.signal(signal.SIGINT, _stop_loading)
+    _on_interrupt(_stop_loading)
     try:
         from pacshift.cli import run
     except ModuleNotFoundError as error:
-        _missing(error)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.exit(_missing(error))
+    _on_interrupt(signal.default_int_handler)
     try:
         run()
     finally:
-        # The work is done: Ctrl-C while Python tidies up ends it at once, without a traceback.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        _on_interrupt(signal.SIG_DFL)  # the work is done: Ctrl-C while Python tidies up gives no traceback
 
 
-def _stop_loading(_number: int, _frame: Any) -> NoReturn:
+def _on_interrupt(handler: "Any") -> None:
+    """Set what Ctrl-C does, unless it is ignored, as in the background of a shell script."""
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, handler)
+
+
+def _stop_loading(_number: int, _frame: object) -> None:
     """Nothing has been done yet, and libraries do not expect an exception while they are loaded."""
     os.write(2, b"stopped\n")
     os._exit(INTERRUPTED)
 
 
-def _missing(error: ModuleNotFoundError) -> NoReturn:
+def _missing(error: ModuleNotFoundError) -> int:
+    """Say which package is missing; the exit code."""
     if (error.name or "").startswith("pacshift"):
         raise error
     sys.stderr.write(
         f"error: the pacshift command needs {error.name}, which is not installed. "
         "Install it: pip install 'pacshift[cli]'.\n"
     )
-    sys.exit(BAD_INPUT)
+    return BAD_INPUT
 
 
 if __name__ == "__main__":

@@ -42,12 +42,10 @@ def atomic_write(path: PathLike, *, overwrite: bool = True) -> Iterator[Path]:
     A draft is locked while its process lives. The next write removes those that are not: their process was killed.
     """
     final = check_output(path, overwrite=overwrite)
-    try:
+    draft, lock = final.with_name(_draft_name(final)), None
+    try:  # from before the draft exists: a signal may arrive at any moment
         _remove_stale_drafts(final.parent)
-        draft, lock = _new_draft(final)
-    except OSError as error:
-        raise _cannot_write(path, error) from None
-    try:
+        lock = _create_locked(draft)
         yield draft
         os.fsync(lock)  # a full disk is noticed here at the latest, before the old file is replaced
         os.replace(draft, final)
@@ -55,7 +53,8 @@ def atomic_write(path: PathLike, *, overwrite: bool = True) -> Iterator[Path]:
         raise _cannot_write(path, error) from error
     finally:
         draft.unlink(missing_ok=True)
-        os.close(lock)
+        if lock is not None:
+            os.close(lock)
 
 
 def check_output(path: PathLike, *, overwrite: bool, inputs: Iterable[PathLike] = ()) -> Path:
@@ -87,16 +86,15 @@ def _cannot_write(path: PathLike, error: Exception) -> InputError:
     return InputError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}.")
 
 
-def _new_draft(final: Path) -> tuple[Path, int]:
-    """A new empty file beside ``final``, and the open handle that locks it."""
+def _create_locked(draft: Path) -> int:
+    """Make a new empty file; the open handle that is returned locks it."""
     while True:
-        draft = final.with_name(_draft_name(final))
         handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         if fcntl is not None:
             with suppress(OSError):  # a file system without locks: then nobody removes drafts either
                 fcntl.flock(handle, fcntl.LOCK_EX)
         if os.fstat(handle).st_nlink:
-            return draft, handle
+            return handle
         os.close(handle)  # another process took it for a stale draft before it was locked
 
 

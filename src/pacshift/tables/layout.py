@@ -120,6 +120,7 @@ def _list_classes(source: Source, column: str, given: tuple[Label, ...] | None) 
 
 def _first_length(source: Source, column: str) -> int:
     for batch in source.batches([column], [], 64):
+        batch.require_sound()
         lengths = batch.data.column(0).value_lengths().drop_null()
         if len(lengths):
             return int(lengths[0].as_py())

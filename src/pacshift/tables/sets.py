@@ -193,7 +193,7 @@ def _writer(path: Path, kind: str) -> Iterator[_Write]:
 
 def _open(path: Path, kind: str, schema: Any) -> Any:
     if kind == "parquet":
-        return pyarrow.parquet.ParquetWriter(path, schema)
+        return pyarrow.parquet.ParquetWriter(path, schema, write_page_checksum=True)
     if kind == "csv":
         return pyarrow.csv.CSVWriter(path, schema)
     return pyarrow.ipc.new_file(path, schema)

@@ -19,6 +19,20 @@ KINDS = {suffix: kind.name for suffix, kind in FORMATS.items()} | {".npz": "npz"
 BATCH_VALUES = 1 << 20  # scores in one batch: 8 MB, whatever the number of classes
 
 
+@contextmanager
+def readable(what: object, kind: str) -> Iterator[None]:
+    """Whatever is raised while a bad file is read becomes one InputError."""
+    try:
+        yield
+    except PacshiftError:
+        raise
+    except Exception as error:  # damage shows as IndexError, zlib.error, SystemError, MemoryError and others
+        said = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+        raise InputError(
+            f"cannot read {what}: {said}. Is it a whole {kind} file? Write it again, or rename it to what it is."
+        ) from None
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """A record batch, the file it came from and how many rows of that file stand before it."""
@@ -26,6 +40,15 @@ class Batch:
     data: Any
     file: str
     first_row: int
+
+    def require_sound(self) -> None:
+        """Refuse a damaged batch before anything is computed from it.
+
+        Arrow believes the lengths and offsets of a file and would read beyond its memory. Whoever works on a batch
+        calls this first; it takes a while, so the cores share it.
+        """
+        with readable(self.file, Path(self.file).suffix.removeprefix(".")):
+            self.data.validate(full=True)
 
 
 class Source(Protocol):
@@ -39,7 +62,10 @@ class Source(Protocol):
         """Rows in all, or None where only a full scan would tell."""
 
     def batches(self, scores: Sequence[str], others: Sequence[str], n_scores: int) -> Iterator[Batch]:
-        """The score columns, which hold ``n_scores`` scores per row, then the other columns; rows in order."""
+        """The score columns, which hold ``n_scores`` scores per row, then the other columns; rows in order.
+
+        Call ``Batch.require_sound`` before the values are looked at.
+        """
 
 
 def list_files(paths: PathLike | Sequence[PathLike]) -> list[Path]:
@@ -76,20 +102,6 @@ def _look_at(path: Path) -> tuple[bool, bool]:
         return path.exists(), path.is_dir()
     except OSError as error:  # a name that is too long, a folder that may not be entered
         raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
-
-
-@contextmanager
-def readable(what: object, kind: str) -> Iterator[None]:
-    """Whatever is raised while a bad file is read becomes one InputError."""
-    try:
-        yield
-    except PacshiftError:
-        raise
-    except Exception as error:  # damage shows as IndexError, zlib.error, SystemError, MemoryError and others
-        said = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
-        raise InputError(
-            f"cannot read {what}: {said}. Is it a whole {kind} file? Write it again, or rename it to what it is."
-        ) from None
 
 
 class FileSource:
