@@ -9,12 +9,12 @@ from pacshift.cli.calibrate import calibrate
 from pacshift.cli.check import check
 from pacshift.cli.commands import Command, Commands
 from pacshift.cli.compare import compare
-from pacshift.cli.console import INTERRUPTED
 from pacshift.cli.demo import demo
 from pacshift.cli.methods import methods
 from pacshift.cli.predict import predict
 from pacshift.cli.report import report
 from pacshift.cli.reproduce import reproduce
+from pacshift.cli.signals import stop_code, stop_on_signals
 from pacshift.cli.tally import tally
 
 app = typer.Typer(
@@ -47,9 +47,17 @@ def _top(
         typer.echo(ctx.get_help())
 
 
-def main() -> None:
-    """Entry point of the ``pacshift`` command."""
+def run() -> None:
+    """Run the command that the words on the command line ask for."""
+    stop_on_signals()
     try:
-        app()
-    except KeyboardInterrupt:  # outside of a command, while it was being loaded
-        sys.exit(INTERRUPTED)
+        app(prog_name="pacshift")
+    except KeyboardInterrupt as stopped:  # outside of a command, while it was being loaded
+        sys.exit(stop_code(stopped))
+
+
+def main() -> None:
+    """Entry point for programs that call the commands."""
+    from pacshift_command import main
+
+    main()

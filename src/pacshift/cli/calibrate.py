@@ -12,6 +12,7 @@ from pacshift.certificate.file import to_document
 from pacshift.cli import inputs, options
 from pacshift.cli.console import NOTHING_CERTIFIED, plain, print_json, print_words, results
 from pacshift.cli.inputs import Inputs
+from pacshift.documents import seal
 from pacshift.errors import InputError, UninformativeWarning
 from pacshift.methods import resolve_method
 from pacshift.methods.base import score_for
@@ -54,7 +55,7 @@ def calibrate(
 
     Example: pacshift calibrate source.parquet target.parquet --label diagnosis --epsilon 0.05 -o certificate.json
     """
-    options.check_output(out, force)
+    options.check_output(out, force, [*(paths or ()), *(source or ()), *(target or ())])
     options.check_request(epsilon, delta, score=score, method=method)
     known_mix = options.read_known(known)
     data = None
@@ -123,7 +124,8 @@ def _with_table(certificate: Certificate, data: Inputs) -> Certificate:
 
 def _show(certificate: Certificate, out: Path, *, as_json: bool, quiet: bool) -> None:
     if as_json:
-        print_json({"certificate": str(out), "trivial": certificate.trivial, **to_document(certificate)})
+        document = {"certificate": str(out), "trivial": certificate.trivial, **to_document(certificate)}
+        print_json(seal(document))  # so that what is printed can be loaded like the file
         return
     if quiet:
         return

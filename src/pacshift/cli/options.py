@@ -1,12 +1,13 @@
 """Options that several commands share, and how their values are read."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
+from pacshift import files
 from pacshift.arrays import Label
 from pacshift.errors import InputError
 from pacshift.methods import METHODS, resolve_method
@@ -187,12 +188,14 @@ def check_request(epsilon: float, delta: float, *, score: str, method: str = "PS
     resolve_method(method)
 
 
-def check_output(path: Path, force: bool) -> None:
-    """Refuse an output that exists or cannot be written, before the work and not after it."""
-    if path.exists() and not force:
-        raise InputError(f"{path} exists already. Choose another name with -o, or overwrite it with --force.")
-    if path.is_dir() or not path.parent.is_dir():
-        raise InputError(f"cannot write {path}: it must name a file in a folder that exists.")
+def check_output(path: Path, force: bool, inputs: Iterable[Path | None] = ()) -> None:
+    """Refuse an output that cannot be written, exists, or is an input, before the work and not after it.
+
+    An input is never overwritten, not even with --force. Folders among the ``inputs`` stand for all their files.
+    """
+    given = [read for read in inputs if read is not None]
+    inside = [file for folder in given if folder.is_dir() for file in folder.rglob("*") if file.is_file()]
+    files.check_output(path, overwrite=force, inputs=[*given, *inside])
 
 
 def finite_or_none(value: Any) -> float | None:

@@ -35,7 +35,7 @@ def predict(
     from pacshift.tables import write_sets
 
     certificate = Certificate.load(certificate_file)
-    options.check_output(out, force)
+    options.check_output(out, force, [certificate_file, *table])
     with progress("predicting", silent=quiet or as_json) as report:
         written = write_sets(
             certificate,

@@ -14,9 +14,7 @@ from pacshift.tables import TableTally
 
 def tally_with_spark(master: str | None, paths: Sequence[Path], **options: Any) -> TableTally:
     """Count files that every worker can see; without ``master`` on this machine's cores."""
-    from pyspark.sql import SparkSession
-
-    from pacshift.tables.spark import read_frame, tally_frame
+    from pacshift.tables.spark import SparkSession, read_frame, tally_frame
 
     place = master or "local[*]"
     if place.startswith("local"):

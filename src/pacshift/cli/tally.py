@@ -54,7 +54,7 @@ def tally(
     from pacshift.cli.spark import tally_with_spark
     from pacshift.tables import tally_table
 
-    options.check_output(out, force)
+    options.check_output(out, force, table)
     what = "target" if label is None else "source"
     chosen: dict[str, Any] = {
         "label": label,

@@ -126,8 +126,9 @@ def _label_at(batch: Batch, layout: Layout, rows: BoolArray) -> str:
 def column_matrix(columns: Sequence[NDArray[np.floating[Any]]]) -> NDArray[np.floating[Any]]:
     """K columns as an (n, K) matrix that lies column after column, as Arrow has them."""
     matrix = np.empty((len(columns), len(columns[0])), np.result_type(*columns))
-    for row, column in zip(matrix, columns, strict=True):
-        row[:] = column
+    with np.errstate(invalid="ignore"):  # NaN of the signalling kind: found later like any NaN
+        for row, column in zip(matrix, columns, strict=True):
+            row[:] = column
     return matrix.T
 
 

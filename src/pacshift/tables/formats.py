@@ -33,7 +33,7 @@ class Format(Protocol):
         """Rows of a file, or None where only reading it would tell."""
 
     def batches(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
-        """The columns ``fields`` in this order, at most ``rows`` rows at a time."""
+        """The columns ``fields`` in this order, at most ``rows`` rows at a time, not validated yet."""
 
 
 class Parquet:
@@ -50,7 +50,7 @@ class Parquet:
     def batches(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
         names = [field.name for field in fields]
         # Without pre_buffer=False every byte read would stay in memory until the end of the file.
-        with pyarrow.parquet.ParquetFile(file, pre_buffer=False) as reader:
+        with _open_parquet(file) as reader:
             if len(names) < cores() + 1 and _has_small_groups(reader.metadata):
                 jobs = (
                     partial(_read_group, file, reader.metadata, group, names, rows)
@@ -70,9 +70,14 @@ def _has_small_groups(metadata: Any) -> bool:
 
 
 def _read_group(file: str, metadata: Any, group: int, names: list[str], rows: int) -> list[Any]:
-    with pyarrow.parquet.ParquetFile(file, metadata=metadata, pre_buffer=False) as reader:
+    with _open_parquet(file, metadata=metadata) as reader:
         batches = reader.iter_batches(batch_size=rows, row_groups=[group], columns=names, use_threads=False)
         return [batch.select(names) for batch in batches]
+
+
+def _open_parquet(file: str, **options: Any) -> Any:
+    """Pages that carry a checksum are compared with it."""
+    return pyarrow.parquet.ParquetFile(file, pre_buffer=False, page_checksum_verification=True, **options)
 
 
 class Feather:
@@ -117,6 +122,9 @@ class Csv:
         return None
 
     def batches(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
+        for field in fields:
+            if pa.types.is_binary(field.type):  # so Arrow calls what is not UTF-8
+                raise pa.ArrowInvalid(f"column {field.name!r} is not text in UTF-8")
         options = pyarrow.csv.ConvertOptions(
             column_types={field.name: field.type for field in fields},
             include_columns=[field.name for field in fields],

@@ -135,6 +135,7 @@ def list_layout(
 
 def _first_length(source: Source, column: str) -> int:
     for batch in source.batches([column], [], 64):
+        batch.require_sound()
         lengths = batch.data.column(0).value_lengths().drop_null()
         if len(lengths):
             return int(lengths[0].as_py())

@@ -4,7 +4,6 @@ Scores and labels may have other names, which the user then gives.
 Labels are class names or, where they are whole numbers and the names are texts, positions in ``class_names``.
 """
 
-import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pacshift.errors import InputError
+from pacshift.files import read_arrays
 from pacshift.tables.sources import BATCH_VALUES, Batch, distinct_labels
 from pacshift.tables.suggest import ColumnsError
 
@@ -95,9 +95,10 @@ class NpzSource:
 
 def _load(file: Path) -> dict[str, NDArray[Any]]:
     try:
-        with np.load(file, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
+        return read_arrays(file)
+    except InputError:
+        raise
+    except ValueError as error:
         raise InputError(
             f"cannot read {file}: {error}. It must be an .npz of plain arrays: "
             "np.savez(file, probs=..., labels=...)."

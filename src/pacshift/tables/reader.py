@@ -108,6 +108,7 @@ class TableReader:
             def job(
                 batch: Batch = batch, own: np.random.Generator | None = own
             ) -> tuple[int, _Result | None, Faults]:
+                batch.require_sound()
                 uniform = None if own is None else own.random(batch.data.num_rows)
                 return (batch.data.num_rows, *work(batch, uniform))
 
@@ -120,10 +121,11 @@ class TableReader:
         kept: list[Batch] | None = [] if self._kept is not None else None
         n_bytes = 0
         for batch in self.layout.batches(self.source, columns):
-            n_bytes += batch.data.nbytes
-            kept = kept if n_bytes <= MAX_KEPT_BYTES else None
             if kept is not None:
+                batch.require_sound()  # counting its bytes looks at offsets
+                n_bytes += batch.data.nbytes
                 kept.append(batch)
+                kept = kept if n_bytes <= MAX_KEPT_BYTES else None
             yield batch
         self._kept, self._kept_all = kept, kept is not None
 

@@ -17,12 +17,13 @@ from pacshift.arrays import BoolArray, IntArray, Label
 from pacshift.certificate import Certificate
 from pacshift.certificate.certificate import count_sizes
 from pacshift.errors import InputError
-from pacshift.files import atomic_write
+from pacshift.files import atomic_write, check_output
 from pacshift.scores.check import shorten
 from pacshift.tables.convert import Rows
 from pacshift.tables.evaluating import certificate_reader, prediction_numbers
 from pacshift.tables.reader import Progress
-from pacshift.tables.sources import KINDS, Batch, PathLike
+from pacshift.tables.sources import KINDS, Batch, PathLike, list_files
+from pacshift.tables.spreadsheet import escape_batch
 
 SET, SET_SIZE = "set", "set_size"
 _SEPARATOR = ";"  # between the labels of a set in CSV, which has no lists
@@ -116,6 +117,7 @@ def write_sets(
     >>> folder.cleanup()
     """
     kind = _kind(output, certificate.classes)
+    check_output(output, overwrite=overwrite, inputs=list_files(paths))
     reader = certificate_reader(certificate, paths, label=None, scores=scores, by_position=by_position)
     keep = list(dict.fromkeys(keep))
     require_columns(keep, reader.source.schema.names)
@@ -196,10 +198,14 @@ def _writer(path: Path, kind: str) -> Iterator[_Write]:
     opened: list[Any] = []
 
     def write(batch: Any) -> None:
-        batch = _joined(batch) if kind == "csv" else batch
-        if not opened:
-            opened.append(_open(path, kind, batch.schema))
-        opened[0].write_batch(batch)
+        try:
+            batch = escape_batch(_joined(batch)) if kind == "csv" else batch
+            if not opened:
+                opened.append(_open(path, kind, batch.schema))
+            opened[0].write_batch(batch)
+        except pa.ArrowException as error:
+            said = str(error).splitlines()[0].rstrip(".")
+            raise InputError(f"cannot write the sets as {kind}: {said}. Keep other columns.") from None
 
     try:
         yield write
@@ -210,7 +216,7 @@ def _writer(path: Path, kind: str) -> Iterator[_Write]:
 
 def _open(path: Path, kind: str, schema: Any) -> Any:
     if kind == "parquet":
-        return pyarrow.parquet.ParquetWriter(path, schema)
+        return pyarrow.parquet.ParquetWriter(path, schema, write_page_checksum=True)
     if kind == "csv":
         return pyarrow.csv.CSVWriter(path, schema)
     return pyarrow.ipc.new_file(path, schema)

@@ -5,20 +5,34 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pacshift.errors import InputError
+from pacshift.errors import InputError, PacshiftError
+from pacshift.files import PathLike as PathLike
+from pacshift.files import require_regular
 from pacshift.scores.check import shorten
 from pacshift.tables.formats import FORMATS
-
-PathLike: TypeAlias = str | os.PathLike[str]
 
 KINDS = {suffix: kind.name for suffix, kind in FORMATS.items()} | {".npz": "npz"}
 BATCH_VALUES = 1 << 20  # scores in one batch: 8 MB, whatever the number of classes
 MAX_LABEL_VALUES = 100_000  # so many classes may be named by the labels alone
+
+
+@contextmanager
+def readable(what: object, kind: str) -> Iterator[None]:
+    """Whatever is raised while a bad file is read becomes one InputError."""
+    try:
+        yield
+    except PacshiftError:
+        raise
+    except Exception as error:  # damage shows as IndexError, zlib.error, SystemError, MemoryError and others
+        said = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+        raise InputError(
+            f"cannot read {what}: {said}. Is it a whole {kind} file? Write it again, or rename it to what it is."
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +42,15 @@ class Batch:
     data: Any
     file: str
     first_row: int
+
+    def require_sound(self) -> None:
+        """Refuse a damaged batch before anything is computed from it.
+
+        Arrow believes the lengths and offsets of a file and would read beyond its memory. Whoever works on a batch
+        calls this first; it takes a while, so the cores share it.
+        """
+        with readable(self.file, Path(self.file).suffix.removeprefix(".")):
+            self.data.validate(full=True)
 
 
 class Source(Protocol):
@@ -50,7 +73,10 @@ class Source(Protocol):
     def batches(
         self, scores: Sequence[str], others: Sequence[str], n_scores: int, label: str | None = None
     ) -> Iterator[Batch]:
-        """The score columns, with ``n_scores`` scores per row, then the label, then others; rows in order."""
+        """The score columns, with ``n_scores`` scores per row, then the label, then others; rows in order.
+
+        Call ``Batch.require_sound`` before the values are looked at.
+        """
 
     def label_values(self, column: str, *, whole: bool = True) -> list[Any]:
         """The different labels of a column, hardly more than ``MAX_LABEL_VALUES``; or only of its first rows."""
@@ -60,6 +86,7 @@ def distinct_labels(batches: Iterable[Batch], *, whole: bool) -> list[Any]:
     """The different values of the only column of the batches; stops where there are too many for labels."""
     found: dict[Any, None] = {}
     for batch in batches:
+        batch.require_sound()
         column = batch.data.column(0)
         column = pc.run_end_decode(column) if pa.types.is_run_end_encoded(column.type) else column
         found |= dict.fromkeys(pc.unique(column).to_pylist())
@@ -81,30 +108,27 @@ def list_files(paths: PathLike | Sequence[PathLike]) -> list[Path]:
 
 
 def _expand(path: Path) -> list[Path]:
-    if path.is_dir():
+    exists, is_folder = _look_at(path)
+    if is_folder:
         # Spark and others leave _SUCCESS, .crc and _metadata beside the data.
         seen = (file for file in path.rglob("*") if file.suffix.lower() in KINDS and file.is_file())
         found = [file for file in seen if not any(part[0] in "._" for part in file.relative_to(path).parts)]
         if not found:
             raise InputError(f"{path}: no table in this folder (looked for {', '.join(KINDS)}).")
         return sorted(found)
-    if not path.exists():
+    if not exists:
         raise InputError(f"{path}: no such file or folder.")
     if path.suffix.lower() not in KINDS:
         raise InputError(f"{path}: unknown kind of table. Its name must end in {', '.join(KINDS)}.")
     return [path]
 
 
-@contextmanager
-def readable(what: object, kind: str) -> Iterator[None]:
-    """Whatever Arrow or the system says about a bad file becomes one InputError."""
+def _look_at(path: Path) -> tuple[bool, bool]:
+    """Whether the path exists, and whether it is a folder."""
     try:
-        yield
-    except (pa.ArrowException, OSError, UnicodeError) as error:
-        said = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
-        raise InputError(
-            f"cannot read {what}: {said}. Is it a whole {kind} file? Write it again, or rename it to what it is."
-        ) from None
+        return path.exists(), path.is_dir()
+    except OSError as error:  # a name that is too long, a folder that may not be entered
+        raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
 
 
 class FileSource:
@@ -116,8 +140,7 @@ class FileSource:
         self._files = [str(file) for file in files]
         self._format = FORMATS[files[0].suffix.lower()]
         for file in files:
-            if file.stat().st_size == 0:
-                raise InputError(f"cannot read {file}: the file is empty. Leave it out or write it again.")
+            require_regular(file)
         self.schema = self._schema(self._files[0])
 
     def _schema(self, file: str) -> Any:

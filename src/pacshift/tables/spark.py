@@ -10,16 +10,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.ml.functions import vector_to_array
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as spark_types
-from pyspark.sql.functions import col
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from pacshift.arrays import Label
 from pacshift.certificate import Certificate
 from pacshift.certificate.columns import Columns
-from pacshift.errors import InputError
+from pacshift.errors import InputError, MissingExtraError
 from pacshift.scores.check import check_prediction_rng, check_rng
 from pacshift.scores.plausible import SAMPLE_ROWS
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
@@ -32,6 +27,16 @@ from pacshift.tables.sources import KINDS, MAX_LABEL_VALUES, Batch, PathLike, li
 from pacshift.tables.spark_jobs import PACKED, add, add_parts, counter_of, fault_finder, predictor_of, unpack
 from pacshift.tally import Tally
 from pacshift.tally.counter import CountOptions
+
+try:
+    from pyspark.ml.functions import vector_to_array
+    from pyspark.sql import DataFrame
+    from pyspark.sql import SparkSession as SparkSession
+    from pyspark.sql import types as spark_types
+    from pyspark.sql.functions import col
+    from pyspark.sql.pandas.types import to_arrow_schema
+except ModuleNotFoundError as error:
+    raise MissingExtraError("pacshift.tables.spark", error, "spark") from None
 
 _N_REDUCERS = 8  # tallies that reach the driver, however many partitions there are
 
