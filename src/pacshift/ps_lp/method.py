@@ -15,10 +15,10 @@ from pacshift.ps_lp.equal_miss_rate import equal_miss_ranks, thresholds_at_ranks
 from pacshift.ps_lp.region import PrevalenceRegion
 from pacshift.ps_lp.rescale import rescaled, rescaling_factors, undo_rescaling
 from pacshift.tally import Tally
-from pacshift.tally.histogram import MAX_BINNED_CLASSES, mean_size, mean_size_range
+from pacshift.tally.histogram import mean_size, mean_size_range
 from pacshift.tally.threshold import largest_threshold
 
-MAX_LP_CLASSES = MAX_BINNED_CLASSES
+MAX_LP_CLASSES = 200
 """Above this many classes the linear programs would not end in reasonable time."""
 
 ONE_THRESHOLD, RESCALED, EQUAL_MISS_RATE = "one threshold", "rescaled", "equal miss rate"
