@@ -17,6 +17,7 @@ from pacshift.ps_lp.method import (
     EQUAL_MISS_RATE,
     MAX_LP_CLASSES,
     certified_thresholds,
+    correction_plan,
     shares_for,
     smallest_kind,
 )
@@ -77,19 +78,21 @@ class PSLP(Method):
         kind = smallest_kind(tally, certified, task.count_labels)
         thresholds = certified[kind]
         curve = CurveOnDemand(tally, region, kind, thresholds, epsilon, delta, included)
+        by_bets = kind == EQUAL_MISS_RATE or correction_plan(tally, epsilon=epsilon, delta=delta) is None
         return Solution(
             thresholds,
             weights=weight_intervals(region.prevalence, counts, delta=shares.priors * delta),
             prevalence=region.prevalence,
             accuracy=region.accuracy,
             reasons=reasons_for(tally, region, thresholds, epsilon=epsilon, delta=delta),
-            curve=curve if (thresholds > -np.inf).any() else None,
+            curve=curve if by_bets and (thresholds > -np.inf).any() else None,
         )
 
     def _solve_many_classes(self, tally: Tally, task: Task) -> Solution:
         """Find thresholds without linear programs (docs/methods/many-classes.md)."""
         found = certify_many_classes(tally, epsilon=task.epsilon, delta=task.delta)
-        kind = smallest_kind(tally, found.certified, task.count_labels)
+        tried = found.largest_shares is not None
+        kind = smallest_kind(tally, found.certified, task.count_labels) if tried else EQUAL_MISS_RATE
         thresholds, largest = found.certified[kind], found.largest_shares
         return Solution(
             thresholds,

@@ -10,30 +10,16 @@ import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval, binomial_cut
-from pacshift.errors import AssumptionError
 from pacshift.ps_lp.equal_miss_rate import equal_miss_ranks, thresholds_at_ranks
 from pacshift.ps_lp.method import EQUAL_MISS_RATE, ONE_THRESHOLD, RESCALED
-from pacshift.ps_lp.prediction_powered.bound import Option
-from pacshift.ps_lp.prediction_powered.box import largest_shares
-from pacshift.ps_lp.prediction_powered.evidence import Evidence
-from pacshift.ps_lp.prediction_powered.options import is_promising, options_for, sparse_classes
-from pacshift.ps_lp.prediction_powered.thresholds import corrected_threshold
+from pacshift.ps_lp.prediction_powered.options import CorrectionShares, plan_for
+from pacshift.ps_lp.prediction_powered.thresholds import corrected_thresholds
 from pacshift.ps_lp.programs import MixProgram
-from pacshift.ps_lp.rescale import rescaled, rescaling_factors, undo_rescaling
 from pacshift.tally import Tally
 
-
-@dataclass(frozen=True)
-class ManyShares:
-    """How δ is spent where the bound is tried, as shares that add up to 1 ("Above 200 classes")."""
-
-    box: float = 0.15
-    one_threshold: float = 0.20
-    rescaled: float = 0.55
-    any_mix: float = 0.10
-
-
-SHARES = ManyShares()
+CORRECTED = CorrectionShares(box=0.15, one_threshold=0.15, rescaled=0.40)
+ANY_MIX = 0.30
+"""The rest of δ, for ranks that hold for any mix, if the bound is tried; else they get all of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,42 +33,18 @@ class ManyClasses:
 def certify_many_classes(tally: Tally, *, epsilon: float, delta: float) -> ManyClasses:
     """All kinds that are valid together with probability at least 1 - δ ("Above 200 classes").
 
-    Whether the bound is tried depends on the numbers of rows alone. If not, δ goes to the ranks for any mix.
+    Whether the bound is tried depends on the numbers of rows alone.
     """
-    counts, n_target = tally.class_counts, tally.n_target
-    options = options_for(counts, n_target, epsilon=epsilon, delta=SHARES.rescaled * delta) if n_target else []
-    if not is_promising(options, counts, n_target, epsilon=epsilon, delta=SHARES.box * delta):
-        ranks = ranks_for_any_mix(counts, epsilon=epsilon, delta=delta)
-        return ManyClasses({EQUAL_MISS_RATE: thresholds_at_ranks(tally, ranks)})
-    shares = largest_shares(tally, delta=SHARES.box * delta)
-    _require_a_mix(shares)
-    ranks = ranks_for_any_mix(counts, epsilon=epsilon, delta=SHARES.any_mix * delta)
-    evidence = Evidence.of_tally(tally, shares, sparse_classes(counts, delta=SHARES.box * delta))
-    found = corrected_thresholds(tally, evidence, options, epsilon=epsilon, delta=delta)
-    return ManyClasses(found | {EQUAL_MISS_RATE: thresholds_at_ranks(tally, ranks)}, shares)
-
-
-def _require_a_mix(largest: FloatArray) -> None:
-    """Label shift is refuted where the label shares cannot add up to 1 ("The box")."""
-    if largest.sum() < 1:
-        raise AssumptionError(
-            "label shift is refuted: label shares add up to 1, but by the target's scores those of all classes "
-            f"together cannot exceed {largest.sum():.3g}, chance allowed for. Either P(x given y) differs between "
-            "source and target, or rows depend on each other. No method for label shift may be used."
-        )
-
-
-def corrected_thresholds(
-    tally: Tally, evidence: Evidence, options: list[Option], *, epsilon: float, delta: float
-) -> dict[str, FloatArray]:
-    """One threshold and rescaled ones, each at its share of δ; classes with few rows are in every set."""
-    factors = rescaling_factors(tally)
-    one = corrected_threshold(tally, evidence, options, epsilon=epsilon, delta=SHARES.one_threshold * delta)
-    cut = corrected_threshold(
-        rescaled(tally, factors), evidence, options, epsilon=epsilon, delta=SHARES.rescaled * delta
-    )
-    found = {ONE_THRESHOLD: np.full(tally.n_classes, one), RESCALED: undo_rescaling(cut, factors, tally)}
-    return {kind: np.where(evidence.in_every_set, -np.inf, thresholds) for kind, thresholds in found.items()}
+    counts = tally.class_counts
+    plan = plan_for(counts, tally.n_target, epsilon=epsilon, delta=delta, shares=CORRECTED)
+    ranks = ranks_for_any_mix(counts, epsilon=epsilon, delta=delta if plan is None else ANY_MIX * delta)
+    certified = {EQUAL_MISS_RATE: thresholds_at_ranks(tally, ranks)}
+    if plan is None:
+        return ManyClasses(certified)
+    anything = np.ones(tally.n_classes)
+    found = corrected_thresholds(tally, plan, anything, epsilon=epsilon, delta=delta, shares=CORRECTED)
+    certified |= {ONE_THRESHOLD: found.one_threshold, RESCALED: found.rescaled}
+    return ManyClasses(certified, found.largest_shares)
 
 
 def ranks_for_any_mix(class_counts: IntArray, *, epsilon: float, delta: float) -> IntArray:

@@ -57,10 +57,14 @@ class ErrorBound:
 
     @cached_property
     def betted_part(self) -> FloatArray:
-        """s_j of "The unknown mix": the part of the largest share up to which bets are placed."""
+        """s_j of "The unknown mix": the part of the largest share up to which bets are placed.
+
+        None are placed on classes in every set: their miss rate is known.
+        """
         counts, shares = self.evidence.class_counts, self.evidence.largest_shares
         limit = LARGEST_BET * counts / (self.option.stake * self.largest_value)
-        return np.asarray(np.minimum(1.0, limit / np.maximum(shares, 1e-300)))
+        part = np.minimum(1.0, limit / np.maximum(shares, 1e-300))
+        return np.where(self.evidence.in_every_set, 0.0, part)
 
     @cached_property
     def slopes(self) -> FloatArray:

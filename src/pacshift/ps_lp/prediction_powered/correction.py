@@ -13,6 +13,8 @@ LARGEST_TILT = 0.95
 SMOOTHING = 0.01
 """Width over which the kinks of the worst mix are rounded off, in units of the error."""
 STEPS = 60
+DEEPEST_CORRECTION = 0.5
+"""The most negative correction, in units of ε, if there are classes on which bets are limited."""
 
 
 def best_tilt(bound: ErrorBound, misses: IntArray, start: FloatArray) -> FloatArray:
@@ -22,9 +24,12 @@ def best_tilt(bound: ErrorBound, misses: IntArray, start: FloatArray) -> FloatAr
     """
     problem = _Smooth(bound, bound.evidence.miss_rates(misses))
     level = float(np.quantile(problem.fixed, 0.7))
-    limits = [(-LARGEST_TILT, LARGEST_TILT)] * len(start) + [(None, None)]
+    lowest = -LARGEST_TILT
+    if problem.part.min() < 1:  # such classes add as much as the most negative correction
+        lowest = max(lowest, -DEEPEST_CORRECTION * bound.epsilon / bound.option.spread)
+    limits = [(lowest, LARGEST_TILT)] * len(start) + [(None, None)]
     found = scipy.optimize.minimize(
-        problem, np.append(start, level), jac=True, method="L-BFGS-B", bounds=limits,
+        problem, np.append(np.maximum(start, lowest), level), jac=True, method="L-BFGS-B", bounds=limits,
         options={"maxiter": STEPS, "maxcor": 15},
     )  # fmt: skip
     return np.asarray(found.x[:-1])

@@ -1,6 +1,6 @@
 """The counts that the bound works on: section "Setting" of the page (docs/methods/many-classes.md)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -52,7 +52,3 @@ class Evidence:
             largest_shares=largest_shares,
             in_every_set=in_every_set,
         )
-
-    def with_shares(self, largest_shares: FloatArray) -> "Evidence":
-        """The same counts with other bounds of the label shares."""
-        return replace(self, largest_shares=largest_shares)

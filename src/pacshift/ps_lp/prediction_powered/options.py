@@ -3,7 +3,7 @@
 Section "Options" of the page (docs/methods/many-classes.md).
 """
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import scipy
@@ -13,31 +13,49 @@ from pacshift.ps_lp.prediction_powered.bound import LARGEST_BET, ErrorBound, Opt
 from pacshift.ps_lp.prediction_powered.box import N_DETECTORS, critical_level, largest_ratio
 from pacshift.ps_lp.prediction_powered.evidence import Evidence
 
-STAKES = (0.25, 0.5, 0.8)
+STAKES = (0.25, 0.45, 0.7)
 """Stakes tried, in units of the best one if the mix were known."""
-VARIATIONS = (0.1, 0.4, 0.7)
+VARIATIONS = (0.05, 0.5)
 """Guesses of how much miss rates differ between classes, in units of ε: they set the spread of corrections."""
 CONCENTRATION = 3.0
 """Guess of K Σ t_j²: what a Dirichlet(1/2) mix has."""
-LEAST_RECALL = 1 / 3
+SOURCE_NOISE = 0.44
+"""Guess of 1 minus the squared recall: how much of the predictions of a class is noise."""
+LEAST_RECALL = 0.5
 """A class whose rows could not show this recall, were they all predicted right, is in every set."""
 IMAGINED_RECALL = 0.75
-PROMISING = 0.6
+LARGEST_SPREAD = 2.0
+PROMISING = 0.2
 """Largest bound, in units of ε, of an imagined classifier that misses nothing, if the bound is to be tried."""
 
 
-def options_for(class_counts: IntArray, n_target: int, *, epsilon: float, delta: float) -> list[Option]:
-    """Stakes and spreads, fixed by the numbers of rows ("Options")."""
-    n_classes = len(class_counts)
-    log_cost = np.log(len(STAKES) * len(VARIATIONS) / delta)
-    noise = CONCENTRATION / n_classes * float((1 / class_counts[class_counts > 0]).mean())
-    best = np.sqrt(2 * log_cost / (epsilon * noise))
-    reach = np.sqrt(n_classes / (1 / n_target + (1 - LEAST_RECALL) ** 2 * noise))
-    found = []
-    for stake in (min(part * best, n_target / 4) for part in STAKES):
-        spreads = (min(float(np.sqrt(part * epsilon * reach / stake)), 2.0) for part in VARIATIONS)
-        found += [Option(stake, spread) for spread in spreads]
-    return [option for option in found if option.stake * option.spread < LARGEST_BET * n_target]
+@dataclass(frozen=True, slots=True)
+class CorrectionShares:
+    """What the bound gets of δ ("Theorem"): the box, and the bound for each kind of thresholds."""
+
+    box: float
+    one_threshold: float
+    rescaled: float
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is fixed before the data: the options, and the classes with too few source rows ("Options")."""
+
+    options: tuple[Option, ...]
+    sparse: BoolArray
+
+
+def plan_for(
+    class_counts: IntArray, n_target: int, *, epsilon: float, delta: float, shares: CorrectionShares
+) -> Plan | None:
+    """The plan, or None where the numbers of rows do not promise success ("Options")."""
+    sparse = sparse_classes(class_counts, delta=shares.box * delta)
+    if sparse.all() or n_target == 0 or epsilon >= 0.5:
+        return None
+    plan = Plan(options_for(class_counts, sparse, n_target, epsilon=epsilon, delta=delta), sparse)
+    found = _bound_of_imagined_classifier(plan, class_counts, n_target, epsilon=epsilon, delta=shares.box * delta)
+    return plan if found <= PROMISING * epsilon else None
 
 
 def sparse_classes(class_counts: IntArray, *, delta: float) -> BoolArray:
@@ -50,27 +68,39 @@ def sparse_classes(class_counts: IntArray, *, delta: float) -> BoolArray:
     return np.asarray(class_counts < level / -np.log(LEAST_RECALL))
 
 
-def is_promising(
-    options: Sequence[Option], class_counts: IntArray, n_target: int, *, epsilon: float, delta: float
-) -> bool:
-    """Whether an imagined classifier that misses nothing would pass with room to spare ("Options").
+def options_for(
+    class_counts: IntArray, sparse: BoolArray, n_target: int, *, epsilon: float, delta: float
+) -> tuple[Option, ...]:
+    """Stakes and spreads ("Options")."""
+    n_classes = len(class_counts)
+    log_cost = np.log(len(STAKES) * len(VARIATIONS) / delta)
+    noise = CONCENTRATION / n_classes * float((1 / class_counts[~sparse]).mean())
+    best = float(np.sqrt(2 * log_cost / (epsilon * noise)))
+    reach = float(np.sqrt(n_classes / (1 / n_target + SOURCE_NOISE * noise)))
+    found = []
+    for stake in (min(part * best, LARGEST_BET / 2 * n_target) for part in STAKES):
+        spreads = (min((part * epsilon * reach / stake) ** 0.5, LARGEST_SPREAD) for part in VARIATIONS)
+        found += [Option(stake, spread) for spread in spreads]
+    return tuple(found)
 
-    Its recall is the same in all classes, and so are the target's shares. Only numbers of rows go in.
-    """
-    if not options or epsilon >= 0.5:
-        return False
+
+def _bound_of_imagined_classifier(
+    plan: Plan, class_counts: IntArray, n_target: int, *, epsilon: float, delta: float
+) -> float:
+    """The bound if nothing is missed and nothing corrected, all classes being equally frequent ("Options")."""
     n_classes, level = len(class_counts), critical_level(delta / (len(class_counts) * N_DETECTORS))
     hits = np.round(IMAGINED_RECALL * class_counts).astype(np.int64)
-    uniform = np.full(n_classes, n_target // n_classes)
+    equal = np.full(n_classes, n_target // n_classes)
+    recall, nothing = np.full(n_classes, IMAGINED_RECALL), np.zeros(n_classes, np.int64)
     evidence = Evidence(
         class_counts=class_counts,
-        predictions=scipy.sparse.diags_array(np.full(n_classes, IMAGINED_RECALL), format="csr"),
-        recall=np.full(n_classes, IMAGINED_RECALL),
+        predictions=scipy.sparse.diags_array(recall, format="csr"),
+        recall=recall,
         target_shares=np.full(n_classes, 1 / n_classes),
         n_target=n_target,
-        largest_shares=largest_ratio(hits, class_counts, uniform, n_target, level=level),
-        in_every_set=sparse_classes(class_counts, delta=delta),
+        largest_shares=largest_ratio(hits, class_counts, equal, n_target, level=level),
+        in_every_set=plan.sparse,
     )
-    nothing = np.zeros(n_classes, np.int64)
-    bounds = (ErrorBound(evidence, option, epsilon, np.log(len(options) / delta)) for option in options)
-    return min(bound.value(nothing.astype(float), nothing) for bound in bounds) <= PROMISING * epsilon
+    log_cost = float(np.log(len(plan.options) / delta))
+    bounds = [ErrorBound(evidence, option, epsilon, log_cost) for option in plan.options]
+    return min(bound.value(nothing.astype(float), nothing) for bound in bounds)
