@@ -20,6 +20,7 @@ PARTS = {
     "scale-cost": ("scale.cost", "what ten billion rows would take"),
     "quality": ("quality.run", "who keeps what they promise when the label mix moves"),
     "sharpness": ("sharpness.run", "set sizes beside the best that knows everything"),
+    "needs": ("needs.run", "set sizes by classes, rows per class, epsilon and delta"),
     "guarantee": ("guarantee.run", "how often each method breaks its promise"),
     "power": ("power.run", "what the test of label shift notices, by violation and number of rows"),
     "populations": ("populations.run", "one half of the people certified for the other half (needs --data)"),

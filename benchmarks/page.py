@@ -14,6 +14,7 @@ BLOCKS = {
     "performance.md": ("speed", "quality", "growth", "core"),
     "scale.md": ("rows", "classes", "files", "workers", "cost"),
     "guarantee.md": ("guarantee",),
+    "how-much-data.md": ("needs",),
     "tables/sharpness.md": ("sharpness",),
     "tables/power.md": ("power",),
     "tables/populations.md": ("populations",),

@@ -15,7 +15,7 @@ from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.methods import METHODS, Method, Solution, Task
 from pacshift.methods.base import facts_of, options_of
 from pacshift.methods.class_wise import capped
-from pacshift.scores.check import check_rate, check_rng, check_weights
+from pacshift.scores.check import check_flag, check_rate, check_rng, check_weights
 from pacshift.scores.kind import require_same_kind
 from pacshift.scores.known_mix import check_known_mix
 from pacshift.scores.transforms import Transform
@@ -86,7 +86,7 @@ def check_request(
         class_epsilon=None if class_epsilon is None else check_rate(class_epsilon, "class_epsilon"),
         contamination=check_contamination(contamination, allowed),
         known=None if known_mix is None else check_known_mix(known_mix, tally.classes),
-        never_empty=never_empty,
+        never_empty=check_flag(never_empty, "never_empty"),
     )
     _require_target_promise(method, request)
     return request

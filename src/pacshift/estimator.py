@@ -5,18 +5,22 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state, column_or_1d, get_tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from pacshift.arrays import BoolArray, Label
 from pacshift.calibrate import calibrate
 from pacshift.certificate import Certificate
-from pacshift.errors import InputError, PacshiftError
+from pacshift.errors import InputError, MissingExtraError, PacshiftError
 from pacshift.methods import Method
 from pacshift.scores.transforms import TransformFunction
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils import check_random_state, column_or_1d, get_tags
+    from sklearn.utils.metaestimators import available_if
+    from sklearn.utils.validation import check_is_fitted
+except ModuleNotFoundError as error:
+    raise MissingExtraError("PACClassifier", error, "sklearn") from None
 
 Call = TypeVar("Call", bound=Callable[..., Any])
 

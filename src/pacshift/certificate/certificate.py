@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pacshift.arrays import BoolArray, FloatArray, IntArray, Label
 from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve, Interval
+from pacshift.certificate.columns import Columns
 from pacshift.certificate.explain import explain
 from pacshift.certificate.file import read_fields, write
 from pacshift.errors import InputError
@@ -106,6 +107,9 @@ class Certificate:
         ``set_sizes[s]`` counts the target sets with s labels, if they were counted.
     never_empty : bool
         Whether empty sets are filled with the top label.
+    columns : Columns or None
+        Score columns and label column of the table that the certificate was made from. Frames and tables given to
+        it later must have these score columns, in any order. None if it was made from arrays.
     transform : Transform or None
         The score transform itself; not saved.
 
@@ -153,6 +157,7 @@ class Certificate:
     sensitivity: _LazyField[Sensitivity] = field(default=_LazyField(), repr=False)
     set_sizes: IntArray | None = None
     never_empty: bool = False
+    columns: Columns | None = None
     transform: Transform | None = field(default=None, repr=False)  # a function of the user's own: not saved
 
     @property
@@ -166,7 +171,9 @@ class Certificate:
         Parameters
         ----------
         scores : array_like or frame
-            One row per example, one column per class, as in calibration.
+            One row per example, one column per class. An array has its columns in the order of ``classes``. In a
+            frame they are found by name, in any order and beside other columns: ``columns.scores`` if the frame
+            has them, else the names of the classes.
         score : callable, optional
             The score function of your own that the certificate was made with, after loading it from a file.
         rng : int, numpy.random.Generator or None
@@ -192,7 +199,8 @@ class Certificate:
         >>> certificate.sets([[0.7, 0.3], [0.05, 0.95]]).tolist()
         [[False, False], [False, True]]
         """
-        checked = check_scores(scores, name="scores", classes=self.classes)
+        columns = () if self.columns is None else self.columns.scores
+        checked = check_scores(scores, name="scores", classes=self.classes, columns=columns)
         require_same_kind(self.score_kind, ScoreKind.of_rows(checked.values), name="scores")
         transform = self._transform(score)
         return self._sets(checked, transform, transform.draw(len(checked), check_prediction_rng(rng)))
@@ -293,8 +301,23 @@ class Certificate:
         Certificate
             With these ``set_sizes``.
         """
-        lazy = {name: self.__dict__[name] for name in LAZY}  # the copy does not compute them
-        return replace(self, set_sizes=set_sizes, **lazy)
+        return self.changed(set_sizes=set_sizes)
+
+    def changed(self, **fields: Any) -> "Certificate":
+        """A copy with other values of some fields. Lazy fields stay lazy, unlike with ``dataclasses.replace``.
+
+        Parameters
+        ----------
+        **fields : Any
+            New values by the name of the field.
+
+        Returns
+        -------
+        Certificate
+            The copy.
+        """
+        lazy = {name: self.__dict__[name] for name in LAZY}
+        return replace(self, **{**lazy, **fields})
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickles hold what is computed at the first look, not the counts it is computed from."""

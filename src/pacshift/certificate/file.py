@@ -5,7 +5,6 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import asdict, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -13,8 +12,10 @@ import numpy as np
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve, Interval
+from pacshift.certificate.columns import Columns
+from pacshift.documents import CHECKSUM, parse_json, require_seal, seal
 from pacshift.errors import InputError
-from pacshift.files import atomic_write
+from pacshift.files import atomic_write, read_document
 from pacshift.methods import METHODS, Guarantee, MethodFacts
 from pacshift.methods.base import facts_of
 from pacshift.scores.check import check_classes, check_rate
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from pacshift.certificate import Certificate
 
 FORMAT = "pacshift-certificate"
-VERSION = 1
+VERSION = 2
+READABLE_VERSIONS = (1, 2)
+"""Version 1 had no checksum."""
 
 CLASS_INTERVALS = {
     "weight": "weights",
@@ -46,32 +49,34 @@ def write(certificate: "Certificate", path: str | os.PathLike[str], *, overwrite
 
 def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The fields of the certificate in a file, or an InputError that says what is wrong with it."""
+    content = read_document(path)
     try:
-        document = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_no_constant)
-        json.dumps(document, ensure_ascii=False).encode()  # lone surrogates could not be written again
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
-    except (ValueError, RecursionError) as error:
+        document = parse_json(content)
+    except ValueError as error:
         raise InputError(f"{path} is not a certificate: it is not JSON ({error}).") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InputError(f"{path} is not a certificate: it does not say format {FORMAT!r}.")
-    if document.get("version") != VERSION:
+    version = document.get("version")
+    if type(version) is not int or version not in READABLE_VERSIONS:  # True == 1
         raise InputError(
-            f"{path}: certificate version {document.get('version')!r}, this pacshift reads {VERSION}. "
-            "Update pacshift or make the certificate again."
+            f"{path}: certificate version {version!r}, this pacshift reads "
+            f"{' and '.join(map(str, READABLE_VERSIONS))}. Update pacshift or make the certificate again."
         )
     try:
-        return _checked_fields(document)
+        checked = _checked_fields(document)
+        if version > 1 or CHECKSUM in document:
+            require_seal(document)
+        return checked
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise InputError(f"{path}: damaged certificate: {_cause(error)}. Make it again.") from None
 
 
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON number")
-
-
 def to_document(certificate: "Certificate") -> dict[str, Any]:
-    """A certificate as plain JSON values, infinities as strings."""
+    """A certificate as plain JSON values with their checksum, infinities as strings."""
+    return seal(_content(certificate))
+
+
+def _content(certificate: "Certificate") -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -83,6 +88,7 @@ def to_document(certificate: "Certificate") -> dict[str, Any]:
         "options": {str(name): _plain_option(value) for name, value in certificate.options.items()},
         "method_facts": asdict(certificate.facts),
         "score": certificate.score,
+        "columns": None if certificate.columns is None else certificate.columns.to_json(),
         "never_empty": certificate.never_empty,
         "n_source": certificate.n_source,
         "n_target": certificate.n_target,
@@ -126,13 +132,15 @@ def _class_row(certificate: "Certificate", label: int) -> dict[str, Any]:
 
 
 def _checked_fields(document: dict[str, Any]) -> dict[str, Any]:
-    rows = document["classes"]
+    rows = _list(document["classes"])
+    for line in _list(document.get("in_words", [])):
+        _text(line)
     method, options = _text(document["method"]), _mapping(document["options"])
     checked = {
         "thresholds": _floats([row["threshold"] for row in rows]),
         "classes": check_classes([row["name"] for row in rows]),
-        "epsilon": check_rate(document["epsilon"], "epsilon"),
-        "delta": check_rate(document["delta"], "delta"),
+        "epsilon": check_rate(_finite(document["epsilon"]), "epsilon"),
+        "delta": check_rate(_finite(document["delta"]), "delta"),
         "method": method,
         "options": options,
         "facts": _facts(document.get("method_facts"), method, options),
@@ -148,12 +156,13 @@ def _checked_fields(document: dict[str, Any]) -> dict[str, Any]:
         "contamination": _share(document.get("contamination", 0.0)),
         "assumption": _assumption(document.get("assumption")),
         "score_kind": _score_kind(document.get("source_scores")),
-        "reasons": tuple(_text(reason) for reason in document["reasons"]),
-        "notes": tuple(_text(note) for note in document.get("notes", ())),
+        "reasons": tuple(_text(reason) for reason in _list(document["reasons"])),
+        "notes": tuple(_text(note) for note in _list(document.get("notes", []))),
         "curve": _curve(document["bound_curve"]),
         "sensitivity": _sensitivity(document.get("sensitivity")),
         "set_sizes": None if document["target_set_sizes"] is None else _counts(document["target_set_sizes"]),
         "never_empty": _flag(document["never_empty"]),
+        "columns": _columns(document.get("columns"), len(rows)),  # files from before columns were kept have none
     }
     _require_consistent(checked)
     return checked
@@ -173,6 +182,10 @@ def _require_consistent(found: dict[str, Any]) -> None:
         raise ValueError("the mix of the assumption must have one share per class")
     if found["set_sizes"] is not None and len(found["set_sizes"]) != len(found["classes"]) + 1:
         raise ValueError("target_set_sizes must count sizes 0 to the number of classes")
+
+
+def _columns(document: Any, n_classes: int) -> Columns | None:
+    return None if document is None else Columns.from_json(document, n_classes)
 
 
 def _facts(document: Any, method: str, options: dict[str, Any]) -> MethodFacts:
@@ -220,8 +233,20 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _floats(values: list[Any]) -> FloatArray:
-    return np.array([_number(value) for value in values], dtype=np.float64)
+def _finite(value: Any) -> float:
+    if not _is_number(value):
+        raise ValueError(f"{value!r} where a number belongs")
+    return float(value)
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError(f"{value!r} where a list belongs")
+    return value
+
+
+def _floats(values: Any) -> FloatArray:
+    return np.array([_number(value) for value in _list(values)], dtype=np.float64)
 
 
 def _count(value: Any) -> int:
@@ -230,12 +255,12 @@ def _count(value: Any) -> int:
     return value
 
 
-def _counts(values: list[Any]) -> IntArray:
-    return np.array([_count(value) for value in values], dtype=np.int64)
+def _counts(values: Any) -> IntArray:
+    return np.array([_count(value) for value in _list(values)], dtype=np.int64)
 
 
 def _share(value: Any) -> float:
-    if not 0 <= _number(value) <= 1:
+    if not 0 <= _finite(value) <= 1:
         raise ValueError(f"{value!r} where a share between 0 and 1 belongs")
     return float(value)
 
@@ -309,7 +334,7 @@ def _score_kind(document: Any) -> ScoreKind | None:
 
 
 def _rate_or_none(value: Any, name: str) -> float | None:
-    return None if value is None else check_rate(value, name)
+    return None if value is None else check_rate(_finite(value), name)
 
 
 def _cause(error: Exception) -> str:

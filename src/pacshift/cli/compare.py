@@ -33,8 +33,9 @@ def compare(
             "--target-label", metavar="COLUMN", help="Column of the target's labels, if known: shows the error."
         ),
     ] = None,
-    scores: options.Scores = "p_*",
+    scores: options.Scores = None,
     classes: options.Classes = None,
+    by_position: options.ByPosition = False,
     source: inputs.MoreSource = None,
     target: inputs.MoreTarget = None,
     score: options.Score = "probability",
@@ -71,6 +72,7 @@ def compare(
         silent=quiet or as_json,
         target_label=target_label,
         keep_source=True,
+        by_position=by_position,
     )
     chosen = [method() for method in METHODS.values() if weights or not method.needs_weights]
     names = dict.fromkeys([score, *(own_score(method, score) for method in chosen)])

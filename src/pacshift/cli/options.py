@@ -1,12 +1,13 @@
 """Options that several commands share, and how their values are read."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
+from pacshift import files
 from pacshift.arrays import Label
 from pacshift.certify import check_contamination
 from pacshift.errors import InputError
@@ -43,11 +44,26 @@ LabelColumn: TypeAlias = Annotated[
     str, typer.Option("--label", "-l", metavar="COLUMN", help="Column of the true labels.")
 ]
 Scores: TypeAlias = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--scores",
-        metavar="PATTERN",
-        help="Score columns: the star stands for the class name. Or the name of one list column.",
+        metavar="COLUMNS",
+        help="Score columns: a pattern whose star stands for the class name, a comma list, or one list column. "
+        "Without it: p_*, else the columns named as the labels.",
+    ),
+]
+KnownScores: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--scores",
+        metavar="COLUMNS",
+        help="Score columns, if they are not called as those the certificate was made from.",
+    ),
+]
+ByPosition: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--by-position", help="Match score columns to classes in their order, if their names do not tell."
     ),
 ]
 Classes: TypeAlias = Annotated[
@@ -55,7 +71,7 @@ Classes: TypeAlias = Annotated[
     typer.Option(
         "--classes",
         metavar="A,B,...",
-        help="Class names in the order of the scores; repeat the option if a name contains a comma.",
+        help="Class names, matched to the score columns by name; repeat the option if a name contains a comma.",
     ),
 ]
 Weights: TypeAlias = Annotated[
@@ -114,7 +130,7 @@ def read_classes(texts: Sequence[str] | None) -> tuple[Label, ...] | None:
     """One value is split at commas, several are used as given; names that are all whole numbers become ints."""
     if not texts:
         return None
-    from pacshift.tables.layout import numbers_if_all
+    from pacshift.scores.names import numbers_if_all
 
     names = [name.strip() for name in texts[0].split(",")] if len(texts) == 1 else list(texts)
     return numbers_if_all(names)
@@ -184,12 +200,14 @@ def check_request(
     resolve_method(method)
 
 
-def check_output(path: Path, force: bool) -> None:
-    """Refuse an output that exists or cannot be written, before the work and not after it."""
-    if path.exists() and not force:
-        raise InputError(f"{path} exists already. Choose another name with -o, or overwrite it with --force.")
-    if path.is_dir() or not path.parent.is_dir():
-        raise InputError(f"cannot write {path}: it must name a file in a folder that exists.")
+def check_output(path: Path, force: bool, inputs: Iterable[Path | None] = ()) -> None:
+    """Refuse an output that cannot be written, exists, or is an input, before the work and not after it.
+
+    An input is never overwritten, not even with --force. Folders among the ``inputs`` stand for all their files.
+    """
+    given = [read for read in inputs if read is not None]
+    inside = [file for folder in given if folder.is_dir() for file in folder.rglob("*") if file.is_file()]
+    files.check_output(path, overwrite=force, inputs=[*given, *inside])
 
 
 def finite_or_none(value: Any) -> float | None:

@@ -4,14 +4,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
-from pacshift.errors import InputError
+from pacshift.errors import InputError, MissingExtraError
+
+try:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+except ModuleNotFoundError as error:
+    raise MissingExtraError("pacshift.plots", error, "plots") from None
 
 BLUE, ORANGE, GREY, RULE = "#0072b2", "#d55e00", "#767f89", "#d9dde1"
 MAX_CLASSES_SHOWN = 30  # more rows cannot be read; the table of the report has them all

@@ -136,8 +136,9 @@ def read_blocks(scores: Matrix | Sequence[NDArray[Any]]) -> Iterator[tuple[slice
             piece = scores[rows]
         else:
             piece = scratch("columns", (n_classes, rows.stop - start), dtype).T
-            for place, column in zip(piece.T, scores, strict=True):
-                place[:] = column[rows]
+            with np.errstate(invalid="ignore"):  # NaN of the signalling kind: refused later like any NaN
+                for place, column in zip(piece.T, scores, strict=True):
+                    place[:] = column[rows]
         if few and not piece.T.flags.c_contiguous:
             piece = _copied("piece", piece.T).T
         elif not few and not piece.flags.c_contiguous:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.scores.check import check_labels, check_rng, check_scores
 from pacshift.scores.kind import ScoreKind
+from pacshift.scores.plausible import require_plausible
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tally.addition import sum_fields
 from pacshift.tally.cells import Cells
@@ -119,7 +120,10 @@ class Tally:
         index = check_labels(labels, checked.classes, n_rows=len(checked), name="source")
         options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=False)
         counter = count_matrix(checked, index, options, name="source", rng=check_rng(rng))
-        return cls.from_counter(counter, checked.classes)
+        made = cls.from_counter(counter, checked.classes)
+        if checked.named_by_frame:
+            require_plausible(checked, made.class_counts)
+        return made
 
     @classmethod
     def from_target(
