@@ -9,13 +9,16 @@ import numpy as np
 from scipy.special import softmax
 
 from pacshift import Population, Tally
-from pacshift.arrays import FloatArray
+from pacshift.arrays import FloatArray, IntArray
 
 NEW_SHARE = 0.1
 """Share of the target that belongs to a class which the source does not have."""
 SIMULATED_MIXES = np.array([0.6, 0.3, 0.1]), np.array([0.2, 0.3, 0.5])
 MAIN_SHARE = 0.4
 """Share of the last class in the target of the real scores; the others are equally frequent."""
+
+BLOCK = 25_000
+"""Rows of 1,000 classes that are in memory at once."""
 
 Draw = Callable[[int, np.random.Generator], Tally]
 """Counts of so many rows on each side."""
@@ -53,12 +56,12 @@ def changed(
 
 
 def hardest_half(population: Population, mixes: tuple[FloatArray, FloatArray]) -> Draw:
-    """Of the target's most frequent class only the rows with the lowest scores of the true label are left."""
-    label = int(np.argmax(mixes[1]))
-    true = population.scores[np.arange(len(population.index)), population.index]
-    rows = population.index == label
-    easy = rows & (true > np.median(true[rows]))
-    hard = Population(population.scores, population.index, row_weights=np.where(easy, 0.0, 1.0))
+    """Of the target's most frequent class only the half with the lowest scores of the true label is left."""
+    members = np.flatnonzero(population.index == np.argmax(mixes[1]))
+    order = members[np.argsort(population.scores[members, population.index[members]], kind="stable")]
+    weights = np.ones(len(population.index))
+    weights[order[len(order) // 2 :]] = 0.0
+    hard = Population(population.scores, population.index, row_weights=weights)
 
     def draw(rows: int, rng: np.random.Generator) -> Tally:
         source, target = population.draw(mixes[0], rows, rng), hard.draw(mixes[1], rows, rng)[0]
@@ -99,18 +102,17 @@ def noise(deviation: float) -> Callable[..., FloatArray]:
     return lambda logits, rng: logits + deviation * rng.standard_normal(logits.shape)
 
 
-def simulated() -> Iterator[Violation]:
+def simulated(strength: float, name: str) -> Iterator[Violation]:
     """Three classes as in examples/label_shift_refuted.py, from a larger population."""
-    population = Population.synthetic(3, strength=2, rows_per_class=20_000, rng=0)
+    population = Population.synthetic(3, strength=strength, rows_per_class=20_000, rng=0)
     changes: dict[str, Callable[..., FloatArray]] = {"none (label shift holds)": scale(1.0)}
     changes |= {f"one logit +{amount:g}": add_to_first(amount) for amount in (0.5, 2, 3, 4)}
     changes |= {f"temperature {1 / factor:g}": scale(factor) for factor in (1 / 0.8, 0.8)}
     changes |= {"logits times 0.3": scale(0.3)}
     changes |= {f"noise of sd {deviation:g} on logits": noise(deviation) for deviation in (0.5, 2)}
-    for name, change in changes.items():
-        yield Violation(
-            "simulated, 3 classes", name, changed(population, SIMULATED_MIXES, change), "none" not in name
-        )
+    for change in changes:
+        draw = changed(population, SIMULATED_MIXES, changes[change])
+        yield Violation(name, change, draw, asked="none" not in change)
 
 
 def real(name: str, population: Population) -> Iterator[Violation]:
@@ -140,6 +142,10 @@ def imagenet(folder: Path) -> Iterator[Violation]:
                 weights = np.where(top[:, 0] < np.median(top[:, 0]), weights, 0.0)
             source = rng.integers(len(labels), size=rows)
             target = rng.choice(len(labels), rows, p=weights / weights.sum())
+            parts = zip(np.array_split(source, rows // BLOCK), np.array_split(target, rows // BLOCK), strict=True)
+            return Tally.sum(count_block(*part) for part in parts)
+
+        def count_block(source: IntArray, target: IntArray) -> Tally:
             full = [filled(classes[chosen], top[chosen]) for chosen in (source, target)]
             raised = full[1] ** np.float32(power)
             return counted((full[0], labels[source]), raised / raised.sum(axis=1, keepdims=True), 1000)

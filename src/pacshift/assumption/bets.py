@@ -55,15 +55,14 @@ class FoldBets:
         stake, counts = self.stake[:, None], self.class_counts
         kink = np.minimum(clean, MAX_STAKE * counts / stake)
         steepest = np.maximum(self._loss(kink) / np.maximum(kink, 1e-300), self._loss(clean) / clean)
-        return np.asarray((1 - contamination) * np.where(counts > 0, steepest, stake))
+        return np.asarray((1 - contamination) * steepest)
 
     def _loss(self, share: FloatArray) -> FloatArray:
         """h_j of Lemma 3 at a share t_j."""
         stake, counts = self.stake[:, None], self.class_counts
-        safe = np.maximum(counts, 1.0)
-        per_row = np.minimum(stake * share / safe, MAX_STAKE)
-        placed = safe * per_row
-        price = safe * stake_price(per_row) * self.source_square
+        per_row = np.minimum(stake * share / np.maximum(counts, 1.0), MAX_STAKE)
+        placed = counts * per_row
+        price = counts * stake_price(per_row) * self.source_square
         return np.asarray(placed * self.source_mean + (stake * share - placed) + price)
 
 

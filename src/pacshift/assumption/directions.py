@@ -22,8 +22,8 @@ SMOOTH_DEGREE = 3
 MANY_STAKES = (0.3, 0.12, 0.07, 0.04)
 """With many classes: stakes that the direction is tried with, as shares of the best one for a known mix."""
 
-CLIP = 4.0
-"""Directions are cut at so many standard deviations: rare cells must not dictate the scale."""
+CLIP, CLIP_MANY = 4.0, 2.5
+"""Directions are cut at so many standard deviations, earlier with many classes: rare cells must not set the scale."""
 
 REWEIGHTINGS = 2
 """How often the weights are computed from the last fit."""
@@ -77,12 +77,15 @@ def _cell_variance(past: CellCounts, mix: FloatArray, n: float, totals: FloatArr
 
 def _by_features(past: CellCounts, features: FloatArray, variance: FloatArray) -> FloatArray:
     """The same fit seen through a few functions of the cell: less noise where the difference is smooth."""
-    covariance = features.T @ (features * variance[:, None])
-    covariance[np.diag_indices(len(covariance))] += 1e-9 * np.trace(covariance) / len(covariance)
-    root = np.linalg.cholesky(covariance)
+    root = np.linalg.cholesky(_ridged(features.T @ (features * variance[:, None]), 1e-9))
     model, seen = (_solve_lower(root, features.T @ part) for part in (past.rates, past.shares))
     mix = _simplex_fit(model, seen, np.ones(len(seen)))
     return np.asarray(features @ scipy.linalg.solve_triangular(root, seen - model @ mix, lower=True, trans=1))
+
+
+def _ridged(matrix: FloatArray, share: float) -> FloatArray:
+    """A symmetric matrix with a share of its mean diagonal added to the diagonal, so that it can be solved."""
+    return np.asarray(matrix + max(share * np.trace(matrix) / len(matrix), 1e-12) * np.eye(len(matrix)))
 
 
 def _solve_lower(root: Any, wanted: FloatArray) -> FloatArray:
@@ -122,8 +125,7 @@ def _independent(features: FloatArray) -> FloatArray:
 def _share_directions(past: CellCounts, variance: FloatArray) -> FloatArray:
     """For each class the function whose target mean estimates its share best; shape (cells, K)."""
     weighted = past.rates / variance[:, None]
-    gram = past.rates.T @ weighted
-    gram[np.diag_indices(len(gram))] += 1e-6 * np.trace(gram) / len(gram)
+    gram = _ridged(past.rates.T @ weighted, 1e-6)
     return np.asarray(np.linalg.solve(gram, weighted.T).T)
 
 
@@ -131,7 +133,7 @@ def _scaled(found: FloatArray, past: CellCounts, mix: FloatArray) -> FloatArray:
     """Cut at a few standard deviations and brought to [0, 1]."""
     weight = (past.shares + np.asarray(past.rates @ mix)) / 2
     centred = found - weight @ found / max(weight.sum(), 1e-300)
-    limit = CLIP * np.sqrt(weight @ centred**2)
+    limit = (CLIP if past.n_classes <= FEW_CLASSES else CLIP_MANY) * np.sqrt(weight @ centred**2)
     cut = np.clip(centred, -limit, limit)
     low, high = cut.min(axis=0), cut.max(axis=0)
     return np.asarray((cut - low) / np.where(high > low, high - low, 1.0))
@@ -143,13 +145,10 @@ def _many_classes(past: CellCounts) -> tuple[FloatArray, FloatArray]:
     mix = _em_mix(past)
     variance = _cell_variance(past, mix, n, totals)
     features = _sparse_marginals(past)
-    covariance = (features.T @ features.multiply(variance[:, None])).toarray()
-    covariance[np.diag_indices(len(covariance))] += 1e-6 * np.trace(covariance) / len(covariance)
-    root = np.linalg.cholesky(covariance)
+    root = np.linalg.cholesky(_ridged((features.T @ features.multiply(variance[:, None])).toarray(), 1e-6))
     model = _solve_lower(root, (features.T @ past.rates).toarray())
     seen = _solve_lower(root, features.T @ (past.shares - past.rates @ mix))
-    gram = model.T @ model
-    gram[np.diag_indices(len(gram))] += 3e-2 * np.trace(gram) / len(gram)
+    gram = _ridged(model.T @ model, 3e-2)
     seen = seen - model @ np.linalg.solve(gram, model.T @ seen)
     return np.asarray(features @ scipy.linalg.solve_triangular(root, seen, lower=True, trans=1)), mix
 

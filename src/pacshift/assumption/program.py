@@ -34,7 +34,18 @@ class LevelShares:
     """A bet on a difference wins too much."""
 
 
-SHARES = LevelShares()
+FEW_SHARES = LevelShares()
+WITHOUT_BOXES = LevelShares(boxes=0.0, differences=0.75)
+MANY_SHARES = LevelShares(tops=0.5, boxes=0.0, class_shares=0.0, differences=0.5)
+"""With many classes the largest shares are all that bounds the mix."""
+
+
+def level_shares(n_classes: int) -> LevelShares:
+    """The shares of the level, fixed by the number of classes ("The test" of the page)."""
+    if n_classes > FEW_CLASSES:
+        return MANY_SHARES
+    return FEW_SHARES if n_classes <= MAX_BOX_CLASSES else WITHOUT_BOXES
+
 
 TOLERANCE = 1e-9
 """Violations up to this are rounding."""
@@ -104,8 +115,8 @@ def mix_rows(counts: CellCounts, *, level: float, known: Interval | None, contam
     bets = _all_bets(folds, level, contamination)
     box = _known_box(_tops(counts, folds, level, contamination), known, contamination)
     boxes, box_limits = np.empty((0, counts.n_classes)), np.empty(0)
-    if counts.n_classes <= MAX_BOX_CLASSES:
-        boxes, box_limits = box_rows(counts, delta=SHARES.boxes * level, contamination=contamination)
+    if share := level_shares(counts.n_classes).boxes:
+        boxes, box_limits = box_rows(counts, delta=share * level, contamination=contamination)
     # Smaller largest shares make sharper rows; the same events pay for both rounds.
     first = bets.rows(box.upper)
     sharper = rough_box(np.vstack([first[0], boxes]), np.append(first[1], box_limits)).upper
@@ -129,7 +140,7 @@ def _known_box(top: FloatArray, known: Interval | None, contamination: float) ->
 
 def _tops(counts: CellCounts, folds: list[CellCounts], level: float, contamination: float) -> FloatArray:
     """Largest shares of the classes; with many classes also from sets that the first fold suggests (Lemma 5)."""
-    delta = SHARES.tops * level
+    delta = level_shares(counts.n_classes).tops * level
     if counts.n_classes <= FEW_CLASSES:
         return largest_shares(counts, delta=delta, contamination=contamination)
     own = largest_shares(counts, delta=delta / 2, contamination=contamination)
@@ -140,8 +151,9 @@ def _tops(counts: CellCounts, folds: list[CellCounts], level: float, contaminati
 def _all_bets(folds: list[CellCounts], level: float, contamination: float) -> Bets:
     n_classes, placed = folds[0].n_classes, []
     n_differences, n_shares = n_directions(n_classes)
-    hurdles = np.full(n_differences + n_shares, log(max(n_shares, 1) / (SHARES.class_shares * level)))
-    hurdles[:n_differences] = difference_hurdle(n_classes, level)
+    hurdles = np.full(n_differences + n_shares, difference_hurdle(n_classes, level))
+    if n_shares:
+        hurdles[n_differences:] = log(n_shares / (level_shares(n_classes).class_shares * level))
     for earlier, fold in fold_pairs(folds):
         past = joined(earlier)
         values, mix = directions(past)
@@ -153,7 +165,4 @@ def _all_bets(folds: list[CellCounts], level: float, contamination: float) -> Be
 
 def difference_hurdle(n_classes: int, level: float) -> float:
     """The log-wealth that a bet on a difference reaches by chance with its share of the level."""
-    n_differences, n_shares = n_directions(n_classes)
-    share = SHARES.differences + (0.0 if n_shares else SHARES.class_shares)
-    share += 0.0 if n_classes <= MAX_BOX_CLASSES else SHARES.boxes
-    return log(n_differences / (share * level))
+    return log(n_directions(n_classes)[0] / (level_shares(n_classes).differences * level))
