@@ -291,11 +291,11 @@ def test_logits_and_probabilities_are_not_mixed_up() -> None:
         calibrate(logits, labels, scores, epsilon=0.1, delta=0.1)
     for made_from, other, remedy in ((scores, logits, "softmax"), (logits, scores, "Pass the raw scores")):
         certificate = calibrate(made_from, labels, None, epsilon=0.1, delta=0.1, method="PS-LW")
-        assert certificate.sets(made_from[:7]).shape == (7, 3)
+        assert certificate.sets(made_from[:9]).shape == (9, 3)
         with pytest.raises(InputError, match=remedy):
-            certificate.sets(other[:7])
+            certificate.sets(other[:9])
         with pytest.raises(InputError, match=remedy):
-            certificate.sets_of_rows(other[:7], None)
+            certificate.sets_of_rows(other[:9], None)
 
 
 def test_data_that_look_like_a_mistake_are_noted() -> None:

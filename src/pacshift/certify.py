@@ -131,7 +131,7 @@ def certify(
     tally: Tally, method: Method, request: Request, task: Task, *, transform: Transform | None = None
 ) -> Certificate:
     """Test label shift, run the method, and collect everything that a certificate holds."""
-    require_same_kind(tally.source_kind, tally.target_kind, name="target")
+    require_same_kind(tally.source_kind, tally.target_kind, name="target", n_rows=tally.n_target)
     assumption = checked_assumption(tally, request) if promises_target(method) and tally.n_target else None
     try:
         solution = method.solve(tally, task)
