@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
@@ -211,3 +212,21 @@ def test_an_id_is_no_class(tmp_path: Path) -> None:
         path, label="label", scores="*", classes=[*NAMES, "id"]
     ).tally  # somebody says that it is one
     assert named.classes == (*NAMES, "id")
+
+
+@pytest.mark.parametrize("kind", ["arrow", "pandas", "polars", "reader"])
+def test_a_frame_in_memory_is_a_table(kind: str, certificate: Certificate, tmp_path: Path) -> None:
+    content = labelled("*", id=np.arange(300))
+    frames: dict[str, Callable[[], Any]] = {
+        "arrow": lambda: content,
+        "pandas": lambda: content.to_pandas().set_index(np.arange(300) * 7),
+        "polars": lambda: pl.from_arrow(content),
+        "reader": lambda: content.to_reader(),  # a stream that can be read once
+    }
+    counted = tally_table(frames[kind](), label="label")
+    assert (counted.tally, counted.columns) == (EXPECTED, Columns(NAMES, "label"))
+    assert read_table(frames[kind](), label="label").scores.tolist() == SCORES.tolist()
+    with pytest.raises(InputError, match="were read from the columns 'p_cat'"):
+        write_sets(certificate, frames[kind](), tmp_path / "sets.csv")
+    with pytest.raises(InputError, match="'id' does not look like scores"):
+        tally_table(frames[kind](), label="label", scores="*")

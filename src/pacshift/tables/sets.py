@@ -22,7 +22,7 @@ from pacshift.scores.check import shorten
 from pacshift.tables.convert import Rows
 from pacshift.tables.evaluating import certificate_reader, prediction_numbers
 from pacshift.tables.reader import Progress
-from pacshift.tables.sources import KINDS, Batch, PathLike
+from pacshift.tables.sources import KINDS, Batch, PathLike, Tables
 
 SET, SET_SIZE = "set", "set_size"
 _SEPARATOR = ";"  # between the labels of a set in CSV, which has no lists
@@ -50,7 +50,7 @@ class SetsWritten:
 
 def write_sets(
     certificate: Certificate,
-    paths: PathLike | Sequence[PathLike],
+    paths: Tables,
     output: PathLike,
     *,
     scores: str | None = None,
@@ -70,8 +70,8 @@ def write_sets(
     ----------
     certificate : Certificate
         Makes the sets.
-    paths : path-like or sequence of path-like
-        Files or folders, as in ``tally_table``.
+    paths : path-like, sequence of path-like or frame
+        Files, folders or a frame, as in ``tally_table``.
     output : path-like
         A name that ends in .parquet, .feather, .arrow or .csv.
     scores : str, optional

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +15,17 @@ from pacshift.scores.check import shorten
 from pacshift.tables.formats import FORMATS
 
 PathLike: TypeAlias = str | os.PathLike[str]
+
+
+class ArrowFrame(Protocol):
+    """A frame in memory that gives its rows as an Arrow stream: polars, DuckDB, Arrow, newer pandas."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The stream, as a PyCapsule."""
+
+
+Tables: TypeAlias = PathLike | Sequence[PathLike] | ArrowFrame
+"""Files, folders or one frame: all of them together are one table."""
 
 KINDS = {suffix: kind.name for suffix, kind in FORMATS.items()} | {".npz": "npz"}
 BATCH_VALUES = 1 << 20  # scores in one batch: 8 MB, whatever the number of classes
@@ -68,9 +79,17 @@ def distinct_labels(batches: Iterable[Batch], *, whole: bool) -> list[Any]:
     return list(found)
 
 
-def list_files(paths: PathLike | Sequence[PathLike]) -> list[Path]:
-    """The files themselves, and all score tables in the folders, in the order of their names."""
-    named = [Path(path) for path in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
+def is_frame(paths: Any) -> TypeGuard[ArrowFrame]:
+    """Whether a table is a frame in memory, and not in files."""
+    return hasattr(paths, "__arrow_c_stream__") or hasattr(paths, "iloc")
+
+
+def list_files(paths: Tables) -> list[Path]:
+    """The files themselves, and all score tables in the folders, in the order of their names; of a frame none."""
+    if is_frame(paths):
+        return []
+    several: Any = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    named = [Path(path) for path in several]
     files = [file for path in named for file in _expand(path)]
     if not files:
         raise InputError("no table given: name at least one file or folder.")
@@ -176,6 +195,34 @@ class FileSource:
         schemas = [self._schema(file) for file in self._files]
         kinds = {schema.field(column).type for schema in schemas if column in schema.names} - {pa.null()}
         return kinds.pop() if len(kinds) == 1 else _widest(kinds)
+
+
+class MemorySource:
+    """A frame in memory."""
+
+    class_names: list[Any] | None = None
+    has_text_labels = False
+
+    def __init__(self, frame: Any) -> None:
+        with readable("the frame", "Arrow"):
+            is_pandas = hasattr(frame, "iloc")  # its index is not a column
+            self._table = pa.Table.from_pandas(frame, preserve_index=False) if is_pandas else pa.table(frame)
+        self.schema = self._table.schema
+
+    def count_rows(self) -> int | None:
+        return int(self._table.num_rows)
+
+    def batches(
+        self, scores: Sequence[str], others: Sequence[str], n_scores: int, label: str | None = None
+    ) -> Iterator[Batch]:
+        """Slices of the columns."""
+        names, first_row = [*scores, *([] if label is None else [label]), *others], 0
+        for data in self._table.select(names).to_batches(max_chunksize=max(1, BATCH_VALUES // n_scores)):
+            yield Batch(data, "the frame", first_row)
+            first_row += data.num_rows
+
+    def label_values(self, column: str, *, whole: bool = True) -> list[Any]:
+        return distinct_labels(self.batches([], [], 1, column), whole=whole)
 
 
 def _widest(kinds: set[Any]) -> Any:
