@@ -230,3 +230,36 @@ def test_a_frame_in_memory_is_a_table(kind: str, certificate: Certificate, tmp_p
         write_sets(certificate, frames[kind](), tmp_path / "sets.csv")
     with pytest.raises(InputError, match="'id' does not look like scores"):
         tally_table(frames[kind](), label="label", scores="*")
+
+
+ODD: dict[str, tuple[Any, str]] = {
+    "same name twice": ("cat,cat,dog,label\n.9,.1,.1,cat\n.2,.8,.1,dog\n", "occur twice: 'cat'. Rename them"),
+    "no label": ("cat,dog,label\n.9,.1,\n.2,.8,\n", "column 'label' holds no label at all"),
+    "no rows": ("cat,dog,label\n", "column 'label' holds no label at all"),
+    "one label": (
+        "cat,label\n.9,cat\n.2,cat\n",
+        "all rows have the label 'cat', but at least 2 classes are needed",
+    ),
+    "words": ("cat,dog,label\n.9,x,cat\n.2,.8,dog\n", "score column 'dog' holds string, not numbers"),
+    "space": ("cat,dog,label\n.9,.1, cat\n.2,.8,dog\n", "the labels ' cat' of column 'label' have no column"),
+    "semicolons": ("cat;dog;label\n.9;.1;cat\n", "No column 'label'.*The columns are 'cat;dog;label'"),
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_odd_tables_are_refused_with_the_reason(case: str, tmp_path: Path) -> None:
+    text, message = ODD[case]
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(InputError, match=message):
+        tally_table(tmp_path / "a.csv", label="label")
+
+
+def test_odd_tables_that_work(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("\ufeffcat,dog,note,note,label\n.9,.1,1.5,2.5,cat\n.2,.8,1.5,2.5,cat\n")
+    assert tally_table(tmp_path / "a.csv", label="label").tally.class_counts.tolist() == [2, 0]
+
+
+@pytest.mark.parametrize("wrong", [None, 3, [[0.1, 0.9]], {"a": 1}.items()])
+def test_what_is_no_table(wrong: Any) -> None:
+    with pytest.raises(InputError, match="a table is a file, a folder, a list of them, or a frame, got"):
+        tally_table(wrong, label=None)

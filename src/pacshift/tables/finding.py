@@ -151,24 +151,30 @@ def _names_all(found: Found, wanted: Sequence[str | None]) -> bool:
 def _named_by_labels(source: Source, label: str, names: Sequence[str]) -> Found:
     """The columns that are called as the labels are."""
     values = sorted({text for value in source.label_values(label) if (text := text_of(value)) is not None})
-    columns = [name for name in names if name in values and is_number(source.schema.field(name).type)]
+    if not values:
+        raise InputError(
+            f"column {label!r} holds no label at all, so that it cannot name the score columns. {_HOW}."
+        )
+    columns = [name for name in names if name in values]
     missing = [value for value in values if value not in columns]
-    if len(columns) < 2 or missing:
+    if missing:
         raise ColumnsError(
-            f"no score columns: fewer than two are called {DEFAULT_PATTERN}, and the labels "
-            f"{shorten(missing or values)} of column {label!r} have no column of their name. {_HOW}. "
-            f"The columns are {shorten(names, 20)}.",
+            f"no score columns: fewer than two are called {DEFAULT_PATTERN}, and the labels {shorten(missing)} of "
+            f"column {label!r} have no column of their name. {_HOW}. The columns are {shorten(names, 20)}.",
             guess_scores(source.schema, values, label),
         )
     _require_different(columns)
+    _require_numbers(source.schema, columns)
     chosen = _with_unlabelled_classes(source, columns, names)
+    if len(chosen) < 2:
+        raise InputError(f"all rows have the label {chosen[0]!r}, but at least 2 classes are needed. {_HOW}.")
     return Found(tuple(chosen), numbers_if_all(chosen))
 
 
 def _with_unlabelled_classes(source: Source, columns: list[str], names: Sequence[str]) -> list[str]:
     """Add columns that are scores too although no row is labelled so: without them rows do not add up to 1."""
-    schema = source.schema
-    rest = [name for name in names if name not in columns and pa.types.is_floating(schema.field(name).type)]
+    floats = [field.name for field in source.schema if pa.types.is_floating(field.type)]
+    rest = [name for name in floats if name in names and name not in columns and floats.count(name) == 1]
     if not rest:
         return columns
     sample = _sample(source, [*columns, *rest])
@@ -239,5 +245,5 @@ def _require_numbers(schema: Any, columns: Sequence[str]) -> None:
         if not is_number(schema.field(column).type):
             raise InputError(
                 f"score column {column!r} holds {schema.field(column).type}, not numbers. "
-                "Choose the score columns with a narrower pattern."
+                "Convert it, or name the score columns with --scores."
             )

@@ -89,7 +89,12 @@ def list_files(paths: Tables) -> list[Path]:
     if is_frame(paths):
         return []
     several: Any = [paths] if isinstance(paths, (str, os.PathLike)) else paths
-    named = [Path(path) for path in several]
+    try:
+        named = [Path(path) for path in several]
+    except TypeError:
+        raise InputError(
+            f"a table is a file, a folder, a list of them, or a frame, got {type(paths).__name__}."
+        ) from None
     files = [file for path in named for file in _expand(path)]
     if not files:
         raise InputError("no table given: name at least one file or folder.")
@@ -204,9 +209,11 @@ class MemorySource:
     has_text_labels = False
 
     def __init__(self, frame: Any) -> None:
-        with readable("the frame", "Arrow"):
-            is_pandas = hasattr(frame, "iloc")  # its index is not a column
+        is_pandas = hasattr(frame, "iloc")  # its index is not a column
+        try:
             self._table = pa.Table.from_pandas(frame, preserve_index=False) if is_pandas else pa.table(frame)
+        except Exception as error:  # whatever a foreign frame raises
+            raise InputError(f"cannot read the frame: {error}. Give every column one type.") from None
         self.schema = self._table.schema
 
     def count_rows(self) -> int | None:
