@@ -117,7 +117,6 @@ def write_sets(
     """
     kind = _kind(output, certificate.classes)
     reader = certificate_reader(certificate, paths, label=None, scores=scores, by_position=by_position)
-    keep = list(dict.fromkeys(keep))
     require_columns(keep, reader.source.schema.names)
     if kind == "csv":
         _require_flat(keep, reader.source.schema)
