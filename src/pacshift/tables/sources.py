@@ -139,16 +139,19 @@ class FileSource:
     def __init__(self, files: Sequence[Path]) -> None:
         self._files = [str(file) for file in files]
         self._format = FORMATS[files[0].suffix.lower()]
+        self._schemas: dict[str, Any] = {}
         for file in files:
             if file.stat().st_size == 0:
                 raise InputError(f"cannot read {file}: the file is empty. Leave it out or write it again.")
         self.schema = self._schema(self._files[0])
 
     def _schema(self, file: str) -> Any:
-        with readable(file, self._format.name):
-            schema = self._format.schema(file)
-            list(schema.names)  # decoded once here, where noise that is no text becomes an InputError
-            return schema
+        if file not in self._schemas:  # of a CSV it takes a look at the first rows
+            with readable(file, self._format.name):
+                schema = self._format.schema(file)
+                list(schema.names)  # decoded once here, where noise that is no text becomes an InputError
+            self._schemas[file] = schema
+        return self._schemas[file]
 
     def count_rows(self) -> int | None:
         total = 0
