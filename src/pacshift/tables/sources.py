@@ -240,10 +240,11 @@ def _widest(kinds: set[Any]) -> Any:
 
 
 def _require_field(schema: Any, field: Any, file: str, first: str, *, typed: bool) -> None:
-    if schema.names.count(field.name) != 1:
+    n_found = schema.names.count(field.name)
+    if n_found != 1:
+        problem = f"{n_found} columns are called {field.name!r}" if n_found else f"no column {field.name!r}"
         raise InputError(
-            f"{file}: column {field.name!r} occurs {schema.names.count(field.name)} times. It must occur once in "
-            f"every file of the table. The columns of this file are {shorten(schema.names)}."
+            f"{file}: {problem}, but every file of a table needs one. Its columns are {shorten(schema.names)}."
         )
     found = schema.field(field.name).type
     if typed and found != field.type:
