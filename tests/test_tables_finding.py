@@ -174,6 +174,26 @@ ASKED: dict[str, tuple[Callable[[], Any], dict[str, Any], str, tuple[str, ...]]]
         "and none as the classes 'cat', 'dog', 'eel'",
         (),  # which column is which is never guessed
     ),
+    "a list and named classes": (
+        lambda: pa.table({"probs": SCORES.tolist()}),
+        {"label": None, "classes": NAMES},
+        "and none as the classes",
+        (),  # the entries of a list have no names
+    ),
+    "a list and numbered classes": (
+        lambda: pa.table({"probs": SCORES.tolist()}),
+        {"label": None, "classes": range(3)},
+        "and none as the classes",
+        ("--scores", "probs"),
+    ),
+    "far timestamps beside the label": (
+        lambda: labelled(time=pa.array(LABELS + 2**62, pa.timestamp("us"))).rename_columns(
+            ["p_cat", "p_dog", "p_eel", "animal", "time"]
+        ),
+        {},
+        "No column 'label'",
+        ("--label", "animal"),
+    ),
     "one column": (lambda: table().select(["p_cat"]), {"label": None}, "fewer than two are called", ()),
 }
 
@@ -257,6 +277,13 @@ def test_odd_tables_are_refused_with_the_reason(case: str, tmp_path: Path) -> No
 def test_odd_tables_that_work(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("\ufeffcat,dog,note,note,label\n.9,.1,1.5,2.5,cat\n.2,.8,1.5,2.5,cat\n")
     assert tally_table(tmp_path / "a.csv", label="label").tally.class_counts.tolist() == [2, 0]
+
+
+@pytest.mark.parametrize("scores", [None, "cat,dog", "*", "cat,d*"])
+def test_a_column_that_is_there_twice(scores: str | None, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("cat,dog,cat\n.9,.1,.1\n.2,.8,.1\n")
+    with pytest.raises(InputError, match="occur twice: 'cat'"):
+        read_table(tmp_path / "a.csv", classes=["cat", "dog"], scores=scores)
 
 
 @pytest.mark.parametrize("wrong", [None, 3, [[0.1, 0.9]], {"a": 1}.items()])

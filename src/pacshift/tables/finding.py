@@ -50,6 +50,7 @@ def find_layout(
         found = _by_default(source, label, None if by_position else given)
     else:
         found = _asked_for(source, scores, label, given)
+    _require_single(source, found.columns)
     if len(found.columns) == 1:
         return list_layout(source, found.columns[0], given, label, by_position)
     _require_numbers(source.schema, found.columns)
@@ -78,29 +79,28 @@ def _require_label_type(source: Source, label: str) -> None:
     kind = source.schema.field(label).type
     if source.has_text_labels:
         return
-    while pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
-        kind = kind.value_type
-    if not (is_number(kind) or pa.types.is_boolean(kind) or _is_text(kind)):
+    if not _can_be_label(kind):
         raise InputError(
             f"label column {label!r} holds {kind}: labels must be text, numbers or booleans. Convert it, or name "
             "another column: --label NAME."
         )
 
 
-def _is_text(kind: Any) -> bool:
+def _can_be_label(kind: Any) -> bool:
+    while pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        kind = kind.value_type
     is_view = getattr(pa.types, "is_string_view", lambda _kind: False)
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or is_view(kind))
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or is_view(kind)
+    return bool(is_text or is_number(kind) or pa.types.is_boolean(kind))
 
 
 def _guess_label(source: Source) -> tuple[str, ...]:
     schema = source.schema
     patterned = _matching(schema.names, DEFAULT_PATTERN)
     named = class_names(patterned, DEFAULT_PATTERN) if patterned else schema.names
-    unlikely = {
-        field.name for field in schema if pa.types.is_floating(field.type) or pa.types.is_nested(field.type)
-    }
-    candidates = [name for name in schema.names if name not in unlikely and schema.names.count(name) == 1]
-    values = {name: source.label_values(name, whole=False) for name in candidates if name not in patterned}
+    likely = [field.name for field in schema if _can_be_label(field.type) and not pa.types.is_floating(field.type)]
+    candidates = [name for name in likely if name not in patterned and schema.names.count(name) == 1]
+    values = {name: source.label_values(name, whole=False) for name in candidates}
     return guess_label(values, [str(name) for name in named])
 
 
@@ -127,7 +127,6 @@ def _by_default(source: Source, label: str | None, given: tuple[Label, ...] | No
     if wanted is not None and set(wanted) <= set(names) - set(matches) and not _names_all(patterned, wanted):
         return Found(tuple(name for name in names if name in wanted), tuple(n for n in names if n in wanted))
     if len(matches) > 1 or (matches and is_list(source.schema.field(matches[0]).type)):
-        _require_different(matches)
         return patterned
     if label is not None and given is None:
         return _named_by_labels(source, label, names)
@@ -163,7 +162,7 @@ def _named_by_labels(source: Source, label: str, names: Sequence[str]) -> Found:
             f"column {label!r} have no column of their name. {_HOW}. The columns are {shorten(names, 20)}.",
             guess_scores(source.schema, values, label),
         )
-    _require_different(columns)
+    _require_single(source, columns)
     _require_numbers(source.schema, columns)
     chosen = _with_unlabelled_classes(source, columns, names)
     if len(chosen) < 2:
@@ -223,15 +222,14 @@ def _asked_for(source: Source, scores: str, label: str | None, given: tuple[Labe
             f"{shorten(names, 20)}.",
             _guess_scores(source, label, given),
         )
-    _require_different(matches)
     if len(parts) == 1:
         return Found(tuple(matches), class_names(matches, scores))
     shared = DEFAULT_PATTERN if all(fnmatch.fnmatchcase(name, DEFAULT_PATTERN) for name in matches) else "*"
     return Found(tuple(matches), class_names(matches, shared), is_listed=all(part in names for part in parts))
 
 
-def _require_different(columns: Sequence[str]) -> None:
-    twice = sorted({name for name in columns if list(columns).count(name) > 1})
+def _require_single(source: Source, columns: Sequence[str]) -> None:
+    twice = sorted({name for name in columns if source.schema.names.count(name) > 1})
     if twice:
         raise InputError(f"{len(twice)} score column name(s) occur twice: {shorten(twice)}. Rename them.")
 
