@@ -194,7 +194,7 @@ BAD: dict[Callable[[Path], Path], str] = {
     text_scores: "score column 'p_name' holds string, not numbers",
     no_label: "No column 'label'. Name the label column: --label NAME",
     mixed_kinds: "cannot mix feather and parquet files",
-    missing_column: "b.parquet: column 'p_1' occurs 0 times",
+    missing_column: "b.parquet: no column 'p_1', but every file of a table needs one",
     other_type: "b.parquet: column 'label' is string, but int64 in .*a.parquet",
     pickled: "cannot read .*a.npz: Object arrays cannot be loaded",
     no_archive: "cannot read .*a.npz: .*np.savez",
