@@ -102,9 +102,9 @@ def exit_codes() -> Iterator[None]:
         raise  # `pacshift ... | head` is no error
     except (OSError, MemoryError) as error:
         _fail(f"the system refused: {error or type(error).__name__}.", BAD_INPUT)
-    except KeyboardInterrupt as stopped:
+    except KeyboardInterrupt:
         messages().print("stopped; no half-written files are left")
-        raise typer.Exit(stop_code(stopped)) from None
+        raise typer.Exit(stop_code()) from None
     except (typer.Exit, typer.Abort):
         raise
     except Exception as error:

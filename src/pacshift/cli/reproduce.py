@@ -80,9 +80,9 @@ def reproduce(
                 scores_file=str(scores) if scores else None,
                 progress=(lambda done, total, _panel: report(done, total)) if report else None,
             )
-    except KeyboardInterrupt as stopped:
+    except KeyboardInterrupt:
         typer.echo(f"stopped; finished trials are kept in {out}, and the same command resumes there", err=True)
-        raise typer.Exit(stop_code(stopped)) from None
+        raise typer.Exit(stop_code()) from None
     _show(found, out, as_json)
 
 
