@@ -1,5 +1,6 @@
 """``python -m soak``: everything at full size. Prints a table; with ``--write`` it goes into docs/survives.md."""
 
+import signal
 import subprocess
 import sys
 import tempfile
@@ -64,6 +65,7 @@ def collect(part: Callable[[Path], Iterator[Outcome]], start: float) -> list[Out
 
 def main() -> None:
     """Run, print, write, and fail if anything was found."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background of a shell it would be ignored
     start = time.monotonic()
     with ThreadPoolExecutor(2) as pool:  # the work is done in other processes
         parts = [pool.submit(collect, part, start) for part in (damaged_files, disturbed_commands)]

@@ -1,5 +1,6 @@
 """A minute of the soak: the same parts as ``make soak``, smaller. Any finding fails the test."""
 
+import signal
 import sys
 from pathlib import Path
 
@@ -19,6 +20,12 @@ from soak.writing import WRITINGS
 
 pytestmark = [pytest.mark.soak, pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")]
 FIRST = 1_000_000  # other cases than those of the full soak
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _interrupts() -> None:
+    """In the background of a shell Ctrl-C is ignored, and commands that are started there inherit that."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="module")

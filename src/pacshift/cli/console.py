@@ -49,8 +49,12 @@ def plain(text: object) -> str:
     >>> plain("[red]\x1b[2J")
     '\\[red]\\x1b[2J'
     """
-    shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in str(text))
-    return escape(shown)
+    return escape(visible(text))
+
+
+def visible(text: object) -> str:
+    """Text from outside without control characters, for what Rich does not print."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in str(text))
 
 
 def note(text: object) -> None:
