@@ -1,5 +1,10 @@
-"""``python -m soak``: everything at full size. Prints a table; with ``--write`` it goes into docs/survives.md."""
+"""``python -m soak``: everything at full size. Prints a table; with ``--write`` it goes into docs/survives.md.
 
+``--share 0.1`` runs a tenth of the cases.
+"""
+
+import argparse
+import math
 import signal
 import subprocess
 import sys
@@ -23,18 +28,18 @@ KILLS, DISKS, ROUNDS, STARTS = 26, 32, 150, 60
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def damaged_files(folder: Path) -> Iterator[Outcome]:
+def damaged_files(folder: Path, share: float) -> Iterator[Outcome]:
     """One outcome per format."""
     for kind, n_cases in FILES.items():
-        yield damage_outcome(damage_files(kind, n_cases, folder))
+        yield damage_outcome(damage_files(kind, math.ceil(share * n_cases), folder))
 
 
-def disturbed_commands(folder: Path) -> Iterator[Outcome]:
+def disturbed_commands(folder: Path, share: float) -> Iterator[Outcome]:
     """Signals, full disks, several writers, a cluster that loses a worker."""
-    yield from kill_writers(KILLS, folder)
-    yield interrupt_starts(STARTS)
-    yield from fill_disks(DISKS, folder)
-    yield write_together(ROUNDS, folder)
+    yield from kill_writers(math.ceil(share * KILLS), folder)
+    yield interrupt_starts(math.ceil(share * STARTS))
+    yield from fill_disks(math.ceil(share * DISKS), folder)
+    yield write_together(math.ceil(share * ROUNDS), folder)
     yield kill_executor()
 
 
@@ -50,11 +55,11 @@ def kill_executor() -> Outcome:
     return Outcome(what, 1, "the same counts, bit for bit" if not findings else "see findings", findings)
 
 
-def collect(part: Callable[[Path], Iterator[Outcome]], start: float) -> list[Outcome]:
+def collect(part: Callable[[Path, float], Iterator[Outcome]], share: float, start: float) -> list[Outcome]:
     """The outcomes of a part, each told when it is known."""
     found = []
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
-        for line in part(Path(folder)):
+        for line in part(Path(folder), share):
             seconds = time.monotonic() - start
             print(
                 f"[{seconds:6.0f} s] {line.what}: {line.cases:,} cases, {line.result}", line.findings, flush=True
@@ -65,16 +70,21 @@ def collect(part: Callable[[Path], Iterator[Outcome]], start: float) -> list[Out
 
 def main() -> None:
     """Run, print, write, and fail if anything was found."""
+    parser = argparse.ArgumentParser(prog="python -m soak", description=__doc__)
+    parser.add_argument("--write", action="store_true", help="put the table into docs/survives.md")
+    parser.add_argument("--share", type=float, default=1.0, help="which share of the cases to run (default: all)")
+    options = parser.parse_args()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background of a shell it would be ignored
     start = time.monotonic()
     with ThreadPoolExecutor(2) as pool:  # the work is done in other processes
-        parts = [pool.submit(collect, part, start) for part in (damaged_files, disturbed_commands)]
+        parts = [pool.submit(collect, part, options.share, start) for part in (damaged_files, disturbed_commands)]
         outcomes = [line for part in parts for line in part.result()]
     minutes = (time.monotonic() - start) / 60
     said = conditions("", ("NumPy", "PyArrow")).replace("python -m benchmarks ", "make soak")
-    text = f"{as_text(outcomes)}\n\n{said} It took {minutes:.0f} minutes."
+    part = "" if options.share == 1 else f" A share of {options.share:g} of the cases was run."
+    text = f"{as_text(outcomes)}\n\n{said} It took {minutes:.0f} minutes.{part}"
     print(f"\n{text}")
-    if "--write" in sys.argv:
+    if options.write:
         fill(DOCS / "survives.md", "survives", text)
     if any(found.findings for found in outcomes):
         sys.exit(findings_as_json(outcomes))
