@@ -15,7 +15,10 @@ from soak.writing import START
 def interrupt_starts(n_cases: int) -> Outcome:
     """Ctrl-C at random moments of the first second, counted from the first line of our own code."""
     rng = np.random.default_rng(17)
-    begin = "import sys, pacshift_command; sys.stdout.write('x'); sys.stdout.flush(); "
+    begin = (
+        "import signal, sys, pacshift_command; signal.signal(signal.SIGINT, pacshift_command._stop_loading); "
+        "sys.stdout.write('x'); sys.stdout.flush(); "
+    )
     findings: list[str] = []
     stopped = 0
     for _ in range(n_cases):
