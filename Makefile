@@ -11,7 +11,7 @@ CORE := bounds scores tally weights ps_lp methods certificate tables estimator
 CORE_TESTS := $(CORE:%=tests/test_%*.py) README.md tests/test_docs.py::test_shell_example_of_the_readme_runs
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint docs floor bench reproduce wheel clean system
+.PHONY: help demo test check lint docs floor bench soak reproduce wheel clean system
 
 help: ## show this list
 	@echo "pacshift: make <target>"
@@ -23,6 +23,7 @@ demo: .stamps/demo ## set up, then compare all methods on a simulated label shif
 test: .stamps/dev system ## set up, then run all tests, doctests and examples
 	$(BIN)/python -m pytest -n $(WORKERS)
 	$(BIN)/python -m pytest -m spark
+	$(BIN)/python -m pytest -m soak
 
 check: lint docs test floor ## everything that CI runs
 
@@ -44,6 +45,9 @@ floor: .stamps/floor ## run the core tests with the oldest supported versions (n
 
 bench: .stamps/dev ## measure speed and memory on this machine, into the pages of docs/
 	$(BIN)/python -m benchmarks speed core growth scale --write
+
+soak: .stamps/dev system ## damaged files, kill signals, full disks: about half an hour, into docs/survives.md
+	PYTHONPATH=tests $(BIN)/python -m soak --write
 
 reproduce: .stamps/demo ## repeat all experiments of the paper (TRIALS=100) into out/reproduce
 	$(BIN)/pacshift reproduce all --trials $(TRIALS) -o out/reproduce

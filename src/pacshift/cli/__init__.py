@@ -14,7 +14,7 @@ from pacshift.cli.methods import methods
 from pacshift.cli.predict import predict
 from pacshift.cli.report import report
 from pacshift.cli.reproduce import reproduce
-from pacshift.cli.signals import stop_code, stop_on_signals
+from pacshift.cli.signals import INTERRUPTED, stop_code, stop_on_signals
 from pacshift.cli.tally import tally
 
 app = typer.Typer(
@@ -52,8 +52,10 @@ def run() -> None:
     stop_on_signals()
     try:
         app(prog_name="pacshift")
-    except KeyboardInterrupt as stopped:  # outside of a command, while it was being loaded
-        sys.exit(stop_code(stopped))
+    except KeyboardInterrupt:  # outside of a command, while it was being loaded
+        sys.exit(stop_code())
+    except SystemExit as end:  # Typer says 130 whatever the signal was
+        sys.exit(stop_code() if end.code == INTERRUPTED else end.code)
 
 
 def main() -> None:

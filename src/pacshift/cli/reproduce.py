@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from pacshift.cli import options
-from pacshift.cli.console import print_json, progress, results
+from pacshift.cli.console import plain, print_json, progress, results, visible
 from pacshift.cli.signals import stop_code
 from pacshift.errors import InputError
 from pacshift.experiments.panels import DELTA, Panel, select_panels
@@ -80,9 +80,10 @@ def reproduce(
                 scores_file=str(scores) if scores else None,
                 progress=(lambda done, total, _panel: report(done, total)) if report else None,
             )
-    except KeyboardInterrupt as stopped:
-        typer.echo(f"stopped; finished trials are kept in {out}, and the same command resumes there", err=True)
-        raise typer.Exit(stop_code(stopped)) from None
+    except KeyboardInterrupt:
+        kept = f"finished trials are kept in {visible(out)}, and the same command resumes there"
+        typer.echo(f"stopped; {kept}", err=True)
+        raise typer.Exit(stop_code()) from None
     _show(found, out, as_json)
 
 
@@ -117,8 +118,9 @@ def _show(found: tuple[PanelResult, ...], out: Path, as_json: bool) -> None:
     if console.is_terminal:
         console.print(_terminal_table(summaries))
     else:
-        typer.echo(markdown_table(HEADINGS, map(cells, summaries)), nl=False)
-    typer.echo(f"figures, tables and page: {out / 'index.html'}")
+        shown = [[visible(cell) for cell in cells(summary)] for summary in summaries]
+        typer.echo(markdown_table(HEADINGS, shown), nl=False)
+    typer.echo(f"figures, tables and page: {visible(out / 'index.html')}")
 
 
 def _terminal_table(summaries: list[MethodSummary]) -> Table:
@@ -133,7 +135,7 @@ def _terminal_table(summaries: list[MethodSummary]) -> Table:
     for summary, row in zip(summaries, rows, strict=True):
         if summary.panel != panel:
             panel = summary.panel
-            table.add_row(panel, style="bold")
+            table.add_row(plain(panel), style="bold")
         table.add_row("  " + row[1], *(row[k] for k in shown), style="red" if summary.truly_above else None)
     return table
 
