@@ -125,7 +125,7 @@ def read_blocks(scores: Matrix | Sequence[NDArray[Any]]) -> Iterator[tuple[slice
     Few classes lie column after column, many row after row. The memory of a piece is used again for the next one.
     """
     n_rows, n_classes, dtype = _shape(scores)
-    few, step = n_classes <= MAX_COLUMN_CLASSES, max(1, PIECE_VALUES // n_classes)
+    few, step = n_classes <= MAX_COLUMN_CLASSES, max(1, _piece_values(n_classes) // n_classes)
     for start in range(0, n_rows, step):
         rows = slice(start, min(start + step, n_rows))
         if isinstance(scores, np.ndarray):
@@ -139,6 +139,11 @@ def read_blocks(scores: Matrix | Sequence[NDArray[Any]]) -> Iterator[tuple[slice
         elif not few and not piece.flags.c_contiguous:
             piece = _copied("piece", piece)
         yield rows, piece
+
+
+def _piece_values(n_classes: int) -> int:
+    """Scores of one piece: with many classes more than fit near the processor, or its bins would outgrow it."""
+    return min(max(PIECE_VALUES, 4 * BINS * n_classes), BLOCK_VALUES)
 
 
 def _copied(use: str, values: Matrix) -> Matrix:
