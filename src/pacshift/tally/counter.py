@@ -144,7 +144,7 @@ def read_blocks(scores: Matrix | Sequence[NDArray[Any]]) -> Iterator[tuple[slice
 
 
 def _piece_values(n_classes: int) -> int:
-    """Scores of one piece: with many classes more than fit near the processor, or their bins would outgrow them."""
+    """Scores of one piece: with many classes more than fit near the processor, or bins would outgrow them."""
     return PIECE_VALUES if n_classes <= MAX_SMALL_PIECE_CLASSES else BLOCK_VALUES
 
 
