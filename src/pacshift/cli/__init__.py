@@ -12,6 +12,7 @@ from pacshift.cli.compare import compare
 from pacshift.cli.console import INTERRUPTED, exit_codes
 from pacshift.cli.demo import demo
 from pacshift.cli.methods import methods
+from pacshift.cli.monitor import monitor
 from pacshift.cli.predict import predict
 from pacshift.cli.report import report
 from pacshift.cli.reproduce import reproduce
@@ -19,7 +20,7 @@ from pacshift.cli.tally import tally
 
 
 class Commands(TyperGroup):
-    """Every command ends with the exit codes of the contract: 0 fine, 2 bad input, 3 nothing certified."""
+    """Every command ends with the exit codes of the contract, which the epilog below lists."""
 
     def invoke(self, ctx: Any) -> Any:
         with exit_codes():
@@ -29,11 +30,12 @@ class Commands(TyperGroup):
 app = typer.Typer(
     cls=Commands,
     help="Prediction sets you can still trust after the label mix has changed.",
-    epilog="Exit codes: 0 fine, 2 bad input, 3 nothing could be certified. Start with: pacshift demo",
+    epilog="Exit codes: 0 fine, 2 bad input, 3 nothing could be certified, 4 a promise is broken. "
+    "Start with: pacshift demo",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, calibrate, predict, check, compare, report, tally, reproduce, methods):
+for command in (demo, calibrate, predict, check, compare, report, tally, monitor, reproduce, methods):
     app.command()(command)
 
 

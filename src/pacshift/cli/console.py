@@ -20,7 +20,7 @@ from rich.progress import (
 
 from pacshift.errors import AssumptionError, PacshiftError, UninformativeWarning
 
-BAD_INPUT, NOTHING_CERTIFIED, UNEXPECTED, INTERRUPTED = 2, 3, 1, 130
+BAD_INPUT, NOTHING_CERTIFIED, BROKEN, UNEXPECTED, INTERRUPTED = 2, 3, 4, 1, 130
 PIPE_WIDTH = 120  # columns of tables that go into a file or a pipe
 
 _UsageError: type[Any] = typer.BadParameter.__bases__[0]  # the same class in every version of Typer
