@@ -6,6 +6,7 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval, binomial_lower, binomial_upper
 from pacshift.certificate import Certificate
 from pacshift.tally import Tally
+from pacshift.tally.grid import to_grid
 
 GRID_STEP = 0.5
 """Distance of two ranks of the grid, in square roots of the rank: half of a standard deviation or less."""
@@ -35,15 +36,18 @@ def miss_rate_band(source: Tally, thresholds: FloatArray, *, delta: float) -> In
     As they hold at once, the thresholds may have been chosen by looking at the same rows.
     """
     counts, misses = source.class_counts, source.misses(thresholds)
+    # Scores on the grid are rounded down, so a threshold between two grid points counts too many misses.
+    surely_missed = source.misses(to_grid(thresholds)) if source.grid else misses
     grids = [rank_grid(int(count)) for count in counts]
     share = delta / max(2 * sum(map(len, grids)), 1)
     lower, upper = np.zeros(len(counts)), np.ones(len(counts))
     for label, grid in enumerate(grids):
-        place = int(np.searchsorted(grid, misses[label], side="right"))  # grid ranks up to the misses
-        if place > 0:
-            lower[label] = float(binomial_lower(grid[place - 1], counts[label], delta=share))
-        if place < len(grid):
-            upper[label] = float(binomial_upper(grid[place] - 1, counts[label], delta=share))
+        below = grid[grid <= surely_missed[label]]
+        above = grid[grid > misses[label]]
+        if len(below):
+            lower[label] = float(binomial_lower(below[-1], counts[label], delta=share))
+        if len(above):
+            upper[label] = float(binomial_upper(above[0] - 1, counts[label], delta=share))
     upper[np.isneginf(thresholds)] = 0.0  # such a class is in every set
     return Interval(lower, upper)
 
@@ -52,6 +56,9 @@ def error_bounds(miss_rates: Interval, prevalence: Interval | None) -> tuple[flo
     """Smallest and largest Σ t_j e_j over the mixes and miss rates that the bounds allow (Lemma 3).
 
     Without bounds of the mix every mix is allowed.
+
+    >>> error_bounds(Interval(np.array([0.1, 0.3]), np.array([0.2, 0.5])), None)
+    (0.1, 0.5)
     """
     size = len(miss_rates.lower)
     box = prevalence if prevalence is not None else Interval(np.zeros(size), np.ones(size))

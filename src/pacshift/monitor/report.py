@@ -131,6 +131,7 @@ def judge(
     assert in_use is not None  # the first fresh certificate is adopted
     assert miss_rates is not None
     lower, upper = error_bounds(miss_rates, certificate.prevalence)
+    lower = 0.0 if in_use.never_empty else lower  # filled sets miss less than their thresholds do
     upper = min(upper, epsilon) if lies_below(in_use, certificate) else upper
     allowed, between = percent(epsilon), f"{100 * lower:.3g} % to {100 * upper:.3g} %"
     if lower > epsilon:

@@ -29,6 +29,9 @@ VERDICTS: dict[Verdict, tuple[str, str]] = {
 }
 """Tone and meaning of each verdict."""
 
+MAX_ALERTS = 12
+"""The last so many are told in words; the table of periods has them all."""
+
 
 def write_history_page(monitor: Monitor, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
     """Write the history of a monitor as one HTML page that loads nothing and runs no scripts.
@@ -91,7 +94,7 @@ def render_history(monitor: Monitor) -> str:
         last=history[-1],
         tone=VERDICTS[history[-1].verdict][0],
         counts=[(verdict, _count(history, verdict), meaning) for verdict, (_, meaning) in VERDICTS.items()],
-        alerts=[report for report in history if report.alert],
+        alerts=[report for report in history if report.alert][-MAX_ALERTS:],
         promise=_promise(monitor),
         rows=[_row(report) for report in history],
         pictures=_pictures(monitor, history),
@@ -112,8 +115,8 @@ def _promise(monitor: Monitor) -> str:
             f"the chance that any of them is ever wrong is at most {unsure}."
         )
     return (
-        f"Confidence {sure} for each report by itself. Of many reports about {unsure} may be wrong; "
-        "the option --forever makes all of them right at once."
+        f"Confidence {sure} for each report by itself. Of many reports up to {unsure} may be wrong. "
+        "The option --forever makes all of them right at once."
     )
 
 
