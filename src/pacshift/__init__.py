@@ -9,6 +9,7 @@ from pacshift.errors import AssumptionError, InputError, PacshiftError, Uninform
 from pacshift.evaluate import Evaluation, evaluate
 from pacshift.methods import APS, LWCP, METHODS, PS, PSC, PSLP, PSLW, PSR, PSW, WCP, Oracle
 from pacshift.monitor import Monitor, PeriodReport
+from pacshift.planning import Plan, plan
 from pacshift.simulate import Population, resample, tweak_one
 from pacshift.tally import Tally
 
@@ -38,12 +39,14 @@ __all__ = [
     "PACClassifier",
     "PacshiftError",
     "PeriodReport",
+    "Plan",
     "Population",
     "Tally",
     "UninformativeWarning",
     "calibrate",
     "calibrate_tally",
     "evaluate",
+    "plan",
     "resample",
     "tweak_one",
 ]
