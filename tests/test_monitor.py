@@ -1,19 +1,21 @@
 """The monitor: verdicts, late rows, shares of delta, certificates that are adopted."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from hospital import NAMES, PANDEMIC, USUAL, patients, source_tally
 from pacshift import InputError, Interval, Monitor, Tally, calibrate_tally
+from pacshift.arrays import FloatArray
 from pacshift.monitor.report import Fresh, judge
 from pacshift.monitor.shares import report_delta, source_delta
 
 SOURCE = source_tally(20_000)
 
 
-def month(mix: list[float], seed: int, n: int = 3000, bias: float = 0.0) -> np.ndarray:
+def month(mix: list[float], seed: int, n: int = 3000, bias: float = 0.0) -> FloatArray:
     return patients(n, mix, np.random.default_rng(seed), bias=bias)[0]
 
 
@@ -33,7 +35,7 @@ def test_a_year_in_short() -> None:
     assert shifted.prevalence.contains(PANDEMIC).all()
     assert shifted.weights is not None
     assert shifted.accuracy is not None
-    assert scanner.fresh is scanner.error is scanner.prevalence is None
+    assert (scanner.fresh, scanner.error, scanner.prevalence) == (None, None, None)
     assert "refuted" in scanner.finding
 
 
@@ -147,7 +149,7 @@ def test_contradictions_count_as_broken() -> None:
 
 def test_bad_input_is_named() -> None:
     target = Tally.from_target(month(USUAL, 1), classes=NAMES)
-    good = {"epsilon": 0.1, "delta": 0.05}
+    good: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05}
     with pytest.raises(InputError, match="a tally without labelled rows"):
         Monitor(target, **good)
     with pytest.raises(InputError, match="labelled rows only"):

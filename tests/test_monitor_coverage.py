@@ -99,7 +99,7 @@ def boxes(draw: st.DrawFn) -> tuple[Interval, Interval]:
 def extreme(values: FloatArray, box: Interval, sign: int) -> float:
     ends = list(zip(box.lower, box.upper, strict=True))
     found = linprog(-sign * values, A_eq=np.ones((1, len(values))), b_eq=[1.0], bounds=ends)
-    return float(-sign * found.fun)
+    return float(-sign * (found.fun or 0.0))
 
 
 @given(boxes())

@@ -13,7 +13,7 @@ from hospital import PANDEMIC, USUAL, patients, source_tally
 from pacshift import Monitor, Tally, calibrate_tally
 from pacshift.plots import readable
 from pacshift.report import render_history, write_history_page
-from test_report_browser import CHROMIUM, FLAGS, PHONE
+from test_report_browser import CHROMIUM, FLAGS, PHONE, _note_dialog
 
 DESK = 1200
 
@@ -107,7 +107,7 @@ def test_it_is_seen_on_a_desk_and_a_phone(
     page = context.new_page()
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
+    page.on("dialog", lambda dialog: _note_dialog(dialog, complaints))
     page.goto(pages[name].as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") == width
     outside = f"""() => [...document.querySelectorAll("h1, h2, p, li, dt, dd, td, svg text")]

@@ -13,6 +13,7 @@ from pacshift.cli.console import INTERRUPTED, exit_codes
 from pacshift.cli.demo import demo
 from pacshift.cli.methods import methods
 from pacshift.cli.monitor import monitor
+from pacshift.cli.plan import plan
 from pacshift.cli.predict import predict
 from pacshift.cli.report import report
 from pacshift.cli.reproduce import reproduce
@@ -35,7 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, calibrate, predict, check, compare, report, tally, monitor, reproduce, methods):
+for command in (demo, calibrate, predict, check, compare, report, tally, monitor, plan, reproduce, methods):
     app.command()(command)
 
 

@@ -1,5 +1,5 @@
 """Before the next certificate: how much data gives sets of which size?"""
 
-from pacshift.planning.plan import Plan, plan
+from pacshift.planning.solve import Plan, plan
 
 __all__ = ["Plan", "plan"]

@@ -22,20 +22,22 @@ NORMAL_90 = 1.645
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How many certificates are made, by the number of classes: many classes take long each.
+    """How many certificates are made at most, by the number of classes: many classes take long each.
 
     ``points`` of the curve get ``draws`` each. The answer gets ``final_draws`` from the pilot itself and one from
-    each of ``pilots`` other pilots that might have been drawn.
+    each of ``pilots`` other pilots that might have been drawn. Where rows are looked for, ``refinements`` points
+    with ``final_draws`` each are added near the answer.
     """
 
     points: int
     draws: int
     final_draws: int
     pilots: int
+    refinements: int = 2
 
     @property
     def total(self) -> int:
-        return self.points * self.draws + self.final_draws + self.pilots
+        return self.points * self.draws + (1 + self.refinements) * self.final_draws + self.pilots
 
 
 def effort_for(n_classes: int) -> Effort:

@@ -11,6 +11,7 @@ from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.certificate.explain import percent
 from pacshift.errors import InputError
 from pacshift.methods import Method, resolve_method
+from pacshift.planning.curve import Curve
 from pacshift.planning.pilot import CountPilot, Mixes, Pilot, RowPilot
 from pacshift.planning.simulate import NORMAL_90, Effort, Progress, Simulator, effort_for
 from pacshift.scores.check import check_rate, shorten
@@ -23,7 +24,7 @@ MAX_VALUES = 20_000_000
 """Rows times classes that may be asked about: more would take too long to draw."""
 MAX_SEARCHED_VALUES = 4_000_000
 """Rows times classes up to which wanted sizes are looked for."""
-FAR_ENOUGH = 0.97
+FAR_ENOUGH = 0.93
 """The curve ends where sizes fall below this part of the wanted size."""
 CURVE_SPAN = 4.0
 """A curve around given rows goes from a quarter to four times as many."""
@@ -229,7 +230,10 @@ def _answer(
     promise: tuple[float, float],
 ) -> Plan:
     curve = _curve(question, simulator, effort, limit, len(pilot.classes))
-    rows = _needed(curve, question.size, question) if question.size is not None else question.n_source or 0
+    rows = question.n_source or 0
+    if question.size is not None:
+        curve = _refined(curve, question.size, question, simulator, effort)
+        rows = _needed(curve, question.size, question)
     n_source, n_target = question.rows(rows)
     simulator.thresholds.clear()
     sizes = simulator.sizes(n_source, n_target, effort.final_draws)
@@ -260,42 +264,33 @@ def _answer(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Curve:
-    """Mean sizes, which do not grow with the rows."""
-
-    rows: IntArray
-    sizes: FloatArray
-
-    def rows_for(self, size: float) -> float:
-        """Rows that give this size, between the points on a logarithmic scale; infinite where none does."""
-        if size < self.sizes[-1]:
-            return math.inf
-        place = int(np.argmax(self.sizes <= size))
-        if place == 0:
-            return float(self.rows[0])
-        low, high = np.log(self.rows[place - 1 : place + 1])
-        above, below = self.sizes[place - 1 : place + 1]
-        return float(np.exp(low + (high - low) * (above - size) / (above - below)))
-
-
-def _curve(question: _Question, simulator: Simulator, effort: Effort, limit: int, n_classes: int) -> _Curve:
+def _curve(question: _Question, simulator: Simulator, effort: Effort, limit: int, n_classes: int) -> Curve:
     """Along the rows that are looked for, or around the source rows that are given."""
     if question.size is None:
         centre = question.n_source or 0
         first, last = max(MIN_ROWS, int(centre / CURVE_SPAN)), min(limit, int(centre * CURVE_SPAN))
     else:
         first, last = max(MIN_ROWS, 10 * n_classes), MAX_SEARCHED_VALUES // n_classes
-    rows = np.unique(np.geomspace(first, max(last, first), effort.points).astype(np.int64))
-    sizes: list[float] = []
-    for n_rows in rows.tolist():
-        sizes.append(float(simulator.sizes(*question.rows(n_rows), effort.draws).mean()))
-        if question.size is not None and min(sizes) < FAR_ENOUGH * question.size:
+    curve = Curve.empty()
+    for n_rows in np.unique(np.geomspace(first, max(last, first), effort.points).astype(np.int64)).tolist():
+        curve = curve.with_point(n_rows, simulator.sizes(*question.rows(n_rows), effort.draws))
+        if question.size is not None and curve.sizes[-1] < FAR_ENOUGH * question.size:
             break  # more rows only cost more time
-    return _Curve(rows[: len(sizes)], np.minimum.accumulate(np.array(sizes)))
+    return curve
 
 
-def _needed(curve: _Curve, size: float, question: _Question) -> int:
+def _refined(curve: Curve, size: float, question: _Question, simulator: Simulator, effort: Effort) -> Curve:
+    """The curve with more draws where it reaches the wanted size."""
+    for _ in range(effort.refinements):
+        needed = curve.rows_for(size)
+        if math.isinf(needed):
+            break
+        n_rows = round(needed)
+        curve = curve.with_point(n_rows, simulator.sizes(*question.rows(n_rows), effort.final_draws))
+    return curve
+
+
+def _needed(curve: Curve, size: float, question: _Question) -> int:
     needed = curve.rows_for(size)
     if math.isinf(needed):
         rows = f"{int(curve.rows[-1]):,} {'source' if question.found == 'n_source' else 'target'} rows"
