@@ -53,7 +53,8 @@ def test_the_questions_answer_each_other() -> None:
     assert needed.size == pytest.approx(size, rel=0.03)
 
 
-def test_target_rows_are_found() -> None:
+def test_target_rows_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pacshift.planning.solve.effort_for", lambda _: simulate.Effort(5, 1, 2, 2, 1))
     pslp = QUICK | {"method": "PS-LP"}
     size = plan(*PILOT, n_source=4000, n_target=1000, **pslp).size
     needed = plan(*PILOT, n_source=4000, size=size, **pslp)

@@ -23,7 +23,7 @@ from pacshift.tally import Tally
 
 
 class Monitor:
-    """Watch a certificate: does it still hold in each new period, and what would a fresh one say?
+    """Watch whether a certificate still holds in each new period, and make a fresh one for it.
 
     Each period is compared with the same labelled source under label shift. The page "Monitor" has the proofs.
 

@@ -127,7 +127,7 @@ def judge(
     """Verdict, bounds of the error and words about the sets in use ("The verdict" of the proof page)."""
     certificate = fresh.certificate
     if certificate is None:
-        return "refuted", None, f"Label shift is refuted in this period. {fresh.refusal}"
+        return "refuted", None, fresh.refusal[:1].upper() + fresh.refusal[1:]
     assert in_use is not None  # the first fresh certificate is adopted
     assert miss_rates is not None
     lower, upper = error_bounds(miss_rates, certificate.prevalence)

@@ -25,7 +25,7 @@ MAX_VALUES = 20_000_000
 MAX_SEARCHED_VALUES = 4_000_000
 """Rows times classes up to which wanted sizes are looked for."""
 FAR_ENOUGH = 0.93
-"""The curve ends where sizes fall below this part of the wanted size."""
+"""A size below this part of the wanted one is clearly smaller."""
 CURVE_SPAN = 4.0
 """A curve around given rows goes from a quarter to four times as many."""
 
@@ -274,9 +274,14 @@ def _curve(question: _Question, simulator: Simulator, effort: Effort, limit: int
     curve = Curve.empty()
     for n_rows in np.unique(np.geomspace(first, max(last, first), effort.points).astype(np.int64)).tolist():
         curve = curve.with_point(n_rows, simulator.sizes(*question.rows(n_rows), effort.draws))
-        if question.size is not None and curve.sizes[-1] < FAR_ENOUGH * question.size:
+        if question.size is not None and _is_past(curve, question.size):
             break  # more rows only cost more time
     return curve
+
+
+def _is_past(curve: Curve, size: float) -> bool:
+    """Whether the wanted size was reached clearly, or at two points."""
+    return bool(curve.sizes[-1] < FAR_ENOUGH * size or np.count_nonzero(curve.sizes <= size) >= 2)
 
 
 def _refined(curve: Curve, size: float, question: _Question, simulator: Simulator, effort: Effort) -> Curve:

@@ -6,6 +6,7 @@ except ImportError as error:  # pragma: no cover  # needs an environment without
     raise ImportError("pacshift.tables needs pyarrow: pip install 'pacshift[tables]'") from error
 
 from pacshift.tables.evaluating import TableEvaluation, count_set_sizes, evaluate_table
+from pacshift.tables.history import history_rows, write_history
 from pacshift.tables.reading import LoadedTable, TableTally, read_table, tally_table
 from pacshift.tables.sets import SetsWritten, write_sets
 
@@ -16,7 +17,9 @@ __all__ = [
     "TableTally",
     "count_set_sizes",
     "evaluate_table",
+    "history_rows",
     "read_table",
     "tally_table",
+    "write_history",
     "write_sets",
 ]
