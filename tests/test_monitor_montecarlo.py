@@ -62,7 +62,7 @@ def run_stream(seed: int, *, forever: bool) -> Stream:
 
 @pytest.mark.montecarlo
 def test_forever_a_stream_with_any_wrong_report_is_rare() -> None:
-    streams = [run_stream(seed, forever=True) for seed in range(12)]
+    streams = [run_stream(seed, forever=True) for seed in range(9)]
     wrong = sum(any(stream.wrong) for stream in streams)
     assert binomtest(wrong, len(streams), DELTA, alternative="greater").pvalue > 1e-3
     # Sharp: the shift is found, and quiet months before and after it are recognised.
@@ -71,9 +71,9 @@ def test_forever_a_stream_with_any_wrong_report_is_rare() -> None:
     assert sum("kept" in stream.verdicts[4:] for stream in streams) > 0.2 * len(streams)
 
 
-@pytest.mark.montecarlo
+@pytest.mark.long
 def test_each_report_by_itself_is_wrong_rarely() -> None:
-    streams = [run_stream(seed, forever=False) for seed in range(6)]
+    streams = [run_stream(seed, forever=False) for seed in range(60)]
     for month in range(len(streams[0].wrong)):
         wrong = sum(stream.wrong[month] for stream in streams)
         assert binomtest(wrong, len(streams), DELTA, alternative="greater").pvalue > 1e-3

@@ -20,6 +20,7 @@ QUICK: dict[str, Any] = {"epsilon": 0.05, "delta": 0.05, "target_mix": TARGET_MI
 def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """The real number of draws is for people who want to know; tests want to end."""
     monkeypatch.setattr("pacshift.planning.solve.effort_for", lambda _: simulate.Effort(6, 2, 5, 5))
+    monkeypatch.setattr("pacshift.planning.solve.MAX_SEARCHED_VALUES", 100_000)
 
 
 def true_size(
@@ -59,7 +60,7 @@ def test_target_rows_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     size = plan(*PILOT, n_source=4000, n_target=1000, **pslp).size
     needed = plan(*PILOT, n_source=4000, size=size, **pslp)
     assert needed.found == needed.curve_over == "n_target"
-    assert 300 < needed.n_target < 4000
+    assert needed.size == pytest.approx(size, rel=0.05)
 
 
 def test_more_rows_never_make_the_curve_grow() -> None:
@@ -186,7 +187,7 @@ CASES: dict[str, tuple[FloatArray, FloatArray, float]] = {
 
 
 @pytest.mark.montecarlo
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", ["heart", pytest.param("agnews", marks=pytest.mark.long)])
 def test_real_scores_from_a_small_pilot(name: str, shared_data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """10,000 rows of a real model's scores tell within 5 % how large sets of 20,000 rows are."""
     monkeypatch.setattr("pacshift.planning.solve.effort_for", lambda _: simulate.Effort(1, 1, 6, 4))

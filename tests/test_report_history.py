@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +29,17 @@ def year() -> Monitor:
 
 
 def hostile() -> Monitor:
-    """Odd class names, odd names of periods, and many periods without any rows to speak of."""
+    """Odd class names and many periods with odd names: copies of one report, since only the page is looked at."""
     rng = np.random.default_rng(0)
     mix = np.full(len(HOSTILE), 1 / len(HOSTILE))
     scores, labels = draw(len(HOSTILE), 4000, mix, rng)
     source = Tally.from_scores(scores, np.array(HOSTILE, object)[labels], classes=HOSTILE, soft=False)
     monitor = Monitor(source, epsilon=0.2, delta=0.05, forever=True)
-    for number, name in enumerate([*HOSTILE, *map(str, range(20))]):
-        rows = 1200 if number < 2 else 30
-        monitor.update(draw(len(HOSTILE), rows, mix, rng)[0], name)
+    report = monitor.update(draw(len(HOSTILE), 1200, mix, rng)[0], "first")
+    (period,) = monitor._saved.periods.values()
+    names = [*HOSTILE, *map(str, range(20))]
+    copies = {name: replace(period, name=name, report=replace(report, period=name)) for name in names}
+    monitor._saved = replace(monitor._saved, periods=copies)
     return monitor
 
 
