@@ -29,5 +29,6 @@ def test_each_lemma_is_named_by_its_function() -> None:
 
 def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     assert shares.SOURCE_SHARE == 0.1
-    assert r"0.9\,\delta" in PAGE
-    assert shares.report_delta(1.0, 3, forever=True) == pytest.approx(0.9 / 12)
+    assert rf"{shares.FRESH_SHARE:g}\,\delta" in PAGE
+    assert shares.report_delta(1.0, 3, forever=True) == pytest.approx(0.8 / 12)
+    assert rf"{shares.SOURCE_SHARE + 1.1 * shares.FRESH_SHARE:g}\,\delta" in PAGE

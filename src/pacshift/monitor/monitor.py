@@ -5,20 +5,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
 from pacshift.certificate.certificate import count_sizes
 from pacshift.errors import InputError
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import options_of
+from pacshift.monitor.check import check_certificate, check_method, check_source, check_target, same_sets
 from pacshift.monitor.coverage import miss_rate_band
 from pacshift.monitor.periods import Counted, Period
 from pacshift.monitor.report import PeriodReport, certify, estimated_size, judge, mean_and_empty
 from pacshift.monitor.shares import report_delta, source_delta
 from pacshift.monitor.state import Delivery, Saved, StateFolder, fingerprint
-from pacshift.scores.check import check_rate, shorten
+from pacshift.scores.check import check_rate
 from pacshift.tally import Tally
 
 
@@ -88,7 +87,7 @@ class Monitor:
         state: str | os.PathLike[str] | None = None,
         rng: int = 0,
     ) -> None:
-        self._source, self._method = _check_source(source), _check_method(resolve_method(method))
+        self._source, self._method = check_source(source), check_method(resolve_method(method))
         self._epsilon, self._delta = check_rate(epsilon, "epsilon"), check_rate(delta, "delta")
         self._forever, self._rng = bool(forever), rng
         settings = {
@@ -102,7 +101,7 @@ class Monitor:
         self._folder = None if state is None else StateFolder(state, settings)
         saved = Saved() if self._folder is None else self._folder.read()
         self._saved = saved
-        if certificate is not None and not _same(certificate, saved.in_use):
+        if certificate is not None and not same_sets(certificate, saved.in_use):
             self.adopt(certificate)
 
     @property
@@ -173,7 +172,7 @@ class Monitor:
         is_tally = isinstance(target, Tally)
         counted = target if is_tally else self.count(target)
         sizes = None if is_tally else self._sizes(target)
-        self.add({name: Counted(_check_target(counted, self._source), start, end, sizes)})
+        self.add({name: Counted(check_target(counted, self._source), start, end, sizes)})
         report = self.report(name)
         if not is_tally and sizes is None and self.certificate is not None:  # adopted just now, for these rows
             self.set_sizes({name: self._sizes(target)})
@@ -195,7 +194,7 @@ class Monitor:
         """
         if certificate is None:
             raise InputError("no certificate to adopt: the rows of that period refute label shift.")
-        _check_certificate(certificate, self._source)
+        check_certificate(certificate, self._source)
         self._save(in_use=certificate, in_use_number=self._saved.in_use_number + 1)
 
     def count(self, scores: Any) -> Tally:
@@ -318,51 +317,3 @@ class Monitor:
         self._saved = replace(self._saved, **changes)
         if self._folder is not None:
             self._saved = self._folder.write(self._saved)
-
-
-def _check_source(source: Any) -> Tally:
-    if not isinstance(source, Tally) or not source.n_source:
-        got = type(source).__name__ if not isinstance(source, Tally) else "a tally without labelled rows"
-        raise InputError(f"source must be a Tally of labelled rows, as Tally.from_scores makes it, got {got}.")
-    if source.n_target:
-        raise InputError(
-            f"source must hold labelled rows only, it also holds {source.n_target:,} target rows. "
-            "Pass those with update(...)."
-        )
-    return source
-
-
-def _check_method(method: Method) -> Method:
-    if method.guarantee != "pac-target" or method.needs_weights:
-        raise InputError(
-            f"a monitor needs a method with a guarantee on the target, {method.name} has none of its own. "
-            "Choose PS-LP, PS-W, PS-C or PS-LW."
-        )
-    return method
-
-
-def _check_target(target: Tally, source: Tally) -> Tally:
-    if target.n_source or not target.n_target:
-        raise InputError("a period must be a tally of unlabelled rows (Tally.from_target(scores)), at least one.")
-    if target.classes != source.classes:
-        both = f"{shorten(source.classes)} and {shorten(target.classes)}"
-        raise InputError(f"source and period must have the same classes, got {both}.")
-    return target
-
-
-def _check_certificate(certificate: Certificate, source: Tally) -> None:
-    if certificate.classes != source.classes:
-        both = f"{shorten(certificate.classes)} and {shorten(source.classes)}"
-        raise InputError(f"certificate and source must have the same classes, got {both}.")
-    if certificate.score != source.score:
-        raise InputError(
-            f"the certificate is for the score {certificate.score!r}, the source has {source.score!r}. "
-            "Count the source with the score of the certificate."
-        )
-
-
-def _same(certificate: Certificate, other: Certificate | None) -> bool:
-    """Whether both make the same sets."""
-    if other is None or certificate.never_empty != other.never_empty:
-        return False
-    return bool(np.array_equal(certificate.thresholds, other.thresholds))

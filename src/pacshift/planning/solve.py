@@ -1,7 +1,7 @@
 """How many rows for which size of sets: give all but one of the three, and the plan finds the one."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,11 +12,10 @@ from pacshift.certificate.explain import percent
 from pacshift.errors import InputError
 from pacshift.methods import Method, resolve_method
 from pacshift.planning.curve import Curve
-from pacshift.planning.pilot import CountPilot, Mixes, Pilot, RowPilot
+from pacshift.planning.pilot import CountPilot, Mixes, Pilot
+from pacshift.planning.request import Question, check_mixes, check_question, check_rows, row_pilot
 from pacshift.planning.simulate import NORMAL_90, Effort, Progress, Simulator, effort_for
-from pacshift.scores.check import check_rate, shorten
-from pacshift.simulate import Population
-from pacshift.simulate.mix import check_mix
+from pacshift.scores.check import check_rate
 from pacshift.tally import Tally
 
 MIN_ROWS = 100
@@ -180,10 +179,10 @@ def plan(
     >>> 500 < needed.n_source < 20000
     True
     """
-    found = _check_question(n_source, n_target, size)
+    found = check_question(n_source, n_target, size)
     chosen = resolve_method(method)
-    world = CountPilot(pilot) if isinstance(pilot, Tally) else _row_pilot(pilot, labels, classes)
-    mixes = _check_mixes(world, source_mix, target_mix)
+    world = CountPilot(pilot) if isinstance(pilot, Tally) else row_pilot(pilot, labels, classes)
+    mixes = check_mixes(world, source_mix, target_mix)
     effort = effort_for(len(world.classes))
     simulator = Simulator(
         world,
@@ -196,32 +195,12 @@ def plan(
         progress=progress,
     )
     limit = MAX_VALUES // len(world.classes)
-    question = _Question(found, _check_rows(n_source, limit), _check_rows(n_target, limit), size)
+    question = Question(found, check_rows(n_source, limit), check_rows(n_target, limit), size)
     return _answer(question, simulator, world, mixes, effort, limit, (epsilon, delta))
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """What is given; None is what is looked for."""
-
-    found: Literal["size", "n_source", "n_target"]
-    n_source: int | None
-    n_target: int | None
-    size: float | None
-
-    @property
-    def curve_over(self) -> Literal["n_source", "n_target"]:
-        return "n_target" if self.found == "n_target" else "n_source"
-
-    def rows(self, n_rows: int) -> tuple[int, int]:
-        """Source and target rows where the curve has ``n_rows``."""
-        if self.curve_over == "n_target":
-            return self.n_source or 0, n_rows
-        return n_rows, self.n_target or 0
-
-
 def _answer(
-    question: _Question,
+    question: Question,
     simulator: Simulator,
     pilot: Pilot,
     mixes: Sequence[Mixes],
@@ -229,20 +208,16 @@ def _answer(
     limit: int,
     promise: tuple[float, float],
 ) -> Plan:
+    """Find the curve, on it the rows, and with these the size and how sure it is."""
     curve = _curve(question, simulator, effort, limit, len(pilot.classes))
     rows = question.n_source or 0
     if question.size is not None:
         curve = _refined(curve, question.size, question, simulator, effort)
         rows = _needed(curve, question.size, question)
     n_source, n_target = question.rows(rows)
-    simulator.thresholds.clear()
-    sizes = simulator.sizes(n_source, n_target, effort.final_draws)
+    simulator.thresholds.clear()  # those of the answer are wanted, not those of the curve
+    size = float(simulator.sizes(n_source, n_target, effort.final_draws).mean())
     spread = NORMAL_90 * float(simulator.sizes_of_pilots(n_source, n_target, effort.pilots).std(ddof=1))
-    size = float(sizes.mean())
-    if question.size is None:
-        interval = (size - spread, size + spread)
-    else:
-        interval = (curve.rows_for(question.size + spread), curve.rows_for(question.size - spread))
     class_rows = np.round(mixes[0].source * n_source).astype(np.int64)
     label, share = _bottleneck(simulator, pilot, mixes, class_rows)
     return Plan(
@@ -252,7 +227,7 @@ def _answer(
         n_target=n_target,
         size=size,
         found=question.found,
-        interval=interval,
+        interval=_interval(question, curve, size, spread),
         bottleneck=pilot.classes[label],
         bottleneck_share=share,
         class_rows=class_rows,
@@ -264,7 +239,14 @@ def _answer(
     )
 
 
-def _curve(question: _Question, simulator: Simulator, effort: Effort, limit: int, n_classes: int) -> Curve:
+def _interval(question: Question, curve: Curve, size: float, spread: float) -> tuple[float, float]:
+    """Of the size, or of the rows that give the wanted size."""
+    if question.size is None:
+        return size - spread, size + spread
+    return curve.rows_for(question.size + spread), curve.rows_for(question.size - spread)
+
+
+def _curve(question: Question, simulator: Simulator, effort: Effort, limit: int, n_classes: int) -> Curve:
     """Along the rows that are looked for, or around the source rows that are given."""
     if question.size is None:
         centre = question.n_source or 0
@@ -284,7 +266,7 @@ def _is_past(curve: Curve, size: float) -> bool:
     return bool(curve.sizes[-1] < FAR_ENOUGH * size or np.count_nonzero(curve.sizes <= size) >= 2)
 
 
-def _refined(curve: Curve, size: float, question: _Question, simulator: Simulator, effort: Effort) -> Curve:
+def _refined(curve: Curve, size: float, question: Question, simulator: Simulator, effort: Effort) -> Curve:
     """The curve with more draws where it reaches the wanted size."""
     for _ in range(effort.refinements):
         needed = curve.rows_for(size)
@@ -295,7 +277,7 @@ def _refined(curve: Curve, size: float, question: _Question, simulator: Simulato
     return curve
 
 
-def _needed(curve: Curve, size: float, question: _Question) -> int:
+def _needed(curve: Curve, size: float, question: Question) -> int:
     needed = curve.rows_for(size)
     if math.isinf(needed):
         rows = f"{int(curve.rows[-1]):,} {'source' if question.found == 'n_source' else 'target'} rows"
@@ -319,55 +301,3 @@ def _bottleneck(
     parts = weights**2 * rates * (1 - rates) / rows
     label = int(np.argmax(parts))
     return label, float(parts[label] / parts.sum())
-
-
-def _check_question(
-    n_source: int | None, n_target: int | None, size: float | None
-) -> Literal["size", "n_source", "n_target"]:
-    given = {"n_source": n_source, "n_target": n_target, "size": size}
-    missing = [name for name, value in given.items() if value is None]
-    if len(missing) != 1:
-        raise InputError(
-            f"give two of n_source, n_target and size, and the third is found; got {3 - len(missing)} of them."
-        )
-    if size is not None and not size > 0:
-        raise InputError(f"size must be the mean number of labels per set, above 0, got {size!r}.")
-    return missing[0]  # type: ignore[return-value]
-
-
-def _check_rows(n_rows: int | None, limit: int) -> int | None:
-    if n_rows is not None and not 1 <= n_rows <= limit:
-        raise InputError(f"rows must be between 1 and {limit:,} for this number of classes, got {n_rows!r}.")
-    return None if n_rows is None else int(n_rows)
-
-
-def _row_pilot(scores: Any, labels: Any, classes: Sequence[Label] | None) -> RowPilot:
-    if labels is None:
-        raise InputError("a pilot of scores needs the labels of its rows: plan(scores, labels, ...).")
-    population = Population(scores, labels, classes=classes)
-    missing = sorted(set(range(len(population.classes))) - set(population.index.tolist()))
-    if missing:
-        names = shorten([population.classes[label] for label in missing])
-        raise InputError(f"the pilot has no rows of class {names}. It needs some of every class.")
-    return RowPilot(population)
-
-
-def _check_mixes(pilot: Pilot, source_mix: Any, target_mix: Any) -> list[Mixes]:
-    source = pilot.source_mix if source_mix is None else _mix(source_mix, pilot.classes)
-    if target_mix is None:
-        if not isinstance(pilot, CountPilot):
-            raise InputError("target_mix is missing: the expected share of each class on the target.")
-        return [Mixes(source, pilot.target_mix)]
-    several = isinstance(target_mix, Sequence) and not isinstance(target_mix[0], int | float)
-    given = list(target_mix) if several or np.ndim(target_mix) == 2 else [target_mix]
-    return [Mixes(source, _mix(each, pilot.classes)) for each in given]
-
-
-def _mix(given: Any, classes: tuple[Label, ...]) -> FloatArray:
-    """Shares by class name, or in the order of the classes."""
-    if isinstance(given, Mapping):
-        unknown = [name for name in given if name not in classes]
-        if unknown:
-            raise InputError(f"the mix names {shorten(unknown)}, but the classes are {shorten(classes)}.")
-        given = [given.get(name, 0.0) for name in classes]
-    return check_mix(given, len(classes))
