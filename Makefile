@@ -11,7 +11,7 @@ CORE := bounds scores tally weights ps_lp methods certificate tables estimator
 CORE_TESTS := $(CORE:%=tests/test_%*.py) README.md tests/test_docs.py::test_shell_example_of_the_readme_runs
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint docs floor bench reproduce clean system
+.PHONY: help demo test check lint docs floor bench reproduce wheel clean system
 
 help: ## show this list
 	@echo "pacshift: make <target>"
@@ -47,6 +47,9 @@ bench: .stamps/dev ## measure speed and memory on this machine, into the pages o
 
 reproduce: .stamps/demo ## repeat all experiments of the paper (TRIALS=100) into out/reproduce
 	$(BIN)/pacshift reproduce all --trials $(TRIALS) -o out/reproduce
+
+wheel: ## build wheel and source archive into dist/, check them, run the demo from the wheel alone
+	sh scripts/wheel.sh $(PYTHON)
 
 clean: ## remove the environments and everything that was built
 	rm -rf .venv .venv-floor .stamps site out build dist .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

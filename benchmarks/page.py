@@ -14,6 +14,7 @@ BLOCKS = {
     "performance.md": ("speed", "quality", "growth", "core"),
     "scale.md": ("rows", "classes", "files", "workers", "cost"),
     "guarantee.md": ("guarantee",),
+    "how-much-data.md": ("needs",),
     "tables/sharpness.md": ("sharpness",),
     "data-sets.md": ("shipped", "twins"),
     "reproduce.md": ("run", "claims", "natural", "figures", "paper-table", "population-table"),

@@ -27,6 +27,7 @@ PEERS = (
     Peer("mapie", "MAPIE", (("MAPIE==1.6.0",),)),
     Peer("crepes", "crepes", (("crepes==0.9.1", "scikit-learn"),)),  # imports scikit-learn without saying so
     Peer("puncc", "puncc", (("puncc==0.9.3",),)),
+    Peer("ssbc", "ssbc", (("ssbc==1.4.0",),)),
     Peer(
         "torchcp",
         "torchcp",
@@ -52,6 +53,7 @@ class Entry:
 
 
 _MARGINAL = "error ≤ ε on average over calibration draws, if target = source"
+_PAC_BY_CLASS = "error ≤ ε class by class: any label mix; for each class all but a share δ of calibration draws"
 _BY_CLASS = "error ≤ ε on average over calibration draws, class by class: any label mix"
 
 FLOOR = Entry("floor", "floor", "floor (no method)", "nothing", both=True)
@@ -68,6 +70,7 @@ THEIRS = (
     Entry("puncc", "APS", "puncc APS", _MARGINAL),
     Entry("puncc", "RAPS", "puncc RAPS", _MARGINAL),
     Entry("puncc", "class-conditional LAC", "puncc class-conditional LAC", _BY_CLASS),
+    Entry("ssbc", "class-wise PAC", "ssbc, class by class", _PAC_BY_CLASS),
     Entry("crepes", "plain", "crepes", _MARGINAL),
     Entry("crepes", "class-conditional", "crepes class-conditional", _BY_CLASS),
 )

@@ -1,24 +1,47 @@
-"""Label shift does not hold here, and calibration says so."""
+"""Label shift does not hold here, and calibration says so: where the target differs, and the ways on."""
 
 import numpy as np
 
 import pacshift
 
 # Scores of images from one scanner, drawn to the label mix of two groups of patients.
-scanner = pacshift.Population.synthetic(3, strength=2, rng=0)
+classes = ["healthy", "benign", "malignant"]
+scanner = pacshift.Population.synthetic(classes, strength=2, rng=0)
 source, labels = scanner.draw([0.6, 0.3, 0.1], 20_000, rng=1)
-same, _ = scanner.draw([0.2, 0.3, 0.5], 20_000, rng=2)
+target, truth = scanner.draw([0.2, 0.3, 0.5], 20_000, rng=2)
+
+
+def hazy(scores: np.ndarray, haze: float) -> np.ndarray:
+    """A new scanner makes every image look more like class "healthy"."""
+    odds = scores * np.exp([haze, 0.0, 0.0])
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
 
 # The same scanner, other patients: label shift holds, and there is a certificate.
-certificate = pacshift.calibrate(source, labels, same, epsilon=0.1, delta=0.05)
-print("same scanner:", certificate.explain().splitlines()[0])
+certificate = pacshift.calibrate(source, labels, target, epsilon=0.1, delta=0.05, classes=classes)
+print("same scanner:", "\n  ".join(certificate.explain().splitlines()[:2]))
 
-# A new scanner makes every image look more like class 0: no mix of patients explains so many such predictions.
-odds = same * np.exp([8.0, 0.0, 0.0])
-other = odds / odds.sum(axis=1, keepdims=True)
+# The new scanner: what the certificate's sets would miss there, and what calibration says.
+for haze in (2, 3, 4):
+    seen = hazy(target, haze)
+    missed = pacshift.evaluate(certificate.sets(seen), truth, classes=classes).error
+    try:
+        pacshift.calibrate(source, labels, seen, epsilon=0.1, delta=0.05, classes=classes)
+    except pacshift.AssumptionError as refusal:
+        print(f"\nhaze {haze}: the old sets would miss {missed:.0%}. Refused: {refusal}")
+    else:
+        raise SystemExit(f"haze {haze} went unnoticed")
+
+# The fewer rows there are, the less a test can see: from 1,000 rows haze 2 is certified. But the certificate says what
+# it implies, and you know better: at most 30 % of the patients here are healthy.
+few = hazy(target[:1000], 2)
+fooled = pacshift.calibrate(source, labels, few, epsilon=0.1, delta=0.05, classes=classes)
+missed = pacshift.evaluate(fooled.sets(hazy(target, 2)), truth, classes=classes).error
+print(f"\n1,000 rows of haze 2: certified, and the sets miss {missed:.0%}.", fooled.explain().splitlines()[1])
+known = {"healthy": (0.0, 0.3)}
 try:
-    pacshift.calibrate(source, labels, other, epsilon=0.1, delta=0.05)
+    pacshift.calibrate(source, labels, few, epsilon=0.1, delta=0.05, classes=classes, known_mix=known)
 except pacshift.AssumptionError as refusal:
-    print("new scanner: ", refusal)
+    print("With what you know:", str(refusal).split(". ")[0] + ".")
 else:
-    raise SystemExit("the change went unnoticed")
+    raise SystemExit("what is known did not help")

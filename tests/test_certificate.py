@@ -1,16 +1,19 @@
 """The certificate: sets exactly as the thresholds say, in every type of score."""
 
 import math
+import pickle
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from certificates import birds
+from certificates import birds, sharpened
 from pacshift import Certificate, InputError, calibrate
 
 THRESHOLDS = st.floats(allow_nan=False) | st.sampled_from([-math.inf, math.inf, 5e-324, -0.0, 0.1])
@@ -35,7 +38,8 @@ def test_float32_scores_are_compared_as_if_in_float64(certificate: Certificate) 
             -1e300,
             1e300,
         ]:
-            sets = replace(certificate, thresholds=np.array([threshold, -threshold, np.inf])).sets(scores)
+            cut = replace(certificate, thresholds=np.array([threshold, -threshold, np.inf]), score_kind=None)
+            sets = cut.sets(scores)
             assert np.array_equal(sets, exact >= [threshold, -threshold, np.inf])
 
 
@@ -72,7 +76,7 @@ def test_float16_and_float32_calibration_give_the_sets_of_float64() -> None:
 
 
 def test_one_threshold_per_class(certificate: Certificate) -> None:
-    cut = replace(certificate, thresholds=np.array([0.5, -np.inf, np.inf]))
+    cut = replace(certificate, thresholds=np.array([0.5, -np.inf, np.inf]), score_kind=None)
     assert cut.sets([[0.5, 0.0, 1.0], [0.4, -1e300, 1e300]]).tolist() == [
         [True, True, False],
         [False, True, False],
@@ -130,3 +134,22 @@ def test_own_score_functions_are_asked_for_after_loading(tmp_path: Path) -> None
     with pytest.raises(InputError, match="score function of your own: pass it as score="):
         loaded.sets(scores)
     assert np.array_equal(loaded.sets(scores, score=np.sqrt), made.sets(scores))
+
+
+@pytest.mark.parametrize("score", [sharpened, "aps", "probability"])
+def test_certificates_survive_pickle_and_joblib(score: Any, tmp_path: Path) -> None:
+    scores = np.random.default_rng(0).dirichlet(np.ones(3), 200)
+    made = calibrate(scores, scores.argmax(axis=1), None, epsilon=0.2, delta=0.1, method="PS", score=score, rng=0)
+    joblib.dump(made, tmp_path / "made.joblib")
+    for back in (pickle.loads(pickle.dumps(made)), joblib.load(tmp_path / "made.joblib")):
+        assert np.array_equal(back.sets(scores, rng=1), made.sets(scores, rng=1))
+
+
+def test_flags_of_numpy_are_flags(tmp_path: Path) -> None:
+    call: dict[str, Any] = {"epsilon": 0.2, "delta": 0.1, "method": "PS"}
+    flag: Any = np.True_
+    made = calibrate([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50, None, never_empty=flag, **call)
+    made.save(tmp_path / "c.json")
+    assert Certificate.load(tmp_path / "c.json").never_empty is True
+    with pytest.raises(InputError, match="never_empty must be True or False, got 'no'"):
+        calibrate([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50, None, never_empty="no", **call)  # type: ignore[arg-type]

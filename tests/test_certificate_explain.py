@@ -24,7 +24,7 @@ def test_every_method_is_explained_by_its_facts(method: str) -> None:
     said = lines(certificate)
     assert next(iter(said)) == f"Guarantee ({method})"
     on_target = facts.guarantee in ("pac-target", "marginal")
-    assert (LABEL_SHIFT in certificate.explain()) == on_target
+    assert (LABEL_SHIFT in certificate.explain()) == ("Test of label shift" in said) == on_target
     assert facts.extra_assumption in certificate.explain()
     assert ("Any target label mix is covered." in certificate.explain()) == facts.any_mix
     assert said["Data"].startswith("500 labelled source examples")
@@ -42,7 +42,8 @@ def test_every_method_is_explained_by_its_facts(method: str) -> None:
 def test_the_guarantee_in_words(guarantee: Any, words: str, never: str) -> None:
     certificate = replace(birds(), method="TOY", guarantee=guarantee, facts=MethodFacts())
     assert words in lines(certificate)["Guarantee (TOY)"]
-    assert never not in certificate.explain()
+    assert never not in lines(certificate)["Guarantee (TOY)"]
+    assert ("Assumption" in lines(certificate)) == (guarantee in ("pac-target", "marginal"))
     assert "importance weights" not in certificate.explain()
 
 
@@ -54,7 +55,7 @@ def test_an_extra_assumption_is_said_under_every_guarantee() -> None:
 
 
 def test_the_sets_in_words() -> None:
-    certificate = birds()
+    certificate = replace(birds(), set_sizes=None)
     one = replace(certificate, thresholds=np.full(3, 0.25))
     assert lines(one)["Sets"] == "all labels whose score is at least 0.25."
     own = replace(certificate, thresholds=np.array([0.1, -np.inf, 0.3]), score="aps")
@@ -63,7 +64,7 @@ def test_the_sets_in_words() -> None:
 
 
 def test_reasons_are_promised_only_where_there_are_some() -> None:
-    trivial = replace(birds(), thresholds=np.full(3, -np.inf), reasons=())
+    trivial = replace(birds(), thresholds=np.full(3, -np.inf), reasons=(), notes=())
     assert "notes" not in trivial.explain()
     said = replace(trivial, reasons=("too few owls.", "too few wrens.")).explain()
     assert "The notes say why." in said

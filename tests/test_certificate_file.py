@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -14,22 +14,32 @@ from hypothesis import strategies as st
 
 from certificates import birds
 from pacshift import METHODS, Certificate, InputError, Interval
+from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve
+from pacshift.certificate.columns import Columns
 from pacshift.certificate.file import read_fields, to_document
+from pacshift.documents import seal
 from pacshift.methods import MethodFacts
 from pacshift.methods.base import facts_of
+from pacshift.scores.check import MIN_RATE
+from pacshift.scores.kind import ScoreKind
+from pacshift.scores.names import text_of
+from pacshift.sensitivity import Sensitivity
 
 FILES = Path(__file__).parent / "files"
 FINITE = st.floats(allow_nan=False, allow_infinity=False)  # subnormal numbers and -0.0 included
 THRESHOLDS = FINITE | st.sampled_from([-math.inf, math.inf, 5e-324, -0.0, 2.2250738585072014e-308, 0.1])
 POSITIVE = st.floats(0, allow_nan=False) | st.just(5e-324)
-RATES = st.floats(0, 1, exclude_min=True, exclude_max=True)
+RATES = st.floats(MIN_RATE, 1, exclude_max=True)
 COUNTS = st.integers(0, 2**55)
 NAMES = st.lists(
-    st.text(st.characters(codec="utf-8", exclude_characters="\0")) | st.integers() | FINITE | st.booleans(),
+    st.text(st.characters(codec="utf-8", exclude_characters="\0"))
+    | st.integers(-(2**63), 2**64 - 1)
+    | FINITE
+    | st.booleans(),
     min_size=2,
     max_size=6,
-    unique_by=hash,
+    unique_by=(hash, text_of),
 )
 
 
@@ -49,6 +59,24 @@ def unregistered(draw: st.DrawFn) -> tuple[str, Any, MethodFacts]:
     name = draw(text.filter(lambda name: name not in METHODS))
     guarantee = draw(st.sampled_from(["pac-target", "pac-source", "marginal", "none"]))
     return name, guarantee, draw(st.builds(MethodFacts, text, flag, text, flag, flag))
+
+
+@st.composite
+def assumptions(draw: st.DrawFn, size: int) -> Assumption:
+    text, groups = st.text(st.characters(codec="utf-8")), draw(st.integers(0, 4))
+    shares = st.lists(st.floats(0, 1), min_size=groups, max_size=groups).map(lambda found: np.array(found, float))
+    low, high = draw(shares), draw(shares)
+    return Assumption(
+        level=draw(RATES),
+        refuted=False,
+        mix=np.array(draw(st.lists(st.floats(0, 1), min_size=size, max_size=size))),
+        groups=tuple(draw(st.lists(text, min_size=groups, max_size=groups))),
+        observed=draw(shares),
+        explained=draw(shares),
+        allowed=Interval(np.minimum(low, high), np.maximum(low, high)),
+        finding=draw(text),
+        noticeable=tuple(draw(st.lists(text, max_size=2))),
+    )
 
 
 @st.composite
@@ -76,6 +104,14 @@ def certificates(draw: st.DrawFn) -> Certificate:
         prevalence=draw(st.none() | intervals(size)),
         accuracy=draw(st.none() | st.floats(0, 1)),
         reasons=tuple(draw(st.lists(st.text(st.characters(codec="utf-8")), max_size=2))),
+        notes=tuple(draw(st.lists(st.text(st.characters(codec="utf-8")), max_size=2))),
+        class_miss=draw(st.none() | intervals(size)),
+        known_mix=draw(st.none() | intervals(size)),
+        class_epsilon=draw(st.none() | RATES),
+        contamination=draw(st.floats(0, 1)),
+        score_kind=draw(st.none() | st.builds(ScoreKind, FINITE, FINITE, FINITE, st.booleans())),
+        assumption=draw(st.none() | assumptions(size)),
+        sensitivity=draw(st.none() | st.builds(Sensitivity, st.just(bounds), st.just(bounds))),
         curve=draw(st.none() | st.builds(BoundCurve, st.just(errors), st.just(bounds), st.floats(0, 1))),
         set_sizes=draw(
             st.none() | st.lists(COUNTS, min_size=size + 1, max_size=size + 1).map(lambda sizes: np.array(sizes))
@@ -88,7 +124,7 @@ def bits(value: Any) -> Any:
     """A value that is equal exactly where every bit is."""
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, value.tobytes()
-    if isinstance(value, (Interval, BoundCurve)):
+    if isinstance(value, (Interval, BoundCurve, Assumption, Sensitivity)):
         return tuple(bits(getattr(value, field.name)) for field in fields(value))
     return repr(value)
 
@@ -146,7 +182,10 @@ def unknown_without_facts(document: Any) -> Any:
 
 CURVE = {"source_errors": [0.01], "bounds": [0.02], "chosen": 0.01}
 TAMPERED = {
-    "newer version": (put("version", value=2), "certificate version 2, this pacshift reads 1. Update pacshift"),
+    "newer version": (put("version", value=3), "certificate version 3, this pacshift reads 1 and 2. Update"),
+    "version true": (put("version", value=True), "certificate version True"),
+    "version 1.0": (put("version", value=1.0), "certificate version 1.0"),
+    "version text": (put("version", value="2"), "certificate version '2'"),
     "no version": (drop("version"), "certificate version None"),
     "other format": (put("format", value="pacshift-tally"), "is not a certificate: it does not say format"),
     "a list": (lambda document: [document], "does not say format"),
@@ -169,7 +208,10 @@ TAMPERED = {
     "epsilon 2": (put("epsilon", value=2), "epsilon must lie strictly between 0 and 1"),
     "epsilon NaN": (put("epsilon", value=math.nan), "NaN is not a JSON number"),
     "half a character": (put("reasons", value=["\ud800"]), "is not JSON"),
-    "delta null": (put("delta", value=None), "delta must lie strictly between 0 and 1"),
+    "delta null": (put("delta", value=None), "None where a number belongs"),
+    "epsilon text": (put("epsilon", value="0.1"), "'0.1' where a number belongs"),
+    "epsilon true": (put("epsilon", value=True), "True where a number belongs"),
+    "epsilon infinite": (put("epsilon", value="inf"), "'inf' where a number belongs"),
     "epsilon huge": (put("epsilon", value=10**400), "damaged certificate"),
     "unknown method": (unknown_without_facts, "unknown method 'PS-X', and the file has no method_facts about it"),
     "method a number": (put("method", value=3), "3 where text belongs"),
@@ -185,6 +227,8 @@ TAMPERED = {
     "weight of three": (put("classes", 0, "weight", value=[1, 1, 2]), "damaged certificate"),
     "weight missing": (drop("classes", 0, "weight"), "it lacks 'weight'"),
     "sizes too short": (put("target_set_sizes", value=[600]), "target_set_sizes must count sizes 0 to"),
+    "sizes an object": (put("target_set_sizes", value={}), "{} where a list belongs"),
+    "accuracy text": (put("accuracy_at_least", value="0.5"), "'0.5' where a number belongs"),
     "accuracy 2": (put("accuracy_at_least", value=2), "where a share between 0 and 1 belongs"),
     "curve uneven": (
         put("bound_curve", value={**CURVE, "bounds": []}),
@@ -206,6 +250,11 @@ TAMPERED = {
     ),
     "never_empty text": (put("never_empty", value="no"), "'no' where true or false belongs"),
     "reasons number": (put("reasons", value=[1]), "1 where text belongs"),
+    "reasons text": (put("reasons", value="abc"), "'abc' where a list belongs"),
+    "words a text": (put("in_words", value="abc"), "'abc' where a list belongs"),
+    "weight a text": (put("classes", 0, "weight", value="12"), "'12' where a list belongs"),
+    "no checksum": (drop("checksum"), "the content has no checksum"),
+    "checksum a list": (put("checksum", value=[1]), "does not match its checksum"),
     "options list": (put("options", value=[["a", 1]]), "where options belong"),
 }
 
@@ -219,6 +268,74 @@ def test_tampered_files_are_refused(case: str, certificate: Certificate, tmp_pat
         Certificate.load(path)
     assert message in str(caught.value)
     assert str(path) in str(caught.value)
+
+
+def leaves(document: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Every value that is neither a list nor an object, and where it stands."""
+    if isinstance(document, (dict, list)):
+        inside = document.items() if isinstance(document, dict) else enumerate(document)
+        for key, value in inside:
+            yield from leaves(value, (*path, key))
+    else:
+        yield path, document
+
+
+def another(value: Any) -> Any:
+    """A value of the same type that a reader could not tell from the right one."""
+    if isinstance(value, bool) or value is None:
+        return not value
+    if isinstance(value, float):
+        return math.nextafter(value, 1)
+    return value + 1 if isinstance(value, int) else f"{value} "
+
+
+def test_no_value_can_be_changed_unnoticed(certificate: Certificate, tmp_path: Path) -> None:
+    text = json.dumps({**to_document(certificate), "provenance": {"note": "of a later version", "rows": [1, 2]}})
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(seal(json.loads(text))))
+    assert Certificate.load(path).epsilon == certificate.epsilon  # fields that are not known do no harm
+    for place, value in leaves(seal(json.loads(text))):
+        path.write_text(json.dumps(put(*place, value=another(value))(seal(json.loads(text)))))
+        with pytest.raises(InputError):
+            Certificate.load(path)
+
+
+def test_the_checksum_covers_the_content_and_not_its_looks(certificate: Certificate, tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    document = to_document(certificate)
+    turned = dict(reversed(document.items()))
+    for text in (
+        json.dumps(document),
+        json.dumps(document, indent=4, ensure_ascii=True).replace("\n", "\r\n"),
+        json.dumps(turned, ensure_ascii=False),
+        json.dumps(document).replace(".0,", ","),  # as JavaScript writes whole numbers
+    ):
+        path.write_text(text, encoding="utf-8")
+        assert bits(Certificate.load(path).thresholds) == bits(certificate.thresholds)
+
+
+def test_a_checksum_counts_in_old_files_too(certificate: Certificate, tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps({**to_document(certificate), "version": 1}))
+    with pytest.raises(InputError, match="does not match its checksum"):
+        Certificate.load(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"epsilon": 0.1', '"epsilon": 0.1, "epsilon": 0.1', "the key 'epsilon' occurs twice"),
+        ('"name": "crow"', '"name": "crow", "name": "crow"', "the key 'name' occurs twice"),
+        ('"epsilon": 0.1', '"epsilon": 1e999', "1e999 is beyond the range of numbers"),
+        ('"epsilon": 0.1', '"epsilon": -Infinity', "-Infinity is not a JSON number"),
+    ],
+)
+def test_json_is_read_strictly(old: str, new: str, message: str, certificate: Certificate, tmp_path: Path) -> None:
+    text = json.dumps(to_document(certificate))
+    assert old in text
+    (tmp_path / "c.json").write_text(text.replace(old, new, 1))
+    with pytest.raises(InputError, match=f"is not a certificate: it is not JSON \\({message}"):
+        Certificate.load(tmp_path / "c.json")
 
 
 @pytest.mark.parametrize(
@@ -296,8 +413,8 @@ def test_a_file_from_before_facts_were_kept_says_what_it_said(method: str, tmp_p
 def test_old_files_get_the_facts_of_their_method_whatever_their_options(
     options: dict[str, Any], tmp_path: Path, certificate: Certificate
 ) -> None:
-    document = {**to_document(certificate), "options": options}
-    del document["method_facts"]
+    document = {**to_document(certificate), "options": options, "version": 1}
+    del document["method_facts"], document["checksum"]
     (tmp_path / "c.json").write_text(json.dumps(document))
     assert Certificate.load(tmp_path / "c.json").facts.tests_assumption
 
@@ -305,5 +422,29 @@ def test_old_files_get_the_facts_of_their_method_whatever_their_options(
 def test_loading_runs_nothing_of_the_file(tmp_path: Path, certificate: Certificate) -> None:
     document = to_document(certificate)
     document["options"] = {"__reduce__": "os.system", "intervals": "hull"}
-    (tmp_path / "c.json").write_text(json.dumps(document))
+    (tmp_path / "c.json").write_text(json.dumps(seal(document)))
     assert read_fields(tmp_path / "c.json")["options"] == document["options"]
+
+
+@pytest.mark.parametrize("columns", [Columns(("p_crow", "p_owl", "p_wren"), "label"), Columns(("probs",)), None])
+def test_columns_come_back(columns: Columns | None, tmp_path: Path) -> None:
+    replace(birds(), columns=columns).save(tmp_path / "c.json")
+    assert Certificate.load(tmp_path / "c.json").columns == columns
+
+
+BAD_COLUMNS: list[Any] = [
+    {"scores": ["a", "b"], "label": None},
+    {"scores": ["a", "b", "a"], "label": None},
+    {"scores": ["a", "b", 3], "label": None},
+    {"scores": "abc", "label": None},
+    {"scores": ["a", "b", "c"], "label": 3},
+    {"scores": ["a", "b", "c"]},
+    ["a", "b", "c"],
+    "abc",
+]
+
+
+@pytest.mark.parametrize("columns", BAD_COLUMNS, ids=str)
+def test_columns_that_cannot_be_are_refused(columns: Any) -> None:
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        Columns.from_json(columns, 3)

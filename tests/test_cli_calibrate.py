@@ -195,3 +195,41 @@ def test_rows_are_left_out_only_if_asked_and_never_in_silence(data: Data, tmp_pa
     result = good(*call, "--drop-invalid")
     assert "note: source: 2 of 3,000 rows left out (--drop-invalid)." in result.stderr
     assert Certificate.load(tmp_path / "c.json").n_source == 2998
+
+
+def test_the_three_requests_reach_the_certificate(data: Data, tmp_path: Path) -> None:
+    call = ("calibrate", data.source, data.target, "-o", tmp_path / "c.json", "--json", "-f")
+    asked = ("--class-epsilon", 0.2, "--contamination", 0.01, "--known", "crow=0..0.5", "--known", "wren=0.2..1")
+    document = json.loads(good(*call, *asked).stdout)
+    assert (document["class_epsilon"], document["contamination"]) == (0.2, 0.01)
+    rows = {row["name"]: row for row in document["classes"]}
+    assert [rows[name]["known_share"] for name in NAMES] == [[0.0, 0.5], [0.0, 1.0], [0.2, 1.0]]
+    assert all(row["missed"][1] <= 0.2 for row in rows.values())
+    assert document["assumption"]["refuted"] is False
+    assert document["source_scores"]["sums_to_one"] is True
+    made = Certificate.load(tmp_path / "c.json")
+    assert made.known_mix is not None
+    assert made.sensitivity is not None
+
+
+def test_what_is_known_can_refute_with_exit_code_3(data: Data, tmp_path: Path) -> None:
+    call = ("calibrate", data.source, data.target, "-o", tmp_path / "c.json")
+    for method in ("PS-LP", "PS-LW", "LWCP"):
+        said = bad(*call, "-m", method, "--known", "wren=0..0.01", code=3)
+        assert "label shift is refuted" in said
+        assert "known_mix" in said
+    assert not (tmp_path / "c.json").exists()
+    assert "--known takes CLASS=LOW..HIGH" in bad(*call, "--known", "wren")
+    assert "--known takes CLASS=LOW..HIGH" in bad(*call, "--known", "wren=0-0.3")
+    assert "names class 'wren' twice" in bad(*call, "--known", "wren=0..1", "--known", "wren=0..0.9")
+    assert "'robin' is not a class" in bad(*call, "--known", "robin=0..1")
+    assert "contamination must be below epsilon" in bad(*call, "--contamination", 0.5)
+
+
+def test_sets_from_logits_are_refused_by_predict(data: Data, tmp_path: Path) -> None:
+    table = pa.parquet.read_table(data.target)
+    logits = pa.table({f"p_{name}": np.log(table.column(f"p_{name}").to_numpy()) for name in NAMES})
+    pa.parquet.write_table(logits, tmp_path / "logits.parquet")
+    said = bad("predict", data.certificate, tmp_path / "logits.parquet", "-o", tmp_path / "sets.parquet")
+    assert "Apply softmax" in said
+    assert "Apply softmax" in bad("calibrate", data.source, tmp_path / "logits.parquet", "-o", tmp_path / "c.json")

@@ -86,3 +86,18 @@ def test_methods_keep_the_score_they_insist_on(data: Data) -> None:
     document = json.loads(good("compare", data.source, data.target, "--score", "margin", "--json").stdout)
     refused = {row["method"] for row in document["methods"] if row["size"] is None}
     assert "APS" not in refused
+
+
+def test_requests_about_the_target_reach_the_methods_that_promise_it(data: Data) -> None:
+    asked = ("--class-epsilon", 0.05, "--known", "crow=0..0.9")
+    plain, limited = (
+        {
+            row["method"]: row
+            for row in json.loads(good("compare", data.source, data.target, *more, "--json").stdout)["methods"]
+        }
+        for more in ((), asked)
+    )
+    for name, method in METHODS.items():
+        if name != "ORACLE":
+            grows = method.guarantee in ("pac-target", "marginal")
+            assert (limited[name]["size"] > plain[name]["size"]) == grows, name

@@ -1,5 +1,6 @@
 """The scikit-learn skin: scikit-learn's own checks, every kind of input, and never a set without a certificate."""
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
 import pacshift
+from certificates import sharpened
 from pacshift import InputError, PacshiftError
 from pacshift.estimator import NotCalibratedError, PACClassifier
 from pacshift.methods import PSW
@@ -251,3 +253,21 @@ def test_the_oracle_gets_its_weights(data: Any) -> None:
     model.calibrate(X[SOURCE], y[SOURCE], weights=[1.0, 1.0, 1.0])
     assert model.certificate_.set_sizes is None
     assert not model.certificate_.trivial
+
+
+def test_the_three_requests_are_passed_on_and_cloned(data: tuple[NDArray[np.float64], NDArray[np.int64]]) -> None:
+    X, y = data
+    third = len(X) // 3
+    asked: dict[str, Any] = {"class_epsilon": 0.2, "contamination": 0.01, "known_mix": {y[0]: (0.0, 1.0)}}
+    model = clone(wrap(LogisticRegression(), **asked)).fit(X[:third], y[:third])
+    made = model.calibrate(X[third : 2 * third], y[third : 2 * third], X[2 * third :]).certificate_
+    assert (made.class_epsilon, made.contamination) == (0.2, 0.01)
+    assert made.known_mix is not None
+    assert made.assumption is not None
+
+
+def test_a_calibrated_classifier_survives_a_pickle(data: tuple[NDArray[np.float64], NDArray[np.int64]]) -> None:
+    X, y = data
+    model = wrap(LogisticRegression(), score_function=sharpened).fit(X[:500], y[:500]).calibrate(X[500:], y[500:])
+    back = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(back.predict_set(X), model.predict_set(X))

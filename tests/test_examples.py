@@ -1,10 +1,12 @@
 """Every example runs as a newcomer would run it, in an empty folder."""
 
+import re
 import runpy
 from pathlib import Path
 
 import pytest
 
+OPTIONAL = ("torch", "torchcp", "deel.puncc", "mapie", "crepes")
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
@@ -12,6 +14,9 @@ EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 def test_example_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
-    if "import torch" in path.read_text():
-        pytest.importorskip("torch", reason="the example needs torch, which is not among the test requirements")
+    for library in OPTIONAL:
+        if re.search(rf"^\s*(import|from) {library}\b", path.read_text(), re.MULTILINE):
+            pytest.importorskip(
+                library, reason=f"{library} is not among the test requirements, or not on this Python"
+            )
     runpy.run_path(str(path), run_name="__main__")

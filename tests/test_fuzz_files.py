@@ -1,4 +1,4 @@
-"""Damaged certificates and tallies: refused with a message, or still sound.
+"""Damaged certificates and tallies: refused with a message, or read as if nothing had happened.
 
 Seeded: the same inputs every time. Warnings are errors here too, so a quiet overflow fails the test.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from damage import damage_bytes, damage_json, outcome, pick, require_message, require_sound
+from damage import damage_bytes, damage_json, outcome, pick, require_message
 from pacshift import METHODS, Certificate, PacshiftError, Tally, calibrate
 from pacshift.certificate.file import to_document
 
@@ -41,4 +41,4 @@ def test_damaged_certificates_and_tallies(seed: int, tmp_path: Path) -> None:
             require_message(loaded)
             assert str(path) in str(loaded)
         else:
-            require_sound(loaded, scores, labels, tmp_path, own=False)  # another number is still a number
+            assert json.dumps(to_document(loaded)) == text  # the damage changed looks, not the content

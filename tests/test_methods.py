@@ -9,8 +9,24 @@ from scipy import stats
 
 from pacshift import InputError, Tally, UninformativeWarning, calibrate, calibrate_tally
 from pacshift.bounds import Interval, clopper_pearson
-from pacshift.methods import APS, LWCP, PS, PSC, PSLW, PSR, PSW, WCP, Method, Oracle, Task
+from pacshift.methods import (
+    APS,
+    LWCP,
+    METHODS,
+    PS,
+    PSC,
+    PSLW,
+    PSR,
+    PSW,
+    WCP,
+    Method,
+    Oracle,
+    Task,
+    method_name,
+    resolve_method,
+)
 from pacshift.methods.ps_w import example_threshold, worst_class_threshold
+from pacshift.scores.check import MIN_RATE
 from pacshift.weights.elimination import eliminate
 from pacshift.weights.estimate import bbse_soft
 from strategies import drawn_scores, drawn_tally
@@ -219,3 +235,50 @@ def test_estimates_from_counts_work_on_scores_that_are_no_probabilities(method: 
         assert np.isfinite(certificate.thresholds).all()
     with pytest.raises(InputError, match="estimate must be one of"):
         method(estimate="guess")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("spelled", "name"),
+    [
+        ("ps-lp", "PS-LP"),
+        ("PSLP", "PS-LP"),
+        ("pslw", "PS-LW"),
+        ("ps_w", "PS-W"),
+        ("oracle", "ORACLE"),
+        ("Ps R", "PS-R"),
+    ],
+)
+def test_names_in_any_spelling(spelled: str, name: str) -> None:
+    assert method_name(spelled) == name
+    assert resolve_method(spelled) == METHODS[name]()
+
+
+def test_a_typo_gets_a_suggestion() -> None:
+    with pytest.raises(InputError, match=r"method must be one of PS-LP, .*, got 'orcale'. Did you mean ORACLE\?"):
+        method_name("orcale")
+    with pytest.raises(InputError, match=r"got 'zzz'\.$"):
+        method_name("zzz")
+    assert len({method_name(name) for name in METHODS}) == len(METHODS)
+
+
+@pytest.mark.parametrize("envelope", ["2", 0.5, np.inf, np.nan, True, [2.0], 1j])
+def test_an_envelope_is_a_number(envelope: Any) -> None:
+    with pytest.raises(InputError, match=r"envelope must be a finite number >= 1 \(weights average 1\), got"):
+        PSW(envelope=envelope)
+    assert PSW(envelope=np.float32(2)).envelope == 2  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(("epsilon", "delta"), [(MIN_RATE, 0.05), (0.1, MIN_RATE), (MIN_RATE, MIN_RATE)])
+@pytest.mark.filterwarnings("ignore::pacshift.UninformativeWarning")
+def test_the_smallest_rates_are_answered_without_nonsense(name: str, epsilon: float, delta: float) -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 600)
+    scores = np.eye(3)[labels] * 0.5 + rng.dirichlet(np.ones(3), 600) * 0.5
+    weights = np.ones(3) if name == "ORACLE" else None
+    options: dict[str, Any] = {"method": name, "epsilon": epsilon, "delta": delta, "weights": weights, "rng": 0}
+    with np.errstate(all="raise", under="ignore"):
+        made = calibrate(scores[:300], labels[:300], scores[300:], **options)
+    assert "nan" not in made.explain()
+    with pytest.raises(InputError, match="epsilon must be at least 1e-100"):
+        calibrate(scores[:300], labels[:300], scores[300:], **options | {"epsilon": 5e-324})

@@ -17,7 +17,15 @@ from pacshift import Certificate, InputError, Interval, plots
 from pacshift.bounds import BoundCurve
 
 SHAPES = every_shape()
-PLOTS = (plots.weight_intervals, plots.label_mix, plots.bound_curve, plots.set_sizes)
+PLOTS = (
+    plots.weight_intervals,
+    plots.label_mix,
+    plots.bound_curve,
+    plots.set_sizes,
+    plots.class_misses,
+    plots.assumption_groups,
+    plots.sensitivity_curve,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +63,9 @@ def test_every_shape_is_drawn_or_refused_with_a_reason(plot: Any, name: str) -> 
         plots.weight_intervals: certificate.weights is None,
         plots.bound_curve: certificate.curve is None,
         plots.set_sizes: certificate.set_sizes is None,
+        plots.class_misses: certificate.class_miss is None,
+        plots.assumption_groups: certificate.assumption is None,
+        plots.sensitivity_curve: certificate.sensitivity is None,
     }
     if lacks.get(plot, False):
         with pytest.raises(InputError, match=f"method {certificate.method}"):
@@ -177,3 +188,34 @@ def test_boxes_have_one_box_per_method_and_the_line() -> None:
     assert any(np.array_equal(line.get_ydata(), [0.25, 0.25]) for line in ax.lines)
     assert ax.get_ylabel() == "prediction set error"
     assert "</svg>" in drawn(plots.boxes({"PS": [1.0, 2.0]}, label="prediction set size"))
+
+
+def test_misses_are_drawn_where_they_are(full: Certificate) -> None:
+    misses = Interval(np.array([0.0, 0.02, 0.3, 0.0, 0.0]), np.array([0.05, 0.08, 0.5, 0.0, 0.01]))
+    ax = plots.class_misses(replace(full, class_miss=misses, class_epsilon=0.4))
+    ends = [(line[0][0], line[1][0]) for line in segments(ax)]
+    assert ends == list(zip(misses.lower, misses.upper, strict=True))
+    assert [np.asarray(line.get_xdata())[0] for line in ax.lines if line.get_linestyle() in ("--", ":")] == [
+        0.1,
+        0.4,
+    ]
+
+
+def test_the_groups_that_differ_most_are_drawn(full: Certificate) -> None:
+    assert full.assumption is not None
+    n = len(full.assumption.groups)
+    strange = np.zeros(n)
+    strange[n - 1] = 0.5
+    ax = plots.assumption_groups(
+        replace(full, assumption=replace(full.assumption, observed=full.assumption.explained + strange)), most=3
+    )
+    assert len(ax.get_yticks()) == 3
+    assert np.asarray(ax.lines[0].get_xdata())[-1] == pytest.approx(50)
+
+
+def test_the_sensitivity_is_drawn_as_it_is(full: Certificate) -> None:
+    found = full.sensitivity
+    assert found is not None
+    line = plots.sensitivity_curve(full).lines[0]
+    assert np.array_equal(np.asarray(line.get_xdata()), found.contamination)
+    assert np.array_equal(np.asarray(line.get_ydata()), found.bounds)

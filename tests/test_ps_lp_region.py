@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 from pacshift.errors import AssumptionError
-from pacshift.ps_lp.region import BOX_SHARE, _Counts, _rough_box, predicted_sets, prevalence_region
+from pacshift.ps_lp.region import BOX_SHARE, _Counts, predicted_sets, prevalence_region, rough_box
 from strategies import mix, rates, seeds
 
 
@@ -197,19 +197,19 @@ def test_larger_sets_can_refute_what_single_classes_cannot(monkeypatch: pytest.M
 
 @given(seeds, st.integers(2, 30))
 @settings(deadline=None, max_examples=60)
-def test_the_rough_box_holds_every_mix(seed: int, n_classes: int) -> None:
+def test_therough_box_holds_every_mix(seed: int, n_classes: int) -> None:
     rng = np.random.default_rng(seed)
     table, share = rates(rng, n_classes, float(rng.choice([0.0, 0.6, 0.95]))), mix(rng, n_classes, 1.0)
     rows = np.clip(np.vstack([table, 1 - table]) - 0.01, 0, 1)
     limits = np.concatenate([table @ share, 1 - table @ share]) + 0.01
-    rough = _rough_box(rows, limits)
+    rough = rough_box(rows, limits)
     inside = [one for one in rng.dirichlet(np.ones(n_classes), 300) if (rows @ one <= limits).all()]
     for one in [share, *inside]:
         assert rough.contains(one).all()
 
 
-def test_the_rough_box_of_a_perfect_classifier_is_exact() -> None:
-    rough = _rough_box(np.vstack([np.eye(3), 1 - np.eye(3)]), np.array([0.6, 0.3, 0.2, 0.5, 0.75, 0.85]))
+def test_therough_box_of_a_perfect_classifier_is_exact() -> None:
+    rough = rough_box(np.vstack([np.eye(3), 1 - np.eye(3)]), np.array([0.6, 0.3, 0.2, 0.5, 0.75, 0.85]))
     assert np.allclose(rough.upper, [0.6, 0.3, 0.2])
     assert np.allclose(rough.lower, [0.5, 0.25, 0.15])
 

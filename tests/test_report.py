@@ -15,11 +15,13 @@ from matplotlib import pyplot as plt
 from certificates import HOSTILE, every_shape
 from pacshift import Certificate, InputError, Interval
 from pacshift.arrays import FloatArray
+from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve
 from pacshift.certificate.file import to_document
 from pacshift.plots import readable
 from pacshift.report import ComparisonRow, render_report, write_report
 from pacshift.report import text as report_text
+from pacshift.sensitivity import Sensitivity
 
 SHAPES = every_shape()
 ROWS = [
@@ -137,7 +139,11 @@ def test_numbers_are_the_certificates(name: str) -> None:
     cards = [figure.value for figure in report_text.key_figures(certificate)]
     assert cards[:2] == [certificate.epsilon, certificate.delta]
     assert values == [*cards, *table_of(certificate), certificate.n_source, certificate.n_target]
-    for interval, column in ((certificate.prevalence, "target share"), (certificate.weights, "weight")):
+    for interval, column in (
+        (certificate.prevalence, "target share"),
+        (certificate.weights, "weight"),
+        (certificate.class_miss, "missed"),
+    ):
         cells = [a for a in page.all("td") if a["data-column"] == column]
         assert [float(a["data-low"]) for a in cells] == ([] if interval is None else interval.lower.tolist())
         assert [float(a["data-high"]) for a in cells] == ([] if interval is None else interval.upper.tolist())
@@ -176,10 +182,10 @@ def test_the_headline_says_what_is_guaranteed(pages: dict[str, str], name: str, 
 
 
 def test_the_default_method_fills_every_part_of_the_page(pages: dict[str, str]) -> None:
-    assert len(Page(pages["default"]).all("svg")) == 4
+    assert len(Page(pages["default"]).all("svg")) == 7
     assert 'class="absent"' not in pages["default"]
-    assert "PS-LP compared the counts with label shift" in pages["default"]
-    assert "PS-LW did not test label shift" in pages["bare"]
+    assert "Label shift was tested on these data." in pages["default"]
+    assert "Label shift was not tested on these data: no target cases were given." in pages["bare"]
 
 
 def test_what_is_missing_is_said(pages: dict[str, str]) -> None:
@@ -255,6 +261,21 @@ def luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
+def wild_assumption(n_classes: int, rng: np.random.Generator) -> Assumption:
+    shares = [rng.choice([0.0, 1e-300, 0.3, 1.0], len(HOSTILE)) for _ in range(3)]
+    return Assumption(
+        level=1e-300,
+        refuted=False,
+        mix=np.full(n_classes, 1 / n_classes),
+        groups=HOSTILE,
+        observed=shares[0],
+        explained=shares[1],
+        allowed=Interval(shares[1], np.maximum(shares[1], shares[2])),
+        finding=HOSTILE[0],
+        noticeable=HOSTILE,
+    )
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_any_certificate_has_a_page(seed: int) -> None:
     """Values at the ends of what a certificate may hold: zeros, infinities, tiny and huge numbers, any text."""
@@ -275,6 +296,13 @@ def test_any_certificate_has_a_page(seed: int) -> None:
         delta=float(rng.choice([1e-300, 0.05])),
         weights=Interval(lower, lower + pick(n_classes)),
         prevalence=Interval(np.zeros(n_classes), pick(n_classes, np.array([0.0, 1e-300, 0.2, 1.0]))),
+        class_miss=Interval(np.zeros(n_classes), pick(n_classes, np.array([0.0, 1e-300, 0.2, 1.0]))),
+        known_mix=Interval(np.zeros(n_classes), pick(n_classes, np.array([0.2, 1.0]))),
+        assumption=wild_assumption(n_classes, rng),
+        class_epsilon=1e-300,
+        contamination=float(rng.choice([0.0, 1e-300, 0.5])),
+        sensitivity=Sensitivity(np.sort(pick(points, np.array([0.0, 1e-300, 0.9]))), np.ones(points)),
+        notes=HOSTILE,
         curve=BoundCurve(
             np.sort(pick(points, ends)),
             np.sort(pick(points, np.array([0.0, 0.3, 1.0]))),

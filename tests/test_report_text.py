@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markupsafe import escape
 
 from certificates import birds, every_shape
-from pacshift.methods import MethodFacts
+from pacshift import Interval
+from pacshift.certificate.explain import rounded_down, rounded_up
+from pacshift.methods import Guarantee, MethodFacts
 from pacshift.report import render_report
 from pacshift.report import text as report_text
 
@@ -37,7 +40,7 @@ def test_one_threshold_is_named_and_several_are_listed() -> None:
 
 @given(st.floats(min_value=0, max_value=1e9))
 def test_intervals_are_rounded_outward(value: float) -> None:
-    low, high = report_text._down(value), report_text._up(value)
+    low, high = rounded_down(value), rounded_up(value)
     assert low <= value <= high
     assert high - low <= 0.011 * value + 1e-320
 
@@ -61,13 +64,37 @@ def test_label_shift_is_assumed_only_by_promises_about_the_target() -> None:
     assert report_text.doubts(replace(certificate, guarantee="none")) == []
 
 
-def test_only_methods_that_test_the_assumption_say_so() -> None:
-    certificate = birds()
-    for tested in (True, False):
-        said = report_text.assumption_check(replace(certificate, facts=MethodFacts(tests_assumption=tested)))
-        assert ("did not test" in said) != tested
-    unbounded = replace(certificate, weights=None, prevalence=None)  # nothing was compared with anything
-    assert "did not test" in report_text.assumption_check(unbounded)
+def test_what_the_test_of_label_shift_saw_is_said() -> None:
+    certificate = SHAPES["default"]
+    found = certificate.assumption
+    assert found is not None
+    said = report_text.assumption_check(certificate)
+    assert found.finding in said
+    assert f"at most {found.level:.3g}" in said
+    assert "was not tested" in report_text.assumption_check(replace(certificate, assumption=None))
+    guarantees: tuple[Guarantee, ...] = ("pac-source", "none")
+    for guarantee in guarantees:
+        untested = report_text.assumption_check(replace(certificate, guarantee=guarantee))
+        assert found.finding not in untested
+    page = render_report(certificate)
+    assert all(str(escape(sentence)) in page for sentence in (*found.noticeable, *report_text.BLIND_SPOTS))
+
+
+def test_what_else_is_promised_stands_in_the_headline() -> None:
+    certificate = replace(SHAPES["default"], class_epsilon=0.15, contamination=0.02)
+    headline = report_text.verdict(certificate).headline
+    assert "Of every class at most 15 % is missed." in headline
+    assert "even if up to 2 % of the target is not label-shifted at all" in headline
+    assert "Of every class" not in report_text.verdict(SHAPES["default"]).headline
+
+
+def test_the_implied_change_is_asked_about_at_the_top() -> None:
+    certificate = SHAPES["default"]
+    page = " ".join(render_report(certificate).split())
+    assert "Can this be?" in page
+    assert page.index("Can this be?") < page.index("What it does not say")
+    known = replace(certificate, known_mix=Interval(np.array([0, 0.25, 0]), np.array([1.0, 0.5, 1])))
+    assert "class &#39;malignant&#39; makes up 25 to 50 %" in render_report(known)
 
 
 def test_a_promise_for_any_mix_holds_within_every_class() -> None:

@@ -1,5 +1,7 @@
 """What comes in: every container, every dtype, labels by value, and an InputError for all else."""
 
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pacshift import InputError, Tally, calibrate
-from pacshift.scores.check import check_classes, check_labels, check_rate, check_rng, check_scores, check_weights
+from pacshift.scores.check import (
+    check_classes,
+    check_flag,
+    check_labels,
+    check_rate,
+    check_rng,
+    check_scores,
+    check_weights,
+)
+from pacshift.scores.names import find_name, match_labels, places_by_text
 
 MATRIX = np.array([[0.5, 0.25, 0.25], [0.125, 0.75, 0.125], [0.0, 0.25, 0.75]])
 NAMES = ("cat", "dog", "eel")
@@ -225,6 +236,7 @@ BAD_CLASSES = {
     "bytes": ([b"a", b"b"], r"class names must be strings"),
     "NUL": (["a", "a\0"], r"without NUL characters, got 'a\\x00'. Rename it"),
     "surrogate": (["a", "\ud800"], r"valid Unicode"),
+    "huge": ([10**5000, 1], r"whole numbers must fit into 64 bits"),
 }  # fmt: skip
 
 
@@ -248,8 +260,14 @@ BAD_LABELS = {
     "fraction": ([0.0, 0.5, 1.0], r"the first is 0.5 in row 1"),
     "missing": ([0.0, np.nan, 1.0], r"the first is nan in row 1"),
     "None": ([0, None, 1], r"the first is None in row 1"),
-    "text": (["0", "1", "2"], r"the first is '0' in row 0.*in the labels' own type"),
-    "text array": (np.array(["0", "1", "2"]), r"the first is '0' in row 0"),
+    "padded text": (["00", "1", "2"], r"the first is '00' in row 0.*as the labels are written"),
+    "fraction as text": (np.array(["0.0", "1", "2"]), r"the first is '0.0' in row 0"),
+    "dates": (np.array([0, 1, 2], "M8[D]"), r"labels must be text, numbers or booleans, got dtype datetime64"),
+    "durations": (np.array([0, 1, 2], "m8[s]"), r"labels must be text, .*, got dtype timedelta64"),
+    "complex": (np.array([0, 1, 2j]), r"labels must be text, numbers or booleans, got dtype complex128"),
+    "dates in objects": (np.array([0, datetime(2024, 1, 1), 1], object), r"the first is datetime"),
+    "bytes": ([b"0", b"1", b"2"], r"the first is b'0' in row 0"),
+    "infinite": ([0.0, np.inf, 1.0], r"the first is inf in row 1"),
     "unhashable": (np.array([0, {}, 1], object), r"the first is {} in row 1"),
     "null": (pd.Series([0, None, 1], dtype="Int64"), r"1 label\(s\).*the first is (<NA>|nan) in row 1"),
     "ragged": ([[0], [1, 2], [1]], r"cannot read the labels"),
@@ -272,10 +290,112 @@ def test_a_frame_must_hold_every_class() -> None:
         check_scores(twice, name="x", classes=["cat", "dog"])
 
 
-def test_a_frame_with_other_names_is_taken_by_position() -> None:
-    scores = check_scores(frame("polars"), name="x", classes=["u", "v", "w"])
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
+def test_a_frame_with_other_names_is_refused(kind: str) -> None:
+    """By position, columns in another order would give wrong sets without a word."""
+    with pytest.raises(
+        InputError, match=r"no score column for 'u', 'v', 'w'; the columns are .*frame.to_numpy\(\)"
+    ):
+        check_scores(frame(kind), name="x", classes=["u", "v", "w"])
+    scores = check_scores(np.asarray(frame(kind)), name="x", classes=["u", "v", "w"])
     assert np.array_equal(scores.values, MATRIX)
-    assert scores.classes == ("u", "v", "w")
+
+
+@pytest.mark.parametrize(
+    ("columns", "classes"),
+    [(["2", "0", "1"], (0, 1, 2)), ([2, 0, 1], ("0", "1", "2")), ([2.0, 0.0, 1.0], (0, 1, 2))],
+)
+def test_columns_are_compared_as_text(columns: list[Any], classes: Any) -> None:
+    turned = pd.DataFrame(MATRIX[:, [2, 0, 1]], columns=columns)
+    scores = check_scores(turned, name="x", classes=classes)
+    assert np.array_equal(scores.values, MATRIX)
+    assert scores.classes == classes
+    made = calibrate(MATRIX, list(classes), None, classes=classes, epsilon=0.5, delta=0.5, method="PS")
+    assert np.array_equal(made.sets(turned), made.sets(MATRIX))
+
+
+def test_record_batches_with_nulls() -> None:
+    batch = pa.record_batch({"a": [0.5, None, 0.25], "b": [0.5, 0.5, 0.75]})
+    with pytest.raises(InputError, match=r"source: 1 row\(s\) hold NaN or infinite scores, the first is row 1"):
+        Tally.from_scores(batch, ["a", "b", "a"])
+    assert check_scores(batch.slice(2), name="x").values.tolist() == [[0.25, 0.75]]
+    unions = pa.UnionArray.from_sparse(pa.array([0, 0], pa.int8()), [pa.array([1.0, 2.0])])
+    with pytest.raises(InputError, match="x: scores must be numbers"):
+        check_scores(pa.record_batch({"a": unions, "b": [0.5, 0.5]}), name="x")
+
+
+@pytest.mark.parametrize("classes", [[1, "1"], [True, "True"], [0.5, "0.5"], [2.0, "2"]])
+def test_names_of_one_text_are_one_name(classes: Any) -> None:
+    with pytest.raises(InputError, match=r"class names must differ, but .* compared as text"):
+        check_classes(classes)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (["1", "0"], (1, 0)),
+        (np.array(["1", "0"]), (1, 0)),
+        (np.array(["1", "0"], object), (1.0, 0)),
+        ([1, 0], ("1", "0")),
+        (np.array([1.0, 0.0]), ("1", "0")),
+        ([Decimal(1), Decimal("0")], (1, 0)),
+        ([True, False], ("True", "False")),
+        (["True", "False"], (True, False)),
+        (np.array([2**63, 5], np.uint64), (2**63, 5)),
+        (np.array([-5, 7], np.int8), (-5, 7)),
+        ([2**53 + 1, 2**53], (2**53 + 1, 2**53)),
+    ],
+)
+def test_labels_are_compared_as_text(labels: Any, classes: Any) -> None:
+    assert check_labels(labels, check_classes(classes), n_rows=2, name="source").tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (np.array([2.0**53]), (2**53 + 1, 0)),
+        (np.array([2.0**53]), (2**53, 0)),  # it may stand for its neighbour
+        ([2**53 + 1, 0.5], (2**53, 0.5)),
+        (np.array([2**53 + 1]), (2.0**53, 0.0)),
+        (np.array([2**63 + 1], np.uint64), (2**63, 0)),
+        (np.array([3], np.int8), (259, 0)),
+        (["a\0"], ("a", "b")),
+        (np.array(["a\0"], object), ("a", "b")),
+        (["true", "1.0"], (True, 1.5)),
+        (["1e3"], (1000, 1)),
+        (["+1", " 1"], (1, 0)),
+        ([float("nan")], ("nan", "b")),
+        ([None], ("None", "b")),
+    ],
+)
+def test_names_that_are_merely_alike_do_not_match(labels: Any, classes: Any) -> None:
+    with pytest.raises(InputError, match="have no score column, the first is"):
+        check_labels(labels, check_classes(classes), n_rows=len(labels), name="source")
+
+
+NAME = st.one_of(
+    st.integers(-300, 300),
+    st.booleans(),
+    st.floats(-9, 9).map(lambda x: round(x, 1)),
+    st.text("019.-", max_size=3),
+)
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(NAME, min_size=2, max_size=6),
+    st.sampled_from([np.int8, np.uint16, np.float32, np.float64, np.bool_, "U4"]),
+)
+def test_every_type_of_labels_follows_the_one_rule(names: list[Any], dtype: Any) -> None:
+    """What the fast ways find is what comparing texts one by one finds."""
+    try:
+        classes = check_classes(names)
+    except InputError:
+        return
+    labels = np.array([0, 1, 7, -3, 250, 19], np.int64).astype(dtype)
+    places = places_by_text(classes)
+    expected = [find_name(label, places) for label in labels.tolist()]
+    assert match_labels(labels, classes).tolist() == expected
 
 
 def test_number_of_classes_must_agree() -> None:
@@ -285,10 +405,47 @@ def test_number_of_classes_must_agree() -> None:
         calibrate(MATRIX, [0, 1, 2], MATRIX[:, :2], epsilon=0.1, delta=0.1, method="PS-W")
 
 
-@pytest.mark.parametrize("rate", [0, 1, -0.1, 1.5, np.nan, np.inf, "much", None, [0.1, 0.2], True])
+BAD_RATES = [
+    0,
+    1,
+    -0.1,
+    1.5,
+    np.nan,
+    np.inf,
+    "much",
+    None,
+    [0.1, 0.2],
+    True,
+    "0.1",
+    b"0.1",
+    memoryview(b"0.1"),
+    10**400,
+]
+
+
+@pytest.mark.parametrize("rate", BAD_RATES, ids=lambda rate: str(rate)[:20])
 def test_rates_lie_strictly_between_0_and_1(rate: Any) -> None:
-    with pytest.raises(InputError, match="epsilon must lie strictly between 0 and 1, got"):
+    with pytest.raises(InputError, match="epsilon must lie strictly between 0 and 1, got") as caught:
         check_rate(rate, "epsilon")
+    assert len(str(caught.value)) < 120
+
+
+@pytest.mark.parametrize("rate", [5e-324, 1e-307, 1e-101])
+def test_rates_have_a_floor(rate: float) -> None:
+    with pytest.raises(InputError, match=r"delta must be at least 1e-100, got .*no data can show so small a rate"):
+        check_rate(rate, "delta")
+
+
+@pytest.mark.parametrize("rate", [0.5, np.float32(0.5), np.array(0.5), Decimal("0.5")])
+def test_numbers_of_any_type_are_rates(rate: Any) -> None:
+    assert check_rate(rate, "epsilon") == 0.5
+
+
+def test_flags() -> None:
+    assert check_flag(np.True_, "never_empty") is True
+    for wrong in ("no", 1, None):
+        with pytest.raises(InputError, match="never_empty must be True or False, got"):
+            check_flag(wrong, "never_empty")
 
 
 @pytest.mark.parametrize("weights", [[1.0], [1, 2, -1], [0, 0, 0], [1, np.nan, 1], np.ones((3, 1)), "abc", None])

@@ -122,14 +122,57 @@ def test_the_method_aps_uses_aps_scores() -> None:
             r"score must be one of probability, margin, aps, .* or a function of the score matrix, got 'logit'",
         ),
         (3, r"score must be a name or a function"),
-        (lambda block: block[:, :1], r"the score function must give a finite matrix of the shape it gets"),
+        ("mrgin", r"Did you mean 'margin'\?"),
+        (lambda block: block[:, :1], r"must give a matrix of finite real numbers of the shape it gets, \(1, 3\)"),
         (lambda block: block * np.nan, r"\(1, 3\) with 3 entries that are not finite"),
         (lambda block: "text", r"score function"),
+        (lambda block: block * 1j, r"got shape \(1, 3\) of complex128"),
+        (lambda block: block.astype(str), r"got shape \(1, 3\) of <U"),
+        (lambda block: np.ma.masked_less(block, 0.3), r"got masked entries"),
+        (lambda block: [[1, 2, 3], [4]], r"score function must give"),
     ],
 )
 def test_bad_transforms(score: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         transformed(score, ROW)
+
+
+def in_place(block: FloatArray) -> FloatArray:
+    block -= block.max(axis=1, keepdims=True)
+    return block
+
+
+def test_a_score_function_cannot_change_the_scores() -> None:
+    scores = np.random.default_rng(0).dirichlet(np.ones(3), 20)
+    before = scores.copy()
+    with pytest.raises(InputError, match=r"writes into the scores it gets .* Let it work on a copy"):
+        calibrate(scores, [0, 1] * 10, None, epsilon=0.5, delta=0.5, method="PS", score=in_place)
+    assert np.array_equal(scores, before)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda block: block - block.mean(axis=0),
+        lambda block: block.argsort(axis=0).argsort(axis=0),
+        lambda block: block.cumsum(axis=0),
+        lambda block: block / block.max(),
+        lambda block: block[::-1],
+    ],
+    ids=["centred", "ranks", "running sum", "scaled by the block", "turned"],
+)
+def test_a_score_function_must_treat_each_row_on_its_own(function: Any) -> None:
+    scores = np.random.default_rng(0).dirichlet(np.ones(3), 50)
+    with pytest.raises(InputError, match="must treat each row on its own"):
+        transformed(function, scores)
+
+
+def test_row_wise_functions_may_round_and_draw() -> None:
+    rng = np.random.default_rng(0)
+    scores, matrix = rng.dirichlet(np.ones(30), 4000), rng.normal(size=(30, 30))
+    transformed(lambda block: block @ matrix, scores)  # sums of matrix products depend on the shape
+    transformed(lambda block: (block * 100).astype(np.int32), scores)
+    transformed(lambda block: block + rng.random(block.shape), scores)
 
 
 @pytest.mark.parametrize("name", ["aps", "aps-plain", "raps", "raps-plain"])

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 from pacshift import Certificate, InputError, Tally, calibrate_tally
 from pacshift.arrays import FloatArray, IntArray
+from pacshift.certificate.columns import Columns
 
 pytestmark = [
     pytest.mark.spark,
@@ -172,6 +174,8 @@ def test_errors_of_a_worker_reach_the_user_in_words(frame: Any) -> None:
         tally(frame.withColumn("p_cat", -frame["p_cat"]), label="label", score="aps")
     with pytest.raises(InputError, match="match no column"):
         tally(frame, label="label", scores="q_*")
+    with pytest.raises(InputError, match=r"label column 'listed' holds list<.*labels must be text, numbers"):
+        tally(frame, label="listed")
 
 
 def test_randomised_scores_are_seeded_by_partition(frame: Any) -> None:
@@ -191,3 +195,54 @@ def test_vectors_of_spark_ml(frame: Any) -> None:
     vectors = frame.select(array_to_vector(frame["listed"]).alias("probability"), "number")
     expected = Tally.from_scores(SCORES, LABELS, grid=True)
     assert tally(vectors, label="number", scores="probability") == expected
+
+
+def test_columns_are_found_by_name(frame: Any, certificate: Certificate) -> None:
+    """As in files: by the labels, by what the certificate remembers, and never by position unless asked for."""
+    from pacshift.tables.spark import predict_sets, tally_frame
+
+    small = frame.where("id < 2000").drop("listed", "number")
+    named = small.toDF(*(name.removeprefix("p_") for name in small.columns))
+    counted = tally_frame(named, label="label")
+    rows = slice(0, 2000)
+    assert counted.tally == Tally.from_scores(SCORES[rows], NAMES[rows], classes=CLASSES, grid=True)
+    assert counted.columns.scores == CLASSES
+    with pytest.raises(InputError, match="'id' does not look like scores"):
+        tally_frame(named, label="label", scores="*")
+    other = replace(certificate, classes=("a", "b", "c", "d"))
+    with pytest.raises(InputError, match=r"fewer than two|no score column for class 'a', 'b', 'c', 'd'"):
+        predict_sets(small, other)
+    remembered = replace(other, columns=Columns(tuple(f"p_{name}" for name in CLASSES), "label"))
+    turned = small.select("id", *(f"p_{name}" for name in CLASSES[::-1]))
+    by_name = {row["id"]: row["set_size"] for row in predict_sets(turned, remembered, keep=["id"]).collect()}
+    assert [by_name[row] for row in range(2000)] == certificate.sets(SCORES[rows]).sum(axis=1).tolist()
+    with pytest.raises(InputError, match="were read from the columns 'p_cat'"):
+        predict_sets(named, remembered)
+
+
+def test_bad_rows_and_names_that_differ_in_case(spark: Any, certificate: Certificate) -> None:
+    from pacshift.tables.spark import predict_sets, tally
+
+    rows = [(0.7, 0.3, 0.0, "a", 1), (0.2, 0.8, 0.0, "A", 2)]
+    twins = spark.createDataFrame(rows, ["p_a", "p_A", "p_b.c", "label", "id"])
+    expected = Tally.from_scores([row[:3] for row in rows], ["a", "A"], classes=["a", "A", "b.c"], grid=True)
+    assert tally(twins, label="label") == expected
+    own = calibrate_tally(expected, epsilon=0.5, delta=0.5, method="PS")
+    assert [row["set"] for row in predict_sets(twins, own).collect()] == [["a"], ["A"]]
+    bad = spark.createDataFrame(
+        [(0.7, 0.3, None), (0.2, float("nan"), 0.0)], "p_a double, p_A double, `p_b.c` double"
+    )
+    with pytest.raises(
+        InputError, match=r"2 row\(s\) cannot be used \(2 with scores that are null, NaN or infinite"
+    ):
+        predict_sets(bad, own)
+    assert predict_sets(bad, own, drop_invalid=True).collect() == []
+
+
+def test_labels_of_a_csv_stay_text(spark: Any, tmp_path: Path) -> None:
+    from pacshift.tables.spark import read_frame, tally
+
+    path = tmp_path / "a.csv"
+    path.write_text("p_01,p_NA,label\n0.9,0.1,01\n0.2,0.8,NA\n")
+    counted = tally(read_frame(spark, path, text=["label"]), label="label")
+    assert counted == Tally.from_scores([[0.9, 0.1], [0.2, 0.8]], ["01", "NA"], classes=["01", "NA"], grid=True)

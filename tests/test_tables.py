@@ -171,7 +171,9 @@ def test_labels_match_names(tmp_path: Path) -> None:
     assert tally_table(save(flags, tmp_path / "flags.parquet"), label="label").tally == expected
     path = save(as_table(scores, label=np.array(["no", "yes"])[labels]), tmp_path / "named.csv")
     named = Tally.from_scores(scores, np.array(["no", "yes"])[labels], classes=["no", "yes"], grid=True)
-    assert tally_table(path, label="label", classes=["no", "yes"]).tally == named  # other names: by position
+    assert tally_table(path, label="label", classes=["no", "yes"], by_position=True).tally == named
+    with pytest.raises(InputError, match=r"no score column for class 'no', 'yes'.*--by-position"):
+        tally_table(path, label="label", classes=["no", "yes"])
 
 
 def test_class_names_come_from_the_star() -> None:
@@ -289,7 +291,7 @@ def csv_files(folder: Path, texts: Sequence[str]) -> list[Path]:
 
 
 def test_csv_types_are_those_of_all_files_together(tmp_path: Path) -> None:
-    paths = csv_files(tmp_path, ["1,0,0\n0,1,1\n", "0.25,0.75,1.0\n"])
+    paths = csv_files(tmp_path, ["1,0,0\n0,1,1\n", "0.25,0.75,1\n"])
     expected = Tally.from_scores([[1, 0], [0, 1], [0.25, 0.75]], [0, 1, 1], grid=True)
     assert tally_table(paths, label="label").tally == expected
     with pytest.raises(

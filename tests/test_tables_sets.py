@@ -132,3 +132,29 @@ def test_outputs_and_columns_that_cannot_be(table: Path, tmp_path: Path) -> None
     joined = calibrate_tally(tally, epsilon=0.2, delta=0.1, method="PS")
     with pytest.raises(InputError, match="a class name holds ';'"):
         write_sets(joined, table, tmp_path / "sets.csv")
+
+
+def test_a_column_may_be_kept_twice_and_comes_once(table: Path, tmp_path: Path) -> None:
+    write_sets(calibrated(), table, tmp_path / "sets.parquet", keep=["id", "id"])
+    assert pq.read_table(tmp_path / "sets.parquet").column_names == ["id", "set", "set_size"]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather", "csv"])
+def test_nested_and_encoded_columns_can_be_kept_or_are_refused(kind: str, tmp_path: Path) -> None:
+    """Dictionaries that change from batch to batch could not be written as Feather."""
+    scores = {f"p_{name}": SCORES[:2, k] for k, name in enumerate(CLASSES)}
+    for number, words in enumerate((["a", "b"], ["c", "a"])):
+        encoded = pa.array(words).dictionary_encode()
+        content = pa.table(scores | {"word": encoded, "many": [[1], [2, 3]], "fields": [{"x": 1}] * 2})
+        pa.feather.write_feather(content, tmp_path / f"{number}.feather")
+    files, output = [tmp_path / "0.feather", tmp_path / "1.feather"], tmp_path / f"sets.{kind}"
+    if kind == "csv":
+        with pytest.raises(InputError, match=r"cannot keep 'many', 'fields' in a CSV file, which has no lists"):
+            write_sets(calibrated(), files, output, keep=["many", "word", "fields"])
+        write_sets(calibrated(), files, output, keep=["word"])
+        found = pa.csv.read_csv(output)
+    else:
+        write_sets(calibrated(), files, output, keep=["word", "many", "fields"])
+        found = pq.read_table(output) if kind == "parquet" else pa.feather.read_table(output)
+        assert found["many"].to_pylist() == [[1], [2, 3]] * 2
+    assert found["word"].to_pylist() == ["a", "b", "c", "a"]

@@ -1,5 +1,6 @@
 """Tallies: chunks add up to the whole in any order, the grid loses nothing but resolution, files are safe."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -147,3 +148,44 @@ def test_methods_ask_for_what_a_tally_lacks() -> None:
         calibrate_tally(source + target, epsilon=0.1, delta=0.1, method="PS-R")
     with pytest.raises(InputError, match="method APS needs a tally of adaptive scores"):
         calibrate_tally(source, epsilon=0.1, delta=0.1, method="APS")
+
+
+def test_only_tallies_add_up() -> None:
+    for wrong in (["a"], [None], [Tally.from_target([[0.5, 0.5]]), 3]):
+        with pytest.raises(InputError, match="only tallies can be added, got"):
+            Tally.sum(wrong)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="no tallies to add"):
+        Tally.sum([])
+
+
+def scaled(tally: Tally, factor: int, *, soft: bool) -> Tally:
+    """The same rows, each counted ``factor`` times."""
+    cells = {
+        name: replace(getattr(tally, name), counts=getattr(tally, name).counts * factor)
+        for name in ("source_cells", "target_cells")
+    }
+    return replace(tally, **cells, counts=tally.counts * factor, soft=tally.soft if soft else None)
+
+
+def test_sums_beyond_64_bits_are_refused() -> None:
+    scores, labels = np.array([[0.9, 0.1], [0.2, 0.8]]), [0, 1]
+    source = scaled(Tally.from_scores(scores, labels), 2**60, soft=False)
+    assert (source + source).n_source == 2**62
+    with pytest.raises(InputError, match="more than fit into 64 bits"):
+        Tally.sum([source] * 3)
+    target = scaled(Tally.from_target(scores, bins=False), 2**60, soft=False)
+    with pytest.raises(InputError, match="more than fit into 64 bits"):
+        Tally.sum([target] * 3)
+    probable = Tally.from_scores(scores, labels)
+    assert probable.soft is not None
+    huge = replace(probable, soft=replace(probable.soft, sums=probable.soft.sums << 32))
+    with pytest.raises(InputError, match=r"sums of probabilities .* do not fit into 64 bits.*--no-soft"):
+        Tally.sum([huge] * 16)
+
+
+def test_classes_are_compared_as_text() -> None:
+    scores, labels = np.array([[0.9, 0.1], [0.2, 0.8]]), [0, 1]
+    named = Tally.from_target(scores, classes=["0", "1"])
+    assert (Tally.from_scores(scores, labels) + named).n_target == 2
+    with pytest.raises(InputError, match="different classes do not add"):
+        Tally.from_scores(scores, labels) + Tally.from_target(scores, classes=[1, 0])

@@ -55,11 +55,7 @@ __all__ = [
 def __getattr__(name: str) -> object:
     """Import ``PACClassifier`` when it is first used, so that the core does not need scikit-learn."""
     if name == "PACClassifier":
-        try:
-            from pacshift.estimator import PACClassifier
-        except ModuleNotFoundError as error:
-            raise ImportError(
-                f"PACClassifier needs scikit-learn ({error}). Install it: pip install 'pacshift[sklearn]'"
-            ) from None
+        from pacshift.estimator import PACClassifier
+
         return PACClassifier
     raise AttributeError(f"module 'pacshift' has no attribute {name!r}")

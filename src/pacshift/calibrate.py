@@ -1,7 +1,6 @@
 """From scores to counts, from counts to thresholds, from thresholds to a certificate."""
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,11 +8,11 @@ import numpy as np
 
 from pacshift.arrays import FloatArray, Label
 from pacshift.certificate import Certificate
-from pacshift.errors import InputError, UninformativeWarning
-from pacshift.methods import Method, Task, resolve_method
-from pacshift.methods.base import facts_of, options_of, score_for
-from pacshift.scores.check import check_rate, check_rng, check_scores, check_weights
-from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
+from pacshift.certify import certify, check_request
+from pacshift.methods import Method, resolve_method
+from pacshift.methods.base import score_for
+from pacshift.scores.check import check_rng, check_scores
+from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally
 
 
@@ -30,6 +29,9 @@ def calibrate(
     weights: Any = None,
     rng: Any = None,
     never_empty: bool = False,
+    class_epsilon: float | None = None,
+    contamination: float = 0.0,
+    known_mix: Mapping[Any, Any] | None = None,
 ) -> Certificate:
     """Turn labelled source scores and unlabelled target scores into prediction sets with a guarantee.
 
@@ -70,6 +72,15 @@ def calibrate(
         Seed or generator for randomised methods and scores. The same seed gives the same certificate.
     never_empty : bool, default False
         Add the label with the highest score to sets that would be empty. Sets only grow, so the guarantee stays.
+    class_epsilon : float, optional
+        The largest share of any one class that the sets may miss. This is promised besides ``epsilon``, with the
+        same confidence for both together. For methods that promise something about the target.
+    contamination : float, default 0
+        A share of the target that may be anything: new kinds of cases, broken sensors. The promise holds for the
+        whole target even so. Must be below ``epsilon``. Sets grow.
+    known_mix : dict of class to (low, high), optional
+        Bounds that you are sure of on how frequent a class is in the target, such as ``{"sick": (0, 0.3)}``. They
+        help to notice that label shift is false, and PS-LP's sets get smaller. The promise then rests on them.
 
     Returns
     -------
@@ -82,7 +93,8 @@ def calibrate(
     InputError
         If the data or a parameter break a rule. The message names the rule, the value and the remedy.
     AssumptionError
-        If the data contradict label shift. Nothing is certified then.
+        If the data contradict label shift. Nothing is certified then. The message says where the target differs
+        and what you can do. Tested for every method that promises something about the target, if one is given.
 
     Warns
     -----
@@ -112,10 +124,20 @@ def calibrate(
         tally = tally + Tally.from_target(
             target_scores, classes=tally.classes, soft=chosen.needs_soft, bins=chosen.needs_bins
         )
-    task = _checked_task(tally, chosen, epsilon=epsilon, delta=delta, weights=weights, rng=generator)
+    request = check_request(
+        tally,
+        chosen,
+        epsilon=epsilon,
+        delta=delta,
+        class_epsilon=class_epsilon,
+        contamination=contamination,
+        known_mix=known_mix,
+        never_empty=never_empty,
+    )
+    task = request.task(tally, weights=weights, rng=generator)
     if target_scores is not None and transform.function is None:
         task = replace(task, count_labels=lambda cuts: _mean_sizes(target_scores, tally.classes, cuts))
-    return _certificate(tally, chosen, task, never_empty=never_empty, transform=transform)
+    return certify(tally, chosen, request, task, transform=transform)
 
 
 def calibrate_tally(
@@ -127,6 +149,9 @@ def calibrate_tally(
     weights: Any = None,
     rng: Any = None,
     never_empty: bool = False,
+    class_epsilon: float | None = None,
+    contamination: float = 0.0,
+    known_mix: Mapping[Any, Any] | None = None,
 ) -> Certificate:
     """Find the thresholds from counts alone, for data that were counted elsewhere.
 
@@ -151,6 +176,12 @@ def calibrate_tally(
         Seed or generator for randomised methods.
     never_empty : bool, default False
         Add the label with the highest score to sets that would be empty.
+    class_epsilon : float, optional
+        The largest share of any one class that the sets may miss, promised besides ``epsilon``.
+    contamination : float, default 0
+        A share of the target that may be anything; the promise holds even so. Must be below ``epsilon``.
+    known_mix : dict of class to (low, high), optional
+        Bounds that you are sure of on how frequent a class is in the target.
 
     Returns
     -------
@@ -180,21 +211,17 @@ def calibrate_tally(
     (2000, 1000, [[True, False]])
     """
     chosen = resolve_method(method)
-    task = _checked_task(tally, chosen, epsilon=epsilon, delta=delta, weights=weights, rng=rng)
-    return _certificate(tally, chosen, task, never_empty=never_empty)
-
-
-def _checked_task(tally: Tally, method: Method, *, epsilon: float, delta: float, weights: Any, rng: Any) -> Task:
-    if not tally.n_source:
-        raise InputError("no source examples: every method needs a labelled source.")
-    if method.needs_target and not tally.n_target:
-        raise InputError(f"no target examples: method {method.name} needs unlabelled target scores.")
-    return Task(
-        epsilon=check_rate(epsilon, "epsilon"),
-        delta=check_rate(delta, "delta"),
-        rng=check_rng(rng),
-        weights=None if weights is None else check_weights(weights, tally.n_classes),
+    request = check_request(
+        tally,
+        chosen,
+        epsilon=epsilon,
+        delta=delta,
+        class_epsilon=class_epsilon,
+        contamination=contamination,
+        known_mix=known_mix,
+        never_empty=never_empty,
     )
+    return certify(tally, chosen, request, request.task(tally, weights=weights, rng=rng))
 
 
 def _mean_sizes(scores: Any, classes: Sequence[Label], cuts: Sequence[FloatArray]) -> list[float]:
@@ -205,35 +232,3 @@ def _mean_sizes(scores: Any, classes: Sequence[Label], cuts: Sequence[FloatArray
         block = checked.values[rows]
         labels += [np.count_nonzero(block >= cut) for cut in cuts]
     return [int(count) / len(checked) for count in labels]
-
-
-def _certificate(
-    tally: Tally, chosen: Method, task: Task, *, never_empty: bool, transform: Transform | None = None
-) -> Certificate:
-    solution = chosen.solve(tally, task)
-    certificate = Certificate(
-        thresholds=solution.thresholds,
-        classes=tally.classes,
-        epsilon=task.epsilon,
-        delta=task.delta,
-        method=chosen.name,
-        options=options_of(chosen),
-        facts=facts_of(chosen),
-        score=tally.score,
-        guarantee=chosen.guarantee,
-        n_source=tally.n_source,
-        n_target=tally.n_target,
-        class_counts=tally.class_counts,
-        predicted_counts=tally.target,
-        weights=solution.weights,
-        prevalence=solution.prevalence,
-        accuracy=solution.accuracy,
-        reasons=solution.reasons,
-        curve=solution.curve,
-        never_empty=never_empty,
-        transform=transform,
-    )
-    if certificate.trivial:
-        causes = " ".join(solution.reasons) or "no threshold passes."
-        warnings.warn(f"every set contains all labels: {causes}", UninformativeWarning, stacklevel=3)
-    return certificate

@@ -29,5 +29,31 @@ class AssumptionError(PacshiftError):
     """The data refute label shift, so nothing can be certified."""
 
 
+class MissingExtraError(PacshiftError, ImportError):
+    """A part of pacshift needs a package that is not installed. The message says how to install it.
+
+    It is also an ``ImportError``.
+
+    Parameters
+    ----------
+    part : str
+        What cannot be used.
+    cause : ModuleNotFoundError
+        What Python said.
+    extra : str
+        The extra of pacshift that installs the package.
+
+    Examples
+    --------
+    >>> raise MissingExtraError("pacshift.plots", ModuleNotFoundError(name="matplotlib.axes"), "plots")
+    Traceback (most recent call last):
+    pacshift.errors.MissingExtraError: pacshift.plots needs matplotlib. Install it: pip install 'pacshift[plots]'.
+    """
+
+    def __init__(self, part: str, cause: ModuleNotFoundError, extra: str) -> None:
+        package = (cause.name or str(cause)).partition(".")[0]
+        super().__init__(f"{part} needs {package}. Install it: pip install 'pacshift[{extra}]'.")
+
+
 class UninformativeWarning(UserWarning):
     """Every set contains all labels: nothing smaller can be certified. The message says which data are lacking."""

@@ -1,22 +1,26 @@
 """scikit-learn: a classifier whose prediction sets keep their promise on the target."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state, column_or_1d, get_tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from pacshift.arrays import BoolArray, Label
 from pacshift.calibrate import calibrate
 from pacshift.certificate import Certificate
-from pacshift.errors import InputError, PacshiftError
+from pacshift.errors import InputError, MissingExtraError, PacshiftError
 from pacshift.methods import Method
 from pacshift.scores.transforms import TransformFunction
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils import check_random_state, column_or_1d, get_tags
+    from sklearn.utils.metaestimators import available_if
+    from sklearn.utils.validation import check_is_fitted
+except ModuleNotFoundError as error:
+    raise MissingExtraError("PACClassifier", error, "sklearn") from None
 
 Call = TypeVar("Call", bound=Callable[..., Any])
 
@@ -54,6 +58,12 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         The score to threshold: ``score`` of ``pacshift.calibrate``. scikit-learn uses that name for the accuracy.
     never_empty : bool
         Fill empty sets with the top label.
+    class_epsilon : float or None
+        Share of any one class that the sets may miss, promised besides ``epsilon``.
+    contamination : float
+        A share of the target that may be anything; the promise holds even so. Below ``epsilon``.
+    known_mix : dict of class to (low, high) or None
+        Bounds that you are sure of on how frequent a class is in the target.
     random_state : int, RandomState, Generator or None
         For methods and scores that draw random numbers.
 
@@ -86,6 +96,9 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         method: str | Method = "PS-LP",
         score_function: str | TransformFunction = "probability",
         never_empty: bool = False,
+        class_epsilon: float | None = None,
+        contamination: float = 0.0,
+        known_mix: Mapping[Any, Any] | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -94,6 +107,9 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         self.method = method
         self.score_function = score_function
         self.never_empty = never_empty
+        self.class_epsilon = class_epsilon
+        self.contamination = contamination
+        self.known_mix = known_mix
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> "PACClassifier":
@@ -144,7 +160,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         InputError
             If the data or a parameter break a rule.
         AssumptionError
-            If the data refute label shift and the method tests it.
+            If the data refute label shift, and the method promises something about the target.
         """
         self.estimator_ = self._model()
         rng = self._generator(stream=0)
@@ -161,6 +177,9 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             weights=weights,
             rng=rng,
             never_empty=self.never_empty,
+            class_epsilon=self.class_epsilon,
+            contamination=self.contamination,
+            known_mix=self.known_mix,
         )
         self.certificate_ = certificate if target is None else certificate.with_set_sizes(target, rng=rng)
         return self

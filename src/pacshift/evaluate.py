@@ -8,7 +8,8 @@ import numpy as np
 
 from pacshift.arrays import BoolArray, FloatArray, IntArray, Label
 from pacshift.errors import InputError
-from pacshift.scores.check import as_array, check_classes, check_labels
+from pacshift.scores.check import check_classes, check_labels
+from pacshift.scores.containers import as_array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,39 +4,49 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, FloatArray, IntArray, Label
+from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve, Interval
+from pacshift.certificate.columns import Columns
 from pacshift.certificate.explain import explain
 from pacshift.certificate.file import read_fields, write
 from pacshift.errors import InputError
 from pacshift.methods import Guarantee, MethodFacts
 from pacshift.parallel import even_slices, run_all
 from pacshift.scores.check import ScoreMatrix, check_prediction_rng, check_scores, not_finite_error
+from pacshift.scores.kind import ScoreKind, require_same_kind
 from pacshift.scores.transforms import TRANSFORMS, Transform, TransformFunction, resolve_transform
+from pacshift.sensitivity import Sensitivity
 from pacshift.tally.counter import BLOCK_VALUES, top_labels
 
+Value = TypeVar("Value")
 
-class _CurveField:
-    """The field ``curve``: a curve, or a function that computes it, which runs once, at the first look."""
+LAZY = ("curve", "sensitivity")
+"""Fields that are computed when somebody looks at them."""
 
-    def __get__(self, certificate: "Certificate | None", owner: type) -> BoundCurve | None:
+
+class _LazyField(Generic[Value]):
+    """A field that holds a value, or a function that computes it, which runs once, at the first look."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, certificate: "Certificate | None", owner: type) -> Value | None:
         if certificate is None:
             return None
-        given = certificate.__dict__["curve"]
+        given = certificate.__dict__[self.name]
         if callable(given):
-            given = certificate.__dict__["curve"] = given()
-        found: BoundCurve | None = given
+            given = certificate.__dict__[self.name] = given()
+        found: Value | None = given
         return found
 
-    def __set__(
-        self, certificate: "Certificate", given: BoundCurve | Callable[[], BoundCurve | None] | None
-    ) -> None:
-        certificate.__dict__["curve"] = None if isinstance(given, _CurveField) else given  # its default
+    def __set__(self, certificate: "Certificate", given: Value | Callable[[], Value | None] | None) -> None:
+        certificate.__dict__[self.name] = None if isinstance(given, _LazyField) else given  # its default
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -72,14 +82,34 @@ class Certificate:
         Bounds of q(y)/p(y) and of q(y) per class, where the method computes them.
     accuracy : float or None
         Lower bound of the classifier's accuracy on the target, where the method computes it.
+    class_miss : Interval or None
+        Bounds of how often each class is missed on source and target. Those of all classes hold together with
+        confidence ``1 - delta``. This is a statement of its own, beside the guarantee.
+    class_epsilon : float or None
+        Share of any one class that the sets may miss, if a limit was asked for.
+    contamination : float
+        Share of the target that may be anything, without breaking the promise.
+    known_mix : Interval or None
+        Bounds of the target's label mix that the user was sure of.
+    assumption : Assumption or None
+        What the test of label shift saw, at which level; None if there was nothing to test.
+    score_kind : ScoreKind or None
+        Range and kind of the source's scores. ``sets`` refuses scores of another kind.
     reasons : tuple of str
         Which data were lacking, if a class or all classes are in every set.
+    notes : tuple of str
+        What else should be known: a class that is missed often, data that look like a mistake.
     curve : BoundCurve or None
         Bounds of the target error at other thresholds: a picture, not a second guarantee.
+    sensitivity : Sensitivity or None
+        How the bound of the target error grows with the share of the target that is not label-shifted.
     set_sizes : int array of shape (K + 1,) or None
         ``set_sizes[s]`` counts the target sets with s labels, if they were counted.
     never_empty : bool
         Whether empty sets are filled with the top label.
+    columns : Columns or None
+        Score columns and label column of the table that the certificate was made from. Frames and tables given to
+        it later must have these score columns, in any order. None if it was made from arrays.
     transform : Transform or None
         The score transform itself; not saved.
 
@@ -95,7 +125,7 @@ class Certificate:
     >>> certificate.sets([[0.9, 0.1], [0.1, 0.9]])
     array([[ True, False],
            [False,  True]])
-    >>> print(certificate.explain().splitlines()[2])
+    >>> print(certificate.explain().splitlines()[4])
     Data: 400 labelled source examples (fewest: 200 of class 0), 400 unlabelled target examples, 2 classes.
     """
 
@@ -115,10 +145,19 @@ class Certificate:
     weights: Interval | None = None
     prevalence: Interval | None = None
     accuracy: float | None = None
+    class_miss: Interval | None = None
+    class_epsilon: float | None = None
+    contamination: float = 0.0
+    known_mix: Interval | None = None
+    assumption: Assumption | None = None
+    score_kind: ScoreKind | None = None
     reasons: tuple[str, ...] = ()
-    curve: _CurveField = field(default=_CurveField(), repr=False)  # looks at the field go through it
+    notes: tuple[str, ...] = ()
+    curve: _LazyField[BoundCurve] = field(default=_LazyField(), repr=False)  # looks at it go through the field
+    sensitivity: _LazyField[Sensitivity] = field(default=_LazyField(), repr=False)
     set_sizes: IntArray | None = None
     never_empty: bool = False
+    columns: Columns | None = None
     transform: Transform | None = field(default=None, repr=False)  # a function of the user's own: not saved
 
     @property
@@ -132,7 +171,9 @@ class Certificate:
         Parameters
         ----------
         scores : array_like or frame
-            One row per example, one column per class, as in calibration.
+            One row per example, one column per class. An array has its columns in the order of ``classes``. In a
+            frame they are found by name, in any order and beside other columns: ``columns.scores`` if the frame
+            has them, else the names of the classes.
         score : callable, optional
             The score function of your own that the certificate was made with, after loading it from a file.
         rng : int, numpy.random.Generator or None
@@ -147,7 +188,8 @@ class Certificate:
         Raises
         ------
         InputError
-            If scores are not a finite matrix with a column for every class.
+            If scores are not a finite matrix with a column for every class, or are plainly of another kind than
+            those of the calibration: logits instead of probabilities, or the other way round.
 
         Examples
         --------
@@ -157,7 +199,9 @@ class Certificate:
         >>> certificate.sets([[0.7, 0.3], [0.05, 0.95]]).tolist()
         [[False, False], [False, True]]
         """
-        checked = check_scores(scores, name="scores", classes=self.classes)
+        columns = () if self.columns is None else self.columns.scores
+        checked = check_scores(scores, name="scores", classes=self.classes, columns=columns)
+        require_same_kind(self.score_kind, ScoreKind.of_rows(checked.values), name="scores")
         transform = self._transform(score)
         return self._sets(checked, transform, transform.draw(len(checked), check_prediction_rng(rng)))
 
@@ -177,6 +221,7 @@ class Certificate:
             As from ``sets``.
         """
         checked = check_scores(scores, name="scores", classes=self.classes)
+        require_same_kind(self.score_kind, ScoreKind.of_rows(checked.values), name="scores")
         return self._sets(checked, self._transform(None), uniform)
 
     @property
@@ -241,12 +286,42 @@ class Certificate:
         >>> certificate.with_set_sizes([[0.7, 0.3], [0.05, 0.95]]).set_sizes.tolist()
         [1, 1, 0]
         """
-        counted = count_sizes(self.sets(scores, rng=rng))
-        return replace(self, set_sizes=counted, curve=self.__dict__["curve"])  # the copy does not compute it
+        return self.counted(count_sizes(self.sets(scores, rng=rng)))
+
+    def counted(self, set_sizes: IntArray) -> "Certificate":
+        """The same certificate with set sizes that were counted elsewhere.
+
+        Parameters
+        ----------
+        set_sizes : int array of shape (K + 1,)
+            How many of the target's sets have 0, 1, ..., K labels.
+
+        Returns
+        -------
+        Certificate
+            With these ``set_sizes``.
+        """
+        return self.changed(set_sizes=set_sizes)
+
+    def changed(self, **fields: Any) -> "Certificate":
+        """A copy with other values of some fields. Lazy fields stay lazy, unlike with ``dataclasses.replace``.
+
+        Parameters
+        ----------
+        **fields : Any
+            New values by the name of the field.
+
+        Returns
+        -------
+        Certificate
+            The copy.
+        """
+        lazy = {name: self.__dict__[name] for name in LAZY}
+        return replace(self, **{**lazy, **fields})
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickles hold the curve itself, not the counts it is computed from."""
-        return {**self.__dict__, "curve": self.curve}
+        """Pickles hold what is computed at the first look, not the counts it is computed from."""
+        return {**self.__dict__, **{name: getattr(self, name) for name in LAZY}}
 
     def explain(self) -> str:
         """Say in plain words what is guaranteed, under which assumption, from which data, by which sets.

@@ -1,9 +1,11 @@
 """A certificate in plain words: guarantee, assumption, data, sets, notes."""
 
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pacshift.bounds import Interval
 from pacshift.scores.check import shorten
 
 if TYPE_CHECKING:
@@ -14,11 +16,16 @@ LABEL_SHIFT = (
     "only how frequent the classes are has changed. Both samples are independent draws."
 )
 
+MAX_CLASSES_LISTED = 6
+
 
 def explain(certificate: "Certificate") -> str:
     """What holds, for whom, how surely, under which assumption, from how much data."""
-    lines = [_guarantee(certificate), *_assumption(certificate), _data(certificate), _sets(certificate)]
-    lines += [f"Note: {reason}" for reason in certificate.reasons]
+    change = implied_change(certificate)
+    lines = [_guarantee(certificate), *([f"Implied change: {change}"] if change else [])]
+    lines += [*_assumption(certificate), *assumption_test(certificate), _data(certificate), _sets(certificate)]
+    lines += class_misses(certificate)
+    lines += [f"Note: {note}" for note in (*certificate.reasons, *certificate.notes)]
     if certificate.accuracy is not None:
         lines.append(
             f"The classifier's own accuracy on the target is at least {percent(certificate.accuracy)} "
@@ -40,26 +47,158 @@ def percent(share: float) -> str:
 def _guarantee(certificate: "Certificate") -> str:
     covered, sure = percent(1 - certificate.epsilon), percent(1 - certificate.delta)
     holds = f"the set contains the true label for at least {covered} of the"
+    further = _further_promises(certificate)
     promise = {
-        "pac-target": f"{holds} target population, with confidence {sure} over the calibration data.",
+        "pac-target": f"{holds} target population{further}, with confidence {sure} over the calibration data.",
         "pac-source": f"{holds} source population, with confidence {sure} over the calibration data. "
         "Nothing is guaranteed on the target if the label mix differs.",
-        "marginal": f"on average over many calibrations, {holds} target population. "
-        "This one calibration may do worse.",
+        "marginal": f"on average over many calibrations, {holds} target population{_contaminated(certificate)}. "
+        "This one calibration may do worse."
+        + (f" No class is missed more than {_cap(certificate)}, with confidence {sure}." if further else ""),
         "none": " ".join(["none, even if label shift holds.", certificate.facts.extra_assumption]).strip(),
     }
     return f"Guarantee ({certificate.method}): {promise[certificate.guarantee]}"
+
+
+def _further_promises(certificate: "Certificate") -> str:
+    """What is promised beyond epsilon, as the end of a sentence."""
+    cap = "" if certificate.class_epsilon is None else f", and misses at most {_cap(certificate)} of every class"
+    return _contaminated(certificate) + cap
+
+
+def _contaminated(certificate: "Certificate") -> str:
+    if not certificate.contamination:
+        return ""
+    return f", even if up to {percent(certificate.contamination)} of it is not label-shifted at all"
+
+
+def _cap(certificate: "Certificate") -> str:
+    return percent(certificate.class_epsilon or 0.0)
+
+
+def implied_change(certificate: "Certificate") -> str:
+    """The largest change of a class that the certificate implies, with the question whether it can be.
+
+    Bounds of the target's mix where the method has them, else the mix that explains the target best.
+    """
+    if certificate.guarantee not in ("pac-target", "marginal") or not certificate.n_target:
+        return ""
+    before = certificate.class_counts / max(certificate.n_source, 1)
+    bounds, found = certificate.prevalence, certificate.assumption
+    if bounds is None and found is not None:
+        bounds = Interval(found.mix, found.mix)
+    if bounds is None:
+        return ""
+    moved = np.maximum(np.maximum(bounds.lower - before, before - bounds.upper), 0.0)
+    if not moved.max() > 0:
+        return "no class is surely more or less frequent in the target than in the source."
+    label = int(
+        np.lexsort((before, -np.minimum(moved, 1.0).round(6)))[0]
+    )  # of two classes the rarer one tells more
+    now = [
+        between(bounds, each) if certificate.prevalence is not None else f"about {share(bounds.lower[each])}"
+        for each in range(len(before))
+    ]
+    others = [f"{name!r} {now[each]}" for each, name in enumerate(certificate.classes) if each != label]
+    more = f" (others: {', '.join(others)})" if len(others) < MAX_CLASSES_LISTED else ""
+    return (
+        f"class {certificate.classes[label]!r} makes up {share(before[label])} of the source and {now[label]} of "
+        f"the target{more}. If that cannot be, label shift is false: say what you know with known_mix (--known)."
+    )
+
+
+def share(value: float) -> str:
+    """A percentage to three digits.
+
+    >>> share(0.04556), share(0.0), share(0.00004)
+    ('4.56 %', '0 %', '< 0.01 %')
+    """
+    return "< 0.01 %" if 0 < value < 0.0001 else f"{100 * float(value):.3g} %"
+
+
+def between(bounds: Interval, label: int) -> str:
+    """Two shares in percent, rounded outward to three digits, so that what is shown is still true.
+
+    >>> between(Interval(np.array([0.07891]), np.array([0.1021])), 0)
+    '7.89 to 10.3 %'
+    """
+    low, high = float(bounds.lower[label]), float(bounds.upper[label])
+    return f"{100 * rounded_down(low):.4g} to {100 * rounded_up(high):.4g} %"
+
+
+def rounded_down(value: float) -> float:
+    """To three significant digits, never above.
+
+    >>> rounded_down(0.71298), rounded_down(0.1), rounded_up(1.5001)
+    (0.712, 0.1, 1.51)
+    """
+    return _three_digits(value, ROUND_FLOOR)
+
+
+def rounded_up(value: float) -> float:
+    """To three significant digits, never below."""
+    return _three_digits(value, ROUND_CEILING)
+
+
+def _three_digits(value: float, rounding: str) -> float:
+    return float(Context(prec=3, rounding=rounding).create_decimal(repr(float(value))))
+
+
+def assumption_test(certificate: "Certificate") -> list[str]:
+    """What the test of label shift saw, and at which level."""
+    found = certificate.assumption
+    if found is None:
+        if certificate.guarantee in ("pac-target", "marginal") and not certificate.n_target:
+            return ["Test of label shift: none, because no target was given."]
+        return []
+    return [
+        f"Test of label shift: {found.finding} If label shift holds, the chance of a refusal is at most "
+        f"{found.level:.3g}. A refusal certifies nothing, so the confidence above is not touched. Such a test can "
+        "refute label shift, but never prove it."
+    ]
+
+
+def class_misses(certificate: "Certificate") -> list[str]:
+    """How often classes are missed: the ones that are missed most, with their bounds."""
+    bounds = certificate.class_miss
+    if bounds is None or certificate.trivial:
+        return []
+    order = np.lexsort((-bounds.upper, -bounds.lower))[:MAX_CLASSES_LISTED].tolist()
+    listed = ", ".join(f"class {certificate.classes[label]!r} {between(bounds, label)}" for label in order)
+    first = "all classes" if len(certificate.classes) <= MAX_CLASSES_LISTED else "the classes missed most"
+    return [
+        f"Missed, class by class ({first}): {listed}. These bounds hold together, with confidence "
+        f"{percent(1 - certificate.delta)}, beside the guarantee."
+    ]
 
 
 def _assumption(certificate: "Certificate") -> list[str]:
     """Label shift and what the method adds to it. Without a guarantee there is nothing to assume."""
     facts, guarantee = certificate.facts, certificate.guarantee
     sentences = [LABEL_SHIFT] if guarantee in ("pac-target", "marginal") else []
+    if sentences and certificate.contamination:
+        sentences.append(f"This need not hold for {percent(certificate.contamination)} of the target.")
     if sentences and facts.any_mix:
         sentences.append("Any target label mix is covered.")
     if facts.extra_assumption and guarantee != "none":
         sentences.append(facts.extra_assumption)
+    if certificate.known_mix is not None:
+        sentences.append(f"What you said about the target: {known_shares(certificate)}.")
     return [f"Assumption: {' '.join(sentences)}"] if sentences else []
+
+
+def known_shares(certificate: "Certificate") -> str:
+    """The bounds of the label mix that the user gave, in words."""
+    known = certificate.known_mix
+    if known is None:
+        return ""
+    named = np.flatnonzero((known.lower > 0) | (known.upper < 1)).tolist()
+    parts = [
+        f"class {certificate.classes[label]!r} makes up {between(known, label)}"
+        for label in named[:MAX_CLASSES_LISTED]
+    ]
+    more = f" and {len(named) - MAX_CLASSES_LISTED} more" if len(named) > MAX_CLASSES_LISTED else ""
+    return ", ".join(parts) + more if parts else "nothing"
 
 
 def _data(certificate: "Certificate") -> str:
@@ -78,9 +217,23 @@ def _sets(certificate: "Certificate") -> str:
         return f"Sets: every set contains all labels. This is always correct but never informative.{why}"
     thresholds = np.unique(certificate.thresholds)
     if len(thresholds) == 1:
-        return f"Sets: all labels whose{kind} score is at least {thresholds[0]:.6g}."
-    always = [
-        name for name, cut in zip(certificate.classes, certificate.thresholds, strict=True) if cut == -np.inf
-    ]
-    text = f"Sets: all labels whose{kind} score is at least the label's own threshold."
-    return text + (f" In every set: {shorten(always)}." if always else "")
+        text = f"Sets: all labels whose{kind} score is at least {thresholds[0]:.6g}."
+    else:
+        always = [
+            name for name, cut in zip(certificate.classes, certificate.thresholds, strict=True) if cut == -np.inf
+        ]
+        text = f"Sets: all labels whose{kind} score is at least the label's own threshold."
+        text += f" In every set: {shorten(always)}." if always else ""
+    return text + empty_sets(certificate)
+
+
+def empty_sets(certificate: "Certificate") -> str:
+    """What an empty set means, if there are any on the target, with a blank in front."""
+    sizes = certificate.set_sizes
+    if sizes is None or not sizes[0]:
+        return ""
+    return (
+        f" {share(sizes[0] / sizes.sum())} of the target's sets are empty: no label fits well. "
+        "They count as misses, which the guarantee allows for. To put the top label into them, use never_empty "
+        "(--never-empty); the guarantee stays."
+    )

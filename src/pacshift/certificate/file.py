@@ -5,25 +5,39 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import asdict, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
+from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve, Interval
+from pacshift.certificate.columns import Columns
+from pacshift.documents import CHECKSUM, parse_json, require_seal, seal
 from pacshift.errors import InputError
-from pacshift.files import atomic_write
+from pacshift.files import atomic_write, read_document
 from pacshift.methods import METHODS, Guarantee, MethodFacts
 from pacshift.methods.base import facts_of
 from pacshift.scores.check import check_classes, check_rate
+from pacshift.scores.kind import ScoreKind
 from pacshift.scores.transforms import TRANSFORMS
+from pacshift.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
 
 FORMAT = "pacshift-certificate"
-VERSION = 1
+VERSION = 2
+READABLE_VERSIONS = (1, 2)
+"""Version 1 had no checksum."""
+
+CLASS_INTERVALS = {
+    "weight": "weights",
+    "prevalence": "prevalence",
+    "missed": "class_miss",
+    "known_share": "known_mix",
+}
+"""Name of each pair of bounds in a class's row of the file, and the field it belongs to."""
 
 
 def write(certificate: "Certificate", path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
@@ -35,32 +49,34 @@ def write(certificate: "Certificate", path: str | os.PathLike[str], *, overwrite
 
 def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The fields of the certificate in a file, or an InputError that says what is wrong with it."""
+    content = read_document(path)
     try:
-        document = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_no_constant)
-        json.dumps(document, ensure_ascii=False).encode()  # lone surrogates could not be written again
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
-    except (ValueError, RecursionError) as error:
+        document = parse_json(content)
+    except ValueError as error:
         raise InputError(f"{path} is not a certificate: it is not JSON ({error}).") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InputError(f"{path} is not a certificate: it does not say format {FORMAT!r}.")
-    if document.get("version") != VERSION:
+    version = document.get("version")
+    if type(version) is not int or version not in READABLE_VERSIONS:  # True == 1
         raise InputError(
-            f"{path}: certificate version {document.get('version')!r}, this pacshift reads {VERSION}. "
-            "Update pacshift or make the certificate again."
+            f"{path}: certificate version {version!r}, this pacshift reads "
+            f"{' and '.join(map(str, READABLE_VERSIONS))}. Update pacshift or make the certificate again."
         )
     try:
-        return _checked_fields(document)
+        checked = _checked_fields(document)
+        if version > 1 or CHECKSUM in document:
+            require_seal(document)
+        return checked
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise InputError(f"{path}: damaged certificate: {_cause(error)}. Make it again.") from None
 
 
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON number")
-
-
 def to_document(certificate: "Certificate") -> dict[str, Any]:
-    """A certificate as plain JSON values, infinities as strings."""
+    """A certificate as plain JSON values with their checksum, infinities as strings."""
+    return seal(_content(certificate))
+
+
+def _content(certificate: "Certificate") -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -72,11 +88,17 @@ def to_document(certificate: "Certificate") -> dict[str, Any]:
         "options": {str(name): _plain_option(value) for name, value in certificate.options.items()},
         "method_facts": asdict(certificate.facts),
         "score": certificate.score,
+        "columns": None if certificate.columns is None else certificate.columns.to_json(),
         "never_empty": certificate.never_empty,
         "n_source": certificate.n_source,
         "n_target": certificate.n_target,
         "accuracy_at_least": certificate.accuracy,
+        "class_epsilon": certificate.class_epsilon,
+        "contamination": certificate.contamination,
+        "assumption": None if certificate.assumption is None else certificate.assumption.to_json(),
+        "source_scores": None if certificate.score_kind is None else asdict(certificate.score_kind),
         "reasons": list(certificate.reasons),
+        "notes": list(certificate.notes),
         "classes": [_class_row(certificate, label) for label in range(len(certificate.classes))],
         "target_set_sizes": None if certificate.set_sizes is None else certificate.set_sizes.tolist(),
         "bound_curve": None
@@ -85,6 +107,12 @@ def to_document(certificate: "Certificate") -> dict[str, Any]:
             "source_errors": _plain_list(certificate.curve.source_errors),
             "bounds": _plain_list(certificate.curve.bounds),
             "chosen": certificate.curve.chosen,
+        },
+        "sensitivity": None
+        if certificate.sensitivity is None
+        else {
+            "contamination": _plain_list(certificate.sensitivity.contamination),
+            "bounds": _plain_list(certificate.sensitivity.bounds),
         },
     }
 
@@ -96,20 +124,23 @@ def _class_row(certificate: "Certificate", label: int) -> dict[str, Any]:
         "source_examples": int(certificate.class_counts[label]),
         "target_predicted": int(certificate.predicted_counts[label]),
     }
-    for name, interval in (("weight", certificate.weights), ("prevalence", certificate.prevalence)):
+    for name, field in CLASS_INTERVALS.items():
+        interval = getattr(certificate, field)
         if interval is not None:
             row[name] = [_plain(interval.lower[label]), _plain(interval.upper[label])]
     return row
 
 
 def _checked_fields(document: dict[str, Any]) -> dict[str, Any]:
-    rows = document["classes"]
+    rows = _list(document["classes"])
+    for line in _list(document.get("in_words", [])):
+        _text(line)
     method, options = _text(document["method"]), _mapping(document["options"])
     checked = {
         "thresholds": _floats([row["threshold"] for row in rows]),
         "classes": check_classes([row["name"] for row in rows]),
-        "epsilon": check_rate(document["epsilon"], "epsilon"),
-        "delta": check_rate(document["delta"], "delta"),
+        "epsilon": check_rate(_finite(document["epsilon"]), "epsilon"),
+        "delta": check_rate(_finite(document["delta"]), "delta"),
         "method": method,
         "options": options,
         "facts": _facts(document.get("method_facts"), method, options),
@@ -119,13 +150,19 @@ def _checked_fields(document: dict[str, Any]) -> dict[str, Any]:
         "n_target": _count(document["n_target"]),
         "class_counts": _counts([row["source_examples"] for row in rows]),
         "predicted_counts": _counts([row["target_predicted"] for row in rows]),
-        "weights": _interval(rows, "weight"),
-        "prevalence": _interval(rows, "prevalence"),
+        **{field: _interval(rows, name) for name, field in CLASS_INTERVALS.items()},
         "accuracy": None if document["accuracy_at_least"] is None else _share(document["accuracy_at_least"]),
-        "reasons": tuple(_text(reason) for reason in document["reasons"]),
+        "class_epsilon": _rate_or_none(document.get("class_epsilon"), "class_epsilon"),
+        "contamination": _share(document.get("contamination", 0.0)),
+        "assumption": _assumption(document.get("assumption")),
+        "score_kind": _score_kind(document.get("source_scores")),
+        "reasons": tuple(_text(reason) for reason in _list(document["reasons"])),
+        "notes": tuple(_text(note) for note in _list(document.get("notes", []))),
         "curve": _curve(document["bound_curve"]),
+        "sensitivity": _sensitivity(document.get("sensitivity")),
         "set_sizes": None if document["target_set_sizes"] is None else _counts(document["target_set_sizes"]),
         "never_empty": _flag(document["never_empty"]),
+        "columns": _columns(document.get("columns"), len(rows)),  # files from before columns were kept have none
     }
     _require_consistent(checked)
     return checked
@@ -141,8 +178,14 @@ def _require_consistent(found: dict[str, Any]) -> None:
         raise ValueError(f"method {known.name} does not give guarantee {found['guarantee']!r}")
     if known is not None and found["facts"].any_mix != known.any_mix:
         raise ValueError(f"method {known.name} has any_mix {known.any_mix}, not {found['facts'].any_mix}")
+    if found["assumption"] is not None and len(found["assumption"].mix) != len(found["classes"]):
+        raise ValueError("the mix of the assumption must have one share per class")
     if found["set_sizes"] is not None and len(found["set_sizes"]) != len(found["classes"]) + 1:
         raise ValueError("target_set_sizes must count sizes 0 to the number of classes")
+
+
+def _columns(document: Any, n_classes: int) -> Columns | None:
+    return None if document is None else Columns.from_json(document, n_classes)
 
 
 def _facts(document: Any, method: str, options: dict[str, Any]) -> MethodFacts:
@@ -190,8 +233,20 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _floats(values: list[Any]) -> FloatArray:
-    return np.array([_number(value) for value in values], dtype=np.float64)
+def _finite(value: Any) -> float:
+    if not _is_number(value):
+        raise ValueError(f"{value!r} where a number belongs")
+    return float(value)
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError(f"{value!r} where a list belongs")
+    return value
+
+
+def _floats(values: Any) -> FloatArray:
+    return np.array([_number(value) for value in _list(values)], dtype=np.float64)
 
 
 def _count(value: Any) -> int:
@@ -200,12 +255,12 @@ def _count(value: Any) -> int:
     return value
 
 
-def _counts(values: list[Any]) -> IntArray:
-    return np.array([_count(value) for value in values], dtype=np.int64)
+def _counts(values: Any) -> IntArray:
+    return np.array([_count(value) for value in _list(values)], dtype=np.int64)
 
 
 def _share(value: Any) -> float:
-    if not 0 <= _number(value) <= 1:
+    if not 0 <= _finite(value) <= 1:
         raise ValueError(f"{value!r} where a share between 0 and 1 belongs")
     return float(value)
 
@@ -250,6 +305,36 @@ def _curve(document: dict[str, Any] | None) -> BoundCurve | None:
     if len(curve.source_errors) != len(curve.bounds):
         raise ValueError("the bound curve's two lists differ in length")
     return curve
+
+
+def _sensitivity(document: dict[str, Any] | None) -> Sensitivity | None:
+    if document is None:
+        return None
+    found = Sensitivity(_floats(document["contamination"]), _floats(document["bounds"]))
+    if len(found.contamination) != len(found.bounds):
+        raise ValueError("the two lists of the sensitivity differ in length")
+    return found
+
+
+def _assumption(document: Any) -> Assumption | None:
+    if document is None:
+        return None
+    found = Assumption.from_json(_mapping(document))
+    lists = (found.groups, found.observed, found.explained, found.allowed.lower, found.allowed.upper)
+    if len({len(one) for one in lists}) > 1:
+        raise ValueError("the lists of the assumption differ in length")
+    return found
+
+
+def _score_kind(document: Any) -> ScoreKind | None:
+    if document is None:
+        return None
+    numbers = {name: _number(document[name]) for name in ("low", "high", "least_top")}
+    return ScoreKind(**numbers, sums_to_one=_flag(document["sums_to_one"]))
+
+
+def _rate_or_none(value: Any, name: str) -> float | None:
+    return None if value is None else check_rate(_finite(value), name)
 
 
 def _cause(error: Exception) -> str:

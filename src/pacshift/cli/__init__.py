@@ -1,15 +1,14 @@
 """The command line: thin commands over the package. Heavy parts are imported when a command needs them."""
 
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from pacshift.cli.calibrate import calibrate
 from pacshift.cli.check import check
+from pacshift.cli.commands import Command, Commands
 from pacshift.cli.compare import compare
-from pacshift.cli.console import INTERRUPTED, exit_codes
 from pacshift.cli.demo import demo
 from pacshift.cli.methods import methods
 from pacshift.cli.monitor import monitor
@@ -17,16 +16,8 @@ from pacshift.cli.plan import plan
 from pacshift.cli.predict import predict
 from pacshift.cli.report import report
 from pacshift.cli.reproduce import reproduce
+from pacshift.cli.signals import stop_code, stop_on_signals
 from pacshift.cli.tally import tally
-
-
-class Commands(TyperGroup):
-    """Every command ends with the exit codes of the contract, which the epilog below lists."""
-
-    def invoke(self, ctx: Any) -> Any:
-        with exit_codes():
-            return super().invoke(ctx)
-
 
 app = typer.Typer(
     cls=Commands,
@@ -37,7 +28,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (demo, calibrate, predict, check, compare, report, tally, monitor, plan, reproduce, methods):
-    app.command()(command)
+    app.command(cls=Command)(command)
 
 
 def _version(asked: bool) -> None:
@@ -59,9 +50,17 @@ def _top(
         typer.echo(ctx.get_help())
 
 
-def main() -> None:
-    """Entry point of the ``pacshift`` command."""
+def run() -> None:
+    """Run the command that the words on the command line ask for."""
+    stop_on_signals()
     try:
-        app()
-    except KeyboardInterrupt:  # outside of a command, while it was being loaded
-        sys.exit(INTERRUPTED)
+        app(prog_name="pacshift")
+    except KeyboardInterrupt as stopped:  # outside of a command, while it was being loaded
+        sys.exit(stop_code(stopped))
+
+
+def main() -> None:
+    """Entry point for programs that call the commands."""
+    from pacshift_command import main
+
+    main()

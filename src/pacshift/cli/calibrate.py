@@ -1,7 +1,6 @@
 """``pacshift calibrate``: tables or tallies to a certificate."""
 
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +12,7 @@ from pacshift.certificate.file import to_document
 from pacshift.cli import inputs, options
 from pacshift.cli.console import NOTHING_CERTIFIED, plain, print_json, print_words, results
 from pacshift.cli.inputs import Inputs
+from pacshift.documents import seal
 from pacshift.errors import InputError, UninformativeWarning
 from pacshift.methods import resolve_method
 from pacshift.methods.base import score_for
@@ -28,8 +28,9 @@ def calibrate(
     delta: options.Delta = 0.05,
     method: options.Method = "PS-LP",
     label: options.LabelColumn = "label",
-    scores: options.Scores = "p_*",
+    scores: options.Scores = None,
     classes: options.Classes = None,
+    by_position: options.ByPosition = False,
     source: inputs.MoreSource = None,
     target: inputs.MoreTarget = None,
     tallies: inputs.Tallies = False,
@@ -38,6 +39,9 @@ def calibrate(
     never_empty: Annotated[
         bool, typer.Option("--never-empty", help="Fill empty sets with the top label.")
     ] = False,
+    class_epsilon: options.ClassEpsilon = None,
+    contamination: options.Contamination = 0.0,
+    known: options.Known = None,
     exact: options.Exact = False,
     drop_invalid: options.DropInvalid = False,
     engine: options.Engine = "arrow",
@@ -51,8 +55,9 @@ def calibrate(
 
     Example: pacshift calibrate source.parquet target.parquet --label diagnosis --epsilon 0.05 -o certificate.json
     """
-    options.check_output(out, force)
+    options.check_output(out, force, [*(paths or ()), *(source or ()), *(target or ())])
     options.check_request(epsilon, delta, score=score, method=method)
+    known_mix = options.read_known(known)
     data = None
     if tallies:
         tally = inputs.load_tallies(paths)
@@ -70,6 +75,7 @@ def calibrate(
             silent=quiet or as_json,
             engine=engine,
             master=master,
+            by_position=by_position,
         )
         tally = count(data, method, score)
     with warnings.catch_warnings():
@@ -83,9 +89,12 @@ def calibrate(
             weights=options.read_numbers(weights, "--weights"),
             rng=options.seed_for(seed, "method"),
             never_empty=never_empty,
+            class_epsilon=class_epsilon,
+            contamination=contamination,
+            known_mix=options.known_for(known_mix, tally.classes),
         )
-    if data is not None and data.target:
-        certificate = _with_set_sizes(certificate, data)
+    if data is not None:
+        certificate = _with_table(certificate, data)
     certificate.save(out, overwrite=force)
     _show(certificate, out, as_json=as_json, quiet=quiet)
     if certificate.trivial:
@@ -104,17 +113,19 @@ def count(data: Inputs, method: str, score: str) -> Tally:
     return data.tally(score_for(chosen, score), soft=chosen.needs_soft, bins=chosen.needs_bins)
 
 
-def _with_set_sizes(certificate: Certificate, data: Inputs) -> Certificate:
-    """The certificate with the sizes of the target's sets."""
-    if data.engine == "spark":
-        return certificate  # the rows may be too many to read twice: `pacshift predict` counts them
+def _with_table(certificate: Certificate, data: Inputs) -> Certificate:
+    """The certificate with the columns of the source and the sizes of the target's sets."""
+    if data.engine == "spark" or not data.target:
+        # With Spark the rows may be too many to read twice: `pacshift predict` counts the sizes.
+        return certificate.changed(columns=data.columns)
     (measured,) = data.measure([certificate])
-    return replace(certificate, set_sizes=measured.set_sizes)
+    return certificate.changed(set_sizes=measured.set_sizes, columns=data.columns)
 
 
 def _show(certificate: Certificate, out: Path, *, as_json: bool, quiet: bool) -> None:
     if as_json:
-        print_json({"certificate": str(out), "trivial": certificate.trivial, **to_document(certificate)})
+        document = {"certificate": str(out), "trivial": certificate.trivial, **to_document(certificate)}
+        print_json(seal(document))  # so that what is printed can be loaded like the file
         return
     if quiet:
         return

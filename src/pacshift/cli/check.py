@@ -32,8 +32,17 @@ class Verdict:
 def check(
     certificate_file: options.CertificateFile,
     table: Annotated[list[Path], typer.Argument(metavar="LABELLED", help="Files or folders, with labels.")],
-    label: options.LabelColumn = "label",
-    scores: options.Scores = "p_*",
+    label: Annotated[
+        str | None,
+        typer.Option(
+            "--label",
+            "-l",
+            metavar="COLUMN",
+            help="Column of the true labels, if it is not called as the one the certificate was made from.",
+        ),
+    ] = None,
+    scores: options.KnownScores = None,
+    by_position: options.ByPosition = False,
     level: Annotated[float, typer.Option("--level", help="Confidence of the interval around the error.")] = 0.95,
     drop_invalid: options.DropInvalid = False,
     seed: options.Seed = 0,
@@ -54,6 +63,7 @@ def check(
             list(table),
             label=label,
             scores=scores,
+            by_position=by_position,
             drop_invalid=drop_invalid,
             rng=options.seed_for(seed, "predict"),
             progress=report,

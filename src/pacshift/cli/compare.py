@@ -33,12 +33,16 @@ def compare(
             "--target-label", metavar="COLUMN", help="Column of the target's labels, if known: shows the error."
         ),
     ] = None,
-    scores: options.Scores = "p_*",
+    scores: options.Scores = None,
     classes: options.Classes = None,
+    by_position: options.ByPosition = False,
     source: inputs.MoreSource = None,
     target: inputs.MoreTarget = None,
     score: options.Score = "probability",
     weights: options.Weights = None,
+    class_epsilon: options.ClassEpsilon = None,
+    contamination: options.Contamination = 0.0,
+    known: options.Known = None,
     exact: options.Exact = False,
     drop_invalid: options.DropInvalid = False,
     seed: options.Seed = 0,
@@ -52,6 +56,7 @@ def compare(
     from pacshift.report import compare_methods
 
     options.check_request(epsilon, delta, score=score)
+    known_mix = options.read_known(known)
     files = inputs.split_paths(paths, source, target)
     if not files[1]:
         raise InputError("no TARGET: name a table of target scores to measure the sets on.")
@@ -67,6 +72,7 @@ def compare(
         silent=quiet or as_json,
         target_label=target_label,
         keep_source=True,
+        by_position=by_position,
     )
     chosen = [method() for method in METHODS.values() if weights or not method.needs_weights]
     names = dict.fromkeys([score, *(own_score(method, score) for method in chosen)])
@@ -86,6 +92,9 @@ def compare(
             delta=delta,
             weights=options.read_numbers(weights, "--weights"),
             rng=options.seed_for(seed, "method"),
+            class_epsilon=class_epsilon,
+            contamination=contamination,
+            known_mix=options.known_for(known_mix, target_counts.classes),
         )
     compared = [row for row, _certificate in made]
     if as_json:

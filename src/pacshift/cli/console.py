@@ -18,9 +18,10 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from pacshift.cli.signals import stop_code
 from pacshift.errors import AssumptionError, PacshiftError, UninformativeWarning
 
-BAD_INPUT, NOTHING_CERTIFIED, BROKEN, UNEXPECTED, INTERRUPTED = 2, 3, 4, 1, 130
+BAD_INPUT, NOTHING_CERTIFIED, BROKEN, UNEXPECTED = 2, 3, 4, 1
 PIPE_WIDTH = 120  # columns of tables that go into a file or a pipe
 
 _UsageError: type[Any] = typer.BadParameter.__bases__[0]  # the same class in every version of Typer
@@ -59,7 +60,17 @@ def note(text: object) -> None:
 
 def print_json(document: object) -> None:
     """Print the one JSON object of ``--json``."""
-    typer.echo(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
+    typer.echo(visible_json(document))
+
+
+def visible_json(document: object) -> str:
+    r"""JSON in which characters that cannot be seen are escaped: they could hide or turn around what is printed.
+
+    >>> print(visible_json("naïve \u202e txt.exe"))
+    "naïve \u202e txt.exe"
+    """
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
 
 
 def print_words(text: str) -> None:
@@ -91,9 +102,9 @@ def exit_codes() -> Iterator[None]:
         raise  # `pacshift ... | head` is no error
     except (OSError, MemoryError) as error:
         _fail(f"the system refused: {error or type(error).__name__}.", BAD_INPUT)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stopped:
         messages().print("stopped; no half-written files are left")
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(stop_code(stopped)) from None
     except (typer.Exit, typer.Abort):
         raise
     except Exception as error:

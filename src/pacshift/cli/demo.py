@@ -94,11 +94,9 @@ def _run(experiment: Experiment, draws: int, *, silent: bool) -> list[tuple[Tria
 def _certify(experiment: Experiment) -> tuple[Certificate, Draw]:
     """The first draw's certificate, with the classes' names and the target's set sizes."""
     draw, panel = Draw(experiment, 0), experiment.panel
-    made = calibrate_tally(
-        draw.tally("probability"), epsilon=panel.epsilon, delta=panel.delta, method=METHOD, rng=draw.rng(METHOD)
-    )
-    named = replace(made, classes=draw.base.class_names)
-    return named.with_set_sizes(draw.base.probs[draw.target]), draw
+    tally = replace(draw.tally("probability"), classes=draw.base.class_names)
+    made = calibrate_tally(tally, epsilon=panel.epsilon, delta=panel.delta, method=METHOD, rng=draw.rng(METHOD))
+    return made.with_set_sizes(draw.base.probs[draw.target]), draw
 
 
 def _comparison(row: TrialRow) -> "ComparisonRow":

@@ -1,7 +1,7 @@
 """SOURCE and TARGET on the command line: files, folders, or tallies counted elsewhere."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -18,6 +18,7 @@ from pacshift.tally.counter import CountOptions
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
+    from pacshift.certificate.columns import Columns
     from pacshift.tables.evaluating import MeasuredSets
     from pacshift.tables.reader import TableReader
 
@@ -26,10 +27,12 @@ Paths: TypeAlias = Annotated[
     typer.Argument(metavar="SOURCE TARGET", help="Tables, each a file or a folder; with --tallies: tally files."),
 ]
 MoreSource: TypeAlias = Annotated[
-    list[Path] | None, typer.Option("--source", metavar="PATH", help="More files of the source; can be repeated.")
+    list[Path] | None,
+    typer.Option("--source", "--reference", metavar="PATH", help="More files of the source; can be repeated."),
 ]
 MoreTarget: TypeAlias = Annotated[
-    list[Path] | None, typer.Option("--target", metavar="PATH", help="More files of the target; can be repeated.")
+    list[Path] | None,
+    typer.Option("--target", "--current", metavar="PATH", help="More files of the target; can be repeated."),
 ]
 Tallies: TypeAlias = Annotated[
     bool, typer.Option("--tallies", help="The paths are tallies (`pacshift tally`), which are added up.")
@@ -47,7 +50,7 @@ class Inputs:
     source: tuple[Path, ...]
     target: tuple[Path, ...]
     label: str
-    scores: str
+    scores: str | None
     classes: tuple[Label, ...] | None
     grid: bool
     drop_invalid: bool
@@ -57,6 +60,8 @@ class Inputs:
     master: str | None = None
     target_label: str | None = None
     keep_source: bool = False
+    by_position: bool = False
+    _found: "dict[str, Columns]" = field(default_factory=dict, init=False, repr=False)
 
     def tally(self, score: str, *, soft: bool, bins: bool) -> Tally:
         """The counts of source and target, which may be absent."""
@@ -71,6 +76,11 @@ class Inputs:
     def target_tally(self, classes: tuple[Label, ...], *, soft: bool, bins: bool) -> Tally:
         """The counts of the target, whose columns are matched to the source's ``classes``."""
         return self._count("target", CountOptions(grid=self.grid, soft=soft, bins=bins), classes)
+
+    @property
+    def columns(self) -> "Columns":
+        """The columns that the source was read from; known once it has been counted."""
+        return self._found["source"]
 
     def measure(self, certificates: "Sequence[Certificate]") -> "list[MeasuredSets]":
         """Sizes and errors of the target's sets, all certificates in one pass."""
@@ -87,17 +97,36 @@ class Inputs:
 
     @cached_property
     def _source_reader(self) -> "TableReader":
-        return self._reader(self.source, label=self.label, classes=self.classes, keep=self.keep_source)
+        return self._reader(
+            "source",
+            self.source,
+            label=self.label,
+            scores=self.scores,
+            classes=self.classes,
+            keep=self.keep_source,
+        )
 
     @cached_property
     def _target_reader(self) -> "TableReader":
-        known = self._source_reader.layout.classes
-        return self._reader(self.target, label=self.target_label, classes=known, keep=True)
+        known = self._source_reader.layout
+        return self._reader(
+            "target",
+            self.target,
+            label=self.target_label,
+            classes=known.classes,
+            columns=known.remembered,
+            keep=True,
+        )
 
-    def _reader(self, paths: Sequence[Path], **options: Any) -> "TableReader":
+    def _reader(self, what: str, paths: Sequence[Path], **options: Any) -> "TableReader":
         from pacshift.tables.reader import TableReader
+        from pacshift.tables.suggest import ColumnsError
 
-        return TableReader(list(paths), scores=self.scores, **options)
+        try:
+            return TableReader(list(paths), by_position=self.by_position, **options)
+        except ColumnsError as error:
+            # What fits the target alone would not fit the source, which was read before it.
+            raise ColumnsError(f"{what}: {error}", error.options if what == "source" else ()) from None
 
     def _count(self, what: str, options: CountOptions, classes: tuple[Label, ...] | None) -> Tally:
         is_source, rng = what == "source", seed_for(self.seed, what)
@@ -109,7 +138,9 @@ class Inputs:
                     self.master,
                     self.source if is_source else self.target,
                     label=self.label if is_source else None,
-                    scores=self.scores,
+                    scores=self.scores if is_source else None,
+                    columns=None if is_source else self.columns,
+                    by_position=self.by_position,
                     classes=classes,
                     score=options.transform,
                     soft=options.soft,
@@ -129,6 +160,7 @@ class Inputs:
                     progress=report,
                 )
         tell_dropped(what, counted.n_dropped, counted.n_rows)
+        self._found[what] = counted.columns
         return counted.tally
 
 

@@ -22,6 +22,7 @@ from pacshift.tally import Tally
 
 if TYPE_CHECKING:
     from pacshift.arrays import IntArray
+    from pacshift.certificate.columns import Columns
     from pacshift.tables.periods import Cut
 
 
@@ -74,8 +75,9 @@ def monitor(
     delta: options.Delta = 0.05,
     method: options.Method = "PS-LP",
     label: options.LabelColumn = "label",
-    scores: options.Scores = "p_*",
+    scores: options.Scores = None,
     classes: options.Classes = None,
+    by_position: options.ByPosition = False,
     score: options.Score = "probability",
     exact: options.Exact = False,
     drop_invalid: options.DropInvalid = False,
@@ -91,15 +93,14 @@ def monitor(
     from pacshift.report import write_history_page
     from pacshift.tables.history import check_history_path, write_history
 
-    options.check_output(out, force)
+    options.check_output(out, force, [source, *targets])
     if table is not None:
-        options.check_output(table, force)
+        options.check_output(table, force, [source, *targets])
         check_history_path(table)
     certificate = None if certificate_file is None else Certificate.load(certificate_file)
     epsilon = epsilon if epsilon is not None else (0.1 if certificate is None else certificate.epsilon)
     options.check_request(epsilon, delta, score=score, method=method)
     silent = quiet or as_json
-    reading = Reading(timestamp, period, scores, resolve_method(method).needs_soft, drop_invalid, seed, silent)
     chosen_score = score if certificate is None else certificate.score
     data = Inputs(
         source=(source,),
@@ -111,16 +112,29 @@ def monitor(
         drop_invalid=drop_invalid,
         seed=seed,
         silent=silent,
+        by_position=by_position,
     )
+    counted, columns = _source_tally(data, chosen_score, method)
     watch = Monitor(
-        _source_tally(data, chosen_score, method),
+        counted,
         epsilon=epsilon,
         delta=delta,
         forever=forever,
         method=method,
         certificate=certificate,
         state=state,
+        columns=columns,
         rng=seed,
+    )
+    reading = Reading(
+        timestamp=timestamp,
+        period=period,
+        # The target's columns are those of the source, unless the source is a tally.
+        table={"scores": scores if columns is None else None, "columns": columns, "by_position": by_position},
+        soft=resolve_method(method).needs_soft,
+        drop_invalid=drop_invalid,
+        seed=seed,
+        silent=silent,
     )
     if adopt is not None:
         _adopt(watch, adopt)
@@ -143,7 +157,7 @@ class Reading:
 
     timestamp: str | None
     period: str | None
-    scores: str
+    table: dict[str, Any]
     soft: bool
     drop_invalid: bool
     seed: int
@@ -189,12 +203,13 @@ def _adopt(watch: Monitor, name: str) -> None:
     watch.adopt(found[name].fresh)
 
 
-def _source_tally(data: Inputs, score: str, method: str) -> Tally:
+def _source_tally(data: Inputs, score: str, method: str) -> "tuple[Tally, Columns | None]":
+    """The counts of the source, and the columns of its table."""
     (path,) = data.source
     if path.suffix == ".tally":
-        return Tally.load(path)
+        return Tally.load(path), None
     chosen = resolve_method(method)
-    return data.source_tally(score_for(chosen, score), soft=chosen.needs_soft)
+    return data.source_tally(score_for(chosen, score), soft=chosen.needs_soft), data.columns
 
 
 def _expand(targets: Sequence[Path]) -> list[Path]:
@@ -248,7 +263,7 @@ def _count_file(watch: Monitor, file: Path, rows_before: int, reading: Reading) 
             file,
             reading.cut(file, rows_before),
             classes=watch.source.classes,
-            scores=reading.scores,
+            table=reading.table,
             soft=reading.soft,
             in_use=watch.certificate,
             drop_invalid=reading.drop_invalid,

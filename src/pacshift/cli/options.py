@@ -1,12 +1,13 @@
 """Options that several commands share, and how their values are read."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
+from pacshift import files
 from pacshift.arrays import Label
 from pacshift.errors import InputError
 from pacshift.methods import METHODS, resolve_method
@@ -42,11 +43,26 @@ LabelColumn: TypeAlias = Annotated[
     str, typer.Option("--label", "-l", metavar="COLUMN", help="Column of the true labels.")
 ]
 Scores: TypeAlias = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--scores",
-        metavar="PATTERN",
-        help="Score columns: the star stands for the class name. Or the name of one list column.",
+        metavar="COLUMNS",
+        help="Score columns: a pattern whose star stands for the class name, a comma list, or one list column. "
+        "Without it: p_*, else the columns named as the labels.",
+    ),
+]
+KnownScores: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--scores",
+        metavar="COLUMNS",
+        help="Score columns, if they are not called as those the certificate was made from.",
+    ),
+]
+ByPosition: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--by-position", help="Match score columns to classes in their order, if their names do not tell."
     ),
 ]
 Classes: TypeAlias = Annotated[
@@ -54,7 +70,7 @@ Classes: TypeAlias = Annotated[
     typer.Option(
         "--classes",
         metavar="A,B,...",
-        help="Class names in the order of the scores; repeat the option if a name contains a comma.",
+        help="Class names, matched to the score columns by name; repeat the option if a name contains a comma.",
     ),
 ]
 Weights: TypeAlias = Annotated[
@@ -63,6 +79,30 @@ Weights: TypeAlias = Annotated[
         "--weights",
         metavar="W,W,...",
         help="True importance weights q(y)/p(y) in the order of the classes, for ORACLE.",
+    ),
+]
+ClassEpsilon: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        "--class-epsilon",
+        metavar="SHARE",
+        help="Share of any one class that the sets may miss, besides --epsilon.",
+    ),
+]
+Contamination: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        "--contamination",
+        metavar="SHARE",
+        help="Share of the target that may be of any kind, below --epsilon; the promise holds even so.",
+    ),
+]
+Known: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--known",
+        metavar="CLASS=LOW..HIGH",
+        help="Share of a class in the target that you are sure of, as 'heart disease=0..0.3'; can be repeated.",
     ),
 ]
 Seed: TypeAlias = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same answer.")]
@@ -89,7 +129,7 @@ def read_classes(texts: Sequence[str] | None) -> tuple[Label, ...] | None:
     """One value is split at commas, several are used as given; names that are all whole numbers become ints."""
     if not texts:
         return None
-    from pacshift.tables.layout import numbers_if_all
+    from pacshift.scores.names import numbers_if_all
 
     names = [name.strip() for name in texts[0].split(",")] if len(texts) == 1 else list(texts)
     return numbers_if_all(names)
@@ -101,6 +141,38 @@ def read_numbers(text: str | None, option: str) -> list[float] | None:
         return None if text is None else [float(word) for word in text.split(",")]
     except ValueError:
         raise InputError(f"{option} takes numbers separated by commas, got {text!r}.") from None
+
+
+def read_known(texts: Sequence[str] | None) -> dict[str, tuple[float, float]] | None:
+    """Bounds of the label mix, ``CLASS=LOW..HIGH`` each.
+
+    >>> read_known(["heart disease=0..0.3", "a=b=0.25..1"])
+    {'heart disease': (0.0, 0.3), 'a=b': (0.25, 1.0)}
+    """
+    if not texts:
+        return None
+    known: dict[str, tuple[float, float]] = {}
+    for text in texts:
+        name, _, ends = text.rpartition("=")
+        low, dots, high = ends.partition("..")
+        try:
+            bounds = float(low), float(high)
+        except ValueError:
+            bounds = None
+        if not name or not dots or bounds is None:
+            raise InputError(f"--known takes CLASS=LOW..HIGH, such as 'heart disease=0..0.3', got {text!r}.")
+        if name in known:
+            raise InputError(f"--known names class {name!r} twice. Give one pair of bounds per class.")
+        known[name] = bounds
+    return known
+
+
+def known_for(
+    known: dict[str, tuple[float, float]] | None, classes: Sequence[Label]
+) -> dict[Label, tuple[float, float]] | None:
+    """The same bounds by the class itself: on the command line a class that is a number is written as text."""
+    by_text = {str(name): name for name in classes}
+    return None if known is None else {by_text.get(name, name): bounds for name, bounds in known.items()}
 
 
 def seed_for(seed: int, purpose: str) -> list[int]:
@@ -116,12 +188,14 @@ def check_request(epsilon: float, delta: float, *, score: str, method: str = "PS
     resolve_method(method)
 
 
-def check_output(path: Path, force: bool) -> None:
-    """Refuse an output that exists or cannot be written, before the work and not after it."""
-    if path.exists() and not force:
-        raise InputError(f"{path} exists already. Choose another name with -o, or overwrite it with --force.")
-    if path.is_dir() or not path.parent.is_dir():
-        raise InputError(f"cannot write {path}: it must name a file in a folder that exists.")
+def check_output(path: Path, force: bool, inputs: Iterable[Path | None] = ()) -> None:
+    """Refuse an output that cannot be written, exists, or is an input, before the work and not after it.
+
+    An input is never overwritten, not even with --force. Folders among the ``inputs`` stand for all their files.
+    """
+    given = [read for read in inputs if read is not None]
+    inside = [file for folder in given if folder.is_dir() for file in folder.rglob("*") if file.is_file()]
+    files.check_output(path, overwrite=force, inputs=[*given, *inside])
 
 
 def finite_or_none(value: Any) -> float | None:

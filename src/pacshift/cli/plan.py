@@ -45,8 +45,9 @@ def plan(
     delta: options.Delta = 0.05,
     method: options.Method = "PS-LP",
     label: options.LabelColumn = "label",
-    scores: options.Scores = "p_*",
+    scores: options.Scores = None,
     classes: options.Classes = None,
+    by_position: options.ByPosition = False,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="The curve as a picture (PNG, SVG or PDF).")
     ] = None,
@@ -63,11 +64,18 @@ def plan(
     Example: pacshift plan pilot.parquet --target-mix healthy=0.6,sick=0.4 --size 1.1 --n-target 10000
     """
     if out is not None:
-        options.check_output(out, force)
+        options.check_output(out, force, [pilot])
         if out.suffix.lower() not in PICTURES:
             raise InputError(f"{out}: unknown kind of picture. Its name must end in {', '.join(PICTURES)}.")
     options.check_request(epsilon, delta, score="probability", method=method)
-    data = _read_pilot(pilot, label, scores, options.read_classes(classes), drop_invalid)
+    data = _read_pilot(
+        pilot,
+        label=label,
+        scores=scores,
+        classes=options.read_classes(classes),
+        by_position=by_position,
+        drop_invalid=drop_invalid,
+    )
     with progress("simulating", silent=quiet or as_json) as report:
         made = make_plan(
             **data,
@@ -113,15 +121,13 @@ def read_mix(text: str, classes: tuple[Label, ...]) -> dict[Label, float]:
     return found
 
 
-def _read_pilot(
-    path: Path, label: str, scores: str, classes: tuple[Label, ...] | None, drop_invalid: bool
-) -> dict[str, Any]:
+def _read_pilot(path: Path, **reading: Any) -> dict[str, Any]:
     if path.suffix == ".tally":
         tally = Tally.load(path)
         return {"pilot": tally, "classes": tally.classes}
     from pacshift.tables import read_table
 
-    table = read_table(path, label=label, scores=scores, classes=classes, drop_invalid=drop_invalid)
+    table = read_table(path, **reading)
     assert table.labels is not None
     rows = slice(None, None, -(-len(table.scores) // MAX_PILOT_ROWS))  # every so many, so that sorted tables work
     return {"pilot": table.scores[rows], "labels": table.labels[rows], "classes": table.classes}

@@ -20,7 +20,8 @@ def predict(
     keep: Annotated[
         list[str] | None, typer.Option("--keep", "-k", metavar="COLUMN", help="Copy this column; can be repeated.")
     ] = None,
-    scores: options.Scores = "p_*",
+    scores: options.KnownScores = None,
+    by_position: options.ByPosition = False,
     drop_invalid: options.DropInvalid = False,
     seed: options.Seed = 0,
     force: options.Force = False,
@@ -33,14 +34,15 @@ def predict(
     """
     from pacshift.tables import write_sets
 
-    options.check_output(out, force)
     certificate = Certificate.load(certificate_file)
+    options.check_output(out, force, [certificate_file, *table])
     with progress("predicting", silent=quiet or as_json) as report:
         written = write_sets(
             certificate,
             list(table),
             out,
             scores=scores,
+            by_position=by_position,
             keep=keep or (),
             drop_invalid=drop_invalid,
             overwrite=force,

@@ -1,6 +1,5 @@
 """``pacshift report``: a certificate as one HTML page."""
 
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -10,7 +9,9 @@ import typer
 from pacshift.certificate import Certificate
 from pacshift.cli import options
 from pacshift.cli.console import plain, print_json, results
+from pacshift.documents import parse_json
 from pacshift.errors import InputError
+from pacshift.files import read_document
 from pacshift.methods import METHODS, Guarantee
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ def report(
     """
     from pacshift.report import write_report
 
-    options.check_output(out, force)
     certificate = Certificate.load(certificate_file)
+    options.check_output(out, force, [certificate_file, comparison])
     rows = None if comparison is None else read_comparison(comparison)
     write_report(certificate, out, comparison=rows, overwrite=force)
     if as_json:
@@ -46,11 +47,10 @@ def report(
 
 def read_comparison(path: Path) -> "list[ComparisonRow]":
     """The rows of ``pacshift compare --json``."""
+    content = read_document(path)
     try:
-        return [_row(row) for row in json.loads(path.read_text(encoding="utf-8"))["methods"]]
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        return [_row(row) for row in parse_json(content)["methods"]]
+    except (ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"{path} is not what `pacshift compare --json` prints ({error!r}). Make it again."
         ) from None

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from pacshift.cli import options
 from pacshift.cli.console import print_json, progress, results
+from pacshift.cli.signals import stop_code
 from pacshift.errors import InputError
 from pacshift.experiments.panels import DELTA, Panel, select_panels
 from pacshift.experiments.reproduce import at_epsilon, own_panels, run_reproduce
@@ -79,9 +80,9 @@ def reproduce(
                 scores_file=str(scores) if scores else None,
                 progress=(lambda done, total, _panel: report(done, total)) if report else None,
             )
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stopped:
         typer.echo(f"stopped; finished trials are kept in {out}, and the same command resumes there", err=True)
-        raise typer.Exit(130) from None
+        raise typer.Exit(stop_code(stopped)) from None
     _show(found, out, as_json)
 
 

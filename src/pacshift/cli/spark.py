@@ -14,9 +14,7 @@ from pacshift.tables import TableTally
 
 def tally_with_spark(master: str | None, paths: Sequence[Path], **options: Any) -> TableTally:
     """Count files that every worker can see; without ``master`` on this machine's cores."""
-    from pyspark.sql import SparkSession
-
-    from pacshift.tables.spark import read_frame, tally_frame
+    from pacshift.tables.spark import SparkSession, read_frame, tally_frame
 
     place = master or "local[*]"
     if place.startswith("local"):
@@ -30,7 +28,9 @@ def tally_with_spark(master: str | None, paths: Sequence[Path], **options: Any) 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Spark's own about pandas
             builder = SparkSession.builder.appName("pacshift").master(place).config(map=quiet)
-            return tally_frame(read_frame(builder.getOrCreate(), list(paths)), **options)
+            label = options["label"]
+            frame = read_frame(builder.getOrCreate(), list(paths), text=[] if label is None else [label])
+            return tally_frame(frame, **options)
     except PacshiftError:
         raise
     except Exception as error:

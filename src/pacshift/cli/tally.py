@@ -20,8 +20,9 @@ def tally(
             "--label", "-l", metavar="COLUMN", help="Column of the true labels; leave it out for a target."
         ),
     ] = None,
-    scores: options.Scores = "p_*",
+    scores: options.Scores = None,
     classes: options.Classes = None,
+    by_position: options.ByPosition = False,
     score: options.Score = "probability",
     soft: Annotated[bool, typer.Option("--soft/--no-soft", help="Keep sums that only PS-R and WCP use.")] = True,
     bins: Annotated[
@@ -53,12 +54,13 @@ def tally(
     from pacshift.cli.spark import tally_with_spark
     from pacshift.tables import tally_table
 
-    options.check_output(out, force)
+    options.check_output(out, force, table)
     what = "target" if label is None else "source"
     chosen: dict[str, Any] = {
         "label": label,
         "scores": scores,
         "classes": options.read_classes(classes),
+        "by_position": by_position,
         "score": score,
         "soft": soft,
         "bins": bins,

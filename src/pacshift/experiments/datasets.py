@@ -1,7 +1,6 @@
 """Score files: from a folder of real scores, or those that the package ships (own models, twins)."""
 
 import os
-import zipfile
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.errors import InputError
+from pacshift.files import read_arrays
 from pacshift.scores.check import check_labels, check_scores
 
 Origin = Literal["real", "shipped", "twin"]
@@ -179,14 +179,10 @@ def load_scores(path: str | os.PathLike[str], *, name: str | None = None) -> Dat
 def _read_npz(path: Path) -> dict[str, NDArray[np.generic]]:
     """Every array of the file, without pickle."""
     try:
-        # Opened here: np.load leaves its own handle open where the archive is broken.
-        with path.open("rb") as handle, zipfile.ZipFile(handle):
-            handle.seek(0)
-            file = np.load(handle, allow_pickle=False)
-            return {key: file[key] for key in file.files if key in ("probs", "labels", "class_names")}
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file. Give an NPZ file with 'probs' and 'labels'.") from None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        return read_arrays(path, ("probs", "labels", "class_names"))
+    except InputError:
+        raise
+    except ValueError as error:
         raise InputError(f"{path}: not a readable NPZ file ({error}). Write it with numpy.savez.") from error
 
 

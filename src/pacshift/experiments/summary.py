@@ -134,10 +134,12 @@ def write_tables(results: Sequence[PanelResult], folder: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from pacshift.tables.spreadsheet import escape_cell
+
     rows = table_rows(results)
     with atomic_write(folder / "results.csv") as draft, draft.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, fieldnames=list(rows[0]))
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows({k: escape_cell(v) if isinstance(v, str) else v for k, v in row.items()} for row in rows)
     with atomic_write(folder / "results.parquet") as draft:
         pq.write_table(pa.Table.from_pylist(rows), draft, compression="zstd")

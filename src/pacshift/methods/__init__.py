@@ -1,5 +1,8 @@
 """Tally to thresholds: one file per method, those of the paper and our own."""
 
+import difflib
+import re
+
 from pacshift.errors import InputError
 from pacshift.methods.aps import APS
 from pacshift.methods.base import Guarantee, Method, MethodFacts, Solution, Task, check_method
@@ -47,7 +50,8 @@ def resolve_method(method: str | Method) -> Method:
     Parameters
     ----------
     method : str or Method
-        A name in ``METHODS``, or any object with the facts of ``Method`` and ``solve``.
+        A name in ``METHODS``, in any spelling (``"ps-lp"``, ``"PSLP"``), or any object with the facts of
+        ``Method`` and ``solve``.
 
     Returns
     -------
@@ -64,14 +68,31 @@ def resolve_method(method: str | Method) -> Method:
     'pac-target'
     """
     if isinstance(method, str):
-        if method not in METHODS:
-            raise InputError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
-        return METHODS[method]()
+        return METHODS[method_name(method)]()
     chosen = check_method(method)
     known = METHODS.get(chosen.name)
     if known is not None and not (isinstance(chosen, known) and promise(chosen) == promise(known)):
         raise InputError(f"{method!r} uses the name of another method, {chosen.name}. Give it a name of its own.")
     return chosen
+
+
+def method_name(text: str) -> str:
+    """The name in ``METHODS`` that ``text`` spells: case, hyphens, underscores and spaces do not matter.
+
+    >>> method_name("ps_lp"), method_name("pslw")
+    ('PS-LP', 'PS-LW')
+    """
+    known = {_letters(name): name for name in METHODS}
+    spelled = _letters(text)
+    if spelled not in known:
+        close = difflib.get_close_matches(spelled, known, 1)
+        hint = f" Did you mean {known[close[0]]}?" if close else ""
+        raise InputError(f"method must be one of {', '.join(METHODS)}, got {text!r}.{hint}")
+    return known[spelled]
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[-_\s]", "", text).upper()
 
 
 def promise(method: Method | type[Method]) -> tuple[Guarantee, bool]:

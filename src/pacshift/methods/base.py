@@ -27,7 +27,7 @@ class Task:
     Parameters
     ----------
     epsilon : float
-        Share of true labels that the sets may miss.
+        Share of true labels that the sets may miss, of the part of the target that is label-shifted.
     delta : float
         Allowed chance that the calibration data mislead us.
     rng : numpy.random.Generator
@@ -37,6 +37,11 @@ class Task:
     count_labels : callable, optional
         Mean set sizes on the target for each vector of thresholds in a list, counted on the rows themselves; None
         if only a tally is at hand.
+    known : Interval, optional
+        Bounds of the target's label mix that the user is sure of. A method may use them to make sets smaller.
+    contamination : float
+        Share of the target that need not be label-shifted. ``epsilon`` allows for it already; a method that looks
+        at target counts must allow for it too.
     """
 
     epsilon: float
@@ -44,6 +49,8 @@ class Task:
     rng: np.random.Generator
     weights: FloatArray | None = None
     count_labels: Callable[[Sequence[FloatArray]], list[float]] | None = None
+    known: Interval | None = None
+    contamination: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,6 +1,6 @@
 """PS-LW and LWCP: one threshold per class from that class alone, valid for any mix of labels."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor
 
 import numpy as np
@@ -31,9 +31,7 @@ class PSLW(Method):
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         """Find one threshold per class."""
-        delta = task.delta / tally.n_classes
-        cuts = [binomial_cut(int(m), epsilon=task.epsilon, delta=delta) for m in tally.class_counts]
-        return _per_class(tally, cuts, needed=examples_needed(epsilon=task.epsilon, delta=delta))
+        return class_wise_solution(tally, epsilon=task.epsilon, delta=task.delta)
 
 
 @dataclass(frozen=True)
@@ -57,6 +55,31 @@ class LWCP(Method):
         """Find one threshold per class."""
         cuts = [floor(task.epsilon * (int(m) + 1)) - 1 for m in tally.class_counts]
         return _per_class(tally, cuts, needed=int(np.ceil(min(1 / task.epsilon, 1e18))) - 1)
+
+
+def class_wise_solution(tally: Tally, *, epsilon: float, delta: float) -> Solution:
+    """PS-LW: with probability at least 1 - δ no class is missed more than ε."""
+    share = delta / tally.n_classes
+    cuts = [binomial_cut(int(m), epsilon=epsilon, delta=share) for m in tally.class_counts]
+    return _per_class(tally, cuts, needed=examples_needed(epsilon=epsilon, delta=share))
+
+
+def capped(solution: Solution, tally: Tally, *, class_epsilon: float, delta: float) -> Solution:
+    """``solution`` with thresholds low enough that no class is missed more than ``class_epsilon``.
+
+    Lemma 2 of the docs page "When can I trust it?": the elementwise minimum with PS-LW's thresholds. Lower
+    thresholds miss less, so what was promised of ``solution`` still holds, and the cap holds with probability at
+    least 1 - δ besides.
+    """
+    cap = class_wise_solution(tally, epsilon=class_epsilon, delta=delta)
+    is_lower = cap.thresholds < solution.thresholds
+    binding = cap.reasons if (np.isneginf(cap.thresholds) & is_lower).any() else ()
+    return replace(
+        solution,
+        thresholds=np.minimum(solution.thresholds, cap.thresholds),
+        reasons=(*solution.reasons, *(f"class_epsilon: {reason}" for reason in binding)),
+        curve=None if is_lower.any() else solution.curve,  # the curve was drawn for other thresholds
+    )
 
 
 def _per_class(tally: Tally, cuts: list[int], *, needed: int) -> Solution:

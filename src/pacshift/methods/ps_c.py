@@ -50,7 +50,7 @@ class PSC(Method):
         """Find one threshold for all classes."""
         delta = split_delta(task.delta, tally.n_classes)
         try:
-            weights = weight_box(tally, delta=delta, intervals=self.intervals)
+            weights = weight_box(tally, delta=delta, intervals=self.intervals, contamination=task.contamination)
         except NoBox as failure:
             return Solution(one_threshold(tally, -np.inf), reasons=(lacking(failure, tally, delta=delta),))
         epsilon = task.epsilon / float(weights.upper.max())

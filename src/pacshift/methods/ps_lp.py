@@ -8,13 +8,20 @@ from typing import Literal
 
 import numpy as np
 
+from pacshift.bounds import Interval
 from pacshift.errors import InputError
 from pacshift.methods.base import Method, Solution, Task
 from pacshift.ps_lp.curve import CurveOnDemand
-from pacshift.ps_lp.equal_miss_rate import thresholds_at_ranks
-from pacshift.ps_lp.many_classes import ranks_for_any_mix
-from pacshift.ps_lp.method import MAX_LP_CLASSES, certified_thresholds, shares_for, smallest_kind
-from pacshift.ps_lp.reasons import reasons_for, reasons_for_any_mix
+from pacshift.ps_lp.many_classes import certify_many_classes
+from pacshift.ps_lp.method import (
+    EQUAL_MISS_RATE,
+    MAX_LP_CLASSES,
+    certified_thresholds,
+    correction_plan,
+    shares_for,
+    smallest_kind,
+)
+from pacshift.ps_lp.reasons import reasons_for, reasons_for_many_classes
 from pacshift.ps_lp.region import prevalence_region, weight_intervals
 from pacshift.tally import Tally
 
@@ -61,23 +68,39 @@ class PSLP(Method):
         """Find one threshold per class ("Theorem" of the proof page)."""
         epsilon, delta, counts = task.epsilon, task.delta, tally.class_counts
         if tally.n_classes > MAX_LP_CLASSES:
-            ranks = ranks_for_any_mix(counts, epsilon=epsilon, delta=delta)
-            thresholds = thresholds_at_ranks(tally, ranks)
-            return Solution(thresholds, reasons=reasons_for_any_mix(tally, thresholds))
+            return self._solve_many_classes(tally, task)
         shares = shares_for(tally)
         region = prevalence_region(
-            tally.confusion, tally.target, delta=shares.region * delta, classes=tally.classes
+            tally.confusion,
+            tally.target,
+            delta=shares.region * delta,
+            classes=tally.classes,
+            known=task.known,
+            contamination=task.contamination,
         )
         included = (counts == 0) & (self.unseen == "include")
         certified = certified_thresholds(tally, region, epsilon=epsilon, delta=delta, included=included)
         kind = smallest_kind(tally, certified, task.count_labels)
         thresholds = certified[kind]
         curve = CurveOnDemand(tally, region, kind, thresholds, epsilon, delta, included)
+        by_bets = kind == EQUAL_MISS_RATE or correction_plan(tally, epsilon=epsilon, delta=delta) is None
         return Solution(
             thresholds,
             weights=weight_intervals(region.prevalence, counts, delta=shares.priors * delta),
             prevalence=region.prevalence,
             accuracy=region.accuracy,
             reasons=reasons_for(tally, region, thresholds, epsilon=epsilon, delta=delta),
-            curve=curve if (thresholds > -np.inf).any() else None,
+            curve=curve if by_bets and (thresholds > -np.inf).any() else None,
+        )
+
+    def _solve_many_classes(self, tally: Tally, task: Task) -> Solution:
+        """Find thresholds without linear programs (docs/methods/many-classes.md)."""
+        found = certify_many_classes(tally, epsilon=task.epsilon, delta=task.delta)
+        tried = found.largest_shares is not None
+        kind = smallest_kind(tally, found.certified, task.count_labels) if tried else EQUAL_MISS_RATE
+        thresholds, largest = found.certified[kind], found.largest_shares
+        return Solution(
+            thresholds,
+            prevalence=None if largest is None else Interval(np.zeros(tally.n_classes), largest),
+            reasons=reasons_for_many_classes(tally, thresholds, target_used=kind != EQUAL_MISS_RATE),
         )

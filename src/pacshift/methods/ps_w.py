@@ -1,7 +1,8 @@
 """PS-W, the paper's method: a box around the weights, then rejection sampling for its worst member."""
 
 from dataclasses import dataclass
-from typing import Literal
+from numbers import Real
+from typing import Any, Literal
 
 import numpy as np
 import scipy
@@ -60,7 +61,7 @@ class PSW(Method):
         check_intervals(self.intervals)
         if self.worst_case not in ("example", "class"):
             raise InputError(f"worst_case must be 'example' or 'class', got {self.worst_case!r}.")
-        if self.envelope is not None and not (np.isfinite(self.envelope) and self.envelope >= 1):
+        if self.envelope is not None and not _is_envelope(self.envelope):
             raise InputError(f"envelope must be a finite number >= 1 (weights average 1), got {self.envelope!r}.")
 
     @property
@@ -77,7 +78,7 @@ class PSW(Method):
         """Find one threshold for all classes."""
         delta = split_delta(task.delta, tally.n_classes)
         try:
-            weights = weight_box(tally, delta=delta, intervals=self.intervals)
+            weights = weight_box(tally, delta=delta, intervals=self.intervals, contamination=task.contamination)
         except NoBox as failure:
             return Solution(one_threshold(tally, -np.inf), reasons=(lacking(failure, tally, delta=delta),))
         if self.envelope is not None:
@@ -88,6 +89,11 @@ class PSW(Method):
         threshold, accepted = search(tally, keep, epsilon=task.epsilon, delta=delta, rng=task.rng)
         few = too_few(accepted, epsilon=task.epsilon, delta=delta, what="examples kept by rejection sampling")
         return Solution(one_threshold(tally, threshold), weights=weights, reasons=few)
+
+
+def _is_envelope(value: Any) -> bool:
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    return is_number and bool(np.isfinite(float(value)) and value >= 1)
 
 
 def example_threshold(

@@ -8,13 +8,14 @@ from typing import Any
 from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
 from pacshift.certificate.certificate import count_sizes
+from pacshift.certificate.columns import Columns
 from pacshift.errors import InputError
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import options_of
 from pacshift.monitor.check import check_certificate, check_method, check_source, check_target, same_sets
 from pacshift.monitor.coverage import miss_rate_band
 from pacshift.monitor.periods import Counted, Period
-from pacshift.monitor.report import PeriodReport, certify, estimated_size, judge, mean_and_empty
+from pacshift.monitor.report import Fresh, PeriodReport, certify, estimated_size, judge, mean_and_empty
 from pacshift.monitor.shares import report_delta, source_delta
 from pacshift.monitor.state import Delivery, Saved, StateFolder, fingerprint
 from pacshift.scores.check import check_rate
@@ -45,6 +46,8 @@ class Monitor:
     state : path, optional
         A folder that keeps the counts and reports. A monitor with the same folder continues where the last one
         stopped, also after it was killed. Default: nothing is kept.
+    columns : Columns, optional
+        Score columns of the source's table, which the fresh certificates remember.
     rng : int, default 0
         Seed for methods and scores that draw random numbers.
 
@@ -85,11 +88,12 @@ class Monitor:
         method: str | Method = "PS-LP",
         certificate: Certificate | None = None,
         state: str | os.PathLike[str] | None = None,
+        columns: Columns | None = None,
         rng: int = 0,
     ) -> None:
         self._source, self._method = check_source(source), check_method(resolve_method(method))
         self._epsilon, self._delta = check_rate(epsilon, "epsilon"), check_rate(delta, "delta")
-        self._forever, self._rng = bool(forever), rng
+        self._forever, self._columns, self._rng = bool(forever), columns, rng
         settings = {
             "epsilon": self._epsilon,
             "delta": self._delta,
@@ -254,7 +258,7 @@ class Monitor:
         delta = report_delta(self._delta, number, forever=self._forever)
         fresh = certify(
             self._source, period.target, epsilon=self._epsilon, delta=delta, method=self._method, rng=self._rng
-        )
+        ).with_columns(self._columns)
         if self.certificate is None and fresh.certificate is not None:
             self.adopt(fresh.certificate)
         made = self._examined(period, fresh, number=number, delta=delta)
@@ -262,7 +266,7 @@ class Monitor:
         self._save(periods=periods, n_reports=number)
         return made
 
-    def _examined(self, period: Period, fresh: Any, *, number: int, delta: float) -> PeriodReport:
+    def _examined(self, period: Period, fresh: Fresh, *, number: int, delta: float) -> PeriodReport:
         in_use = self.certificate
         band = None
         if in_use is not None:

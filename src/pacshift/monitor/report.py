@@ -11,6 +11,7 @@ from pacshift.arrays import IntArray
 from pacshift.bounds import Interval
 from pacshift.calibrate import calibrate_tally
 from pacshift.certificate import Certificate
+from pacshift.certificate.columns import Columns
 from pacshift.certificate.explain import percent
 from pacshift.errors import AssumptionError, UninformativeWarning
 from pacshift.methods import Method
@@ -108,6 +109,12 @@ class Fresh:
 
     certificate: Certificate | None
     refusal: str = ""
+
+    def with_columns(self, columns: Columns | None) -> "Fresh":
+        """The same, remembering the columns of the source's table."""
+        if self.certificate is None or columns is None:
+            return self
+        return Fresh(self.certificate.changed(columns=columns))
 
 
 def certify(source: Tally, target: Tally, *, epsilon: float, delta: float, method: Method, rng: int) -> Fresh:

@@ -1,14 +1,50 @@
-"""Many classes: thresholds that hold for every label mix, without linear programs.
+"""Many classes: thresholds without linear programs.
 
-Section "Above 200 classes" of the proof page (docs/methods/ps-lp.md).
+Section "Above 200 classes" of the proof page (docs/methods/ps-lp.md). The bound that uses the target is proven on
+a page of its own (docs/methods/many-classes.md).
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
-from pacshift.arrays import IntArray
+from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval, binomial_cut
-from pacshift.ps_lp.equal_miss_rate import equal_miss_ranks
+from pacshift.ps_lp.equal_miss_rate import equal_miss_ranks, thresholds_at_ranks
+from pacshift.ps_lp.method import EQUAL_MISS_RATE, ONE_THRESHOLD, RESCALED
+from pacshift.ps_lp.prediction_powered.options import CorrectionShares, plan_for
+from pacshift.ps_lp.prediction_powered.thresholds import corrected_thresholds
 from pacshift.ps_lp.programs import MixProgram
+from pacshift.tally import Tally
+
+CORRECTED = CorrectionShares(box=0.15, one_threshold=0.15, rescaled=0.40)
+ANY_MIX = 0.30
+"""The rest of δ, for ranks that hold for any mix, if the bound is tried; else they get all of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class ManyClasses:
+    """What was certified: thresholds by kind, and the bounds of the target's label shares if they were used."""
+
+    certified: dict[str, FloatArray]
+    largest_shares: FloatArray | None = None
+
+
+def certify_many_classes(tally: Tally, *, epsilon: float, delta: float) -> ManyClasses:
+    """All kinds that are valid together with probability at least 1 - δ ("Above 200 classes").
+
+    Whether the bound is tried depends on the numbers of rows alone.
+    """
+    counts = tally.class_counts
+    plan = plan_for(counts, tally.n_target, epsilon=epsilon, delta=delta, shares=CORRECTED)
+    ranks = ranks_for_any_mix(counts, epsilon=epsilon, delta=delta if plan is None else ANY_MIX * delta)
+    certified = {EQUAL_MISS_RATE: thresholds_at_ranks(tally, ranks)}
+    if plan is None:
+        return ManyClasses(certified)
+    anything = np.ones(tally.n_classes)
+    found = corrected_thresholds(tally, plan, anything, epsilon=epsilon, delta=delta, shares=CORRECTED)
+    certified |= {ONE_THRESHOLD: found.one_threshold, RESCALED: found.rescaled}
+    return ManyClasses(certified, found.largest_shares)
 
 
 def ranks_for_any_mix(class_counts: IntArray, *, epsilon: float, delta: float) -> IntArray:

@@ -12,14 +12,20 @@ import numpy as np
 from pacshift.arrays import BoolArray, FloatArray
 from pacshift.ps_lp.betting import BettingTest
 from pacshift.ps_lp.equal_miss_rate import equal_miss_ranks, thresholds_at_ranks
+from pacshift.ps_lp.prediction_powered.options import CorrectionShares, Plan, plan_for
+from pacshift.ps_lp.prediction_powered.thresholds import corrected_thresholds
+from pacshift.ps_lp.programs import MixProgram
 from pacshift.ps_lp.region import PrevalenceRegion
 from pacshift.ps_lp.rescale import rescaled, rescaling_factors, undo_rescaling
 from pacshift.tally import Tally
-from pacshift.tally.histogram import MAX_BINNED_CLASSES, mean_size, mean_size_range
+from pacshift.tally.histogram import mean_size, mean_size_range
 from pacshift.tally.threshold import largest_threshold
 
-MAX_LP_CLASSES = MAX_BINNED_CLASSES
+MAX_LP_CLASSES = 200
 """Above this many classes the linear programs would not end in reasonable time."""
+
+MAX_BETTING_CLASSES = 50
+"""Up to this many classes bets are sharper than the bound for many classes."""
 
 ONE_THRESHOLD, RESCALED, EQUAL_MISS_RATE = "one threshold", "rescaled", "equal miss rate"
 """The three kinds of sets."""
@@ -60,6 +66,10 @@ TWO_KINDS = Shares(equal_miss_rate=0.37, wealth=0.50, kinds_tested_by_bets=1)
 """Without rescaling, its share is split between the other kinds. The region's share is the same in both."""
 
 
+CORRECTED_BESIDE_REGION = CorrectionShares(box=0.14, one_threshold=0.14, rescaled=0.40)
+"""Where the bound for many classes replaces bets, it gets the shares of both kinds of ``THREE_KINDS``."""
+
+
 def shares_for(tally: Tally) -> Shares:
     """The shares of δ, fixed by the type of the score and the target sample alone.
 
@@ -72,6 +82,18 @@ def shares_for(tally: Tally) -> Shares:
 def rescaling_is_tried(tally: Tally) -> bool:
     """Whether scores are plain and the target's lie between 0 and 1, else it has no bins ("Shares of δ")."""
     return tally.bins is not None and tally.score == "probability"
+
+
+def correction_plan(tally: Tally, *, epsilon: float, delta: float) -> Plan | None:
+    """The plan of the bound that replaces bets, where classes and rows are many ("Between 50 and 200 classes").
+
+    It depends on the type of the score and the numbers of rows alone.
+    """
+    if tally.n_classes <= MAX_BETTING_CLASSES or tally.score != "probability":
+        return None
+    return plan_for(
+        tally.class_counts, tally.n_target, epsilon=epsilon, delta=delta, shares=CORRECTED_BESIDE_REGION
+    )
 
 
 def betting_test(
@@ -98,11 +120,17 @@ def certified_thresholds(
     "Theorem" and "All together" of the proof page. ``included`` marks classes that one threshold and rescaled
     ones put into every set.
     """
+    plan, mixes = correction_plan(tally, epsilon=epsilon, delta=delta), MixProgram(region.rows, region.limits)
+    share = (shares_for(tally) if plan is None else THREE_KINDS).equal_miss_rate * delta
+    ranks = equal_miss_ranks(mixes, region.prevalence, tally.class_counts, epsilon=epsilon, delta=share)
+    found = {EQUAL_MISS_RATE: thresholds_at_ranks(tally, ranks)}
+    if plan is not None:
+        corrected = corrected_thresholds(
+            tally, plan, region.prevalence.upper, epsilon=epsilon, delta=delta, shares=CORRECTED_BESIDE_REGION
+        )
+        return found | {ONE_THRESHOLD: corrected.one_threshold, RESCALED: corrected.rescaled}
     test = betting_test(tally, region, epsilon=epsilon, delta=delta, included=included)
-    single = np.where(included, -np.inf, largest_threshold(tally, test.passes))
-    share = shares_for(tally).equal_miss_rate * delta
-    ranks = equal_miss_ranks(test.mixes, region.prevalence, tally.class_counts, epsilon=epsilon, delta=share)
-    found = {ONE_THRESHOLD: single, EQUAL_MISS_RATE: thresholds_at_ranks(tally, ranks)}
+    found[ONE_THRESHOLD] = np.where(included, -np.inf, largest_threshold(tally, test.passes))
     if rescaling_is_tried(tally):
         factors = rescaling_factors(tally)
         cut = largest_threshold(rescaled(tally, factors), test.passes)

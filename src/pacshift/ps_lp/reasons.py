@@ -22,11 +22,14 @@ def reasons_for(
     )
 
 
-def reasons_for_any_mix(tally: Tally, thresholds: FloatArray) -> tuple[str, ...]:
+def reasons_for_many_classes(tally: Tally, thresholds: FloatArray, *, target_used: bool) -> tuple[str, ...]:
     """What many classes change, and which of them are in every set."""
+    if target_used:
+        return classes_in_every_set(tally, thresholds)
     many = (
-        f"{tally.n_classes} classes are more than the {MAX_LP_CLASSES} for which PS-LP solves linear programs: "
-        "each class got a threshold of its own, whatever the target's label mix. The target was not used."
+        f"{tally.n_classes} classes are more than the {MAX_LP_CLASSES} for which PS-LP solves linear programs, "
+        "and source or target rows are too few to bound the error by the target's predictions: each class got a "
+        "threshold of its own, whatever the target's label mix. The target was not used."
     )
     return (many, *classes_in_every_set(tally, thresholds))
 

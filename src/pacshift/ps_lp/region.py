@@ -103,7 +103,13 @@ def predicted_sets(n_classes: int, most: int = MAX_SETS) -> tuple[FloatArray, Fl
 
 
 def prevalence_region(
-    confusion: IntArray, target: IntArray, *, delta: float, classes: Sequence[Label] | None = None
+    confusion: IntArray,
+    target: IntArray,
+    *,
+    delta: float,
+    classes: Sequence[Label] | None = None,
+    known: Interval | None = None,
+    contamination: float = 0.0,
 ) -> PrevalenceRegion:
     """Compute the label mixes that fit the counts; the true one is among them with probability >= ``1 - delta``.
 
@@ -120,6 +126,10 @@ def prevalence_region(
         Allowed probability that the true mix is not in the region.
     classes : sequence, optional
         Class names for the error message; 0 to K-1 by default.
+    known : Interval, optional
+        Bounds of the target's label mix that are surely right, arrays of length K.
+    contamination : float, default 0
+        Largest share of the target that need not be label-shifted. The mix is that of the other rows.
 
     Returns
     -------
@@ -129,7 +139,7 @@ def prevalence_region(
     Raises
     ------
     AssumptionError
-        If no mix fits: label shift is refuted at level ``delta``.
+        If no mix fits: label shift is refuted at level ``delta``, or the known bounds are wrong.
 
     Examples
     --------
@@ -140,17 +150,20 @@ def prevalence_region(
     names: Sequence[Label] = range(len(target)) if classes is None else classes
     single, larger = predicted_sets(len(target))
     parts = (single, larger) if len(larger) else (single,)
-    counts = [_Counts.of(sets, confusion, target, delta=delta * BOX_SHARE / len(parts)) for sets in parts]
+    boxes = delta * BOX_SHARE / len(parts)
+    counts = [_Counts.of(sets, confusion, target, delta=boxes, contamination=contamination) for sets in parts]
     level = [delta * (1 - BOX_SHARE) / len(parts) / len(sets) for sets in parts]
     first = counts[0]
-    rows, limits, prevalence = _tightened(first, single, level[0], names)
+    given = known_rows(known, contamination, n_classes=len(target))
+    rows, limits, prevalence = _tightened(first, single, level[0], names, given)
     extra_rows, extra_limits = np.empty((0, len(target))), np.empty(0)
     if len(parts) > 1:
         extra_rows, extra_limits = counts[1].observed, counts[1].limits(prevalence, level[1])
         everything = np.vstack([rows, extra_rows]), np.concatenate([limits, extra_limits])
-        _require_some_mix(*everything, np.vstack([single, single, larger]), first, names)
+        about = np.vstack([single, single, 0 * given[0], larger])
+        _require_some_mix(*everything, about, first, names)
     recall = np.diag(first.rate.lower[: len(target)])
-    accuracy = max(0.0, -MixProgram(rows, limits).largest(-recall))
+    accuracy = max(0.0, -(1 - contamination) * MixProgram(rows, limits).largest(-recall))
     return PrevalenceRegion(rows, limits, extra_rows, extra_limits, prevalence, accuracy)
 
 
@@ -175,9 +188,18 @@ class _Counts:
     observed_share: FloatArray
     class_counts: IntArray
     n_target: int
+    contamination: float = 0.0
 
     @classmethod
-    def of(cls, sets: FloatArray, confusion: IntArray, target: IntArray, *, delta: float) -> "_Counts":
+    def of(
+        cls,
+        sets: FloatArray,
+        confusion: IntArray,
+        target: IntArray,
+        *,
+        delta: float,
+        contamination: float = 0.0,
+    ) -> "_Counts":
         """The boxes of the page: one-sided exact bounds for each set and label."""
         totals, n_target = confusion.sum(axis=0), int(target.sum())
         inside, share = sets @ confusion, sets @ target
@@ -192,7 +214,13 @@ class _Counts:
             share / n_target,
             totals,
             n_target,
+            contamination,
         )
+
+    @property
+    def box_limits(self) -> FloatArray:
+        """Right-hand sides of the boxes, (1-η) A_S lower · t <= q_S upper divided by 1-η."""
+        return self.share.upper / (1 - self.contamination)
 
     def limits(self, prevalence: Interval, delta: float) -> FloatArray:
         """Right-hand sides of the sums: the observed share plus the width w_S of Lemma 4."""
@@ -200,7 +228,8 @@ class _Counts:
         totals, rate = self.class_counts[seen], Interval(self.rate.lower[:, seen], self.rate.upper[:, seen])
         source, target = _variance(rate), _variance(self.share)
         target = Interval(target.lower / self.n_target, target.upper / self.n_target)
-        low, high = prevalence.lower[seen], prevalence.upper[seen]
+        clean = 1 - self.contamination
+        low, high = clean * prevalence.lower[seen], clean * prevalence.upper[seen]
         variance = Interval(
             source.lower @ (low**2 / totals) + target.lower, source.upper @ (high**2 / totals) + target.upper
         )
@@ -212,21 +241,44 @@ class _Counts:
             fine_step=1 / self.n_target,
             delta=np.full(len(self.observed), delta),
         )
-        return self.observed_share + width
+        return (self.observed_share + width) / clean
+
+
+def known_rows(known: Interval | None, contamination: float, *, n_classes: int) -> tuple[FloatArray, FloatArray]:
+    """Bounds of the whole target's label shares s as rows of the mix t of its label-shifted part ("Known mix").
+
+    With (1-η) t_j <= s_j <= (1-η) t_j + η: t_j <= upper / (1-η), and the other classes together have at most
+    (1 - lower) / (1-η).
+
+    >>> known_rows(Interval(np.array([0.2, 0.0]), np.array([1.0, 0.6])), 0.0, n_classes=2)[1]
+    array([1. , 0.6, 0.8, 1. ])
+    """
+    if known is None:
+        return np.empty((0, n_classes)), np.empty(0)
+    limits = np.concatenate([known.upper, 1 - known.lower]) / (1 - contamination)
+    return np.vstack([np.eye(n_classes), 1 - np.eye(n_classes)]), limits
 
 
 def _tightened(
-    counts: _Counts, sets: FloatArray, level: float, names: Sequence[Label]
+    counts: _Counts,
+    sets: FloatArray,
+    level: float,
+    names: Sequence[Label],
+    given: tuple[FloatArray, FloatArray],
 ) -> tuple[FloatArray, FloatArray, Interval]:
-    """Boxes, then sums whose widths are computed over the box of the mixes that are left, in a few rounds."""
-    rows, limits = counts.rate.lower, counts.share.upper
+    """Boxes, then sums whose widths are computed over the box of the mixes that are left, in a few rounds.
+
+    The rows ``given`` come last; they are about no set of predicted classes.
+    """
+    none = 0 * given[0]
+    rows, limits = np.vstack([counts.rate.lower, given[0]]), np.concatenate([counts.box_limits, given[1]])
     many = rows.shape[1] > MAX_EXACT_BOX_CLASSES
-    prevalence = _rough_box(rows, limits) if many else _box(rows, limits, sets, counts, names)
-    rows, sets = np.vstack([counts.rate.lower, counts.observed]), np.vstack([sets, sets])
+    prevalence = rough_box(rows, limits) if many else _box(rows, limits, np.vstack([sets, none]), counts, names)
+    rows, sets = np.vstack([counts.rate.lower, counts.observed, given[0]]), np.vstack([sets, sets, none])
     for rounds_left in reversed(range(TIGHTENING_ROUNDS)):
-        limits = np.concatenate([counts.share.upper, counts.limits(prevalence, level)])
+        limits = np.concatenate([counts.box_limits, counts.limits(prevalence, level), given[1]])
         exact = not (many and rounds_left)
-        prevalence = _box(rows, limits, sets, counts, names) if exact else _rough_box(rows, limits)
+        prevalence = _box(rows, limits, sets, counts, names) if exact else rough_box(rows, limits)
     return rows, limits, prevalence
 
 
@@ -249,7 +301,7 @@ def _box(
     return Interval(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0))
 
 
-def _rough_box(rows: FloatArray, limits: FloatArray) -> Interval:
+def rough_box(rows: FloatArray, limits: FloatArray) -> Interval:
     """A box around the region from one row at a time, all of whose entries are at least 0.
 
     Row a·t <= b: then a_j t_j <= b, and with c the least of the others' entries a_j t_j + c (1 - t_j) <= b.
@@ -268,12 +320,13 @@ def _require_some_mix(
     rows: FloatArray, limits: FloatArray, sets: FloatArray, counts: _Counts, names: Sequence[Label]
 ) -> None:
     """Raise if no mix is left; ``sets`` says which predicted classes each row is about."""
-    violation, prices = least_violation(rows, limits, 2 * len(counts.observed))
+    n_known = int((~sets.any(axis=1)).sum())
+    violation, prices = least_violation(rows, limits, 2 * len(counts.observed) + n_known)
     if violation <= 0:
         return
     n_classes = rows.shape[1]
     # The row with the largest price is the one whose right-hand side would have to be loosened most.
-    members = sets[int(np.argmax(prices))] > 0
+    members = sets[int(np.argmax(np.where(sets.any(axis=1), prices, -1.0)))] > 0
     too_few = 2 * members.sum() <= n_classes
     members = members if too_few else ~members
     share = float(counts.observed_share[:n_classes][members].sum())

@@ -1,5 +1,12 @@
 """A certificate as one HTML page that clinicians and auditors can read, without a network."""
 
+from pacshift.errors import MissingExtraError
+
+try:
+    import jinja2 as _jinja2  # noqa: F401  # said here once, so that the modules below can just import it
+except ModuleNotFoundError as error:
+    raise MissingExtraError("pacshift.report", error, "report") from None
+
 from pacshift.report.build import render_report, write_report
 from pacshift.report.comparison import ComparisonRow, compare_methods
 from pacshift.report.history import render_history, write_history_page

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from pacshift import plots
 from pacshift.certificate import Certificate
-from pacshift.certificate.explain import percent
+from pacshift.certificate.explain import implied_change, known_shares, percent, share
 from pacshift.certificate.file import to_document
 from pacshift.files import atomic_write
 from pacshift.report import text
@@ -26,7 +26,7 @@ ENVIRONMENT = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-ENVIRONMENT.filters.update(percent=percent, share=text.share, readable=plots.readable)
+ENVIRONMENT.filters.update(percent=percent, share=share, readable=plots.readable)
 
 
 def write_report(
@@ -99,10 +99,14 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
         assumption=text.assumption(certificate),
         doubts=text.doubts(certificate),
         assumption_check=text.assumption_check(certificate),
+        implied_change=plots.readable(implied_change(certificate), longest=2000),
+        known=plots.readable(known_shares(certificate), longest=2000),
+        noticeable=[] if certificate.assumption is None else certificate.assumption.noticeable,
+        blind_spots=text.BLIND_SPOTS if text.promises_target(certificate) else (),
         key_figures=text.key_figures(certificate),
         rule=text.rule(certificate),
         rows=text.class_rows(certificate),
-        reasons=[plots.readable(reason, longest=2000) for reason in certificate.reasons],
+        reasons=[plots.readable(note, longest=2000) for note in (*certificate.reasons, *certificate.notes)],
         pictures=_pictures(certificate),
         most=plots.MAX_CLASSES_SHOWN,
         comparison=list(comparison or ()),
@@ -133,6 +137,25 @@ def _pictures(certificate: Certificate) -> dict[str, Markup]:
             "How the bound of the target error rises with the share of labels missed on the source: a picture, "
             f"not a second guarantee. The allowed error is {certificate.epsilon:g}.",
         ),
+        "groups": (
+            plots.assumption_groups,
+            certificate.assumption is not None,
+            plots.class_height(_groups_shown(certificate)),
+            "Share of the target in groups of predicted label and confidence: observed, and what the label mix "
+            "that fits best gives, with what chance allows.",
+        ),
+        "misses": (
+            plots.class_misses,
+            certificate.class_miss is not None,
+            tall,
+            "Bounds of the share of each class that is missed. The numbers are in the table of classes.",
+        ),
+        "sensitivity": (
+            plots.sensitivity_curve,
+            certificate.sensitivity is not None,
+            3.0,
+            "How the bound of the target error grows with the share of the target that is not label-shifted.",
+        ),
         "sizes": (plots.set_sizes, certificate.set_sizes is not None, 3.0, _sizes_alt(certificate)),
     }
     return {
@@ -140,6 +163,10 @@ def _pictures(certificate: Certificate) -> dict[str, Markup]:
         for name, (plot, available, height, alt) in wanted.items()
         if available
     }
+
+
+def _groups_shown(certificate: Certificate) -> int:
+    return 0 if certificate.assumption is None else min(len(certificate.assumption.groups), plots.MAX_GROUPS_SHOWN)
 
 
 def _mix_alt(certificate: Certificate) -> str:
@@ -151,6 +178,6 @@ def _sizes_alt(certificate: Certificate) -> str:
     counts = certificate.set_sizes
     if counts is None or not counts.sum():
         return ""
-    parts = [f"{text.share(count / counts.sum())} hold {size}" for size, count in enumerate(counts) if count]
+    parts = [f"{share(count / counts.sum())} hold {size}" for size, count in enumerate(counts) if count]
     more = f" and {len(parts) - 8} further sizes" if len(parts) > 8 else ""
     return f"Sizes of the target's sets: {', '.join(parts[:8])}{more}."

@@ -7,12 +7,17 @@ from typing import Any, TypeAlias
 
 from pacshift.calibrate import calibrate_tally
 from pacshift.certificate import Certificate
+from pacshift.certify import promises_target
 from pacshift.errors import PacshiftError, UninformativeWarning
 from pacshift.methods import Guarantee, Method, resolve_method
 from pacshift.tally import Tally
 
 Measured: TypeAlias = tuple[float | None, float, float]
 """Error (None where labels are unknown), mean set size, share of empty sets."""
+
+
+TARGET_OPTIONS = ("class_epsilon", "contamination", "known_mix")
+"""Options that methods without a promise about the target do not take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,8 @@ def compare_methods(
     progress : callable, optional
         Called with the number of methods done and of all methods.
     **request
-        ``epsilon``, ``delta`` and whatever else ``calibrate_tally`` takes.
+        ``epsilon``, ``delta`` and whatever else ``calibrate_tally`` takes. Methods that promise nothing about the
+        target do not get ``class_epsilon``, ``contamination`` and ``known_mix``.
 
     Returns
     -------
@@ -105,6 +111,13 @@ def compare_methods(
     return compared
 
 
+def _fitting(request: dict[str, Any], method: Method) -> dict[str, Any]:
+    """The request without what only concerns promises about the target, for methods that make none."""
+    if promises_target(method):
+        return request
+    return {name: value for name, value in request.items() if name not in TARGET_OPTIONS}
+
+
 def _answer(
     method: Method, tally_of: Callable[[Method], Tally], request: dict[str, Any]
 ) -> Certificate | PacshiftError:
@@ -112,6 +125,6 @@ def _answer(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UninformativeWarning)  # the row says it
-            return calibrate_tally(tally_of(method), method=method, **request)
+            return calibrate_tally(tally_of(method), method=method, **_fitting(request, method))
     except PacshiftError as problem:
         return problem

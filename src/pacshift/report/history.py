@@ -10,16 +10,13 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from pacshift.bounds import Interval
-from pacshift.certificate.explain import percent
+from pacshift.certificate.explain import percent, rounded_down, rounded_up, share
 from pacshift.files import atomic_write
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.report import Verdict
 from pacshift.report import history_pictures as pictures
 from pacshift.report.build import ENVIRONMENT
 from pacshift.report.pictures import drawing
-from pacshift.report.text import _down as down
-from pacshift.report.text import _up as up
-from pacshift.report.text import share
 
 VERDICTS: dict[Verdict, tuple[str, str]] = {
     "kept": ("good", "the sets in use keep the promise: proven"),
@@ -140,11 +137,11 @@ def _row(report: PeriodReport) -> HistoryRow:
         period=report.period,
         verdict=report.verdict,
         rows=report.rows,
-        missed="" if ends is None else f"{100 * down(ends[0]):.4g} to {100 * up(ends[1]):.4g} %",
+        missed="" if ends is None else f"{100 * rounded_down(ends[0]):.4g} to {100 * rounded_up(ends[1]):.4g} %",
         size="" if report.size is None else f"{report.size:.3f}",
         empty="" if report.empty is None else share(report.empty),
         fresh_size="" if report.fresh_size is None else f"{report.fresh_size:.3f}",
-        accuracy="" if report.accuracy is None else f"≥ {percent(down(report.accuracy))}",
+        accuracy="" if report.accuracy is None else f"≥ {percent(rounded_down(report.accuracy))}",
     )
 
 

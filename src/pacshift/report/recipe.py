@@ -1,7 +1,9 @@
 """How to make a certificate again: a command, or Python where no command can."""
 
+import shlex
 from dataclasses import dataclass
 
+from pacshift.arrays import Label
 from pacshift.certificate import Certificate
 from pacshift.methods import METHODS, Method
 from pacshift.methods.base import options_of
@@ -38,8 +40,25 @@ def _command(certificate: Certificate) -> str:
         parts.append("--weights W,W,...")
     if certificate.never_empty:
         parts.append("--never-empty")
+    if certificate.class_epsilon is not None:
+        parts.append(f"--class-epsilon {certificate.class_epsilon!r}")
+    if certificate.contamination:
+        parts.append(f"--contamination {certificate.contamination!r}")
+    parts += [
+        f"--known {shlex.quote(f'{readable(name)}={low!r}..{high!r}')}"
+        for name, (low, high) in _known(certificate)
+    ]
     parts.append("-o certificate.json")
     return " \\\n  ".join(parts) + "\npacshift report certificate.json -o report.html"
+
+
+def _known(certificate: Certificate) -> list[tuple[Label, tuple[float, float]]]:
+    """The classes whose share the user bounded, with the bounds."""
+    known = certificate.known_mix
+    if known is None:
+        return []
+    pairs = zip(known.lower.tolist(), known.upper.tolist(), strict=True)
+    return [(name, pair) for name, pair in zip(certificate.classes, pairs, strict=True) if pair != (0.0, 1.0)]
 
 
 def _python(certificate: Certificate, known: type[Method] | None) -> str:
@@ -56,6 +75,12 @@ def _python(certificate: Certificate, known: type[Method] | None) -> str:
         lines.append("weights=[...],")
     if certificate.never_empty:
         lines.append("never_empty=True,")
+    if certificate.class_epsilon is not None:
+        lines.append(f"class_epsilon={certificate.class_epsilon!r},")
+    if certificate.contamination:
+        lines.append(f"contamination={certificate.contamination!r},")
+    if certificate.known_mix is not None:
+        lines.append(f"known_mix={readable(str(dict(_known(certificate))), longest=2000)},")
     inner = "\n".join(f"    {line}" for line in lines)
     made = f"certificate = pacshift.calibrate(\n{inner}\n)"
     return f'import pacshift.report\n\n{made}\npacshift.report.write_report(certificate, "report.html")'

@@ -2,13 +2,12 @@
 
 import math
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 import numpy as np
 
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
-from pacshift.certificate.explain import LABEL_SHIFT, percent
+from pacshift.certificate.explain import LABEL_SHIFT, between, percent, rounded_down, rounded_up, share
 from pacshift.methods import Guarantee
 from pacshift.plots import readable
 
@@ -36,8 +35,9 @@ def verdict(certificate: Certificate) -> Verdict:
         return _trivial_verdict(certificate)
     covered, sure = percent(1 - certificate.epsilon), _confidence(certificate)
     holds = f"In at least {covered} of {{}} cases, the set of labels given contains the true one."
+    further = _further(certificate)
     made = {
-        "pac-target": Verdict("good", "Guaranteed on the target", holds.format("target"), sure),
+        "pac-target": Verdict("good", "Guaranteed on the target", holds.format("target") + further, sure),
         "pac-source": Verdict(
             "limited",
             "Guaranteed on the source only",
@@ -59,6 +59,15 @@ def verdict(certificate: Certificate) -> Verdict:
     }[certificate.guarantee]
     extra = certificate.facts.extra_assumption
     return replace(made, meaning=f"{made.meaning} Extra assumption: {extra}") if extra else made
+
+
+def _further(certificate: Certificate) -> str:
+    """What is promised beyond epsilon, in sentences with a blank in front."""
+    cap, share_left = certificate.class_epsilon, certificate.contamination
+    said = "" if cap is None else f" Of every class at most {percent(cap)} is missed."
+    if share_left:
+        said += f" This holds even if up to {percent(share_left)} of the target is not label-shifted at all."
+    return said
 
 
 def _trivial_verdict(certificate: Certificate) -> Verdict:
@@ -88,14 +97,15 @@ def limits(certificate: Certificate) -> list[str]:
             "It says nothing about the classifier’s quality, only that these counts do not allow more.",
             known,
         ]
-    if certificate.facts.any_mix:
-        whom = (
-            "It is a share of many cases, and holds within every class, but not for each single case or subgroup."
+    if certificate.facts.any_mix or certificate.class_epsilon is not None:
+        within = (
+            "holds within every class" if certificate.class_epsilon is None else "every class has its own limit"
         )
+        whom = f"It is a share of many cases, and {within}, but it is no promise for a single case or a subgroup."
     else:
         whom = (
             "It is a share of all cases together. It is no promise for a single case, a subgroup or each class: "
-            "rare classes may be missed more often."
+            "rare classes may be missed more often. “Class by class” says how often."
         )
     empty = (
         "Where no label fits well, the set holds the top label, so no set is empty."
@@ -114,6 +124,11 @@ def assumption(certificate: Certificate) -> list[str]:
     }
     made = [sentences.get(certificate.guarantee, f"Label shift.{LABEL_SHIFT.removeprefix('label shift.')}")]
     return [*made, *filter(None, [certificate.facts.extra_assumption])]
+
+
+def promises_target(certificate: Certificate) -> bool:
+    """Whether anything is promised about the target."""
+    return certificate.guarantee in ("pac-target", "marginal")
 
 
 def doubts(certificate: Certificate) -> list[str]:
@@ -135,14 +150,27 @@ def assumption_check(certificate: Certificate) -> str:
     """Whether the numbers themselves were compared with the assumption."""
     if certificate.guarantee == "pac-source":
         return "Whether the target resembles the source was not tested."
-    bounded = certificate.weights is not None or certificate.prevalence is not None
-    name = readable(certificate.method)
-    if certificate.facts.tests_assumption and bounded:
+    if certificate.guarantee == "none":
+        return f"{readable(certificate.method)} did not test label shift on these data."
+    found = certificate.assumption
+    if found is not None:
         return (
-            f"{name} compared the counts with label shift. If no label mix could explain the target’s "
-            "predictions, there would be no certificate. Such a test can refute label shift, but never prove it."
+            f"Label shift was tested on these data. {readable(found.finding, longest=2000)} If label shift holds, "
+            f"the chance of a refusal is at most {found.level:.3g}. After a refusal there is no certificate, "
+            "so the confidence above is not touched. Such a test can refute label shift, but never prove it."
         )
-    return f"{name} did not test label shift on these data."
+    why = "" if certificate.n_target else ": no target cases were given"
+    return f"Label shift was not tested on these data{why}."
+
+
+BLIND_SPOTS = (
+    "A change that imitates another label mix. If the cases of one class now look like those of another, the "
+    "target looks like one with more cases of the other class.",
+    "A change that leaves predictions and confidences as they are, such as labels that now mean something else.",
+    "A change that is smaller than what these data could show.",
+    "Cases that depend on each other, such as many images of one person.",
+)
+"""What no test of label shift on unlabelled target cases can see."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +204,7 @@ def key_figures(certificate: Certificate) -> list[Figure]:
             Figure("empty sets", share(empty), empty, "of target cases"),
         ]
     if certificate.accuracy is not None:
-        shown = f"≥ {percent(_down(certificate.accuracy))}"
+        shown = f"≥ {percent(rounded_down(certificate.accuracy))}"
         figures.append(
             Figure("classifier’s accuracy", shown, certificate.accuracy, "its top label, on the target")
         )
@@ -193,6 +221,7 @@ class ClassRow:
     predicted: int
     prevalence: str
     weight: str
+    missed: str
     threshold: str
     exact: dict[str, float]
 
@@ -205,7 +234,12 @@ def class_rows(certificate: Certificate) -> list[ClassRow]:
 def _class_row(certificate: Certificate, label: int) -> ClassRow:
     count, cut = int(certificate.class_counts[label]), float(certificate.thresholds[label])
     exact = {"threshold": cut}
-    for name, interval in (("weight", certificate.weights), ("prevalence", certificate.prevalence)):
+    bounds = {
+        "weight": certificate.weights,
+        "prevalence": certificate.prevalence,
+        "missed": certificate.class_miss,
+    }
+    for name, interval in bounds.items():
         if interval is not None:
             exact[f"{name}_low"], exact[f"{name}_high"] = (
                 float(interval.lower[label]),
@@ -216,44 +250,19 @@ def _class_row(certificate: Certificate, label: int) -> ClassRow:
         source=count,
         source_share=share(count / max(certificate.n_source, 1)),
         predicted=int(certificate.predicted_counts[label]),
-        prevalence=_ends(certificate.prevalence, label, scale=100, unit=" %"),
+        prevalence="" if certificate.prevalence is None else between(certificate.prevalence, label),
         weight=_ends(certificate.weights, label),
+        missed="" if certificate.class_miss is None else between(certificate.class_miss, label),
         threshold="in every set" if cut == -math.inf else ("in no set" if cut == math.inf else f"{cut:.4g}"),
         exact=exact,
     )
 
 
-def _ends(interval: Interval | None, label: int, *, scale: float = 1, unit: str = "") -> str:
+def _ends(interval: Interval | None, label: int) -> str:
     if interval is None:
         return ""
-    low, high = scale * _down(float(interval.lower[label])), scale * _up(float(interval.upper[label]))
-    return f"{low:.4g} to {'∞' if math.isinf(high) else f'{high:.4g}'}{unit}"
-
-
-def share(value: float) -> str:
-    """A percentage to three digits.
-
-    >>> share(0.04556), share(0.0), share(0.00004)
-    ('4.56 %', '0 %', '< 0.01 %')
-    """
-    return "< 0.01 %" if 0 < value < 0.0001 else f"{100 * value:.3g} %"
-
-
-def _down(value: float) -> float:
-    """To three significant digits, never above.
-
-    >>> _down(0.71298), _down(0.1), _up(1.5001)
-    (0.712, 0.1, 1.51)
-    """
-    return _three_digits(value, ROUND_FLOOR)
-
-
-def _up(value: float) -> float:
-    return _three_digits(value, ROUND_CEILING)
-
-
-def _three_digits(value: float, rounding: str) -> float:
-    return float(Context(prec=3, rounding=rounding).create_decimal(repr(value)))
+    low, high = rounded_down(float(interval.lower[label])), rounded_up(float(interval.upper[label]))
+    return f"{low:.4g} to {'∞' if math.isinf(high) else f'{high:.4g}'}"
 
 
 def rule(certificate: Certificate) -> str:

@@ -11,6 +11,12 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.errors import InputError
+from pacshift.scores.containers import as_array, to_floats, to_matrix
+from pacshift.scores.names import match_labels, text_of
+from pacshift.scores.names import shorten as shorten
+
+MIN_RATE = 1e-100
+"""The smallest epsilon and delta: shares of them stay far from the smallest float."""
 
 _UNWRITABLE = re.compile("[\\x00\\ud800-\\udfff]")
 _BLOCK_VALUES = 1 << 17  # scores of one block: few calls per score, and still near the processor
@@ -19,10 +25,14 @@ _PREDICTION = 0x73657473  # goes with an int seed, so that prediction draws othe
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreMatrix:
-    """A checked score matrix: row x, column y holds f(x, y); ``classes`` names the columns."""
+    """A checked score matrix: row x, column y holds f(x, y); ``classes`` names the columns.
+
+    ``named_by_frame``: the names are those of a frame's columns, whatever these may be.
+    """
 
     values: NDArray[np.floating[Any]]
     classes: tuple[Label, ...]
+    named_by_frame: bool = False
 
     def __len__(self) -> int:
         return len(self.values)
@@ -39,13 +49,17 @@ class ScoreMatrix:
         return (slice(first, min(first + step, stop)) for first in range(start, stop, step))
 
 
-def check_scores(scores: Any, *, name: str, classes: Sequence[Label] | None = None) -> ScoreMatrix:
+def check_scores(
+    scores: Any, *, name: str, classes: Sequence[Label] | None = None, columns: Sequence[str] = ()
+) -> ScoreMatrix:
     """Turn whatever holds a score matrix into a ``ScoreMatrix``, or say in an InputError what is wrong.
 
-    Arrays, anything with ``__array__`` or DLPack, nested lists, pandas, polars and Arrow frames are accepted.
+    Arrays, anything with ``__array__`` or DLPack, nested lists, pandas, polars and Arrow frames are accepted. A
+    frame's columns are found by the names of the classes, or by ``columns`` (one per class) if it has them all.
     Infinite or missing scores are found later, in the one pass over the data (``not_finite_error``).
     """
-    values, columns = _to_matrix(scores, name)
+    given = None if classes is None else check_classes(classes)
+    values, found = to_matrix(scores, name, given, columns)
     if values.ndim != 2:
         raise InputError(
             f"{name}: scores must be a matrix with one row per example and one column per class, "
@@ -55,82 +69,12 @@ def check_scores(scores: Any, *, name: str, classes: Sequence[Label] | None = No
         raise InputError(f"{name}: at least 2 classes (columns) are needed, got {values.shape[1]}.")
     if len(values) == 0:
         raise InputError(f"{name}: no rows. At least one example is needed.")
-    if classes is not None:
-        classes = check_classes(classes)
-        values = values if columns is None else _select(values, columns, classes, name)
-    named = classes or check_classes(range(values.shape[1]) if columns is None else columns)
+    named = given or check_classes(range(values.shape[1]) if found is None else found)
     if len(named) != values.shape[1]:
         raise InputError(
             f"{name}: {values.shape[1]} score columns but {len(named)} class names. Give one name per column."
         )
-    return ScoreMatrix(values, named)
-
-
-def _select(
-    values: NDArray[np.floating[Any]], columns: list[Label], classes: tuple[Label, ...], name: str
-) -> NDArray[np.floating[Any]]:
-    """A frame's columns in the order of ``classes``; a frame with other names is taken by position."""
-    place = {column: position for position, column in enumerate(columns)}
-    twice = [label for label in classes if columns.count(label) > 1]
-    if twice:
-        raise InputError(f"{name}: {len(twice)} score column name(s) occur twice: {shorten(twice)}. Rename them.")
-    missing = [label for label in classes if label not in place]
-    if not missing:
-        order = [place[label] for label in classes]
-        return values if order == list(range(values.shape[1])) else values[:, order]
-    if len(missing) == len(classes) == values.shape[1]:
-        return values
-    raise InputError(f"{name}: no score column for {shorten(missing)}; the columns are {shorten(columns)}.")
-
-
-def _to_matrix(scores: Any, name: str) -> tuple[NDArray[np.floating[Any]], list[Label] | None]:
-    columns = getattr(scores, "columns", None)  # pandas, polars
-    if hasattr(scores, "column_names") and hasattr(scores, "itercolumns"):  # Arrow table
-        columns = scores.column_names
-        scores = [column.to_numpy() for column in scores.itercolumns()]
-        scores = np.column_stack(scores) if scores else np.empty((0, 0))
-    elif columns is not None and hasattr(scores, "to_numpy"):
-        scores = scores.to_numpy()
-    return _to_floats(scores, name), None if columns is None else list(columns)
-
-
-def _to_floats(scores: Any, name: str) -> NDArray[np.floating[Any]]:
-    values = as_array(scores, name, "scores")
-    if values.dtype.kind in "biu":
-        return values.astype(np.float64)
-    if values.dtype.kind == "O":  # frames with nulls, nested lists with None
-        return _objects_to_floats(values, name)
-    if values.dtype.kind != "f":
-        raise InputError(
-            f"{name}: scores must be real numbers, got dtype {values.dtype}. Convert the columns to floats."
-        )
-    if values.dtype == np.float16:
-        return values.astype(np.float32)  # exact, and far faster to compute with
-    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
-
-
-def _objects_to_floats(values: NDArray[Any], name: str) -> NDArray[np.floating[Any]]:
-    text = next((value for value in values.flat if isinstance(value, (str, bytes))), None)
-    try:
-        if text is not None:  # NumPy would read "0.5" as a number, and "nan" too
-            raise TypeError(f"found the text {text!r}")
-        return values.astype(np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{name}: scores must be numbers ({error}). Keep only the score columns.") from None
-
-
-def as_array(data: Any, name: str, what: str) -> NDArray[Any]:
-    """Any container as an array; what it raises becomes an InputError."""
-    if np.ma.is_masked(data):
-        masked = int(np.ma.getmaskarray(data).sum())
-        raise InputError(f"{name}: {masked} of the {what} are masked. Drop those rows.")
-    try:
-        if not hasattr(data, "__array__") and hasattr(data, "__dlpack__"):
-            return np.from_dlpack(data)
-        return np.asarray(data)
-    except Exception as error:  # whatever a foreign container raises, the user gets one kind of error
-        remedy = "Pass a NumPy array or something np.asarray understands (for torch: tensor.detach().cpu())."
-        raise InputError(f"{name}: cannot read the {what} ({error}). {remedy}") from error
+    return ScoreMatrix(values, named, named_by_frame=given is None and found is not None)
 
 
 def is_finite(values: NDArray[np.floating[Any]]) -> bool:
@@ -155,11 +99,14 @@ def check_classes(classes: Any) -> tuple[Label, ...]:
     names = tuple(map(_plain, np.asarray(classes, object) if hasattr(classes, "__array__") else classes))
     if len(names) < 2:
         raise InputError(f"at least 2 classes are needed, got {len(names)}.")
-    seen: set[Label] = set()
+    seen: set[str | Label | None] = set()
     for name in names:
-        if name in seen:
-            raise InputError(f"class names must differ, but {name!r} occurs twice.")
-        seen.add(name)
+        if name in seen or text_of(name) in seen:  # 1 and True are equal, 1 and "1" have one text
+            raise InputError(
+                f"class names must differ, but {name!r} occurs twice. They are compared as text, so 1 and '1' are "
+                "one name. Rename one of them."
+            )
+        seen |= {name, text_of(name)}
     return names
 
 
@@ -169,68 +116,80 @@ def _plain(name: Any) -> Label:
         raise InputError(
             f"class names must be strings, finite numbers or booleans, got {value!r}. Convert it to str."
         )
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise InputError("class names that are whole numbers must fit into 64 bits. Convert them to str.")
     if isinstance(value, str) and _UNWRITABLE.search(value):  # JSON in UTF-8 and NumPy must both keep it
         raise InputError(f"class names must be valid Unicode without NUL characters, got {value!r}. Rename it.")
     return value
 
 
 def check_labels(labels: Any, classes: tuple[Label, ...], *, n_rows: int, name: str) -> IntArray:
-    """Column index of each label, matched by value, never by position."""
-    values = as_array(labels, name, "labels")
-    if isinstance(labels, (list, tuple)) and values.dtype.kind == "U" and set(map(type, labels)) != {str}:
-        values = np.array(labels, dtype=object)  # NumPy would make the text '1' of a number 1 among texts
+    """Column index of each label, matched by name (see ``scores.names``), never by position."""
+    values = _label_array(labels, name)
     if values.ndim != 1:
         raise InputError(f"{name}: labels must be one per row, got an array of {values.ndim} dimensions.")
     if len(values) != n_rows:
         raise InputError(f"{name}: {len(values)} labels for {n_rows} rows of scores. Give one label per row.")
-    index = _match(values, classes)
+    index = match_labels(values, classes)
     unknown = index < 0
     if unknown.any():
         row = int(unknown.argmax())
         raise InputError(
             f"{name}: {int(unknown.sum())} label(s) have no score column, the first is "
             f"{values[[row]].tolist()[0]!r} in row {row}. The classes are {shorten(classes)}. "
-            "Name the columns with classes=, in the labels' own type."
+            "Name the columns with classes=, as the labels are written."
         )
     return index
 
 
-def _match(values: NDArray[Any], classes: tuple[Label, ...]) -> IntArray:
-    numeric = values.dtype.kind in "iufb" and all(isinstance(name, (int, float)) for name in classes)
-    if numeric and classes == tuple(range(len(classes))) and values.dtype.kind in "iu":
-        if values.min(initial=0) >= 0 and values.max(initial=0) < len(classes):
-            return values.astype(np.int64, copy=False)
-        return np.where((values >= 0) & (values < len(classes)), values, -1).astype(np.int64)
-    if numeric or (values.dtype.kind == "U" and all(isinstance(name, str) for name in classes)):
-        names = np.array(classes)
-        order = np.argsort(names)
-        found = np.searchsorted(names[order], values).clip(max=len(names) - 1)
-        return np.where(names[order][found] == values, order[found], -1).astype(np.int64)
-    column = {label: position for position, label in enumerate(classes)}
-    return np.fromiter((_lookup(column, value) for value in values.tolist()), np.int64, len(values))
+def _label_array(labels: Any, name: str) -> NDArray[Any]:
+    values = as_array(labels, name, "labels")
+    if values.dtype.kind in "mMcV":
+        raise InputError(
+            f"{name}: labels must be text, numbers or booleans, got dtype {values.dtype}. Convert them to text."
+        )
+    if isinstance(labels, (list, tuple)) and values.ndim == 1 and not _keeps_names(labels, values):
+        values = np.empty(len(labels), object)
+        values[:] = labels
+    return values
 
 
-def _lookup(column: dict[Label, int], value: Any) -> int:
-    try:
-        return column.get(value, -1)
-    except TypeError:  # unhashable: certainly not a class name
-        return -1
+def _keeps_names(labels: Sequence[Any], values: NDArray[Any]) -> bool:
+    """Whether an array says what the list says: NumPy gives it one type, and drops NULs at the end."""
+    types = set(map(type, labels))
+    if len(types) > 1 or (types == {int} and values.dtype.kind == "f"):
+        return False
+    return values.dtype.kind != "U" or not any(label.endswith("\0") for label in labels)
 
 
 def check_rate(value: Any, name: str) -> float:
-    """A share strictly between 0 and 1 (epsilon, delta)."""
+    """A share strictly between 0 and 1 (epsilon, delta), not below ``MIN_RATE``."""
     try:
-        rate = float(value)
+        rate = float(value) if hasattr(value, "__float__") or hasattr(value, "__index__") else math.nan
     except (TypeError, ValueError):
         rate = math.nan
+    except OverflowError:  # a whole number beyond every float
+        rate = math.inf
     if not 0 < rate < 1:
-        raise InputError(f"{name} must lie strictly between 0 and 1, got {value!r}.")
+        shown = repr(value) if rate != math.inf else "a number far above 1"
+        raise InputError(f"{name} must lie strictly between 0 and 1, got {shown}.")
+    if rate < MIN_RATE:
+        raise InputError(
+            f"{name} must be at least {MIN_RATE:g}, got {value!r}: no data can show so small a rate. Raise it."
+        )
     return rate
+
+
+def check_flag(value: Any, name: str) -> bool:
+    """True or False, also NumPy's; anything else is a mistake, and text would always count as true."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
 
 
 def check_weights(weights: Any, n_classes: int) -> FloatArray:
     """One finite importance weight >= 0 per class, not all of them 0."""
-    values = np.asarray(_to_floats(weights, "weights"), dtype=np.float64)
+    values = np.asarray(to_floats(weights, "weights"), dtype=np.float64)
     if values.shape != (n_classes,) or not np.isfinite(values).all() or (values < 0).any() or not values.any():
         raise InputError(
             f"weights: one finite number >= 0 per class is needed ({n_classes} of them, not all 0), "
@@ -254,9 +213,3 @@ def check_prediction_rng(rng: Any) -> np.random.Generator:
     """
     is_seed = isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0
     return check_rng([int(rng), _PREDICTION] if is_seed else rng)
-
-
-def shorten(names: Sequence[Any], max_shown: int = 6) -> str:
-    """A list for a message, cut where it grows long."""
-    shown = ", ".join(repr(name) for name in names[:max_shown])
-    return shown if len(names) <= max_shown else f"{shown}, ... ({len(names)} in all)"

@@ -4,6 +4,7 @@ Label shift leaves p(x given y) alone, so any fixed function of (x, y), with ind
 if it wants, keeps every guarantee.
 """
 
+import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -110,24 +111,82 @@ def resolve_transform(score: str | TransformFunction | Transform) -> Transform:
         return score
     if isinstance(score, str):
         if score not in TRANSFORMS:
-            raise InputError(
-                f"score must be one of {', '.join(TRANSFORMS)} or a function of the score matrix, got {score!r}."
-            )
+            raise _unknown_score(score)
         return TRANSFORMS[score]
     if not callable(score):
         raise InputError(f"score must be a name or a function of the score matrix, got {score!r}.")
-    return Transform("custom", lambda block, _uniform: _call(score, block))
+    return Transform("custom", UserScore(score))
 
 
-def _call(function: TransformFunction, block: FloatArray) -> FloatArray:
-    made = function(block)  # what it raises itself is the user's to see
+def _unknown_score(score: str) -> InputError:
+    close = difflib.get_close_matches(score.lower(), TRANSFORMS, 1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    return InputError(
+        f"score must be one of {', '.join(TRANSFORMS)} or a function of the score matrix, got {score!r}.{hint}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class UserScore:
+    """A score function of the user's own, which may look at scores but not change them; its result is checked.
+
+    An object and not a closure, so that certificates can be pickled if the function can be.
+    """
+
+    function: TransformFunction
+
+    def __call__(self, block: FloatArray, _uniform: FloatArray) -> FloatArray:
+        result = self._checked(block)
+        rows = sorted({0, len(block) // 2, len(block) - 1}) if len(block) > 1 else []
+        if any(self._depends_on_others(block, result, row) for row in rows):
+            raise InputError(
+                "the score function must treat each row on its own, but a row alone gets other scores than here. "
+                "Compute along axis 1, and take no mean, rank or softmax over axis 0."
+            )
+        return result
+
+    def _depends_on_others(self, block: FloatArray, result: FloatArray, row: int) -> bool:
+        alone = self._checked(block[row : row + 1])
+        # Sums may round otherwise in a matrix of another shape.
+        if np.allclose(alone, result[row], rtol=1e-6, atol=1e-9 * (1 + np.abs(result[row]).max())):
+            return False
+        return np.array_equal(
+            alone, self._checked(block[row : row + 1])
+        )  # else it draws random numbers, which it may
+
+    def _checked(self, block: FloatArray) -> FloatArray:
+        made = self._call(block)
+        result = np.empty(0) if np.ma.is_masked(made) else _as_array_or_empty(made)
+        if result.shape != block.shape or result.dtype.kind not in "biuf" or not np.isfinite(result).all():
+            raise InputError(
+                "the score function must give a matrix of finite real numbers of the shape it gets, "
+                f"{block.shape}; got {_described(made, result)}."
+            )
+        return result.astype(np.float64, copy=False)
+
+    def _call(self, block: FloatArray) -> Any:
+        view = block.view()
+        view.flags.writeable = False
+        try:
+            return self.function(view)  # what it raises itself is the user's to see
+        except ValueError as error:
+            if "read-only" not in str(error):
+                raise
+            raise InputError(
+                f"the score function writes into the scores it gets ({error}). Let it work on a copy."
+            ) from error
+
+
+def _as_array_or_empty(made: Any) -> NDArray[Any]:
     try:
-        result = np.asarray(made, dtype=np.float64)
-    except (TypeError, ValueError):
-        result = np.empty(0)
-    if result.shape != block.shape or not np.isfinite(result).all():
-        raise InputError(
-            f"the score function must give a finite matrix of the shape it gets, {block.shape}; got {result.shape}"
-            f" with {int((~np.isfinite(result)).sum())} entries that are not finite."
-        )
-    return result
+        return np.asarray(made)
+    except Exception:  # whatever a foreign container raises: not a matrix
+        return np.empty(0)
+
+
+def _described(made: Any, result: NDArray[Any]) -> str:
+    if np.ma.is_masked(made):
+        return "masked entries"
+    if result.dtype.kind not in "biuf":
+        return f"shape {result.shape} of {result.dtype}"
+    return f"shape {result.shape} with {int((~np.isfinite(result)).sum())} entries that are not finite"

@@ -1,9 +1,11 @@
 """Score tables of any size: Parquet, Feather, CSV and NPZ files, one or many, counted batch after batch."""
 
+from pacshift.errors import MissingExtraError
+
 try:
     import pyarrow as _pyarrow  # noqa: F401  # said here once, so that the modules below can just import it
-except ImportError as error:  # pragma: no cover  # needs an environment without pyarrow
-    raise ImportError("pacshift.tables needs pyarrow: pip install 'pacshift[tables]'") from error
+except ModuleNotFoundError as error:
+    raise MissingExtraError("pacshift.tables", error, "tables") from None
 
 from pacshift.tables.evaluating import TableEvaluation, count_set_sizes, evaluate_table
 from pacshift.tables.history import history_rows, write_history

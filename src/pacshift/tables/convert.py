@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from pacshift.arrays import BoolArray, FloatArray, IntArray, Label
 from pacshift.errors import InputError
 from pacshift.scores.check import is_finite, shorten
-from pacshift.tables.layout import Layout, text_of
+from pacshift.scores.names import NOT_FOUND, find_name, places_by_text
+from pacshift.tables.layout import Layout
 from pacshift.tables.sources import Batch
 
 NULL, UNKNOWN_LABEL = -1, -2  # instead of a column index
@@ -45,7 +46,8 @@ class Faults:
         if self.n_unknown:
             raise InputError(
                 f"{self.n_unknown} label(s) have no score column, the first is {self.first_unknown}. "
-                f"The classes are {shorten(classes)}. Pass --classes with the label names, or fix the labels."
+                f"The classes are {shorten(classes)}; names are compared as text, so '01' and '1.0' are not 1. "
+                "Pass --classes with the label names, or fix the labels."
             )
         if self.n_rows and not drop_invalid:
             causes = ", ".join(f"{count} with {reason}" for reason, count in sorted(self.reasons.items()))
@@ -89,7 +91,8 @@ def raw_scores(batch: Batch, layout: Layout) -> NDArray[np.floating[Any]] | list
     """A matrix from a list column, else the score columns as they lie in memory. What is null becomes NaN."""
     columns = batch.data.columns
     if layout.is_list:
-        return list_matrix(columns[0], len(layout.classes))
+        matrix = list_matrix(columns[0], len(layout.classes))
+        return matrix if layout.order is None else matrix[:, layout.order]
     return [_numbers(column) for column in columns[: len(layout.columns)]]
 
 
@@ -123,8 +126,9 @@ def _label_at(batch: Batch, layout: Layout, rows: BoolArray) -> str:
 def column_matrix(columns: Sequence[NDArray[np.floating[Any]]]) -> NDArray[np.floating[Any]]:
     """K columns as an (n, K) matrix that lies column after column, as Arrow has them."""
     matrix = np.empty((len(columns), len(columns[0])), np.result_type(*columns))
-    for row, column in zip(matrix, columns, strict=True):
-        row[:] = column
+    with np.errstate(invalid="ignore"):  # NaN of the signalling kind: found later like any NaN
+        for row, column in zip(matrix, columns, strict=True):
+            row[:] = column
     return matrix.T
 
 
@@ -150,15 +154,16 @@ def _numbers(column: Any) -> NDArray[np.floating[Any]]:
 
 
 def label_index(column: Any, classes: tuple[Label, ...]) -> IntArray:
-    """Column of each label by value (1, 1.0 and '1' are the same value); ``NULL`` or ``UNKNOWN_LABEL`` if none."""
+    """Column of each label by name (see ``scores.names``); ``NULL`` or ``UNKNOWN_LABEL`` if there is none."""
+    column = pc.run_end_decode(column) if pa.types.is_run_end_encoded(column.type) else column
     quick = _direct_index(column, classes)
     if quick is not None:
         return quick
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    place = {text_of(name): position for position, name in enumerate(classes)}
+    places = places_by_text(classes)
     values = encoded.dictionary.to_pylist()
     # One entry more, for nulls: they get the index -1, which is the last.
-    lookup = np.array([*(_look_up(value, place) for value in values), NULL], np.int64)
+    lookup = np.array([*(_look_up(value, places) for value in values), NULL], np.int64)
     codes = encoded.indices.fill_null(-1) if encoded.indices.null_count else encoded.indices
     return np.asarray(lookup[codes.to_numpy(zero_copy_only=False)])
 
@@ -172,7 +177,8 @@ def _direct_index(column: Any, classes: tuple[Label, ...]) -> IntArray | None:
     return values.astype(np.int64, copy=False) if inside else None
 
 
-def _look_up(value: Any, place: dict[str, int]) -> int:
+def _look_up(value: Any, places: dict[str, int]) -> int:
     if value is None or value != value:
         return NULL
-    return place.get(text_of(value), UNKNOWN_LABEL)
+    found = find_name(value, places)
+    return UNKNOWN_LABEL if found == NOT_FOUND else found

@@ -38,8 +38,9 @@ def evaluate_table(
     certificate: Certificate,
     paths: PathLike | Sequence[PathLike],
     *,
-    label: str,
-    scores: str = "p_*",
+    label: str | None = None,
+    scores: str | None = None,
+    by_position: bool = False,
     drop_invalid: bool = False,
     rng: Any = None,
     progress: Progress | None = None,
@@ -52,10 +53,12 @@ def evaluate_table(
         Makes the sets.
     paths : path-like or sequence of path-like
         Files or folders, as in ``tally_table``.
-    label : str
-        Column of the true labels.
-    scores : str, default "p_*"
-        Pattern of the score columns, or one list column, as in ``tally_table``.
+    label : str, optional
+        Column of the true labels. Default: the one that the certificate was made from, else ``"label"``.
+    scores : str, optional
+        The score columns, as in ``tally_table``. Default: those that the certificate was made from.
+    by_position : bool, default False
+        Match columns to classes in their order, if their names do not tell.
     drop_invalid : bool, default False
         Leave out rows that cannot be used, instead of raising an error.
     rng : int, numpy.random.Generator or None
@@ -85,7 +88,10 @@ def evaluate_table(
     0.5
     >>> folder.cleanup()
     """
-    reader = TableReader(paths, label=label, scores=scores, classes=certificate.classes)
+    remembered = None if certificate.columns is None else certificate.columns.label
+    reader = certificate_reader(
+        certificate, paths, label=label or remembered or "label", scores=scores, by_position=by_position
+    )
 
     def count(rows: Rows, _batch: Batch) -> SetCounts:
         assert rows.index is not None  # a reader with a label has one
@@ -100,7 +106,8 @@ def count_set_sizes(
     certificate: Certificate,
     paths: PathLike | Sequence[PathLike],
     *,
-    scores: str = "p_*",
+    scores: str | None = None,
+    by_position: bool = False,
     drop_invalid: bool = False,
     rng: Any = None,
     progress: Progress | None = None,
@@ -113,8 +120,10 @@ def count_set_sizes(
         Makes the sets.
     paths : path-like or sequence of path-like
         Files or folders, as in ``tally_table``.
-    scores : str, default "p_*"
-        Pattern of the score columns, or one list column, as in ``tally_table``.
+    scores : str, optional
+        The score columns, as in ``tally_table``. Default: those that the certificate was made from.
+    by_position : bool, default False
+        Match columns to classes in their order, if their names do not tell.
     drop_invalid : bool, default False
         Leave out rows that cannot be used, instead of raising an error.
     rng : int, numpy.random.Generator or None
@@ -144,9 +153,28 @@ def count_set_sizes(
     [1, 1, 0]
     >>> folder.cleanup()
     """
-    reader = TableReader(paths, label=None, scores=scores, classes=certificate.classes)
+    reader = certificate_reader(certificate, paths, label=None, scores=scores, by_position=by_position)
     (measured,) = measure_sets(reader, [certificate], drop_invalid=drop_invalid, rng=rng, progress=progress)
     return measured.set_sizes
+
+
+def certificate_reader(
+    certificate: Certificate,
+    paths: PathLike | Sequence[PathLike],
+    *,
+    label: str | None,
+    scores: str | None,
+    by_position: bool,
+) -> TableReader:
+    """A reader of the columns that the certificate was made from, or of those that are asked for."""
+    return TableReader(
+        paths,
+        label=label,
+        scores=scores,
+        classes=certificate.classes,
+        by_position=by_position,
+        columns=certificate.columns,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

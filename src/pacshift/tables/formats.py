@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.ipc
@@ -32,7 +33,7 @@ class Format(Protocol):
         """Rows of a file, or None where only reading it would tell."""
 
     def batches(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
-        """The columns ``fields`` in this order, at most ``rows`` rows at a time."""
+        """The columns ``fields`` in this order, at most ``rows`` rows at a time, not validated yet."""
 
 
 class Parquet:
@@ -49,7 +50,7 @@ class Parquet:
     def batches(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
         names = [field.name for field in fields]
         # Without pre_buffer=False every byte read would stay in memory until the end of the file.
-        with pyarrow.parquet.ParquetFile(file, pre_buffer=False) as reader:
+        with _open_parquet(file) as reader:
             if len(names) < cores() + 1 and _has_small_groups(reader.metadata):
                 jobs = (
                     partial(_read_group, file, reader.metadata, group, names, rows)
@@ -69,9 +70,14 @@ def _has_small_groups(metadata: Any) -> bool:
 
 
 def _read_group(file: str, metadata: Any, group: int, names: list[str], rows: int) -> list[Any]:
-    with pyarrow.parquet.ParquetFile(file, metadata=metadata, pre_buffer=False) as reader:
+    with _open_parquet(file, metadata=metadata) as reader:
         batches = reader.iter_batches(batch_size=rows, row_groups=[group], columns=names, use_threads=False)
         return [batch.select(names) for batch in batches]
+
+
+def _open_parquet(file: str, **options: Any) -> Any:
+    """Pages that carry a checksum are compared with it."""
+    return pyarrow.parquet.ParquetFile(file, pre_buffer=False, page_checksum_verification=True, **options)
 
 
 class Feather:
@@ -98,27 +104,59 @@ class Feather:
 
 
 class Csv:
-    """Texts with a header; types are guessed from the first megabyte."""
+    """Texts with a header; types are guessed from the first megabyte. Only empty texts are null."""
 
     name = "csv"
 
     def schema(self, file: str) -> Any:
         with pyarrow.csv.open_csv(file) as reader:
-            return reader.schema
+            schema = reader.schema
+        whole = [
+            field.name for field in schema if field.type == pa.int64() and schema.names.count(field.name) == 1
+        ]
+        for name in _padded(file, whole):
+            schema = schema.set(schema.get_field_index(name), pa.field(name, pa.string()))
+        return schema
 
     def count_rows(self, file: str) -> int | None:
         return None
 
     def batches(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
+        for field in fields:
+            if pa.types.is_binary(field.type):  # so Arrow calls what is not UTF-8
+                raise pa.ArrowInvalid(f"column {field.name!r} is not text in UTF-8")
         options = pyarrow.csv.ConvertOptions(
             column_types={field.name: field.type for field in fields},
             include_columns=[field.name for field in fields],
-            strings_can_be_null=True,
         )
         with pyarrow.csv.open_csv(file, convert_options=options) as reader:
-            for batch in reader:
+            for text in reader:
+                batch = _without_empty_texts(text)
                 for start in range(0, batch.num_rows, rows):
                     yield batch.slice(start, rows)
+
+
+def _padded(file: str, columns: Sequence[str]) -> list[str]:
+    """Columns that begin with numbers such as 007, which would lose their zeros if they were read as numbers."""
+    types = dict.fromkeys(columns, pa.string())
+    options = pyarrow.csv.ConvertOptions(column_types=types, include_columns=list(columns))
+    if not columns:
+        return []
+    with pyarrow.csv.open_csv(file, convert_options=options) as reader:
+        for batch in reader:
+            padded = [pc.match_substring_regex(column, r"^[+-]?0[0-9]|^\+") for column in batch.columns]
+            return [name for name, found in zip(columns, padded, strict=True) if pc.any(found).as_py()]
+    return []
+
+
+def _without_empty_texts(batch: Any) -> Any:
+    """NA, null and nan are texts like any other; an empty cell says that nothing is there."""
+    for place, field in enumerate(batch.schema):
+        if pa.types.is_string(field.type):
+            column = batch.column(place)
+            kept = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+            batch = batch.set_column(place, field.name, kept)
+    return batch
 
 
 FORMATS: dict[str, Format] = {".parquet": Parquet(), ".feather": Feather(), ".arrow": Feather(), ".csv": Csv()}

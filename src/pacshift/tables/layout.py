@@ -1,62 +1,57 @@
-"""Which columns of a table hold the scores and the label, and what the classes are called."""
+"""The layout of a table: which columns hold the scores and the label, and what the classes are called."""
 
-import fnmatch
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pyarrow as pa
 
 from pacshift.arrays import Label
+from pacshift.certificate.columns import Columns
 from pacshift.errors import InputError
-from pacshift.scores.check import check_classes, shorten
-from pacshift.tables.npz import LABELS, SCORES, NpzSource
+from pacshift.scores.check import check_classes
+from pacshift.scores.names import numbers_if_all, places_by_text, shorten, text_of
 from pacshift.tables.sources import Batch, Source
+from pacshift.tables.suggest import is_list, is_number
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Score columns in the order of ``classes``, or one column of lists; the label column, if there is one."""
+    """Score columns in the order of ``classes``, or one column of lists; the label column, if there is one.
+
+    ``order`` says which entry of a list belongs to each class, where it is not the entry of the same number.
+    ``is_named`` tells whether somebody named the classes, or the names of the columns did.
+    """
 
     columns: tuple[str, ...]
     is_list: bool
     classes: tuple[Label, ...]
     label: str | None
+    order: tuple[int, ...] | None = None
+    is_named: bool = False
 
     def batches(self, source: Source, columns: Sequence[str] = ()) -> Iterator[Batch]:
         """The rows of the table: score columns, label, then other ``columns``."""
-        others = [*([self.label] if self.label else []), *(name for name in columns if name not in self.columns)]
-        return source.batches(self.columns, others, len(self.classes))
+        others = [name for name in dict.fromkeys(columns) if name not in (*self.columns, self.label)]
+        return source.batches(self.columns, others, len(self.classes), self.label)
 
     def without_label(self) -> "Layout":
         """The same table read as an unlabelled target."""
         return replace(self, label=None)
 
+    @property
+    def remembered(self) -> Columns:
+        """What a certificate remembers of the table."""
+        return Columns(self.columns, self.label)
 
-def find_layout(source: Source, *, label: str | None, scores: str, classes: Sequence[Label] | None) -> Layout:
-    """Look the names up in the schema; read a first row only where a list column does not tell its length."""
-    names = list(source.schema.names)
-    given = None if classes is None else check_classes(classes)
-    if isinstance(source, NpzSource):
-        scores = scores if scores in names else SCORES
-        label = label if label is None or label in names else LABELS
-        given = given or (check_classes(source.class_names) if source.class_names else None)
-    if label is not None and names.count(label) != 1:
-        n_found = names.count(label)
-        problem = f"{n_found} columns are called {label!r}" if n_found else f"No column {label!r}"
-        raise InputError(f"{problem}. Name the label column: --label NAME. The columns are {shorten(names)}.")
-    matches = [name for name in names if name != label and (name == scores or fnmatch.fnmatchcase(name, scores))]
-    if len(matches) == 1 and _is_list(source.schema.field(matches[0]).type):
-        return Layout((matches[0],), True, _list_classes(source, matches[0], given), label)
-    if len(matches) < 2 or len(set(matches)) < len(matches):
-        raise InputError(
-            f"scores {scores!r} match {shorten(matches) if matches else 'no column'}: they must match two or more "
-            f"number columns of different names, or one column of lists. The columns are {shorten(names, 20)}."
-        )
-    _require_numbers(source.schema, matches)
-    columns, classes = _order(matches, class_names(matches, scores), given)
-    return Layout(columns, False, classes, label)
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Score columns and the names that they give their classes; ``is_listed``: somebody wrote them one by one."""
+
+    columns: tuple[str, ...]
+    names: tuple[Label, ...]
+    is_listed: bool = False
 
 
 def class_names(columns: Sequence[str], pattern: str) -> tuple[Label, ...]:
@@ -71,77 +66,77 @@ def class_names(columns: Sequence[str], pattern: str) -> tuple[Label, ...]:
     return numbers_if_all(columns)
 
 
-def numbers_if_all(names: Sequence[str]) -> tuple[Label, ...]:
-    """Names that are all whole numbers become ints, so that tables with and without labels agree."""
-    if all(re.fullmatch(r"-?\d{1,18}", name) for name in names) and len({int(name) for name in names}) == len(
-        names
-    ):
-        return tuple(int(name) for name in names)
-    return tuple(names)
-
-
-def _order(
-    columns: list[str], names: tuple[Label, ...], given: tuple[Label, ...] | None
+def in_order(
+    found: Found, given: tuple[Label, ...] | None, by_position: bool
 ) -> tuple[tuple[str, ...], tuple[Label, ...]]:
-    place = {text_of(name): column for name, column in zip(names, columns, strict=True)}
+    """The columns in the order of the classes, and the classes."""
     if given is None:
         # p_10 may stand before p_2 in the file: numbers go in their own order.
-        ordered = sorted(names, key=float) if all(isinstance(name, int) for name in names) else list(names)
-        return tuple(place[text_of(name)] for name in ordered), check_classes(ordered)
-    missing = [name for name in given if text_of(name) not in place]
+        is_numbered = all(isinstance(name, int) for name in found.names)
+        order = (
+            sorted(range(len(found.names)), key=found.names.__getitem__)
+            if is_numbered
+            else range(len(found.names))
+        )
+        return tuple(found.columns[place] for place in order), check_classes(
+            [found.names[place] for place in order]
+        )
+    places = places_by_text(found.names)
+    missing = [name for name in given if text_of(name) not in places]
     if not missing:
-        return tuple(place[text_of(name)] for name in given), given
-    if len(missing) == len(given) == len(columns):
-        return tuple(columns), given  # other names altogether: taken by position
+        ordered = tuple(found.columns[places[str(text_of(name))]] for name in given)
+        if by_position and ordered != found.columns:
+            raise InputError(
+                f"the columns {shorten(found.columns)} are called as the classes {shorten(given)}, but stand in "
+                "another order. Leave by_position=True (--by-position) out."
+            )
+        return ordered, given
+    is_paired = by_position or (found.is_listed and len(missing) == len(given))
+    if is_paired and len(given) == len(found.columns):
+        return found.columns, given
+    if is_paired:
+        raise InputError(
+            f"{len(found.columns)} score columns but {len(given)} classes: matched in their order, both must be "
+            "equally many."
+        )
     raise InputError(
-        f"no score column for class {shorten(missing)}: {len(columns)} score columns give the classes "
-        f"{shorten(names)}. Name the classes as the columns do, or all of them in the order of the columns."
+        f"no score column for class {shorten(missing)}: {len(found.columns)} score columns give the classes "
+        f"{shorten(found.names)}. Name the classes as the columns do, or match columns and classes in their order "
+        "with by_position=True (--by-position)."
     )
 
 
-def text_of(name: Any) -> str:
-    """The text by which names of different types are compared: 1, 1.0 and '1' are the same."""
-    if isinstance(name, float) and name.is_integer():
-        name = int(name)
-    return str(name)
-
-
-def _list_classes(source: Source, column: str, given: tuple[Label, ...] | None) -> tuple[Label, ...]:
+def list_layout(
+    source: Source, column: str, given: tuple[Label, ...] | None, label: str | None, by_position: bool
+) -> Layout:
     kind = source.schema.field(column).type
-    if not _is_number(kind.value_type):
+    if not is_list(kind) or not is_number(kind.value_type):
         raise InputError(f"score column {column!r} must hold lists of numbers, it holds {kind}.")
     length = kind.list_size if pa.types.is_fixed_size_list(kind) else _first_length(source, column)
-    if given is None:
-        return check_classes(range(length))
-    if len(given) != length:
-        raise InputError(f"score column {column!r} holds lists of {length}, but {len(given)} classes are named.")
-    return given
+    inside = None if source.class_names is None else check_classes(source.class_names)
+    for names in (inside, given):
+        if names is not None and len(names) != length:
+            raise InputError(
+                f"score column {column!r} holds lists of {length}, but {len(names)} classes are named."
+            )
+    if given is None or inside is None or by_position:
+        named = given or inside or check_classes(range(length))
+        return Layout((column,), True, named, label, is_named=given is not None or inside is not None)
+    places = places_by_text(inside)
+    missing = [name for name in given if text_of(name) not in places]
+    if missing:
+        raise InputError(
+            f"no scores for class {shorten(missing)}: class_names are {shorten(inside)}. Name the classes so, "
+            "or match them in their order with by_position=True (--by-position)."
+        )
+    order = tuple(places[str(text_of(name))] for name in given)
+    return Layout((column,), True, given, label, None if order == tuple(range(length)) else order, is_named=True)
 
 
 def _first_length(source: Source, column: str) -> int:
     for batch in source.batches([column], [], 64):
+        batch.require_sound()
         lengths = batch.data.column(0).value_lengths().drop_null()
         if len(lengths):
             return int(lengths[0].as_py())
     raise InputError(f"score column {column!r} holds no list at all: the table has no usable row.")
-
-
-def _require_numbers(schema: Any, columns: Sequence[str]) -> None:
-    for column in columns:
-        if not _is_number(schema.field(column).type):
-            raise InputError(
-                f"score column {column!r} holds {schema.field(column).type}, not numbers. "
-                "Choose the score columns with a narrower pattern."
-            )
-
-
-def _is_list(kind: Any) -> bool:
-    return any(
-        is_kind(kind) for is_kind in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    )
-
-
-def _is_number(kind: Any) -> bool:
-    # A CSV without rows has no types: its columns are null.
-    numbers = (pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal, pa.types.is_null)
-    return any(is_kind(kind) for is_kind in numbers)

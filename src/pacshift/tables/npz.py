@@ -1,9 +1,9 @@
 """NumPy archives as a table: ``probs`` (n, K), ``labels`` (n,) and ``class_names`` (K,), never unpickled.
 
+Scores and labels may have other names, which the user then gives.
 Labels are class names or, where they are whole numbers and the names are texts, positions in ``class_names``.
 """
 
-import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pacshift.errors import InputError
-from pacshift.tables.sources import BATCH_VALUES, Batch
+from pacshift.files import read_arrays
+from pacshift.tables.sources import BATCH_VALUES, Batch, distinct_labels
+from pacshift.tables.suggest import ColumnsError
 
 SCORES, LABELS, CLASSES = "probs", "labels", "class_names"
 
@@ -21,68 +23,118 @@ SCORES, LABELS, CLASSES = "probs", "labels", "class_names"
 class NpzSource:
     """Archives are unpacked one at a time: memory holds the largest of them."""
 
-    def __init__(self, files: Sequence[Path]) -> None:
+    has_text_labels = False
+
+    def __init__(self, files: Sequence[Path], *, scores: str | None = None, label: str | None = None) -> None:
         self.files = files
+        self._scores, self._label = scores, label
         arrays = _load(files[0])
-        self.class_names = arrays[CLASSES].tolist() if CLASSES in arrays else None
-        self.schema = _table(arrays, files[0]).schema
-        self._rows: int | None = len(arrays[SCORES]) if len(files) == 1 else None
+        table = self._table(arrays, files[0])
+        self.schema = table.schema
+        self.class_names = _class_names(arrays, files[0])
+        self._rows: int | None = table.num_rows if len(files) == 1 else None
 
     def count_rows(self) -> int | None:
         return self._rows
 
-    def batches(self, scores: Sequence[str], others: Sequence[str], n_scores: int) -> Iterator[Batch]:
+    def batches(
+        self, scores: Sequence[str], others: Sequence[str], n_scores: int, label: str | None = None
+    ) -> Iterator[Batch]:
         """Slices of the arrays."""
+        names = [*scores, *([] if label is None else [label]), *others]
         for file in self.files:
             arrays = _load(file)
-            if CLASSES in arrays and arrays[CLASSES].tolist() != self.class_names:
+            if CLASSES in arrays and _class_names(arrays, file) != self.class_names:
                 raise InputError(f"{file}: its class_names differ from those of {self.files[0]}.")
-            table = _table(arrays, file)
-            for name in (*scores, *others):
+            table = self._table(arrays, file)
+            for name in names:
                 if name not in table.schema.names or table.schema.field(name).type != self.schema.field(name).type:
                     raise InputError(f"{file}: array {name!r} is not what it is in {self.files[0]}.")
             first_row = 0
-            for data in table.select([*scores, *others]).to_batches(
-                max_chunksize=max(1, BATCH_VALUES // n_scores)
-            ):
+            for data in table.select(names).to_batches(max_chunksize=max(1, BATCH_VALUES // n_scores)):
                 yield Batch(data, str(file), first_row)
                 first_row += data.num_rows
+
+    def label_values(self, column: str, *, whole: bool = True) -> list[Any]:
+        return distinct_labels(self.batches([], [], 1, column), whole=whole)
+
+    def _table(self, arrays: dict[str, NDArray[Any]], file: Path) -> Any:
+        """Every array with one entry or one list of numbers per row, as columns."""
+        main = self._main_array(arrays, file)
+        n_rows = len(arrays[main])
+        for name in (LABELS, self._label):
+            if name is not None and name in arrays and arrays[name].shape != (n_rows,):
+                raise InputError(f"{file}: {n_rows} rows of {main} but {name} of shape {arrays[name].shape}.")
+        usable = {name: array for name, array in arrays.items() if name != CLASSES and _fits(array, n_rows)}
+        columns = {name: _column(array) for name, array in usable.items()}
+        for name in set(columns) & {LABELS, self._label or LABELS} if CLASSES in arrays else ():
+            columns[name] = _named(arrays[name], arrays[CLASSES], file)
+        return pa.table(columns)
+
+    def _main_array(self, arrays: dict[str, NDArray[Any]], file: Path) -> str:
+        """The scores that were asked for, or the usual ones; else the labels tell how many rows there are."""
+        shapes = {name: array.shape for name, array in arrays.items()}
+        for name in (self._scores, SCORES):
+            if name is not None and name in arrays:
+                if arrays[name].ndim != 2 or arrays[name].dtype.kind not in "fiu" or arrays[name].shape[1] < 2:
+                    raise InputError(
+                        f"{file}: {name!r} must hold numbers with one row per example and one column per class, "
+                        f"at least 2; the arrays are {shapes}."
+                    )
+                return name
+        for name in (self._label, LABELS):
+            if name is not None and name in arrays and arrays[name].ndim:
+                return name
+        matrices = [name for name, array in arrays.items() if array.ndim == 2 and array.dtype.kind in "fiu"]
+        raise ColumnsError(
+            f"{file}: it must hold numbers {self._scores or SCORES!r} with one row per example; it holds "
+            f"{shapes}. Name the scores: --scores NAME.",
+            ("--scores", matrices[0]) if len(matrices) == 1 else (),
+        )
 
 
 def _load(file: Path) -> dict[str, NDArray[Any]]:
     try:
-        with np.load(file, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
+        return read_arrays(file)
+    except InputError:
+        raise
+    except ValueError as error:
         raise InputError(
             f"cannot read {file}: {error}. It must be an .npz of plain arrays: "
             "np.savez(file, probs=..., labels=...)."
         ) from None
 
 
-def _table(arrays: dict[str, NDArray[Any]], file: Path) -> Any:
-    """Every array with one entry per row, as columns; the scores as a list column."""
-    if SCORES not in arrays or arrays[SCORES].ndim != 2 or arrays[SCORES].dtype.kind not in "fiu":
-        shapes = {name: array.shape for name, array in arrays.items()}
-        raise InputError(f"{file}: it must hold numbers {SCORES!r} with one row per example; it holds {shapes}.")
-    probs = arrays[SCORES]
-    columns = {SCORES: pa.FixedSizeListArray.from_arrays(pa.array(probs.ravel()), max(1, probs.shape[1]))}
-    for name, array in arrays.items():
-        if name == LABELS and array.shape != (len(probs),):
-            raise InputError(f"{file}: {len(probs)} rows of {SCORES} but labels of shape {array.shape}.")
-        if name not in (SCORES, CLASSES) and array.shape == (len(probs),) and array.dtype.kind in "fiubU":
-            columns[name] = pa.array(array)
-    if LABELS in columns and CLASSES in arrays:
-        columns[LABELS] = _named(arrays[LABELS], arrays[CLASSES], file)
-    return pa.table(columns)
+def _fits(array: NDArray[Any], n_rows: int) -> bool:
+    if array.ndim == 1:
+        return len(array) == n_rows and array.dtype.kind in "fiubU"
+    return array.ndim == 2 and len(array) == n_rows and array.shape[1] > 0 and array.dtype.kind in "fiu"
+
+
+def _column(array: NDArray[Any]) -> Any:
+    """An array as an Arrow column, which knows neither foreign byte orders nor long doubles."""
+    plain = array.astype(np.float64) if array.dtype.kind == "f" and array.dtype.itemsize > 8 else array
+    plain = plain.astype(plain.dtype.newbyteorder("="), copy=False)
+    if plain.ndim == 1:
+        return pa.array(plain)
+    return pa.FixedSizeListArray.from_arrays(pa.array(plain.ravel()), plain.shape[1])
+
+
+def _class_names(arrays: dict[str, NDArray[Any]], file: Path) -> list[Any] | None:
+    if CLASSES not in arrays:
+        return None
+    if arrays[CLASSES].ndim != 1:
+        raise InputError(f"{file}: class_names must be a list of names, got shape {arrays[CLASSES].shape}.")
+    names: list[Any] = arrays[CLASSES].tolist()
+    return names
 
 
 def _named(labels: NDArray[Any], names: NDArray[Any], file: Path) -> Any:
     """Whole numbers beside names that are texts are positions in the names."""
     if labels.dtype.kind not in "iu" or names.dtype.kind != "U":
-        return pa.array(labels)
+        return _column(labels)
     if len(labels) and not 0 <= labels.min() <= labels.max() < len(names):
         raise InputError(
             f"{file}: labels must lie between 0 and {len(names) - 1}, one number for each class name."
         )
-    return pa.DictionaryArray.from_arrays(pa.array(labels.astype(np.int64)), pa.array(names))
+    return pa.DictionaryArray.from_arrays(pa.array(labels.astype(np.int64)), pa.array(names.tolist()))

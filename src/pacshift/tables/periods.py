@@ -1,7 +1,7 @@
 """A table cut into periods: by a column of timestamps, by a number of rows, or one file per period."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
@@ -177,15 +177,18 @@ def count_periods(
     cut: Cut,
     *,
     classes: tuple[Any, ...],
-    scores: str = "p_*",
+    table: Mapping[str, Any] | None = None,
     soft: bool = False,
     in_use: Certificate | None = None,
     drop_invalid: bool = False,
     rng: Any = None,
     progress: Progress | None = None,
 ) -> CountedFile:
-    """Count an unlabelled file period by period, in one pass; memory grows with the periods, not with the rows."""
-    reader = TableReader(file, label=None, scores=scores, classes=classes)
+    """Count an unlabelled file period by period, in one pass; memory grows with the periods, not with the rows.
+
+    ``table`` says how ``TableReader`` finds the score columns.
+    """
+    reader = TableReader(file, label=None, classes=classes, **(table or {}))
     if cut.column is not None and cut.column not in reader.source.schema.names:
         names = ", ".join(map(str, reader.source.schema.names[:20]))
         raise InputError(f"{file}: no column {cut.column!r} with timestamps. The columns are {names}.")

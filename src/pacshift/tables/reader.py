@@ -2,15 +2,17 @@
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from pacshift.arrays import FloatArray, Label
+from pacshift.certificate.columns import Columns
 from pacshift.errors import InputError
 from pacshift.parallel import map_ordered
 from pacshift.tables.convert import Faults, Rows, convert
-from pacshift.tables.layout import find_layout
+from pacshift.tables.finding import find_layout
 from pacshift.tables.npz import NpzSource
 from pacshift.tables.sources import KINDS, Batch, FileSource, PathLike, Source, list_files
 
@@ -35,14 +37,16 @@ class TableReader:
         paths: PathLike | Sequence[PathLike],
         *,
         label: str | None,
-        scores: str,
-        classes: Sequence[Label] | None,
+        scores: str | None = None,
+        classes: Sequence[Label] | None = None,
+        by_position: bool = False,
+        columns: Columns | None = None,
         keep: bool = False,
     ) -> None:
-        files = list_files(paths)
-        npz = KINDS[files[0].suffix.lower()] == "npz"
-        self.source: Source = NpzSource(files) if npz else FileSource(files)
-        self.layout = find_layout(self.source, label=label, scores=scores, classes=classes)
+        self.source = _open(list_files(paths), label, scores, columns)
+        self.layout = find_layout(
+            self.source, label=label, scores=scores, classes=classes, by_position=by_position, columns=columns
+        )
         self.n_rows, self.faults = 0, Faults()
         self._kept: list[Batch] | None = [] if keep else None
         self._kept_all = False
@@ -104,6 +108,7 @@ class TableReader:
             def job(
                 batch: Batch = batch, own: np.random.Generator | None = own
             ) -> tuple[int, _Result | None, Faults]:
+                batch.require_sound()
                 uniform = None if own is None else own.random(batch.data.num_rows)
                 return (batch.data.num_rows, *work(batch, uniform))
 
@@ -116,12 +121,20 @@ class TableReader:
         kept: list[Batch] | None = [] if self._kept is not None else None
         n_bytes = 0
         for batch in self.layout.batches(self.source, columns):
-            n_bytes += batch.data.nbytes
-            kept = kept if n_bytes <= MAX_KEPT_BYTES else None
             if kept is not None:
+                batch.require_sound()  # counting its bytes looks at offsets
+                n_bytes += batch.data.nbytes
                 kept.append(batch)
+                kept = kept if n_bytes <= MAX_KEPT_BYTES else None
             yield batch
         self._kept, self._kept_all = kept, kept is not None
+
+
+def _open(files: list[Path], label: str | None, scores: str | None, columns: Columns | None) -> Source:
+    if KINDS[files[0].suffix.lower()] != "npz":
+        return FileSource(files)
+    remembered = columns.scores[0] if columns is not None and len(columns.scores) == 1 else None
+    return NpzSource(files, scores=scores or remembered, label=label)
 
 
 def _ahead(rng: np.random.Generator, rows: int) -> np.random.Generator:

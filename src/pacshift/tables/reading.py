@@ -8,12 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, Label
+from pacshift.certificate.columns import Columns
 from pacshift.scores.check import check_rng
+from pacshift.scores.names import shorten
+from pacshift.scores.plausible import foreign_columns
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tables.convert import Faults, Rows, batch_labels, convert, raw_scores
+from pacshift.tables.finding import sample_scores
 from pacshift.tables.layout import Layout
 from pacshift.tables.reader import Progress, TableReader
-from pacshift.tables.sources import Batch, PathLike
+from pacshift.tables.sources import Batch, PathLike, Source
+from pacshift.tables.suggest import ColumnsError
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
 
@@ -30,11 +35,14 @@ class TableTally:
         Rows that were counted.
     n_dropped : int
         Rows that were left out because they cannot be used.
+    columns : Columns
+        The columns that were read.
     """
 
     tally: Tally
     n_rows: int
     n_dropped: int
+    columns: Columns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,8 +68,9 @@ def tally_table(
     paths: PathLike | Sequence[PathLike],
     *,
     label: str | None,
-    scores: str = "p_*",
+    scores: str | None = None,
     classes: Sequence[Label] | None = None,
+    by_position: bool = False,
     score: str | TransformFunction = "probability",
     grid: bool = True,
     soft: bool = True,
@@ -80,11 +89,17 @@ def tally_table(
         Parquet, Feather, CSV or NPZ files, or folders of them. All together are one table.
     label : str or None
         Column of the true labels; None for an unlabelled target.
-    scores : str, default "p_*"
-        A pattern of column names, whose star stands for the class name, or the name of one column of lists.
+    scores : str, optional
+        The score columns: a pattern whose star stands for the class name (``"p_*"``), a comma list of columns, or
+        one column of lists. Default: ``"p_*"`` if there are such columns, else those named as the classes or, in a
+        labelled table, as the labels.
     classes : sequence, optional
-        Class names in the order of the scores. Default: what the star stands for, else 0 to K-1. Names that are
-        all whole numbers become ints; labels match them by value, 1 and "1" alike.
+        Class names. Columns are matched to them by name. Default: what the star stands for, else the names of the
+        columns, for lists 0 to K-1. Names that are all whole numbers become ints. Names of labels, classes and
+        columns are compared as text: 1 and "1" are the same, "01" is another name.
+    by_position : bool, default False
+        Match the score columns to ``classes`` in the order in which they stand in the table, if their names do
+        not tell.
     score : str or callable, default "probability"
         Transform of the scores that thresholds are compared with.
     grid : bool, default True
@@ -120,7 +135,7 @@ def tally_table(
     [[1, 1], [0, 1]]
     >>> folder.cleanup()
     """
-    reader = TableReader(paths, label=label, scores=scores, classes=classes)
+    reader = TableReader(paths, label=label, scores=scores, classes=classes, by_position=by_position)
     options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=bins)
     return count_table(reader, options, drop_invalid=drop_invalid, rng=rng, progress=progress)
 
@@ -148,7 +163,24 @@ def count_table(
     ):
         pass
     tally = Tally.from_counter(counter, layout.classes)
-    return TableTally(tally, reader.n_usable, reader.faults.n_rows)
+    if counter.labelled:
+        require_plausible(tally, layout, reader.source)
+    return TableTally(tally, reader.n_usable, reader.faults.n_rows, layout.remembered)
+
+
+def require_plausible(tally: Tally, layout: Layout, source: Source) -> None:
+    """Raise where a column that nobody named as a class, such as ``id``, cannot be one."""
+    if layout.is_named or layout.is_list or tally.class_counts.all():
+        return
+    foreign = foreign_columns(sample_scores(source, layout), tally.class_counts)
+    if foreign:
+        kept = [name for place, name in enumerate(layout.columns) if place not in foreign]
+        raise ColumnsError(
+            f"column {shorten([layout.columns[place] for place in foreign])} does not look like scores: no row "
+            "has this label, and the values do not fit the other score columns. Leave it out with --scores, or "
+            "name all classes with --classes if it is right.",
+            ("--scores", ",".join(kept)),
+        )
 
 
 def count_batch(batch: Batch, layout: Layout, counter: Counter, uniform: FloatArray | None) -> Faults:
@@ -170,8 +202,9 @@ def read_table(
     paths: PathLike | Sequence[PathLike],
     *,
     label: str | None = None,
-    scores: str = "p_*",
+    scores: str | None = None,
     classes: Sequence[Label] | None = None,
+    by_position: bool = False,
     drop_invalid: bool = False,
 ) -> LoadedTable:
     """Read a whole table into memory, for what needs every score at once.
@@ -182,10 +215,12 @@ def read_table(
         Files or folders, as in ``tally_table``.
     label : str, optional
         Column of the true labels.
-    scores : str, default "p_*"
-        Pattern of the score columns, or one list column, as in ``tally_table``.
+    scores : str, optional
+        The score columns, as in ``tally_table``.
     classes : sequence, optional
-        Class names in the order of the scores, as in ``tally_table``.
+        Class names, as in ``tally_table``.
+    by_position : bool, default False
+        Match columns to classes in their order, as in ``tally_table``.
     drop_invalid : bool, default False
         Leave out rows that cannot be used, instead of raising an error.
 
@@ -209,7 +244,7 @@ def read_table(
     ['cat', 'dog']
     >>> folder.cleanup()
     """
-    reader = TableReader(paths, label=label, scores=scores, classes=classes)
+    reader = TableReader(paths, label=label, scores=scores, classes=classes, by_position=by_position)
     parts: list[Rows] = list(reader.map_rows(lambda rows, _batch: rows, drop_invalid=drop_invalid))
     values, known = np.concatenate([part.scores for part in parts]), reader.layout.classes
     if label is None:

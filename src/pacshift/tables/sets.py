@@ -17,12 +17,13 @@ from pacshift.arrays import BoolArray, IntArray, Label
 from pacshift.certificate import Certificate
 from pacshift.certificate.certificate import count_sizes
 from pacshift.errors import InputError
-from pacshift.files import atomic_write
+from pacshift.files import atomic_write, check_output
 from pacshift.scores.check import shorten
 from pacshift.tables.convert import Rows
-from pacshift.tables.evaluating import prediction_numbers
-from pacshift.tables.reader import Progress, TableReader
-from pacshift.tables.sources import KINDS, Batch, PathLike
+from pacshift.tables.evaluating import certificate_reader, prediction_numbers
+from pacshift.tables.reader import Progress
+from pacshift.tables.sources import KINDS, Batch, PathLike, list_files
+from pacshift.tables.spreadsheet import escape_batch
 
 SET, SET_SIZE = "set", "set_size"
 _SEPARATOR = ";"  # between the labels of a set in CSV, which has no lists
@@ -53,7 +54,8 @@ def write_sets(
     paths: PathLike | Sequence[PathLike],
     output: PathLike,
     *,
-    scores: str = "p_*",
+    scores: str | None = None,
+    by_position: bool = False,
     keep: Sequence[str] = (),
     drop_invalid: bool = False,
     overwrite: bool = False,
@@ -73,8 +75,10 @@ def write_sets(
         Files or folders, as in ``tally_table``.
     output : path-like
         A name that ends in .parquet, .feather, .arrow or .csv.
-    scores : str, default "p_*"
-        Pattern of the score columns, or one list column, as in ``tally_table``.
+    scores : str, optional
+        The score columns, as in ``tally_table``. Default: those that the certificate was made from.
+    by_position : bool, default False
+        Match columns to classes in their order, if their names do not tell.
     keep : sequence of str, optional
         Columns to copy.
     drop_invalid : bool, default False
@@ -113,8 +117,12 @@ def write_sets(
     >>> folder.cleanup()
     """
     kind = _kind(output, certificate.classes)
-    reader = TableReader(paths, label=None, scores=scores, classes=certificate.classes)
+    check_output(output, overwrite=overwrite, inputs=list_files(paths))
+    reader = certificate_reader(certificate, paths, label=None, scores=scores, by_position=by_position)
+    keep = list(dict.fromkeys(keep))
     require_columns(keep, reader.source.schema.names)
+    if kind == "csv":
+        _require_flat(keep, reader.source.schema)
     total = np.zeros(len(certificate.classes) + 1, np.int64)
 
     def work(rows: Rows, batch: Batch) -> tuple[Any, IntArray]:
@@ -133,7 +141,16 @@ def write_sets(
 def sets_batch(data: Any, rows: Rows, sets: BoolArray, keep: Sequence[str], classes: tuple[Label, ...]) -> Any:
     """A record batch of the usable rows: the columns to ``keep``, then the sets."""
     usable = data if rows.kept is None else data.filter(pa.array(rows.kept))
-    return pa.record_batch({name: usable.column(name) for name in keep} | set_columns(sets, classes))
+    return pa.record_batch(
+        {name: _plain_column(usable.column(name)) for name in keep} | set_columns(sets, classes)
+    )
+
+
+def _plain_column(column: Any) -> Any:
+    """Values instead of codes: an Arrow file cannot hold a dictionary that changes from batch to batch."""
+    if pa.types.is_run_end_encoded(column.type):
+        column = pyarrow.compute.run_end_decode(column)
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def set_columns(sets: BoolArray, classes: tuple[Label, ...]) -> dict[str, Any]:
@@ -167,16 +184,28 @@ def require_columns(keep: Sequence[str], columns: Sequence[str]) -> None:
         )
 
 
+def _require_flat(keep: Sequence[str], schema: Any) -> None:
+    nested = [name for name in keep if pa.types.is_nested(schema.field(name).type)]
+    if nested:
+        raise InputError(
+            f"cannot keep {shorten(nested)} in a CSV file, which has no lists. Write .parquet or .feather instead."
+        )
+
+
 @contextmanager
 def _writer(path: Path, kind: str) -> Iterator[_Write]:
     """A function that appends a record batch to the file; the file is opened with the first one's schema."""
     opened: list[Any] = []
 
     def write(batch: Any) -> None:
-        batch = _joined(batch) if kind == "csv" else batch
-        if not opened:
-            opened.append(_open(path, kind, batch.schema))
-        opened[0].write_batch(batch)
+        try:
+            batch = escape_batch(_joined(batch)) if kind == "csv" else batch
+            if not opened:
+                opened.append(_open(path, kind, batch.schema))
+            opened[0].write_batch(batch)
+        except pa.ArrowException as error:
+            said = str(error).splitlines()[0].rstrip(".")
+            raise InputError(f"cannot write the sets as {kind}: {said}. Keep other columns.") from None
 
     try:
         yield write
@@ -187,7 +216,7 @@ def _writer(path: Path, kind: str) -> Iterator[_Write]:
 
 def _open(path: Path, kind: str, schema: Any) -> Any:
     if kind == "parquet":
-        return pyarrow.parquet.ParquetWriter(path, schema)
+        return pyarrow.parquet.ParquetWriter(path, schema, write_page_checksum=True)
     if kind == "csv":
         return pyarrow.csv.CSVWriter(path, schema)
     return pyarrow.ipc.new_file(path, schema)

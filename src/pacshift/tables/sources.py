@@ -1,22 +1,38 @@
 """Where record batches come from: files and folders opened as one table, with errors a user can act on."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from pacshift.errors import InputError
+from pacshift.errors import InputError, PacshiftError
+from pacshift.files import PathLike as PathLike
+from pacshift.files import require_regular
 from pacshift.scores.check import shorten
 from pacshift.tables.formats import FORMATS
 
-PathLike: TypeAlias = str | os.PathLike[str]
-
 KINDS = {suffix: kind.name for suffix, kind in FORMATS.items()} | {".npz": "npz"}
 BATCH_VALUES = 1 << 20  # scores in one batch: 8 MB, whatever the number of classes
+MAX_LABEL_VALUES = 100_000  # so many classes may be named by the labels alone
+
+
+@contextmanager
+def readable(what: object, kind: str) -> Iterator[None]:
+    """Whatever is raised while a bad file is read becomes one InputError."""
+    try:
+        yield
+    except PacshiftError:
+        raise
+    except Exception as error:  # damage shows as IndexError, zlib.error, SystemError, MemoryError and others
+        said = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+        raise InputError(
+            f"cannot read {what}: {said}. Is it a whole {kind} file? Write it again, or rename it to what it is."
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +43,56 @@ class Batch:
     file: str
     first_row: int
 
+    def require_sound(self) -> None:
+        """Refuse a damaged batch before anything is computed from it.
+
+        Arrow believes the lengths and offsets of a file and would read beyond its memory. Whoever works on a batch
+        calls this first; it takes a while, so the cores share it.
+        """
+        with readable(self.file, Path(self.file).suffix.removeprefix(".")):
+            self.data.validate(full=True)
+
 
 class Source(Protocol):
     """A table that can be scanned any number of times, its rows in the same order each time."""
+
+    class_names: list[Any] | None
+    """Names of the entries of a list column, if the table knows them."""
 
     @property
     def schema(self) -> Any:
         """The Arrow schema."""
 
+    @property
+    def has_text_labels(self) -> bool:
+        """Whether labels are read as text, whatever type the schema guesses."""
+
     def count_rows(self) -> int | None:
         """Rows in all, or None where only a full scan would tell."""
 
-    def batches(self, scores: Sequence[str], others: Sequence[str], n_scores: int) -> Iterator[Batch]:
-        """The score columns, which hold ``n_scores`` scores per row, then the other columns; rows in order."""
+    def batches(
+        self, scores: Sequence[str], others: Sequence[str], n_scores: int, label: str | None = None
+    ) -> Iterator[Batch]:
+        """The score columns, with ``n_scores`` scores per row, then the label, then others; rows in order.
+
+        Call ``Batch.require_sound`` before the values are looked at.
+        """
+
+    def label_values(self, column: str, *, whole: bool = True) -> list[Any]:
+        """The different labels of a column, hardly more than ``MAX_LABEL_VALUES``; or only of its first rows."""
+
+
+def distinct_labels(batches: Iterable[Batch], *, whole: bool) -> list[Any]:
+    """The different values of the only column of the batches; stops where there are too many for labels."""
+    found: dict[Any, None] = {}
+    for batch in batches:
+        batch.require_sound()
+        column = batch.data.column(0)
+        column = pc.run_end_decode(column) if pa.types.is_run_end_encoded(column.type) else column
+        found |= dict.fromkeys(pc.unique(column).to_pylist())
+        if not whole or len(found) > MAX_LABEL_VALUES:
+            break
+    return list(found)
 
 
 def list_files(paths: PathLike | Sequence[PathLike]) -> list[Path]:
@@ -55,41 +108,39 @@ def list_files(paths: PathLike | Sequence[PathLike]) -> list[Path]:
 
 
 def _expand(path: Path) -> list[Path]:
-    if path.is_dir():
+    exists, is_folder = _look_at(path)
+    if is_folder:
         # Spark and others leave _SUCCESS, .crc and _metadata beside the data.
         seen = (file for file in path.rglob("*") if file.suffix.lower() in KINDS and file.is_file())
         found = [file for file in seen if not any(part[0] in "._" for part in file.relative_to(path).parts)]
         if not found:
             raise InputError(f"{path}: no table in this folder (looked for {', '.join(KINDS)}).")
         return sorted(found)
-    if not path.exists():
+    if not exists:
         raise InputError(f"{path}: no such file or folder.")
     if path.suffix.lower() not in KINDS:
         raise InputError(f"{path}: unknown kind of table. Its name must end in {', '.join(KINDS)}.")
     return [path]
 
 
-@contextmanager
-def readable(what: object, kind: str) -> Iterator[None]:
-    """Whatever Arrow or the system says about a bad file becomes one InputError."""
+def _look_at(path: Path) -> tuple[bool, bool]:
+    """Whether the path exists, and whether it is a folder."""
     try:
-        yield
-    except (pa.ArrowException, OSError, UnicodeError) as error:
-        said = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
-        raise InputError(
-            f"cannot read {what}: {said}. Is it a whole {kind} file? Write it again, or rename it to what it is."
-        ) from None
+        return path.exists(), path.is_dir()
+    except OSError as error:  # a name that is too long, a folder that may not be entered
+        raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
 
 
 class FileSource:
     """Parquet, Feather and CSV files, one after another."""
 
+    class_names: list[Any] | None = None
+
     def __init__(self, files: Sequence[Path]) -> None:
         self._files = [str(file) for file in files]
         self._format = FORMATS[files[0].suffix.lower()]
         for file in files:
-            if file.stat().st_size == 0:
-                raise InputError(f"cannot read {file}: the file is empty. Leave it out or write it again.")
+            require_regular(file)
         self.schema = self._schema(self._files[0])
 
     def _schema(self, file: str) -> Any:
@@ -108,9 +159,11 @@ class FileSource:
             total += rows
         return total
 
-    def batches(self, scores: Sequence[str], others: Sequence[str], n_scores: int) -> Iterator[Batch]:
+    def batches(
+        self, scores: Sequence[str], others: Sequence[str], n_scores: int, label: str | None = None
+    ) -> Iterator[Batch]:
         """Every file must have the columns in the types of the first, which is checked before the first row."""
-        fields = self._fields(scores, others)
+        fields = self._fields(scores, others, [] if label is None else [label])
         for file in self._files:
             schema = self._schema(file)
             for field in fields:
@@ -126,12 +179,20 @@ class FileSource:
     def _is_csv(self) -> bool:
         return self._format.name == "csv"
 
-    def _fields(self, scores: Sequence[str], others: Sequence[str]) -> list[Any]:
+    def label_values(self, column: str, *, whole: bool = True) -> list[Any]:
+        return distinct_labels(self.batches([], [], 1, column), whole=whole)
+
+    @property
+    def has_text_labels(self) -> bool:
+        return self._is_csv  # a type guessed from 01, 1.0 or NA would be another name
+
+    def _fields(self, scores: Sequence[str], others: Sequence[str], labels: Sequence[str]) -> list[Any]:
         if not self._is_csv:
-            return [self.schema.field(name) for name in (*scores, *others)]
+            return [self.schema.field(name) for name in (*scores, *labels, *others)]
         # A column of 0 and 1 looks like integers until 0.5 comes.
         numbers = [pa.field(name, pa.float64()) for name in scores]
-        return numbers + [pa.field(name, self._csv_type(name)) for name in others]
+        texts = [pa.field(name, pa.string()) for name in labels]
+        return numbers + texts + [pa.field(name, self._csv_type(name)) for name in others]
 
     def _csv_type(self, column: str) -> Any:
         """CSV has no types: what looks like a number in one file may be a text in the next."""

@@ -5,47 +5,40 @@ the workers. Randomised scores draw from a generator seeded by (seed, partition)
 draws the same numbers, another partitioning draws others.
 """
 
-import pickle
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark import TaskContext
-from pyspark.ml.functions import vector_to_array
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as spark_types
-from pyspark.sql.functions import col
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from pacshift.arrays import Label
 from pacshift.certificate import Certificate
-from pacshift.errors import InputError, PacshiftError
+from pacshift.certificate.columns import Columns
+from pacshift.errors import InputError, MissingExtraError
 from pacshift.scores.check import check_prediction_rng, check_rng
+from pacshift.scores.plausible import SAMPLE_ROWS
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
-from pacshift.tables.convert import Faults, convert
-from pacshift.tables.layout import Layout, find_layout
-from pacshift.tables.reading import TableTally, count_batch
-from pacshift.tables.sets import SET, SET_SIZE, require_columns, sets_batch
-from pacshift.tables.sources import KINDS, Batch, PathLike, list_files
+from pacshift.tables.convert import Faults
+from pacshift.tables.finding import find_layout
+from pacshift.tables.layout import Layout
+from pacshift.tables.reading import TableTally, require_plausible
+from pacshift.tables.sets import SET, SET_SIZE, require_columns
+from pacshift.tables.sources import KINDS, MAX_LABEL_VALUES, Batch, PathLike, list_files
+from pacshift.tables.spark_jobs import PACKED, add, add_parts, counter_of, fault_finder, predictor_of, unpack
 from pacshift.tally import Tally
-from pacshift.tally.counter import Counter, CountOptions
+from pacshift.tally.counter import CountOptions
 
-_Batches: TypeAlias = Iterator[Any]
+try:
+    from pyspark.ml.functions import vector_to_array
+    from pyspark.sql import DataFrame
+    from pyspark.sql import SparkSession as SparkSession
+    from pyspark.sql import types as spark_types
+    from pyspark.sql.functions import col
+    from pyspark.sql.pandas.types import to_arrow_schema
+except ModuleNotFoundError as error:
+    raise MissingExtraError("pacshift.tables.spark", error, "spark") from None
+
 _N_REDUCERS = 8  # tallies that reach the driver, however many partitions there are
-_PACKED = "packed binary"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Part:
-    """What a partition sends: its counts, or the message of the error that stopped it."""
-
-    tally: Tally | None
-    n_rows: int
-    faults: Faults
-    error: str = ""
 
 
 def tally(frame: DataFrame, *, label: str | None, **options: Any) -> Tally:
@@ -60,7 +53,8 @@ def tally(frame: DataFrame, *, label: str | None, **options: Any) -> Tally:
     label : str or None
         Column of the true labels; None for an unlabelled target.
     **options
-        ``scores``, ``classes``, ``score``, ``soft``, ``bins``, ``drop_invalid`` and ``rng`` as in ``tally_frame``.
+        ``scores``, ``classes``, ``by_position``, ``score``, ``soft``, ``bins``, ``drop_invalid`` and ``rng`` as in
+        ``tally_frame``.
 
     Returns
     -------
@@ -84,8 +78,10 @@ def tally_frame(
     frame: DataFrame,
     *,
     label: str | None,
-    scores: str = "p_*",
+    scores: str | None = None,
     classes: Sequence[Label] | None = None,
+    by_position: bool = False,
+    columns: Columns | None = None,
     score: str | TransformFunction | Transform = "probability",
     soft: bool = True,
     bins: bool = True,
@@ -100,11 +96,15 @@ def tally_frame(
         One row per example.
     label : str or None
         Column of the true labels; None for an unlabelled target.
-    scores : str, default "p_*"
-        A pattern of column names, whose star stands for the class name, or the name of one column of lists or
-        vectors, as Spark ML models write them.
+    scores : str, optional
+        The score columns, as in ``pacshift.tables.tally_table``, or one column of vectors, as models of Spark ML
+        write them.
     classes : sequence, optional
-        Class names in the order of the scores. Default: what the star stands for, else 0 to K-1.
+        Class names, as in ``pacshift.tables.tally_table``.
+    by_position : bool, default False
+        Match columns to classes in their order, if their names do not tell.
+    columns : Columns, optional
+        The columns of the source (``TableTally.columns``), which a target must have too.
     score : str or callable, default "probability"
         Transform of the scores that thresholds are compared with.
     soft : bool, default True
@@ -131,32 +131,38 @@ def tally_frame(
     >>> counted = tally_frame(labelled_frame, label="diagnosis", drop_invalid=True)  # doctest: +SKIP
     >>> counted.n_rows, counted.n_dropped  # doctest: +SKIP
     """
-    plain = _without_vectors(frame, scores)
-    layout = find_layout(_FrameSource(plain), label=label, scores=scores, classes=classes)
+    plain = _without_vectors(frame, scores, columns)
+    source = _FrameSource(plain)
+    layout = find_layout(
+        source, label=label, scores=scores, classes=classes, by_position=by_position, columns=columns
+    )
     options = CountOptions(resolve_transform(score), grid=True, soft=soft, bins=bins)
-    job = _counter(layout, options, _seed(check_rng(rng)))
-    parts = _select(plain, _needed(layout)).mapInArrow(job, _PACKED)
+    job = counter_of(layout, options, _seed(check_rng(rng)))
+    parts = _select(plain, _needed(layout)).mapInArrow(job, PACKED)
     # Added on the cluster first: the driver never holds a tally for every partition.
-    sums = parts.repartition(_N_REDUCERS).mapInArrow(_add_parts, _PACKED)
-    total = _add(_unpack(row[0]) for row in sums.collect())
+    sums = parts.repartition(_N_REDUCERS).mapInArrow(add_parts, PACKED)
+    total = add(unpack(row[0]) for row in sums.collect())
     if total.error:
         raise InputError(total.error)
     total.faults.raise_if_any(layout.classes, drop_invalid=drop_invalid)
     if total.tally is None or total.n_rows == total.faults.n_rows:
         raise InputError("the data frame has no usable row. At least one example is needed.")
-    return TableTally(total.tally, total.n_rows - total.faults.n_rows, total.faults.n_rows)
+    if label is not None:
+        require_plausible(total.tally, layout, source)
+    return TableTally(total.tally, total.n_rows - total.faults.n_rows, total.faults.n_rows, layout.remembered)
 
 
 def predict_sets(
     frame: DataFrame,
     certificate: Certificate,
     *,
-    scores: str = "p_*",
+    scores: str | None = None,
+    by_position: bool = False,
     keep: Sequence[str] | None = None,
     drop_invalid: bool = False,
     rng: Any = None,
 ) -> DataFrame:
-    """Prediction sets of a data frame; lazy, as Spark is.
+    """Prediction sets of a data frame; lazy, as Spark is, but for a first look that finds rows it cannot use.
 
     Parameters
     ----------
@@ -164,12 +170,15 @@ def predict_sets(
         One row per example.
     certificate : Certificate
         Makes the sets.
-    scores : str, default "p_*"
-        As in ``tally``.
+    scores : str, optional
+        The score columns. Default: those that the certificate was made from.
+    by_position : bool, default False
+        Match columns to classes in their order, if their names do not tell.
     keep : sequence of str, optional
         Columns to copy. Default: all columns that are not scores.
     drop_invalid : bool, default False
-        Leave out rows that cannot be used. Otherwise such a row fails the job.
+        Leave out rows that cannot be used. Otherwise all rows are looked at now, in a job of its own, so that such
+        rows are reported before the work and not by a failure in the midst of it.
     rng : int, numpy.random.Generator or None
         As in ``Certificate.sets``; the numbers depend on the partitions.
 
@@ -181,25 +190,37 @@ def predict_sets(
     Raises
     ------
     InputError
-        If columns are missing.
+        If columns are missing or rows cannot be used.
 
     Examples
     --------
     >>> predict_sets(frame, certificate, keep=["id"]).write.parquet("sets")  # doctest: +SKIP
     """
-    plain = _without_vectors(frame, scores)
-    layout = find_layout(_FrameSource(plain), label=None, scores=scores, classes=certificate.classes)
-    kept = [name for name in frame.columns if name not in layout.columns] if keep is None else list(keep)
+    plain = _without_vectors(frame, scores, certificate.columns)
+    layout = find_layout(
+        _FrameSource(plain),
+        label=None,
+        scores=scores,
+        classes=certificate.classes,
+        by_position=by_position,
+        columns=certificate.columns,
+    )
+    others = [name for name in frame.columns if name not in layout.columns]
+    kept = others if keep is None else list(dict.fromkeys(keep))
     require_columns(kept, frame.columns)
+    if not drop_invalid:
+        _require_usable(plain, layout)
     fields = [plain.schema[name] for name in kept]
     fields.append(spark_types.StructField(SET, spark_types.ArrayType(spark_types.StringType())))
     fields.append(spark_types.StructField(SET_SIZE, spark_types.IntegerType()))
-    job = _predictor(layout, certificate, kept, drop_invalid, _seed(check_prediction_rng(rng)))
-    needed = dict.fromkeys([*layout.columns, *kept])  # a score column may be kept, but is needed once
-    return _select(plain, list(needed)).mapInArrow(job, spark_types.StructType(fields))
+    needed = list(dict.fromkeys([*layout.columns, *kept]))  # a score column may be kept, but is needed once
+    job = predictor_of(layout, certificate, needed, kept, _seed(check_prediction_rng(rng)))
+    return _select(plain, needed).mapInArrow(job, spark_types.StructType(fields))
 
 
-def read_frame(session: SparkSession, paths: PathLike | Sequence[PathLike]) -> DataFrame:
+def read_frame(
+    session: SparkSession, paths: PathLike | Sequence[PathLike], *, text: Sequence[str] = ()
+) -> DataFrame:
     """Read Parquet or CSV files and folders that every worker can see, as one data frame.
 
     Parameters
@@ -208,6 +229,8 @@ def read_frame(session: SparkSession, paths: PathLike | Sequence[PathLike]) -> D
         The cluster.
     paths : path-like or sequence of path-like
         Files or folders of one kind.
+    text : sequence of str
+        Columns of CSV files, such as the label, to read as text: Spark would make the number 1 of 01 and 1.0.
 
     Returns
     -------
@@ -228,12 +251,20 @@ def read_frame(session: SparkSession, paths: PathLike | Sequence[PathLike]) -> D
     if kind == "parquet":
         return session.read.parquet(*files)
     if kind == "csv":
-        return session.read.csv(files, header=True, inferSchema=True)
+        guessed = session.read.csv(files, header=True, inferSchema=True).schema
+        plain = spark_types.StringType()
+        fields = [
+            spark_types.StructField(one.name, plain if one.name in text else one.dataType) for one in guessed
+        ]
+        return session.read.schema(spark_types.StructType(fields)).csv(files, header=True)
     raise InputError(f"{files[0]}: Spark reads .parquet and .csv here. Convert it, or use the Arrow engine.")
 
 
 class _FrameSource:
     """As much of a table source as finding the layout needs."""
+
+    class_names: list[Any] | None = None
+    has_text_labels = False
 
     def __init__(self, frame: DataFrame) -> None:
         self._frame = frame
@@ -242,80 +273,28 @@ class _FrameSource:
     def count_rows(self) -> int | None:
         return None
 
-    def batches(self, scores: Sequence[str], _others: Sequence[str], _n_scores: int) -> Iterator[Batch]:
-        (column,) = scores
-        row = self._frame.where(_column(column).isNotNull()).select(_column(column)).first()
-        values = pa.array([] if row is None else [row[0]], self.schema.field(column).type)
-        yield Batch(pa.record_batch({column: values}), "the data frame", 0)
+    def batches(
+        self, scores: Sequence[str], _others: Sequence[str], _n_scores: int, _label: str | None = None
+    ) -> Iterator[Batch]:
+        """A few rows."""
+        frame = _select(self._frame, scores)
+        rows = frame.dropna(subset=frame.columns[:1]).limit(SAMPLE_ROWS).collect()
+        fields = [self.schema.field(name) for name in scores]
+        columns = [pa.array([row[place] for row in rows], field.type) for place, field in enumerate(fields)]
+        yield Batch(pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields)), "the data frame", 0)
+
+    def label_values(self, column: str, *, whole: bool = True) -> list[Any]:
+        labels = _select(self._frame, [column])
+        labels = labels if whole else labels.limit(SAMPLE_ROWS)
+        return [row[0] for row in labels.distinct().limit(MAX_LABEL_VALUES + 1).collect()]
 
 
-def _counter(layout: Layout, options: CountOptions, seed: int) -> Callable[[_Batches], _Batches]:
-    def count_partition(batches: _Batches) -> _Batches:
-        place = _partition()
-        counter = Counter(len(layout.classes), options, labelled=layout.label is not None)
-        n_rows, faults, rng = 0, Faults(), np.random.default_rng([seed, place])
-        try:
-            for data in batches:
-                batch = Batch(data, f"partition {place}", n_rows)
-                uniform = options.transform.draw(data.num_rows, rng)
-                faults.add(count_batch(batch, layout, counter, uniform))
-                n_rows += data.num_rows
-            yield _pack(_Part(Tally.from_counter(counter, layout.classes), n_rows, faults))
-        except PacshiftError as error:  # Spark would wrap it into a page of Java
-            yield _pack(_Part(None, n_rows, faults, str(error)))
-
-    return count_partition
-
-
-def _predictor(
-    layout: Layout, certificate: Certificate, keep: list[str], drop_invalid: bool, seed: int
-) -> Callable[[_Batches], _Batches]:
-    def predict_partition(batches: _Batches) -> _Batches:
-        place, n_rows = _partition(), 0
-        rng = np.random.default_rng([seed, place])
-        for data in batches:
-            uniform = rng.random(data.num_rows) if certificate.is_randomized else None
-            rows = convert(Batch(data, f"partition {place}", n_rows), layout, uniform)
-            rows.faults.raise_if_any(layout.classes, drop_invalid=drop_invalid)
-            n_rows += data.num_rows
-            if len(rows.scores):
-                sets = certificate.sets_of_rows(rows.scores, rows.uniform)
-                yield sets_batch(data, rows, sets, keep, certificate.classes)
-
-    return predict_partition
-
-
-def _add_parts(batches: _Batches) -> _Batches:
-    parts = [_unpack(value.as_py()) for data in batches for value in data.column(0)]
-    if parts:
-        yield _pack(_add(parts))
-
-
-def _add(parts: Iterable[_Part]) -> _Part:
-    tallies: list[Tally] = []
-    n_rows, faults = 0, Faults()
-    for part in parts:
-        if part.tally is None:
-            return part
-        n_rows += part.n_rows
-        faults.add(part.faults)
-        tallies.append(part.tally)
-    return _Part(Tally.sum(tallies) if tallies else None, n_rows, faults)
-
-
-def _pack(part: _Part) -> Any:
-    # Pickled as Spark itself does with everything that goes between its own processes.
-    return pa.record_batch({"packed": pa.array([zlib.compress(pickle.dumps(part), 1)], pa.binary())})
-
-
-def _unpack(value: bytes) -> _Part:
-    part: _Part = pickle.loads(zlib.decompress(bytes(value)))
-    return part
-
-
-def _partition() -> int:
-    context = TaskContext.get()
-    return 0 if context is None else int(context.partitionId())
+def _require_usable(frame: DataFrame, layout: Layout) -> None:
+    """Raise here where workers would: Spark would wrap their words into a page of Java."""
+    total = Faults()
+    for row in _select(frame, layout.columns).mapInArrow(fault_finder(layout), PACKED).collect():
+        total.add(unpack(row[0]).faults)
+    total.raise_if_any(layout.classes, drop_invalid=False)
 
 
 def _seed(rng: np.random.Generator) -> int:
@@ -326,15 +305,18 @@ def _needed(layout: Layout) -> list[str]:
     return [*layout.columns, *([layout.label] if layout.label else [])]
 
 
-def _column(name: str) -> Any:
-    return col("`" + name.replace("`", "``") + "`")  # a dot in a name would mean a field of a struct
-
-
 def _select(frame: DataFrame, names: Sequence[str]) -> DataFrame:
-    return frame.select(*(_column(name) for name in names))
+    """Columns by number: Spark takes p_a and p_A for one name, and a dot for a field of a struct."""
+    numbered = frame.toDF(*(f"c{place}" for place in range(len(frame.columns))))
+    return numbered.select(*(f"c{frame.columns.index(name)}" for name in names))
 
 
-def _without_vectors(frame: DataFrame, scores: str) -> DataFrame:
-    if scores in frame.columns and frame.schema[scores].dataType.simpleString() == "vector":
-        return frame.withColumn(scores, vector_to_array(_column(scores)))
+def _without_vectors(frame: DataFrame, scores: str | None, columns: Columns | None) -> DataFrame:
+    name = scores or (columns.scores[0] if columns is not None and len(columns.scores) == 1 else None)
+    if name is not None and name in frame.columns and frame.schema[name].dataType.simpleString() == "vector":
+        return frame.withColumn(name, vector_to_array(_column(name)))
     return frame
+
+
+def _column(name: str) -> Any:
+    return col("`" + name.replace("`", "``") + "`")

@@ -8,6 +8,8 @@ import numpy as np
 from pacshift.arrays import IntArray
 from pacshift.errors import InputError
 from pacshift.scores.check import shorten
+from pacshift.scores.kind import kind_of_all
+from pacshift.scores.names import text_of
 from pacshift.tally.cells import Cells
 from pacshift.tally.grid import to_grid
 from pacshift.tally.soft import SoftSums
@@ -17,10 +19,13 @@ if TYPE_CHECKING:
     from pacshift.tally.tally import Tally
 
 
+MAX_TOTAL = 1 << 62
+"""Counts and sums of probabilities may add up to this: more would come close to overflow."""
+
+
 def sum_fields(parts: Sequence["Tally"]) -> dict[str, Any]:
     """The fields of the sum of ``parts``, with one merge. The order does not matter, to the last bit."""
-    if not parts:
-        raise InputError("no tallies to add: give at least one.")
+    _require_tallies(parts)
     sources = [part for part in parts if part.n_source]
     _require_same(parts, sources)
     grid = any(part.grid for part in sources)
@@ -36,6 +41,8 @@ def sum_fields(parts: Sequence["Tally"]) -> dict[str, Any]:
         "starts": starts,
         "soft": _sum_soft(parts),
         "bins": _sum_bins(parts),
+        "source_kind": kind_of_all(part.source_kind for part in sources),
+        "target_kind": kind_of_all(part.target_kind for part in parts if part.n_target),
     }
 
 
@@ -70,9 +77,32 @@ def _sum_bins(parts: Sequence["Tally"]) -> IntArray | None:
     return np.sum(known, axis=0) if found and len(known) == len(found) else None
 
 
+def _require_tallies(parts: Sequence[Any]) -> None:
+    if not parts:
+        raise InputError("no tallies to add: give at least one.")
+    for part in parts:
+        if not (hasattr(part, "source_cells") and hasattr(part, "target_cells")):
+            raise InputError(f"only tallies can be added, got {part!r}. Load files with Tally.load first.")
+    rows = max(sum(part.n_source for part in parts), sum(part.n_target for part in parts))
+    if rows > MAX_TOTAL:
+        raise InputError(
+            f"the tallies hold {rows:,} rows in all, more than fit into 64 bits. Is one of them damaged?"
+        )
+    if sum(_soft_total(part) for part in parts) > MAX_TOTAL:
+        raise InputError(
+            "the sums of probabilities of the tallies do not fit into 64 bits. Count without them: soft=False "
+            "(--no-soft). Only PS-R and WCP use them."
+        )
+
+
+def _soft_total(part: "Tally") -> float:
+    soft = part.soft
+    return 0.0 if soft is None else float(soft.sums.sum(dtype=np.float64) + soft.target.sum(dtype=np.float64))
+
+
 def _require_same(parts: Sequence["Tally"], sources: Sequence["Tally"]) -> None:
     for part in parts:
-        if part.classes != parts[0].classes:
+        if list(map(text_of, part.classes)) != list(map(text_of, parts[0].classes)):
             both = f"{shorten(parts[0].classes)} and {shorten(part.classes)}"
             raise InputError(f"tallies of different classes do not add: {both}.")
     scores = sorted({part.score for part in sources})

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.parallel import run_all
 from pacshift.scores.check import ScoreMatrix, not_finite_error
+from pacshift.scores.kind import ScoreKind, kind_of_all
 from pacshift.scores.transforms import TRANSFORMS, Transform
 from pacshift.tally.cells import Cells, cell_codes, n_codes
 from pacshift.tally.histogram import BINS, MAX_BINNED_CLASSES, count_bins
@@ -59,6 +60,7 @@ class BlockCounts:
     labels: IntArray | None
     scores: FloatArray | None
     bins: IntArray | None
+    kind: ScoreKind | None = None
     are_probabilities: bool = True
     n_rows: int = 0
     """Rows counted: those before the first piece that holds a NaN or infinite score."""
@@ -100,6 +102,8 @@ def count_block(
             break
         counts.n_rows = rows.stop
         counts.are_probabilities &= are_probabilities(least, most)
+        kind = ScoreKind.of(piece, least, most, float(counts.top[rows].min()))
+        counts.kind = kind if counts.kind is None else counts.kind | kind
         own = None if labels is None else labels[rows]
         if own is not None and counts.scores is not None:
             numbers = None if uniform is None else uniform[rows]
@@ -132,8 +136,9 @@ def read_blocks(scores: Matrix | Sequence[NDArray[Any]]) -> Iterator[tuple[slice
             piece = scores[rows]
         else:
             piece = scratch("columns", (n_classes, rows.stop - start), dtype).T
-            for place, column in zip(piece.T, scores, strict=True):
-                place[:] = column[rows]
+            with np.errstate(invalid="ignore"):  # NaN of the signalling kind: refused later like any NaN
+                for place, column in zip(piece.T, scores, strict=True):
+                    place[:] = column[rows]
         if few and not piece.T.flags.c_contiguous:
             piece = _copied("piece", piece.T).T
         elif not few and not piece.flags.c_contiguous:
@@ -203,6 +208,7 @@ class Counter:
         self._soft = SoftCounter(n_classes) if options.soft else None
         with_bins = options.bins and not labelled and n_classes <= MAX_BINNED_CLASSES
         self._bins = np.zeros((n_classes, BINS), np.int64) if with_bins else None
+        self._kinds: list[ScoreKind | None] = []
 
     def count(
         self,
@@ -225,6 +231,7 @@ class Counter:
             self._scores.add(part.labels[: part.n_rows], part.scores[: part.n_rows])
         with self._lock:  # one block of scores that are not probabilities takes these away for all
             self._has_confidence &= part.are_probabilities
+            self._kinds = [kind_of_all([*self._kinds, part.kind])]
             self._soft = self._soft if part.are_probabilities else None
             self._bins = None if self._bins is None or part.bins is None else self._bins + part.bins
 
@@ -233,6 +240,11 @@ class Counter:
         """Rows by predicted label, confidence bin and true label."""
         found = Cells(*self._cells.result(), self.n_classes if self.labelled else 1)
         return found if self._has_confidence else found.without_confidence()
+
+    @property
+    def kind(self) -> ScoreKind | None:
+        """What kind of numbers the scores are; None without rows."""
+        return kind_of_all(self._kinds)
 
     @property
     def scores(self) -> Distinct:

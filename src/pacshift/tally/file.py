@@ -1,6 +1,7 @@
 """Tallies on disk: an .npz of plain arrays with a JSON header. Nothing in it is executed, nonsense is refused."""
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -8,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pacshift.documents import parse_json
 from pacshift.errors import InputError
-from pacshift.files import atomic_write
+from pacshift.files import atomic_write, read_arrays
 from pacshift.scores.check import check_classes
+from pacshift.scores.kind import ScoreKind
 from pacshift.tally.cells import N_CONFIDENCE, Cells
 from pacshift.tally.histogram import BINS
 from pacshift.tally.soft import SoftSums
@@ -46,13 +49,14 @@ def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     try:
-        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        header = json.loads(str(arrays.pop("header")))
+        arrays = read_arrays(path)
+        header = parse_json(str(arrays.pop("header")).encode())
         version = header["version"] if header["format"] == FORMAT else None
-    except Exception as error:  # damaged zips raise a dozen kinds; none may surprise the user
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path} is not a pacshift tally ({error}). Make one with `pacshift tally`.") from None
-    if version not in READABLE_VERSIONS:
+    if type(version) is not int or version not in READABLE_VERSIONS:  # True == 1
         known = " and ".join(map(str, READABLE_VERSIONS))
         raise InputError(f"{path}: tally version {version}, this pacshift reads {known}. Update pacshift.")
     return header, arrays
@@ -62,15 +66,40 @@ def _fields(header: Mapping[str, Any], arrays: Arrays, n_classes: int) -> dict[s
     fields: dict[str, Any] = {name: arrays[name] for name in ("values", "counts", "starts")}
     for side, n_labels in (("source", n_classes), ("target", 1)):
         codes, counts = arrays[f"{side}_codes"], arrays[f"{side}_counts"]
-        fields[f"{side}_cells"] = Cells(codes, counts, n_labels, header[f"{side}_confidence"] is True)
+        fields[f"{side}_cells"] = Cells(codes, counts, n_labels, _flag(header, f"{side}_confidence"))
     if any(name.startswith("soft_") for name in arrays):
         fields["soft"] = SoftSums(*(arrays[f"soft_{name}"] for name in ("labels", "sums", "target")))
     return fields | {
         "classes": check_classes(header["classes"]),
-        "score": str(header["score"]),
-        "grid": header["grid"] is True,
+        "score": _text(header, "score"),
+        "grid": _flag(header, "grid"),
         "bins": arrays.get("bins"),
+        "source_kind": _kind(header.get("source_kind")),
+        "target_kind": _kind(header.get("target_kind")),
     }
+
+
+def _kind(entry: Any) -> ScoreKind | None:
+    """Range and kind of the scores, which files of older versions do not have."""
+    if entry is None:
+        return None
+    low, high, least_top, sums_to_one = entry
+    kind = ScoreKind(float(low), float(high), float(least_top), sums_to_one)
+    if not -math.inf < low <= least_top <= high < math.inf or not isinstance(sums_to_one, bool):
+        raise ValueError(f"{entry!r} where the range of the scores belongs")
+    return kind
+
+
+def _flag(header: Mapping[str, Any], name: str) -> bool:
+    if not isinstance(header[name], bool):
+        raise ValueError(f"{name} must be true or false, it is {header[name]!r}")
+    return bool(header[name])
+
+
+def _text(header: Mapping[str, Any], name: str) -> str:
+    if not isinstance(header[name], str):
+        raise ValueError(f"{name} must be text, it is {header[name]!r}")
+    return str(header[name])
 
 
 def _from_version_1(header: dict[str, Any], arrays: Arrays, n_classes: int) -> tuple[dict[str, Any], Arrays]:
@@ -100,7 +129,7 @@ def require_sound(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]],
         if name != "values":
             _require_counts(name, array, _shape(name, arrays, n_classes))
     for side, n_labels in (("source", n_classes), ("target", 1)):
-        _require_cells(side, arrays, n_classes, n_labels, header[f"{side}_confidence"] is True)
+        _require_cells(side, arrays, n_classes, n_labels, _flag(header, f"{side}_confidence"))
     if "bins" in arrays and (arrays["bins"].sum(axis=1) != arrays["target_counts"].sum()).any():
         raise ValueError("the bins of a class must hold every target row")
     source = Cells(arrays["source_codes"], arrays["source_counts"], n_classes).label_counts()

@@ -19,8 +19,8 @@ _LIMIT = _LAST_EDGE + 2.0**-_KEPT_BITS
 BINS = 8 * 32 + 1
 """The first bin holds all that is smaller, down to 0; the last one starts at 1."""
 
-MAX_BINNED_CLASSES = 200
-"""Bins are kept for up to this many classes: beyond, no method compares sizes."""
+MAX_BINNED_CLASSES = 2000
+"""Bins are kept for up to this many classes, 4 MB: beyond, they would outgrow the blocks that are counted."""
 
 
 def count_bins(columns: NDArray[np.floating[Any]]) -> IntArray | None:
@@ -45,6 +45,18 @@ def _leading_bits(values: NDArray[np.floating[Any]]) -> NDArray[np.integer[Any]]
     bits: NDArray[np.integer[Any]] = scratch_like("bits", values, integer)
     np.right_shift(values.view(integer), mantissa_bits - _KEPT_BITS, out=bits)  # type: ignore[operator, unused-ignore]
     return bits
+
+
+def count_at_least(bins: IntArray, level: float) -> IntArray:
+    """For each class the number of scores of at least ``level``, exactly; ``level`` must be an edge of a bin.
+
+    >>> count_at_least(count_bins(np.array([[0.5, 0.49], [0.1, 0.8]])), 0.5).tolist()
+    [1, 1]
+    """
+    place, part = _place_in_bins(np.array([level]))
+    if part[0] != 1:
+        raise ValueError(f"{level} is not an edge of a bin.")
+    return np.asarray(bins[:, place[0] :].sum(axis=1))
 
 
 def mean_size(bins: IntArray, thresholds: FloatArray) -> float:

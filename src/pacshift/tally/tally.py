@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.scores.check import check_labels, check_rng, check_scores
+from pacshift.scores.kind import ScoreKind
+from pacshift.scores.plausible import require_plausible
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tally.addition import sum_fields
 from pacshift.tally.cells import Cells
@@ -43,6 +45,8 @@ class Tally:
         Sums of probabilities, which only PS-R and WCP use.
     bins : numpy.ndarray or None
         ``bins[j, b]`` counts target rows whose plain score of class j lies in bin b, see ``tally.histogram``.
+    source_kind, target_kind : ScoreKind or None
+        Range of the scores, and whether rows sum to 1; None without rows, or in tallies of older versions.
 
     Examples
     --------
@@ -63,6 +67,8 @@ class Tally:
     starts: IntArray
     soft: SoftSums | None = None
     bins: IntArray | None = None
+    source_kind: ScoreKind | None = None
+    target_kind: ScoreKind | None = None
 
     @classmethod
     def from_scores(
@@ -114,7 +120,10 @@ class Tally:
         index = check_labels(labels, checked.classes, n_rows=len(checked), name="source")
         options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=False)
         counter = count_matrix(checked, index, options, name="source", rng=check_rng(rng))
-        return cls.from_counter(counter, checked.classes)
+        made = cls.from_counter(counter, checked.classes)
+        if checked.named_by_frame:
+            require_plausible(checked, made.class_counts)
+        return made
 
     @classmethod
     def from_target(
@@ -182,6 +191,8 @@ class Tally:
             starts=starts,
             soft=counter.soft,
             bins=counter.bins,
+            source_kind=counter.kind if counter.labelled else None,
+            target_kind=None if counter.labelled else counter.kind,
         )
 
     @classmethod
@@ -340,6 +351,8 @@ class Tally:
             "grid": self.grid,
             "source_confidence": self.source_cells.has_confidence,
             "target_confidence": self.target_cells.has_confidence,
+            "source_kind": None if self.source_kind is None else astuple(self.source_kind),
+            "target_kind": None if self.target_kind is None else astuple(self.target_kind),
         }
 
     def _arrays(self) -> dict[str, NDArray[Any]]:

@@ -25,10 +25,13 @@ def check_intervals(intervals: str) -> None:
         raise InputError(f"intervals must be one of {', '.join(INTERVALS)}, got {intervals!r}.")
 
 
-def weight_box(tally: Tally, *, delta: float, intervals: Intervals) -> Interval:
-    """A box that holds w* with probability at least 1 - K(K+1) ``delta``; raises NoBox where there is none."""
+def weight_box(tally: Tally, *, delta: float, intervals: Intervals, contamination: float = 0.0) -> Interval:
+    """A box that holds w* with probability at least 1 - K(K+1) ``delta``; raises NoBox where there is none.
+
+    If a share ``contamination`` of the target is not label-shifted, w* are the weights of the rest.
+    """
     confusion = clopper_pearson(tally.confusion, tally.n_source, delta=delta)
-    target = clopper_pearson(tally.target, tally.n_target, delta=delta)
+    target = clean_shares(clopper_pearson(tally.target, tally.n_target, delta=delta), contamination)
     try:
         if intervals == "hull":
             box = hull(confusion, target)
@@ -44,6 +47,20 @@ def weight_box(tally: Tally, *, delta: float, intervals: Intervals) -> Interval:
             f"label shift is refuted: weights average to 1, but none can exceed {box.upper.max():.3g}."
         )
     return box
+
+
+def clean_shares(shares: Interval, contamination: float) -> Interval:
+    """Bounds of q⁰ where q = (1 - η) q⁰ + η h, from bounds of q and nothing known about h.
+
+    Lemma 4 of the docs page "When can I trust it?": q⁰ lies between (q - η) / (1 - η) and q / (1 - η).
+
+    >>> clean_shares(Interval(np.array([0.05, 0.4]), np.array([0.1, 0.95])), 0.1).upper.round(3)
+    array([0.111, 1.   ])
+    """
+    if not contamination:
+        return shares
+    lower, upper = (shares.lower - contamination) / (1 - contamination), shares.upper / (1 - contamination)
+    return Interval(np.maximum(lower, 0.0), np.minimum(upper, 1.0))
 
 
 def lacking(failure: NoBox, tally: Tally, *, delta: float) -> str:

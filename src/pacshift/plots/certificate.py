@@ -1,21 +1,21 @@
-"""Pictures of a certificate. Each draws into ``ax`` (default: a new figure) and returns it.
-
-Colours are those of Okabe and Ito, safe for colour-blind readers, and never the only cue.
-"""
+"""Pictures of the numbers of a certificate: label mix, weights, thresholds, sizes of sets."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
-from pacshift.errors import InputError
-from pacshift.planning import Plan
+from pacshift.errors import InputError, MissingExtraError
+
+try:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+except ModuleNotFoundError as error:
+    raise MissingExtraError("pacshift.plots", error, "plots") from None
 
 BLUE, ORANGE, GREY, RULE = "#0072b2", "#d55e00", "#767f89", "#d9dde1"
 MAX_CLASSES_SHOWN = 30  # more rows cannot be read; the table of the report has them all
@@ -55,9 +55,9 @@ def weight_intervals(certificate: Certificate, *, ax: Axes | None = None, most: 
     >>> [text.get_text() for text in weight_intervals(made).get_yticklabels()]
     ['cat', 'dog']
     """
-    weights = _need(certificate.weights, "importance-weight intervals", certificate)
-    shown = _largest(np.nan_to_num(weights.upper, posinf=np.finfo(float).max), most)
-    ax = _class_axes(ax, certificate, shown)
+    weights = need(certificate.weights, "importance-weight intervals", certificate)
+    shown = most_telling(np.nan_to_num(weights.upper, posinf=np.finfo(float).max), most)
+    ax = class_axes(ax, certificate, shown)
     largest = float(weights.upper[weights.upper < LARGEST_WEIGHT_SHOWN].max(initial=1.0))
     left = _weight_scale(ax, weights, largest)
     right = largest * (1.5 if left else 1.08)
@@ -102,8 +102,8 @@ def label_mix(certificate: Certificate, *, ax: Axes | None = None, most: int = M
     source = certificate.class_counts / max(certificate.n_source, 1)
     prevalence = certificate.prevalence
     predicted = certificate.predicted_counts / max(certificate.n_target, 1)
-    shown = _largest(np.maximum(source, predicted if prevalence is None else prevalence.upper), most)
-    ax = _class_axes(ax, certificate, shown)
+    shown = most_telling(np.maximum(source, predicted if prevalence is None else prevalence.upper), most)
+    ax = class_axes(ax, certificate, shown)
     rows = np.arange(len(shown))
     if prevalence is not None:
         low, high = prevalence.lower[shown], prevalence.upper[shown]
@@ -112,9 +112,9 @@ def label_mix(certificate: Certificate, *, ax: Axes | None = None, most: int = M
         ax.plot(predicted[shown], rows, "D", color=BLUE, markersize=5, label="predicted on the target")
     ax.plot(source[shown], rows, "|", color=ORANGE, markeredgewidth=3, markersize=13, label="source")
     ax.set_xlim(left=0)
-    _percent_ticks(ax.xaxis)
+    percent_ticks(ax.xaxis)
     ax.set_xlabel("share of all cases", loc="right")
-    _legend_above(ax)
+    legend_above(ax)
     return ax
 
 
@@ -153,7 +153,7 @@ def bound_curve(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
         raise InputError(f"method {certificate.method} computes no bound curve; PS-LP does.")
     finite = np.isfinite(curve.source_errors) & np.isfinite(curve.bounds)
     errors, bounds = curve.source_errors[finite], curve.bounds[finite]
-    ax = _axes(ax, height=3.0)
+    ax = new_axes(ax, height=3.0)
     ax.plot(errors, bounds, color=BLUE, linewidth=2, label="bound of the target error")
     ax.axhline(certificate.epsilon, color=ORANGE, linestyle="--", linewidth=1.5,
                label=f"allowed error ε = {certificate.epsilon:g}")  # fmt: skip
@@ -163,11 +163,11 @@ def bound_curve(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
         ax.plot([curve.chosen], [height], "o", color=BLUE, markersize=9, markeredgecolor="white",
                 label="chosen thresholds", zorder=3)  # fmt: skip
     ax.set_ylim(0, min(1.0, 1.05 * float(bounds.max(initial=1.5 * certificate.epsilon))))
-    _percent_ticks(ax.yaxis)
-    _percent_ticks(ax.xaxis)
+    percent_ticks(ax.yaxis)
+    percent_ticks(ax.xaxis)
     ax.set_xlabel("share of true labels missed on the source")
     ax.set_ylabel("missed on the target")
-    _legend_above(ax, columns=1)
+    legend_above(ax, columns=1)
     return ax
 
 
@@ -198,63 +198,19 @@ def set_sizes(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
     >>> set_sizes(made.with_set_sizes(scores)).get_ylabel()
     'share of target cases'
     """
-    counts = _need(certificate.set_sizes, "set sizes (add them with with_set_sizes(target_scores))", certificate)
+    counts = need(certificate.set_sizes, "set sizes (add them with with_set_sizes(target_scores))", certificate)
     last = int(np.flatnonzero(counts).max(initial=1))
     shares = counts[: last + 1] / max(int(counts.sum()), 1)
-    ax = _axes(ax, height=3.0)
+    ax = new_axes(ax, height=3.0)
     sizes = np.arange(last + 1)
     bars = ax.bar(sizes, shares, color=[ORANGE, *[BLUE] * last], width=0.75)
     if last <= 12:
         ax.bar_label(bars, [_share(share) for share in shares], padding=2, fontsize=8.5)
     ax.margins(y=0.12)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
-    _percent_ticks(ax.yaxis)
+    percent_ticks(ax.yaxis)
     ax.set_xlabel("number of labels in the set (0 = empty)")
     ax.set_ylabel("share of target cases")
-    return ax
-
-
-def plan_curve(plan: Plan, *, ax: Axes | None = None) -> Axes:
-    """Draw how the mean size of sets falls with the number of rows, and the plan's own point.
-
-    Parameters
-    ----------
-    plan : Plan
-        Made by ``pacshift.plan``.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; default: a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Examples
-    --------
-    >>> from pacshift import Population, plan
-    >>> scores, labels = Population.synthetic(2, strength=4, rng=0).draw([0.8, 0.2], 1500, rng=1)
-    >>> made = plan(scores, labels, epsilon=0.1, delta=0.05, target_mix=[0.5, 0.5], n_source=4000, n_target=900,
-    ...             method="PS-LW")
-    >>> plan_curve(made).get_xlabel()
-    'labelled source rows'
-    """
-    ax = _axes(ax, height=3.0)
-    ax.plot(plan.curve_rows, plan.curve_sizes, "-", color=BLUE, linewidth=2, label="mean size")
-    rows = getattr(plan, plan.curve_over)
-    low, high = plan.interval
-    if plan.found == "size":
-        ax.vlines(rows, low, high, color=ORANGE, linewidth=4, label="90 % of cases")
-    else:
-        right = min(high, float(plan.curve_rows[-1]))
-        ax.hlines(plan.size, low, right, color=ORANGE, linewidth=4, label="90 % of cases")
-    ax.plot([rows], [plan.size], "o", color=BLUE, markersize=9, markeredgecolor="white", label="plan", zorder=3)
-    ax.set_xscale("log")
-    wide = plan.curve_rows[-1] > 100 * plan.curve_rows[0]
-    ax.xaxis.set_major_locator(LogLocator(subs=(1,) if wide else (1, 3), numticks=8))
-    ax.xaxis.set_minor_locator(NullLocator())
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    ax.set_xlabel("labelled source rows" if plan.curve_over == "n_source" else "unlabelled target rows")
-    ax.set_ylabel("labels in a set")
-    _legend_above(ax, columns=3)
     return ax
 
 
@@ -293,7 +249,7 @@ def boxes(
     >>> [text.get_text() for text in ax.get_xticklabels()]
     ['PS', 'PS-W']
     """
-    ax = _axes(ax, height=3.0, width=max(2.6, 1.2 + 0.5 * len(values)))
+    ax = new_axes(ax, height=3.0, width=max(2.6, 1.2 + 0.5 * len(values)))
     data = [np.asarray(column, dtype=np.float64) for column in values.values()]
     drawn = ax.boxplot(data, widths=0.62, patch_artist=True, flierprops={"markersize": 2.5})
     for name, box, median in zip(values, drawn["boxes"], drawn["medians"], strict=True):
@@ -309,7 +265,7 @@ def boxes(
     if epsilon is not None:
         ax.axhline(epsilon, color=ORANGE, linestyle="--", linewidth=1.5, label=f"ε = {epsilon:g}")
         ax.set_ylim(bottom=0)
-        _legend_above(ax)
+        legend_above(ax)
     return ax
 
 
@@ -330,18 +286,20 @@ def readable(label: Label, longest: int = 200) -> str:
     return "".join(char if char.isprintable() or char in joiners else "\ufffd" for char in text)
 
 
-def _need(value: Any, what: str, certificate: Certificate) -> Any:
+def need(value: Any, what: str, certificate: Certificate) -> Any:
+    """The value itself, or an InputError where the certificate does not have it."""
     if value is None:
         raise InputError(f"this certificate of method {certificate.method} holds no {what}.")
     return value
 
 
-def _largest(importance: FloatArray, most: int) -> IntArray:
+def most_telling(importance: FloatArray, most: int) -> IntArray:
     """The classes that matter most, in their own order."""
     return np.sort(np.argsort(-importance, kind="stable")[:most])
 
 
-def _axes(ax: Axes | None, *, height: float, width: float = WIDTH) -> Axes:
+def new_axes(ax: Axes | None, *, height: float, width: float = WIDTH) -> Axes:
+    """The axes given, or new ones, with the grid that all pictures share."""
     if ax is None:
         from matplotlib import pyplot as plt
 
@@ -352,9 +310,9 @@ def _axes(ax: Axes | None, *, height: float, width: float = WIDTH) -> Axes:
     return ax
 
 
-def _class_axes(ax: Axes | None, certificate: Certificate, shown: IntArray) -> Axes:
+def class_axes(ax: Axes | None, certificate: Certificate, shown: IntArray) -> Axes:
     """One row per class, the first on top."""
-    ax = _axes(ax, height=class_height(len(shown)))
+    ax = new_axes(ax, height=class_height(len(shown)))
     ax.grid(axis="y", visible=False)
     ax.grid(axis="x", color=RULE, linewidth=0.6)
     ax.set_yticks(range(len(shown)), [plain_text(certificate.classes[label]) for label in shown])
@@ -379,7 +337,8 @@ def _weight_scale(ax: Axes, weights: Interval, largest: float) -> float:
     return float(max(0.01, 0.7 * min(positive.min(initial=0.3), 1.0)))
 
 
-def _legend_above(ax: Axes, columns: int = 2) -> None:
+def legend_above(ax: Axes, columns: int = 2) -> None:
+    """A legend outside of the axes, above them."""
     # Anchored on the right: long class names leave little room to the right of the axes' left edge.
     ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=columns, frameon=False, borderaxespad=0.2,
               handlelength=1.6, columnspacing=1.2)  # fmt: skip
@@ -392,7 +351,8 @@ def _log_axis(ax: Axes) -> None:
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
-def _percent_ticks(axis: Axis) -> None:
+def percent_ticks(axis: Axis) -> None:
+    """Shares on the axis as percentages."""
     axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g} %"))
 
 

@@ -1,0 +1,153 @@
+"""Bets against every label mix: inequalities in t that the true mix keeps, with a chosen probability.
+
+Lemmas 1 to 4 of docs/methods/assumption.md. For a function c of the cell with values in [0, 1], learned on earlier
+folds, and the true mix t, the target mean of c is the mix of its source means. A bet wins where the observed
+target mean is above the observed mix. Its log-wealth is concave in t, so a linear function bounds it from below.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pacshift.arrays import FloatArray
+from pacshift.assumption.folds import CellCounts
+
+MAX_STAKE = 0.8
+"""Largest stake per row; beyond it, a class's mean is bounded by 1 instead (Lemma 3)."""
+
+STAKE_FACTORS = (1.0, 0.8, 0.6, 0.45, 0.3, 0.2, 0.1, 0.05, 0.02)
+"""Stakes that are considered, as shares of the best one for a normal law and a known mix."""
+
+
+def stake_price(stake: FloatArray | float) -> FloatArray:
+    """The function ψ(λ) = -log(1-λ) - λ of Lemma 1, the price of a stake per unit of squared distance.
+
+    >>> float(stake_price(0.5).round(3))
+    0.193
+    """
+    return np.asarray(-np.log1p(-np.asarray(stake)) - stake)
+
+
+@dataclass(frozen=True, eq=False)
+class FoldBets:
+    """What one fold showed of D directions, and the stakes chosen before it was looked at.
+
+    ``source_mean`` and ``source_square`` have shape (D, K): mean of c and mean squared distance of c from a centre
+    that was fixed beforehand. ``stake`` is θ, per direction.
+    """
+
+    stake: FloatArray
+    source_mean: FloatArray
+    source_square: FloatArray
+    target_mean: FloatArray
+    target_square: FloatArray
+    class_counts: FloatArray
+    n_target: float
+
+    def constant(self, contamination: float) -> FloatArray:
+        """The part of the log-wealth that does not depend on the mix (Lemma 2)."""
+        price = self.n_target * stake_price(self.stake / self.n_target) * self.target_square
+        return np.asarray(self.stake * (self.target_mean - contamination) - price)
+
+    def losses(self, top: FloatArray, contamination: float) -> FloatArray:
+        """Coefficients g with log-wealth >= constant - g·t for all mixes t <= top (Lemma 3), shape (D, K)."""
+        clean = (1 - contamination) * np.maximum(top, 1e-12)
+        stake, counts = self.stake[:, None], self.class_counts
+        kink = np.minimum(clean, MAX_STAKE * counts / stake)
+        steepest = np.maximum(self._loss(kink) / np.maximum(kink, 1e-300), self._loss(clean) / clean)
+        return np.asarray((1 - contamination) * np.where(counts > 0, steepest, stake))
+
+    def _loss(self, share: FloatArray) -> FloatArray:
+        """h_j of Lemma 3 at a share t_j."""
+        stake, counts = self.stake[:, None], self.class_counts
+        safe = np.maximum(counts, 1.0)
+        per_row = np.minimum(stake * share / safe, MAX_STAKE)
+        placed = safe * per_row
+        price = safe * stake_price(per_row) * self.source_square
+        return np.asarray(placed * self.source_mean + (stake * share - placed) + price)
+
+
+def place_bets(
+    values: FloatArray,
+    mix: FloatArray,
+    top: FloatArray,
+    past: CellCounts,
+    fold: CellCounts,
+    wanted: FloatArray,
+    *,
+    guard: bool,
+) -> FoldBets:
+    """Bet on directions ``values`` (cells, D) learned on ``past``; ``wanted`` is the log-wealth each should reach.
+
+    Centres and stakes depend on ``past`` and on the sizes of the fold alone, as Lemma 2 asks.
+    """
+    past_mean, past_target = past.means(values)
+    known = np.minimum(past.class_counts, 1.0)
+    centre = past_mean * known + 0.5 * (1 - known)
+    past_square = past.means(values**2)[0] - past_mean**2
+    past_target_square = past.means(values**2)[1] - past_target**2
+    source_mean, target_mean = fold.means(values)
+    source_raw, target_raw = fold.means(values**2)
+    sizes = fold.class_counts, max(fold.n_target, 1.0)
+    hoped = FoldBets(np.ones(values.shape[1]), past_mean, past_square, past_target, past_target_square, *sizes)
+    return FoldBets(
+        choose_stakes(hoped, mix, top, wanted, guard=guard),
+        source_mean,
+        np.maximum(source_raw - 2 * centre * source_mean + centre**2, 0.0),
+        target_mean,
+        np.maximum(target_raw - 2 * past_target * target_mean + past_target**2, 0.0),
+        *sizes,
+    )
+
+
+def choose_stakes(
+    hoped: FoldBets, mix: FloatArray, top: FloatArray, wanted: FloatArray, *, guard: bool
+) -> FloatArray:
+    """The stake θ per direction that would gain most if the fold repeated the past: at ``mix``, or on ``guard``
+    at the worst mix up to ``top``.
+    """
+    seen = np.maximum(hoped.class_counts, 1.0)
+    variance = hoped.source_square @ (mix**2 / seen) + hoped.target_square / hoped.n_target
+    variance = np.maximum(variance, 1e-12)
+    # Past differences are partly luck: half of them is hoped for, at least what the wanted wealth needs.
+    gap = np.maximum((hoped.target_mean - hoped.source_mean @ mix) / 2, np.sqrt(2 * wanted * variance))
+    target_mean = hoped.source_mean @ mix + gap
+    best, best_gain = np.zeros(len(gap)), np.full(len(gap), -np.inf)
+    for factor in STAKE_FACTORS:
+        stake = np.minimum(factor * np.sqrt(2 * wanted / variance), MAX_STAKE * hoped.n_target)
+        bets = FoldBets(
+            stake, hoped.source_mean, hoped.source_square, target_mean, hoped.target_square,
+            hoped.class_counts, hoped.n_target,
+        )  # fmt: skip
+        losses = bets.losses(top, 0.0)
+        gain = bets.constant(0.0) - (largest_loss(losses, top) if guard else losses @ mix)
+        best, best_gain = np.where(gain > best_gain, stake, best), np.maximum(gain, best_gain)
+    return best
+
+
+def largest_loss(losses: FloatArray, top: FloatArray) -> FloatArray:
+    """The largest of losses·t over mixes t <= top: a greedy sort, per direction."""
+    order = np.argsort(-losses, axis=1)
+    room = top[order]
+    before = np.cumsum(room, axis=1) - room
+    taken = np.minimum(room, np.maximum(1 - before, 0.0))
+    return np.asarray((taken * np.take_along_axis(losses, order, axis=1)).sum(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Bets:
+    """The bets of all folds, added up (Lemma 4), and the log-wealth that direction d may reach by chance."""
+
+    folds: tuple[FoldBets, ...]
+    hurdles: FloatArray
+    contamination: float
+
+    def rows(self, top: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Inequalities ``rows t <= limits`` with entries in [0, 1] that the true mix keeps; one per direction."""
+        constant = np.sum([fold.constant(self.contamination) for fold in self.folds], axis=0)
+        losses = np.sum([fold.losses(top, self.contamination) for fold in self.folds], axis=0)
+        # constant - losses·t <= hurdle; as t sums to 1, the largest loss may be added on both sides.
+        largest = losses.max(axis=1)
+        scale = np.maximum(np.ptp(losses, axis=1), 1e-300)
+        scale = np.maximum(scale, 1e-6 * np.abs(largest))
+        return (largest[:, None] - losses) / scale[:, None], (self.hurdles - constant + largest) / scale

@@ -1,0 +1,116 @@
+"""The whole check: from a tally to the evidence for or against label shift."""
+
+from pacshift.arrays import FloatArray, Label
+from pacshift.assumption.directions import best_mix
+from pacshift.assumption.evidence import Assumption
+from pacshift.assumption.folds import CellCounts, count_cells, n_folds
+from pacshift.assumption.groups import around, chance, shown_groups
+from pacshift.assumption.program import MixRows, difference_hurdle, mix_rows
+from pacshift.assumption.words import largest_difference, nothing_found, noticeable, outside_known
+from pacshift.bounds import Interval
+from pacshift.errors import InputError
+from pacshift.tally import Tally
+
+ASSUMPTION_SHARE = 0.1
+"""Level of the test as a share of delta.
+
+A false alarm costs a certificate, never the promise: sets that are not handed out cannot err. So the level is not
+taken from delta, and a method keeps all of it. A tenth keeps false alarms rarer than misled certificates, and a
+larger level would hardly notice more: ten times the level lowers the hurdle from 3.7 to 3.0 standard deviations.
+"""
+
+
+def check_assumption(
+    tally: Tally, *, level: float, known: Interval | None = None, contamination: float = 0.0
+) -> Assumption:
+    """Test whether the target is a mix of the source's classes.
+
+    Predicted classes and their confidence are looked at. Under label shift the test refuses with probability at
+    most ``level``, whatever the sample sizes (docs page "Is it label shift?"). The same tally always gives the
+    same answer.
+
+    Parameters
+    ----------
+    tally : Tally
+        Counts of source and target.
+    level : float
+        Largest chance that the test refuses although label shift holds. ``ASSUMPTION_SHARE`` times delta is usual.
+    known : Interval, optional
+        Bounds of the target's label mix that are surely right, arrays of length K.
+    contamination : float, default 0
+        Largest share of the target that need not be label-shifted at all.
+
+    Returns
+    -------
+    Assumption
+        The evidence; a refutation is said there, not raised.
+
+    Raises
+    ------
+    InputError
+        If source or target are empty.
+
+    Examples
+    --------
+    >>> from pacshift import Population
+    >>> population = Population.synthetic(["cat", "dog"], rng=0)
+    >>> source, target = population.draw([0.5, 0.5], 5000, rng=1), population.draw([0.2, 0.8], 5000, rng=2)[0]
+    >>> tally = Tally.from_scores(*source, classes=["cat", "dog"])
+    >>> shifted = tally + Tally.from_target(target, classes=["cat", "dog"])
+    >>> check_assumption(shifted, level=0.005).refuted
+    False
+    >>> broken = tally + Tally.from_target(0.2 + 0.6 * target, classes=["cat", "dog"])
+    >>> check_assumption(broken, level=0.005).refuted
+    True
+    """
+    if not (tally.n_source and tally.n_target):
+        raise InputError("label shift can be tested only with source and target rows; one of them is empty.")
+    counts = count_cells(tally)
+    rows = mix_rows(counts, level=level, known=known, contamination=contamination)
+    refuted, mix = rows.violation > 0, best_mix(counts)
+    groups = shown_groups(counts, tally.classes, mix)
+    explained = groups.rates(counts) @ mix
+    finding = nothing_found(counts)
+    if refuted:
+        finding = _finding(counts, tally.classes, mix, rows, level=level, known=known, contamination=contamination)
+    return Assumption(
+        level=level,
+        refuted=refuted,
+        mix=mix,
+        groups=groups.names,
+        observed=groups.observed(counts),
+        explained=explained,
+        allowed=around(explained, chance(counts, groups, mix, level=level)),
+        finding=finding,
+        noticeable=noticeable(
+            counts,
+            tally.classes,
+            mix,
+            hurdle=difference_hurdle(counts.n_classes, level),
+            tested=1 - 1 / n_folds(counts.n_classes),
+        ),
+    )
+
+
+def _finding(
+    counts: CellCounts,
+    classes: tuple[Label, ...],
+    mix: FloatArray,
+    rows: MixRows,
+    *,
+    level: float,
+    known: Interval | None,
+    contamination: float,
+) -> str:
+    """Why the test refuses, in words."""
+    if known is not None:
+        free = mix_rows(counts, level=level, known=None, contamination=contamination)
+        if free.violation <= 0:
+            return outside_known(classes, free, known)
+    # Any mix at all first: the plainest statement. Then only mixes that fit something else about the target.
+    for fitting in (None, rows.only_tops, rows.without_differences):
+        if fitting is None or fitting.violation <= 0:
+            words, certain = largest_difference(counts, classes, mix, fitting, level=level)
+            if certain:
+                break
+    return words

@@ -1,0 +1,181 @@
+"""Directions: functions of the cell that show best where the target is no mix of the source's classes.
+
+A direction is learned on rows that are not tested with it, so that nothing here can break validity: this module is
+about power alone. The best-fitting mix t minimises the weighted squared residual r of the target's cells. Then the
+direction d = W r has the same source mean for every class in the mix, and no larger one for the others: no change
+of the mix explains what d shows.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy
+
+from pacshift.arrays import FloatArray
+from pacshift.assumption.folds import MAX_DENSE_CLASSES, CellCounts
+from pacshift.tally.cells import N_CONFIDENCE
+
+SMOOTH_DEGREE = 3
+"""Degree of the polynomial in the confidence bin, for each predicted class, of the smooth direction."""
+
+MAX_BOUNDED_CLASSES = 60
+"""Up to this many classes each class has two directions that bound its share of the target."""
+
+CLIP = 4.0
+"""Directions are cut at so many standard deviations: rare cells must not dictate the scale."""
+
+REWEIGHTINGS = 2
+"""How often the weights are computed from the last fit."""
+
+SUM_WEIGHT = 1e3
+"""Weight of the row "shares add up to 1" in the non-negative least squares."""
+
+
+def n_directions(n_classes: int) -> tuple[int, int]:
+    """How many directions look for a difference, and how many bound the shares of the classes."""
+    few = n_classes <= MAX_DENSE_CLASSES
+    return (3 if few else 1), (2 * n_classes if n_classes <= MAX_BOUNDED_CLASSES else 0)
+
+
+def directions(past: CellCounts) -> tuple[FloatArray, FloatArray]:
+    """Functions of the cell with values in [0, 1], shape (cells, D), and the best-fitting mix.
+
+    First those that look for a difference, then those that bound shares.
+    """
+    if past.n_classes > MAX_DENSE_CLASSES:
+        only, mix, _ = _many_classes(past)
+        return _scaled(only[:, None], past, mix), mix
+    by_cell, mix, variance = by_cells(past)
+    smooth = _by_features(past, _smooth_features(past), variance)
+    marginal = _by_features(past, _marginal_features(past), variance)
+    found = [by_cell, smooth, marginal]
+    if past.n_classes <= MAX_BOUNDED_CLASSES:
+        shares = _share_directions(past, variance)
+        found += [*shares.T, *(-shares.T)]
+    return _scaled(np.array(found).T, past, mix), mix
+
+
+def best_mix(counts: CellCounts) -> FloatArray:
+    """The label mix that explains the target's cells best."""
+    return by_cells(counts)[1] if counts.n_classes <= MAX_DENSE_CLASSES else _many_classes(counts)[1]
+
+
+def by_cells(past: CellCounts) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The direction over single cells, the mix and the variance of each cell's residual."""
+    n, totals = max(past.n_target, 1.0), np.maximum(past.class_counts, 1.0)
+    variance = (past.target + 1) / n**2
+    for _ in range(1 + REWEIGHTINGS):
+        mix = _simplex_fit(past.rates, past.shares, 1 / np.sqrt(variance))
+        variance = _cell_variance(past, mix, n, totals)
+    mix = _simplex_fit(past.rates, past.shares, 1 / np.sqrt(variance))
+    return (past.shares - past.rates @ mix) / variance, mix, variance
+
+
+def _cell_variance(past: CellCounts, mix: FloatArray, n: float, totals: FloatArray) -> FloatArray:
+    """Variance of the residual of each cell, at least that of two target rows."""
+    explained = np.maximum(past.rates @ mix, 0.0)
+    return np.asarray((explained * n + 2) / n**2 + past.rates @ (mix**2 / totals))
+
+
+def _by_features(past: CellCounts, features: FloatArray, variance: FloatArray) -> FloatArray:
+    """The same fit seen through a few functions of the cell: less noise where the difference is smooth."""
+    covariance = features.T @ (features * variance[:, None])
+    covariance[np.diag_indices(len(covariance))] += 1e-9 * np.trace(covariance) / len(covariance)
+    root = np.linalg.cholesky(covariance)
+    model, seen = (_solve_lower(root, features.T @ part) for part in (past.rates, past.shares))
+    mix = _simplex_fit(model, seen, np.ones(len(seen)))
+    return np.asarray(features @ scipy.linalg.solve_triangular(root, seen - model @ mix, lower=True, trans=1))
+
+
+def _solve_lower(root: Any, wanted: FloatArray) -> FloatArray:
+    return np.asarray(scipy.linalg.solve_triangular(root, wanted, lower=True))
+
+
+def _simplex_fit(model: FloatArray, seen: FloatArray, weights: FloatArray) -> FloatArray:
+    """Weighted least squares over mixes; the sum is tied to 1 by a heavy row."""
+    heavy = SUM_WEIGHT * max(float(np.abs(weights).mean()), 1e-300)
+    matrix = np.vstack([model * weights[:, None], np.full(model.shape[1], heavy)])
+    wanted = np.append(seen * weights, heavy)
+    if len(matrix) > 400:  # the same squares from a square matrix: far faster for many cells
+        matrix, root = np.linalg.qr(matrix)
+        matrix, wanted = root, matrix.T @ wanted
+    mix, _ = scipy.optimize.nnls(matrix, wanted)
+    return np.asarray(mix / mix.sum())
+
+
+def _smooth_features(past: CellCounts) -> FloatArray:
+    """For each predicted class a polynomial of the confidence bin."""
+    middle = (N_CONFIDENCE - 1) / 2
+    powers = np.vander((past.confidence - middle) / middle, SMOOTH_DEGREE + 1)
+    one_hot = np.eye(past.n_classes)[past.predicted]
+    return _independent((one_hot[:, :, None] * powers[:, None, :]).reshape(len(powers), -1))
+
+
+def _marginal_features(past: CellCounts) -> FloatArray:
+    """The predicted class, and the confidence bin over all classes."""
+    return _independent(np.hstack([np.eye(past.n_classes)[past.predicted], np.eye(N_CONFIDENCE)[past.confidence]]))
+
+
+def _independent(features: FloatArray) -> FloatArray:
+    """Without the functions that no filled cell needs."""
+    return features[:, features.any(axis=0)]
+
+
+def _share_directions(past: CellCounts, variance: FloatArray) -> FloatArray:
+    """For each class the function whose target mean estimates its share best; shape (cells, K)."""
+    weighted = past.rates / variance[:, None]
+    gram = past.rates.T @ weighted
+    gram[np.diag_indices(len(gram))] += 1e-6 * np.trace(gram) / len(gram)
+    return np.asarray(np.linalg.solve(gram, weighted.T).T)
+
+
+def _scaled(found: FloatArray, past: CellCounts, mix: FloatArray) -> FloatArray:
+    """Cut at a few standard deviations and brought to [0, 1]."""
+    weight = (past.shares + np.asarray(past.rates @ mix)) / 2
+    centred = found - weight @ found / max(weight.sum(), 1e-300)
+    limit = CLIP * np.sqrt(weight @ centred**2)
+    cut = np.clip(centred, -limit, limit)
+    low, high = cut.min(axis=0), cut.max(axis=0)
+    return np.asarray((cut - low) / np.where(high > low, high - low, 1.0))
+
+
+def _many_classes(past: CellCounts) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The marginal direction where classes are many: solved without signs, then freed of every change of mix."""
+    n, totals = max(past.n_target, 1.0), np.maximum(past.class_counts, 1.0)
+    mix = _em_mix(past)
+    variance = _cell_variance(past, mix, n, totals)
+    features = _sparse_marginals(past)
+    covariance = (features.T @ features.multiply(variance[:, None])).toarray()
+    covariance[np.diag_indices(len(covariance))] += 1e-6 * np.trace(covariance) / len(covariance)
+    root = np.linalg.cholesky(covariance)
+    model = _solve_lower(root, (features.T @ past.rates).toarray())
+    seen = _solve_lower(root, features.T @ (past.shares - past.rates @ mix))
+    gram = model.T @ model
+    gram[np.diag_indices(len(gram))] += 1e-3 * np.trace(gram) / len(gram)
+    seen = seen - model @ np.linalg.solve(gram, model.T @ seen)
+    return np.asarray(features @ scipy.linalg.solve_triangular(root, seen, lower=True, trans=1)), mix, variance
+
+
+def _sparse_marginals(past: CellCounts) -> Any:
+    cells = np.arange(len(past.target))
+    ones = np.ones(len(cells))
+    predicted = scipy.sparse.csc_matrix((ones, (cells, past.predicted)), (len(cells), past.n_classes))
+    confidence = scipy.sparse.csc_matrix((ones, (cells, past.confidence)), (len(cells), N_CONFIDENCE))
+    return scipy.sparse.hstack([predicted, confidence]).tocsc()
+
+
+def _em_mix(past: CellCounts, steps: int = 60) -> FloatArray:
+    """Expectation maximisation over the mix, from equal shares."""
+    mix = np.full(past.n_classes, 1 / past.n_classes)
+    for _ in range(steps):
+        explained = np.maximum(past.rates @ mix, 1e-300)
+        mix = mix * (past.rates.T @ np.where(past.shares > 0, past.shares / explained, 0.0)) + 1e-12
+        mix /= mix.sum()
+    return np.asarray(mix)
+
+
+def fold_pairs(folds: list[CellCounts]) -> Iterator[tuple[list[CellCounts], CellCounts]]:
+    """Each fold but the first, with the folds before it."""
+    for place in range(1, len(folds)):
+        yield folds[:place], folds[place]

@@ -1,0 +1,120 @@
+"""Rows by cell (predicted class, confidence bin), and their random split into folds.
+
+Only the counts are needed: to put every row into a random fold, independently of everything else, is to split the
+count of every cell by a multinomial draw ("Folds" of docs/methods/assumption.md).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from pacshift.arrays import FloatArray, IntArray
+from pacshift.tally import Tally
+from pacshift.tally.cells import N_CONFIDENCE
+
+N_FOLDS, N_FOLDS_MANY = 8, 4
+"""Every fold but the first is tested with directions that were learned on the folds before it."""
+
+FEW_CLASSES = 60
+"""Up to this many classes there are ``N_FOLDS`` folds; beyond, fewer, as each of them takes longer."""
+
+FOLD_SEED = 20231
+"""The split must not depend on the data; a fixed seed makes the test a function of the tally."""
+
+MAX_DENSE_CLASSES = 120
+"""Up to this many classes counts are dense matrices; beyond, most cells of most classes are empty."""
+
+
+@dataclass(frozen=True, eq=False)
+class CellCounts:
+    """Source rows ``source[cell, label]`` and target rows ``target[cell]``.
+
+    ``predicted`` and ``confidence`` say which cells these are; ``source`` is sparse where classes are many.
+    """
+
+    source: Any
+    target: FloatArray
+    predicted: IntArray
+    confidence: IntArray
+
+    @cached_property
+    def class_counts(self) -> FloatArray:
+        """Source rows of each label."""
+        return np.asarray(self.source.sum(axis=0), float).ravel()
+
+    @cached_property
+    def n_target(self) -> float:
+        """Target rows."""
+        return float(self.target.sum())
+
+    @cached_property
+    def rates(self) -> Any:
+        """Observed share of each cell among the source rows of each label; 0 for a label without rows."""
+        scale = 1 / np.maximum(self.class_counts, 1.0)
+        return self.source * scale if isinstance(self.source, np.ndarray) else self.source.multiply(scale).tocsc()
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """Observed share of each cell in the target."""
+        return self.target / max(self.n_target, 1.0)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, K."""
+        return int(self.source.shape[1])
+
+    def means(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean of a function of the cell for each label, shape (..., K), and on the target."""
+        return np.asarray((self.rates.T @ values).T), np.asarray(self.shares @ values)
+
+
+def count_cells(tally: Tally) -> CellCounts:
+    """The filled cells of a tally; one bin per predicted class where either side has no confidence bins."""
+    source, target = tally.source_cells, tally.target_cells
+    if not (source.has_confidence and target.has_confidence):
+        source, target = source.without_confidence(), target.without_confidence()
+    source_cell = source.predicted * N_CONFIDENCE + source.confidence
+    target_cell = target.predicted * N_CONFIDENCE + target.confidence
+    codes, place = np.unique(np.concatenate([source_cell, target_cell]), return_inverse=True)
+    shape = len(codes), tally.n_classes
+    counts = sparse.csc_matrix((source.counts.astype(float), (place[: len(source_cell)], source.labels)), shape)
+    target_counts = np.zeros(len(codes))
+    target_counts[place[len(source_cell) :]] = target.counts
+    return CellCounts(_stored(counts), target_counts, codes // N_CONFIDENCE, codes % N_CONFIDENCE)
+
+
+def n_folds(n_classes: int) -> int:
+    """Number of folds, fixed by the number of classes."""
+    return N_FOLDS if n_classes <= FEW_CLASSES else N_FOLDS_MANY
+
+
+def split(counts: CellCounts, seed: int = FOLD_SEED) -> list[CellCounts]:
+    """Every row goes to a fold drawn at random, independently of all else ("Folds" of the page)."""
+    rng, parts = np.random.default_rng(seed), n_folds(counts.n_classes)
+    even = np.full(parts, 1 / parts)
+    source = sparse.csc_matrix(counts.source)
+    source_folds = rng.multinomial(source.data.astype(np.int64), even).T.astype(float)
+    target_folds = rng.multinomial(counts.target.astype(np.int64), even).T.astype(float)
+    return [
+        CellCounts(
+            _stored(sparse.csc_matrix((data, source.indices, source.indptr), source.shape)),
+            target,
+            counts.predicted,
+            counts.confidence,
+        )
+        for data, target in zip(source_folds, target_folds, strict=True)
+    ]
+
+
+def joined(folds: list[CellCounts]) -> CellCounts:
+    """All rows of several folds."""
+    first = folds[0]
+    source, target = sum(fold.source for fold in folds[1:]), sum(fold.target for fold in folds[1:])
+    return CellCounts(first.source + source, first.target + target, first.predicted, first.confidence)
+
+
+def _stored(counts: Any) -> Any:
+    return counts.toarray() if counts.shape[1] <= MAX_DENSE_CLASSES else counts

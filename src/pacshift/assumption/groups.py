@@ -1,0 +1,137 @@
+"""Groups of rows that people understand: a predicted class, a range of confidence, or both."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from pacshift.arrays import FloatArray, IntArray, Label
+from pacshift.assumption.folds import CellCounts
+from pacshift.bounds import Interval
+from pacshift.tally.cells import CONFIDENCE_EDGES, N_CONFIDENCE
+
+LEVEL_STARTS = (0, 1, 3, 7)
+"""First bins of four levels of confidence: below 50 %, 50 to 75 %, 75 to 95 %, at least 95 %."""
+
+MAX_CLASSES_BY_LEVEL = 30
+"""Up to this many classes every class is shown by level of confidence; beyond, classes and levels stand apart."""
+
+MAX_CLASSES_SHOWN = 60
+"""Of many classes those with the largest differences are shown."""
+
+
+_Bins: TypeAlias = tuple[int, int] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Sets of cells with their names: ``members[group, cell]``."""
+
+    names: tuple[str, ...]
+    members: FloatArray
+
+    def observed(self, counts: CellCounts) -> FloatArray:
+        """Share of the target in each group."""
+        return np.asarray(self.members @ counts.shares)
+
+    def rates(self, counts: CellCounts) -> FloatArray:
+        """Share of each group among the source rows of each label, shape (groups, K)."""
+        rates = counts.rates if isinstance(counts.rates, np.ndarray) else counts.rates.toarray()
+        return np.asarray(self.members @ rates)
+
+
+def confidence_words(first: int, last: int) -> str:
+    """The confidence of bins ``first`` to ``last`` in words.
+
+    >>> confidence_words(0, 0), confidence_words(1, 2), confidence_words(7, 12)
+    ('confidence below 50 %', 'confidence 50 to 75 %', 'confidence at least 95 %')
+    """
+    low, high = (f"{100 * (1 - CONFIDENCE_EDGES[edge]):.4g}" for edge in (max(first - 1, 0), min(last, 11)))
+    if first == 0:
+        return f"confidence below {high} %"
+    return f"confidence at least {low} %" if last >= N_CONFIDENCE - 1 else f"confidence {low} to {high} %"
+
+
+def shown_groups(counts: CellCounts, classes: Sequence[Label], mix: FloatArray) -> Groups:
+    """Groups for a picture: class by level of confidence; where classes are many, classes and levels apart."""
+    ends = [*(start - 1 for start in LEVEL_STARTS[1:]), N_CONFIDENCE - 1]
+    levels: list[_Bins] = list(zip(LEVEL_STARTS, ends, strict=True)) if _has_confidence(counts) else []
+    found: list[tuple[int | None, _Bins]]
+    if len(classes) <= MAX_CLASSES_BY_LEVEL:
+        found = [(label, level) for label in range(len(classes)) for level in levels or [None]]
+    else:
+        found = [(label, None) for label in _most_different(counts, mix)]
+        found += [(None, level) for level in levels]
+    return _groups(counts, classes, found)
+
+
+def searched_groups(counts: CellCounts, classes: Sequence[Label], mix: FloatArray) -> Groups:
+    """Groups in which the largest difference is looked for: classes, ranges of confidence, and both together."""
+    last = N_CONFIDENCE - 1
+    ranges: list[_Bins] = [(0, end) for end in range(last)]
+    ranges += [(start, last) for start in range(1, N_CONFIDENCE)]
+    ranges = ranges if _has_confidence(counts) else []
+    many = len(classes) > MAX_CLASSES_BY_LEVEL
+    labels = _most_different(counts, mix)[:MAX_CLASSES_BY_LEVEL] if many else range(len(classes))
+    found: list[tuple[int | None, _Bins]] = [(label, bins) for label in labels for bins in (None, *ranges)]
+    return _groups(counts, classes, found + [(None, bins) for bins in ranges])
+
+
+def plain_groups(counts: CellCounts, classes: Sequence[Label]) -> tuple[Groups, Groups]:
+    """Confidence below each edge over all classes, and the predicted classes (a few hundred at most)."""
+    ranges = [(0, end) for end in range(N_CONFIDENCE - 1)] if _has_confidence(counts) else []
+    labels = np.argsort(-counts.class_counts, kind="stable")[:MAX_CLASSES_SHOWN].tolist()
+    return (
+        _groups(counts, classes, [(None, bins) for bins in ranges]),
+        _groups(counts, classes, [(label, None) for label in labels]),
+    )
+
+
+def chance(counts: CellCounts, groups: Groups, mix: FloatArray, *, level: float) -> FloatArray:
+    """Widths that chance gives each group's difference, by Bernstein's inequality with estimated variances."""
+    totals = np.maximum(counts.class_counts, 1.0)
+    longest = max(float((mix / totals).max()), 1 / counts.n_target)
+    exponent = np.log(2 * max(len(groups.names), 1) / level)
+    return np.asarray(np.sqrt(2 * exponent) * deviations(counts, groups, mix) + exponent * longest / 3)
+
+
+def deviations(counts: CellCounts, groups: Groups, mix: FloatArray) -> FloatArray:
+    """Estimated standard deviation of (observed share - share that the mix gives), per group."""
+    rates, observed = groups.rates(counts), groups.observed(counts)
+    totals = np.maximum(counts.class_counts, 1.0)
+    variance = (rates * (1 - rates)) @ (mix**2 / totals) + observed * (1 - observed) / counts.n_target
+    return np.asarray(np.sqrt(np.maximum(variance, 0.0)))  # rounding can push a share above 1
+
+
+def around(centre: FloatArray, width: FloatArray) -> Interval:
+    """Shares within a width, between 0 and 1."""
+    return Interval(np.maximum(centre - width, 0.0), np.minimum(centre + width, 1.0))
+
+
+def _has_confidence(counts: CellCounts) -> bool:
+    return bool(counts.confidence.any())
+
+
+def _most_different(counts: CellCounts, mix: FloatArray) -> list[int]:
+    """Predicted classes, largest difference between target and mix first."""
+    difference: FloatArray = np.zeros(counts.n_classes)
+    np.add.at(difference, counts.predicted, counts.shares - np.asarray(counts.rates @ mix))
+    order: IntArray = np.argsort(-np.abs(difference), kind="stable")[:MAX_CLASSES_SHOWN]
+    return [int(label) for label in order]
+
+
+def _groups(counts: CellCounts, classes: Sequence[Label], found: Sequence[tuple[int | None, _Bins]]) -> Groups:
+    members = np.ones((len(found), len(counts.target)))
+    names = []
+    for row, (label, bins) in enumerate(found):
+        words = []
+        if label is not None:
+            members[row] *= counts.predicted == label
+            words.append(f"predicted {classes[label]!r}")
+        if bins is not None:
+            members[row] *= (counts.confidence >= bins[0]) & (counts.confidence <= bins[1])
+            words.append(confidence_words(*bins))
+        names.append(", ".join(words))
+    filled = members.sum(axis=1) > 0
+    return Groups(tuple(name for name, some in zip(names, filled.tolist(), strict=True) if some), members[filled])

@@ -1,0 +1,176 @@
+"""Plain words for what the test saw, what it could have seen, and what to do after a refusal."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pacshift.arrays import FloatArray, Label
+from pacshift.assumption.folds import CellCounts
+from pacshift.assumption.groups import Groups, chance, deviations, plain_groups, searched_groups
+from pacshift.assumption.program import MixRows
+from pacshift.bounds import Interval
+from pacshift.ps_lp.programs import MixProgram
+
+CANDIDATES = 40
+"""Groups for which the largest share that any mix can give is computed."""
+
+POWER_QUANTILE = 1.65
+"""A difference of so many standard deviations above the hurdle is noticed in 95 of 100 draws."""
+
+CANNOT_SEE = (
+    "No test on unlabelled rows can see a change that looks like another mix of the same classes, and this one "
+    "does not see changes that leave the predicted classes and their confidence as they are."
+)
+"""What remains hidden, for certificates and reports."""
+
+
+def ways_on() -> str:
+    """What to do after a refusal, in plain words.
+
+    Returns
+    -------
+    str
+        A few sentences.
+
+    Examples
+    --------
+    >>> ways_on().startswith("Ways on:")
+    True
+    """
+    return (
+        "Ways on: (1) label a few hundred random target rows and calibrate on them; (2) if you know bounds of the "
+        "target's label mix, give them as known_mix; (3) if only a small share of the target is of a new kind, "
+        "allow for it with contamination; (4) train a classifier on rows of both populations."
+    )
+
+
+def nothing_found(counts: CellCounts) -> str:
+    """The finding where label shift was not refuted."""
+    return (
+        f"No difference was found: some mix of the source's {counts.n_classes} classes explains the predictions "
+        f"of the {counts.n_target:,.0f} target rows and their confidence, chance allowed for."
+    )
+
+
+def largest_difference(
+    counts: CellCounts, classes: Sequence[Label], mix: FloatArray, fitting: MixRows | None, *, level: float
+) -> tuple[str, bool]:
+    """Where the target differs most from every mix in ``fitting`` (every mix at all where it is None).
+
+    False where no single group shows it.
+    """
+    groups = searched_groups(counts, classes, mix)
+    observed, rates = groups.observed(counts), groups.rates(counts)
+    width = chance(counts, groups, mix, level=level)
+    residual = observed - rates @ mix
+    ranked = np.argsort(-np.abs(residual) / width, kind="stable")[:CANDIDATES].tolist()
+    reach = _Reach(rates, fitting)
+    best, words = -np.inf, ""
+    for group in ranked:
+        more = residual[group] > 0
+        reached = reach.most(group) + width[group] if more else reach.least(group) - width[group]
+        excess = (observed[group] - reached) * (1 if more else -1)
+        if excess > max(best, 0.0):
+            best, words = excess, _sentence(groups.names[group], observed[group], reached, more, fitting)
+    return words or _many_small(groups, observed, rates @ mix, ranked[0]), bool(words)
+
+
+class _Reach:
+    """The largest and least share of a group over the mixes that are left."""
+
+    def __init__(self, rates: FloatArray, fitting: MixRows | None) -> None:
+        self.rates = rates
+        self.program = None if fitting is None else MixProgram(fitting.rows, fitting.limits)
+
+    def most(self, group: int) -> float:
+        return self._largest(self.rates[group])
+
+    def least(self, group: int) -> float:
+        return -self._largest(-self.rates[group])
+
+    def _largest(self, cost: FloatArray) -> float:
+        return float(cost.max()) if self.program is None else self.program.largest(cost)
+
+
+def _sentence(group: str, share: float, reached: float, more: bool, fitting: MixRows | None) -> str:
+    which = "" if fitting is None else " that fits its predictions"
+    limit = min(max(reached, 0.0), 1.0)
+    return (
+        f"{percent(share)} of the target rows are {_rows_that_are(group)}; no mix of the source's classes{which} "
+        f"has {'more' if more else 'less'} than {percent(limit)}, chance allowed for."
+    )
+
+
+def _many_small(groups: Groups, observed: FloatArray, explained: FloatArray, group: int) -> str:
+    return (
+        "The target differs from every mix of the source's classes, a little in many groups at once. Most "
+        f"clearly, {percent(observed[group])} of the target rows are {_rows_that_are(groups.names[group])}; the "
+        f"mix that fits best has {percent(explained[group])}."
+    )
+
+
+def _rows_that_are(group: str) -> str:
+    """A group as the end of a sentence.
+
+    >>> _rows_that_are("predicted 'cat', confidence below 50 %"), _rows_that_are("confidence below 50 %")
+    ("predicted 'cat' with confidence below 50 %", 'of confidence below 50 %')
+    """
+    return f"of {group}" if group.startswith("confidence") else group.replace(", confidence", " with confidence")
+
+
+def outside_known(classes: Sequence[Label], free: MixRows, known: Interval) -> str:
+    """The finding where only the known bounds of the mix are contradicted."""
+    program, units = MixProgram(free.rows, free.limits), np.eye(len(classes))
+    upper = np.array([program.largest(unit) for unit in units])
+    lower = np.array([-program.largest(-unit) for unit in units])
+    above, below = lower - known.upper, known.lower - upper
+    label = int(np.argmax(np.maximum(above, below)))
+    bound = f"at most {percent(known.upper[label])}" if above[label] >= below[label] else (
+        f"at least {percent(known.lower[label])}"
+    )  # fmt: skip
+    return (
+        f"Under label shift {percent(lower[label])} to {percent(upper[label])} of the target would be "
+        f"{classes[label]!r}, but known_mix says {bound}. Either these bounds are wrong or label shift is false."
+    )
+
+
+def noticeable(
+    counts: CellCounts, classes: Sequence[Label], mix: FloatArray, *, hurdle: float, tested: float
+) -> tuple[str, ...]:
+    """What the test notices in 95 of 100 draws, roughly, where no change of the mix explains it.
+
+    ``tested`` is the share of the rows that are tested.
+    """
+    unsure, predicted = plain_groups(counts, classes)
+    standard = (np.sqrt(2 * hurdle) + POWER_QUANTILE) / np.sqrt(tested)
+    found = []
+    if unsure.names:
+        explained, gap = unsure.rates(counts) @ mix, standard * deviations(counts, unsure, mix)
+        half = int(np.argmin(np.abs(explained - 0.5)))
+        new = gap[0] / max(1 - explained[0], 0.01)
+        found += [
+            f"target rows of {unsure.names[half]}: a share off by about {points(gap[half])}",
+            f"target rows of a kind that the source does not have: about {percent(new)} of them, if their "
+            f"{unsure.names[0].replace('below', 'is below')}",
+        ]
+    gap = standard * deviations(counts, predicted, mix)
+    hardest = int(np.argmax(gap))
+    return (*found, f"target rows {predicted.names[hardest]}: a share off by about {points(gap[hardest])}")
+
+
+def percent(share: float) -> str:
+    """A share in per cent.
+
+    >>> percent(0.314159), percent(0.00123), percent(1.0)
+    ('31 %', '0.12 %', '100 %')
+    """
+    return f"{100 * share:.2g} %" if share < 0.995 else "100 %"
+
+
+def points(share: float) -> str:
+    """A difference of shares in percentage points.
+
+    >>> points(0.0123)
+    '1.2 percentage points'
+    """
+    return f"{100 * share:.2g} percentage points"

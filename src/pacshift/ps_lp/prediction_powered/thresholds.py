@@ -1,0 +1,99 @@
+"""Certified thresholds: one threshold or rescaled ones, by the bound of this folder.
+
+Sections "Theorem" and "From one threshold to all" of the page (docs/methods/many-classes.md).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pacshift.arrays import FloatArray, IntArray
+from pacshift.errors import AssumptionError
+from pacshift.ps_lp.prediction_powered.bound import ErrorBound
+from pacshift.ps_lp.prediction_powered.box import largest_shares
+from pacshift.ps_lp.prediction_powered.correction import best_tilt
+from pacshift.ps_lp.prediction_powered.evidence import Evidence
+from pacshift.ps_lp.prediction_powered.options import CorrectionShares, Plan
+from pacshift.ps_lp.rescale import rescaled, rescaling_factors, undo_rescaling
+from pacshift.tally import Tally
+from pacshift.tally.threshold import largest_threshold
+
+ROUNDING = 1e-12
+"""Room for the rounding of sums."""
+TRIAL_ERROR = 0.6
+"""Options are compared where the predicted mix errs by this part of ε: about where thresholds end up."""
+
+
+@dataclass(frozen=True, eq=False)
+class Corrected:
+    """Certified thresholds, one per class and kind, and the bounds of the target's label shares behind them."""
+
+    one_threshold: FloatArray
+    rescaled: FloatArray
+    largest_shares: FloatArray
+
+
+def corrected_thresholds(
+    tally: Tally, plan: Plan, within: FloatArray, *, epsilon: float, delta: float, shares: CorrectionShares
+) -> Corrected:
+    """Both kinds, valid at once with probability at least 1 - δ times the sum of the ``shares`` ("Theorem").
+
+    ``within`` are upper bounds of the label shares that are known already (1 if nothing is known); their chance to
+    be wrong is not counted here.
+    """
+    largest = np.minimum(within, largest_shares(tally, delta=shares.box * delta))
+    _require_a_mix(largest)
+    evidence = Evidence.of_tally(tally, largest, plan.sparse)
+    one = largest_corrected(tally, evidence, plan, epsilon=epsilon, delta=shares.one_threshold * delta)
+    factors = rescaling_factors(tally)
+    cut = largest_corrected(
+        rescaled(tally, factors), evidence, plan, epsilon=epsilon, delta=shares.rescaled * delta
+    )
+    return Corrected(
+        np.where(plan.sparse, -np.inf, one),
+        np.where(plan.sparse, -np.inf, undo_rescaling(cut, factors, tally)),
+        largest,
+    )
+
+
+def _require_a_mix(largest: FloatArray) -> None:
+    """Label shift is refuted where the label shares cannot add up to 1 ("The box")."""
+    if largest.sum() < 1:
+        raise AssumptionError(
+            "label shift is refuted: label shares add up to 1, but by the target's scores those of all classes "
+            f"together cannot exceed {largest.sum():.3g}, chance allowed for. Either P(x given y) differs between "
+            "source and target, or rows depend on each other. No method for label shift may be used."
+        )
+
+
+def largest_corrected(tally: Tally, evidence: Evidence, plan: Plan, *, epsilon: float, delta: float) -> float:
+    """The largest τ that passes with the option that looks best ("From one threshold to all").
+
+    All options are paid for, so that any of them may be chosen by looking at the data.
+    """
+    log_cost = float(np.log(len(plan.options) / delta))
+    bounds = [ErrorBound(evidence, option, epsilon, log_cost) for option in plan.options]
+
+    def errs_little(misses: IntArray) -> bool:  # if the target's labels were mixed as its predictions are
+        return float(evidence.target_shares @ evidence.miss_rates(misses)) <= TRIAL_ERROR * epsilon
+
+    trial = tally.misses(largest_threshold(tally, errs_little))
+    tilts = [best_tilt(bound, trial, np.zeros(evidence.n_classes)) for bound in bounds]
+    best = int(np.argmin([bound.value(tilt, trial) for bound, tilt in zip(bounds, tilts, strict=True)]))
+    return largest_threshold(tally, CorrectedTest(bounds[best], tilts[best]).passes)
+
+
+@dataclass(eq=False)
+class CorrectedTest:
+    """The test of one option ("Theorem"). It remembers its last correction, where the next search starts."""
+
+    bound: ErrorBound
+    tilt: FloatArray
+
+    def passes(self, misses: IntArray) -> bool:
+        """Whether some correction shows an error of at most ε; the last one is asked first."""
+        limit = self.bound.epsilon - ROUNDING
+        if self.bound.value(self.tilt, misses) <= limit:
+            return True
+        self.tilt = best_tilt(self.bound, misses, self.tilt)
+        return self.bound.value(self.tilt, misses) <= limit

@@ -1,0 +1,97 @@
+"""What may hold a matrix of scores: arrays, tensors, nested lists and frames of any library."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacshift.arrays import Label
+from pacshift.errors import InputError
+from pacshift.scores.names import shorten, text_of
+
+
+def to_matrix(
+    scores: Any, name: str, classes: tuple[Label, ...] | None, columns: Sequence[str]
+) -> tuple[NDArray[np.floating[Any]], list[Label] | None]:
+    """The scores of the wanted columns; for a frame also the names of all its columns."""
+    is_arrow = hasattr(scores, "column_names") and hasattr(scores, "itercolumns")  # table or record batch
+    found = scores.column_names if is_arrow else getattr(scores, "columns", None)  # pandas, polars
+    if found is None or not (is_arrow or hasattr(scores, "to_numpy")):
+        return to_floats(scores, name), None if found is None else list(found)
+    found = list(found)
+    if classes is not None:
+        scores = _select(scores, found, classes, columns, name)
+    if is_arrow:
+        parts = [_column_values(column, name) for column in scores.itercolumns()]
+        return to_floats(np.column_stack(parts) if parts else np.empty((0, 0)), name), found
+    return to_floats(scores.to_numpy(), name), found
+
+
+def _select(frame: Any, found: list[Label], classes: tuple[Label, ...], columns: Sequence[str], name: str) -> Any:
+    """The columns of a frame in the order of ``classes``, by name, never by position."""
+    texts = [text_of(column) for column in found]
+    has_columns = len(columns) == len(classes) and set(columns) <= set(texts)
+    wanted = [text_of(label) for label in (columns if has_columns else classes)]
+    twice = [text for text in wanted if texts.count(text) > 1]
+    if twice:
+        raise InputError(f"{name}: {len(twice)} score column name(s) occur twice: {shorten(twice)}. Rename them.")
+    missing = [text for text in wanted if text not in texts]
+    if missing:
+        raise InputError(
+            f"{name}: no score column for {shorten(missing)}; the columns are {shorten(found)}. Name columns "
+            "as the classes, or pass a plain array (frame.to_numpy()) with columns in the order of the classes."
+        )
+    order = [texts.index(text) for text in wanted]
+    if order == list(range(len(found))):
+        return frame
+    if hasattr(frame, "iloc"):
+        return frame.iloc[:, order]
+    return frame.select(order) if hasattr(frame, "itercolumns") else frame[:, order]
+
+
+def _column_values(column: Any, name: str) -> NDArray[Any]:
+    try:
+        values: NDArray[Any] = column.to_numpy(zero_copy_only=False)  # nulls become NaN
+        return values
+    except Exception as error:  # of Arrow, which is not imported here
+        raise InputError(f"{name}: scores must be numbers ({error}). Keep only the score columns.") from None
+
+
+def to_floats(scores: Any, name: str) -> NDArray[np.floating[Any]]:
+    values = as_array(scores, name, "scores")
+    if values.dtype.kind in "biu":
+        return values.astype(np.float64)
+    if values.dtype.kind == "O":  # frames with nulls, nested lists with None
+        return _objectsto_floats(values, name)
+    if values.dtype.kind != "f":
+        raise InputError(
+            f"{name}: scores must be real numbers, got dtype {values.dtype}. Convert the columns to floats."
+        )
+    if values.dtype == np.float16:
+        return values.astype(np.float32)  # exact, and far faster to compute with
+    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+
+
+def _objectsto_floats(values: NDArray[Any], name: str) -> NDArray[np.floating[Any]]:
+    text = next((value for value in values.flat if isinstance(value, (str, bytes))), None)
+    try:
+        if text is not None:  # NumPy would read "0.5" as a number, and "nan" too
+            raise TypeError(f"found the text {text!r}")
+        return values.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{name}: scores must be numbers ({error}). Keep only the score columns.") from None
+
+
+def as_array(data: Any, name: str, what: str) -> NDArray[Any]:
+    """Any container as an array; what it raises becomes an InputError."""
+    if np.ma.is_masked(data):
+        masked = int(np.ma.getmaskarray(data).sum())
+        raise InputError(f"{name}: {masked} of the {what} are masked. Drop those rows.")
+    try:
+        if not hasattr(data, "__array__") and hasattr(data, "__dlpack__"):
+            return np.from_dlpack(data)
+        return np.asarray(data)
+    except Exception as error:  # whatever a foreign container raises, the user gets one kind of error
+        remedy = "Pass a NumPy array or something np.asarray understands (for torch: tensor.detach().cpu())."
+        raise InputError(f"{name}: cannot read the {what} ({error}). {remedy}") from error

@@ -1,0 +1,117 @@
+"""Names of classes, labels and columns: compared as text, so that 1, 1.0 and "1" are one name.
+
+Only the canonical text of a number counts. "01", "1.0" and "1e3" are texts, and names of their own.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacshift.arrays import IntArray, Label
+
+NOT_FOUND = -1
+_WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]*")
+_MAX_EXACT = 2.0**53  # from here on a float stands for several whole numbers
+
+
+def text_of(name: Any) -> str | None:
+    """The text by which a name is compared; None for what cannot be a name.
+
+    >>> [text_of(name) for name in (1, 1.0, "1", "01", 0.5, True, None)]
+    ['1', '1', '1', '01', '0.5', 'True', None]
+    """
+    value = name.item() if isinstance(name, np.generic) else name
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, (float, Decimal)):
+        return _text_of_fraction(value)
+    return str(value) if isinstance(value, (bool, int)) else None
+
+
+def _text_of_fraction(value: float | Decimal) -> str | None:
+    if not math.isfinite(value):
+        return None
+    is_exact = isinstance(value, Decimal) or abs(value) < _MAX_EXACT
+    return str(int(value)) if is_exact and value == int(value) else str(value)
+
+
+def numbers_if_all(names: Sequence[str]) -> tuple[Label, ...]:
+    """Names that are all whole numbers, written as Python writes them, become ints.
+
+    >>> numbers_if_all(["1", "10"]), numbers_if_all(["01", "10"])
+    ((1, 10), ('01', '10'))
+    """
+    if all(_WHOLE_NUMBER.fullmatch(name) and len(name) < 19 for name in names):
+        return tuple(int(name) for name in names)
+    return tuple(names)
+
+
+def places_by_text(names: Iterable[Any]) -> dict[str, int]:
+    """Position of each name by its text. A boolean is also found by 1 or 0, unless another name is called so."""
+    given = list(names)
+    found = {text: place for place, name in enumerate(given) if (text := text_of(name)) is not None}
+    for place, name in enumerate(given):
+        if isinstance(name, (bool, np.bool_)):
+            found.setdefault(str(int(name)), place)
+    return found
+
+
+def find_name(value: Any, places: Mapping[str, int]) -> int:
+    """Position of a name, or ``NOT_FOUND``."""
+    text = text_of(value)
+    if text is None:
+        return NOT_FOUND
+    if text not in places and isinstance(value, (bool, np.bool_)):
+        text = str(int(value))
+    return places.get(text, NOT_FOUND)
+
+
+def match_labels(values: NDArray[Any], classes: tuple[Label, ...]) -> IntArray:
+    """Position of each label among the classes, or ``NOT_FOUND``; fast where labels have one type."""
+    kind = values.dtype.kind
+    if kind in "iu":
+        return _match_whole(values, classes)
+    places = places_by_text(classes)
+    if kind == "U":
+        return _look_up(np.array(list(places)), np.array(list(places.values())), values)
+    if kind in "bf":
+        distinct, inverse = np.unique(values, return_inverse=True)
+        found = np.array([find_name(value, places) for value in distinct.tolist()], np.int64)
+        return np.asarray(found[inverse.reshape(-1)], np.int64)
+    one_by_one = (
+        places.get(value, NOT_FOUND) if type(value) is str else find_name(value, places)
+        for value in values.tolist()
+    )
+    return np.fromiter(one_by_one, np.int64, len(values))
+
+
+def _match_whole(values: NDArray[Any], classes: tuple[Label, ...]) -> IntArray:
+    is_position = classes == tuple(range(len(classes)))
+    if is_position and values.min(initial=0) >= 0 and values.max(initial=0) < len(classes):
+        return values.astype(np.int64, copy=False)  # labels that are their own position: the most frequent case
+    numbers = {
+        int(text): place for text, place in places_by_text(classes).items() if _WHOLE_NUMBER.fullmatch(text)
+    }
+    limits = np.iinfo(values.dtype)
+    held = {number: place for number, place in numbers.items() if limits.min <= number <= limits.max}
+    return _look_up(np.array(list(held), values.dtype), np.array(list(held.values()), np.int64), values)
+
+
+def _look_up(names: NDArray[Any], places: NDArray[Any], values: NDArray[Any]) -> IntArray:
+    """Place of each value among names of the same type."""
+    if not len(names):
+        return np.full(len(values), NOT_FOUND, np.int64)
+    order = np.argsort(names)
+    found = np.searchsorted(names[order], values).clip(max=len(names) - 1)
+    return np.where(names[order][found] == values, places[order][found], NOT_FOUND).astype(np.int64)
+
+
+def shorten(names: Sequence[Any], max_shown: int = 6) -> str:
+    """A list for a message, cut where it grows long."""
+    shown = ", ".join(repr(name) for name in names[:max_shown])
+    return shown if len(names) <= max_shown else f"{shown}, ... ({len(names)} in all)"

@@ -1,0 +1,125 @@
+"""What Spark's workers do with their Arrow batches: count them, look for bad rows, make sets."""
+
+import pickle
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from pacshift.certificate import Certificate
+from pacshift.errors import PacshiftError
+from pacshift.tables.convert import Faults, convert
+from pacshift.tables.layout import Layout
+from pacshift.tables.reading import count_batch
+from pacshift.tables.sets import sets_batch
+from pacshift.tables.sources import Batch
+from pacshift.tally import Tally
+from pacshift.tally.counter import Counter, CountOptions
+
+Batches: TypeAlias = Iterator[Any]
+PACKED = "packed binary"
+"""Schema of what a job sends."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """What a partition sends: its counts, or the message of the error that stopped it."""
+
+    tally: Tally | None
+    n_rows: int
+    faults: Faults
+    error: str = ""
+
+
+def counter_of(layout: Layout, options: CountOptions, seed: int) -> Callable[[Batches], Batches]:
+    """A job that counts a partition."""
+
+    def count_partition(batches: Batches) -> Batches:
+        place = _partition()
+        counter = Counter(len(layout.classes), options, labelled=layout.label is not None)
+        n_rows, faults, rng = 0, Faults(), np.random.default_rng([seed, place])
+        try:
+            for data in batches:
+                batch = Batch(data, f"partition {place}", n_rows)
+                uniform = options.transform.draw(data.num_rows, rng)
+                faults.add(count_batch(batch, layout, counter, uniform))
+                n_rows += data.num_rows
+            yield _pack(Part(Tally.from_counter(counter, layout.classes), n_rows, faults))
+        except PacshiftError as error:  # Spark would wrap it into a page of Java
+            yield _pack(Part(None, n_rows, faults, str(error)))
+
+    return count_partition
+
+
+def fault_finder(layout: Layout) -> Callable[[Batches], Batches]:
+    """A job that only looks for rows that cannot be used."""
+
+    def find_faults(batches: Batches) -> Batches:
+        place, n_rows, faults = _partition(), 0, Faults()
+        for data in batches:
+            faults.add(convert(Batch(data, f"partition {place}", n_rows), layout).faults)
+            n_rows += data.num_rows
+        yield _pack(Part(None, n_rows, faults))
+
+    return find_faults
+
+
+def predictor_of(
+    layout: Layout, certificate: Certificate, columns: list[str], keep: list[str], seed: int
+) -> Callable[[Batches], Batches]:
+    """A job that makes the sets of a partition; rows that cannot be used are left out."""
+
+    def predict_partition(batches: Batches) -> Batches:
+        place, n_rows = _partition(), 0
+        rng = np.random.default_rng([seed, place])
+        for numbered in batches:
+            data = numbered.rename_columns(columns)
+            uniform = rng.random(data.num_rows) if certificate.is_randomized else None
+            rows = convert(Batch(data, f"partition {place}", n_rows), layout, uniform)
+            n_rows += data.num_rows
+            if len(rows.scores):
+                sets = certificate.sets_of_rows(rows.scores, rows.uniform)
+                yield sets_batch(data, rows, sets, keep, certificate.classes)
+
+    return predict_partition
+
+
+def add_parts(batches: Batches) -> Batches:
+    """A job that adds the counts of several partitions."""
+    parts = [unpack(value.as_py()) for data in batches for value in data.column(0)]
+    if parts:
+        yield _pack(add(parts))
+
+
+def add(parts: Iterable[Part]) -> Part:
+    """The sum, or the first part that an error stopped."""
+    tallies: list[Tally] = []
+    n_rows, faults = 0, Faults()
+    for part in parts:
+        if part.tally is None:
+            return part
+        n_rows += part.n_rows
+        faults.add(part.faults)
+        tallies.append(part.tally)
+    return Part(Tally.sum(tallies) if tallies else None, n_rows, faults)
+
+
+def _pack(part: Part) -> Any:
+    # Pickled as Spark itself does with everything that goes between its own processes.
+    return pa.record_batch({"packed": pa.array([zlib.compress(pickle.dumps(part), 1)], pa.binary())})
+
+
+def unpack(value: bytes) -> Part:
+    """What a job has sent."""
+    part: Part = pickle.loads(zlib.decompress(bytes(value)))
+    return part
+
+
+def _partition() -> int:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return 0 if context is None else int(context.partitionId())

@@ -1,0 +1,134 @@
+"""The SQL expression makes the same sets as ``Certificate.sets``, in databases that really run."""
+
+import json
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pacshift import InputError
+from pacshift.arrays import Label
+from pacshift.certificate.sql import set_expression
+
+COLUMNS = ['p_a"quote', "p `tick` \\back", "p_ünïcode' 名"]
+NAMES = ['it\'s \\ "odd"', "line\nbreak", "名前 🎯"]
+NAN, INF = float("nan"), float("inf")
+
+Rows = list[tuple[int, float | None, float | None, float | None]]
+Run = Callable[[str, Rows], list[Any]]
+
+
+def hard_rows() -> Rows:
+    """Ties, neighbours of the thresholds, signed zeros, infinities, NaN and NULL, and random scores."""
+    cut = [0.3, 0.1 + 0.2, 1e-300]
+    edges = [(c, np.nextafter(c, -1), np.nextafter(c, 2)) for c in cut]
+    rows = [tuple(float(edge[i]) for edge in edges) for i in range(3)]
+    rows += [(0.0, -0.0, 0.0), (-INF, -INF, -INF), (-INF, 1.0, -1.0), (0.1, 0.1, -0.1), (0.2, 0.2, -5.0)]
+    rows += [tuple(row) for row in np.random.default_rng(0).dirichlet([1, 1, 1], 50).tolist()]
+    bad: list[tuple[float | None, ...]] = [(NAN, 0.5, 0.5), (0.5, INF, 0.5), (0.5, 0.5, None)]
+    return [(i, *row) for i, row in enumerate([*rows, *bad])]  # type: ignore[misc]
+
+
+def expected(rows: Rows, thresholds: np.ndarray, classes: Sequence[Label], never_empty: bool) -> list[Any]:
+    """What ``sets`` gives, written as a loop; None where it would refuse the row."""
+    found: list[Any] = []
+    for _, *scores in rows:
+        if any(s is None or np.isnan(s) or s == INF for s in scores):
+            found.append(None)
+            continue
+        row = np.array(scores, float)
+        members = [label for label, inside in zip(classes, row >= thresholds, strict=True) if inside]
+        found.append(members or ([classes[int(row.argmax())]] if never_empty else []))
+    return found
+
+
+def run_duckdb(expression: str, rows: Rows) -> list[Any]:
+    duckdb = pytest.importorskip("duckdb")
+    names = ", ".join('"' + name.replace('"', '""') + '" DOUBLE' for name in COLUMNS)
+    with duckdb.connect() as db:
+        db.execute(f"CREATE TABLE t (id INT, {names})")
+        db.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows)
+        return [row[0] for row in db.execute(f"SELECT {expression} FROM t ORDER BY id").fetchall()]
+
+
+@pytest.fixture(scope="module")
+def run_postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """A PostgreSQL server of this module's own, if the package that carries one is installed."""
+    pgserver = pytest.importorskip("pgserver")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it falls back to another folder for its sockets, and says so
+        server = pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+    names = ", ".join('"' + name.replace('"', '""') + '" DOUBLE PRECISION' for name in COLUMNS)
+
+    def run(expression: str, rows: Rows) -> list[Any]:
+        values = ", ".join(
+            f"({i}, "
+            + ", ".join("NULL" if s is None else f"'{s!r}'".replace("inf", "Infinity") for s in row)
+            + ")"
+            for i, *row in rows
+        )
+        server.psql(f"DROP TABLE IF EXISTS t; CREATE TABLE t (id INT, {names}); INSERT INTO t VALUES {values};")
+        printed = server.psql(
+            f"COPY (SELECT coalesce(encode(convert_to(to_json({expression})::text, 'UTF8'), 'hex'), 'none') "
+            "FROM t ORDER BY id) TO STDOUT;"
+        )
+        lines = [line.strip() for line in printed.splitlines() if line.strip()]
+        return [None if line == "none" else json.loads(bytes.fromhex(line)) for line in lines]
+
+    yield run
+    server.cleanup()
+
+
+THRESHOLDS = np.array([0.3, 0.1 + 0.2, 1e-300])
+
+
+@pytest.mark.parametrize("never_empty", [False, True])
+@pytest.mark.parametrize(
+    "classes", [NAMES, [3, 1, 2], [0.5, 1e-300, 2.0], ["a", 1, "b"]], ids=["text", "int", "float", "mixed"]
+)
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres"])
+def test_database_makes_the_same_sets(
+    dialect: str, classes: list[Label], never_empty: bool, request: pytest.FixtureRequest
+) -> None:
+    run = run_duckdb if dialect == "duckdb" else request.getfixturevalue("run_postgres")
+    rows = hard_rows()
+    expression = set_expression(COLUMNS, classes, THRESHOLDS, dialect=dialect, never_empty=never_empty)
+    wanted = expected(rows, THRESHOLDS, classes, never_empty)
+    if len({type(label) for label in classes}) > 1:
+        wanted = [None if labels is None else [str(label) for label in labels] for labels in wanted]
+    assert run(expression, rows) == wanted
+
+
+def test_all_labels_where_nothing_was_certified() -> None:
+    nothing = np.full(3, -np.inf)
+    expression = set_expression(COLUMNS, NAMES, nothing, dialect="duckdb", never_empty=False)
+    assert run_duckdb(expression, hard_rows())[0] == NAMES
+
+
+@pytest.mark.spark
+def test_spark_makes_the_same_sets() -> None:
+    sql = pytest.importorskip("pyspark.sql")
+    session = sql.SparkSession.builder.master("local[1]").getOrCreate()
+    rows = hard_rows()
+    names = ", ".join("`" + name.replace("`", "``") + "` DOUBLE" for name in COLUMNS)
+    frame = session.createDataFrame(rows, f"id INT, {names}")
+    for never_empty in (False, True):
+        expression = set_expression(COLUMNS, NAMES, THRESHOLDS, dialect="spark", never_empty=never_empty)
+        found = frame.orderBy("id").selectExpr(f"{expression} AS labels").collect()
+        assert [row.labels for row in found] == expected(rows, THRESHOLDS, NAMES, never_empty)
+
+
+@pytest.mark.parametrize("dialect", ["bigquery", "snowflake"])
+def test_other_dialects_name_every_column_and_class(dialect: str) -> None:
+    expression = set_expression(
+        ["a", "b"], ["x", "y"], np.array([0.25, -np.inf]), dialect=dialect, never_empty=True
+    )
+    for piece in ("0.25", "-Infinity", "'x'", "'y'"):
+        assert piece in expression
+
+
+def test_unknown_dialect_is_refused_with_the_list() -> None:
+    with pytest.raises(InputError, match="duckdb, postgres, bigquery, snowflake, spark"):
+        set_expression(["a"], ["x"], np.array([0.5]), dialect="oracle", never_empty=False)

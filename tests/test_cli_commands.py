@@ -1,0 +1,110 @@
+"""How commands are read: names in any spelling, aliases, help without noise, and what to run next."""
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from commands import NAMES, Data, bad, good, make_tables
+from pacshift import Certificate
+from pacshift.cli.commands import with_options
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
+    return make_tables(tmp_path_factory.mktemp("tables"))
+
+
+def renamed(path: Path, to: Path, pattern: str) -> Path:
+    """The same table with ``pattern`` instead of ``p_*``."""
+    table = pq.read_table(path)
+    names = [pattern.replace("*", name[2:]) if name.startswith("p_") else name for name in table.column_names]
+    pq.write_table(table.rename_columns(names), to)
+    return to
+
+
+def test_the_printed_command_works(data: Data, tmp_path: Path) -> None:
+    source = renamed(data.source, tmp_path / "the source.parquet", "prob of *")
+    target = renamed(data.target, tmp_path / "target.parquet", "prob of *")
+    later = renamed(data.labelled, tmp_path / "later.parquet", "prob of *")
+    said = bad("calibrate", source, target, "-m", "ps-w", "-o", tmp_path / "c.json")
+    command = said.partition(" Run: ")[2]
+    assert shlex.split(command)[-2:] == ["--scores", "prob of *"]
+    good(*shlex.split(command)[1:])
+    made, same = Certificate.load(tmp_path / "c.json"), Certificate.load(data.certificate)
+    assert np.array_equal(made.thresholds, same.thresholds)
+    assert made.columns is not None
+    assert made.columns.scores == tuple(f"prob of {name}" for name in NAMES)
+    good("check", tmp_path / "c.json", later)  # no options: the certificate remembers
+    said = bad("check", tmp_path / "c.json", data.labelled)
+    good(*shlex.split(said.partition(" Run: ")[2])[1:])
+
+
+def test_nothing_is_printed_that_would_not_work(data: Data, tmp_path: Path) -> None:
+    """A pattern for the target alone would not fit the source."""
+    target = renamed(data.target, tmp_path / "target.parquet", "prob_*")
+    said = bad("calibrate", data.source, target, "-o", tmp_path / "c.json")
+    assert said.startswith("error: target: the scores were read from the columns 'p_crow', 'p_owl', 'p_wren'")
+    assert "Run:" not in said
+
+
+def test_options_are_replaced_and_not_doubled() -> None:
+    assert with_options(["x", "--label", "a", "b"], ["--label", "c"]) == ["x", "b", "--label", "c"]
+    assert with_options(["x", "--label=a", "b"], ["--label", "c"]) == ["x", "b", "--label", "c"]
+
+
+def test_by_position_from_source_to_check(data: Data, tmp_path: Path) -> None:
+    """Other class names than columns: only in the order that was asked for, and remembered by column name."""
+    call = ("calibrate", data.source, data.target, "-m", "PS-W", "--classes", "a,b,c", "-o", tmp_path / "c.json")
+    labels = {"crow": "a", "owl": "b", "wren": "c"}
+    table = pq.read_table(data.source)
+    marked = table.set_column(4, "label", pa.array([labels[name] for name in table["label"].to_pylist()]))
+    pq.write_table(marked, tmp_path / "marked.parquet")
+    call = (*call[:1], tmp_path / "marked.parquet", *call[2:])
+    assert "(--by-position)" in bad(*call)
+    good(*call, "--by-position")
+    target = pq.read_table(data.target)
+    pq.write_table(target.select(target.column_names[::-1]), tmp_path / "turned.parquet")
+    good("predict", tmp_path / "c.json", tmp_path / "turned.parquet", "-o", tmp_path / "sets.parquet")
+    good("predict", data.certificate, data.target, "-o", tmp_path / "expected.parquet")
+    expected = [
+        [labels[name] for name in row] for row in pq.read_table(tmp_path / "expected.parquet")["set"].to_pylist()
+    ]
+    assert pq.read_table(tmp_path / "sets.parquet")["set"].to_pylist() == expected
+
+
+def test_reference_and_current_are_source_and_target(data: Data, tmp_path: Path) -> None:
+    good("calibrate", "--reference", data.source, "--current", data.target, "-m", "psw", "-o", tmp_path / "c.json")
+    made = Certificate.load(tmp_path / "c.json")
+    assert np.array_equal(made.thresholds, Certificate.load(data.certificate).thresholds)
+
+
+def test_methods_in_any_spelling(data: Data, tmp_path: Path) -> None:
+    for spelled, name in (("ps-lw", "PS-LW"), ("PSLW", "PS-LW"), ("ps", "PS")):
+        shown = good(
+            "calibrate", data.source, data.target, "-m", spelled, "-o", tmp_path / "c.json", "--json", "-f"
+        )
+        assert json.loads(shown.stdout)["method"] == name
+    assert "Did you mean PS-LW?" in bad(
+        "calibrate", data.source, data.target, "-m", "PS-LWW", "-o", tmp_path / "d.json"
+    )
+
+
+@pytest.mark.parametrize("command", ["report", "predict", "check"])
+def test_a_certificate_that_is_not_there_is_named_first(command: str, data: Data, tmp_path: Path) -> None:
+    out = tmp_path / "out.parquet"
+    out.write_text("exists already")
+    words: list[Any] = [command, tmp_path / "nope.json", *([] if command == "report" else [data.labelled])]
+    words += [] if command == "check" else ["-o", out]
+    assert bad(*words).startswith(f"error: cannot read {tmp_path / 'nope.json'}: No such file")
+
+
+def test_flags_are_not_called_bool() -> None:
+    for command in ("calibrate", "predict", "check", "compare", "report", "tally", "demo", "methods", "reproduce"):
+        assert "bool" not in good(command, "--help").stdout.lower(), command
+    assert "bool" not in good("--help").stdout.lower()

@@ -1,0 +1,145 @@
+"""What commands may write, and what they print: no input is lost, nothing runs in a spreadsheet or a terminal."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+import typer.main
+
+from commands import Data, bad, good, make_tables, run
+from pacshift.cli import app
+
+RISKY = ("=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\tx", "\rx", "plain", "-5")
+
+NO_DATA = Data(Path(), np.empty(0), np.empty(0, np.int64))
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
+    return make_tables(tmp_path_factory.mktemp("outputs"))
+
+
+def overwriting(data: Data, out: Path, read: Path) -> dict[str, list[object]]:
+    """Every command that writes a file, with one of its inputs as the output."""
+    table, certificate = data.target, data.certificate
+    return {
+        "calibrate": ["calibrate", read, table, "-m", "PS", "-o", out, "--force"],
+        "calibrate target": ["calibrate", data.source, read, "-m", "PS", "-o", out, "--force"],
+        "calibrate --source": ["calibrate", data.source, "--source", read, "-m", "PS", "-o", out, "--force"],
+        "calibrate --tallies": ["calibrate", "--tallies", read, "-m", "PS", "-o", out, "--force"],
+        "predict": ["predict", certificate, read, "-o", out, "--force"],
+        "predict certificate": ["predict", read, table, "-o", out, "--force"],
+        "report": ["report", read, "-o", out, "--force"],
+        "report --comparison": ["report", certificate, "--comparison", read, "-o", out, "--force"],
+        "tally": ["tally", read, "-o", out, "--force"],
+    }
+
+
+def same(path: Path) -> Path:
+    return path
+
+
+def soft_link(path: Path) -> Path:
+    link = path.with_name(f"soft{path.suffix}")
+    link.symlink_to(path)
+    return link
+
+
+def hard_link(path: Path) -> Path:
+    link = path.with_name(f"hard{path.suffix}")
+    os.link(path, link)
+    return link
+
+
+@pytest.mark.parametrize("way", [same, soft_link, hard_link])
+@pytest.mark.parametrize("call", overwriting(NO_DATA, Path(), Path()))
+def test_no_command_overwrites_its_input(
+    call: str, way: Callable[[Path], Path], data: Data, tmp_path: Path
+) -> None:
+    read = tmp_path / "read.parquet"
+    read.write_bytes(data.source.read_bytes())
+    out = way(read)
+    said = bad(*overwriting(data, out, read)[call])
+    assert "is the same file as the input" in said
+    assert read.read_bytes() == data.source.read_bytes()
+
+
+def test_every_command_that_writes_a_file_is_in_the_list_above() -> None:
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    writing = {name for name, command in commands.items() if any(p.name == "out" for p in command.params)}
+    writing -= {"demo", "reproduce"}  # these fill a folder of their own
+    assert writing == {call.split()[0] for call in overwriting(NO_DATA, Path(), Path())}
+
+
+def test_a_file_in_an_input_folder_is_an_input(data: Data, tmp_path: Path) -> None:
+    (tmp_path / "part.parquet").write_bytes(data.target.read_bytes())
+    said = bad("predict", data.certificate, tmp_path, "-o", tmp_path / "part.parquet", "--force")
+    assert "is the same file as the input" in said
+
+
+@pytest.mark.parametrize("out", ["/dev/null", "/dev/full", "pipe", "folder"])
+def test_devices_pipes_and_folders_are_not_replaced(out: str, data: Data, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for words in (
+        ["calibrate", data.source, "-m", "PS"],
+        ["predict", data.certificate, data.target],
+        ["report", data.certificate],
+        ["tally", data.target],
+    ):
+        path = tmp_path / out
+        assert "cannot write" in bad(*words, "-o", path, "--force")
+        assert path.exists()
+        assert not path.is_file()
+
+
+def risky_tables(folder: Path) -> Path:
+    """A certificate and a table whose class names and ids look like formulas."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, len(RISKY), 400)
+    scores = rng.dirichlet(np.ones(len(RISKY)), 400) * 0.2 + 0.8 * np.eye(len(RISKY))[labels]
+    columns = {f"p_{name}": scores[:, place] for place, name in enumerate(RISKY)}
+    names = np.array(RISKY)[labels]
+    content = pa.table({**columns, "label": names, "=id": pa.array(names).dictionary_encode(), "number": -labels})
+    pa.parquet.write_table(content, folder / "t.parquet")
+    good("calibrate", folder / "t.parquet", "-m", "PS", "-e", "0.2", "-o", folder / "c.json")
+    return folder
+
+
+def test_csv_does_not_run_in_a_spreadsheet(tmp_path: Path) -> None:
+    folder = risky_tables(tmp_path)
+    words = ["--keep", "=id", "--keep", "number"]
+    good("predict", folder / "c.json", folder / "t.parquet", *words, "-o", folder / "s.csv")
+    good("predict", folder / "c.json", folder / "t.parquet", *words, "-o", folder / "s.parquet")
+    read = pa.csv.read_csv(folder / "s.csv", parse_options=pa.csv.ParseOptions(newlines_in_values=True))
+    assert read.column_names == ["'=id", "number", "set", "set_size"]
+    assert set(read["'=id"].to_pylist()) == {name if name in ("plain", "-5") else f"'{name}" for name in RISKY}
+    for name in ("'=id", "set"):
+        assert not [cell for cell in read[name].to_pylist() if cell and cell[0] in "=+@\t\r"]
+    assert min(read["number"].to_pylist()) == 1 - len(RISKY)  # numbers stay numbers
+    kept = pa.parquet.read_table(folder / "s.parquet")
+    assert set(kept["=id"].to_pylist()) == set(RISKY)  # other formats hold the names as they are
+
+
+def test_invisible_characters_are_escaped(tmp_path: Path) -> None:
+    names = ["safe", "\u202eexe.txt", "a\u2066b\x1b[2J"]
+    scores = np.tile(np.eye(3) * 0.8 + 0.1, (40, 1))
+    columns = {f"p_{name}": scores[:, place] for place, name in enumerate(names)}
+    pa.parquet.write_table(pa.table({**columns, "label": np.tile(names, 40)}), tmp_path / "t.parquet")
+    call = ["calibrate", tmp_path / "t.parquet", "-m", "PS", "-o", tmp_path / "c.json", "--force"]
+    printed = good(*call, "--json").stdout
+    assert all(char.isprintable() or char == "\n" for char in printed)
+    assert [row["name"] for row in json.loads(printed)["classes"]] == names
+    shown = [good(*call), run("check", tmp_path / "c.json", tmp_path / "t.parquet")]
+    assert all(char.isprintable() or char == "\n" for result in shown for char in result.output)
+
+
+def test_what_calibrate_prints_as_json_is_a_certificate(data: Data, tmp_path: Path) -> None:
+    printed = good("calibrate", data.source, "-m", "PS", "-o", tmp_path / "c.json", "--json").stdout
+    (tmp_path / "printed.json").write_text(printed)
+    good("predict", tmp_path / "printed.json", data.target, "-o", tmp_path / "s.parquet")

@@ -1,0 +1,112 @@
+"""The ``pacshift`` command from its first moment: a plain installation, Ctrl-C while it loads, SIGTERM."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+EXTRAS = ("typer", "rich", "pyarrow", "matplotlib", "jinja2", "markupsafe", "sklearn", "pyspark", "pandas")
+COMMAND = "from pacshift_command import main; main()"
+PLAIN = """
+import sys
+class NotInstalled:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {extras!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, NotInstalled())
+"""
+
+
+def python(*words: str, **options: Any) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=60, **options)
+
+
+@pytest.mark.parametrize(
+    ("program", "needs", "extra"),
+    [
+        (COMMAND, "typer", "cli"),
+        ("import runpy; runpy.run_module('pacshift', run_name='__main__')", "typer", "cli"),
+        ("import pacshift.plots", "matplotlib", "plots"),
+        ("import pacshift.report", "jinja2", "report"),
+        ("import pacshift.tables", "pyarrow", "tables"),
+        ("import pacshift.tables.spark", "pyarrow", "tables"),
+        ("from pacshift import PACClassifier", "sklearn", "sklearn"),
+    ],
+)
+def test_a_plain_installation_names_the_extra(program: str, needs: str, extra: str) -> None:
+    result = python("-c", PLAIN.format(extras=EXTRAS) + program)
+    last = result.stderr.splitlines()[-1]
+    assert last.endswith(f"Install it: pip install 'pacshift[{extra}]'.")
+    assert f" needs {needs}" in last
+    if extra == "cli":
+        assert (result.returncode, result.stderr.count("\n")) == (2, 1)
+    else:
+        assert last.startswith("pacshift.errors.MissingExtraError: ")
+
+
+def test_the_core_works_in_a_plain_installation() -> None:
+    program = """
+from pacshift import calibrate
+scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50
+made = calibrate(scores, labels, scores, epsilon=0.1, delta=0.1)
+print(made.sets([[0.9, 0.1]]).tolist())
+"""
+    result = python("-c", PLAIN.format(extras=EXTRAS) + program)
+    assert (result.stdout, result.stderr) == ("[[True, False]]\n", "")
+
+
+def test_python_m_pacshift_is_the_command() -> None:
+    result = python("-m", "pacshift", "--version")
+    assert result.stdout.startswith("pacshift ")
+    assert "Usage: pacshift [OPTIONS]" in python("-m", "pacshift", "--help").stdout
+
+
+def test_ctrl_c_while_loading_ends_quietly() -> None:
+    """Not one moment of the imports gives a traceback; before Python itself has started, nothing can be done."""
+    begin = "import sys, pacshift_command; sys.stdout.write('x'); sys.stdout.flush(); "
+    for delay in np.linspace(0.002, 0.6, 7):
+        command = [sys.executable, "-c", begin + COMMAND, "methods"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            process.stdout.read(1)
+            time.sleep(delay)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=60)
+        assert process.returncode in (130, -signal.SIGINT, 0), said
+        assert said in ("", "stopped\n", "stopped; no half-written files are left\n")
+
+
+def make_table(path: Path, rows: int) -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.dirichlet(np.ones(4), rows)
+    pa.parquet.write_table(pa.table({f"p_{name}": scores[:, place] for place, name in enumerate("abcd")}), path)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_while_writing_leaves_the_old_file_and_no_draft(
+    number: signal.Signals, code: int, tmp_path: Path
+) -> None:
+    from pacshift import Tally, calibrate_tally
+
+    tally = Tally.from_scores(np.eye(4)[[0, 1, 2, 3] * 20], list("abcd") * 20, classes=list("abcd"))
+    calibrate_tally(tally, epsilon=0.1, delta=0.1, method="PS").save(tmp_path / "c.json")
+    make_table(tmp_path / "t.parquet", 1_000_000)
+    (tmp_path / "sets.csv").write_text("old")
+    command = [sys.executable, "-c", COMMAND, "predict", "c.json", "t.parquet", "-o", "sets.csv", "--force"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 60
+        while process.poll() is None and not list(tmp_path.glob(".pacshift-*")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (code, "stopped; no half-written files are left\n")
+    assert (tmp_path / "sets.csv").read_text() == "old"
+    assert sorted(os.listdir(tmp_path)) == ["c.json", "sets.csv", "t.parquet"]

@@ -1,0 +1,213 @@
+"""Columns of a table are found by name, in whatever order they stand, or refused with what to type next."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+from pacshift import Certificate, InputError, Tally
+from pacshift.certificate.columns import Columns
+from pacshift.tables import evaluate_table, read_table, tally_table, write_sets
+from pacshift.tables.suggest import ColumnsError, guess_scores
+from score_tables import EXPECTED, LABELS, LOGITS, NAMES, RNG, SCORES, labelled, save, table, unlike_its_columns
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "feather"])
+def test_columns_named_as_the_labels_need_no_options(kind: str, tmp_path: Path) -> None:
+    path = save(labelled("*", id=np.arange(300), age=RNG.integers(20, 90, 300)), tmp_path / f"a.{kind}")
+    counted = tally_table(path, label="label")
+    assert counted.tally == EXPECTED
+    assert counted.columns == Columns(NAMES, "label")
+    assert read_table(path, classes=NAMES).scores.tolist() == SCORES.tolist()  # without labels, by the classes
+
+
+def test_a_class_that_comes_late_or_never_is_found(tmp_path: Path) -> None:
+    order = np.argsort(LABELS == 2, kind="stable")
+    late = save(labelled("*").take(pa.array(order)), tmp_path / "late.parquet")
+    assert tally_table(late, label="label").tally == EXPECTED
+    never = labelled("*", weight=RNG.random(300)).filter(pa.array(LABELS < 2))
+    tally = tally_table(save(never.drop_columns("weight"), tmp_path / "never.parquet"), label="label").tally
+    assert tally.classes == NAMES  # without eel, rows would not add up to 1
+    assert tally.class_counts[2] == 0
+    with pytest.raises(ColumnsError, match=r"'eel', 'weight' may be scores too") as caught:
+        tally_table(save(never, tmp_path / "unclear.parquet"), label="label")
+    assert caught.value.options == ("--scores", "cat,dog")
+
+
+def test_logits_named_as_the_labels(tmp_path: Path) -> None:
+    path = save(
+        table("*", scores=LOGITS, label=np.array(NAMES)[LABELS], age=RNG.uniform(50, 90, 300)), tmp_path / "a.csv"
+    )
+    assert tally_table(path, label="label").tally.classes == NAMES
+
+
+def test_numbers_as_names(tmp_path: Path) -> None:
+    path = save(table("*", (2, 0, 1), SCORES[:, [2, 0, 1]], label=LABELS), tmp_path / "a.csv")
+    assert tally_table(path, label="label").tally == Tally.from_scores(SCORES, LABELS, grid=True)
+
+
+@pytest.mark.parametrize(
+    ("scores", "pattern"),
+    [
+        ("prob_*", "prob_*"),
+        ("eel,cat,dog", "*"),
+        ("p_eel, p_cat, p_dog", "p_*"),
+        ("*_score", "*_score"),
+        ("c*,d*,e*", "*"),
+    ],
+)
+def test_scores_take_a_pattern_or_a_comma_list(scores: str, pattern: str, tmp_path: Path) -> None:
+    path = save(labelled(pattern, id=np.arange(300)), tmp_path / "a.parquet")
+    assert tally_table(path, label="label", scores=scores, classes=NAMES).tally == EXPECTED
+
+
+def test_a_column_whose_name_has_a_comma(tmp_path: Path) -> None:
+    lists = pa.table({"p,q": SCORES.tolist(), "label": LABELS})
+    path = save(lists, tmp_path / "a.parquet")
+    assert tally_table(path, label="label", scores="p,q").tally == Tally.from_scores(SCORES, LABELS, grid=True)
+
+
+@pytest.fixture
+def certificate() -> Certificate:
+    return unlike_its_columns()
+
+
+def test_a_certificate_requires_its_columns(certificate: Certificate, tmp_path: Path) -> None:
+    """Calibrate on p_cat, p_dog with classes x, y; predict on p_dog, p_cat: that went by position."""
+    turned = save(table("p_*", NAMES[::-1], SCORES[:, ::-1]), tmp_path / "turned.parquet")
+    write_sets(certificate, turned, tmp_path / "sets.parquet")
+    expected = [[c for c, inside in zip("xyz", row, strict=True) if inside] for row in certificate.sets(SCORES)]
+    assert pq.read_table(tmp_path / "sets.parquet")["set"].to_pylist() == expected
+    frame = pq.read_table(turned).append_column("note", pa.array(["text"] * 300))
+    for frames in (frame, frame.to_pandas()):
+        assert np.array_equal(certificate.sets(frames), certificate.sets(SCORES))
+    other = save(table("q_*"), tmp_path / "other.parquet")
+    with pytest.raises(ColumnsError, match=r"read from the columns 'p_cat', .* table has no column 'p_cat'"):
+        write_sets(certificate, other, tmp_path / "more.parquet")
+    write_sets(certificate, other, tmp_path / "asked.parquet", scores="q_*", by_position=True)
+    assert pq.read_table(tmp_path / "asked.parquet")["set"].to_pylist() == expected
+    write_sets(certificate, other, tmp_path / "listed.parquet", scores="q_cat,q_dog,q_eel")
+    assert pq.read_table(tmp_path / "listed.parquet")["set"].to_pylist() == expected
+    with pytest.raises(InputError, match=r"no score column for class 'x', 'y', 'z'"):
+        write_sets(certificate, other, tmp_path / "more.parquet", scores="q_*")
+
+
+def test_a_certificate_remembers_the_label(certificate: Certificate, tmp_path: Path) -> None:
+    marked = table(label=np.array(["x", "y", "z"])[LABELS], truth=["?"] * 300)
+    missed = int((~certificate.sets(SCORES)[np.arange(300), LABELS]).sum())
+    found = evaluate_table(certificate, save(marked, tmp_path / "a.parquet")).evaluation
+    assert round(found.error * 300) == missed
+    renamed = save(
+        marked.drop_columns("truth").rename_columns([*marked.column_names[:3], "y"]), tmp_path / "b.parquet"
+    )
+    assert evaluate_table(certificate, renamed, label="y").evaluation.error == found.error
+
+
+def test_by_position_only_if_asked_for(tmp_path: Path) -> None:
+    path = save(table(label=np.array(["x", "y", "z"])[LABELS]), tmp_path / "a.parquet")
+    expected = Tally.from_scores(SCORES, np.array(["x", "y", "z"])[LABELS], classes=["x", "y", "z"], grid=True)
+    options: dict[str, Any] = {"label": "label", "classes": ["x", "y", "z"]}
+    assert tally_table(path, **options, by_position=True).tally == expected
+    with pytest.raises(InputError, match=r"no score column for class 'x', 'y', 'z'.*\(--by-position\)"):
+        tally_table(path, **options)
+    with pytest.raises(InputError, match="3 score columns but 2 classes: matched in their order"):
+        tally_table(path, label=None, classes=["x", "y"], by_position=True)
+    with pytest.raises(InputError, match="as the classes 'dog', 'cat', 'eel', but stand in another order"):
+        tally_table(path, label=None, classes=["dog", "cat", "eel"], by_position=True)
+
+
+ASKED: dict[str, tuple[Callable[[], Any], dict[str, Any], str, tuple[str, ...]]] = {
+    "pattern": (lambda: labelled("prob_*"), {}, "have no column of their name", ("--scores", "prob_*")),
+    "suffix": (lambda: labelled("*.p", id=LABELS), {}, "have no column of their name", ("--scores", "*.p")),
+    "list column": (
+        lambda: pa.table({"probs": SCORES.tolist(), "label": LABELS}),
+        {},
+        "have no column of their name",
+        ("--scores", "probs"),
+    ),
+    "other names": (
+        lambda: table("s*", range(3), label=np.array(NAMES)[LABELS]),
+        {},
+        "the labels 'cat', 'dog', 'eel' of column 'label'",
+        ("--scores", "s0,s1,s2", "--classes", "LABEL OF s0,LABEL OF s1,LABEL OF s2"),
+    ),
+    "wrong pattern": (
+        lambda: labelled(),
+        {"scores": "q_*"},
+        "scores 'q_\\*' match no column",
+        ("--scores", "p_*"),
+    ),
+    "wrong list": (
+        lambda: labelled("*"),
+        {"scores": "cat,cow"},
+        "match 'cat', and there is no column 'cow'",
+        ("--scores", "cat,dog,eel"),
+    ),
+    "label": (
+        lambda: labelled().rename_columns(["p_cat", "p_dog", "p_eel", "animal"]),
+        {},
+        "No column 'label'. Name the label column: --label NAME",
+        ("--label", "animal"),
+    ),
+    "label of named columns": (
+        lambda: labelled("*", id=np.arange(300)).rename_columns(["cat", "dog", "eel", "y", "id"]),
+        {},
+        "No column 'label'",
+        ("--label", "y"),
+    ),
+    "unlabelled": (
+        lambda: table("s*", range(3)),
+        {"label": None},
+        "fewer than two are called",
+        ("--scores", "s0,s1,s2"),
+    ),
+    "unlabelled with classes": (
+        lambda: table("s*", range(3)),
+        {"label": None, "classes": NAMES},
+        "and none as the classes 'cat', 'dog', 'eel'",
+        (),  # which column is which is never guessed
+    ),
+    "one column": (lambda: table().select(["p_cat"]), {"label": None}, "fewer than two are called", ()),
+}
+
+
+@pytest.mark.parametrize("case", ASKED)
+def test_where_columns_cannot_be_known_the_error_knows_what_to_type(case: str, tmp_path: Path) -> None:
+    make, options, message, advice = ASKED[case]
+    path = save(make(), tmp_path / "a.parquet")
+    with pytest.raises(ColumnsError, match=message) as caught:
+        tally_table(path, **{"label": "label", **options})
+    assert caught.value.options == advice
+    if advice[:1] == ("--scores",) and len(advice) == 2:
+        tally_table(path, **{"label": "label", **options, "scores": advice[1]})  # and that works
+    if len(advice) == 4:  # a part that only a person knows: run as it is, it does no harm
+        with pytest.raises(InputError, match="have no score column"):
+            tally_table(path, label="label", scores=advice[1], classes=advice[3].split(","))
+
+
+def test_guesses_need_room_for_every_class() -> None:
+    assert (
+        guess_scores(pa.schema({"a_x": pa.float64(), "b_x": pa.float64(), "c": pa.string()}), ["a", "b", "c"], "c")
+        == ()
+    )
+
+
+def test_an_id_is_no_class(tmp_path: Path) -> None:
+    """--scores '*' certified a table with its id as a class."""
+    path = save(labelled("*", id=np.arange(300) + 1000), tmp_path / "a.parquet")
+    with pytest.raises(ColumnsError, match=r"'id' does not look like scores: no row has this label") as caught:
+        tally_table(path, label="label", scores="*")
+    assert caught.value.options == ("--scores", "cat,dog,eel")
+    frame = pq.read_table(path).drop_columns("label")
+    with pytest.raises(InputError, match="source: column 'id' does not look like scores"):
+        Tally.from_scores(frame, np.array(NAMES)[LABELS])
+    named = tally_table(
+        path, label="label", scores="*", classes=[*NAMES, "id"]
+    ).tally  # somebody says that it is one
+    assert named.classes == (*NAMES, "id")
