@@ -167,6 +167,8 @@ def test_words() -> None:
         ({"n_source": 500, "target_mix": None}, "target_mix is missing"),
         ({"n_source": 500, "labels": None}, "needs the labels"),
         ({"n_source": 500, "epsilon": 2}, "epsilon"),
+        ({"n_source": 500, "method": "WCP"}, "cannot simulate method WCP"),
+        ({"n_source": 500, "method": "APS"}, "cannot simulate method APS"),
         (
             {"n_source": 500, "pilot": PILOT[0][PILOT[1] == 0], "labels": PILOT[1][PILOT[1] == 0]},
             "no rows of class 1",

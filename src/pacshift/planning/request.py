@@ -8,6 +8,7 @@ import numpy as np
 
 from pacshift.arrays import FloatArray, Label
 from pacshift.errors import InputError
+from pacshift.methods import Method
 from pacshift.planning.pilot import CountPilot, Mixes, Pilot, RowPilot
 from pacshift.scores.check import shorten
 from pacshift.simulate import Population
@@ -47,6 +48,15 @@ def check_question(
     if size is not None and not size > 0:
         raise InputError(f"size must be the mean number of labels per set, above 0, got {size!r}.")
     return missing[0]  # type: ignore[return-value]
+
+
+def check_method(method: Method) -> Method:
+    """A method that works on plain scores and counts alone."""
+    if method.needs_weights or method.needs_soft or method.default_score != "probability":
+        raise InputError(
+            f"a plan cannot simulate method {method.name}. Choose PS-LP, PS-W, PS-C, PS-LW, LWCP or PS."
+        )
+    return method
 
 
 def check_rows(n_rows: int | None, limit: int) -> int | None:

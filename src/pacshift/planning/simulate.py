@@ -1,6 +1,5 @@
 """Sizes of sets that certificates will have, by drawing data from a pilot and calibrating on them."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -8,9 +7,8 @@ from typing import TypeAlias
 import numpy as np
 
 from pacshift.arrays import FloatArray
-from pacshift.calibrate import calibrate_tally
-from pacshift.errors import AssumptionError, UninformativeWarning
-from pacshift.methods import Method
+from pacshift.errors import AssumptionError
+from pacshift.methods import Method, Task
 from pacshift.planning.pilot import Mixes, Pilot
 
 Progress: TypeAlias = Callable[[int, int | None], None]
@@ -69,7 +67,6 @@ class Simulator:
         self._pilot, self._mixes, self._method, self._seed = pilot, mixes, method, seed
         self._epsilon, self._delta = epsilon, delta
         self._done, self._total, self._progress = 0, total * len(mixes), progress
-        self.n_refused = 0
         self.thresholds: list[FloatArray] = []
 
     def sizes(self, n_source: int, n_target: int, draws: int) -> FloatArray:
@@ -97,15 +94,12 @@ class Simulator:
         self._done += 1
         if self._progress:
             self._progress(min(self._done, self._total), self._total)
+        # Label shift holds for these draws, so only the method is run, without the test of label shift before it.
+        task = Task(epsilon=self._epsilon, delta=self._delta, rng=np.random.default_rng(self._seed))
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UninformativeWarning)
-                made = calibrate_tally(
-                    tally, epsilon=self._epsilon, delta=self._delta, method=self._method, rng=self._seed
-                )
+            thresholds = self._method.solve(tally, task).thresholds
         except AssumptionError:  # at most a share delta of the draws: all labels is what is left
-            self.n_refused += 1
             return float(len(pilot.classes))
         if pilot is self._pilot:
-            self.thresholds.append(made.thresholds)
-        return pilot.size(made.thresholds, mixes.target)
+            self.thresholds.append(thresholds)
+        return pilot.size(thresholds, mixes.target)

@@ -13,7 +13,7 @@ from pacshift.errors import InputError
 from pacshift.methods import Method, resolve_method
 from pacshift.planning.curve import Curve
 from pacshift.planning.pilot import CountPilot, Mixes, Pilot
-from pacshift.planning.request import Question, check_mixes, check_question, check_rows, row_pilot
+from pacshift.planning.request import Question, check_method, check_mixes, check_question, check_rows, row_pilot
 from pacshift.planning.simulate import NORMAL_90, Effort, Progress, Simulator, effort_for
 from pacshift.scores.check import check_rate
 from pacshift.tally import Tally
@@ -180,7 +180,7 @@ def plan(
     True
     """
     found = check_question(n_source, n_target, size)
-    chosen = resolve_method(method)
+    chosen = check_method(resolve_method(method))
     world = CountPilot(pilot) if isinstance(pilot, Tally) else row_pilot(pilot, labels, classes)
     mixes = check_mixes(world, source_mix, target_mix)
     effort = effort_for(len(world.classes))
