@@ -11,6 +11,8 @@ from pacshift.cli.commands import Command, Commands
 from pacshift.cli.compare import compare
 from pacshift.cli.demo import demo
 from pacshift.cli.methods import methods
+from pacshift.cli.monitor import monitor
+from pacshift.cli.plan import plan
 from pacshift.cli.predict import predict
 from pacshift.cli.report import report
 from pacshift.cli.reproduce import reproduce
@@ -20,11 +22,12 @@ from pacshift.cli.tally import tally
 app = typer.Typer(
     cls=Commands,
     help="Prediction sets you can still trust after the label mix has changed.",
-    epilog="Exit codes: 0 fine, 2 bad input, 3 nothing could be certified. Start with: pacshift demo",
+    epilog="Exit codes: 0 fine, 2 bad input, 3 nothing could be certified, 4 a promise is broken. "
+    "Start with: pacshift demo",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, calibrate, predict, check, compare, report, tally, reproduce, methods):
+for command in (demo, calibrate, predict, check, compare, report, tally, monitor, plan, reproduce, methods):
     app.command(cls=Command)(command)
 
 

@@ -21,7 +21,7 @@ from rich.progress import (
 from pacshift.cli.signals import stop_code
 from pacshift.errors import AssumptionError, PacshiftError, UninformativeWarning
 
-BAD_INPUT, NOTHING_CERTIFIED, UNEXPECTED = 2, 3, 1
+BAD_INPUT, NOTHING_CERTIFIED, BROKEN, UNEXPECTED = 2, 3, 4, 1
 PIPE_WIDTH = 120  # columns of tables that go into a file or a pipe
 
 _UsageError: type[Any] = typer.BadParameter.__bases__[0]  # the same class in every version of Typer
