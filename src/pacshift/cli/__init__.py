@@ -16,6 +16,7 @@ from pacshift.cli.predict import predict
 from pacshift.cli.report import report
 from pacshift.cli.reproduce import reproduce
 from pacshift.cli.tally import tally
+from pacshift.cli.train import train
 
 
 class Commands(TyperGroup):
@@ -33,7 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, calibrate, predict, check, compare, report, tally, reproduce, methods):
+for command in (demo, calibrate, predict, check, compare, report, tally, train, reproduce, methods):
     app.command()(command)
 
 
