@@ -1,4 +1,4 @@
-"""Doctests are collected from every module of the package; those that need torch are left out where it is missing."""
+"""Doctests come from every module of the package; those that need torch are left out where it is missing."""
 
 from importlib.util import find_spec
 

@@ -214,6 +214,8 @@ def _extras(path: Path, arrays: Mapping[str, NDArray[Any]], n_rows: int) -> dict
                 f"{path}: {key} has shape {arrays[key].shape}, expected one entry per row ({n_rows},)."
             )
     found = {key: arrays[key] for key in ("row_ids", "groups") if key in arrays}
+    if "row_ids" in found and found["row_ids"].dtype.kind == "S":  # the package stores names as bytes
+        found["row_ids"] = np.char.decode(found["row_ids"], "utf-8")
     return found | ({"facts": _facts(path, arrays["facts"])} if "facts" in arrays else {})
 
 

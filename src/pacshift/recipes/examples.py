@@ -99,12 +99,11 @@ def write_examples(
 
     Examples
     --------
-    >>> import tempfile
     >>> from pacshift.experiments import select_panels
-    >>> write_examples(select_panels(["chestxray-0.3"])[0], tempfile.mkdtemp())
+    >>> write_examples(select_panels(["agnews-0.05"])[0], "out", n_examples=0)
     Traceback (most recent call last):
     ...
-    pacshift.errors.InputError: ChestX-ray14 (twin): these scores do not say which raw rows they belong to. ...
+    pacshift.errors.InputError: the number of examples must be at least 1, got 0.
     """
     if n_examples < 1:
         raise InputError(f"the number of examples must be at least 1, got {n_examples}.")

@@ -115,10 +115,10 @@ def train(
 
     Examples
     --------
-    >>> train("mnist", "raw", "scores.npz")
+    >>> train("chestxray", "raw", "scores.npz", recipe="small")
     Traceback (most recent call last):
     ...
-    pacshift.errors.InputError: data set 'mnist' has no recipe. Use one of heart, heart-natural, agnews, ...
+    pacshift.errors.InputError: chestxray has no recipe 'small'. Use: paper.
     """
     chosen = find_recipe(dataset, recipe)
     if batch is not None:
@@ -167,9 +167,8 @@ class _Job:
     def identity(self) -> str:
         """A checkpoint of another job must not be continued."""
         rows = zlib.crc32(repr(self.data.ids[self.split.fitted].tolist()).encode())
-        return repr(
-            (asdict(self.recipe), rows, self.weights, self.seed, self.pixels, self.device.name, self.mixed)
-        )
+        how = self.recipe.data, self.recipe.network, asdict(self.recipe.settings), self.pixels
+        return repr((*how, rows, self.weights, self.seed, self.device.name, self.mixed))
 
 
 def _fit_and_score(

