@@ -3,6 +3,7 @@
 import base64
 import io
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 from pacshift.arrays import IntArray
 from pacshift.calibrate import calibrate_tally
 from pacshift.certificate import Certificate
-from pacshift.errors import InputError
+from pacshift.errors import InputError, UninformativeWarning
 from pacshift.experiments.datasets import Dataset
 from pacshift.experiments.panels import Panel
 from pacshift.experiments.trial import Draw, Experiment
@@ -129,7 +130,7 @@ def write_examples(
 
 def choose_rows(draw: Draw, n_examples: int) -> tuple[IntArray, int]:
     """The first test rows, then the first that PS misses; the second number says where those begin."""
-    _, ps = _calibrate("PS", draw)
+    ps = _calibrate("PS", draw)
     distinct = np.array(list(dict.fromkeys(draw.test.tolist())))  # rows are drawn with replacement
     first = distinct[:n_examples]
     others = distinct[n_examples:]
@@ -138,20 +139,22 @@ def choose_rows(draw: Draw, n_examples: int) -> tuple[IntArray, int]:
     return np.concatenate([first, missed]), len(first)
 
 
-def _calibrate(method: str, draw: Draw) -> tuple[str, Certificate]:
+def _calibrate(method: str, draw: Draw) -> Certificate:
     panel = draw.experiment.panel
     tally, rng = draw.tally("probability"), draw.rng(method)
-    return method, calibrate_tally(tally, epsilon=panel.epsilon, delta=panel.delta, method=method, rng=rng)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UninformativeWarning)  # the table shows that the sets hold all labels
+        return calibrate_tally(tally, epsilon=panel.epsilon, delta=panel.delta, method=method, rng=rng)
 
 
 def _certificates(panel: Panel, after: Draw) -> dict[tuple[str, str], Certificate]:
     """PS never looks at the target, so it has one column; the others are calibrated before and after the shift."""
     unshifted = replace(after.experiment, panel=replace(panel, target_mix=panel.source_mix))
     before = Draw(unshifted, trial=0)
-    found = {("PS", "before and after"): _calibrate("PS", after)[1]}
+    found = {("PS", "before and after"): _calibrate("PS", after)}
     for method in METHODS[1:]:
-        found[method, "before"] = _calibrate(method, before)[1]
-        found[method, "after"] = _calibrate(method, after)[1]
+        found[method, "before"] = _calibrate(method, before)
+        found[method, "after"] = _calibrate(method, after)
     return found
 
 

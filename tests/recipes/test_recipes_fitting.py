@@ -35,7 +35,7 @@ FILES = Path(__file__).resolve().parents[1] / "files"
 CPU = Device("cpu")
 RNG = np.random.default_rng(0)
 LABELS = np.arange(32) % 4
-PIXELS = np.stack([raw_data.painted(label, RNG) for label in LABELS])
+PIXELS = np.stack([raw_data.painted(int(label), RNG) for label in LABELS])
 TEXTS, TEXT_LABELS = raw_data.articles(32, RNG)
 
 
@@ -316,17 +316,14 @@ def test_unreadable_rows_are_left_out_of_scores_and_of_training(tmp_path: Path) 
 
 
 def test_running_out_of_memory_has_a_remedy() -> None:
-    class Hungry(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.head = torch.nn.Linear(5, 4)
+    def hungry(answers: Any) -> Any:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
 
-        def forward(self, answers: Any) -> Any:
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
-
+    network = torch.nn.Linear(5, 4)
+    network.forward = hungry
     encoder = AnswerEncoder(np.random.default_rng(0).normal(size=(32, 5)), np.arange(32))
     with pytest.raises(InputError, match="Use a smaller --batch"):
-        loop.fit(Hungry(), encoder, LABELS, np.arange(32), Settings(1, 8, 0.1), seed=0, device=CPU)
+        loop.fit(network, encoder, LABELS, np.arange(32), Settings(1, 8, 0.1), seed=0, device=CPU)
     with pytest.raises(RuntimeError, match="other"), CPU.guard_memory():
         raise RuntimeError("some other problem")
 

@@ -47,7 +47,7 @@ def test_words_of_the_survey_of_2020_become_one_column_each(tmp_path: Path) -> N
     (tmp_path / "heart.csv").write_text("HeartDisease,Race,BMI\nNo,a,20.5\nYes,b,31\nYes,c,30\n")
     data = read_heart(tmp_path)
     assert data.labels.tolist() == [0, 1, 1]
-    assert np.array_equal(data.content, [[0, 0, 20.5], [1, 0, 31], [0, 1, 30]])
+    assert np.array_equal(np.asarray(data.content), np.array([[0, 0, 20.5], [1, 0, 31], [0, 1, 30]]))
     assert data.columns == ("Race", "Race", "BMI")
 
 
