@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pacshift import __version__
 from pacshift.arrays import FloatArray, IntArray
@@ -228,6 +229,7 @@ def _write(job: _Job, path: Path, raw: Path, probs: FloatArray, rows: IntArray, 
         "n_scored": len(rows),
         "accuracy": round(float(is_right.mean()), 4),
         "test_accuracy": round(test_accuracy, 4) if is_test.any() else None,
+        "auc": round(area_under_curve(stored[:, 1], data.labels[rows]), 4) if stored.shape[1] == 2 else None,
         "n_unreadable": len(broken),
         "device": f"{job.device.name}, {'mixed precision' if job.mixed else 'float32'}",
         "raw": str(raw.resolve()),
@@ -248,6 +250,19 @@ def _write(job: _Job, path: Path, raw: Path, probs: FloatArray, rows: IntArray, 
     counts = len(job.split.fitted), len(rows)
     model = f"{recipe.model}, {data.title}"
     return Trained(path, model, *counts, float(is_right.mean()), test_accuracy, describe_broken(broken))
+
+
+def area_under_curve(scores: NDArray[Any], labels: IntArray) -> float:
+    """Area under the ROC curve: how often a row of class 1 scores higher than one of class 0.
+
+    >>> area_under_curve(np.array([0.1, 0.4, 0.4, 0.9]), np.array([0, 0, 1, 1]))
+    0.875
+    """
+    from scipy.stats import rankdata
+
+    n_positive = int(labels.sum())
+    above = rankdata(scores)[labels == 1].sum() - n_positive * (n_positive + 1) / 2
+    return float(above / (n_positive * (len(labels) - n_positive)))
 
 
 def check_recipe_size(size: str) -> Size:

@@ -51,9 +51,10 @@ def fit(
     steps = n_steps(len(rows), settings)
     weights = class_weights(labels[rows]) if settings.balanced else None
     loss_of = nn.CrossEntropyLoss(weight=device.tensor(weights), label_smoothing=settings.smoothing)
+    run = _Run(network, encoder, labels, settings, seed, device, optimiser, loss_of, steps)
     loss, accuracy = math.nan, math.nan
     for step, batch in enumerate(batches(rows, settings, seed, start), start=start):
-        found = _step(network, optimiser, loss_of, encoder, labels, batch, settings, step, steps, seed, device)
+        found = run.take_step(step, batch)
         if found:
             loss, accuracy = (_running(*pair) for pair in zip((loss, accuracy), found, strict=True))
         if report:
@@ -66,39 +67,44 @@ def _running(mean: float, value: float) -> float:
     return value if math.isnan(mean) else 0.95 * mean + 0.05 * value
 
 
-def _step(
-    network: nn.Module,
-    optimiser: torch.optim.Optimizer,
-    loss_of: nn.Module,
-    encoder: Encoder,
-    labels: IntArray,
-    batch: IntArray,
-    settings: Settings,
-    step: int,
-    steps: int,
-    seed: int,
-    device: Device,
-) -> tuple[float, float] | None:
-    """One step of the optimiser: loss and accuracy, or None where no row of the batch could be read."""
-    torch.manual_seed(int(np.random.SeedSequence([seed, step]).generate_state(1)[0]))  # dropout
-    inputs, is_good = encoder.encode(batch, np.random.default_rng([seed, 2, step]))
-    truth = device.tensor(labels[batch[is_good]])
-    if truth is None or len(truth) < 2:  # batch normalisation needs two rows
-        return None
-    for group in optimiser.param_groups:
-        group["lr"] = rate_at(step, steps, settings)
-    network.train()
-    optimiser.zero_grad(set_to_none=True)
-    with device.guard_memory(), device.precision(mixed=settings.mixed):
-        logits = network(*device.tensors(inputs)).float()
-        loss: Tensor = loss_of(logits, truth)
-    with device.guard_memory():
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """What every step needs."""
+
+    network: nn.Module
+    encoder: Encoder
+    labels: IntArray
+    settings: Settings
+    seed: int
+    device: Device
+    optimiser: torch.optim.Optimizer
+    loss_of: nn.Module
+    steps: int
+
+    def take_step(self, step: int, batch: IntArray) -> tuple[float, float] | None:
+        """Loss and accuracy of one batch, or None where too few of its rows could be read."""
+        torch.manual_seed(int(np.random.SeedSequence([self.seed, step]).generate_state(1)[0]))  # dropout
+        inputs, is_good = self.encoder.encode(batch, np.random.default_rng([self.seed, 2, step]))
+        if is_good.sum() < 2:  # batch normalisation needs two rows
+            return None
+        truth = torch.from_numpy(self.labels[batch[is_good]]).to(self.device.name)
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate_at(step, self.steps, self.settings)
+        self.network.train()
+        with self.device.guard_memory():
+            loss, accuracy = self._learn(inputs, truth)
+        if not math.isfinite(loss):
+            raise InputError(f"the loss became {loss} at step {step + 1}. Check the data, or use other weights.")
+        return loss, accuracy
+
+    def _learn(self, inputs: Inputs, truth: Tensor) -> tuple[float, float]:
+        self.optimiser.zero_grad(set_to_none=True)
+        with self.device.precision(mixed=self.settings.mixed):
+            logits = self.network(*self.device.tensors(inputs)).float()
+            loss: Tensor = self.loss_of(logits, truth)
         loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-    value = float(loss.detach())
-    if not math.isfinite(value):
-        raise InputError(f"the loss became {value} at step {step + 1}. Check the data, or use other weights.")
-    return value, float((logits.argmax(dim=1) == truth).float().mean())
+        self.optimiser.step()
+        return float(loss.detach()), float((logits.argmax(dim=1) == truth).float().mean())
 
 
 def n_steps(n_rows: int, settings: Settings) -> int:
