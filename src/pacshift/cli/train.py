@@ -81,7 +81,8 @@ def _show(found: "Trained", as_json: bool) -> None:
         return
     test = "" if math.isnan(found.test_accuracy) else f", {found.test_accuracy:.4f} on the official test rows"
     typer.echo(f"{found.model}: fitted on {found.n_fitted:,} rows, scored {found.n_scored:,} others")
-    typer.echo(f"accuracy {found.accuracy:.4f}{test}")
+    auc = "" if math.isnan(found.auc) else f", area under the ROC curve {found.auc:.4f}"
+    typer.echo(f"accuracy {found.accuracy:.4f}{test}{auc}")
     typer.echo(f"scores: {found.path}")
 
 

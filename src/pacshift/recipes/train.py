@@ -1,6 +1,7 @@
 """``pacshift train`` as a function: read the raw rows, split, fit, score the other rows, write the scores file."""
 
 import json
+import math
 import os
 import zlib
 from collections.abc import Callable
@@ -9,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pacshift import __version__
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.errors import InputError
 from pacshift.files import atomic_write
 from pacshift.recipes.catalogue import Recipe, Size, find_recipe
+from pacshift.recipes.quality import Quality, measure
 from pacshift.recipes.raw.data import RawData
 from pacshift.recipes.raw.images import describe_broken
 from pacshift.recipes.reading import read_raw
@@ -47,6 +48,8 @@ class Trained:
         Share of the scored rows whose most likely class is the true one.
     test_accuracy : float
         The same on the official test rows; not a number where there are none.
+    auc : float
+        Area under the ROC curve; not a number where there are more than two classes.
     note : str
         Images that could not be read; empty if there are none.
     """
@@ -57,6 +60,7 @@ class Trained:
     n_scored: int
     accuracy: float
     test_accuracy: float
+    auc: float
     note: str
 
 
@@ -211,36 +215,16 @@ def _fit_and_score(
 
 def _write(job: _Job, path: Path, raw: Path, probs: FloatArray, rows: IntArray, broken: dict[str, str]) -> Trained:
     """The scores with everything a reader must know about them."""
-    data, recipe = job.data, job.recipe
+    data = job.data
     stored = probs.astype(np.float32)
-    is_right = stored.argmax(axis=1) == data.labels[rows]
-    is_test = data.is_test[rows]
-    test_accuracy = float(is_right[is_test].mean()) if is_test.any() else float("nan")
-    facts = {
-        "dataset": recipe.data,
-        "model": recipe.model,
-        "data": data.title,
-        "recipe": recipe.size,
-        "ours": recipe.ours,
-        "settings": asdict(recipe.settings),
-        "weights": Path(job.weights).name if job.weights else None,
-        "seed": job.seed,
-        "n_fitted": len(job.split.fitted),
-        "n_scored": len(rows),
-        "accuracy": round(float(is_right.mean()), 4),
-        "test_accuracy": round(test_accuracy, 4) if is_test.any() else None,
-        "auc": round(area_under_curve(stored[:, 1], data.labels[rows]), 4) if stored.shape[1] == 2 else None,
-        "n_unreadable": len(broken),
-        "device": f"{job.device.name}, {'mixed precision' if job.mixed else 'float32'}",
-        "raw": str(raw.resolve()),
-        "pacshift": __version__,
-    }
+    quality = measure(stored, data.labels[rows], data.is_test[rows])
+    facts = _facts(job, quality, len(rows)) | {"n_unreadable": len(broken), "raw": str(raw.resolve())}
     arrays: dict[str, Any] = {
         "probs": stored,
         "labels": data.labels[rows].astype(np.int16),
         "class_names": np.array(data.class_names),
         "row_ids": data.ids[rows],
-        "is_test": is_test,
+        "is_test": data.is_test[rows],
         "facts": np.array(json.dumps(facts)),
     }
     if data.groups is not None:
@@ -248,21 +232,28 @@ def _write(job: _Job, path: Path, raw: Path, probs: FloatArray, rows: IntArray, 
     with atomic_write(path) as draft:
         np.savez_compressed(draft, allow_pickle=False, **arrays)
     counts = len(job.split.fitted), len(rows)
-    model = f"{recipe.model}, {data.title}"
-    return Trained(path, model, *counts, float(is_right.mean()), test_accuracy, describe_broken(broken))
+    model = f"{job.recipe.model}, {data.title}"
+    return Trained(path, model, *counts, **asdict(quality), note=describe_broken(broken))
 
 
-def area_under_curve(scores: NDArray[Any], labels: IntArray) -> float:
-    """Area under the ROC curve: how often a row of class 1 scores higher than one of class 0.
-
-    >>> area_under_curve(np.array([0.1, 0.4, 0.4, 0.9]), np.array([0, 0, 1, 1]))
-    0.875
-    """
-    from scipy.stats import rankdata
-
-    n_positive = int(labels.sum())
-    above = rankdata(scores)[labels == 1].sum() - n_positive * (n_positive + 1) / 2
-    return float(above / (n_positive * (len(labels) - n_positive)))
+def _facts(job: _Job, quality: Quality, n_scored: int) -> dict[str, Any]:
+    """What tables and readers of the file are told; JSON has no NaN."""
+    measured = {key: None if math.isnan(value) else round(value, 4) for key, value in asdict(quality).items()}
+    return {
+        "dataset": job.recipe.data,
+        "model": job.recipe.model,
+        "data": job.data.title,
+        "recipe": job.recipe.size,
+        "ours": job.recipe.ours,
+        "settings": asdict(job.recipe.settings),
+        "weights": Path(job.weights).name if job.weights else None,
+        "seed": job.seed,
+        "n_fitted": len(job.split.fitted),
+        "n_scored": n_scored,
+        **measured,
+        "device": f"{job.device.name}, {'mixed precision' if job.mixed else 'float32'}",
+        "pacshift": __version__,
+    }
 
 
 def check_recipe_size(size: str) -> Size:
