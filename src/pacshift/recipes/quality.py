@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import IntArray
@@ -30,6 +29,7 @@ def measure(probs: NDArray[Any], labels: IntArray, is_test: BoolArray) -> Qualit
 def area_under_curve(scores: NDArray[Any], labels: IntArray) -> float:
     """Area under the ROC curve: how often a row of class 1 scores higher than one of class 0.
 
+    >>> import numpy as np
     >>> area_under_curve(np.array([0.1, 0.4, 0.4, 0.9]), np.array([0, 0, 1, 1]))
     0.875
     """
