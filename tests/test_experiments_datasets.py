@@ -37,7 +37,8 @@ def test_shipped_scores_say_how_they_were_made(name: str, monkeypatch: pytest.Mo
     assert data.row_ids is not None
     assert len(set(data.row_ids.tolist())) == len(data.labels)
     assert "raw" not in facts  # a place on the machine of whoever trained it
-    assert data.title == f"{facts['model']}, {facts['data']}"
+    assert data.title.lower() == f"{facts['model']}, {facts['data']}".lower()
+    assert data.title[0].isupper()
     assert f"recipe small, seed {facts['seed']}" in data.story
 
 

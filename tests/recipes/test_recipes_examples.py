@@ -51,7 +51,7 @@ def test_texts_labels_and_sets_are_those_of_the_rows(news: Path) -> None:
     page = write_examples(mine, news / "out", n_examples=4, scores_file=scores)
     assert page == news / "out" / "examples-mine-0.1.html"
     text = page.with_suffix(".md").read_text(encoding="utf-8")
-    assert "Scores: a made-up model, AG News: real scores" in text
+    assert "Scores: A made-up model, AG News: real scores" in text
     assert "chosen by a rule, not by hand" in text
     data = read_raw("agnews", news / "news.parquet")
     draw = Draw(Experiment(mine, scores_file=scores), 0)

@@ -38,9 +38,9 @@ def test_from_raw_data_to_sets(news: Path) -> None:
     out = news / "out"
     options = ["--trials", "2", "--methods", "PS,PS-LP", "--workers", "1", "-o", out, "--data", scores.parents[1]]
     shown = commands.good("reproduce", "agnews-0.05", *options, "--examples", "2").stdout
-    assert "scores: hashed n-grams, AG News: real scores (recipe small, seed 0, 2,100 rows fitted" in shown
-    assert "hashed n-grams, AG News" in (out / "summary.md").read_text(encoding="utf-8")
-    assert "hashed n-grams, AG News" in (out / "index.html").read_text(encoding="utf-8")
+    assert "scores: Hashed n-grams, AG News: real scores (recipe small, seed 0, 2,100 rows fitted" in shown
+    assert "Hashed n-grams, AG News" in (out / "summary.md").read_text(encoding="utf-8")
+    assert "Hashed n-grams, AG News" in (out / "index.html").read_text(encoding="utf-8")
     assert "PS-W, before the shift" in (out / "examples-agnews-0.05.html").read_text(encoding="utf-8")
 
     certificate = news / "certificate.json"
@@ -107,7 +107,7 @@ def test_cifar_with_broken_images(tmp_path: Path) -> None:
     assert "1 unreadable image left out: " in result.stderr
     assert "frog/0003.png" in result.stderr
     data = load_scores(tmp_path / "scores.npz")
-    assert data.title == "slim ResNet, CIFAR-10 PNG folder"
+    assert data.title == "Slim ResNet, CIFAR-10 PNG folder"
     assert len(data.labels) == 79 - 47
 
 

@@ -90,7 +90,8 @@ class Dataset:
     def title(self) -> str:
         """The name to show: the model and what it read, and a twin always says that it is one."""
         if self.facts:
-            return f"{self.facts['model']}, {self.facts['data']}"
+            model = str(self.facts["model"])
+            return f"{model[:1].upper()}{model[1:]}, {self.facts['data']}"
         return TITLES.get(self.name, self.name) + (" (twin)" if self.origin == "twin" else "")
 
     @property
