@@ -18,6 +18,7 @@ from pacshift.cli.report import report
 from pacshift.cli.reproduce import reproduce
 from pacshift.cli.signals import INTERRUPTED, stop_code, stop_on_signals
 from pacshift.cli.tally import tally
+from pacshift.cli.train import train
 
 app = typer.Typer(
     cls=Commands,
@@ -27,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, calibrate, predict, check, compare, report, tally, monitor, plan, reproduce, methods):
+for command in (demo, calibrate, predict, check, compare, report, tally, monitor, plan, train, reproduce, methods):
     app.command(cls=Command)(command)
 
 

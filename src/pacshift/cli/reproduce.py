@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from pacshift.cli import options
-from pacshift.cli.console import plain, print_json, progress, results, visible
+from pacshift.cli.console import messages, plain, print_json, progress, results, visible
 from pacshift.cli.signals import stop_code
 from pacshift.errors import InputError
 from pacshift.experiments.panels import DELTA, Panel, select_panels
@@ -49,6 +49,12 @@ def reproduce(
         str, typer.Option(help="Own data: source, target and test rows drawn.")
     ] = "20000,20000,10000",
     delta: Annotated[float, typer.Option(help="Own data: allowed chance of a misleading draw.")] = DELTA,
+    examples: Annotated[
+        int, typer.Option(help="Also show this many concrete rows of each kind, with their sets.")
+    ] = 0,
+    raw: Annotated[
+        Path | None, typer.Option(help="Raw data for --examples; default: where the scores file says they are.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Run the paper's panels. Resumes after an interruption.
@@ -85,6 +91,22 @@ def reproduce(
         typer.echo(f"stopped; {kept}", err=True)
         raise typer.Exit(stop_code()) from None
     _show(found, out, as_json)
+    if examples:
+        _write_examples(runs, out, examples, raw, seed, data, scores)
+
+
+def _write_examples(
+    runs: tuple[Panel, ...], out: Path, n_examples: int, raw: Path | None, seed: int, *files: Path | None
+) -> None:
+    """One page for the first ε of every shift."""
+    from pacshift.recipes.examples import write_examples
+
+    data_dir, scores_file = (str(path) if path else None for path in files)
+    for panel in {panel.row: panel for panel in reversed(runs)}.values():
+        page = write_examples(
+            panel, out, n_examples=n_examples, raw=raw, seed=seed, data_dir=data_dir, scores_file=scores_file
+        )
+        messages().print(f"examples: {plain(page)}")
 
 
 def _own(
@@ -120,6 +142,8 @@ def _show(found: tuple[PanelResult, ...], out: Path, as_json: bool) -> None:
     else:
         shown = [[visible(cell) for cell in cells(summary)] for summary in summaries]
         typer.echo(markdown_table(HEADINGS, shown), nl=False)
+    for story in dict.fromkeys(result.story for result in found):
+        typer.echo(f"scores: {visible(story)}")
     typer.echo(f"figures, tables and page: {visible(out / 'index.html')}")
 
 
