@@ -22,6 +22,10 @@ PARTS = {
     "sharpness": ("sharpness.run", "set sizes beside the best that knows everything"),
     "guarantee": ("guarantee.run", "how often each method breaks its promise"),
     "power": ("power.run", "what the test of label shift notices, by violation and number of rows"),
+    "power-unseen": (
+        "power.run_unseen",
+        "the same on real scores that the test was not built with (needs --data)",
+    ),
     "populations": ("populations.run", "one half of the people certified for the other half (needs --data)"),
     "twins": ("twins.run", "how close the twins are to the real scores (needs --data)"),
     "reproduce": ("reproduce.run", "tables, counts and figures of the page on the paper"),
@@ -90,7 +94,7 @@ def select(names: Sequence[str]) -> list[str]:
     """
     chosen = []
     for name in names:
-        found = [part for part in PARTS if part == name or part.startswith(f"{name}-")]
+        found = [name] if name in PARTS else [part for part in PARTS if part.startswith(f"{name}-")]
         if not found:
             raise LookupError(f"no part {name!r}; there are {', '.join(PARTS)}")
         chosen += found

@@ -15,7 +15,7 @@ BLOCKS = {
     "scale.md": ("rows", "classes", "files", "workers", "cost"),
     "guarantee.md": ("guarantee",),
     "tables/sharpness.md": ("sharpness",),
-    "tables/power.md": ("power",),
+    "tables/power.md": ("power", "power-unseen"),
     "tables/populations.md": ("populations",),
     "data-sets.md": ("shipped", "twins"),
     "reproduce.md": ("run", "claims", "natural", "figures", "paper-table", "population-table"),
