@@ -21,6 +21,7 @@ PARTS = {
     "quality": ("quality.run", "who keeps what they promise when the label mix moves"),
     "sharpness": ("sharpness.run", "set sizes beside the best that knows everything"),
     "needs": ("needs.run", "set sizes by classes, rows per class, epsilon and delta"),
+    "many": ("many.run", "set sizes with 100 and 1,000 classes (needs --data, else one synthetic case)"),
     "guarantee": ("guarantee.run", "how often each method breaks its promise"),
     "power": ("power.run", "what the test of label shift notices, by violation and number of rows"),
     "populations": ("populations.run", "one half of the people certified for the other half (needs --data)"),

@@ -18,6 +18,7 @@ BLOCKS = {
     "tables/sharpness.md": ("sharpness",),
     "tables/power.md": ("power",),
     "tables/populations.md": ("populations",),
+    "tables/many-classes.md": ("many",),
     "data-sets.md": ("shipped", "twins"),
     "reproduce.md": ("run", "claims", "natural", "figures", "paper-table", "population-table"),
 }

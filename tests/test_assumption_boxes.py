@@ -1,16 +1,19 @@
 """Bounds of rates and shares: exact where they can be enumerated, right often enough where not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csc_matrix
 from scipy.stats import binom, binomtest
 
-from cell_worlds import make_world
+from cell_worlds import cell_counts, make_world
 from pacshift.assumption.boxes import box_rows, box_sets, chernoff_lower, n_bounds
 from pacshift.assumption.folds import joined, split
 from pacshift.assumption.tops import largest_shares, shares_by_sets, suggested_sets
-from pacshift.bounds import binomial_lower
+from pacshift.bounds import binomial_lower, binomial_upper
 
 
 @given(st.integers(1, 60), st.floats(1e-4, 1 - 1e-4), st.floats(0.1, 12.0))
@@ -70,9 +73,32 @@ def test_largest_shares_are_near_the_truth_where_a_class_shows_itself() -> None:
     assert (tops[enough] < 1.3 * world.mix[enough] + 0.15).all()
 
 
-def test_rare_on_one_side_and_rarer_on_the_other_is_seen_by_boxes() -> None:
-    from cell_worlds import cell_counts
+def test_bounds_are_the_ones_of_the_page() -> None:
+    source = np.array([[30.0, 5.0], [60.0, 5.0], [10.0, 90.0]])
+    target = np.array([40.0, 50.0, 110.0])
+    counts = replace(cell_counts(source, target, 1), predicted=np.array([0, 0, 1]), confidence=np.array([3, 8, 0]))
+    clean = 0.8
+    tops = largest_shares(counts, delta=0.1, contamination=0.2)
+    each = 0.1 / (2 * 2 * 13)
+    best = min(  # predicted 0 with any confidence, or with a high one
+        binomial_upper(seen, 200, delta=each) / clean / binomial_lower(inside, 100, delta=each)
+        for seen, inside in ((90, 90), (50, 60))
+    )
+    assert np.isclose(tops[0], best)
+    sets = csc_matrix(np.eye(2))
+    by_sets = shares_by_sets(sets, counts, delta=0.1, contamination=0.2)
+    upper, lower = binomial_upper(90, 200, delta=0.1 / 4), binomial_lower(90, 100, delta=0.1 / 4)
+    assert np.isclose(by_sets[0], upper / clean / lower)
+    rows, limits = box_rows(counts, delta=0.1, contamination=0.2)
+    exponent = np.log(n_bounds(2) / 0.1)
+    expected = chernoff_lower(np.array([90.0, 10.0]), np.array([100.0, 100.0]), exponent)
+    limit = (1 - chernoff_lower(np.array(110.0), np.array(200.0), exponent)) / clean
+    assert any(
+        np.allclose(row, expected) and np.isclose(end, limit) for row, end in zip(rows, limits, strict=True)
+    )
 
+
+def test_rare_on_one_side_and_rarer_on_the_other_is_seen_by_boxes() -> None:
     source = np.array([[990.0, 0.0], [10.0, 0.0], [0.0, 500.0], [0.0, 500.0]])
     target = np.array([29_000.0, 1.0, 500.0, 499.0])
     rows, limits = box_rows(cell_counts(source, target, 2), delta=0.001, contamination=0.0)

@@ -278,3 +278,14 @@ def test_contamination_must_be_allowed_for() -> None:
             prevalence_region(confusion, target, delta=0.05, contamination=too_little)
     # Of a clean share of 0.4, a tenth is predicted 1: no more than the target has.
     assert prevalence_region(confusion, target, delta=0.05, contamination=0.6).prevalence.upper[0] > 0.9
+
+
+def test_contamination_loosens_each_row_as_the_page_says() -> None:
+    confusion, target, eta = np.array([[900, 100], [100, 900]]), np.array([400, 600]), 0.2
+    plain, loose = (prevalence_region(confusion, target, delta=0.05, contamination=share) for share in (0.0, eta))
+    assert np.allclose((1 - eta) * loose.limits[:2], plain.limits[:2])  # boxes
+    share = target / target.sum()
+    widths = (1 - eta) * loose.limits[2:] - share
+    assert (widths > 0.5 * (plain.limits[2:] - share)).all()  # sums: the observed share plus a width
+    assert (widths < 1.5 * (plain.limits[2:] - share)).all()
+    assert loose.accuracy <= (1 - eta) * 0.9

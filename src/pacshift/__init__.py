@@ -8,6 +8,8 @@ from pacshift.certificate import Certificate
 from pacshift.errors import AssumptionError, InputError, PacshiftError, UninformativeWarning
 from pacshift.evaluate import Evaluation, evaluate
 from pacshift.methods import APS, LWCP, METHODS, PS, PSC, PSLP, PSLW, PSR, PSW, WCP, Oracle
+from pacshift.monitor import Monitor, PeriodReport
+from pacshift.planning import Plan, plan
 from pacshift.simulate import Population, resample, tweak_one
 from pacshift.tally import Tally
 
@@ -32,15 +34,19 @@ __all__ = [
     "Evaluation",
     "InputError",
     "Interval",
+    "Monitor",
     "Oracle",
     "PACClassifier",
     "PacshiftError",
+    "PeriodReport",
+    "Plan",
     "Population",
     "Tally",
     "UninformativeWarning",
     "calibrate",
     "calibrate_tally",
     "evaluate",
+    "plan",
     "resample",
     "tweak_one",
 ]

@@ -23,7 +23,7 @@ MANY_STAKES = (0.3, 0.12, 0.07, 0.04)
 """With many classes: stakes that the direction is tried with, as shares of the best one for a known mix."""
 
 CLIP, CLIP_MANY = 4.0, 2.5
-"""Directions are cut at so many standard deviations, earlier with many classes: rare cells must not set the scale."""
+"""Directions are cut at so many standard deviations (few, many classes): rare cells must not set the scale."""
 
 REWEIGHTINGS = 2
 """How often the weights are computed from the last fit."""

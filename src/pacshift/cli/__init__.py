@@ -11,20 +11,24 @@ from pacshift.cli.commands import Command, Commands
 from pacshift.cli.compare import compare
 from pacshift.cli.demo import demo
 from pacshift.cli.methods import methods
+from pacshift.cli.monitor import monitor
+from pacshift.cli.plan import plan
 from pacshift.cli.predict import predict
 from pacshift.cli.report import report
 from pacshift.cli.reproduce import reproduce
-from pacshift.cli.signals import stop_code, stop_on_signals
+from pacshift.cli.signals import INTERRUPTED, stop_code, stop_on_signals
 from pacshift.cli.tally import tally
+from pacshift.cli.train import train
 
 app = typer.Typer(
     cls=Commands,
     help="Prediction sets you can still trust after the label mix has changed.",
-    epilog="Exit codes: 0 fine, 2 bad input, 3 nothing could be certified. Start with: pacshift demo",
+    epilog="Exit codes: 0 fine, 2 bad input, 3 nothing could be certified, 4 a promise is broken. "
+    "Start with: pacshift demo",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, calibrate, predict, check, compare, report, tally, reproduce, methods):
+for command in (demo, calibrate, predict, check, compare, report, tally, monitor, plan, train, reproduce, methods):
     app.command(cls=Command)(command)
 
 
@@ -52,8 +56,10 @@ def run() -> None:
     stop_on_signals()
     try:
         app(prog_name="pacshift")
-    except KeyboardInterrupt as stopped:  # outside of a command, while it was being loaded
-        sys.exit(stop_code(stopped))
+    except KeyboardInterrupt:  # outside of a command, while it was being loaded
+        sys.exit(stop_code())
+    except SystemExit as end:  # Typer says 130 whatever the signal was
+        sys.exit(stop_code() if end.code == INTERRUPTED else end.code)
 
 
 def main() -> None:

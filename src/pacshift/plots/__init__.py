@@ -13,6 +13,7 @@ from pacshift.plots.certificate import bound_curve, boxes, label_mix, set_sizes,
 from pacshift.plots.certificate import class_height as class_height
 from pacshift.plots.certificate import plain_text as plain_text
 from pacshift.plots.certificate import readable as readable
+from pacshift.plots.planning import plan_curve
 from pacshift.plots.trust import MAX_GROUPS_SHOWN as MAX_GROUPS_SHOWN
 from pacshift.plots.trust import assumption_groups, class_misses, sensitivity_curve
 
@@ -22,6 +23,7 @@ __all__ = [
     "boxes",
     "class_misses",
     "label_mix",
+    "plan_curve",
     "sensitivity_curve",
     "set_sizes",
     "weight_intervals",

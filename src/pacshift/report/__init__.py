@@ -9,5 +9,13 @@ except ModuleNotFoundError as error:
 
 from pacshift.report.build import render_report, write_report
 from pacshift.report.comparison import ComparisonRow, compare_methods
+from pacshift.report.history import render_history, write_history_page
 
-__all__ = ["ComparisonRow", "compare_methods", "render_report", "write_report"]
+__all__ = [
+    "ComparisonRow",
+    "compare_methods",
+    "render_history",
+    "render_report",
+    "write_history_page",
+    "write_report",
+]

@@ -19,14 +19,14 @@ from pacshift.report.comparison import ComparisonRow
 from pacshift.report.pictures import picture
 from pacshift.report.recipe import recipe
 
-_ENVIRONMENT = jinja2.Environment(
+ENVIRONMENT = jinja2.Environment(
     loader=jinja2.PackageLoader("pacshift.report", "."),
     autoescape=True,
     undefined=jinja2.StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_ENVIRONMENT.filters.update(percent=percent, share=share, readable=plots.readable)
+ENVIRONMENT.filters.update(percent=percent, share=share, readable=plots.readable)
 
 
 def write_report(
@@ -91,7 +91,7 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
     >>> page[:15], "Guaranteed on the target" in page
     ('<!doctype html>', True)
     """
-    return _ENVIRONMENT.get_template("page.html").render(
+    return ENVIRONMENT.get_template("page.html").render(
         certificate=certificate,
         verdict=text.verdict(certificate),
         limits=text.limits(certificate),

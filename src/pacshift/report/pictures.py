@@ -39,13 +39,18 @@ Plot = Callable[..., Axes]
 
 
 def picture(plot: Plot, certificate: Certificate, *, name: str, alt: str, height: float) -> Markup:
-    """Draw ``plot`` and return its SVG; ``name`` keeps its ids apart from the other pictures' on the page."""
+    """Draw ``plot`` of a certificate and return its SVG."""
+    return drawing(lambda figure: plot(certificate, ax=figure.subplots()), name=name, alt=alt, height=height)
+
+
+def drawing(draw: Callable[[Figure], object], *, name: str, alt: str, height: float) -> Markup:
+    """Let ``draw`` fill a figure and return its SVG; ``name`` keeps its ids apart from the other pictures'."""
     with matplotlib.rc_context(), warnings.catch_warnings():
         matplotlib.rcdefaults()  # the user's own style is not the page's
         matplotlib.rcParams.update({**SETTINGS, "svg.hashsalt": name})
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the browser draws the text, with its own fonts
         figure = Figure(figsize=(plots.WIDTH, height), layout="constrained")
-        plot(certificate, ax=figure.subplots())
+        draw(figure)
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     return to_inline(buffer.getvalue(), name=name, alt=alt)

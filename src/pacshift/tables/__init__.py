@@ -8,6 +8,7 @@ except ModuleNotFoundError as error:
     raise MissingExtraError("pacshift.tables", error, "tables") from None
 
 from pacshift.tables.evaluating import TableEvaluation, count_set_sizes, evaluate_table
+from pacshift.tables.history import history_rows, write_history
 from pacshift.tables.reading import LoadedTable, TableTally, read_table, tally_table
 from pacshift.tables.sets import SetsWritten, write_sets
 
@@ -18,7 +19,9 @@ __all__ = [
     "TableTally",
     "count_set_sizes",
     "evaluate_table",
+    "history_rows",
     "read_table",
     "tally_table",
+    "write_history",
     "write_sets",
 ]

@@ -1,0 +1,77 @@
+"""A year with pacshift: a simulated hospital, twelve months, a pandemic in May, a new scanner in September."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from pacshift import Monitor, Tally, calibrate_tally
+from pacshift.plots import WIDTH
+from pacshift.report import history_pictures, write_history_page
+
+# --8<-- [start:hospital]
+NAMES = ["healthy", "pneumonia", "covid"]
+LOOKS = np.array([[3.0, 0.0, 0.0], [0.5, 3.0, 0.5], [1.0, 0.5, 2.5]])  # what the model sees in each class
+rng = np.random.default_rng(2026)
+
+
+def patients(n, mix, scanner=0.0):
+    """Scores and diagnoses. A new scanner makes everybody look healthier to the model."""
+    labels = rng.choice(3, n, p=mix)
+    logits = rng.normal(LOOKS[labels], 1.2)
+    logits[:, 0] += scanner
+    odds = np.exp(logits)
+    return odds / odds.sum(axis=1, keepdims=True), np.array(NAMES)[labels]
+
+
+USUAL = [0.86, 0.12, 0.02]
+MONTHS = dict.fromkeys(("Jan", "Feb", "Mar", "Apr", "Aug", "Sep", "Oct", "Nov", "Dec"), USUAL)
+MONTHS |= {"May": [0.40, 0.10, 0.50], "Jun": [0.60, 0.10, 0.30], "Jul": [0.80, 0.12, 0.08]}
+CALENDAR = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+# --8<-- [end:hospital]
+
+# --8<-- [start:begin]
+source = Tally.from_scores(*patients(30_000, USUAL), classes=NAMES)  # last year's patients, with diagnoses
+january = patients(5_000, USUAL)[0]
+first = calibrate_tally(source + Tally.from_target(january, classes=NAMES), epsilon=0.04, delta=0.05)
+monitor = Monitor(source, epsilon=0.05, delta=0.05, forever=True, certificate=first, state="watch")
+# --8<-- [end:begin]
+
+# --8<-- [start:months]
+for number, month in enumerate(CALENDAR, start=1):
+    new_scanner = 4.0 if month in CALENDAR[8:] else 0.0
+    scores, diagnoses = patients(6_000, MONTHS[month], new_scanner)  # the diagnoses are not known yet
+    report = monitor.update(scores, month, start=f"2026-{number:02d}-01")
+    print(f"{month}: {report.verdict}")
+    if report.verdict == "broken":
+        monitor.adopt(report.fresh)
+        print("     the fresh certificate of this month is used from now on")
+    if report.verdict == "refuted":
+        print(f"     {report.finding}")
+        break
+# --8<-- [end:months]
+
+write_history_page(monitor, "until-september.html")
+
+# --8<-- [start:again]
+labelled = Tally.from_scores(*patients(15_000, USUAL, scanner=4.0), classes=NAMES)  # new scanner, with diagnoses
+again = Monitor(labelled, epsilon=0.05, delta=0.05, forever=True, state="watch-new-scanner")
+for month in CALENDAR[9:]:
+    report = again.update(patients(5_000, USUAL, scanner=4.0)[0], month)
+    print(f"{month}: {report.verdict}, {report.size:.1f} labels in a set")
+# --8<-- [end:again]
+
+write_history_page(again, "since-october.html")
+
+# The pictures of this page, the same as on the HTML page.
+pictures = {
+    "year-error": (lambda figure: history_pictures.error_over_time(monitor.history, figure), 3.2),
+    "year-mix": (
+        lambda figure: history_pictures.mix_over_time(
+            monitor.history, source.class_counts / source.n_source, figure
+        ),
+        4.2,
+    ),
+}
+for name, (draw, height) in pictures.items():
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    draw(figure)
+    figure.savefig(f"{name}.png", dpi=150)

@@ -1,0 +1,166 @@
+"""``pacshift plan``: how many rows for which size of sets?"""
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pacshift.arrays import Label
+from pacshift.cli import options
+from pacshift.cli.console import plain, print_json, progress, results
+from pacshift.errors import InputError
+from pacshift.planning import Plan
+from pacshift.planning import plan as make_plan
+from pacshift.tally import Tally
+
+PICTURES = (".png", ".svg", ".pdf")
+MAX_PILOT_ROWS = 200_000
+"""Rows of a pilot table that are read: more make nothing better, only slower."""
+
+
+def plan(
+    pilot: Annotated[
+        Path,
+        typer.Argument(metavar="PILOT", help="Labelled table, or a tally (*.tally) of source and target rows."),
+    ],
+    target_mix: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--target-mix",
+            metavar="A=0.2,B=0.8",
+            help="Expected share of each class on the target; repeat it to plan for the worst of several mixes.",
+        ),
+    ] = None,
+    size: Annotated[float | None, typer.Option("--size", help="Wanted mean number of labels per set.")] = None,
+    n_source: Annotated[int | None, typer.Option("--n-source", help="Labelled source rows.")] = None,
+    n_target: Annotated[int | None, typer.Option("--n-target", help="Unlabelled target rows.")] = None,
+    source_mix: Annotated[
+        str | None,
+        typer.Option(
+            "--source-mix", metavar="A=0.5,B=0.5", help="Shares of the source rows. Default: the pilot's."
+        ),
+    ] = None,
+    epsilon: options.Epsilon = 0.1,
+    delta: options.Delta = 0.05,
+    method: options.Method = "PS-LP",
+    label: options.LabelColumn = "label",
+    scores: options.Scores = None,
+    classes: options.Classes = None,
+    by_position: options.ByPosition = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="The curve as a picture (PNG, SVG or PDF).")
+    ] = None,
+    drop_invalid: options.DropInvalid = False,
+    seed: options.Seed = 0,
+    force: options.Force = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Find how many rows give sets of a wanted size, or which size given rows will give.
+
+    Give two of --size, --n-source and --n-target; the third is found by simulation from the pilot.
+
+    Example: pacshift plan pilot.parquet --target-mix healthy=0.6,sick=0.4 --size 1.1 --n-target 10000
+    """
+    if out is not None:
+        options.check_output(out, force, [pilot])
+        if out.suffix.lower() not in PICTURES:
+            raise InputError(f"{out}: unknown kind of picture. Its name must end in {', '.join(PICTURES)}.")
+    options.check_request(epsilon, delta, score="probability", method=method)
+    data = _read_pilot(
+        pilot,
+        label=label,
+        scores=scores,
+        classes=options.read_classes(classes),
+        by_position=by_position,
+        drop_invalid=drop_invalid,
+    )
+    with progress("simulating", silent=quiet or as_json) as report:
+        made = make_plan(
+            **data,
+            epsilon=epsilon,
+            delta=delta,
+            target_mix=None if not target_mix else [read_mix(text, data["classes"]) for text in target_mix],
+            source_mix=None if source_mix is None else read_mix(source_mix, data["classes"]),
+            n_source=n_source,
+            n_target=n_target,
+            size=size,
+            method=method,
+            rng=seed,
+            progress=report,
+        )
+    if out is not None:
+        _draw(made, out, force)
+    if as_json:
+        print_json(_document(made, out))
+    elif not quiet:
+        console = results()
+        console.print(plain(made.explain()))
+        if out is not None:
+            console.print(f"written: {plain(out)}")
+
+
+def read_mix(text: str, classes: tuple[Label, ...]) -> dict[Label, float]:
+    """``a=0.2,b=0.8`` by class name.
+
+    >>> read_mix("no=0.25, yes=0.75", ("no", "yes"))
+    {'no': 0.25, 'yes': 0.75}
+    """
+    names = {str(name): name for name in classes}
+    found: dict[Label, float] = {}
+    for part in text.split(","):
+        name, _, share = (word.strip() for word in part.rpartition("="))
+        try:
+            found[names[name]] = float(share)
+        except (KeyError, ValueError):
+            raise InputError(
+                f"a mix is written as class=share,class=share; got {part.strip()!r}. The classes are "
+                f"{', '.join(names)}."
+            ) from None
+    return found
+
+
+def _read_pilot(path: Path, **reading: Any) -> dict[str, Any]:
+    if path.suffix == ".tally":
+        tally = Tally.load(path)
+        return {"pilot": tally, "classes": tally.classes}
+    from pacshift.tables import read_table
+
+    table = read_table(path, **reading)
+    assert table.labels is not None
+    rows = slice(None, None, -(-len(table.scores) // MAX_PILOT_ROWS))  # every so many, so that sorted tables work
+    return {"pilot": table.scores[rows], "labels": table.labels[rows], "classes": table.classes}
+
+
+def _draw(made: Plan, out: Path, force: bool) -> None:
+    from matplotlib.figure import Figure
+
+    from pacshift.files import atomic_write
+    from pacshift.plots import WIDTH, plan_curve
+
+    figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
+    plan_curve(made, ax=figure.subplots())
+    with atomic_write(out, overwrite=force) as draft:
+        figure.savefig(draft, format=out.suffix[1:].lower(), dpi=200)
+
+
+def _document(made: Plan, out: Path | None) -> dict[str, Any]:
+    return {
+        "found": made.found,
+        "n_source": made.n_source,
+        "n_target": made.n_target,
+        "size": made.size,
+        "interval": [None if math.isinf(end) else end for end in made.interval],
+        "epsilon": made.epsilon,
+        "delta": made.delta,
+        "bottleneck": made.bottleneck,
+        "bottleneck_share": made.bottleneck_share,
+        "class_rows": {str(name): int(rows) for name, rows in zip(made.classes, made.class_rows, strict=True)},
+        "curve": {
+            "over": made.curve_over,
+            "rows": made.curve_rows.tolist(),
+            "sizes": made.curve_sizes.tolist(),
+        },
+        "picture": None if out is None else str(out),
+    }

@@ -1,0 +1,63 @@
+"""What a monitor accepts, checked once at its door."""
+
+from typing import Any
+
+import numpy as np
+
+from pacshift.certificate import Certificate
+from pacshift.errors import InputError
+from pacshift.methods import Method
+from pacshift.scores.check import shorten
+from pacshift.tally import Tally
+
+
+def check_source(source: Any) -> Tally:
+    """The source itself, if it is a tally of labelled rows alone."""
+    if not isinstance(source, Tally) or not source.n_source:
+        got = type(source).__name__ if not isinstance(source, Tally) else "a tally without labelled rows"
+        raise InputError(f"source must be a Tally of labelled rows, as Tally.from_scores makes it, got {got}.")
+    if source.n_target:
+        raise InputError(
+            f"source must hold labelled rows only, it also holds {source.n_target:,} target rows. "
+            "Pass those with update(...)."
+        )
+    return source
+
+
+def check_method(method: Method) -> Method:
+    """The method itself, if it has a guarantee on the target."""
+    if method.guarantee != "pac-target" or method.needs_weights:
+        raise InputError(
+            f"a monitor needs a method with a guarantee on the target, {method.name} has none of its own. "
+            "Choose PS-LP, PS-W, PS-C or PS-LW."
+        )
+    return method
+
+
+def check_target(target: Tally, source: Tally) -> Tally:
+    """The counts of a period, if they fit the source."""
+    if target.n_source or not target.n_target:
+        raise InputError("a period must be a tally of unlabelled rows (Tally.from_target(scores)), at least one.")
+    if target.classes != source.classes:
+        both = f"{shorten(source.classes)} and {shorten(target.classes)}"
+        raise InputError(f"source and period must have the same classes, got {both}.")
+    return target
+
+
+def check_certificate(certificate: Certificate, source: Tally) -> None:
+    """Refuse a certificate for other classes or another score."""
+    if certificate.classes != source.classes:
+        both = f"{shorten(certificate.classes)} and {shorten(source.classes)}"
+        raise InputError(f"certificate and source must have the same classes, got {both}.")
+    if certificate.score != source.score:
+        raise InputError(
+            f"the certificate is for the score {certificate.score!r}, the source has {source.score!r}. "
+            "Count the source with the score of the certificate."
+        )
+
+
+def same_sets(certificate: Certificate, other: Certificate | None) -> bool:
+    """Whether both make the same sets."""
+    if other is None or certificate.never_empty != other.never_empty:
+        return False
+    return bool(np.array_equal(certificate.thresholds, other.thresholds))

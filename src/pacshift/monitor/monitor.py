@@ -1,0 +1,323 @@
+"""The monitor: one labelled source, period after period of unlabelled target rows."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from pacshift.arrays import IntArray
+from pacshift.certificate import Certificate
+from pacshift.certificate.certificate import count_sizes
+from pacshift.certificate.columns import Columns
+from pacshift.errors import InputError
+from pacshift.methods import Method, resolve_method
+from pacshift.methods.base import options_of
+from pacshift.monitor.check import check_certificate, check_method, check_source, check_target, same_sets
+from pacshift.monitor.coverage import miss_rate_band
+from pacshift.monitor.periods import Counted, Period
+from pacshift.monitor.report import Fresh, PeriodReport, certify, estimated_size, judge, mean_and_empty
+from pacshift.monitor.shares import report_delta, source_delta
+from pacshift.monitor.state import Delivery, Saved, StateFolder, fingerprint
+from pacshift.scores.check import check_rate
+from pacshift.tally import Tally
+
+
+class Monitor:
+    """Watch whether a certificate still holds in each new period, and make a fresh one for it.
+
+    Each period is compared with the same labelled source under label shift. The page "Monitor" has the proofs.
+
+    Parameters
+    ----------
+    source : Tally
+        Counts of the labelled source, from ``Tally.from_scores`` or ``Tally.load``.
+    epsilon : float
+        Share of true labels that the sets may miss in every period, between 0 and 1.
+    delta : float
+        Chance that a report is wrong; with ``forever`` the chance that any report is ever wrong.
+    forever : bool, default False
+        Make all reports right at once, however many there will be. Each report then gets a smaller share of
+        ``delta``, so its fresh certificate has larger sets.
+    method : str or Method, default "PS-LP"
+        Makes the fresh certificates. It must have a guarantee on the target.
+    certificate : Certificate, optional
+        The certificate in use. Default: the fresh certificate of the first period. If it was made with a smaller
+        epsilon than the monitor's, small changes do not end its proof.
+    state : path, optional
+        A folder that keeps the counts and reports. A monitor with the same folder continues where the last one
+        stopped, also after it was killed. Default: nothing is kept.
+    columns : Columns, optional
+        Score columns of the source's table, which the fresh certificates remember.
+    rng : int, default 0
+        Seed for methods and scores that draw random numbers.
+
+    Raises
+    ------
+    InputError
+        If a parameter breaks a rule, or the state folder belongs to a monitor with other settings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pacshift import Monitor, Tally, calibrate_tally
+    >>> rng = np.random.default_rng(0)
+    >>> def patients(share_sick):
+    ...     sick = (rng.random(9000) < share_sick).astype(int)
+    ...     p = 1 / (1 + np.exp(-rng.normal(5 * sick - 4.0, 1.5)))
+    ...     return np.column_stack([1 - p, p]), sick
+    >>> source = Tally.from_scores(*patients(0.05))
+    >>> old = calibrate_tally(source, epsilon=0.05, delta=0.05, method="PS")  # a method that ignores the shift
+    >>> monitor = Monitor(source, epsilon=0.1, delta=0.05, certificate=old)
+    >>> for month, share_sick in (("January", 0.05), ("February", 0.6)):
+    ...     report = monitor.update(patients(share_sick)[0], period=month)
+    ...     print(report.period, report.verdict)
+    January kept
+    February broken
+    >>> monitor.adopt(report.fresh)
+    >>> [report.period for report in monitor.history]
+    ['January', 'February']
+    """
+
+    def __init__(
+        self,
+        source: Tally,
+        *,
+        epsilon: float,
+        delta: float,
+        forever: bool = False,
+        method: str | Method = "PS-LP",
+        certificate: Certificate | None = None,
+        state: str | os.PathLike[str] | None = None,
+        columns: Columns | None = None,
+        rng: int = 0,
+    ) -> None:
+        self._source, self._method = check_source(source), check_method(resolve_method(method))
+        self._epsilon, self._delta = check_rate(epsilon, "epsilon"), check_rate(delta, "delta")
+        self._forever, self._columns, self._rng = bool(forever), columns, rng
+        settings = {
+            "epsilon": self._epsilon,
+            "delta": self._delta,
+            "forever": self._forever,
+            "method": self._method.name,
+            "options": options_of(self._method),
+            "source": fingerprint(source),
+        }
+        self._folder = None if state is None else StateFolder(state, settings)
+        saved = Saved() if self._folder is None else self._folder.read()
+        self._saved = saved
+        if certificate is not None and not same_sets(certificate, saved.in_use):
+            self.adopt(certificate)
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """The certificate in use; None before the first period if none was given."""
+        return self._saved.in_use
+
+    @property
+    def epsilon(self) -> float:
+        """Share of true labels that the sets may miss in every period."""
+        return self._epsilon
+
+    @property
+    def delta(self) -> float:
+        """Chance that a report, or with ``forever`` any report, is wrong."""
+        return self._delta
+
+    @property
+    def forever(self) -> bool:
+        """Whether all reports are right at once."""
+        return self._forever
+
+    @property
+    def method(self) -> str:
+        """Name of the method that makes the fresh certificates."""
+        return self._method.name
+
+    @property
+    def source(self) -> Tally:
+        """Counts of the labelled source."""
+        return self._source
+
+    @property
+    def history(self) -> tuple[PeriodReport, ...]:
+        """The last report of every period, in the order of time."""
+        return tuple(period.report for period in self._ordered() if period.report is not None)
+
+    @property
+    def deliveries(self) -> tuple[Delivery, ...]:
+        """The files that were counted, in the order in which they came."""
+        return self._saved.deliveries
+
+    def update(
+        self, target: Any, period: str | None = None, *, start: str | None = None, end: str | None = None
+    ) -> PeriodReport:
+        """Add the rows of a period and report on it.
+
+        Parameters
+        ----------
+        target : array_like, frame or Tally
+            Scores of the new rows, one column per class, or their counts.
+        period : str, optional
+            Name of the period; default: its number. Rows of a known period are added to it, as late rows are.
+        start, end : str, optional
+            First and last day of the period, as ``"2026-05-01"``; they sort and label the periods.
+
+        Returns
+        -------
+        PeriodReport
+            What is known about the period now.
+
+        Raises
+        ------
+        InputError
+            If the rows do not have the source's classes.
+        """
+        name = str(len(self._saved.periods) + 1) if period is None else str(period)
+        is_tally = isinstance(target, Tally)
+        counted = target if is_tally else self.count(target)
+        sizes = None if is_tally else self._sizes(target)
+        self.add({name: Counted(check_target(counted, self._source), start, end, sizes)})
+        report = self.report(name)
+        if not is_tally and sizes is None and self.certificate is not None:  # adopted just now, for these rows
+            self.set_sizes({name: self._sizes(target)})
+            report = self._saved.periods[name].report or report
+        return report
+
+    def adopt(self, certificate: Certificate | None) -> None:
+        """Use another certificate from now on. Reports that were made stay as they are.
+
+        Parameters
+        ----------
+        certificate : Certificate
+            For example the ``fresh`` certificate of a report. How it is chosen does not matter for the guarantee.
+
+        Raises
+        ------
+        InputError
+            If there is none, or it has other classes or another score than the source.
+        """
+        if certificate is None:
+            raise InputError("no certificate to adopt: the rows of that period refute label shift.")
+        check_certificate(certificate, self._source)
+        self._save(in_use=certificate, in_use_number=self._saved.in_use_number + 1)
+
+    def count(self, scores: Any) -> Tally:
+        """Count unlabelled rows as the method needs them.
+
+        Parameters
+        ----------
+        scores : array_like or frame
+            One row per example, one column per class.
+
+        Returns
+        -------
+        Tally
+            Counts of the target alone.
+        """
+        return Tally.from_target(scores, classes=self._source.classes, soft=self._method.needs_soft)
+
+    def add(self, counted: Mapping[str, Counted], delivery: Delivery | None = None) -> None:
+        """Add rows to periods without a report, all of them or (if the process dies) none.
+
+        Parameters
+        ----------
+        counted : mapping of str to Counted
+            New rows by the name of their period.
+        delivery : Delivery, optional
+            The file they came from, remembered so that it is not counted twice.
+        """
+        periods, number = dict(self._saved.periods), self._saved.in_use_number
+        for name, part in counted.items():
+            known = periods.get(name)
+            periods[name] = Period.of(name, part, number) if known is None else known.plus(part, number)
+        more = () if delivery is None else (delivery,)
+        self._save(periods=periods, deliveries=self._saved.deliveries + more)
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """Periods with rows that no report has seen yet, in the order of time."""
+        return tuple(period.name for period in self._ordered() if not period.is_reported)
+
+    def report(self, name: str) -> PeriodReport:
+        """Report on a period with all of its rows; this spends the next share of delta.
+
+        Parameters
+        ----------
+        name : str
+            Name of the period.
+
+        Returns
+        -------
+        PeriodReport
+            The last report if no rows were added since, else a new one.
+        """
+        period = self._saved.periods[name]
+        if period.report is not None and period.is_reported:
+            return period.report
+        number = self._saved.n_reports + 1
+        delta = report_delta(self._delta, number, forever=self._forever)
+        fresh = certify(
+            self._source, period.target, epsilon=self._epsilon, delta=delta, method=self._method, rng=self._rng
+        ).with_columns(self._columns)
+        if self.certificate is None and fresh.certificate is not None:
+            self.adopt(fresh.certificate)
+        made = self._examined(period, fresh, number=number, delta=delta)
+        periods = self._saved.periods | {name: replace(period, report=made)}
+        self._save(periods=periods, n_reports=number)
+        return made
+
+    def _examined(self, period: Period, fresh: Fresh, *, number: int, delta: float) -> PeriodReport:
+        in_use = self.certificate
+        band = None
+        if in_use is not None:
+            band = miss_rate_band(self._source, in_use.thresholds, delta=source_delta(self._delta))
+        verdict, error, finding = judge(fresh, in_use, band, epsilon=self._epsilon)
+        sizes = period.set_sizes
+        size, empty = (estimated_size(period.target, in_use), None) if sizes is None else mean_and_empty(sizes)
+        return PeriodReport(
+            period=period.name,
+            start=period.start,
+            end=period.end,
+            number=number,
+            rows=period.target.n_target,
+            epsilon=self._epsilon,
+            delta=delta,
+            verdict=verdict,
+            finding=finding,
+            error=error,
+            fresh=fresh.certificate,
+            fresh_size=estimated_size(period.target, fresh.certificate),
+            size=size,
+            empty=empty,
+        )
+
+    def set_sizes(self, sizes: Mapping[str, IntArray | None]) -> None:
+        """Record the sizes of the sets in use, counted after the periods were; costs no share of delta.
+
+        Parameters
+        ----------
+        sizes : mapping of str to int array
+            Counts of sets by size, by the name of the period. Those that do not cover all rows are ignored.
+        """
+        periods = dict(self._saved.periods)
+        for name, counts in sizes.items():
+            period = periods[name]
+            if counts is None or counts.sum() != period.target.n_target:
+                continue
+            size, empty = mean_and_empty(counts)
+            report = None if period.report is None else replace(period.report, size=size, empty=empty)
+            number = self._saved.in_use_number
+            periods[name] = replace(period, set_sizes=counts, sized_by=number, report=report)
+        self._save(periods=periods)
+
+    def _sizes(self, scores: Any) -> IntArray | None:
+        return None if self.certificate is None else count_sizes(self.certificate.sets(scores, rng=self._rng))
+
+    def _ordered(self) -> list[Period]:
+        arrived: Iterable[tuple[int, Period]] = enumerate(self._saved.periods.values())
+        return [period for _, period in sorted(arrived, key=lambda item: item[1].place(item[0]))]
+
+    def _save(self, **changes: Any) -> None:
+        self._saved = replace(self._saved, **changes)
+        if self._folder is not None:
+            self._saved = self._folder.write(self._saved)

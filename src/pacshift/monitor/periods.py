@@ -1,0 +1,74 @@
+"""A period: its counts, which only grow, and the last report about it."""
+
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import TypeAlias
+
+from pacshift.arrays import IntArray
+from pacshift.monitor.report import PeriodReport
+from pacshift.tally import Tally
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counted:
+    """New rows of a period.
+
+    ``set_sizes[s]`` counts the sets in use with s labels; None where they were not counted.
+    """
+
+    target: Tally
+    start: str | None = None
+    end: str | None = None
+    set_sizes: IntArray | None = None
+
+
+Places: TypeAlias = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Period:
+    """All rows of a period so far. ``sized_by`` numbers the certificate that ``set_sizes`` belong to."""
+
+    name: str
+    start: str | None
+    end: str | None
+    target: Tally
+    set_sizes: IntArray | None = None
+    sized_by: int = 0
+    report: PeriodReport | None = None
+
+    @classmethod
+    def of(cls, name: str, counted: Counted, in_use_number: int) -> "Period":
+        """A period with its first rows."""
+        sizes = counted.set_sizes
+        return cls(name, counted.start, counted.end, counted.target, sizes, in_use_number)
+
+    def plus(self, counted: Counted, in_use_number: int) -> "Period":
+        """The period with more rows. Sizes that not all rows have under one certificate are dropped."""
+        known = self.set_sizes is not None and counted.set_sizes is not None and self.sized_by == in_use_number
+        sizes = self.set_sizes + counted.set_sizes if known else None  # type: ignore[operator]
+        ends = [end for end in (self.end, counted.end) if end is not None]
+        return replace(
+            self,
+            target=self.target + counted.target,
+            set_sizes=sizes,
+            sized_by=in_use_number,
+            end=max(ends, key=_number) if ends else None,
+        )
+
+    @property
+    def is_reported(self) -> bool:
+        """Whether the last report saw all rows."""
+        return self.report is not None and self.report.rows == self.target.n_target
+
+    def place(self, arrival: int) -> Places:
+        """Sorts periods by their start, and those without one by their arrival."""
+        return (_number(self.start), arrival) if self.start is not None else (0, arrival)
+
+
+def _number(text: str) -> int:
+    """A day or a row number as an integer, so that it sorts; 0 for any other text."""
+    try:
+        return date.fromisoformat(text).toordinal()
+    except ValueError:
+        return int(text) if text.isdigit() else 0

@@ -1,0 +1,172 @@
+"""What is known about one period, and how it was found out."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from pacshift.arrays import IntArray
+from pacshift.bounds import Interval
+from pacshift.calibrate import calibrate_tally
+from pacshift.certificate import Certificate
+from pacshift.certificate.columns import Columns
+from pacshift.certificate.explain import percent
+from pacshift.errors import AssumptionError, UninformativeWarning
+from pacshift.methods import Method
+from pacshift.monitor.coverage import error_bounds, lies_below
+from pacshift.tally import Tally
+from pacshift.tally.histogram import mean_size
+
+Verdict: TypeAlias = Literal["kept", "consistent", "broken", "refuted"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PeriodReport:
+    """What is known about one period. Everything it says is right at once with probability at least 1 - δ.
+
+    Attributes
+    ----------
+    period : str
+        Name of the period, such as ``"2026-05"``.
+    start, end : str or None
+        First and last day of the period, or its first and last row; None if they were not given.
+    number : int
+        How many reports the monitor had made, this one included. With ``forever`` it decides the share of delta.
+    rows : int
+        Target rows of the period that had been counted.
+    epsilon : float
+        Share of true labels that the sets in use may miss.
+    delta : float
+        Chance that the fresh certificate of this report is wrong.
+    verdict : {"kept", "consistent", "broken", "refuted"}
+        ``kept``: the sets in use miss at most ``epsilon`` of this period. ``broken``: they miss more.
+        ``consistent``: neither is proven. ``refuted``: the rows contradict label shift, so nothing is certified.
+    finding : str
+        The verdict in one or two sentences.
+    error : tuple of two floats, or None
+        Lower and upper bound of the share of true labels that the sets in use miss; None if refuted.
+    fresh : Certificate or None
+        A certificate made for this period; None if refuted. It holds the label mix, weights and accuracy.
+    fresh_size : float or None
+        Mean size of the fresh certificate's sets in this period, estimated from coarse bins.
+    size : float or None
+        Mean size of the sets in use.
+    empty : float or None
+        Share of sets in use that are empty; None if rows were not at hand.
+
+    Examples
+    --------
+    >>> from pacshift import Monitor, Population, Tally
+    >>> population = Population.synthetic(["healthy", "sick"], strength=5, rng=0)
+    >>> source = Tally.from_scores(*population.draw([0.9, 0.1], 4000, rng=1), classes=["healthy", "sick"])
+    >>> monitor = Monitor(source, epsilon=0.1, delta=0.05)
+    >>> report = monitor.update(population.draw([0.8, 0.2], 4000, rng=2)[0], period="January")
+    >>> report.period, report.rows, report.verdict, report.alert
+    ('January', 4000, 'kept', False)
+    """
+
+    period: str
+    start: str | None
+    end: str | None
+    number: int
+    rows: int
+    epsilon: float
+    delta: float
+    verdict: Verdict
+    finding: str
+    error: tuple[float, float] | None
+    fresh: Certificate | None
+    fresh_size: float | None
+    size: float | None
+    empty: float | None
+
+    @property
+    def alert(self) -> bool:
+        """Whether something broke: the promise, or the assumption."""
+        return self.verdict in ("broken", "refuted")
+
+    @property
+    def prevalence(self) -> Interval | None:
+        """Bounds of the period's label mix, where known."""
+        return None if self.fresh is None else self.fresh.prevalence
+
+    @property
+    def weights(self) -> Interval | None:
+        """Bounds of how many times as frequent each class is as on the source, where known."""
+        return None if self.fresh is None else self.fresh.weights
+
+    @property
+    def accuracy(self) -> float | None:
+        """Lower bound of the classifier's accuracy in this period, where known."""
+        return None if self.fresh is None else self.fresh.accuracy
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fresh:
+    """A certificate for a period, or why there is none."""
+
+    certificate: Certificate | None
+    refusal: str = ""
+
+    def with_columns(self, columns: Columns | None) -> "Fresh":
+        """The same, remembering the columns of the source's table."""
+        if self.certificate is None or columns is None:
+            return self
+        return Fresh(self.certificate.changed(columns=columns))
+
+
+def certify(source: Tally, target: Tally, *, epsilon: float, delta: float, method: Method, rng: int) -> Fresh:
+    """The certificate that ``calibrate_tally`` makes for the period, or the reason why label shift is refuted."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UninformativeWarning)  # few rows: the verdict says what is not proven
+            made = calibrate_tally(source + target, epsilon=epsilon, delta=delta, method=method, rng=rng)
+    except AssumptionError as error:
+        return Fresh(None, str(error))
+    return Fresh(made)
+
+
+def judge(
+    fresh: Fresh, in_use: Certificate | None, miss_rates: Interval | None, *, epsilon: float
+) -> tuple[Verdict, tuple[float, float] | None, str]:
+    """Verdict, bounds of the error and words about the sets in use ("The verdict" of the proof page)."""
+    certificate = fresh.certificate
+    if certificate is None:
+        return "refuted", None, fresh.refusal[:1].upper() + fresh.refusal[1:]
+    assert in_use is not None  # the first fresh certificate is adopted
+    assert miss_rates is not None
+    lower, upper = error_bounds(miss_rates, certificate.prevalence)
+    lower = 0.0 if in_use.never_empty else lower  # filled sets miss less than their thresholds do
+    upper = min(upper, epsilon) if lies_below(in_use, certificate) else upper
+    allowed, between = percent(epsilon), f"{100 * lower:.3g} % to {100 * upper:.3g} %"
+    if lower > epsilon:
+        text = f"The sets in use miss {between} of this period, more than the {allowed} allowed. "
+        return "broken", (lower, upper), text + "Use the fresh certificate of this period instead."
+    if upper <= epsilon:
+        return "kept", (lower, upper), f"The sets in use miss at most {allowed} of this period."
+    text = f"The sets in use miss {between} of this period: neither kept nor broken at {allowed} allowed. "
+    return "consistent", (lower, upper), text + "The fresh certificate of this period has the guarantee."
+
+
+def estimated_size(target: Tally, certificate: Certificate | None) -> float | None:
+    """Mean size of a certificate's sets from the target's bins; None where they do not tell."""
+    if certificate is None or target.bins is None or certificate.score != "probability":
+        return None
+    return mean_size(target.bins, certificate.thresholds)
+
+
+def mean_and_empty(set_sizes: IntArray) -> tuple[float, float]:
+    """Mean size and share of empty sets, from counts of sets by size.
+
+    >>> mean_and_empty(np.array([1, 2, 1]))
+    (1.0, 0.25)
+    """
+    total = set_sizes.sum()
+    return float(set_sizes @ np.arange(len(set_sizes)) / total), float(set_sizes[0] / total)
+
+
+def worst(reports: Sequence[PeriodReport], verdicts: Sequence[Verdict]) -> list[PeriodReport]:
+    """The reports with one of the verdicts."""
+    return [report for report in reports if report.verdict in verdicts]

@@ -1,0 +1,28 @@
+"""How δ is spent over the reports of a monitor ("Shares of δ" of docs/methods/monitor.md)."""
+
+SOURCE_SHARE = 0.1
+"""Share of δ for the miss rates of the source. It is spent once, however many reports there are."""
+FRESH_SHARE = 0.8
+"""Share of δ for the fresh certificates. What is left covers the test of label shift, at a tenth of theirs."""
+
+
+def report_delta(delta: float, number: int, *, forever: bool) -> float:
+    """δ of the fresh certificate of report ``number``, counted from 1 over all reports of a monitor.
+
+    A report by itself gets the whole share. ``forever`` uses the series 1 / (i (i + 1)), which adds up to 1. Every
+    look at a period is a report with a number of its own, so a period that late rows open again pays again.
+
+    >>> round(report_delta(0.1, 3, forever=False), 6), round(report_delta(0.1, 3, forever=True), 6)
+    (0.08, 0.006667)
+    """
+    whole = FRESH_SHARE * delta
+    return whole / (number * (number + 1)) if forever else whole
+
+
+def source_delta(delta: float) -> float:
+    """δ of the band around the source's miss rates.
+
+    >>> round(source_delta(0.1), 6)
+    0.01
+    """
+    return SOURCE_SHARE * delta

@@ -1,0 +1,105 @@
+"""Sizes of sets that certificates will have, by drawing data from a pilot and calibrating on them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from pacshift.arrays import FloatArray
+from pacshift.errors import AssumptionError
+from pacshift.methods import Method, Task
+from pacshift.planning.pilot import Mixes, Pilot
+
+Progress: TypeAlias = Callable[[int, int | None], None]
+"""Called with the certificates made so far, and how many there will be at most."""
+
+NORMAL_90 = 1.645
+"""90 % of a normal distribution lie within so many standard deviations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How many certificates are made at most, by the number of classes: many classes take long each.
+
+    ``points`` of the curve get ``draws`` each. The answer gets ``final_draws`` from the pilot itself and one from
+    each of ``pilots`` other pilots that might have been drawn. Where rows are looked for, ``refinements`` points
+    with ``final_draws`` each are added near the answer.
+    """
+
+    points: int
+    draws: int
+    final_draws: int
+    pilots: int
+    refinements: int = 2
+
+    @property
+    def total(self) -> int:
+        return self.points * self.draws + (1 + self.refinements) * self.final_draws + self.pilots
+
+
+def effort_for(n_classes: int) -> Effort:
+    """About half a minute in all."""
+    if n_classes <= 5:
+        return Effort(points=8, draws=4, final_draws=8, pilots=12)
+    if n_classes <= 20:
+        return Effort(points=8, draws=2, final_draws=4, pilots=8)
+    if n_classes <= 50:
+        return Effort(points=6, draws=1, final_draws=2, pilots=5)
+    return Effort(points=4, draws=1, final_draws=1, pilots=2)
+
+
+class Simulator:
+    """Draws from a pilot and calibrates; the same seed and sizes give the same numbers."""
+
+    def __init__(
+        self,
+        pilot: Pilot,
+        mixes: Sequence[Mixes],
+        *,
+        epsilon: float,
+        delta: float,
+        method: Method,
+        seed: int,
+        total: int,
+        progress: Progress | None,
+    ) -> None:
+        self._pilot, self._mixes, self._method, self._seed = pilot, mixes, method, seed
+        self._epsilon, self._delta = epsilon, delta
+        self._done, self._total, self._progress = 0, total * len(mixes), progress
+        self.thresholds: list[FloatArray] = []
+
+    def sizes(self, n_source: int, n_target: int, draws: int) -> FloatArray:
+        """Sizes of ``draws`` certificates, on the pilot as the population."""
+        rngs = [self._rng(n_source, n_target, draw) for draw in range(draws)]
+        return np.array([self._worst_size(self._pilot, n_source, n_target, rng) for rng in rngs])
+
+    def sizes_of_pilots(self, n_source: int, n_target: int, pilots: int) -> FloatArray:
+        """Sizes of certificates, each on a population of its own that the pilot might have come from."""
+        found = []
+        for number in range(pilots):
+            rng = self._rng(n_source, n_target, 1_000_000 + number)
+            found.append(self._worst_size(self._pilot.again(rng), n_source, n_target, rng))
+        return np.array(found)
+
+    def _rng(self, n_source: int, n_target: int, draw: int) -> np.random.Generator:
+        return np.random.default_rng([self._seed, n_source, n_target, draw])
+
+    def _worst_size(self, pilot: Pilot, n_source: int, n_target: int, rng: np.random.Generator) -> float:
+        """The largest mean size over the target mixes."""
+        return max(self._size(pilot, mixes, n_source, n_target, rng) for mixes in self._mixes)
+
+    def _size(self, pilot: Pilot, mixes: Mixes, n_source: int, n_target: int, rng: np.random.Generator) -> float:
+        tally = pilot.draw(mixes, n_source, n_target, rng)
+        self._done += 1
+        if self._progress:
+            self._progress(min(self._done, self._total), self._total)
+        # Label shift holds for these draws, so only the method is run, without the test of label shift before it.
+        task = Task(epsilon=self._epsilon, delta=self._delta, rng=np.random.default_rng(self._seed))
+        try:
+            thresholds = self._method.solve(tally, task).thresholds
+        except AssumptionError:  # at most a share delta of the draws: all labels is what is left
+            return float(len(pilot.classes))
+        if pilot is self._pilot:
+            self.thresholds.append(thresholds)
+        return pilot.size(thresholds, mixes.target)

@@ -1,0 +1,51 @@
+"""The picture of a plan: how sets shrink with more rows."""
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from pacshift.planning import Plan
+from pacshift.plots.certificate import BLUE, ORANGE, legend_above, new_axes
+
+
+def plan_curve(plan: Plan, *, ax: Axes | None = None) -> Axes:
+    """Draw how the mean size of sets falls with the number of rows, and the plan's own point.
+
+    Parameters
+    ----------
+    plan : Plan
+        Made by ``pacshift.plan``.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> from pacshift import Population, plan
+    >>> scores, labels = Population.synthetic(2, strength=4, rng=0).draw([0.8, 0.2], 1500, rng=1)
+    >>> made = plan(scores, labels, epsilon=0.1, delta=0.05, target_mix=[0.5, 0.5], n_source=4000, n_target=900,
+    ...             method="PS-LW")
+    >>> plan_curve(made).get_xlabel()
+    'labelled source rows'
+    """
+    ax = new_axes(ax, height=3.0)
+    ax.plot(plan.curve_rows, plan.curve_sizes, "-", color=BLUE, linewidth=2, label="mean size")
+    rows = getattr(plan, plan.curve_over)
+    low, high = plan.interval
+    if plan.found == "size":
+        ax.vlines(rows, low, high, color=ORANGE, linewidth=4, label="90 % of cases")
+    else:
+        right = min(high, float(plan.curve_rows[-1]))
+        ax.hlines(plan.size, low, right, color=ORANGE, linewidth=4, label="90 % of cases")
+    ax.plot([rows], [plan.size], "o", color=BLUE, markersize=9, markeredgecolor="white", label="plan", zorder=3)
+    ax.set_xscale("log")
+    wide = plan.curve_rows[-1] > 100 * plan.curve_rows[0]
+    ax.xaxis.set_major_locator(LogLocator(subs=(1,) if wide else (1, 3), numticks=8))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    ax.set_xlabel("labelled source rows" if plan.curve_over == "n_source" else "unlabelled target rows")
+    ax.set_ylabel("labels in a set")
+    legend_above(ax, columns=3)
+    return ax

@@ -1,0 +1,171 @@
+"""The history of a monitor as one HTML page: what held, when, and what to do now."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from pacshift.bounds import Interval
+from pacshift.certificate.explain import percent, rounded_down, rounded_up, share
+from pacshift.files import atomic_write
+from pacshift.monitor import Monitor, PeriodReport
+from pacshift.monitor.report import Verdict
+from pacshift.report import history_pictures as pictures
+from pacshift.report.build import ENVIRONMENT
+from pacshift.report.pictures import drawing
+
+VERDICTS: dict[Verdict, tuple[str, str]] = {
+    "kept": ("good", "the sets in use keep the promise: proven"),
+    "consistent": ("limited", "neither kept nor broken is proven"),
+    "broken": ("bad", "the sets in use miss too much: proven"),
+    "refuted": ("bad", "the rows contradict label shift: nothing is certified"),
+}
+"""Tone and meaning of each verdict."""
+
+MAX_ALERTS = 12
+"""The last so many are told in words; the table of periods has them all."""
+
+
+def write_history_page(monitor: Monitor, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
+    """Write the history of a monitor as one HTML page that loads nothing and runs no scripts.
+
+    Parameters
+    ----------
+    monitor : Monitor
+        A monitor with at least one report.
+    path : path
+        The file. It is written whole or not at all.
+    overwrite : bool
+        Whether an existing file may be replaced.
+
+    Raises
+    ------
+    InputError
+        If the file exists and may not be replaced, or cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from pacshift import Monitor, Tally
+    >>> scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 200, [0, 1] * 200
+    >>> monitor = Monitor(Tally.from_scores(scores, labels), epsilon=0.2, delta=0.1)
+    >>> report = monitor.update(scores, period="first")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_history_page(monitor, Path(folder) / "monitor.html")
+    """
+    html = render_history(monitor)
+    with atomic_write(path, overwrite=overwrite) as draft:
+        draft.write_text(html, encoding="utf-8")
+
+
+def render_history(monitor: Monitor) -> str:
+    """Return the HTML page of ``write_history_page`` as text.
+
+    Parameters
+    ----------
+    monitor : Monitor
+        A monitor with at least one report.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from pacshift import Monitor, Tally
+    >>> scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 200, [0, 1] * 200
+    >>> monitor = Monitor(Tally.from_scores(scores, labels), epsilon=0.2, delta=0.1)
+    >>> report = monitor.update(scores, period="first")
+    >>> "<title>Monitor: first kept</title>" in render_history(monitor)
+    True
+    """
+    history = monitor.history
+    return ENVIRONMENT.get_template("history.html").render(
+        monitor=monitor,
+        history=history,
+        last=history[-1],
+        tone=VERDICTS[history[-1].verdict][0],
+        counts=[(verdict, _count(history, verdict), meaning) for verdict, (_, meaning) in VERDICTS.items()],
+        alerts=[report for report in history if report.alert][-MAX_ALERTS:],
+        promise=_promise(monitor),
+        rows=[_row(report) for report in history],
+        pictures=_pictures(monitor, history),
+        max_classes=pictures.MAX_CLASSES,
+        version=version("pacshift"),
+    )
+
+
+def _count(history: Sequence[PeriodReport], verdict: Verdict) -> int:
+    return sum(report.verdict == verdict for report in history)
+
+
+def _promise(monitor: Monitor) -> str:
+    sure, unsure = percent(1 - monitor.delta), percent(monitor.delta)
+    if monitor.forever:
+        return (
+            f"Confidence {sure} for all reports at once, past and future: "
+            f"the chance that any of them is ever wrong is at most {unsure}."
+        )
+    return (
+        f"Confidence {sure} for each report by itself. Of many reports up to {unsure} may be wrong. "
+        "The option --forever makes all of them right at once."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """A line of the table of periods; bounds are rounded outward."""
+
+    period: str
+    verdict: Verdict
+    rows: int
+    missed: str
+    size: str
+    empty: str
+    fresh_size: str
+    accuracy: str
+
+
+def _row(report: PeriodReport) -> HistoryRow:
+    ends = report.error
+    return HistoryRow(
+        period=report.period,
+        verdict=report.verdict,
+        rows=report.rows,
+        missed="" if ends is None else f"{100 * rounded_down(ends[0]):.4g} to {100 * rounded_up(ends[1]):.4g} %",
+        size="" if report.size is None else f"{report.size:.3f}",
+        empty="" if report.empty is None else share(report.empty),
+        fresh_size="" if report.fresh_size is None else f"{report.fresh_size:.3f}",
+        accuracy="" if report.accuracy is None else f"≥ {percent(rounded_down(report.accuracy))}",
+    )
+
+
+def _pictures(monitor: Monitor, history: Sequence[PeriodReport]) -> dict[str, Markup]:
+    """The pictures for which there are numbers."""
+    source_mix = monitor.source.class_counts / monitor.source.n_source
+    mixes: list[Interval] = [report.prevalence for report in history if report.prevalence is not None]
+    wanted: dict[str, tuple[Callable[[Figure], None], bool, float, str]] = {
+        "error": (partial(pictures.error_over_time, history), True, 3.2, "Bounds of the error in each period."),
+        "mix": (
+            partial(pictures.mix_over_time, history, source_mix),
+            bool(mixes),
+            1.1 + 1.05 * min(len(source_mix), pictures.MAX_CLASSES),
+            "Interval of the share of each class in each period.",
+        ),
+        "size": (
+            partial(pictures.size_over_time, history),
+            any(report.size is not None or report.fresh_size is not None for report in history),
+            3.0,
+            "Mean number of labels in a set in each period.",
+        ),
+    }
+    return {
+        name: drawing(draw, name=name, alt=f"{alt} The numbers are in the table of periods.", height=height)
+        for name, (draw, available, height, alt) in wanted.items()
+        if available
+    }

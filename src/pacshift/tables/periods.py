@@ -1,0 +1,234 @@
+"""A table cut into periods: by a column of timestamps, by a number of rows, or one file per period."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from pathlib import Path
+from threading import Lock
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pacshift.arrays import IntArray
+from pacshift.certificate import Certificate
+from pacshift.certificate.certificate import count_sizes
+from pacshift.errors import InputError
+from pacshift.monitor.periods import Counted
+from pacshift.tables.convert import Rows
+from pacshift.tables.evaluating import prediction_numbers
+from pacshift.tables.reader import Progress, TableReader
+from pacshift.tables.sources import Batch
+from pacshift.tally import Tally
+from pacshift.tally.counter import Counter, CountOptions
+
+Keys: TypeAlias = IntArray
+"""The period of each row, as an integer: the first day since 1970, or a running number."""
+
+NO_TIME = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """Days, weeks from Monday on, or months; ``column`` holds the time of each row."""
+
+    column: str
+    unit: str
+
+    def keys(self, batch: Batch) -> Keys:
+        """The first day of each row's period, since 1970; ``NO_TIME`` where there is none."""
+        days = _days(batch.data.column(batch.data.schema.get_field_index(self.column)), self.column, batch.file)
+        if self.unit == "month":
+            first = days.astype("M8[M]").astype("M8[D]")
+        elif self.unit == "week":
+            first = days - (days.astype(np.int64) + 3) % 7  # 1970 began on a Thursday
+        else:
+            first = days
+        return np.where(np.isnat(days), NO_TIME, first.astype(np.int64))
+
+    def describe(self, key: int) -> tuple[str, str, str]:
+        """Name, first and last day of a period.
+
+        >>> Calendar("seen", "month").describe(31), Calendar("seen", "week").describe(4)
+        (('1970-02', '1970-02-01', '1970-02-28'), ('1970-W02', '1970-01-05', '1970-01-11'))
+        """
+        first = date(1970, 1, 1) + timedelta(days=key)
+        if self.unit == "month":
+            last = (first.replace(day=28) + timedelta(days=4)).replace(day=1) - timedelta(days=1)
+            return f"{first:%Y-%m}", first.isoformat(), last.isoformat()
+        if self.unit == "week":
+            year, week, _ = first.isocalendar()
+            return f"{year}-W{week:02d}", first.isoformat(), (first + timedelta(days=6)).isoformat()
+        return first.isoformat(), first.isoformat(), first.isoformat()
+
+
+@dataclass(frozen=True, slots=True)
+class RowRanges:
+    """Periods of ``length`` rows, in the order in which rows arrive; ``offset`` rows came before this file."""
+
+    length: int
+    offset: int
+    column: None = None
+
+    def keys(self, batch: Batch) -> Keys:
+        first = self.offset + batch.first_row
+        return np.arange(first, first + batch.data.num_rows) // self.length
+
+    def describe(self, key: int) -> tuple[str, str, str]:
+        """Name, first and last row of a period, counted from 1.
+
+        >>> RowRanges(1000, 0).describe(2)
+        ('rows 2001 to 3000', '2001', '3000')
+        """
+        first, last = key * self.length + 1, (key + 1) * self.length
+        return f"rows {first} to {last}", str(first), str(last)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeFile:
+    """The file is one period, called like the file."""
+
+    name: str
+    column: None = None
+
+    def keys(self, batch: Batch) -> Keys:
+        return np.zeros(batch.data.num_rows, np.int64)
+
+    def describe(self, _key: int) -> tuple[str, None, None]:
+        return self.name, None, None
+
+
+Cut: TypeAlias = Calendar | RowRanges | WholeFile
+
+
+def read_period(text: str) -> str | int:
+    """``day``, ``week``, ``month``, or a number of rows.
+
+    >>> read_period("week"), read_period("5000")
+    ('week', 5000)
+    """
+    if text in ("day", "week", "month"):
+        return text
+    if text.isdigit() and int(text) > 0:
+        return int(text)
+    raise InputError(f"a period must be day, week, month or a number of rows, got {text!r}.")
+
+
+@dataclass(eq=False)
+class PeriodCounter:
+    """Counts rows by period, with one counter each; any thread may add."""
+
+    cut: Cut
+    n_classes: int
+    options: CountOptions
+    in_use: Certificate | None
+    n_undated: int = 0
+    counters: dict[int, Counter] = field(default_factory=dict)
+    sizes: dict[int, IntArray] = field(default_factory=dict)
+    _lock: Any = field(default_factory=Lock)
+
+    def add(self, rows: Rows, batch: Batch) -> None:
+        """Count the usable rows of a batch."""
+        keys = self.cut.keys(batch)
+        keys = keys if rows.kept is None else keys[rows.kept]
+        for key in np.unique(keys).tolist():
+            own = keys == key
+            everything = bool(own.all())
+            if key == NO_TIME:
+                with self._lock:
+                    self.n_undated += int(own.sum())
+                continue
+            scores = rows.scores if everything else rows.scores[own]
+            uniform = rows.uniform if everything or rows.uniform is None else rows.uniform[own]
+            sizes = None if self.in_use is None else count_sizes(self.in_use.sets_of_rows(scores, uniform))
+            self._counter(key, sizes).count(scores, None)
+
+    def _counter(self, key: int, sizes: IntArray | None) -> Counter:
+        with self._lock:
+            if key not in self.counters:
+                self.counters[key] = Counter(self.n_classes, self.options, labelled=False)
+            if sizes is not None:
+                self.sizes[key] = self.sizes.get(key, 0) + sizes
+            return self.counters[key]
+
+    def result(self, classes: tuple[Any, ...]) -> dict[str, Counted]:
+        """The counts of each period by its name, in the order of time."""
+        found = {}
+        for key in sorted(self.counters):
+            name, start, end = self.cut.describe(key)
+            tally = Tally.from_counter(self.counters[key], classes)
+            found[name] = Counted(tally, start, end, self.sizes.get(key))
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedFile:
+    """The counts of a file by period, its rows in all, and how many of them were left out."""
+
+    periods: dict[str, Counted]
+    n_rows: int
+    n_dropped: int
+
+
+def count_periods(
+    file: Path,
+    cut: Cut,
+    *,
+    classes: tuple[Any, ...],
+    table: Mapping[str, Any] | None = None,
+    soft: bool = False,
+    in_use: Certificate | None = None,
+    drop_invalid: bool = False,
+    rng: Any = None,
+    progress: Progress | None = None,
+) -> CountedFile:
+    """Count an unlabelled file period by period, in one pass; memory grows with the periods, not with the rows.
+
+    ``table`` says how ``TableReader`` finds the score columns.
+    """
+    reader = TableReader(file, label=None, classes=classes, **(table or {}))
+    if cut.column is not None and cut.column not in reader.source.schema.names:
+        names = ", ".join(map(str, reader.source.schema.names[:20]))
+        raise InputError(f"{file}: no column {cut.column!r} with timestamps. The columns are {names}.")
+    counter = PeriodCounter(cut, len(classes), CountOptions(soft=soft), in_use)
+    numbers = None if in_use is None else prediction_numbers([in_use], rng)
+    columns = [cut.column] if cut.column is not None else []
+    work: Callable[[Rows, Batch], None] = counter.add
+    for _ in reader.map_rows(work, rng=numbers, columns=columns, drop_invalid=drop_invalid, progress=progress):
+        pass
+    if counter.n_undated and not drop_invalid:
+        raise InputError(
+            f"{file}: {counter.n_undated} row(s) have no timestamp in column {cut.column!r}. "
+            "Fill them in, or leave the rows out with --drop-invalid."
+        )
+    return CountedFile(counter.result(classes), reader.n_rows, reader.faults.n_rows + counter.n_undated)
+
+
+def _days(column: Any, name: str, file: str) -> Any:
+    """Timestamps as days, in their own time zone; texts are read as ISO dates."""
+    kind = column.type
+    try:
+        if pa.types.is_dictionary(kind):
+            column = column.dictionary_decode()
+            kind = column.type
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            column = column.cast(pa.timestamp("s"))
+        elif pa.types.is_timestamp(kind) and kind.tz is not None:
+            column = pc.local_timestamp(column)
+        elif not (pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_null(kind)):
+            raise InputError(
+                f"{file}: column {name!r} holds {kind}, not timestamps. Convert it to dates or timestamps."
+            )
+        days: Any = column.cast(pa.timestamp("s"), safe=False).to_numpy(zero_copy_only=False).astype("M8[D]")
+    except pa.ArrowInvalid as error:
+        said = str(error).splitlines()[0]
+        raise InputError(f"{file}: column {name!r} holds texts that are not ISO dates ({said}).") from None
+    return days
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of the bytes of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,120 @@
+"""The command ``monitor``: periods, exit codes, runs that continue."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from commands import bad, good, run
+from hospital import PANDEMIC, USUAL, month_days, patients, table, write_hospital
+
+QUIET = {3: USUAL, 4: USUAL}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_hospital(tmp_path, QUIET)
+    return tmp_path
+
+
+BY_MONTH = ("--label", "diagnosis", "--timestamp", "seen", "--period", "month", "--state", "watch", "--force")
+
+
+def monitored(*words: object, code: int = 0) -> Any:
+    result = run("monitor", "source.parquet", "visits", *BY_MONTH, "--json", *words)
+    assert result.exit_code == code, result.output
+    return json.loads(result.stdout)
+
+
+def deliver(name: str, month: int, mix: list[float], n: int = 2500, bias: float = 0.0) -> None:
+    rng = np.random.default_rng([month, n])
+    rows = table(patients(n, mix, rng, bias=bias)[0], days=month_days(month, n, rng))
+    pa.parquet.write_table(rows, Path("visits", name))
+
+
+def test_months_continue_and_alarm(folder: Path) -> None:
+    first = monitored("--table", "monitor.parquet")
+    assert [period["period"] for period in first["periods"]] == ["2026-03", "2026-04"]
+    assert first["periods"][0]["verdict"] == "kept"
+    assert first["periods"][0]["empty"] is not None  # counted in a second pass, once there was a certificate
+    assert Path("monitor.html").read_text().startswith("<!doctype html>")
+    assert pa.parquet.read_table("monitor.parquet").column_names[0] == "period"
+    assert monitored()["periods"] == first["periods"]  # nothing new: nothing is counted or spent again
+    deliver("05.parquet", 5, PANDEMIC)
+    found = monitored(code=4)
+    assert found["failed"] == ["2026-05"]
+    assert found["periods"][:2] == first["periods"]
+    assert found["periods"][2]["number"] == 3
+    deliver("06.parquet", 6, PANDEMIC)
+    adopted = monitored("--adopt", "2026-05")
+    assert adopted["failed"] == []
+    assert adopted["periods"][3]["verdict"] in ("kept", "consistent")
+    deliver("late.parquet", 5, PANDEMIC, n=300)
+    late = monitored()
+    assert [(period["rows"], period["number"]) for period in late["periods"]] == [
+        (2500, 1),
+        (2500, 2),
+        (2800, 5),
+        (2500, 4),
+    ]
+
+
+def test_fail_on_consistent(folder: Path) -> None:
+    words = ("monitor", "source.parquet", "visits", *BY_MONTH, "--forever", "--fail-on", "consistent", "-q")
+    assert run(*words).exit_code == 4  # at half of delta the second month is not proven
+
+
+def test_a_certificate_of_ones_own_sets_epsilon(folder: Path) -> None:
+    good("calibrate", "source.parquet", "-m", "PS", "-e", "0.06", "--label", "diagnosis", "-o", "old.json", "-q")
+    found = monitored("--certificate", "old.json")
+    assert [period["epsilon"] for period in found["periods"]] == [0.06, 0.06]
+    with_slack = run("monitor", "source.parquet", "visits", "--label", "diagnosis", "--certificate", "old.json",
+                     "--epsilon", "0.12", "--timestamp", "seen", "--json", "-f")  # fmt: skip
+    assert [period["verdict"] for period in json.loads(with_slack.stdout)["periods"]] == ["kept", "kept"]
+
+
+def test_files_rows_and_tallies_as_periods(folder: Path) -> None:
+    plain = ("--label", "diagnosis", "--json", "--force")
+    by_file = json.loads(
+        good("monitor", "source.parquet", "visits/03.parquet", "visits/04.parquet", *plain).stdout
+    )
+    assert [period["period"] for period in by_file["periods"]] == ["03", "04"]
+    assert by_file["periods"][0]["start"] is None
+    by_rows = json.loads(good("monitor", "source.parquet", "visits", "--period", "2000", *plain).stdout)
+    assert [period["rows"] for period in by_rows["periods"]] == [2000, 2000, 1000]
+    good("tally", "source.parquet", "--label", "diagnosis", "-o", "source.tally", "--no-soft", "-q")
+    for month in ("03", "04"):
+        good("tally", f"visits/{month}.parquet", "-o", f"{month}.tally", "--no-soft", "-q")
+    tallies = json.loads(good("monitor", "source.tally", "03.tally", "04.tally", "--json", "--force").stdout)
+    assert [period["error"] for period in tallies["periods"]] == [period["error"] for period in by_file["periods"]]
+    assert tallies["periods"][0]["empty"] is None
+
+
+def test_what_is_printed(folder: Path) -> None:
+    deliver("05.parquet", 5, PANDEMIC)
+    shown = run("monitor", "source.parquet", "visits", *BY_MONTH)
+    assert shown.exit_code == 4
+    assert "2026-05: broken. The sets in use miss" in shown.stdout
+    assert "written: monitor.html" in shown.stdout
+
+
+def test_bad_input(folder: Path) -> None:
+    start = ("monitor", "source.parquet", "visits", "--label", "diagnosis", "-f")
+    assert "needs --timestamp" in bad(*start, "--period", "month")
+    assert "got 'year'" in bad(*start, "--timestamp", "seen", "--period", "year")
+    assert "no column 'when'" in bad(*start, "--timestamp", "when")
+    assert "must end in" in bad(*start, "--table", "monitor.xlsx")
+    assert "guarantee on the target" in bad(*start, "--method", "PS")
+    assert "--adopt 2030-01: no report" in bad(*start, "--adopt", "2030-01")
+    assert "no such file" in bad("monitor", "source.parquet", "nowhere", "--label", "diagnosis", "-f")
+    good(*start, "--timestamp", "seen", "--state", "watch", "-q")
+    assert "other settings" in bad(*start, "--timestamp", "seen", "--state", "watch", "--epsilon", "0.2")
+    deliver("03.parquet", 3, USUAL, n=100)
+    message = bad(*start, "--timestamp", "seen", "--state", "watch")
+    assert "counted before with other content" in message
+    assert "exists already" in bad("monitor", "source.parquet", "visits", "--label", "diagnosis")

@@ -1,0 +1,174 @@
+"""The monitor: verdicts, late rows, shares of delta, certificates that are adopted."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hospital import NAMES, PANDEMIC, USUAL, patients, source_tally
+from pacshift import InputError, Interval, Monitor, Tally, calibrate_tally
+from pacshift.arrays import FloatArray
+from pacshift.monitor.report import Fresh, judge
+from pacshift.monitor.shares import report_delta, source_delta
+
+SOURCE = source_tally(20_000)
+
+
+def month(mix: list[float], seed: int, n: int = 3000, bias: float = 0.0) -> FloatArray:
+    return patients(n, mix, np.random.default_rng(seed), bias=bias)[0]
+
+
+def test_a_year_in_short() -> None:
+    old = calibrate_tally(SOURCE, epsilon=0.06, delta=0.05, method="PS")
+    monitor = Monitor(SOURCE, epsilon=0.1, delta=0.05, certificate=old)
+    usual = monitor.update(month(USUAL, 1), "April", start="2026-04-01", end="2026-04-30")
+    shifted = monitor.update(month(PANDEMIC, 2), "May", start="2026-05-01")
+    scanner = monitor.update(month(USUAL, 3, bias=-9.0), "September", start="2026-09-01")
+    assert [report.verdict for report in (usual, shifted, scanner)] == ["kept", "broken", "refuted"]
+    assert [report.alert for report in monitor.history] == [False, True, True]
+    assert usual.error is not None
+    assert usual.error[1] <= 0.1
+    assert shifted.error is not None
+    assert shifted.error[0] > 0.1
+    assert shifted.prevalence is not None
+    assert shifted.prevalence.contains(PANDEMIC).all()
+    assert shifted.weights is not None
+    assert shifted.accuracy is not None
+    assert (scanner.fresh, scanner.error, scanner.prevalence) == (None, None, None)
+    assert scanner.finding[:1].isupper()
+
+
+def test_the_first_fresh_certificate_is_used_until_another_is_adopted() -> None:
+    monitor = Monitor(SOURCE, epsilon=0.1, delta=0.05)
+    assert monitor.certificate is None
+    first = monitor.update(month(USUAL, 1))
+    assert first.verdict == "kept"
+    assert monitor.certificate is first.fresh
+    second = monitor.update(month(PANDEMIC, 2))
+    assert (first.period, second.period) == ("1", "2")
+    assert monitor.certificate is first.fresh
+    monitor.adopt(second.fresh)
+    assert monitor.certificate is second.fresh
+    assert monitor.history == (first, second)  # reports stay as they were
+
+
+def test_sizes_are_counted_on_rows_and_estimated_from_counts() -> None:
+    rows = month(USUAL, 1)
+    monitor = Monitor(SOURCE, epsilon=0.1, delta=0.05)
+    counted = monitor.update(rows)
+    assert monitor.certificate is not None
+    sets = monitor.certificate.sets(rows)
+    assert counted.size == pytest.approx(sets.sum(axis=1).mean())
+    assert counted.empty == pytest.approx((~sets.any(axis=1)).mean())
+    estimated = Monitor(SOURCE, epsilon=0.1, delta=0.05).update(Tally.from_target(rows, classes=NAMES))
+    assert estimated.size == pytest.approx(counted.size, rel=0.03)
+    assert estimated.empty is None
+    assert counted.fresh_size == estimated.fresh_size
+
+
+def test_late_rows_are_added_to_their_period_and_pay_again() -> None:
+    rows = month(USUAL, 1)
+    monitor = Monitor(SOURCE, epsilon=0.1, delta=0.05, forever=True)
+    early = monitor.update(rows[:2000], "May")
+    other = monitor.update(month(USUAL, 2), "June")
+    late = monitor.update(rows[2000:], "May")
+    assert [early.number, other.number, late.number] == [1, 2, 3]
+    assert (early.rows, late.rows) == (2000, 3000)
+    assert [report.period for report in monitor.history] == ["May", "June"]
+    together = Monitor(SOURCE, epsilon=0.1, delta=0.05, forever=True, certificate=monitor.certificate)
+    for _ in range(2):
+        together.update(month(USUAL, 2))
+    whole = together.update(rows, "May")  # the third report, so the same share of delta
+    assert whole.fresh is not None
+    assert late.fresh is not None
+    assert late.fresh.thresholds.tolist() == whole.fresh.thresholds.tolist()
+    assert late.size == pytest.approx(whole.size)
+    assert monitor.report("May") is late  # nothing new: the same report, nothing spent
+    assert monitor.update(month(USUAL, 4), "July").number == 4
+
+
+def test_sizes_under_two_certificates_are_not_mixed() -> None:
+    rows = month(USUAL, 1)
+    monitor = Monitor(SOURCE, epsilon=0.1, delta=0.05)
+    first = monitor.update(rows[:2000], "May")
+    assert first.fresh is not None
+    monitor.adopt(replace(first.fresh, thresholds=first.fresh.thresholds / 2))
+    late = monitor.update(rows[2000:], "May")
+    assert late.empty is None
+    assert late.size is not None
+    assert first.size is not None
+    assert late.size > first.size
+
+
+def test_shares_add_up_to_delta() -> None:
+    spent = source_delta(0.05) + 1.1 * sum(report_delta(0.05, number, forever=True) for number in range(1, 20_000))
+    assert 0.97 * 0.05 < spent < 0.05
+    assert 0.97 * 0.05 < source_delta(0.05) + 1.1 * report_delta(0.05, 7, forever=False) < 0.05
+
+
+def test_the_share_reaches_the_certificate() -> None:
+    monitor = Monitor(SOURCE, epsilon=0.1, delta=0.05, forever=True)
+    reports = [monitor.update(month(USUAL, seed)) for seed in (1, 2, 3)]
+    made = [report.fresh for report in reports]
+    assert [each.delta for each in made if each is not None] == pytest.approx([0.02, 0.02 / 3, 0.01 / 3])
+    assert [report.delta for report in reports] == pytest.approx([0.02, 0.02 / 3, 0.01 / 3])
+
+
+def test_periods_are_in_the_order_of_time() -> None:
+    monitor = Monitor(SOURCE, epsilon=0.1, delta=0.05)
+    for name, start in (("June", "2026-06-01"), ("April", "2026-04-01"), ("May", "2026-05-01")):
+        monitor.update(month(USUAL, 1, n=400), name, start=start)
+    assert [report.period for report in monitor.history] == ["April", "May", "June"]
+
+
+def test_a_certificate_that_fills_empty_sets_is_never_called_broken() -> None:
+    old = calibrate_tally(SOURCE, epsilon=0.1, delta=0.05, method="PS", never_empty=True)
+    report = Monitor(SOURCE, epsilon=0.1, delta=0.05, certificate=old).update(month(PANDEMIC, 2))
+    assert report.verdict == "consistent"
+    assert report.error is not None
+    assert report.error[0] == 0
+
+
+def test_methods_without_bounds_of_the_mix_use_every_mix() -> None:
+    old = calibrate_tally(SOURCE, epsilon=0.1, delta=0.05, method="PS-LW")
+    report = Monitor(SOURCE, epsilon=0.1, delta=0.05, method="PS-LW", certificate=old).update(month(PANDEMIC, 2))
+    assert report.prevalence is None
+    assert report.error is not None
+    assert report.error[0] < 0.1 < report.error[1]
+
+
+def test_contradictions_count_as_broken() -> None:
+    """Bounds above epsilon, thresholds below fresh ones: some event failed, and an alarm is the safe answer."""
+    certificate = Monitor(SOURCE, epsilon=0.1, delta=0.05).update(month(USUAL, 1)).fresh
+    assert certificate is not None
+    rates = Interval(np.full(3, 0.4), np.full(3, 0.5))
+    assert judge(Fresh(certificate), certificate, rates, epsilon=0.1)[0] == "broken"
+
+
+def test_bad_input_is_named() -> None:
+    target = Tally.from_target(month(USUAL, 1), classes=NAMES)
+    good: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05}
+    with pytest.raises(InputError, match="a tally without labelled rows"):
+        Monitor(target, **good)
+    with pytest.raises(InputError, match="labelled rows only"):
+        Monitor(SOURCE + target, **good)
+    with pytest.raises(InputError, match="got list"):
+        Monitor([1, 2], **good)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="guarantee on the target"):
+        Monitor(SOURCE, method="WCP", **good)
+    with pytest.raises(InputError, match="epsilon"):
+        Monitor(SOURCE, epsilon=1.5, delta=0.05)
+    monitor = Monitor(SOURCE, **good)
+    with pytest.raises(InputError, match="unlabelled rows"):
+        monitor.update(SOURCE)
+    with pytest.raises(InputError, match="same classes"):
+        monitor.update(Tally.from_target([[0.1, 0.9]]))
+    refuted = monitor.update(month(USUAL, 3, bias=-9.0))
+    with pytest.raises(InputError, match="refute label shift"):
+        monitor.adopt(refuted.fresh)
+    two = calibrate_tally(Tally.from_scores([[0.9, 0.1], [0.1, 0.9]] * 50, [0, 1] * 50), method="PS", **good)
+    with pytest.raises(InputError, match="same classes"):
+        monitor.adopt(two)
+    with pytest.raises(InputError, match="score"):
+        Monitor(SOURCE, certificate=replace(calibrate_tally(SOURCE, method="PS", **good), score="margin"), **good)

@@ -1,0 +1,34 @@
+"""The page "Monitor" and the code speak of the same things."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+from pacshift.monitor import coverage, report, shares
+
+PAGE = (Path(__file__).resolve().parents[1] / "docs" / "methods" / "monitor.md").read_text(encoding="utf-8")
+NAMES = sorted(set(re.findall(r"`(?:pacshift\.)?monitor\.(\w+)\.(\w+)`", PAGE)))
+
+
+@pytest.mark.parametrize(("module", "name"), NAMES)
+def test_code_named_on_the_page_exists(module: str, name: str) -> None:
+    found = getattr(importlib.import_module(f"pacshift.monitor.{module}"), name)
+    assert found.__doc__
+
+
+def test_each_lemma_is_named_by_its_function() -> None:
+    functions = (coverage.lies_below, coverage.miss_rate_band, coverage.error_bounds)
+    for number, function in enumerate(functions, start=1):
+        assert f"Lemma {number}" in (function.__doc__ or "")
+        assert f"## Lemma {number}" in PAGE
+    assert "Shares of δ" in (shares.__doc__ or "")
+    assert "The verdict" in (report.judge.__doc__ or "")
+
+
+def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
+    assert shares.SOURCE_SHARE == 0.1
+    assert rf"{shares.FRESH_SHARE:g}\,\delta" in PAGE
+    assert shares.report_delta(1.0, 3, forever=True) == pytest.approx(0.8 / 12)
+    assert rf"{shares.SOURCE_SHARE + 1.1 * shares.FRESH_SHARE:g}\,\delta" in PAGE

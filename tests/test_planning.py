@@ -1,0 +1,204 @@
+"""Plans: the predicted size is what fresh data give, and the three questions answer each other."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pacshift import InputError, Population, Tally, calibrate_tally, plan
+from pacshift.arrays import FloatArray
+from pacshift.planning import simulate
+from pacshift.planning.pilot import CountPilot, Mixes, RowPilot
+
+SOURCE_MIX, TARGET_MIX = [0.7, 0.3], [0.4, 0.6]
+POPULATION = Population.synthetic(2, strength=3, rows_per_class=5000, rng=0)
+PILOT = POPULATION.draw(SOURCE_MIX, 2500, rng=1)
+QUICK: dict[str, Any] = {"epsilon": 0.05, "delta": 0.05, "target_mix": TARGET_MIX, "method": "PS-LW"}
+
+
+@pytest.fixture(autouse=True)
+def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real number of draws is for people who want to know; tests want to end."""
+    monkeypatch.setattr("pacshift.planning.solve.effort_for", lambda _: simulate.Effort(6, 2, 5, 5))
+    monkeypatch.setattr("pacshift.planning.solve.MAX_SEARCHED_VALUES", 100_000)
+
+
+def true_size(
+    population: Population, source_mix: Any, target_mix: Any, rows: int, *, method: str, epsilon: float
+) -> float:
+    """Mean true size over fresh draws."""
+    found = []
+    for seed in range(6):
+        rng = np.random.default_rng([seed, 5])
+        source = Tally.from_scores(*population.draw(source_mix, rows, rng), soft=False)
+        target = Tally.from_target(population.draw(target_mix, rows, rng)[0], soft=False)
+        made = calibrate_tally(source + target, epsilon=epsilon, delta=0.05, method=method)
+        found.append(population.size(made.thresholds, target_mix))
+    return float(np.mean(found))
+
+
+def test_the_predicted_size_is_what_fresh_data_give() -> None:
+    made = plan(*PILOT, n_source=6000, n_target=6000, **QUICK)
+    truth = true_size(POPULATION, SOURCE_MIX, TARGET_MIX, 6000, method="PS-LW", epsilon=0.05)
+    assert made.size == pytest.approx(truth, rel=0.05)
+    assert made.interval[0] <= truth <= made.interval[1]
+    assert made.class_rows.sum() == pytest.approx(6000, abs=1)
+
+
+def test_the_questions_answer_each_other() -> None:
+    size = plan(*PILOT, n_source=3000, n_target=3000, **QUICK).size
+    needed = plan(*PILOT, n_target=3000, size=size, **QUICK)
+    assert needed.found == "n_source"
+    assert 1500 < needed.n_source < 6000
+    assert needed.interval[0] <= needed.n_source
+    assert needed.size == pytest.approx(size, rel=0.03)
+
+
+def test_target_rows_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pacshift.planning.solve.effort_for", lambda _: simulate.Effort(5, 1, 2, 2, 1))
+    pslp = QUICK | {"method": "PS-LP"}
+    size = plan(*PILOT, n_source=4000, n_target=1000, **pslp).size
+    needed = plan(*PILOT, n_source=4000, size=size, **pslp)
+    assert needed.found == needed.curve_over == "n_target"
+    assert needed.size == pytest.approx(size, rel=0.05)
+
+
+def test_more_rows_never_make_the_curve_grow() -> None:
+    made = plan(*PILOT, n_source=2000, n_target=2000, **QUICK)
+    assert (np.diff(made.curve_sizes) <= 1e-12).all()
+    assert made.curve_rows[0] == 500
+    assert made.curve_rows[-1] == 8000
+
+
+def test_the_same_seed_gives_the_same_plan() -> None:
+    asked: dict[str, Any] = {"n_source": 2000, "n_target": 500, **QUICK}
+    first, second = (plan(*PILOT, **asked, rng=3) for _ in range(2))
+    assert (first.size, first.interval) == (second.size, second.interval)
+    assert plan(*PILOT, **asked, rng=4).size != first.size
+
+
+def test_of_several_mixes_the_worst_counts() -> None:
+    sizes = [
+        plan(*PILOT, n_source=3000, n_target=500, **(QUICK | {"target_mix": mix})).size for mix in ([1, 9], [9, 1])
+    ]
+    both = plan(*PILOT, n_source=3000, n_target=500, **(QUICK | {"target_mix": [{0: 1, 1: 9}, {0: 9, 1: 1}]}))
+    assert both.size == pytest.approx(max(sizes), rel=0.02)
+    assert both.target_mixes.tolist() == [[0.1, 0.9], [0.9, 0.1]]
+
+
+def test_the_bottleneck_is_the_class_that_helps_most() -> None:
+    scores, labels = Population.synthetic(3, strength=3, rows_per_class=3000, rng=0).draw(
+        [0.6, 0.35, 0.05], 4000, rng=2
+    )
+    asked: dict[str, Any] = QUICK | {"target_mix": [0.2, 0.2, 0.6], "n_target": 500}
+    base = plan(scores, labels, n_source=2000, **asked)
+    assert base.bottleneck == 2
+    assert base.bottleneck_share > 0.5
+
+    def with_twice(label: int) -> float:
+        rows = base.class_rows * np.where(np.arange(3) == label, 2, 1)
+        return plan(scores, labels, n_source=int(rows.sum()), source_mix=rows, **asked).size
+
+    sizes = [with_twice(label) for label in range(3)]
+    assert np.argmin(sizes) == 2
+
+
+def test_progress_is_told() -> None:
+    seen: list[tuple[int, int | None]] = []
+    plan(*PILOT, n_source=1000, n_target=300, **QUICK, progress=lambda done, total: seen.append((done, total)))
+    assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
+    total = seen[-1][1]
+    assert total is not None
+    assert seen[-1][0] <= total
+
+
+def pilot_tally(target_mix: Any, n: int = 4000) -> Tally:
+    target = Tally.from_target(POPULATION.draw(target_mix, n, rng=7)[0], soft=False)
+    return Tally.from_scores(*PILOT, soft=False) + target
+
+
+def test_a_tally_is_a_pilot_too() -> None:
+    """For two classes the sizes under another mix follow exactly from counts."""
+    rows = plan(*PILOT, n_source=3000, n_target=500, **QUICK)
+    counts = plan(pilot_tally([0.7, 0.3]), n_source=3000, n_target=500, **QUICK)
+    assert counts.size == pytest.approx(rows.size, rel=0.03)
+    default = plan(pilot_tally(TARGET_MIX), n_source=3000, n_target=500, **(QUICK | {"target_mix": None}))
+    assert default.target_mixes[0] == pytest.approx(TARGET_MIX, abs=0.03)
+    assert default.size == pytest.approx(rows.size, rel=0.03)
+
+
+def test_draws_from_counts_are_tallies_that_add_up() -> None:
+    pilot = CountPilot(pilot_tally([0.5, 0.5]))
+    drawn = pilot.draw(Mixes(np.array([0.9, 0.1]), np.array([0.2, 0.8])), 5000, 3000, np.random.default_rng(0))
+    assert (drawn.n_source, drawn.n_target) == (5000, 3000)
+    assert drawn.class_counts / 5000 == pytest.approx([0.9, 0.1], abs=0.02)
+    assert np.diff(drawn.cumulative[drawn.starts]).tolist() == drawn.class_counts.tolist()
+    assert drawn.bins is not None
+    assert drawn.bins.sum(axis=1).tolist() == [3000, 3000]
+    assert drawn == Tally.sum([drawn])
+
+
+def test_a_large_draw_is_made_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pacshift.planning.pilot.CHUNK_VALUES", 1000)
+    mixes = Mixes(np.array([0.5, 0.5]), np.array([0.5, 0.5]))
+    drawn = RowPilot(POPULATION).draw(mixes, 1700, 1300, np.random.default_rng(0))
+    assert (drawn.n_source, drawn.n_target) == (1700, 1300)
+
+
+def test_words() -> None:
+    made = plan(*PILOT, n_source=3000, n_target=500, **QUICK)
+    assert f"sets hold {made.size:.3f} labels on average (in 90 % of cases" in made.explain()
+    needed = plan(*PILOT, size=made.size, n_target=500, **QUICK)
+    assert "Needed source rows: in 90 % of cases" in needed.explain()
+    assert "Bottleneck: class" in needed.explain()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({}, "got 1 of them"),
+        ({"n_source": 10, "size": 1.0}, "got 3 of them"),
+        ({"size": -1.0}, "above 0"),
+        ({"n_source": 0}, "rows must be between 1"),
+        ({"n_source": 10**9}, "rows must be between 1"),
+        ({"size": 0.01}, "cannot be reached"),
+        ({"n_source": 500, "target_mix": {"cat": 1}}, "the mix names 'cat'"),
+        ({"n_source": 500, "target_mix": [1, 2, 3]}, "2 finite shares"),
+        ({"n_source": 500, "target_mix": None}, "target_mix is missing"),
+        ({"n_source": 500, "labels": None}, "needs the labels"),
+        ({"n_source": 500, "epsilon": 2}, "epsilon"),
+        ({"n_source": 500, "method": "WCP"}, "cannot simulate method WCP"),
+        ({"n_source": 500, "method": "APS"}, "cannot simulate method APS"),
+        (
+            {"n_source": 500, "pilot": PILOT[0][PILOT[1] == 0], "labels": PILOT[1][PILOT[1] == 0]},
+            "no rows of class 1",
+        ),
+        ({"n_source": 500, "pilot": Tally.from_scores(*PILOT), "labels": None}, "unlabelled rows with bins"),
+    ],
+)
+def test_bad_questions(changes: dict[str, Any], message: str) -> None:
+    asked = {"pilot": PILOT[0], "labels": PILOT[1], "n_target": 400, **QUICK} | changes
+    with pytest.raises(InputError, match=message):
+        plan(**asked)
+
+
+CASES: dict[str, tuple[FloatArray, FloatArray, float]] = {
+    "heart": (np.array([0.94, 0.06]), np.array([0.636, 0.364]), 0.1),
+    "agnews": (np.array([4, 4, 1, 4]) / 13, np.array([1, 1, 5, 1]) / 8, 0.05),
+}
+
+
+@pytest.mark.montecarlo
+@pytest.mark.parametrize("name", ["heart", pytest.param("agnews", marks=pytest.mark.long)])
+def test_real_scores_from_a_small_pilot(name: str, shared_data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """10,000 rows of a real model's scores tell within 5 % how large sets of 20,000 rows are."""
+    monkeypatch.setattr("pacshift.planning.solve.effort_for", lambda _: simulate.Effort(1, 1, 6, 4))
+    source_mix, target_mix, epsilon = CASES[name]
+    file = np.load(shared_data / name / "scores.npz")
+    everyone = Population(file["probs"], file["labels"])
+    scores, labels = everyone.draw(source_mix, 10_000, rng=11)
+    made = plan(
+        scores, labels, epsilon=epsilon, delta=0.05, target_mix=target_mix, n_source=20_000, n_target=20_000
+    )
+    truth = true_size(everyone, source_mix, target_mix, 20_000, method="PS-LP", epsilon=epsilon)
+    assert made.size == pytest.approx(truth, rel=0.05)

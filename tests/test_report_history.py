@@ -1,0 +1,143 @@
+"""The page of a monitor: numbers, pictures, hostile names; in a real browser on a desk, a phone and paper."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from certificates import HOSTILE, draw
+from hospital import PANDEMIC, USUAL, patients, source_tally
+from pacshift import Monitor, Tally, calibrate_tally
+from pacshift.plots import readable
+from pacshift.report import render_history, write_history_page
+from test_report_browser import CHROMIUM, FLAGS, PHONE, _note_dialog
+
+DESK = 1200
+
+
+def year() -> Monitor:
+    source = source_tally(20_000)
+    old = calibrate_tally(source, epsilon=0.06, delta=0.05, method="PS")
+    monitor = Monitor(source, epsilon=0.1, delta=0.05, certificate=old)
+    for name, mix, bias in (("April", USUAL, 0.0), ("May", PANDEMIC, 0.0), ("September", USUAL, -9.0)):
+        monitor.update(patients(3000, mix, np.random.default_rng(1), bias=bias)[0], name)
+    return monitor
+
+
+def hostile() -> Monitor:
+    """Odd class names and many periods with odd names: copies of one report, since only the page is looked at."""
+    rng = np.random.default_rng(0)
+    mix = np.full(len(HOSTILE), 1 / len(HOSTILE))
+    scores, labels = draw(len(HOSTILE), 4000, mix, rng)
+    source = Tally.from_scores(scores, np.array(HOSTILE, object)[labels], classes=HOSTILE, soft=False)
+    monitor = Monitor(source, epsilon=0.2, delta=0.05, forever=True)
+    report = monitor.update(draw(len(HOSTILE), 1200, mix, rng)[0], "first")
+    (period,) = monitor._saved.periods.values()
+    names = [*HOSTILE, *map(str, range(20))]
+    copies = {name: replace(period, name=name, report=replace(report, period=name)) for name in names}
+    monitor._saved = replace(monitor._saved, periods=copies)
+    return monitor
+
+
+MONITORS = {"year": year, "hostile": hostile}
+
+
+@pytest.fixture(scope="module")
+def monitors() -> dict[str, Monitor]:
+    return {name: make() for name, make in MONITORS.items()}
+
+
+@pytest.fixture(scope="module")
+def pages(monitors: dict[str, Monitor], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("monitors")
+    paths = {name: folder / f"{name}.html" for name in monitors}
+    for name, monitor in monitors.items():
+        write_history_page(monitor, paths[name])
+    return paths
+
+
+def test_the_page_says_what_the_reports_say(monitors: dict[str, Monitor]) -> None:
+    page = render_history(monitors["year"])
+    for report in monitors["year"].history:
+        assert (
+            f'<bdi>{report.period}</bdi></th>\n<td role="cell" data-column="sets in use">{report.verdict}' in page
+        )
+    assert "Confidence 95 % for each report by itself" in page
+    assert "nothing is certified" in page
+    assert "Confidence 95 % for all reports at once" in render_history(monitors["hostile"])
+
+
+def test_bounds_are_rounded_outward(monitors: dict[str, Monitor]) -> None:
+    page = render_history(monitors["year"])
+    shown = re.findall(r'data-column="they miss">([\d.]+) to ([\d.]+) %', page)
+    errors = [report.error for report in monitors["year"].history if report.error is not None]
+    for (low, high), (lower, upper) in zip(shown, errors, strict=True):
+        assert float(low) <= 100 * lower <= float(low) * 1.011
+        assert float(high) / 1.011 <= 100 * upper <= float(high)
+
+
+def test_a_monitor_that_never_certified_has_a_page() -> None:
+    monitor = Monitor(source_tally(3000), epsilon=0.1, delta=0.05)
+    monitor.update(patients(3000, USUAL, np.random.default_rng(1), bias=-9.0)[0], "September")
+    page = render_history(monitor)
+    assert "September: refuted" not in page  # the name stands in an element of its own
+    assert "No period has an interval" in page
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("Chromium not found: install the system's chromium package")
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs the playwright package")
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", MONITORS)
+@pytest.mark.parametrize(("width", "scheme"), [(DESK, "light"), (PHONE, "dark")])
+def test_it_is_seen_on_a_desk_and_a_phone(
+    browser: Any, pages: dict[str, Path], name: str, width: int, scheme: str
+) -> None:
+    complaints: list[str] = []
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("dialog", lambda dialog: _note_dialog(dialog, complaints))
+    page.goto(pages[name].as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    outside = f"""() => [...document.querySelectorAll("h1, h2, p, li, dt, dd, td, svg text")]
+        .filter(e => e.getClientRects().length && !e.closest(".scroll"))
+        .filter(e => e.getBoundingClientRect().right > {width} || e.getBoundingClientRect().left < 0)
+        .map(e => e.textContent)"""
+    assert page.evaluate(outside) == []
+    sizes = page.locator("figure svg").evaluate_all("all => all.map(e => e.getBoundingClientRect().toJSON())")
+    assert len(sizes) == 3
+    assert all(box["width"] > 250 and box["height"] > 100 for box in sizes)
+    smallest = "all => Math.min(...all.map(e => e.getBoundingClientRect().height))"
+    assert page.locator("svg text").evaluate_all(smallest) >= 8
+    assert page.locator("img, script, iframe, object, b").count() == 0
+    context.close()
+    assert complaints == []
+
+
+@pytest.mark.browser
+def test_hostile_names_stay_text_and_paper_gets_every_period(browser: Any, pages: dict[str, Path]) -> None:
+    context = browser.new_context(viewport={"width": DESK, "height": 900})
+    page = context.new_page()
+    page.goto(pages["hostile"].as_uri())
+    names = page.locator(".periods tbody th").all_inner_texts()
+    assert names == [readable(name, 120) for name in [*HOSTILE, *map(str, range(20))]]
+    page.emulate_media(media="print")
+    assert not page.locator("nav").is_visible()
+    heights = page.locator(".scroll").first.evaluate("e => [e.scrollHeight, e.clientHeight]")
+    assert heights[0] == heights[1]
+    assert page.pdf(format="A4").startswith(b"%PDF")
+    context.close()

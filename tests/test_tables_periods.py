@@ -1,0 +1,140 @@
+"""Tables cut into periods: by time, by rows, by files; the counts are those of the rows, wherever they lie."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from hospital import NAMES, USUAL, patients, table
+from pacshift import InputError, Tally, calibrate_tally
+from pacshift.tables import sources
+from pacshift.tables.periods import Calendar, RowRanges, WholeFile, count_periods, file_sha256, read_period
+
+N = 900
+SCORES, LABELS = patients(N, USUAL, np.random.default_rng(0))
+TIMES = np.datetime64("2026-01-28T12:00", "s") + np.arange(N) * np.timedelta64(3600 * 6, "s")  # 6 hours apart
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    order = np.random.default_rng(1).permutation(N)
+    path = tmp_path / "visits.parquet"
+    pa.parquet.write_table(table(SCORES[order], days=TIMES[order]), path)
+    return path
+
+
+def expected(keys: Any) -> dict[str, Tally]:
+    return {key: Tally.from_target(SCORES[keys == key], classes=NAMES, soft=False) for key in np.unique(keys)}
+
+
+@pytest.mark.parametrize("batch", [64, 1 << 20])
+def test_months_hold_the_rows_of_the_month(file: Path, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "BATCH_VALUES", batch)
+    found = count_periods(file, Calendar("seen", "month"), classes=NAMES)
+    wanted = expected(TIMES.astype("M8[M]").astype(str))
+    assert {name: part.target for name, part in found.periods.items()} == wanted
+    assert (found.n_rows, found.n_dropped) == (N, 0)
+    january = found.periods["2026-01"]
+    assert (january.start, january.end) == ("2026-01-01", "2026-01-31")
+
+
+def test_days_and_weeks(file: Path) -> None:
+    days = count_periods(file, Calendar("seen", "day"), classes=NAMES).periods
+    assert {name: part.target for name, part in days.items()} == expected(TIMES.astype("M8[D]").astype(str))
+    weeks = count_periods(file, Calendar("seen", "week"), classes=NAMES).periods
+    first = next(iter(weeks.items()))
+    assert first[0] == "2026-W05"
+    assert (first[1].start, first[1].end) == ("2026-01-26", "2026-02-01")  # Monday to Sunday
+    assert sum(part.target.n_target for part in weeks.values()) == N
+
+
+def test_rows_in_the_order_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pa.parquet.write_table(table(SCORES), path)
+    found = count_periods(path, RowRanges(400, offset=700), classes=NAMES).periods
+    assert {name: part.target.n_target for name, part in found.items()} == {
+        "rows 401 to 800": 100,
+        "rows 801 to 1200": 400,
+        "rows 1201 to 1600": 400,
+    }
+    assert found["rows 401 to 800"].target == Tally.from_target(SCORES[:100], classes=NAMES, soft=False)
+
+
+def test_a_file_is_a_period_and_its_sets_are_counted(file: Path) -> None:
+    labels = np.array(NAMES)[LABELS]
+    source = Tally.from_scores(SCORES, labels, classes=NAMES)
+    in_use = calibrate_tally(source, epsilon=0.1, delta=0.1, method="PS")
+    (part,) = count_periods(file, WholeFile("visits"), classes=NAMES, in_use=in_use).periods.values()
+    sizes = in_use.sets(SCORES).sum(axis=1)
+    assert part.set_sizes is not None
+    assert part.set_sizes.tolist() == np.bincount(sizes, minlength=4).tolist()
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(["2026-03-31T23:30:00", "2026-04-01", None]),
+        pa.array(["2026-03-31T23:30:00", "2026-04-01", None]).dictionary_encode(),
+        pa.array(np.array(["2026-03-31", "2026-04-01", "NaT"], "M8[ns]")),
+        pa.array([np.datetime64("2026-03-31", "D").item(), np.datetime64("2026-04-01", "D").item(), None]),
+        # 21:30 in UTC is 23:30 in Berlin: the hospital's own March.
+        pa.array(np.array(["2026-03-31T21:30", "2026-04-01", "NaT"], "M8[us]")).cast(
+            pa.timestamp("us", "Europe/Berlin")
+        ),
+    ],
+    ids=["text", "dictionary", "nanoseconds", "date", "zone"],
+)
+def test_kinds_of_timestamps(column: Any, tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    made = table(SCORES[:3]).append_column("seen", column)
+    pa.parquet.write_table(made, path)
+    with pytest.raises(InputError, match=r"1 row\(s\) have no timestamp"):
+        count_periods(path, Calendar("seen", "month"), classes=NAMES)
+    found = count_periods(path, Calendar("seen", "month"), classes=NAMES, drop_invalid=True)
+    assert {name: part.target.n_target for name, part in found.periods.items()} == {"2026-03": 1, "2026-04": 1}
+    assert found.n_dropped == 1
+
+
+def test_csv(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    pa.csv.write_csv(table(SCORES, days=TIMES), path)
+    found = count_periods(path, Calendar("seen", "month"), classes=NAMES).periods
+    assert {name: part.target.n_target for name, part in found.items()} == {
+        name: part.n_target for name, part in expected(TIMES.astype("M8[M]").astype(str)).items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [(pa.array([1, 2, 3]), "int64, not timestamps"), (pa.array(["soon", "2026-01-01", "x"]), "not ISO dates")],
+)
+def test_columns_that_are_no_timestamps(column: Any, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pa.parquet.write_table(table(SCORES[:3]).append_column("seen", column), path)
+    with pytest.raises(InputError, match=message):
+        count_periods(path, Calendar("seen", "month"), classes=NAMES)
+    with pytest.raises(InputError, match="no column 'when'"):
+        count_periods(path, Calendar("when", "month"), classes=NAMES)
+
+
+def test_periods_on_the_command_line() -> None:
+    with pytest.raises(InputError, match="got 'year'"):
+        read_period("year")
+    with pytest.raises(InputError, match="got '0'"):
+        read_period("0")
+
+
+def test_leap_years_and_the_turn_of_the_year() -> None:
+    day = int(np.datetime64("2028-02-01", "D").astype(int))
+    assert Calendar("seen", "month").describe(day)[2] == "2028-02-29"
+    assert Calendar("seen", "month").describe(int(np.datetime64("2026-12-01", "D").astype(int)))[2] == "2026-12-31"
+    assert Calendar("seen", "week").describe(int(np.datetime64("2026-12-28", "D").astype(int)))[0] == "2026-W53"
+
+
+def test_the_hash_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_bytes(b"")
+    assert file_sha256(tmp_path / "empty").startswith("e3b0c44298fc1c14")
