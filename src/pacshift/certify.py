@@ -2,11 +2,12 @@
 
 import warnings
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from pacshift.arrays import FloatArray
+from pacshift.arrays import FloatArray, Label
 from pacshift.assumption import ASSUMPTION_SHARE, Assumption, check_assumption, ways_on
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
@@ -149,7 +150,14 @@ def certify(
 def checked_assumption(tally: Tally, request: Request) -> Assumption:
     """What the test of label shift saw; AssumptionError with the ways on where it is refuted."""
     level = ASSUMPTION_SHARE * request.delta
-    found = check_assumption(tally, level=level, known=request.known, contamination=request.contamination)
+    found = _assumption_of(
+        tally.source_cells,
+        tally.target_cells,
+        tally.classes,
+        level,
+        request.contamination,
+        None if request.known is None else (tuple(request.known.lower), tuple(request.known.upper)),
+    )
     if found.refuted:
         finding = found.finding.removeprefix("label shift is refuted: ")
         raise AssumptionError(
@@ -157,6 +165,22 @@ def checked_assumption(tally: Tally, request: Request) -> Assumption:
             f"refusal would be at most {level:g}. {ways_on()}"
         )
     return found
+
+
+@lru_cache(maxsize=4)
+def _assumption_of(
+    source: Cells,
+    target: Cells,
+    classes: tuple[Label, ...],
+    level: float,
+    contamination: float,
+    known: tuple[tuple[float, ...], tuple[float, ...]] | None,
+) -> Assumption:
+    """The test of label shift, which looks at cells alone: methods compared on the same rows share its answer."""
+    nothing, starts = np.empty(0), np.zeros(len(classes) + 1, np.int64)
+    tally = Tally(classes, "probability", False, source, target, nothing, nothing.astype(np.int64), starts)
+    bounds = None if known is None else Interval(np.array(known[0]), np.array(known[1]))
+    return check_assumption(tally, level=level, known=bounds, contamination=contamination)
 
 
 def _certificate(
