@@ -53,9 +53,9 @@ def _top(
 
 def run() -> None:
     """Run the command that the words on the command line ask for."""
-    stop_on_signals()
     try:
-        app(prog_name="pacshift")
+        with stop_on_signals():
+            app(prog_name="pacshift")
     except KeyboardInterrupt:  # outside of a command, while it was being loaded
         sys.exit(stop_code())
     except SystemExit as end:  # Typer says 130 whatever the signal was
