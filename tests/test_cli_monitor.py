@@ -95,6 +95,12 @@ def test_files_rows_and_tallies_as_periods(folder: Path) -> None:
     assert tallies["periods"][0]["empty"] is None
 
 
+def test_known_shares_refute(folder: Path) -> None:
+    deliver("05.parquet", 5, PANDEMIC)
+    found = monitored("--known", "covid=0..0.3", code=4)
+    assert [period["verdict"] for period in found["periods"]][2] == "refuted"
+
+
 def test_what_is_printed(folder: Path) -> None:
     deliver("05.parquet", 5, PANDEMIC)
     shown = run("monitor", "source.parquet", "visits", *BY_MONTH)
