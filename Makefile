@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 FLOOR := .venv-floor/bin
+TRAIN := .venv-train/bin
 WORKERS ?= auto
 TRIALS ?= 100
 
@@ -11,20 +12,21 @@ CORE := bounds scores tally weights ps_lp methods certificate tables estimator
 CORE_TESTS := $(CORE:%=tests/test_%*.py) README.md tests/test_docs.py::test_shell_example_of_the_readme_runs
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint docs floor bench reproduce wheel clean system
+.PHONY: help demo test check lint docs floor train-test bench soak reproduce wheel clean system
 
 help: ## show this list
 	@echo "pacshift: make <target>"
-	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
 
 demo: .stamps/demo ## set up, then compare all methods on a simulated label shift
 	$(BIN)/pacshift demo -o out/demo
 
 test: .stamps/dev system ## set up, then run all tests, doctests and examples
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) -rs
 	$(BIN)/python -m pytest -m spark
+	$(BIN)/python -m pytest -m soak
 
-check: lint docs test floor ## everything that CI runs
+check: lint docs test floor train-test ## everything that CI runs
 
 lint: .stamps/dev ## check formatting, style, types and the import rules
 	$(BIN)/ruff format --check
@@ -42,8 +44,14 @@ floor: .stamps/floor ## run the core tests with the oldest supported versions (n
 		$(FLOOR)/python -m pytest -n $(WORKERS) -W default --disable-warnings \
 			-m 'not (long or montecarlo or spark or browser)' $(CORE_TESTS); fi
 
+train-test: .stamps/train ## run the tests of pacshift train in an environment of its own, with torch
+	$(TRAIN)/python -m pytest -n $(WORKERS) tests/recipes src/pacshift/recipes
+
 bench: .stamps/dev ## measure speed and memory on this machine, into the pages of docs/
 	$(BIN)/python -m benchmarks speed core growth scale --write
+
+soak: .stamps/dev system ## damaged files, kill signals, full disks: about half an hour, into docs/survives.md
+	PYTHONPATH=tests $(BIN)/python -m soak --write
 
 reproduce: .stamps/demo ## repeat all experiments of the paper (TRIALS=100) into out/reproduce
 	$(BIN)/pacshift reproduce all --trials $(TRIALS) -o out/reproduce
@@ -52,7 +60,7 @@ wheel: ## build wheel and source archive into dist/, check them, run the demo fr
 	sh scripts/wheel.sh $(PYTHON)
 
 clean: ## remove the environments and everything that was built
-	rm -rf .venv .venv-floor .stamps site out build dist .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-floor .venv-train .stamps site out build dist .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # Stamps: nothing is installed again until pyproject.toml changes. The installation is editable, so code changes
 # need no new one.
@@ -73,6 +81,12 @@ clean: ## remove the environments and everything that was built
 	@mkdir -p .stamps
 	@sh scripts/make-floor.sh $(PYTHON)
 	@[ ! -x $(FLOOR)/pytest ] || touch $@
+
+# torch has its own environment and is pinned: the package index may offer a build with gigabytes of CUDA otherwise.
+.stamps/train: pyproject.toml scripts/make-train.sh scripts/make-venv.sh
+	@mkdir -p .stamps
+	@sh scripts/make-train.sh $(PYTHON) .venv-train
+	@touch $@
 
 system:
 	@sh scripts/system-packages.sh

@@ -16,6 +16,9 @@ BLOCKS = {
     "guarantee.md": ("guarantee",),
     "how-much-data.md": ("needs",),
     "tables/sharpness.md": ("sharpness",),
+    "tables/power.md": ("power",),
+    "tables/populations.md": ("populations",),
+    "tables/many-classes.md": ("many",),
     "data-sets.md": ("shipped", "twins"),
     "reproduce.md": ("run", "claims", "natural", "figures", "paper-table", "population-table"),
 }

@@ -88,10 +88,12 @@ def shipped_table() -> str:
             (
                 f"`{name}`",
                 data.origin,
+                data.facts.get("model", "a twin of another model"),
                 f"{len(data.labels):,}",
                 f"{data.n_classes}",
                 f"{hit.mean():.4f}",
                 f"{np.min(recall):.3f} to {np.max(recall):.3f}",
             )
         )
-    return markdown_table(("data set", "kind", "rows", "K", "accuracy", "recall of the classes"), rows)
+    headings = ("data set", "kind", "model", "rows", "K", "accuracy", "recall of the classes")
+    return markdown_table(headings, rows, left=3)

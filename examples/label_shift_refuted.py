@@ -32,8 +32,8 @@ for haze in (2, 3, 4):
     else:
         raise SystemExit(f"haze {haze} went unnoticed")
 
-# The fewer rows there are, the less a test can see: from 1,000 rows haze 2 is certified. But the certificate says what
-# it implies, and you know better: at most 30 % of the patients here are healthy.
+# The fewer rows there are, the less a test can see: from 1,000 rows haze 2 is certified. But the certificate says
+# what it implies, and you know better: at most 30 % of the patients here are healthy.
 few = hazy(target[:1000], 2)
 fooled = pacshift.calibrate(source, labels, few, epsilon=0.1, delta=0.05, classes=classes)
 missed = pacshift.evaluate(fooled.sets(hazy(target, 2)), truth, classes=classes).error

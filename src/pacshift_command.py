@@ -22,9 +22,11 @@ def main() -> None:
         from pacshift.cli import run
     except ModuleNotFoundError as error:
         sys.exit(_missing(error))
-    _on_interrupt(signal.default_int_handler)
     try:
+        _on_interrupt(signal.default_int_handler)
         run()
+    except KeyboardInterrupt:  # in the moments before and after a command
+        sys.exit(INTERRUPTED)
     finally:
         _on_interrupt(signal.SIG_DFL)  # the work is done: Ctrl-C while Python tidies up gives no traceback
 

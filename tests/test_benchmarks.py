@@ -23,7 +23,9 @@ SMOKE = {
     "core growth": ["| calibrate PS-LP | 20,000 × 10 |", "| step | 2 | 8 | exponent, fitted |"],
     "quality guarantee": ["### agnews-0.05", "| PS-W, hull, worst class | target (PAC) |"],
     "scale-files": ["| files of 20,000 rows in all | bare scan |"],
+    "many": ["| synthetic | 21,000 | 10,000 | 1 |"],
     "figures": [],
+    "power": ["| simulated, 3 classes | logits times 0.3 | 2 |"],
 }
 SLOW = {
     "speed": ["| contestant | domains | calibrate |", "| sets / the bare comparison |"],
@@ -54,6 +56,19 @@ def test_twins_need_real_scores(tmp_path: Path) -> None:
     done = run("twins", "--small", out=tmp_path)
     assert done.returncode == 1
     assert "Name their folder with --data" in done.stderr
+
+
+def test_populations_need_the_survey(tmp_path: Path) -> None:
+    done = run("populations", "--small", out=tmp_path)
+    assert done.returncode == 1
+    assert "Name their folder with --data" in done.stderr
+
+
+def test_populations_that_differ_are_refused(shared_data: Path, tmp_path: Path) -> None:
+    done = run("populations", "--small", "--data", str(shared_data), out=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "| Age | lower values | 15 % | 4 % |" in done.stdout
+    assert done.stdout.count("| 1 of 1 |") >= 4
 
 
 @pytest.mark.montecarlo

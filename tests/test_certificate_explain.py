@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from certificates import birds, certify
-from pacshift import METHODS, Certificate
+from pacshift import METHODS, Certificate, Interval
 from pacshift.certificate.explain import LABEL_SHIFT
 from pacshift.methods import MethodFacts
 
@@ -74,3 +74,30 @@ def test_reasons_are_promised_only_where_there_are_some() -> None:
 def test_accuracy_is_said_if_it_is_known() -> None:
     assert "accuracy" not in replace(birds(), accuracy=None).explain()
     assert "at least 71.25 %" in replace(birds(), accuracy=0.7125).explain()
+
+
+@pytest.mark.parametrize("guarantee", ["pac-target", "marginal"])
+@pytest.mark.parametrize("cap", [None, 0.15])
+@pytest.mark.parametrize("contamination", [0.0, 0.02])
+def test_what_else_is_promised_is_said_and_nothing_more(
+    guarantee: Any, cap: float | None, contamination: float
+) -> None:
+    certificate = replace(birds(), guarantee=guarantee, class_epsilon=cap, contamination=contamination)
+    said = certificate.explain().splitlines()[0]
+    assert ("even if up to 2 % of it is not label-shifted at all" in said) == bool(contamination)
+    assert ("15 %" in said) == (cap is not None)
+    assert ("class" in said) == (cap is not None)
+    assert ("This need not hold for 2 % of the target." in certificate.explain()) == bool(contamination)
+
+
+def test_the_implied_change_is_the_largest_sure_one() -> None:
+    certificate = replace(birds(), class_counts=np.array([300, 60, 240]))
+    moved = replace(certificate, prevalence=Interval(np.array([0.4, 0.3, 0.1]), np.array([0.55, 0.5, 0.5])))
+    assert lines(moved)["Implied change"].startswith(
+        "class 'owl' makes up 10 % of the source and 30 to 50 % of the target (others: 'crow' 40 to 55 %,"
+    )
+    still = replace(certificate, prevalence=Interval(np.zeros(3), np.ones(3)))
+    assert lines(still)["Implied change"].startswith("no class is surely more or less frequent")
+    assert "Implied change" not in lines(replace(moved, guarantee="pac-source"))
+    two = replace(certificate, prevalence=None)
+    assert "about" in lines(two)["Implied change"]

@@ -314,6 +314,12 @@ def test_the_checksum_covers_the_content_and_not_its_looks(certificate: Certific
         assert bits(Certificate.load(path).thresholds) == bits(certificate.thresholds)
 
 
+def test_files_of_version_2_stay_readable(certificate: Certificate) -> None:
+    """Whoever changes how the checksum is computed makes every certificate unreadable."""
+    loaded = Certificate.load(FILES / "certificate-version-2-ps-w.json")
+    assert bits(loaded.thresholds) == bits(certificate.thresholds)
+
+
 def test_a_checksum_counts_in_old_files_too(certificate: Certificate, tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     path.write_text(json.dumps({**to_document(certificate), "version": 1}))

@@ -13,6 +13,7 @@ import typer.main
 
 from commands import Data, bad, good, make_tables, run
 from pacshift.cli import app
+from special import special_file
 
 RISKY = ("=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\tx", "\rx", "plain", "-5")
 
@@ -82,20 +83,18 @@ def test_a_file_in_an_input_folder_is_an_input(data: Data, tmp_path: Path) -> No
     assert "is the same file as the input" in said
 
 
-@pytest.mark.parametrize("out", ["/dev/null", "/dev/full", "pipe", "folder"])
-def test_devices_pipes_and_folders_are_not_replaced(out: str, data: Data, tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "folder").mkdir()
+@pytest.mark.parametrize("kind", ["folder", "pipe", "socket", "device"])
+def test_devices_pipes_and_folders_are_not_replaced(kind: str, data: Data, tmp_path: Path) -> None:
+    out = special_file(tmp_path, kind)
     for words in (
         ["calibrate", data.source, "-m", "PS"],
         ["predict", data.certificate, data.target],
         ["report", data.certificate],
         ["tally", data.target],
     ):
-        path = tmp_path / out
-        assert "cannot write" in bad(*words, "-o", path, "--force")
-        assert path.exists()
-        assert not path.is_file()
+        assert "cannot write" in bad(*words, "-o", out, "--force")
+        assert out.exists()
+        assert not out.is_file()
 
 
 def risky_tables(folder: Path) -> Path:

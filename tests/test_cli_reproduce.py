@@ -67,7 +67,7 @@ def test_the_papers_panels_run_by_name(tmp_path: Path, monkeypatch: pytest.Monke
         (["heart", "--scores", "x.npz"], "leave out"),
         (["--scores", "x.npz", "--source-mix", "a,b", "--target-mix", "1,1"], "--source-mix"),
         (["--scores", "x.npz", "--source-mix", "1,1", "--target-mix", "1,1", "--sizes", "1,2"], "three"),
-        (["--scores", "x.npz", "--source-mix", "1,1", "--target-mix", "1,1"], "no such file"),
+        (["--scores", "x.npz", "--source-mix", "1,1", "--target-mix", "1,1"], "No such file"),
         (["heart", "--epsilon", "2"], "epsilon"),
         (["heart", "--methods", "PS-Q"], "PS-Q"),
         (["heart", "--data", "."], "holds no score file"),

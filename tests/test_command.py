@@ -38,7 +38,7 @@ def python(*words: str, **options: Any) -> "subprocess.CompletedProcess[str]":
         ("import pacshift.report", "jinja2", "report"),
         ("import pacshift.tables", "pyarrow", "tables"),
         ("import pacshift.tables.spark", "pyarrow", "tables"),
-        ("from pacshift import PACClassifier", "sklearn", "sklearn"),
+        ("from pacshift import PACClassifier", "scikit-learn", "sklearn"),
     ],
 )
 def test_a_plain_installation_names_the_extra(program: str, needs: str, extra: str) -> None:
@@ -71,7 +71,10 @@ def test_python_m_pacshift_is_the_command() -> None:
 
 def test_ctrl_c_while_loading_ends_quietly() -> None:
     """Not one moment of the imports gives a traceback; before Python itself has started, nothing can be done."""
-    begin = "import sys, pacshift_command; sys.stdout.write('x'); sys.stdout.flush(); "
+    begin = (
+        "import signal, sys, pacshift_command; signal.signal(signal.SIGINT, pacshift_command._stop_loading); "
+        "sys.stdout.write('x'); sys.stdout.flush(); "
+    )
     for delay in np.linspace(0.002, 0.6, 7):
         command = [sys.executable, "-c", begin + COMMAND, "methods"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -21,6 +21,7 @@ MODULES = (
     "pacshift.experiments",
     "pacshift.methods",
     "pacshift.plots",
+    "pacshift.recipes",
     "pacshift.report",
     "pacshift.tables",
     "pacshift.tables.spark",

@@ -9,6 +9,8 @@ from pacshift.errors import InputError
 from pacshift.experiments.datasets import FILES, load_dataset, load_scores, pack_scores, unpack_scores
 from pacshift.experiments.panels import select_panels
 
+SHIPPED = ("heart", "heart-natural", "agnews")
+
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_package_ships_every_data_set(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,9 +20,26 @@ def test_the_package_ships_every_data_set(name: str, monkeypatch: pytest.MonkeyP
     assert data.n_classes == len(data.class_names) == panel.n_classes
     assert np.allclose(data.probs.sum(axis=1), 1)
     assert np.bincount(data.labels, minlength=data.n_classes).min() >= 400
-    assert data.origin == ("shipped" if name in ("heart", "heart-natural", "agnews") else "twin")
+    assert data.origin == ("shipped" if name in SHIPPED else "twin")
     assert ("twin" in data.title) == (data.origin == "twin")
     assert (data.probs.argmax(axis=1) == data.labels).mean() > 0.55
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_scores_say_how_they_were_made(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PACSHIFT_DATA", raising=False)
+    data = load_dataset(name)
+    facts = data.facts
+    assert facts["dataset"] == name
+    assert facts["recipe"] == "small"
+    assert facts["n_scored"] == len(data.labels)
+    assert facts["accuracy"] == pytest.approx((data.probs.argmax(axis=1) == data.labels).mean(), abs=1e-3)
+    assert data.row_ids is not None
+    assert len(set(data.row_ids.tolist())) == len(data.labels)
+    assert "raw" not in facts  # a place on the machine of whoever trained it
+    assert data.title.lower() == f"{facts['model']}, {facts['data']}".lower()
+    assert data.title[0].isupper()
+    assert f"recipe small, seed {facts['seed']}" in data.story
 
 
 def test_shipped_data_cannot_be_changed_by_a_caller(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +63,8 @@ def test_real_scores_take_the_place_of_what_is_shipped(tmp_path: Path) -> None:
     assert data.origin == "real"
     assert np.array_equal(data.probs, probs)
     assert data.class_names == ("0", "1")
-    assert load_dataset("cifar10", tmp_path).origin == "twin"  # not in the folder
+    assert data.facts == {}
+    assert load_dataset("chestxray", tmp_path).origin == "twin"  # not in the folder
 
 
 def test_shared_scores_are_found(shared_data: Path) -> None:
@@ -69,6 +89,11 @@ GOOD = {"probs": np.full((4, 2), 0.5), "labels": np.array([0, 1, 1, 0])}
         ({"labels": np.array([0, 1, -1, 0])}, "row 2"),
         ({"labels": np.array(["0", "1", "x", "0"])}, "row 2"),
         ({"class_names": np.array(["a", "b", "c"])}, "class_names"),
+        ({"row_ids": np.arange(3)}, r"row_ids has shape \(3,\)"),
+        ({"groups": np.zeros((4, 1))}, r"groups has shape \(4, 1\)"),
+        ({"facts": np.array("no JSON")}, "'facts' must be JSON"),
+        ({"facts": np.array('{"model": "mine"}')}, "'facts' must be JSON"),
+        ({"facts": np.array("[1, 2]")}, "'facts' must be JSON"),
     ],
 )
 def test_a_bad_scores_file_is_refused(tmp_path: Path, change: dict[str, object], message: str) -> None:

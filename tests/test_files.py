@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from pacshift import Certificate, InputError, Tally
 from pacshift.documents import parse_json
 from pacshift.files import atomic_write, check_output, max_bytes, read_arrays, read_document
 from pacshift.tables import tally_table
+from special import special_file
 
 
 def names(folder: Path) -> list[str]:
@@ -69,16 +69,17 @@ def test_impossible_names_are_refused(name: str, tmp_path: Path) -> None:
             tally_table(tmp_path / f"{name}.parquet", label=None)
 
 
-@pytest.mark.parametrize("make", [lambda path: path.mkdir(), os.mkfifo], ids=["folder", "pipe"])
-def test_only_regular_files_are_replaced(make: Callable[[Path], None], tmp_path: Path) -> None:
-    make(tmp_path / "out")
-    with pytest.raises(InputError, match=r"cannot write .*(name a file|device or a pipe)"):
-        put(tmp_path / "out", "text")
-    (tmp_path / "link").symlink_to("/dev/null")
-    for device in (tmp_path / "link", "/dev/null", "/dev/full"):
-        with pytest.raises(InputError, match=r"it is a device or a pipe. Name a regular file"):
-            put(Path(device), "text")
-    assert not (tmp_path / "out").is_file()
+@pytest.mark.parametrize("kind", ["folder", "pipe", "socket", "device"])
+def test_only_regular_files_are_replaced(kind: str, tmp_path: Path) -> None:
+    out = special_file(tmp_path, kind)
+    (tmp_path / "link").symlink_to(out)
+    for path in (out, tmp_path / "link"):
+        with pytest.raises(
+            InputError, match=r"cannot write .*(name a file|device or a pipe. Name a regular file)"
+        ):
+            put(path, "text")
+    assert out.exists()
+    assert not out.is_file()
 
 
 def test_a_link_is_followed(tmp_path: Path) -> None:

@@ -225,3 +225,67 @@ def test_many_classes_get_nearly_the_region_that_exact_boxes_give(monkeypatch: p
     assert quick.contains(share)
     widths = [float((box.upper - box.lower).mean()) for box in (exact.prevalence, quick.prevalence)]
     assert widths[0] <= widths[1] <= 1.2 * widths[0]
+
+
+def test_known_bounds_join_the_region_and_can_refute() -> None:
+    confusion, target = np.diag([900, 900, 900]), np.array([300, 300, 400])
+    free = prevalence_region(confusion, target, delta=0.05)
+    known = Interval(np.array([0.0, 0.29, 0.0]), np.array([0.31, 1.0, 1.0]))
+    told = prevalence_region(confusion, target, delta=0.05, known=known)
+    assert told.prevalence.upper[0] <= 0.31 + 1e-9 < free.prevalence.upper[0]
+    assert told.prevalence.lower[1] >= 0.29 - 1e-9 > free.prevalence.lower[1]
+    assert told.contains(np.array([0.3, 0.3, 0.4]))
+    assert not told.contains(np.array([0.32, 0.3, 0.38]))
+    with pytest.raises(AssumptionError, match="or the known bounds are wrong"):
+        prevalence_region(confusion, target, delta=0.05, known=Interval(np.zeros(3), np.array([0.2, 1.0, 1.0])))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 60])
+def test_without_the_new_arguments_nothing_changes(n_classes: int) -> None:
+    truth = Truth(n_classes, n_classes, 0.8, 9000, 9000)
+    confusion, target = truth.draw()
+    plain = prevalence_region(confusion, target, delta=0.05)
+    same = prevalence_region(confusion, target, delta=0.05, known=None, contamination=0.0)
+    assert np.array_equal(plain.limits, same.limits)
+    assert np.array_equal(plain.prevalence.lower, same.prevalence.lower)
+    vacuous = Interval(np.zeros(n_classes), np.ones(n_classes))
+    assert prevalence_region(confusion, target, delta=0.05, known=vacuous).contains(truth.mix)
+
+
+@pytest.mark.montecarlo
+def test_the_mix_of_the_label_shifted_part_is_inside_whatever_the_rest_is() -> None:
+    rng, eta, delta, repeats, outside = np.random.default_rng(2), 0.2, 0.3, 60, 0
+    for seed in range(repeats):
+        truth = Truth(seed, int(rng.integers(2, 5)), 0.8, int(rng.choice([60, 3000])), int(rng.choice([60, 3000])))
+        confusion, _ = truth.draw()
+        junk = np.eye(len(truth.mix))[int(rng.integers(len(truth.mix)))]
+        law = (1 - eta) * truth.rates @ truth.mix + eta * junk
+        target = rng.multinomial(truth.n_target, law / law.sum())
+        try:
+            region = prevalence_region(confusion, target, delta=delta, contamination=eta)
+        except AssumptionError:
+            outside += 1
+            continue
+        accuracy = (1 - eta) * np.diag(truth.rates) @ truth.mix  # the rest is predicted wrongly at worst
+        outside += int(not region.contains(truth.mix) or region.accuracy > float(accuracy) + 1e-9)
+    assert binomtest(outside, repeats, delta, alternative="greater").pvalue > 1e-3
+
+
+def test_contamination_must_be_allowed_for() -> None:
+    confusion, target = np.array([[900, 0], [100, 1000]]), np.array([950, 50])
+    for too_little in (0.0, 0.2):
+        with pytest.raises(AssumptionError):
+            prevalence_region(confusion, target, delta=0.05, contamination=too_little)
+    # Of a clean share of 0.4, a tenth is predicted 1: no more than the target has.
+    assert prevalence_region(confusion, target, delta=0.05, contamination=0.6).prevalence.upper[0] > 0.9
+
+
+def test_contamination_loosens_each_row_as_the_page_says() -> None:
+    confusion, target, eta = np.array([[900, 100], [100, 900]]), np.array([400, 600]), 0.2
+    plain, loose = (prevalence_region(confusion, target, delta=0.05, contamination=share) for share in (0.0, eta))
+    assert np.allclose((1 - eta) * loose.limits[:2], plain.limits[:2])  # boxes
+    share = target / target.sum()
+    widths = (1 - eta) * loose.limits[2:] - share
+    assert (widths > 0.5 * (plain.limits[2:] - share)).all()  # sums: the observed share plus a width
+    assert (widths < 1.5 * (plain.limits[2:] - share)).all()
+    assert loose.accuracy <= (1 - eta) * 0.9

@@ -71,7 +71,9 @@ def test_what_the_test_of_label_shift_saw_is_said() -> None:
     said = report_text.assumption_check(certificate)
     assert found.finding in said
     assert f"at most {found.level:.3g}" in said
-    assert "was not tested" in report_text.assumption_check(replace(certificate, assumption=None))
+    assert "compared the predicted labels" in report_text.assumption_check(replace(certificate, assumption=None))
+    old = replace(certificate, assumption=None, facts=MethodFacts())
+    assert "was not tested" in report_text.assumption_check(old)
     guarantees: tuple[Guarantee, ...] = ("pac-source", "none")
     for guarantee in guarantees:
         untested = report_text.assumption_check(replace(certificate, guarantee=guarantee))

@@ -324,7 +324,7 @@ def test_record_batches_with_nulls() -> None:
         check_scores(pa.record_batch({"a": unions, "b": [0.5, 0.5]}), name="x")
 
 
-@pytest.mark.parametrize("classes", [[1, "1"], [True, "True"], [0.5, "0.5"], [2.0, "2"]])
+@pytest.mark.parametrize("classes", [[1, "1"], ["1", 1], [True, "True"], ["0.5", 0.5], [2.0, "2"], ["2", 2.0]])
 def test_names_of_one_text_are_one_name(classes: Any) -> None:
     with pytest.raises(InputError, match=r"class names must differ, but .* compared as text"):
         check_classes(classes)

@@ -68,16 +68,19 @@ def test_only_plain_mistakes_are_errors() -> None:
         PROBABILITIES: ScoreKind(0.0, 1.0, 0.4, True),
         UNIT: ScoreKind(0.0, 1.0, 0.4, False),
         OTHER: ScoreKind(-3.0, 9.0, 0.4, False),
+        "a little beyond 1": ScoreKind(0.0, 1.2, 0.4, False),
     }
-    wrong = {(PROBABILITIES, OTHER), (UNIT, OTHER), (OTHER, PROBABILITIES)}
+    wrong = {(PROBABILITIES, OTHER), (UNIT, OTHER), (OTHER, PROBABILITIES), (PROBABILITIES, "a little beyond 1")}
+    wrong |= {("a little beyond 1", PROBABILITIES)}
     for made_from, given_ in itertools.product(kinds, repeat=2):
         if (made_from, given_) in wrong:
             with pytest.raises(InputError, match="Thresholds of one kind of scores mean nothing for another"):
-                require_same_kind(kinds[made_from], kinds[given_], name="scores")
+                require_same_kind(kinds[made_from], kinds[given_], name="scores", n_rows=8)
         else:
-            require_same_kind(kinds[made_from], kinds[given_], name="scores")
-    require_same_kind(None, kinds[OTHER], name="scores")
-    require_same_kind(kinds[OTHER], None, name="scores")
+            require_same_kind(kinds[made_from], kinds[given_], name="scores", n_rows=8)
+    require_same_kind(None, kinds[OTHER], name="scores", n_rows=8)
+    require_same_kind(kinds[OTHER], None, name="scores", n_rows=8)
+    require_same_kind(kinds[OTHER], kinds[PROBABILITIES], name="scores", n_rows=7)  # may be chance
 
 
 def test_rows_that_are_not_finite_are_left_to_the_counter() -> None:

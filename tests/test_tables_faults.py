@@ -174,6 +174,29 @@ def unlabelled_archive(folder: Path) -> Path:
     return folder / "a.npz"
 
 
+def damaged_column(kind: str) -> Any:
+    """A column that says it reaches beyond its memory, or that holds bytes which are no text."""
+    if kind == "lists":
+        offsets = pa.py_buffer(np.array([0, 2**30, 6, 9, 12, 15], np.int32))
+        return pa.Array.from_buffers(pa.list_(pa.float64()), 5, [None, offsets], children=[pa.array(np.ones(15))])
+    if kind == "dictionary":
+        codes, names = pa.array([0, 1, 2, 1, 77]), pa.array(["0", "1", "2"])
+        return pa.DictionaryArray.from_arrays(codes, names, safe=False)
+    return pa.array([b"0", b"1", b"2", b"1", b"\xff"]).view(pa.string())
+
+
+@pytest.mark.parametrize("kind", ["lists", "dictionary", "text"])
+def test_a_column_that_reaches_beyond_its_memory_is_refused(kind: str, tmp_path: Path) -> None:
+    content = table().set_column(3, "label", damaged_column(kind if kind != "lists" else "text"))
+    if kind == "lists":
+        content = pa.table({"scores": damaged_column(kind), "label": LABELS})
+    path = tmp_path / "a.feather"
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, content.schema) as writer:
+        writer.write_table(content)
+    with pytest.raises(InputError, match=r"cannot read .*a.feather: .* Is it a whole feather file"):
+        tally_table(path, label="label", scores="scores" if kind == "lists" else "p_*", classes=["0", "1", "2"])
+
+
 BAD: dict[Callable[[Path], Path], str] = {
     no_file: "absent.parquet: no such file or folder",
     empty_folder: r"no table in this folder \(looked for .parquet",
@@ -194,7 +217,7 @@ BAD: dict[Callable[[Path], Path], str] = {
     text_scores: "score column 'p_name' holds string, not numbers",
     no_label: "No column 'label'. Name the label column: --label NAME",
     mixed_kinds: "cannot mix feather and parquet files",
-    missing_column: "b.parquet: column 'p_1' occurs 0 times",
+    missing_column: "b.parquet: no column 'p_1', but every file of a table needs one",
     other_type: "b.parquet: column 'label' is string, but int64 in .*a.parquet",
     pickled: "cannot read .*a.npz: Object arrays cannot be loaded",
     no_archive: "cannot read .*a.npz: .*np.savez",

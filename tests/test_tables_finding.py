@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
@@ -173,6 +174,26 @@ ASKED: dict[str, tuple[Callable[[], Any], dict[str, Any], str, tuple[str, ...]]]
         "and none as the classes 'cat', 'dog', 'eel'",
         (),  # which column is which is never guessed
     ),
+    "a list and named classes": (
+        lambda: pa.table({"probs": SCORES.tolist()}),
+        {"label": None, "classes": NAMES},
+        "and none as the classes",
+        (),  # the entries of a list have no names
+    ),
+    "a list and numbered classes": (
+        lambda: pa.table({"probs": SCORES.tolist()}),
+        {"label": None, "classes": range(3)},
+        "and none as the classes",
+        ("--scores", "probs"),
+    ),
+    "far timestamps beside the label": (
+        lambda: labelled(time=pa.array(LABELS + 2**62, pa.timestamp("us"))).rename_columns(
+            ["p_cat", "p_dog", "p_eel", "animal", "time"]
+        ),
+        {},
+        "No column 'label'",
+        ("--label", "animal"),
+    ),
     "one column": (lambda: table().select(["p_cat"]), {"label": None}, "fewer than two are called", ()),
 }
 
@@ -211,3 +232,61 @@ def test_an_id_is_no_class(tmp_path: Path) -> None:
         path, label="label", scores="*", classes=[*NAMES, "id"]
     ).tally  # somebody says that it is one
     assert named.classes == (*NAMES, "id")
+
+
+@pytest.mark.parametrize("kind", ["arrow", "pandas", "polars", "reader"])
+def test_a_frame_in_memory_is_a_table(kind: str, certificate: Certificate, tmp_path: Path) -> None:
+    content = labelled("*", id=np.arange(300))
+    frames: dict[str, Callable[[], Any]] = {
+        "arrow": lambda: content,
+        "pandas": lambda: content.to_pandas().set_index(np.arange(300) * 7),
+        "polars": lambda: pl.from_arrow(content),
+        "reader": lambda: content.to_reader(),  # a stream that can be read once
+    }
+    counted = tally_table(frames[kind](), label="label")
+    assert (counted.tally, counted.columns) == (EXPECTED, Columns(NAMES, "label"))
+    assert read_table(frames[kind](), label="label").scores.tolist() == SCORES.tolist()
+    with pytest.raises(InputError, match="were read from the columns 'p_cat'"):
+        write_sets(certificate, frames[kind](), tmp_path / "sets.csv")
+    with pytest.raises(InputError, match="'id' does not look like scores"):
+        tally_table(frames[kind](), label="label", scores="*")
+
+
+ODD: dict[str, tuple[Any, str]] = {
+    "same name twice": ("cat,cat,dog,label\n.9,.1,.1,cat\n.2,.8,.1,dog\n", "occur twice: 'cat'. Rename them"),
+    "no label": ("cat,dog,label\n.9,.1,\n.2,.8,\n", "column 'label' holds no label at all"),
+    "no rows": ("cat,dog,label\n", "column 'label' holds no label at all"),
+    "one label": (
+        "cat,label\n.9,cat\n.2,cat\n",
+        "all rows have the label 'cat', but at least 2 classes are needed",
+    ),
+    "words": ("cat,dog,label\n.9,x,cat\n.2,.8,dog\n", "score column 'dog' holds string, not numbers"),
+    "space": ("cat,dog,label\n.9,.1, cat\n.2,.8,dog\n", "the labels ' cat' of column 'label' have no column"),
+    "semicolons": ("cat;dog;label\n.9;.1;cat\n", "No column 'label'.*The columns are 'cat;dog;label'"),
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_odd_tables_are_refused_with_the_reason(case: str, tmp_path: Path) -> None:
+    text, message = ODD[case]
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(InputError, match=message):
+        tally_table(tmp_path / "a.csv", label="label")
+
+
+def test_odd_tables_that_work(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("\ufeffcat,dog,note,note,label\n.9,.1,1.5,2.5,cat\n.2,.8,1.5,2.5,cat\n")
+    assert tally_table(tmp_path / "a.csv", label="label").tally.class_counts.tolist() == [2, 0]
+
+
+@pytest.mark.parametrize("scores", [None, "cat,dog", "*", "cat,d*"])
+def test_a_column_that_is_there_twice(scores: str | None, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("cat,dog,cat\n.9,.1,.1\n.2,.8,.1\n")
+    with pytest.raises(InputError, match="occur twice: 'cat'"):
+        read_table(tmp_path / "a.csv", classes=["cat", "dog"], scores=scores)
+
+
+@pytest.mark.parametrize("wrong", [None, 3, [[0.1, 0.9]], {"a": 1}.items()])
+def test_what_is_no_table(wrong: Any) -> None:
+    with pytest.raises(InputError, match="a table is a file, a folder, a list of them, or a frame, got"):
+        tally_table(wrong, label=None)

@@ -79,11 +79,12 @@ def check_request(
         raise InputError("no source examples: every method needs a labelled source.")
     if method.needs_target and not tally.n_target:
         raise InputError(f"no target examples: method {method.name} needs unlabelled target scores.")
+    allowed = check_rate(epsilon, "epsilon")
     request = Request(
-        epsilon=check_rate(epsilon, "epsilon"),
+        epsilon=allowed,
         delta=check_rate(delta, "delta"),
         class_epsilon=None if class_epsilon is None else check_rate(class_epsilon, "class_epsilon"),
-        contamination=_check_contamination(contamination, epsilon),
+        contamination=check_contamination(contamination, allowed),
         known=None if known_mix is None else check_known_mix(known_mix, tally.classes),
         never_empty=check_flag(never_empty, "never_empty"),
     )
@@ -91,7 +92,8 @@ def check_request(
     return request
 
 
-def _check_contamination(contamination: Any, epsilon: float) -> float:
+def check_contamination(contamination: Any, epsilon: float) -> float:
+    """A share below ``epsilon``, as a float."""
     try:
         share = float(contamination)
     except (TypeError, ValueError):
@@ -129,7 +131,7 @@ def certify(
     tally: Tally, method: Method, request: Request, task: Task, *, transform: Transform | None = None
 ) -> Certificate:
     """Test label shift, run the method, and collect everything that a certificate holds."""
-    require_same_kind(tally.source_kind, tally.target_kind, name="target")
+    require_same_kind(tally.source_kind, tally.target_kind, name="target", n_rows=tally.n_target)
     assumption = checked_assumption(tally, request) if promises_target(method) and tally.n_target else None
     try:
         solution = method.solve(tally, task)

@@ -6,6 +6,7 @@ for all thresholds of all classes together. Proof: section "Class by class" of t
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -34,17 +35,29 @@ def class_miss(tally: Tally, thresholds: FloatArray, *, delta: float, never_empt
     # A threshold between two grid points counts too many misses; one on the grid or an exact tally does not.
     on_grid = np.where(np.isfinite(thresholds), to_grid(np.nan_to_num(thresholds)), thresholds)
     surely = tally.misses(on_grid if tally.grid else thresholds)
-    possibly, level = tally.misses(thresholds), delta / tally.n_classes
-    ends = [
-        (_least_rate(low, total, level), _largest_rate(high, total, level))
-        for low, high, total in zip(surely.tolist(), possibly.tolist(), tally.class_counts.tolist(), strict=True)
-    ]
-    lower, upper = np.array(ends).T
+    n_events = 2 * sum(len(band_ranks(total)) for total in tally.class_counts.tolist())
+    found = rate_bounds(surely, tally.misses(thresholds), tally.class_counts, level=delta / max(n_events, 1))
     never, always = np.isneginf(thresholds), np.isposinf(thresholds)
-    lower, upper = np.where(always, 1.0, np.where(never, 0.0, lower)), np.where(never, 0.0, upper)
-    return Interval(np.zeros_like(lower) if never_empty else lower, np.where(always, 1.0, upper))
+    lower = np.where(always, 1.0, np.where(never, 0.0, found.lower))
+    return Interval(np.where(never_empty, 0.0, lower), np.where(always, 1.0, np.where(never, 0.0, found.upper)))
 
 
+def rate_bounds(least: IntArray, most: IntArray, totals: IntArray, *, level: float) -> Interval:
+    """Bounds of the miss rate at thresholds that ``least`` to ``most`` of ``totals`` scores lie below.
+
+    Each end of each rank of the band may be wrong with probability ``level``. The lower bound is that of the
+    largest rank not above ``least``, the upper bound that of the smallest rank above ``most``.
+    """
+    below, above = np.zeros(len(totals), np.int64), np.zeros(len(totals), np.int64)
+    for place, total in enumerate(totals.tolist()):
+        ranks = np.concatenate([[0], band_ranks(total), [total + 1]])
+        below[place] = ranks[np.searchsorted(ranks, least[place], side="right") - 1]
+        above[place] = ranks[np.searchsorted(ranks, most[place], side="right")]
+    # Rank 0 gives the bound 0 and rank total + 1 the bound 1, which need no event.
+    return Interval(binomial_lower(below, totals, delta=level), binomial_upper(above - 1, totals, delta=level))
+
+
+@lru_cache(maxsize=4096)
 def band_ranks(total: int) -> IntArray:
     """The ranks of "Class by class": 1, 2, 3, ... and from some point on a geometric grid, up to ``total``.
 
@@ -55,22 +68,6 @@ def band_ranks(total: int) -> IntArray:
     grid = np.floor(RANK_RATIO ** np.arange(n_steps + 1)).astype(np.int64)
     first = np.arange(1, min(total, int(1 / (RANK_RATIO - 1)) + 1) + 1)
     return np.unique(np.concatenate([first, grid[grid <= total], [total] if total else []])).astype(np.int64)
-
-
-def _least_rate(misses: int, total: int, delta: float) -> float:
-    """Lower bound at a threshold with so many misses: that of the largest rank of the grid not above them."""
-    ranks = band_ranks(total)
-    place = int(np.searchsorted(ranks, misses, side="right")) - 1
-    return float(binomial_lower(ranks[place], total, delta=delta / (2 * len(ranks)))) if place >= 0 else 0.0
-
-
-def _largest_rate(misses: int, total: int, delta: float) -> float:
-    """Upper bound at a threshold with so many misses: that of the smallest rank of the grid above them."""
-    ranks = band_ranks(total)
-    place = int(np.searchsorted(ranks, misses, side="right"))
-    if place == len(ranks):
-        return 1.0
-    return float(binomial_upper(ranks[place] - 1, total, delta=delta / (2 * len(ranks))))
 
 
 def often_missed_note(misses: Interval, classes: Sequence[Label], *, epsilon: float) -> tuple[str, ...]:

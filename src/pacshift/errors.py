@@ -51,7 +51,8 @@ class MissingExtraError(PacshiftError, ImportError):
     """
 
     def __init__(self, part: str, cause: ModuleNotFoundError, extra: str) -> None:
-        package = (cause.name or str(cause)).partition(".")[0]
+        module = (cause.name or str(cause)).partition(".")[0]
+        package = {"sklearn": "scikit-learn"}.get(module, module)
         super().__init__(f"{part} needs {package}. Install it: pip install 'pacshift[{extra}]'.")
 
 

@@ -1,5 +1,6 @@
 """Files that are written completely or not at all, and files that are looked at before they are read."""
 
+import errno
 import os
 import re
 import secrets
@@ -47,7 +48,7 @@ def atomic_write(path: PathLike, *, overwrite: bool = True) -> Iterator[Path]:
         _remove_stale_drafts(final.parent)
         lock = _create_locked(draft)
         yield draft
-        os.fsync(lock)  # a full disk is noticed here at the latest, before the old file is replaced
+        _flush(lock)  # a full disk is noticed here at the latest, before the old file is replaced
         os.replace(draft, final)
     except OSError as error:
         raise _cannot_write(path, error) from error
@@ -55,6 +56,14 @@ def atomic_write(path: PathLike, *, overwrite: bool = True) -> Iterator[Path]:
         draft.unlink(missing_ok=True)
         if lock is not None:
             os.close(lock)
+
+
+def _flush(handle: int) -> None:
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS):  # file systems that cannot
+            raise
 
 
 def check_output(path: PathLike, *, overwrite: bool, inputs: Iterable[PathLike] = ()) -> Path:

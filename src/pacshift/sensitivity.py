@@ -15,12 +15,12 @@ from pacshift.ps_lp.programs import MixProgram
 from pacshift.ps_lp.region import prevalence_region
 from pacshift.tally import Tally
 
-SHARES_OF_EPSILON = (0.0, 0.125, 0.25, 0.5, 1.0, 1.5, 2.0)
+SHARES_OF_EPSILON = (0.0, 0.25, 0.5, 1.0, 2.0)
 """The shares η at which the bound is computed, in units of epsilon."""
 
 LARGEST_SHARE = 0.9
 
-MAX_REGION_CLASSES = 50
+MAX_REGION_CLASSES = 20
 """Beyond, every label mix is allowed for: a region for each η would take seconds."""
 
 

@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pacshift
+from soak.outcome import Outcome
 from soak.samples import all_samples
 
 BATCH = 250
+CHECKED = ("json", "tally", "npz")
+"""Formats with checksums, in which no value may change unnoticed."""
 
 
 @dataclass
@@ -36,6 +39,19 @@ def damage_files(kind: str, n_cases: int, folder: Path, first: int = 0) -> Damag
     while place < end:
         place = _run_batch(kind, place, min(end, place + BATCH), folder, total)
     return total
+
+
+def outcome(found: Damage) -> Outcome:
+    """The damaged files of one format as a line of the table."""
+    names = {"parquet": "Parquet", "feather": "Feather", "csv": "CSV", "npz": "NPZ", "json": "certificate"}
+    counts = found.counts
+    result = f"{counts['refused']:,} refused, {counts['same']:,} read as if whole"
+    if counts["other"]:
+        result += f", {counts['other']:,} read with other values"
+    findings = [f"{kind}: {text}" for kind, text in found.findings.items()]
+    if found.kind in CHECKED and counts["other"]:
+        findings.append(f"{counts['other']} files were read with other values in spite of a checksum")
+    return Outcome(f"damaged {names.get(found.kind, found.kind)} file", found.n_files, result, findings)
 
 
 def write_samples(folder: Path) -> None:

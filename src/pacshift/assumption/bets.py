@@ -5,7 +5,7 @@ folds, and the true mix t, the target mean of c is the mix of its source means. 
 target mean is above the observed mix. Its log-wealth is concave in t, so a linear function bounds it from below.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from pacshift.assumption.folds import CellCounts
 MAX_STAKE = 0.8
 """Largest stake per row; beyond it, a class's mean is bounded by 1 instead (Lemma 3)."""
 
-STAKE_FACTORS = (1.0, 0.8, 0.6, 0.45, 0.3, 0.2, 0.1, 0.05, 0.02)
+STAKE_FACTORS = (1.0, 0.8, 0.6, 0.45, 0.3, 0.2, 0.1)
 """Stakes that are considered, as shares of the best one for a normal law and a known mix."""
 
 
@@ -55,15 +55,14 @@ class FoldBets:
         stake, counts = self.stake[:, None], self.class_counts
         kink = np.minimum(clean, MAX_STAKE * counts / stake)
         steepest = np.maximum(self._loss(kink) / np.maximum(kink, 1e-300), self._loss(clean) / clean)
-        return np.asarray((1 - contamination) * np.where(counts > 0, steepest, stake))
+        return np.asarray((1 - contamination) * steepest)
 
     def _loss(self, share: FloatArray) -> FloatArray:
         """h_j of Lemma 3 at a share t_j."""
         stake, counts = self.stake[:, None], self.class_counts
-        safe = np.maximum(counts, 1.0)
-        per_row = np.minimum(stake * share / safe, MAX_STAKE)
-        placed = safe * per_row
-        price = safe * stake_price(per_row) * self.source_square
+        per_row = np.minimum(stake * share / np.maximum(counts, 1.0), MAX_STAKE)
+        placed = counts * per_row
+        price = counts * stake_price(per_row) * self.source_square
         return np.asarray(placed * self.source_mean + (stake * share - placed) + price)
 
 
@@ -75,23 +74,24 @@ def place_bets(
     fold: CellCounts,
     wanted: FloatArray,
     *,
-    guard: bool,
+    factors: FloatArray | None = None,
 ) -> FoldBets:
-    """Bet on directions ``values`` (cells, D) learned on ``past``; ``wanted`` is the log-wealth each should reach.
+    """Bet on directions ``values`` (cells, D) learned on ``past``; ``wanted`` is the log-wealth to reach by each.
 
-    Centres and stakes depend on ``past`` and on the sizes of the fold alone, as Lemma 2 asks.
+    Centres and stakes depend on ``past`` and on the sizes of the fold alone, as Lemma 2 asks. ``factors`` fixes
+    the stakes as shares of the best ones for a known mix.
     """
     past_mean, past_target = past.means(values)
     known = np.minimum(past.class_counts, 1.0)
     centre = past_mean * known + 0.5 * (1 - known)
-    past_square = past.means(values**2)[0] - past_mean**2
-    past_target_square = past.means(values**2)[1] - past_target**2
+    past_raw, past_target_raw = past.means(values**2)
     source_mean, target_mean = fold.means(values)
     source_raw, target_raw = fold.means(values**2)
     sizes = fold.class_counts, max(fold.n_target, 1.0)
-    hoped = FoldBets(np.ones(values.shape[1]), past_mean, past_square, past_target, past_target_square, *sizes)
+    squares = past_raw - past_mean**2, past_target_raw - past_target**2
+    hoped = FoldBets(np.ones(values.shape[1]), past_mean, squares[0], past_target, squares[1], *sizes)
     return FoldBets(
-        choose_stakes(hoped, mix, top, wanted, guard=guard),
+        choose_stakes(hoped, mix, top, wanted) if factors is None else _stakes(hoped, mix, wanted, factors),
         source_mean,
         np.maximum(source_raw - 2 * centre * source_mean + centre**2, 0.0),
         target_mean,
@@ -100,38 +100,31 @@ def place_bets(
     )
 
 
-def choose_stakes(
-    hoped: FoldBets, mix: FloatArray, top: FloatArray, wanted: FloatArray, *, guard: bool
-) -> FloatArray:
-    """The stake θ per direction that would gain most if the fold repeated the past: at ``mix``, or on ``guard``
-    at the worst mix up to ``top``.
-    """
-    seen = np.maximum(hoped.class_counts, 1.0)
-    variance = hoped.source_square @ (mix**2 / seen) + hoped.target_square / hoped.n_target
-    variance = np.maximum(variance, 1e-12)
+def choose_stakes(hoped: FoldBets, mix: FloatArray, top: FloatArray, wanted: FloatArray) -> FloatArray:
+    """The stake θ per direction that would gain most at ``mix`` if the fold repeated the past."""
+    variance = _variance(hoped, mix)
     # Past differences are partly luck: half of them is hoped for, at least what the wanted wealth needs.
     gap = np.maximum((hoped.target_mean - hoped.source_mean @ mix) / 2, np.sqrt(2 * wanted * variance))
-    target_mean = hoped.source_mean @ mix + gap
     best, best_gain = np.zeros(len(gap)), np.full(len(gap), -np.inf)
     for factor in STAKE_FACTORS:
-        stake = np.minimum(factor * np.sqrt(2 * wanted / variance), MAX_STAKE * hoped.n_target)
-        bets = FoldBets(
-            stake, hoped.source_mean, hoped.source_square, target_mean, hoped.target_square,
-            hoped.class_counts, hoped.n_target,
-        )  # fmt: skip
-        losses = bets.losses(top, 0.0)
-        gain = bets.constant(0.0) - (largest_loss(losses, top) if guard else losses @ mix)
+        stake = _stakes(hoped, mix, wanted, factor)
+        bets = replace(hoped, stake=stake, target_mean=hoped.source_mean @ mix + gap)
+        gain = bets.constant(0.0) - bets.losses(top, 0.0) @ mix
         best, best_gain = np.where(gain > best_gain, stake, best), np.maximum(gain, best_gain)
     return best
 
 
-def largest_loss(losses: FloatArray, top: FloatArray) -> FloatArray:
-    """The largest of losses·t over mixes t <= top: a greedy sort, per direction."""
-    order = np.argsort(-losses, axis=1)
-    room = top[order]
-    before = np.cumsum(room, axis=1) - room
-    taken = np.minimum(room, np.maximum(1 - before, 0.0))
-    return np.asarray((taken * np.take_along_axis(losses, order, axis=1)).sum(axis=1))
+def _stakes(hoped: FoldBets, mix: FloatArray, wanted: FloatArray, factor: FloatArray | float) -> FloatArray:
+    """Shares of the best stake for a normal law and a known mix, below 1 per target row."""
+    best = np.sqrt(2 * wanted / _variance(hoped, mix))
+    return np.asarray(np.minimum(factor * best, MAX_STAKE * hoped.n_target))
+
+
+def _variance(hoped: FoldBets, mix: FloatArray) -> FloatArray:
+    """Variance of (target mean - mix of source means) on the fold, as the past tells it."""
+    seen = np.maximum(hoped.class_counts, 1.0)
+    variance = hoped.source_square @ (mix**2 / seen) + hoped.target_square / hoped.n_target
+    return np.asarray(np.maximum(variance, 1e-12))
 
 
 @dataclass(frozen=True, eq=False)

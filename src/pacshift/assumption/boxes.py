@@ -18,9 +18,10 @@ BISECTIONS = 44
 
 
 def box_sets(counts: CellCounts) -> FloatArray:
-    """Sets of cells: predicted i with confidence below or above each edge, the same over all classes, and i itself.
+    """Sets of cells as rows of 0 and 1; how many there are depends on the number of classes alone.
 
-    Fixed by the number of classes; only sets that hold a filled cell and not all of them are listed.
+    Confidence below each edge and from it on, over all classes; each predicted class and all but it; each
+    predicted class with confidence below each edge and from it on.
     """
     confidence, edges = counts.confidence, np.arange(1, N_CONFIDENCE)[:, None]
     ranges = np.vstack([confidence < edges, confidence >= edges]).astype(float)
@@ -53,6 +54,7 @@ def chernoff_lower(count: FloatArray, total: FloatArray, exponent: float) -> Flo
     array([0.   , 0.042, 0.379])
     """
     totals = np.maximum(total, 1.0)
+    count = np.rint(count)  # matrix products round
     seen = count / totals
     with np.errstate(divide="ignore", invalid="ignore"):
         entropy = np.where(seen > 0, seen * np.log(seen), 0.0) + np.where(

@@ -67,7 +67,7 @@ def check_assumption(
         raise InputError("label shift can be tested only with source and target rows; one of them is empty.")
     counts = count_cells(tally)
     rows = mix_rows(counts, level=level, known=known, contamination=contamination)
-    refuted, mix = rows.violation > 0, best_mix(counts)
+    refuted, mix = rows.refuted, best_mix(counts)
     groups = shown_groups(counts, tally.classes, mix)
     explained = groups.rates(counts) @ mix
     finding = nothing_found(counts)
@@ -105,12 +105,7 @@ def _finding(
     """Why the test refuses, in words."""
     if known is not None:
         free = mix_rows(counts, level=level, known=None, contamination=contamination)
-        if free.violation <= 0:
+        if not free.refuted:
             return outside_known(classes, free, known)
-    # Any mix at all first: the plainest statement. Then only mixes that fit something else about the target.
-    for fitting in (None, rows.only_tops, rows.without_differences):
-        if fitting is None or fitting.violation <= 0:
-            words, certain = largest_difference(counts, classes, mix, fitting, level=level)
-            if certain:
-                break
-    return words
+    some = [left for left in (rows.only_box, rows.without_differences) if not left.refuted]
+    return largest_difference(counts, classes, mix, [None, *some], level=level)

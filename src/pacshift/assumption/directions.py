@@ -13,17 +13,17 @@ import numpy as np
 import scipy
 
 from pacshift.arrays import FloatArray
-from pacshift.assumption.folds import MAX_DENSE_CLASSES, CellCounts
+from pacshift.assumption.folds import FEW_CLASSES, CellCounts
 from pacshift.tally.cells import N_CONFIDENCE
 
 SMOOTH_DEGREE = 3
 """Degree of the polynomial in the confidence bin, for each predicted class, of the smooth direction."""
 
-MAX_BOUNDED_CLASSES = 60
-"""Up to this many classes each class has two directions that bound its share of the target."""
+MANY_STAKES = (0.3, 0.12, 0.07, 0.04)
+"""With many classes: stakes that the direction is tried with, as shares of the best one for a known mix."""
 
-CLIP = 4.0
-"""Directions are cut at so many standard deviations: rare cells must not dictate the scale."""
+CLIP, CLIP_MANY = 4.0, 2.5
+"""Directions are cut at so many standard deviations (few, many classes): rare cells must not set the scale."""
 
 REWEIGHTINGS = 2
 """How often the weights are computed from the last fit."""
@@ -33,32 +33,29 @@ SUM_WEIGHT = 1e3
 
 
 def n_directions(n_classes: int) -> tuple[int, int]:
-    """How many directions look for a difference, and how many bound the shares of the classes."""
-    few = n_classes <= MAX_DENSE_CLASSES
-    return (3 if few else 1), (2 * n_classes if n_classes <= MAX_BOUNDED_CLASSES else 0)
+    """How many bets look for a difference, and how many bound the shares of the classes."""
+    return (3, 2 * n_classes) if n_classes <= FEW_CLASSES else (len(MANY_STAKES), 0)
 
 
 def directions(past: CellCounts) -> tuple[FloatArray, FloatArray]:
     """Functions of the cell with values in [0, 1], shape (cells, D), and the best-fitting mix.
 
-    First those that look for a difference, then those that bound shares.
+    Few classes: three that look for a difference, then two per class that bound its share. Many classes: one that
+    looks for a difference, once for each of the stakes that it is tried with.
     """
-    if past.n_classes > MAX_DENSE_CLASSES:
-        only, mix, _ = _many_classes(past)
-        return _scaled(only[:, None], past, mix), mix
+    if past.n_classes > FEW_CLASSES:
+        only, mix = _many_classes(past)
+        return np.repeat(_scaled(only[:, None], past, mix), len(MANY_STAKES), axis=1), mix
     by_cell, mix, variance = by_cells(past)
     smooth = _by_features(past, _smooth_features(past), variance)
     marginal = _by_features(past, _marginal_features(past), variance)
-    found = [by_cell, smooth, marginal]
-    if past.n_classes <= MAX_BOUNDED_CLASSES:
-        shares = _share_directions(past, variance)
-        found += [*shares.T, *(-shares.T)]
-    return _scaled(np.array(found).T, past, mix), mix
+    shares = _share_directions(past, variance)
+    return _scaled(np.hstack([np.array([by_cell, smooth, marginal]).T, shares, -shares]), past, mix), mix
 
 
 def best_mix(counts: CellCounts) -> FloatArray:
     """The label mix that explains the target's cells best."""
-    return by_cells(counts)[1] if counts.n_classes <= MAX_DENSE_CLASSES else _many_classes(counts)[1]
+    return by_cells(counts)[1] if counts.n_classes <= FEW_CLASSES else _many_classes(counts)[1]
 
 
 def by_cells(past: CellCounts) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -80,12 +77,15 @@ def _cell_variance(past: CellCounts, mix: FloatArray, n: float, totals: FloatArr
 
 def _by_features(past: CellCounts, features: FloatArray, variance: FloatArray) -> FloatArray:
     """The same fit seen through a few functions of the cell: less noise where the difference is smooth."""
-    covariance = features.T @ (features * variance[:, None])
-    covariance[np.diag_indices(len(covariance))] += 1e-9 * np.trace(covariance) / len(covariance)
-    root = np.linalg.cholesky(covariance)
+    root = np.linalg.cholesky(_ridged(features.T @ (features * variance[:, None]), 1e-9))
     model, seen = (_solve_lower(root, features.T @ part) for part in (past.rates, past.shares))
     mix = _simplex_fit(model, seen, np.ones(len(seen)))
     return np.asarray(features @ scipy.linalg.solve_triangular(root, seen - model @ mix, lower=True, trans=1))
+
+
+def _ridged(matrix: FloatArray, share: float) -> FloatArray:
+    """A symmetric matrix with a share of its mean diagonal added to the diagonal, so that it can be solved."""
+    return np.asarray(matrix + max(share * np.trace(matrix) / len(matrix), 1e-12) * np.eye(len(matrix)))
 
 
 def _solve_lower(root: Any, wanted: FloatArray) -> FloatArray:
@@ -125,8 +125,7 @@ def _independent(features: FloatArray) -> FloatArray:
 def _share_directions(past: CellCounts, variance: FloatArray) -> FloatArray:
     """For each class the function whose target mean estimates its share best; shape (cells, K)."""
     weighted = past.rates / variance[:, None]
-    gram = past.rates.T @ weighted
-    gram[np.diag_indices(len(gram))] += 1e-6 * np.trace(gram) / len(gram)
+    gram = _ridged(past.rates.T @ weighted, 1e-6)
     return np.asarray(np.linalg.solve(gram, weighted.T).T)
 
 
@@ -134,27 +133,24 @@ def _scaled(found: FloatArray, past: CellCounts, mix: FloatArray) -> FloatArray:
     """Cut at a few standard deviations and brought to [0, 1]."""
     weight = (past.shares + np.asarray(past.rates @ mix)) / 2
     centred = found - weight @ found / max(weight.sum(), 1e-300)
-    limit = CLIP * np.sqrt(weight @ centred**2)
+    limit = (CLIP if past.n_classes <= FEW_CLASSES else CLIP_MANY) * np.sqrt(weight @ centred**2)
     cut = np.clip(centred, -limit, limit)
     low, high = cut.min(axis=0), cut.max(axis=0)
     return np.asarray((cut - low) / np.where(high > low, high - low, 1.0))
 
 
-def _many_classes(past: CellCounts) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _many_classes(past: CellCounts) -> tuple[FloatArray, FloatArray]:
     """The marginal direction where classes are many: solved without signs, then freed of every change of mix."""
     n, totals = max(past.n_target, 1.0), np.maximum(past.class_counts, 1.0)
     mix = _em_mix(past)
     variance = _cell_variance(past, mix, n, totals)
     features = _sparse_marginals(past)
-    covariance = (features.T @ features.multiply(variance[:, None])).toarray()
-    covariance[np.diag_indices(len(covariance))] += 1e-6 * np.trace(covariance) / len(covariance)
-    root = np.linalg.cholesky(covariance)
+    root = np.linalg.cholesky(_ridged((features.T @ features.multiply(variance[:, None])).toarray(), 1e-6))
     model = _solve_lower(root, (features.T @ past.rates).toarray())
     seen = _solve_lower(root, features.T @ (past.shares - past.rates @ mix))
-    gram = model.T @ model
-    gram[np.diag_indices(len(gram))] += 1e-3 * np.trace(gram) / len(gram)
+    gram = _ridged(model.T @ model, 3e-2)
     seen = seen - model @ np.linalg.solve(gram, model.T @ seen)
-    return np.asarray(features @ scipy.linalg.solve_triangular(root, seen, lower=True, trans=1)), mix, variance
+    return np.asarray(features @ scipy.linalg.solve_triangular(root, seen, lower=True, trans=1)), mix
 
 
 def _sparse_marginals(past: CellCounts) -> Any:

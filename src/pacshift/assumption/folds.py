@@ -15,17 +15,14 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.tally import Tally
 from pacshift.tally.cells import N_CONFIDENCE
 
-N_FOLDS, N_FOLDS_MANY = 8, 4
-"""Every fold but the first is tested with directions that were learned on the folds before it."""
-
 FEW_CLASSES = 60
-"""Up to this many classes there are ``N_FOLDS`` folds; beyond, fewer, as each of them takes longer."""
+"""Up to this many classes counts are dense and every class's share is bounded; beyond, sparse and simpler."""
+
+N_FOLDS, N_FOLDS_MANY = 8, 4
+"""Every fold but the first is tested with directions learned on the folds before it; fewer with many classes."""
 
 FOLD_SEED = 20231
 """The split must not depend on the data; a fixed seed makes the test a function of the tally."""
-
-MAX_DENSE_CLASSES = 120
-"""Up to this many classes counts are dense matrices; beyond, most cells of most classes are empty."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,18 +69,20 @@ class CellCounts:
 
 
 def count_cells(tally: Tally) -> CellCounts:
-    """The filled cells of a tally; one bin per predicted class where either side has no confidence bins."""
+    """All cells, also empty ones: a list of the filled cells would tell early folds about later ones.
+
+    There is one bin per predicted class where either side has no confidence bins.
+    """
     source, target = tally.source_cells, tally.target_cells
+    n_bins = N_CONFIDENCE
     if not (source.has_confidence and target.has_confidence):
-        source, target = source.without_confidence(), target.without_confidence()
-    source_cell = source.predicted * N_CONFIDENCE + source.confidence
-    target_cell = target.predicted * N_CONFIDENCE + target.confidence
-    codes, place = np.unique(np.concatenate([source_cell, target_cell]), return_inverse=True)
-    shape = len(codes), tally.n_classes
-    counts = sparse.csc_matrix((source.counts.astype(float), (place[: len(source_cell)], source.labels)), shape)
-    target_counts = np.zeros(len(codes))
-    target_counts[place[len(source_cell) :]] = target.counts
-    return CellCounts(_stored(counts), target_counts, codes // N_CONFIDENCE, codes % N_CONFIDENCE)
+        source, target, n_bins = source.without_confidence(), target.without_confidence(), 1
+    cell = np.arange(tally.n_classes * n_bins)
+    places = source.predicted * n_bins + source.confidence, source.labels
+    counts = sparse.csc_matrix((source.counts.astype(float), places), (len(cell), tally.n_classes))
+    target_counts = np.zeros(len(cell))
+    np.add.at(target_counts, target.predicted * n_bins + target.confidence, target.counts)
+    return CellCounts(_stored(counts), target_counts, cell // n_bins, cell % n_bins)
 
 
 def n_folds(n_classes: int) -> int:
@@ -117,4 +116,4 @@ def joined(folds: list[CellCounts]) -> CellCounts:
 
 
 def _stored(counts: Any) -> Any:
-    return counts.toarray() if counts.shape[1] <= MAX_DENSE_CLASSES else counts
+    return counts.toarray() if counts.shape[1] <= FEW_CLASSES else counts

@@ -133,5 +133,6 @@ def _groups(counts: CellCounts, classes: Sequence[Label], found: Sequence[tuple[
             members[row] *= (counts.confidence >= bins[0]) & (counts.confidence <= bins[1])
             words.append(confidence_words(*bins))
         names.append(", ".join(words))
-    filled = members.sum(axis=1) > 0
+    rows = counts.target + np.asarray(counts.source.sum(axis=1)).ravel()
+    filled = members @ rows > 0
     return Groups(tuple(name for name, some in zip(names, filled.tolist(), strict=True) if some), members[filled])

@@ -4,6 +4,7 @@
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import log
 
 import numpy as np
@@ -11,12 +12,12 @@ import numpy as np
 from pacshift.arrays import FloatArray
 from pacshift.assumption.bets import Bets, place_bets
 from pacshift.assumption.boxes import MAX_BOX_CLASSES, box_rows
-from pacshift.assumption.directions import MAX_BOUNDED_CLASSES, directions, fold_pairs, n_directions
-from pacshift.assumption.folds import CellCounts, joined, split
+from pacshift.assumption.directions import MANY_STAKES, directions, fold_pairs, n_directions
+from pacshift.assumption.folds import FEW_CLASSES, CellCounts, joined, split
 from pacshift.assumption.tops import largest_shares, likely_tops, shares_by_sets, suggested_sets
 from pacshift.bounds import Interval
-from pacshift.ps_lp.programs import least_violation
-from pacshift.ps_lp.region import known_rows, rough_box
+from pacshift.ps_lp.programs import MixProgram, least_violation
+from pacshift.ps_lp.region import rough_box
 
 
 @dataclass(frozen=True)
@@ -33,36 +34,73 @@ class LevelShares:
     """A bet on a difference wins too much."""
 
 
-SHARES = LevelShares()
+FEW_SHARES = LevelShares()
+WITHOUT_BOXES = LevelShares(boxes=0.0, differences=0.75)
+MANY_SHARES = LevelShares(tops=0.5, boxes=0.0, class_shares=0.0, differences=0.5)
+"""With many classes the largest shares are all that bounds the mix."""
 
-MAX_FIRST_ROWS = 2000
-"""Rows that are part of the program from the start: all but in odd cases."""
+
+def level_shares(n_classes: int) -> LevelShares:
+    """The shares of the level, fixed by the number of classes ("The test" of the page)."""
+    if n_classes > FEW_CLASSES:
+        return MANY_SHARES
+    return FEW_SHARES if n_classes <= MAX_BOX_CLASSES else WITHOUT_BOXES
+
+
+TOLERANCE = 1e-9
+"""Violations up to this are rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class MixRows:
-    """Inequalities ``rows t <= limits`` that the true mix keeps with probability at least ``1 - level``.
+    """Inequalities that the true mix keeps with probability at least ``1 - level``.
 
-    The first ``n_differences`` look for differences. ``top`` holds the largest shares of Lemma 5, ``known`` the
-    rows that the user knows.
+    ``rows t <= limits``, the first ``n_differences`` of which look for differences, and ``box``: the largest
+    shares of Lemma 5 and the bounds that are known.
     """
 
     rows: FloatArray
     limits: FloatArray
-    top: FloatArray
-    known: tuple[FloatArray, FloatArray]
+    box: Interval
     n_differences: int
 
     @property
-    def violation(self) -> float:
-        """By how much every mix violates some inequality at least; not above 0 where some mix keeps them all."""
-        return least_violation(self.rows, self.limits, min(MAX_FIRST_ROWS, len(self.rows)))[0]
+    def refuted(self) -> bool:
+        """Whether no mix keeps all inequalities. With many classes they are looked at one by one."""
+        if self.box.upper.sum() < 1 - TOLERANCE or self.box.lower.sum() > 1 + TOLERANCE:
+            return True
+        if len(self.box.upper) > FEW_CLASSES:
+            least = np.array([-self._over_box(-row) for row in self.rows])
+            return bool((least > self.limits + TOLERANCE).any())
+        return least_violation(*self._stacked, len(self.limits) + 2 * len(self.box.upper))[0] > TOLERANCE
+
+    def largest(self, cost: FloatArray) -> float:
+        """The largest ``cost · t`` over the mixes that are left (of the box alone where classes are many)."""
+        return self._over_box(cost) if len(cost) > FEW_CLASSES else self._program.largest(cost)
+
+    @cached_property
+    def _program(self) -> MixProgram:
+        return MixProgram(*self._stacked)
 
     @property
-    def only_tops(self) -> "MixRows":
+    def _stacked(self) -> tuple[FloatArray, FloatArray]:
+        """Rows and box as rows with entries >= 0: t_j >= l says that the other classes together have 1 - l."""
+        eye = np.eye(len(self.box.upper))
+        rows = np.vstack([self.rows, eye, 1 - eye])
+        return rows, np.concatenate([self.limits, self.box.upper, 1 - self.box.lower])
+
+    def _over_box(self, cost: FloatArray) -> float:
+        """Greedy: every class has its least share, the rest goes to the largest costs first."""
+        order = np.argsort(-cost)
+        room = np.maximum(self.box.upper - self.box.lower, 0.0)[order]
+        rest = max(1 - self.box.lower.sum(), 0.0)
+        taken = np.minimum(room, np.maximum(rest - (np.cumsum(room) - room), 0.0))
+        return float(cost @ self.box.lower + cost[order] @ taken)
+
+    @property
+    def only_box(self) -> "MixRows":
         """The mixes up to the largest shares of the classes, known bounds included."""
-        rows, limits = np.vstack([np.eye(len(self.top)), self.known[0]]), np.append(self.top, self.known[1])
-        return replace(self, rows=rows, limits=limits, n_differences=0)
+        return replace(self, rows=self.rows[:0], limits=self.limits[:0], n_differences=0)
 
     @property
     def without_differences(self) -> "MixRows":
@@ -75,26 +113,35 @@ def mix_rows(counts: CellCounts, *, level: float, known: Interval | None, contam
     """All inequalities of the test ("The test" of the page)."""
     folds = split(counts)
     bets = _all_bets(folds, level, contamination)
-    top = _tops(counts, folds, level, contamination)
-    given, given_limits = known_rows(known, contamination, n_classes=counts.n_classes)
-    if known is not None:
-        top = np.minimum(top, given_limits[: counts.n_classes])
+    box = _known_box(_tops(counts, folds, level, contamination), known, contamination)
     boxes, box_limits = np.empty((0, counts.n_classes)), np.empty(0)
-    if counts.n_classes <= MAX_BOX_CLASSES:
-        boxes, box_limits = box_rows(counts, delta=SHARES.boxes * level, contamination=contamination)
+    if share := level_shares(counts.n_classes).boxes:
+        boxes, box_limits = box_rows(counts, delta=share * level, contamination=contamination)
     # Smaller largest shares make sharper rows; the same events pay for both rounds.
-    first = bets.rows(top)
-    sharper = np.minimum(top, rough_box(np.vstack([first[0], boxes]), np.append(first[1], box_limits)).upper)
-    rows, limits = bets.rows(sharper)
-    rows = np.vstack([rows, np.eye(counts.n_classes), given, boxes])
-    limits = np.concatenate([limits, sharper, given_limits, box_limits])
-    return MixRows(rows, limits, top, (given, given_limits), n_directions(counts.n_classes)[0])
+    first = bets.rows(box.upper)
+    sharper = rough_box(np.vstack([first[0], boxes]), np.append(first[1], box_limits)).upper
+    rows, limits = bets.rows(np.minimum(box.upper, sharper))
+    return MixRows(
+        np.vstack([rows, boxes]),
+        np.minimum(np.append(limits, box_limits), 1.0),  # entries are at most 1: a larger limit says no more
+        box,
+        n_directions(counts.n_classes)[0],
+    )
+
+
+def _known_box(top: FloatArray, known: Interval | None, contamination: float) -> Interval:
+    """Bounds of the mix t of the label-shifted part ("Known mix" of the page)."""
+    if known is None:
+        return Interval(np.zeros_like(top), top)
+    clean = 1 - contamination
+    lower = np.maximum((known.lower - contamination) / clean, 0.0)
+    return Interval(lower, np.minimum(top, known.upper / clean))
 
 
 def _tops(counts: CellCounts, folds: list[CellCounts], level: float, contamination: float) -> FloatArray:
     """Largest shares of the classes; with many classes also from sets that the first fold suggests (Lemma 5)."""
-    delta = SHARES.tops * level
-    if counts.n_classes <= MAX_BOUNDED_CLASSES:
+    delta = level_shares(counts.n_classes).tops * level
+    if counts.n_classes <= FEW_CLASSES:
         return largest_shares(counts, delta=delta, contamination=contamination)
     own = largest_shares(counts, delta=delta / 2, contamination=contamination)
     sets = suggested_sets(folds[0])
@@ -104,26 +151,18 @@ def _tops(counts: CellCounts, folds: list[CellCounts], level: float, contaminati
 def _all_bets(folds: list[CellCounts], level: float, contamination: float) -> Bets:
     n_classes, placed = folds[0].n_classes, []
     n_differences, n_shares = n_directions(n_classes)
-    hurdles = np.full(n_differences + n_shares, log(max(n_shares, 1) / (SHARES.class_shares * level)))
-    hurdles[:n_differences] = difference_hurdle(n_classes, level)
+    hurdles = np.full(n_differences + n_shares, difference_hurdle(n_classes, level))
+    if n_shares:
+        hurdles[n_differences:] = log(n_shares / (level_shares(n_classes).class_shares * level))
     for earlier, fold in fold_pairs(folds):
         past = joined(earlier)
         values, mix = directions(past)
-        # Only stakes depend on these guesses. Where no directions bound the shares, stakes guard against all mixes.
-        guard = n_shares == 0
-        top = _likely_tops_of_many(folds[0], past, level) if guard else likely_tops(past, mix)
-        placed.append(place_bets(values, mix, top, past, fold, hurdles / (len(folds) - 1), guard=guard))
+        top = likely_tops(past, mix)
+        factors = None if n_shares else np.array(MANY_STAKES)
+        placed.append(place_bets(values, mix, top, past, fold, hurdles / (len(folds) - 1), factors=factors))
     return Bets(tuple(placed), hurdles, contamination)
-
-
-def _likely_tops_of_many(first: CellCounts, past: CellCounts, level: float) -> FloatArray:
-    own = largest_shares(past, delta=SHARES.tops * level)
-    return np.minimum(own, 2 * shares_by_sets(suggested_sets(first), past, delta=SHARES.tops * level))
 
 
 def difference_hurdle(n_classes: int, level: float) -> float:
     """The log-wealth that a bet on a difference reaches by chance with its share of the level."""
-    n_differences, n_shares = n_directions(n_classes)
-    share = SHARES.differences + (0.0 if n_shares else SHARES.class_shares)
-    share += 0.0 if n_classes <= MAX_BOX_CLASSES else SHARES.boxes
-    return log(n_differences / (share * level))
+    return log(n_directions(n_classes)[0] / (level_shares(n_classes).differences * level))

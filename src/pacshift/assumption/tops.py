@@ -43,8 +43,9 @@ def suggested_sets(first: CellCounts) -> sparse.csc_matrix:
         inside = np.cumsum(rows[order])
         gain = (inside - np.sqrt(inside)) / np.cumsum(frequency[predicted[order]])
         chosen.append(predicted[order[: int(np.argmax(gain)) + 1]] if len(order) else order)
-    starts = np.concatenate([[0], np.cumsum([len(some) for some in chosen])])
-    return sparse.csc_matrix((np.ones(starts[-1]), np.concatenate(chosen), starts), source.shape)
+    columns = np.repeat(np.arange(first.n_classes), [len(some) for some in chosen])
+    places = np.concatenate(chosen).astype(np.int64), columns
+    return sparse.csc_matrix((np.ones(len(columns)), places), source.shape)
 
 
 def shares_by_sets(

@@ -9,10 +9,12 @@ from pacshift.assumption.folds import CellCounts
 from pacshift.assumption.groups import Groups, chance, deviations, plain_groups, searched_groups
 from pacshift.assumption.program import MixRows
 from pacshift.bounds import Interval
-from pacshift.ps_lp.programs import MixProgram
 
 CANDIDATES = 40
 """Groups for which the largest share that any mix can give is computed."""
+
+PLAIN_WORTH = 2.0
+"""How much larger the difference from some mixes must be to be said instead of one from all mixes."""
 
 POWER_QUANTILE = 1.65
 """A difference of so many standard deviations above the hurdle is noticed in 95 of 100 draws."""
@@ -53,43 +55,34 @@ def nothing_found(counts: CellCounts) -> str:
 
 
 def largest_difference(
-    counts: CellCounts, classes: Sequence[Label], mix: FloatArray, fitting: MixRows | None, *, level: float
-) -> tuple[str, bool]:
-    """Where the target differs most from every mix in ``fitting`` (every mix at all where it is None).
-
-    False where no single group shows it.
-    """
+    counts: CellCounts,
+    classes: Sequence[Label],
+    mix: FloatArray,
+    fitting: Sequence[MixRows | None],
+    *,
+    level: float,
+) -> str:
+    """Where the target differs most from every mix in one of ``fitting``; None stands for all mixes."""
     groups = searched_groups(counts, classes, mix)
     observed, rates = groups.observed(counts), groups.rates(counts)
     width = chance(counts, groups, mix, level=level)
     residual = observed - rates @ mix
-    ranked = np.argsort(-np.abs(residual) / width, kind="stable")[:CANDIDATES].tolist()
-    reach = _Reach(rates, fitting)
-    best, words = -np.inf, ""
-    for group in ranked:
-        more = residual[group] > 0
-        reached = reach.most(group) + width[group] if more else reach.least(group) - width[group]
-        excess = (observed[group] - reached) * (1 if more else -1)
-        if excess > max(best, 0.0):
-            best, words = excess, _sentence(groups.names[group], observed[group], reached, more, fitting)
-    return words or _many_small(groups, observed, rates @ mix, ranked[0]), bool(words)
-
-
-class _Reach:
-    """The largest and least share of a group over the mixes that are left."""
-
-    def __init__(self, rates: FloatArray, fitting: MixRows | None) -> None:
-        self.rates = rates
-        self.program = None if fitting is None else MixProgram(fitting.rows, fitting.limits)
-
-    def most(self, group: int) -> float:
-        return self._largest(self.rates[group])
-
-    def least(self, group: int) -> float:
-        return -self._largest(-self.rates[group])
-
-    def _largest(self, cost: FloatArray) -> float:
-        return float(cost.max()) if self.program is None else self.program.largest(cost)
+    ranked = np.argsort(-np.abs(residual) / np.maximum(width, 1e-12), kind="stable")[:CANDIDATES].tolist()
+    best, words = 0.0, _many_small(groups, observed, rates @ mix, ranked[0])
+    for mixes in fitting:
+        for group in ranked:
+            more = residual[group] > 0
+            sign = 1 if more else -1
+            cost = sign * rates[group]
+            most = float(cost.max()) if mixes is None else mixes.largest(cost)
+            reached = sign * most + sign * width[group]
+            excess = sign * float(observed[group] - reached)
+            # A statement about all mixes is worth more than one about some.
+            worth = excess * (PLAIN_WORTH if mixes is None else 1)
+            if worth > best:
+                best = worth
+                words = _sentence(groups.names[group], observed[group], reached, more, mixes)
+    return words
 
 
 def _sentence(group: str, share: float, reached: float, more: bool, fitting: MixRows | None) -> str:
@@ -120,9 +113,9 @@ def _rows_that_are(group: str) -> str:
 
 def outside_known(classes: Sequence[Label], free: MixRows, known: Interval) -> str:
     """The finding where only the known bounds of the mix are contradicted."""
-    program, units = MixProgram(free.rows, free.limits), np.eye(len(classes))
-    upper = np.array([program.largest(unit) for unit in units])
-    lower = np.array([-program.largest(-unit) for unit in units])
+    units = np.eye(len(classes))
+    upper = np.array([free.largest(unit) for unit in units])
+    lower = np.array([-free.largest(-unit) for unit in units])
     above, below = lower - known.upper, known.lower - upper
     label = int(np.argmax(np.maximum(above, below)))
     bound = f"at most {percent(known.upper[label])}" if above[label] >= below[label] else (

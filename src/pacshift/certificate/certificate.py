@@ -201,7 +201,7 @@ class Certificate:
         """
         columns = () if self.columns is None else self.columns.scores
         checked = check_scores(scores, name="scores", classes=self.classes, columns=columns)
-        require_same_kind(self.score_kind, ScoreKind.of_rows(checked.values), name="scores")
+        require_same_kind(self.score_kind, ScoreKind.of_rows(checked.values), name="scores", n_rows=len(checked))
         transform = self._transform(score)
         return self._sets(checked, transform, transform.draw(len(checked), check_prediction_rng(rng)))
 
@@ -221,7 +221,7 @@ class Certificate:
             As from ``sets``.
         """
         checked = check_scores(scores, name="scores", classes=self.classes)
-        require_same_kind(self.score_kind, ScoreKind.of_rows(checked.values), name="scores")
+        require_same_kind(self.score_kind, ScoreKind.of_rows(checked.values), name="scores", n_rows=len(checked))
         return self._sets(checked, self._transform(None), uniform)
 
     @property

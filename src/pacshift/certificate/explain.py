@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
 from pacshift.scores.check import shorten
 
@@ -47,23 +48,24 @@ def percent(share: float) -> str:
 def _guarantee(certificate: "Certificate") -> str:
     covered, sure = percent(1 - certificate.epsilon), percent(1 - certificate.delta)
     holds = f"the set contains the true label for at least {covered} of the"
-    further = _further_promises(certificate)
+    target = f"{holds} target population{_contaminated(certificate)}"
+    cap = "" if certificate.class_epsilon is None else f", and misses at most {_cap(certificate)} of every class"
     promise = {
-        "pac-target": f"{holds} target population{further}, with confidence {sure} over the calibration data.",
+        "pac-target": f"{target}{cap}, with confidence {sure} over the calibration data.",
         "pac-source": f"{holds} source population, with confidence {sure} over the calibration data. "
         "Nothing is guaranteed on the target if the label mix differs.",
-        "marginal": f"on average over many calibrations, {holds} target population{_contaminated(certificate)}. "
-        "This one calibration may do worse."
-        + (f" No class is missed more than {_cap(certificate)}, with confidence {sure}." if further else ""),
+        "marginal": f"on average over many calibrations, {target}. "
+        f"This one calibration may do worse.{_capped(certificate, sure)}",
         "none": " ".join(["none, even if label shift holds.", certificate.facts.extra_assumption]).strip(),
     }
     return f"Guarantee ({certificate.method}): {promise[certificate.guarantee]}"
 
 
-def _further_promises(certificate: "Certificate") -> str:
-    """What is promised beyond epsilon, as the end of a sentence."""
-    cap = "" if certificate.class_epsilon is None else f", and misses at most {_cap(certificate)} of every class"
-    return _contaminated(certificate) + cap
+def _capped(certificate: "Certificate", sure: str) -> str:
+    """The limit per class as a sentence of its own, with a blank in front."""
+    if certificate.class_epsilon is None:
+        return ""
+    return f" No class is missed more than {_cap(certificate)}, with confidence {sure} over the calibration data."
 
 
 def _contaminated(certificate: "Certificate") -> str:
@@ -89,12 +91,9 @@ def implied_change(certificate: "Certificate") -> str:
         bounds = Interval(found.mix, found.mix)
     if bounds is None:
         return ""
-    moved = np.maximum(np.maximum(bounds.lower - before, before - bounds.upper), 0.0)
-    if not moved.max() > 0:
+    label = _moved_most(before, bounds)
+    if label is None:
         return "no class is surely more or less frequent in the target than in the source."
-    label = int(
-        np.lexsort((before, -np.minimum(moved, 1.0).round(6)))[0]
-    )  # of two classes the rarer one tells more
     now = [
         between(bounds, each) if certificate.prevalence is not None else f"about {share(bounds.lower[each])}"
         for each in range(len(before))
@@ -105,6 +104,12 @@ def implied_change(certificate: "Certificate") -> str:
         f"class {certificate.classes[label]!r} makes up {share(before[label])} of the source and {now[label]} of "
         f"the target{more}. If that cannot be, label shift is false: say what you know with known_mix (--known)."
     )
+
+
+def _moved_most(before: FloatArray, after: Interval) -> int | None:
+    """The class whose share surely changed most; of two that changed alike, the rarer one tells more."""
+    moved = np.clip(np.maximum(after.lower - before, before - after.upper), 0.0, 1.0)
+    return int(np.lexsort((before, -moved.round(6)))[0]) if moved.max() > 0 else None
 
 
 def share(value: float) -> str:

@@ -16,8 +16,9 @@ from pacshift.cli.plan import plan
 from pacshift.cli.predict import predict
 from pacshift.cli.report import report
 from pacshift.cli.reproduce import reproduce
-from pacshift.cli.signals import stop_code, stop_on_signals
+from pacshift.cli.signals import INTERRUPTED, stop_code, stop_on_signals
 from pacshift.cli.tally import tally
+from pacshift.cli.train import train
 
 app = typer.Typer(
     cls=Commands,
@@ -27,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, calibrate, predict, check, compare, report, tally, monitor, plan, reproduce, methods):
+for command in (demo, calibrate, predict, check, compare, report, tally, monitor, plan, train, reproduce, methods):
     app.command(cls=Command)(command)
 
 
@@ -55,8 +56,10 @@ def run() -> None:
     stop_on_signals()
     try:
         app(prog_name="pacshift")
-    except KeyboardInterrupt as stopped:  # outside of a command, while it was being loaded
-        sys.exit(stop_code(stopped))
+    except KeyboardInterrupt:  # outside of a command, while it was being loaded
+        sys.exit(stop_code())
+    except SystemExit as end:  # Typer says 130 whatever the signal was
+        sys.exit(stop_code() if end.code == INTERRUPTED else end.code)
 
 
 def main() -> None:

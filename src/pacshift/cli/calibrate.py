@@ -56,7 +56,9 @@ def calibrate(
     Example: pacshift calibrate source.parquet target.parquet --label diagnosis --epsilon 0.05 -o certificate.json
     """
     options.check_output(out, force, [*(paths or ()), *(source or ()), *(target or ())])
-    options.check_request(epsilon, delta, score=score, method=method)
+    options.check_request(
+        epsilon, delta, score=score, method=method, class_epsilon=class_epsilon, contamination=contamination
+    )
     known_mix = options.read_known(known)
     data = None
     if tallies:

@@ -55,7 +55,7 @@ def compare(
     """
     from pacshift.report import compare_methods
 
-    options.check_request(epsilon, delta, score=score)
+    options.check_request(epsilon, delta, score=score, class_epsilon=class_epsilon, contamination=contamination)
     known_mix = options.read_known(known)
     files = inputs.split_paths(paths, source, target)
     if not files[1]:

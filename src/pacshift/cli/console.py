@@ -49,8 +49,12 @@ def plain(text: object) -> str:
     >>> plain("[red]\x1b[2J")
     '\\[red]\\x1b[2J'
     """
-    shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in str(text))
-    return escape(shown)
+    return escape(visible(text))
+
+
+def visible(text: object) -> str:
+    """Text from outside without control characters, for what Rich does not print."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in str(text))
 
 
 def note(text: object) -> None:
@@ -102,9 +106,9 @@ def exit_codes() -> Iterator[None]:
         raise  # `pacshift ... | head` is no error
     except (OSError, MemoryError) as error:
         _fail(f"the system refused: {error or type(error).__name__}.", BAD_INPUT)
-    except KeyboardInterrupt as stopped:
+    except KeyboardInterrupt:
         messages().print("stopped; no half-written files are left")
-        raise typer.Exit(stop_code(stopped)) from None
+        raise typer.Exit(stop_code()) from None
     except (typer.Exit, typer.Abort):
         raise
     except Exception as error:
@@ -124,6 +128,9 @@ def _missing(error: ImportError) -> str:
         "jinja2": "report",
         "pyspark": "spark",
         "pandas": "spark",
+        "torch": "train",
+        "transformers": "train",
+        "PIL": "train",
     }
     extra = extras.get((error.name or "").partition(".")[0])
     return f"{error}. Install it: pip install 'pacshift[{extra}]'." if extra else f"{error}."

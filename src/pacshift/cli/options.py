@@ -9,6 +9,7 @@ import typer
 
 from pacshift import files
 from pacshift.arrays import Label
+from pacshift.certify import check_contamination
 from pacshift.errors import InputError
 from pacshift.methods import METHODS, resolve_method
 from pacshift.scores.check import check_rate
@@ -180,10 +181,21 @@ def seed_for(seed: int, purpose: str) -> list[int]:
     return [seed, zlib.crc32(purpose.encode())]
 
 
-def check_request(epsilon: float, delta: float, *, score: str, method: str = "PS") -> None:
+def check_request(
+    epsilon: float,
+    delta: float,
+    *,
+    score: str,
+    method: str = "PS",
+    class_epsilon: float | None = None,
+    contamination: float = 0.0,
+) -> None:
     """Refuse an impossible request before hours of counting, not after them."""
     check_rate(epsilon, "epsilon")
     check_rate(delta, "delta")
+    check_contamination(contamination, epsilon)
+    if class_epsilon is not None:
+        check_rate(class_epsilon, "class_epsilon")
     resolve_transform(score)
     resolve_method(method)
 

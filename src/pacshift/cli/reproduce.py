@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from pacshift.cli import options
-from pacshift.cli.console import print_json, progress, results
+from pacshift.cli.console import messages, plain, print_json, progress, results, visible
 from pacshift.cli.signals import stop_code
 from pacshift.errors import InputError
 from pacshift.experiments.panels import DELTA, Panel, select_panels
@@ -49,6 +49,12 @@ def reproduce(
         str, typer.Option(help="Own data: source, target and test rows drawn.")
     ] = "20000,20000,10000",
     delta: Annotated[float, typer.Option(help="Own data: allowed chance of a misleading draw.")] = DELTA,
+    examples: Annotated[
+        int, typer.Option(help="Also show this many concrete rows of each kind, with their sets.")
+    ] = 0,
+    raw: Annotated[
+        Path | None, typer.Option(help="Raw data for --examples; default: where the scores file says they are.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Run the paper's panels. Resumes after an interruption.
@@ -80,10 +86,27 @@ def reproduce(
                 scores_file=str(scores) if scores else None,
                 progress=(lambda done, total, _panel: report(done, total)) if report else None,
             )
-    except KeyboardInterrupt as stopped:
-        typer.echo(f"stopped; finished trials are kept in {out}, and the same command resumes there", err=True)
-        raise typer.Exit(stop_code(stopped)) from None
+    except KeyboardInterrupt:
+        kept = f"finished trials are kept in {visible(out)}, and the same command resumes there"
+        typer.echo(f"stopped; {kept}", err=True)
+        raise typer.Exit(stop_code()) from None
     _show(found, out, as_json)
+    if examples:
+        _write_examples(runs, out, examples, raw, seed, data, scores)
+
+
+def _write_examples(
+    runs: tuple[Panel, ...], out: Path, n_examples: int, raw: Path | None, seed: int, *files: Path | None
+) -> None:
+    """One page for the first ε of every shift."""
+    from pacshift.recipes.examples import write_examples
+
+    data_dir, scores_file = (str(path) if path else None for path in files)
+    for panel in {panel.row: panel for panel in reversed(runs)}.values():
+        page = write_examples(
+            panel, out, n_examples=n_examples, raw=raw, seed=seed, data_dir=data_dir, scores_file=scores_file
+        )
+        messages().print(f"examples: {plain(page)}")
 
 
 def _own(
@@ -117,8 +140,11 @@ def _show(found: tuple[PanelResult, ...], out: Path, as_json: bool) -> None:
     if console.is_terminal:
         console.print(_terminal_table(summaries))
     else:
-        typer.echo(markdown_table(HEADINGS, map(cells, summaries)), nl=False)
-    typer.echo(f"figures, tables and page: {out / 'index.html'}")
+        shown = [[visible(cell) for cell in cells(summary)] for summary in summaries]
+        typer.echo(markdown_table(HEADINGS, shown), nl=False)
+    for story in dict.fromkeys(result.story for result in found):
+        typer.echo(f"scores: {visible(story)}")
+    typer.echo(f"figures, tables and page: {visible(out / 'index.html')}")
 
 
 def _terminal_table(summaries: list[MethodSummary]) -> Table:
@@ -133,7 +159,7 @@ def _terminal_table(summaries: list[MethodSummary]) -> Table:
     for summary, row in zip(summaries, rows, strict=True):
         if summary.panel != panel:
             panel = summary.panel
-            table.add_row(panel, style="bold")
+            table.add_row(plain(panel), style="bold")
         table.add_row("  " + row[1], *(row[k] for k in shown), style="red" if summary.truly_above else None)
     return table
 

@@ -4,19 +4,14 @@ import signal
 from types import FrameType
 from typing import NoReturn
 
-_FIRST_CODE = 128  # a shell's exit code for a process that was ended by a signal: this, plus the signal's number
+INTERRUPTED = 128 + signal.SIGINT
+"""Exit code after Ctrl-C. For every signal shells say 128 and its number."""
 
-
-class Stopped(KeyboardInterrupt):
-    """SIGTERM or SIGHUP arrived. It is raised like Ctrl-C, so that everything that tidies up runs."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
+_received: list[int] = []  # signals belong to the process, and so does this
 
 
 def stop_on_signals() -> None:
-    """From now on SIGTERM and SIGHUP raise ``Stopped``; a signal that is ignored (nohup) stays ignored."""
+    """From now on SIGTERM and SIGHUP stop like Ctrl-C; a signal that is ignored (nohup) stays ignored."""
     for number in (signal.SIGTERM, getattr(signal, "SIGHUP", None)):
         if number is not None and signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _stop)
@@ -24,13 +19,10 @@ def stop_on_signals() -> None:
 
 def _stop(number: int, _frame: FrameType | None) -> NoReturn:
     signal.signal(number, signal.SIG_IGN)  # a second one must not interrupt the tidying up
-    raise Stopped(number)
+    _received.append(number)
+    raise KeyboardInterrupt  # everything that tidies up after Ctrl-C does so now
 
 
-def stop_code(stopped: KeyboardInterrupt) -> int:
-    """Exit code of a stopped command: 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
-
-    >>> stop_code(KeyboardInterrupt()), stop_code(Stopped(signal.SIGTERM))
-    (130, 143)
-    """
-    return _FIRST_CODE + (stopped.number if isinstance(stopped, Stopped) else signal.SIGINT)
+def stop_code() -> int:
+    """Exit code of a stopped command: 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP."""
+    return 128 + _received[0] if _received else INTERRUPTED

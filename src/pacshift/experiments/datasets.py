@@ -1,11 +1,13 @@
 """Score files: from a folder of real scores, or those that the package ships (own models, twins)."""
 
+import json
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +38,11 @@ TITLES = {
     "chestxray": "ChestX-ray14",
 }
 
+ORIGINS = {"real": "real scores", "shipped": "scores shipped with pacshift", "twin": "a fitted twin"}
+
 TWIN_ROWS = 40_000
+ARRAYS = ("probs", "labels", "class_names", "facts", "row_ids", "groups")
+"""What is read from a scores file."""
 GAP_UNIT = 1024
 """Stored scores are log-probability gaps to the row's largest, in units of 1/1024 (0.1 % of the value)."""
 
@@ -57,6 +63,12 @@ class Dataset:
         Names of the columns.
     origin : {"real", "shipped", "twin"}
         Read from a file, shipped with the package, or sampled from a fitted twin.
+    facts : mapping
+        How the scores were made (model, data, recipe, seed, accuracy), where ``pacshift train`` made them.
+    row_ids : array of shape (n,), optional
+        Which row of the raw data each row is.
+    groups : array of shape (n,), optional
+        Rows of one group (a patient) are never drawn into both source and target.
 
     Examples
     --------
@@ -70,11 +82,29 @@ class Dataset:
     labels: IntArray
     class_names: tuple[str, ...]
     origin: Origin
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    row_ids: NDArray[Any] | None = None
+    groups: IntArray | None = None
 
     @property
     def title(self) -> str:
-        """The name to show: a twin always says that it is one."""
+        """The name to show: the model and what it read, and a twin always says that it is one."""
+        if self.facts:
+            model = str(self.facts["model"])
+            return f"{model[:1].upper()}{model[1:]}, {self.facts['data']}"
         return TITLES.get(self.name, self.name) + (" (twin)" if self.origin == "twin" else "")
+
+    @property
+    def story(self) -> str:
+        """Where the scores come from, in one line."""
+        line = f"{self.title}: {ORIGINS[self.origin]}"
+        if not self.facts:
+            return line
+        facts = self.facts
+        return (
+            f"{line} (recipe {facts['recipe']}, seed {facts['seed']}, {facts['n_fitted']:,} rows fitted, "
+            f"{facts['n_scored']:,} others scored, accuracy {facts['accuracy']:.4f})"
+        )
 
     @property
     def n_classes(self) -> int:
@@ -173,13 +203,43 @@ def load_scores(path: str | os.PathLike[str], *, name: str | None = None) -> Dat
         raise InputError(f"{path}: {len(names)} class_names for {len(scores.classes)} columns of probs.")
     named = arrays["labels"].dtype.kind == "U"
     labels = check_labels(arrays["labels"], names if named else scores.classes, n_rows=len(scores), name=str(path))
-    return Dataset(name or path.stem, scores.values.astype(np.float64), labels, names, "real")
+    values = scores.values.astype(np.float64)
+    return Dataset(name or path.stem, values, labels, names, "real", **_extras(path, arrays, len(labels)))
+
+
+def _extras(path: Path, arrays: Mapping[str, NDArray[Any]], n_rows: int) -> dict[str, Any]:
+    """What ``pacshift train`` adds to a scores file."""
+    for key in ("row_ids", "groups"):
+        if key in arrays and arrays[key].shape != (n_rows,):
+            raise InputError(
+                f"{path}: {key} has shape {arrays[key].shape}, expected one entry per row ({n_rows},)."
+            )
+    found = {key: arrays[key] for key in ("row_ids", "groups") if key in arrays}
+    if "row_ids" in found and found["row_ids"].dtype.kind == "S":  # the package stores names as bytes
+        found["row_ids"] = np.char.decode(found["row_ids"], "utf-8")
+    return found | ({"facts": _facts(path, arrays["facts"])} if "facts" in arrays else {})
+
+
+def _facts(path: Path, text: NDArray[Any]) -> dict[str, Any]:
+    """The facts about the model, checked: tables show them."""
+    words, counts = ("model", "data", "recipe"), ("seed", "n_fitted", "n_scored")
+    needed = {**dict.fromkeys(words, str), **dict.fromkeys(counts, int), "accuracy": float}
+    try:
+        facts = json.loads(str(text))
+        if not all(isinstance(facts[key], kind) for key, kind in needed.items()):
+            raise TypeError("an entry has the wrong type")
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{path}: 'facts' must be JSON with {', '.join(needed)} ({error}). "
+            "Make the file with pacshift train, or leave 'facts' out."
+        ) from error
+    return dict(facts)
 
 
 def _read_npz(path: Path) -> dict[str, NDArray[np.generic]]:
     """Every array of the file, without pickle."""
     try:
-        return read_arrays(path, ("probs", "labels", "class_names"))
+        return read_arrays(path, ARRAYS)
     except InputError:
         raise
     except ValueError as error:
@@ -205,7 +265,8 @@ def _packaged(name: str) -> Dataset:
         origin = "twin"
     for array in (probs, labels):
         array.flags.writeable = False
-    return Dataset(name, probs, labels, names, origin)
+    extras = _extras(Path(f"{name}.npz"), arrays, len(labels)) if origin == "shipped" else {}
+    return Dataset(name, probs, labels, names, origin, **extras)
 
 
 def pack_scores(probs: FloatArray) -> NDArray[np.uint16]:

@@ -88,8 +88,7 @@ def run_reproduce(
 
 def describe_run(results: Sequence[PanelResult], *, trials: int, population: bool, seed: int) -> str:
     """Describe a run in one paragraph, for readers of its tables."""
-    origins = {"real": "real scores", "shipped": "scores shipped with pacshift", "twin": "a fitted twin"}
-    sources = {f"{result.title}: {origins[result.origin]}" for result in results}
+    sources = {result.story for result in results}
     how = (
         "Population mode: source and target are drawn from one base, and error and size are exact on the target"
         if population

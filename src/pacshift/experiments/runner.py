@@ -39,6 +39,8 @@ class PanelResult:
     origin: str
     methods: tuple[str, ...]
     rows: tuple[TrialRow, ...]
+    story: str = ""
+    """Where the scores come from, in one line."""
 
     @property
     def name(self) -> str:
@@ -82,6 +84,7 @@ def run_panels(
             base.origin,
             names,
             tuple(known[key, trial, name] for trial in range(trials) for name in names),
+            base.story,
         )
         for experiment, base, key, names in zip(experiments, bases, keys, chosen, strict=True)
     )

@@ -102,7 +102,8 @@ class Draw:
         self._test_scores: dict[str, FloatArray] = {}
         rng, panel = self.rng("draw"), experiment.panel
         everything = np.arange(len(self.base.labels))
-        first, second = (everything, everything) if experiment.population else halves(self.base.labels, rng)
+        labels, groups = self.base.labels, self.base.groups
+        first, second = (everything, everything) if experiment.population else halves(labels, rng, groups)
         self.target_base = second
         self.source = first[resample(self.base.labels[first], panel.source_mix, panel.n_source, rng)]
         self.target = second[resample(self.base.labels[second], panel.target_mix, panel.n_target, rng)]
@@ -160,8 +161,14 @@ class Draw:
         return population.size(population.best_threshold(panel.epsilon, panel.target_mix), panel.target_mix)
 
 
-def halves(labels: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Two random halves of the rows, each with half of every class."""
+def halves(
+    labels: IntArray, rng: np.random.Generator, groups: IntArray | None = None
+) -> tuple[IntArray, IntArray]:
+    """Two random halves of the rows, each with half of every class (about half where groups stay whole)."""
+    if groups is not None:
+        names = np.unique(groups)
+        is_first = np.isin(groups, rng.permutation(names)[: len(names) // 2])
+        return np.flatnonzero(is_first), np.flatnonzero(~is_first)
     order = rng.permutation(len(labels))
     by_class = order[np.argsort(labels[order], kind="stable")]
     return by_class[::2], by_class[1::2]

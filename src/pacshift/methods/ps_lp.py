@@ -79,11 +79,19 @@ class PSLP(Method):
             contamination=task.contamination,
         )
         included = (counts == 0) & (self.unseen == "include")
-        certified = certified_thresholds(tally, region, epsilon=epsilon, delta=delta, included=included)
+        certified = certified_thresholds(
+            tally,
+            region,
+            epsilon=epsilon,
+            delta=delta,
+            included=included,
+            contamination=task.contamination,
+        )
         kind = smallest_kind(tally, certified, task.count_labels)
         thresholds = certified[kind]
         curve = CurveOnDemand(tally, region, kind, thresholds, epsilon, delta, included)
-        by_bets = kind == EQUAL_MISS_RATE or correction_plan(tally, epsilon=epsilon, delta=delta) is None
+        plan = correction_plan(tally, epsilon=epsilon, delta=delta, contamination=task.contamination)
+        by_bets = kind == EQUAL_MISS_RATE or plan is None
         return Solution(
             thresholds,
             weights=weight_intervals(region.prevalence, counts, delta=shares.priors * delta),
@@ -95,7 +103,9 @@ class PSLP(Method):
 
     def _solve_many_classes(self, tally: Tally, task: Task) -> Solution:
         """Find thresholds without linear programs (docs/methods/many-classes.md)."""
-        found = certify_many_classes(tally, epsilon=task.epsilon, delta=task.delta)
+        found = certify_many_classes(
+            tally, epsilon=task.epsilon, delta=task.delta, contamination=task.contamination
+        )
         tried = found.largest_shares is not None
         kind = smallest_kind(tally, found.certified, task.count_labels) if tried else EQUAL_MISS_RATE
         thresholds, largest = found.certified[kind], found.largest_shares

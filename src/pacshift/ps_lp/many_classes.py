@@ -30,13 +30,15 @@ class ManyClasses:
     largest_shares: FloatArray | None = None
 
 
-def certify_many_classes(tally: Tally, *, epsilon: float, delta: float) -> ManyClasses:
+def certify_many_classes(tally: Tally, *, epsilon: float, delta: float, contamination: float = 0.0) -> ManyClasses:
     """All kinds that are valid together with probability at least 1 - δ ("Above 200 classes").
 
-    Whether the bound is tried depends on the numbers of rows alone.
+    Whether the bound is tried depends on the numbers of rows alone. It takes the target's predictions as they are,
+    so it is not tried where part of the target may be anything.
     """
     counts = tally.class_counts
     plan = plan_for(counts, tally.n_target, epsilon=epsilon, delta=delta, shares=CORRECTED)
+    plan = None if contamination else plan
     ranks = ranks_for_any_mix(counts, epsilon=epsilon, delta=delta if plan is None else ANY_MIX * delta)
     certified = {EQUAL_MISS_RATE: thresholds_at_ranks(tally, ranks)}
     if plan is None:

@@ -84,12 +84,13 @@ def rescaling_is_tried(tally: Tally) -> bool:
     return tally.bins is not None and tally.score == "probability"
 
 
-def correction_plan(tally: Tally, *, epsilon: float, delta: float) -> Plan | None:
+def correction_plan(tally: Tally, *, epsilon: float, delta: float, contamination: float = 0.0) -> Plan | None:
     """The plan of the bound that replaces bets, where classes and rows are many ("Between 50 and 200 classes").
 
-    It depends on the type of the score and the numbers of rows alone.
+    It depends on the type of the score and the numbers of rows alone. The bound takes the target's predictions as
+    they are, so it is not used where part of the target may be anything.
     """
-    if tally.n_classes <= MAX_BETTING_CLASSES or tally.score != "probability":
+    if tally.n_classes <= MAX_BETTING_CLASSES or tally.score != "probability" or contamination:
         return None
     return plan_for(
         tally.class_counts, tally.n_target, epsilon=epsilon, delta=delta, shares=CORRECTED_BESIDE_REGION
@@ -113,14 +114,21 @@ def betting_test(
 
 
 def certified_thresholds(
-    tally: Tally, region: PrevalenceRegion, *, epsilon: float, delta: float, included: BoolArray
+    tally: Tally,
+    region: PrevalenceRegion,
+    *,
+    epsilon: float,
+    delta: float,
+    included: BoolArray,
+    contamination: float = 0.0,
 ) -> dict[str, FloatArray]:
     """Thresholds of each kind, one per class; all kinds are valid at once with probability at least 1 - δ.
 
     "Theorem" and "All together" of the proof page. ``included`` marks classes that one threshold and rescaled
     ones put into every set.
     """
-    plan, mixes = correction_plan(tally, epsilon=epsilon, delta=delta), MixProgram(region.rows, region.limits)
+    plan = correction_plan(tally, epsilon=epsilon, delta=delta, contamination=contamination)
+    mixes = MixProgram(region.rows, region.limits)
     share = (shares_for(tally) if plan is None else THREE_KINDS).equal_miss_rate * delta
     ranks = equal_miss_ranks(mixes, region.prevalence, tally.class_counts, epsilon=epsilon, delta=share)
     found = {EQUAL_MISS_RATE: thresholds_at_ranks(tally, ranks)}

@@ -219,7 +219,7 @@ class _Counts:
 
     @property
     def box_limits(self) -> FloatArray:
-        """Right-hand sides of the boxes, (1-η) A_S lower · t <= q_S upper divided by 1-η."""
+        """Right-hand sides of the boxes: those of (1-η) A_S lower · t <= q_S upper, divided by 1-η."""
         return self.share.upper / (1 - self.contamination)
 
     def limits(self, prevalence: Interval, delta: float) -> FloatArray:
@@ -330,11 +330,13 @@ def _require_some_mix(
     too_few = 2 * members.sum() <= n_classes
     members = members if too_few else ~members
     share = float(counts.observed_share[:n_classes][members].sum())
+    violation *= 1 - counts.contamination  # limits were divided by it
     reachable = share + violation if too_few else share - violation
     named = " or ".join(repr(names[label]) for label in np.flatnonzero(members).tolist())
     raise AssumptionError(
         f"label shift is refuted: {100 * share:.3g} % of the target is predicted {named}; no mix of the source's "
         f"classes that fits the other predictions can give {'less' if too_few else 'more'} than about "
         f"{100 * reachable:.3g} %, chance allowed for. Either P(x given y) differs between source and target, or "
-        "rows depend on each other. No method for label shift may be used."
+        f"rows depend on each other{', or the known bounds are wrong' if n_known else ''}. No method for label "
+        "shift may be used."
     )

@@ -159,6 +159,12 @@ def assumption_check(certificate: Certificate) -> str:
             f"the chance of a refusal is at most {found.level:.3g}. After a refusal there is no certificate, "
             "so the confidence above is not touched. Such a test can refute label shift, but never prove it."
         )
+    bounded = certificate.weights is not None or certificate.prevalence is not None
+    if certificate.facts.tests_assumption and bounded:  # made by a version without the test
+        return (
+            f"{readable(certificate.method)} compared the predicted labels with label shift. If no label mix "
+            "could explain them, there would be no certificate. Calibrate again to have confidences compared too."
+        )
     why = "" if certificate.n_target else ": no target cases were given"
     return f"Label shift was not tested on these data{why}."
 

@@ -1,4 +1,4 @@
-"""What comes in: scores as a finite float matrix, class names, labels matched to columns by value."""
+"""What comes in: scores as a finite float matrix, class names, labels matched to columns by name."""
 
 import math
 import re

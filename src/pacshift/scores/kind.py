@@ -20,6 +20,9 @@ ROWS_LOOKED_AT = 64
 VALUES_LOOKED_AT = 5000
 """Scores that are looked at before sets are made."""
 
+FEWEST_ROWS = 8
+"""From so few rows on, logits do not look like probabilities by chance."""
+
 ROUNDING = 1e-3
 """How far a probability may lie outside of [0, 1] because it was rounded."""
 
@@ -102,9 +105,9 @@ def kind_of_all(kinds: Iterable[ScoreKind | None]) -> ScoreKind | None:
     return None if None in known or not known else reduce(ScoreKind.__or__, [kind for kind in known if kind])
 
 
-def require_same_kind(made_from: ScoreKind | None, given: ScoreKind | None, *, name: str) -> None:
-    """InputError if scores are plainly of another kind than those that the thresholds belong to."""
-    if made_from is None or given is None or not _differ(made_from, given):
+def require_same_kind(made_from: ScoreKind | None, given: ScoreKind | None, *, name: str, n_rows: int) -> None:
+    """InputError if ``n_rows`` rows of scores are plainly of another kind than those the thresholds belong to."""
+    if made_from is None or given is None or not _differ(made_from, given, n_rows):
         return
     remedy = (
         "Apply softmax to the logits first"
@@ -117,8 +120,10 @@ def require_same_kind(made_from: ScoreKind | None, given: ScoreKind | None, *, n
     )
 
 
-def _differ(made_from: ScoreKind, given: ScoreKind) -> bool:
+def _differ(made_from: ScoreKind, given: ScoreKind, n_rows: int) -> bool:
     """Probabilities against logits, in either direction; never where the given scores could be of either kind."""
-    if made_from.name == OTHER:
-        return given.name == PROBABILITIES
+    if made_from.name == OTHER:  # a few rows of logits may look like probabilities by chance
+        return given.name == PROBABILITIES and n_rows >= FEWEST_ROWS
+    if made_from.name == UNIT:  # these may be anything that happened to lie between 0 and 1, so allow for more
+        return not -1 <= given.low <= given.high <= 2
     return given.name == OTHER

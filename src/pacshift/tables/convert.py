@@ -1,5 +1,6 @@
 """One record batch to a score matrix and label indices, with the rows that cannot be used set aside."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -44,10 +45,11 @@ class Faults:
     def raise_if_any(self, classes: tuple[Label, ...], *, drop_invalid: bool) -> None:
         """Unknown labels are never dropped: to leave a class out changes what is estimated."""
         if self.n_unknown:
+            is_number = re.match(r"'[-+]?[.0-9]", self.first_unknown)
+            hint = " Names are compared as text: '01' and '1.0' are not 1." if is_number else ""
             raise InputError(
-                f"{self.n_unknown} label(s) have no score column, the first is {self.first_unknown}. "
-                f"The classes are {shorten(classes)}; names are compared as text, so '01' and '1.0' are not 1. "
-                "Pass --classes with the label names, or fix the labels."
+                f"{self.n_unknown} label(s) have no score column, the first is {self.first_unknown}. The classes "
+                f"are {shorten(classes)}.{hint} Pass --classes with the label names, or fix the labels."
             )
         if self.n_rows and not drop_invalid:
             causes = ", ".join(f"{count} with {reason}" for reason, count in sorted(self.reasons.items()))

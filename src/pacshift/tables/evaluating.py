@@ -15,7 +15,7 @@ from pacshift.evaluate import Evaluation, SetCounts
 from pacshift.scores.check import check_prediction_rng
 from pacshift.tables.convert import Rows
 from pacshift.tables.reader import Progress, TableReader
-from pacshift.tables.sources import Batch, PathLike
+from pacshift.tables.sources import Batch, Tables
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +36,7 @@ class TableEvaluation:
 
 def evaluate_table(
     certificate: Certificate,
-    paths: PathLike | Sequence[PathLike],
+    paths: Tables,
     *,
     label: str | None = None,
     scores: str | None = None,
@@ -51,8 +51,8 @@ def evaluate_table(
     ----------
     certificate : Certificate
         Makes the sets.
-    paths : path-like or sequence of path-like
-        Files or folders, as in ``tally_table``.
+    paths : path-like, sequence of path-like or frame
+        Files, folders or a frame, as in ``tally_table``.
     label : str, optional
         Column of the true labels. Default: the one that the certificate was made from, else ``"label"``.
     scores : str, optional
@@ -104,7 +104,7 @@ def evaluate_table(
 
 def count_set_sizes(
     certificate: Certificate,
-    paths: PathLike | Sequence[PathLike],
+    paths: Tables,
     *,
     scores: str | None = None,
     by_position: bool = False,
@@ -118,8 +118,8 @@ def count_set_sizes(
     ----------
     certificate : Certificate
         Makes the sets.
-    paths : path-like or sequence of path-like
-        Files or folders, as in ``tally_table``.
+    paths : path-like, sequence of path-like or frame
+        Files, folders or a frame, as in ``tally_table``.
     scores : str, optional
         The score columns, as in ``tally_table``. Default: those that the certificate was made from.
     by_position : bool, default False
@@ -160,7 +160,7 @@ def count_set_sizes(
 
 def certificate_reader(
     certificate: Certificate,
-    paths: PathLike | Sequence[PathLike],
+    paths: Tables,
     *,
     label: str | None,
     scores: str | None,

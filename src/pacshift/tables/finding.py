@@ -50,6 +50,7 @@ def find_layout(
         found = _by_default(source, label, None if by_position else given)
     else:
         found = _asked_for(source, scores, label, given)
+    _require_single(source, found.columns)
     if len(found.columns) == 1:
         return list_layout(source, found.columns[0], given, label, by_position)
     _require_numbers(source.schema, found.columns)
@@ -78,29 +79,28 @@ def _require_label_type(source: Source, label: str) -> None:
     kind = source.schema.field(label).type
     if source.has_text_labels:
         return
-    while pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
-        kind = kind.value_type
-    if not (is_number(kind) or pa.types.is_boolean(kind) or _is_text(kind)):
+    if not _can_be_label(kind):
         raise InputError(
             f"label column {label!r} holds {kind}: labels must be text, numbers or booleans. Convert it, or name "
             "another column: --label NAME."
         )
 
 
-def _is_text(kind: Any) -> bool:
+def _can_be_label(kind: Any) -> bool:
+    while pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        kind = kind.value_type
     is_view = getattr(pa.types, "is_string_view", lambda _kind: False)
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or is_view(kind))
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or is_view(kind)
+    return bool(is_text or is_number(kind) or pa.types.is_boolean(kind))
 
 
 def _guess_label(source: Source) -> tuple[str, ...]:
     schema = source.schema
     patterned = _matching(schema.names, DEFAULT_PATTERN)
     named = class_names(patterned, DEFAULT_PATTERN) if patterned else schema.names
-    unlikely = {
-        field.name for field in schema if pa.types.is_floating(field.type) or pa.types.is_nested(field.type)
-    }
-    candidates = [name for name in schema.names if name not in unlikely and schema.names.count(name) == 1]
-    values = {name: source.label_values(name, whole=False) for name in candidates if name not in patterned}
+    likely = [field.name for field in schema if _can_be_label(field.type) and not pa.types.is_floating(field.type)]
+    candidates = [name for name in likely if name not in patterned and schema.names.count(name) == 1]
+    values = {name: source.label_values(name, whole=False) for name in candidates}
     return guess_label(values, [str(name) for name in named])
 
 
@@ -127,7 +127,6 @@ def _by_default(source: Source, label: str | None, given: tuple[Label, ...] | No
     if wanted is not None and set(wanted) <= set(names) - set(matches) and not _names_all(patterned, wanted):
         return Found(tuple(name for name in names if name in wanted), tuple(n for n in names if n in wanted))
     if len(matches) > 1 or (matches and is_list(source.schema.field(matches[0]).type)):
-        _require_different(matches)
         return patterned
     if label is not None and given is None:
         return _named_by_labels(source, label, names)
@@ -151,24 +150,30 @@ def _names_all(found: Found, wanted: Sequence[str | None]) -> bool:
 def _named_by_labels(source: Source, label: str, names: Sequence[str]) -> Found:
     """The columns that are called as the labels are."""
     values = sorted({text for value in source.label_values(label) if (text := text_of(value)) is not None})
-    columns = [name for name in names if name in values and is_number(source.schema.field(name).type)]
+    if not values:
+        raise InputError(
+            f"column {label!r} holds no label at all, so that it cannot name the score columns. {_HOW}."
+        )
+    columns = [name for name in names if name in values]
     missing = [value for value in values if value not in columns]
-    if len(columns) < 2 or missing:
+    if missing:
         raise ColumnsError(
-            f"no score columns: fewer than two are called {DEFAULT_PATTERN}, and the labels "
-            f"{shorten(missing or values)} of column {label!r} have no column of their name. {_HOW}. "
-            f"The columns are {shorten(names, 20)}.",
+            f"no score columns: fewer than two are called {DEFAULT_PATTERN}, and the labels {shorten(missing)} of "
+            f"column {label!r} have no column of their name. {_HOW}. The columns are {shorten(names, 20)}.",
             guess_scores(source.schema, values, label),
         )
-    _require_different(columns)
+    _require_single(source, columns)
+    _require_numbers(source.schema, columns)
     chosen = _with_unlabelled_classes(source, columns, names)
+    if len(chosen) < 2:
+        raise InputError(f"all rows have the label {chosen[0]!r}, but at least 2 classes are needed. {_HOW}.")
     return Found(tuple(chosen), numbers_if_all(chosen))
 
 
 def _with_unlabelled_classes(source: Source, columns: list[str], names: Sequence[str]) -> list[str]:
     """Add columns that are scores too although no row is labelled so: without them rows do not add up to 1."""
-    schema = source.schema
-    rest = [name for name in names if name not in columns and pa.types.is_floating(schema.field(name).type)]
+    floats = [field.name for field in source.schema if pa.types.is_floating(field.type)]
+    rest = [name for name in floats if name in names and name not in columns and floats.count(name) == 1]
     if not rest:
         return columns
     sample = _sample(source, [*columns, *rest])
@@ -217,15 +222,14 @@ def _asked_for(source: Source, scores: str, label: str | None, given: tuple[Labe
             f"{shorten(names, 20)}.",
             _guess_scores(source, label, given),
         )
-    _require_different(matches)
     if len(parts) == 1:
         return Found(tuple(matches), class_names(matches, scores))
     shared = DEFAULT_PATTERN if all(fnmatch.fnmatchcase(name, DEFAULT_PATTERN) for name in matches) else "*"
     return Found(tuple(matches), class_names(matches, shared), is_listed=all(part in names for part in parts))
 
 
-def _require_different(columns: Sequence[str]) -> None:
-    twice = sorted({name for name in columns if list(columns).count(name) > 1})
+def _require_single(source: Source, columns: Sequence[str]) -> None:
+    twice = sorted({name for name in columns if source.schema.names.count(name) > 1})
     if twice:
         raise InputError(f"{len(twice)} score column name(s) occur twice: {shorten(twice)}. Rename them.")
 
@@ -239,5 +243,5 @@ def _require_numbers(schema: Any, columns: Sequence[str]) -> None:
         if not is_number(schema.field(column).type):
             raise InputError(
                 f"score column {column!r} holds {schema.field(column).type}, not numbers. "
-                "Choose the score columns with a narrower pattern."
+                "Convert it, or name the score columns with --scores."
             )

@@ -14,7 +14,7 @@ from pacshift.parallel import map_ordered
 from pacshift.tables.convert import Faults, Rows, convert
 from pacshift.tables.finding import find_layout
 from pacshift.tables.npz import NpzSource
-from pacshift.tables.sources import KINDS, Batch, FileSource, PathLike, Source, list_files
+from pacshift.tables.sources import KINDS, Batch, FileSource, MemorySource, Source, Tables, is_frame, list_files
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Called with the rows done so far and, where known, the rows in all."""
@@ -34,7 +34,7 @@ class TableReader:
 
     def __init__(
         self,
-        paths: PathLike | Sequence[PathLike],
+        paths: Tables,
         *,
         label: str | None,
         scores: str | None = None,
@@ -43,7 +43,9 @@ class TableReader:
         columns: Columns | None = None,
         keep: bool = False,
     ) -> None:
-        self.source = _open(list_files(paths), label, scores, columns)
+        self.source: Source = (
+            MemorySource(paths) if is_frame(paths) else _open(list_files(paths), label, scores, columns)
+        )
         self.layout = find_layout(
             self.source, label=label, scores=scores, classes=classes, by_position=by_position, columns=columns
         )

@@ -17,7 +17,7 @@ from pacshift.tables.convert import Faults, Rows, batch_labels, convert, raw_sco
 from pacshift.tables.finding import sample_scores
 from pacshift.tables.layout import Layout
 from pacshift.tables.reader import Progress, TableReader
-from pacshift.tables.sources import Batch, PathLike, Source
+from pacshift.tables.sources import Batch, Source, Tables
 from pacshift.tables.suggest import ColumnsError
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
@@ -65,7 +65,7 @@ class LoadedTable:
 
 
 def tally_table(
-    paths: PathLike | Sequence[PathLike],
+    paths: Tables,
     *,
     label: str | None,
     scores: str | None = None,
@@ -85,8 +85,9 @@ def tally_table(
 
     Parameters
     ----------
-    paths : path-like or sequence of path-like
-        Parquet, Feather, CSV or NPZ files, or folders of them. All together are one table.
+    paths : path-like, sequence of path-like or frame
+        Parquet, Feather, CSV or NPZ files, or folders of them. All together are one table. Or a frame in memory
+        with ``__arrow_c_stream__`` (polars, DuckDB, Arrow) or of pandas.
     label : str or None
         Column of the true labels; None for an unlabelled target.
     scores : str, optional
@@ -199,7 +200,7 @@ def count_batch(batch: Batch, layout: Layout, counter: Counter, uniform: FloatAr
 
 
 def read_table(
-    paths: PathLike | Sequence[PathLike],
+    paths: Tables,
     *,
     label: str | None = None,
     scores: str | None = None,
@@ -211,8 +212,8 @@ def read_table(
 
     Parameters
     ----------
-    paths : path-like or sequence of path-like
-        Files or folders, as in ``tally_table``.
+    paths : path-like, sequence of path-like or frame
+        Files, folders or a frame, as in ``tally_table``.
     label : str, optional
         Column of the true labels.
     scores : str, optional

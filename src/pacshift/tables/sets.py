@@ -22,7 +22,7 @@ from pacshift.scores.check import shorten
 from pacshift.tables.convert import Rows
 from pacshift.tables.evaluating import certificate_reader, prediction_numbers
 from pacshift.tables.reader import Progress
-from pacshift.tables.sources import KINDS, Batch, PathLike, list_files
+from pacshift.tables.sources import KINDS, Batch, PathLike, Tables, is_frame, list_files
 from pacshift.tables.spreadsheet import escape_batch
 
 SET, SET_SIZE = "set", "set_size"
@@ -51,7 +51,7 @@ class SetsWritten:
 
 def write_sets(
     certificate: Certificate,
-    paths: PathLike | Sequence[PathLike],
+    paths: Tables,
     output: PathLike,
     *,
     scores: str | None = None,
@@ -71,8 +71,8 @@ def write_sets(
     ----------
     certificate : Certificate
         Makes the sets.
-    paths : path-like or sequence of path-like
-        Files or folders, as in ``tally_table``.
+    paths : path-like, sequence of path-like or frame
+        Files, folders or a frame, as in ``tally_table``.
     output : path-like
         A name that ends in .parquet, .feather, .arrow or .csv.
     scores : str, optional
@@ -117,9 +117,8 @@ def write_sets(
     >>> folder.cleanup()
     """
     kind = _kind(output, certificate.classes)
-    check_output(output, overwrite=overwrite, inputs=list_files(paths))
+    check_output(output, overwrite=overwrite, inputs=[] if is_frame(paths) else list_files(paths))
     reader = certificate_reader(certificate, paths, label=None, scores=scores, by_position=by_position)
-    keep = list(dict.fromkeys(keep))
     require_columns(keep, reader.source.schema.names)
     if kind == "csv":
         _require_flat(keep, reader.source.schema)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +15,17 @@ from pacshift.files import PathLike as PathLike
 from pacshift.files import require_regular
 from pacshift.scores.check import shorten
 from pacshift.tables.formats import FORMATS
+
+
+class ArrowFrame(Protocol):
+    """A frame in memory that gives its rows as an Arrow stream: polars, DuckDB, Arrow, newer pandas."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The stream, as a PyCapsule."""
+
+
+Tables: TypeAlias = PathLike | Sequence[PathLike] | ArrowFrame
+"""Files, folders or one frame: all of them together are one table."""
 
 KINDS = {suffix: kind.name for suffix, kind in FORMATS.items()} | {".npz": "npz"}
 BATCH_VALUES = 1 << 20  # scores in one batch: 8 MB, whatever the number of classes
@@ -95,9 +106,22 @@ def distinct_labels(batches: Iterable[Batch], *, whole: bool) -> list[Any]:
     return list(found)
 
 
-def list_files(paths: PathLike | Sequence[PathLike]) -> list[Path]:
-    """The files themselves, and all score tables in the folders, in the order of their names."""
-    named = [Path(path) for path in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
+def is_frame(paths: Any) -> TypeGuard[ArrowFrame]:
+    """Whether a table is a frame in memory, and not in files."""
+    return hasattr(paths, "__arrow_c_stream__") or hasattr(paths, "iloc")
+
+
+def list_files(paths: Tables) -> list[Path]:
+    """The files themselves, and all score tables in the folders, in the order of their names; of a frame none."""
+    if is_frame(paths):
+        return []
+    several: Any = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    try:
+        named = [Path(path) for path in several]
+    except TypeError:
+        raise InputError(
+            f"a table is a file, a folder, a list of them, or a frame, got {type(paths).__name__}."
+        ) from None
     files = [file for path in named for file in _expand(path)]
     if not files:
         raise InputError("no table given: name at least one file or folder.")
@@ -139,15 +163,18 @@ class FileSource:
     def __init__(self, files: Sequence[Path]) -> None:
         self._files = [str(file) for file in files]
         self._format = FORMATS[files[0].suffix.lower()]
+        self._schemas: dict[str, Any] = {}
         for file in files:
             require_regular(file)
         self.schema = self._schema(self._files[0])
 
     def _schema(self, file: str) -> Any:
-        with readable(file, self._format.name):
-            schema = self._format.schema(file)
-            list(schema.names)  # decoded once here, where noise that is no text becomes an InputError
-            return schema
+        if file not in self._schemas:  # of a CSV it takes a look at the first rows
+            with readable(file, self._format.name):
+                schema = self._format.schema(file)
+                list(schema.names)  # decoded once here, where noise that is no text becomes an InputError
+            self._schemas[file] = schema
+        return self._schemas[file]
 
     def count_rows(self) -> int | None:
         total = 0
@@ -201,15 +228,46 @@ class FileSource:
         return kinds.pop() if len(kinds) == 1 else _widest(kinds)
 
 
+class MemorySource:
+    """A frame in memory."""
+
+    class_names: list[Any] | None = None
+    has_text_labels = False
+
+    def __init__(self, frame: Any) -> None:
+        is_pandas = hasattr(frame, "iloc")  # its index is not a column
+        try:
+            self._table = pa.Table.from_pandas(frame, preserve_index=False) if is_pandas else pa.table(frame)
+        except Exception as error:  # whatever a foreign frame raises
+            raise InputError(f"cannot read the frame: {error}. Give every column one type.") from None
+        self.schema = self._table.schema
+
+    def count_rows(self) -> int | None:
+        return int(self._table.num_rows)
+
+    def batches(
+        self, scores: Sequence[str], others: Sequence[str], n_scores: int, label: str | None = None
+    ) -> Iterator[Batch]:
+        """Slices of the columns."""
+        names, first_row = [*scores, *([] if label is None else [label]), *others], 0
+        for data in self._table.select(names).to_batches(max_chunksize=max(1, BATCH_VALUES // n_scores)):
+            yield Batch(data, "the frame", first_row)
+            first_row += data.num_rows
+
+    def label_values(self, column: str, *, whole: bool = True) -> list[Any]:
+        return distinct_labels(self.batches([], [], 1, column), whole=whole)
+
+
 def _widest(kinds: set[Any]) -> Any:
     return pa.float64() if kinds == {pa.int64(), pa.float64()} else pa.string()
 
 
 def _require_field(schema: Any, field: Any, file: str, first: str, *, typed: bool) -> None:
-    if schema.names.count(field.name) != 1:
+    n_found = schema.names.count(field.name)
+    if n_found != 1:
+        problem = f"{n_found} columns are called {field.name!r}" if n_found else f"no column {field.name!r}"
         raise InputError(
-            f"{file}: column {field.name!r} occurs {schema.names.count(field.name)} times. It must occur once in "
-            f"every file of the table. The columns of this file are {shorten(schema.names)}."
+            f"{file}: {problem}, but every file of a table needs one. Its columns are {shorten(schema.names)}."
         )
     found = schema.field(field.name).type
     if typed and found != field.type:

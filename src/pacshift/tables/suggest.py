@@ -45,7 +45,8 @@ def guess_scores(schema: Any, values: Sequence[str], label: str | None) -> tuple
     if pattern is not None:
         return "--scores", pattern
     lists = [field.name for field in fields if is_list(field.type) and is_number(field.type.value_type)]
-    if len(lists) == 1:
+    # The entries of a list have no names: only numbers tell which class each belongs to.
+    if len(lists) == 1 and (label is not None or not values or values == [str(k) for k in range(len(values))]):
         return "--scores", lists[0]
     floats = [field.name for field in fields if pa.types.is_floating(field.type)]
     if len(floats) < 2 or any("," in name for name in floats):

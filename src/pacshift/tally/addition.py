@@ -104,7 +104,10 @@ def _require_same(parts: Sequence["Tally"], sources: Sequence["Tally"]) -> None:
     for part in parts:
         if list(map(text_of, part.classes)) != list(map(text_of, parts[0].classes)):
             both = f"{shorten(parts[0].classes)} and {shorten(part.classes)}"
-            raise InputError(f"tallies of different classes do not add: {both}.")
+            raise InputError(
+                f"tallies of different classes do not add: {both}. Count them all with the same classes= "
+                "(--classes), in one order."
+            )
     scores = sorted({part.score for part in sources})
     if len(scores) > 1:
         raise InputError(f"tallies of different scores do not add: {' and '.join(scores)}.")

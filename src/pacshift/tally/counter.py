@@ -32,6 +32,8 @@ BLOCK_VALUES = 1 << 20
 """Scores of one block: long enough for threads not to wait for each other."""
 PIECE_VALUES = 1 << 17
 """Scores of one piece of a block: few calls per score, and near the processor."""
+MAX_SMALL_PIECE_CLASSES = 200
+"""Up to so many classes, pieces are small: the bins of one have fewer entries than the piece has scores."""
 MAX_COLUMN_CLASSES = 12
 """Up to so many classes, pieces lie class after class: NumPy is slow on short rows."""
 
@@ -129,7 +131,7 @@ def read_blocks(scores: Matrix | Sequence[NDArray[Any]]) -> Iterator[tuple[slice
     Few classes lie column after column, many row after row. The memory of a piece is used again for the next one.
     """
     n_rows, n_classes, dtype = _shape(scores)
-    few, step = n_classes <= MAX_COLUMN_CLASSES, max(1, PIECE_VALUES // n_classes)
+    few, step = n_classes <= MAX_COLUMN_CLASSES, max(1, _piece_values(n_classes) // n_classes)
     for start in range(0, n_rows, step):
         rows = slice(start, min(start + step, n_rows))
         if isinstance(scores, np.ndarray):
@@ -144,6 +146,11 @@ def read_blocks(scores: Matrix | Sequence[NDArray[Any]]) -> Iterator[tuple[slice
         elif not few and not piece.flags.c_contiguous:
             piece = _copied("piece", piece)
         yield rows, piece
+
+
+def _piece_values(n_classes: int) -> int:
+    """Scores of one piece: with many classes more than fit near the processor, or bins would outgrow them."""
+    return PIECE_VALUES if n_classes <= MAX_SMALL_PIECE_CLASSES else BLOCK_VALUES
 
 
 def _copied(use: str, values: Matrix) -> Matrix:

@@ -8,20 +8,18 @@ from itertools import pairwise
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
+from pacshift.bounds import binomial_lower, binomial_upper
 from pacshift.tally import Tally
 from pacshift.tally.histogram import count_at_least
 
-LEVELS = (0.5, 0.25, 0.125, 0.0625, 0.03125)
+LEVELS = (1 / 4, 1 / 16, 1 / 64)
 """Detectors: the class's own score is at least this. Powers of two are edges of the target's bins."""
 
 N_DETECTORS = 1 + len(LEVELS)
 """The union is over as many per class, whether the target has bins or not: numbers of rows fix the level."""
 
-SPLITS = 16
+SPLITS = 24
 """Parts into which the statistic of Lemma 2 is cut: more give a slightly smaller ratio."""
-
-HALVINGS = 50
-"""Halvings of an interval of rates: its ends then agree to rounding."""
 
 
 def largest_shares(tally: Tally, *, delta: float) -> FloatArray:
@@ -58,7 +56,7 @@ def critical_level(delta: float) -> float:
     True
     """
     low, high = 0.0, 2000.0
-    for _ in range(HALVINGS + 20):
+    for _ in range(70):  # halvings; the ends then agree to rounding
         middle = (low + high) / 2
         low, high = (middle, high) if np.log1p(middle) - middle > np.log(delta) else (low, middle)
     return high
@@ -67,35 +65,15 @@ def critical_level(delta: float) -> float:
 def largest_ratio(
     source: IntArray, class_counts: IntArray, target: IntArray, n_target: int, *, level: float
 ) -> FloatArray:
-    """The largest q/A at which the statistic of Lemma 2 stays below ``level``; at most 1 is asked for.
+    """The largest q/A at which the statistic of Lemma 2 stays below ``level``, and at most 1.
 
-    The statistic is cut into a part for A and the rest for q. Neighbouring cuts are combined, so that every pair
-    (A, q) is covered by one of them.
+    The statistic is cut into a part for A and the rest for q, and each cut is rounded to the safe side, so that
+    every pair (A, q) is covered by one of them. Each part is a one-sided Clopper-Pearson bound (Lemma 1).
     """
-    rows = np.maximum(class_counts, 1)
-    rate, share = source / rows, target / n_target
-    worst = np.zeros(rate.shape)
-    cuts = np.linspace(0.0, level, SPLITS + 1)
-    for small, large in pairwise(cuts):
-        lowest = invert_divergence(rate, large / rows, upper=False)
-        highest = invert_divergence(share, np.full(share.shape, (level - small) / n_target), upper=True)
+    worst = np.zeros(source.shape)
+    distinct, place = np.unique(target, return_inverse=True)
+    for small, large in pairwise(np.linspace(0.0, level, SPLITS + 1).tolist()):
+        lowest = binomial_lower(source, class_counts, delta=np.exp(-large))
+        highest = binomial_upper(distinct, n_target, delta=np.exp(small - level))[place].reshape(source.shape)
         worst = np.maximum(worst, np.divide(highest, lowest, out=np.ones_like(worst), where=lowest > 0))
-    return np.where(class_counts > 0, np.minimum(worst, 1.0), 1.0)
-
-
-def divergence(observed: FloatArray, rate: FloatArray) -> FloatArray:
-    """kl(observed, rate) of Lemma 1, elementwise, in nats."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        hit = np.where(observed > 0, observed * np.log(observed / rate), 0.0)
-        fail = np.where(observed < 1, (1 - observed) * np.log((1 - observed) / (1 - rate)), 0.0)
-    return np.asarray(hit + fail)
-
-
-def invert_divergence(observed: FloatArray, bound: FloatArray, *, upper: bool) -> FloatArray:
-    """Lemma 1: the rate above (below) ``observed`` at which the divergence reaches ``bound``, rounded outwards."""
-    inner, outer = observed.copy(), np.full(observed.shape, 1.0 if upper else 0.0)
-    for _ in range(HALVINGS):
-        middle = (inner + outer) / 2
-        inside = divergence(observed, middle) <= bound
-        inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
-    return outer
+    return np.minimum(worst, 1.0)

@@ -10,11 +10,16 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.ps_lp.prediction_powered.bound import CROSS_SHARE, OWN_WEIGHT, ErrorBound, sign_cost
 
 LARGEST_TILT = 0.95
-SMOOTHING = 0.01
-"""Width over which the kinks of the worst mix are rounded off, in units of the error."""
-STEPS = 60
+ROUNDS = ((0.01, 40), (0.002, 80))
+"""Width over which kinks are rounded off, in units of the error, and steps: first roughly, then closely."""
+
+
 DEEPEST_CORRECTION = 0.5
-"""The most negative correction, in units of ε, if there are classes on which bets are limited."""
+"""The most negative correction, in units of ε, if classes that are not bet on may be a large part of the mix.
+
+Such classes add as much to the bound as the most negative correction.
+"""
+LARGE_PART = 0.3
 
 
 def best_tilt(bound: ErrorBound, misses: IntArray, start: FloatArray) -> FloatArray:
@@ -23,20 +28,22 @@ def best_tilt(bound: ErrorBound, misses: IntArray, start: FloatArray) -> FloatAr
     The worst mix Σ_j t_j v_j over t <= top is min over ν of ν + Σ_j top_j max(v_j - ν, 0); the maxima are rounded.
     """
     problem = _Smooth(bound, bound.evidence.miss_rates(misses))
-    level = float(np.quantile(problem.fixed, 0.7))
     lowest = -LARGEST_TILT
-    if problem.part.min() < 1:  # such classes add as much as the most negative correction
+    if float(problem.shares @ (1 - problem.part)) > LARGE_PART:
         lowest = max(lowest, -DEEPEST_CORRECTION * bound.epsilon / bound.option.spread)
     limits = [(lowest, LARGEST_TILT)] * len(start) + [(None, None)]
-    found = scipy.optimize.minimize(
-        problem, np.append(np.maximum(start, lowest), level), jac=True, method="L-BFGS-B", bounds=limits,
-        options={"maxiter": STEPS, "maxcor": 15},
-    )  # fmt: skip
-    return np.asarray(found.x[:-1])
+    point = np.append(np.maximum(start, lowest), np.quantile(problem.fixed, 0.7))
+    for problem.width, steps in ROUNDS if not start.any() else ROUNDS[1:]:
+        point = scipy.optimize.minimize(
+            problem, point, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": steps, "maxcor": 15}
+        ).x
+    return np.asarray(point[:-1])
 
 
 class _Smooth:
     """The smooth bound and its gradient, as functions of tilts and ν ("The search")."""
+
+    width = ROUNDS[0][0]
 
     def __init__(self, bound: ErrorBound, miss_rates: FloatArray) -> None:
         self.bound, evidence = bound, bound.evidence
@@ -51,10 +58,11 @@ class _Smooth:
         correction = option.spread * tilt
         mean, mean_square = self.rows @ correction, self.rows @ correction**2
         moving = bound.moving_squares(correction, mean, mean_square)
-        values = self.part * (self.fixed - mean + bound.slopes * moving) + (1 - self.part) * self.worst
-        above = (values - level) / SMOOTHING
+        betted = self.fixed - mean + bound.slopes * moving
+        values = self.part * betted + (1 - self.part) * self.worst
+        above = (values - level) / self.width
         target = bound.evidence.target_shares
-        worst_mix = level + float(self.shares @ (SMOOTHING * np.logaddexp(0.0, above)))
+        worst_mix = level + float(self.shares @ (self.width * np.logaddexp(0.0, above)))
         value = float(correction @ target) + sign_cost(tilt) / option.stake + worst_mix
         mix = self.shares * scipy.special.expit(above)
         by_correction = target + self._gradient(correction, mean, mix * self.part)

@@ -1,0 +1,121 @@
+"""``pacshift train``: from raw data to a scores file, with the models of the paper or small ones."""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from pacshift.cli.console import messages, note, print_json
+
+if TYPE_CHECKING:
+    from pacshift.recipes.train import Report, Trained
+
+LINE_EVERY_SECONDS = 30.0
+WORDS = {"fit": "training", "score": "scoring"}
+
+
+def train(
+    dataset: Annotated[
+        str,
+        typer.Argument(help="heart, heart-natural, agnews, cifar10, entity13 or chestxray.", metavar="DATASET"),
+    ],
+    data: Annotated[Path, typer.Option("--data", help="The raw data: a file or folder in an official format.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Scores file to write (.npz).")],
+    recipe: Annotated[str, typer.Option(help="small, for a laptop, or paper.")] = "small",
+    weights: Annotated[
+        str | None, typer.Option(help="Pretrained weights that the recipe starts from; random: none.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue from the checkpoint beside the output.")
+    ] = False,
+    limit: Annotated[int | None, typer.Option(help="Use at most this many rows.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same split and scores.")] = 0,
+    batch: Annotated[int | None, typer.Option(help="Rows per step; default: the recipe's.")] = None,
+    pixels: Annotated[int, typer.Option(help="Side of the images for networks pretrained on ImageNet.")] = 224,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Train a model on raw data and write the scores of the rows it was not fitted on.
+
+    Example: pacshift train agnews --data raw/agnews -o scores/agnews/scores.npz
+    """
+    from pacshift.recipes.train import check_recipe_size
+    from pacshift.recipes.train import train as run
+
+    size = check_recipe_size(recipe)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with _progress(silent=as_json) as report:
+            found = run(
+                dataset,
+                data,
+                out,
+                recipe=size,
+                weights=weights,
+                device=device,
+                resume=resume,
+                limit=limit,
+                seed=seed,
+                batch=batch,
+                pixels=pixels,
+                report=report,
+            )
+    except KeyboardInterrupt:
+        typer.echo("stopped; the same command with --resume goes on from the last checkpoint", err=True)
+        raise typer.Exit(130) from None
+    _show(found, as_json)
+
+
+def _show(found: "Trained", as_json: bool) -> None:
+    if found.note:
+        note(found.note)
+    if as_json:
+        shown = asdict(found) | {"path": str(found.path)}
+        print_json({key: None if value != value else value for key, value in shown.items()})  # JSON has no NaN
+        return
+    test = "" if math.isnan(found.test_accuracy) else f", {found.test_accuracy:.4f} on the official test rows"
+    typer.echo(f"{found.model}: fitted on {found.n_fitted:,} rows, scored {found.n_scored:,} others")
+    auc = "" if math.isnan(found.auc) else f", area under the ROC curve {found.auc:.4f}"
+    typer.echo(f"accuracy {found.accuracy:.4f}{test}{auc}")
+    typer.echo(f"scores: {found.path}")
+
+
+@contextmanager
+def _progress(*, silent: bool) -> "Iterator[Report | None]":
+    """A bar with time left, loss and accuracy on a terminal; elsewhere a line now and then."""
+    console = messages()
+    if silent:
+        yield None
+    elif console.is_terminal:
+        columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f} %")
+        times = TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.fields[found]}")
+        with Progress(*columns, *times, console=console, transient=True) as bar:
+            task = bar.add_task("reading", total=None, found="")
+            yield lambda what, state: bar.update(
+                task, description=WORDS[what], completed=state.step, total=state.steps, found=_found(state)
+            )
+    else:
+        yield _line_by_line(console.print)
+
+
+def _line_by_line(write: Callable[[str], None]) -> "Report":
+    last = time.monotonic()
+
+    def report(what: str, state: Any) -> None:
+        nonlocal last
+        if time.monotonic() - last >= LINE_EVERY_SECONDS:
+            last = time.monotonic()
+            write(f"{WORDS[what]}: {state.step:,} of {state.steps:,} {_found(state)}")
+
+    return report
+
+
+def _found(state: Any) -> str:
+    """Running means of the last batches."""
+    return "" if math.isnan(state.loss) else f"loss {state.loss:.3f}, accuracy {state.accuracy:.3f}"

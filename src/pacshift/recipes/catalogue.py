@@ -1,0 +1,158 @@
+"""The recipes as data: the paper's values, what the paper leaves open ("ours"), and the small ones."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from pacshift.errors import InputError
+
+Size = Literal["paper", "small"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a network is fitted."""
+
+    epochs: int
+    batch: int
+    rate: float
+    optimiser: Literal["sgd", "adamw"] = "sgd"
+    momentum: float = 0.9
+    nesterov: bool = False
+    decay: float = 0.0
+    schedule: Literal["constant", "one-cycle"] = "constant"
+    smoothing: float = 0.0
+    balanced: bool = False
+    """Weight the loss so that every class counts the same."""
+    mixed: bool = False
+    """Half precision where the device has it."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One model for one data set."""
+
+    data: str
+    size: Size
+    model: str
+    """What tables call the model."""
+    network: str
+    """Which network and which form of the rows; see ``fitting/models.py``."""
+    share: float
+    """Share of the rows, official test rows aside, that the model is fitted on."""
+    settings: Settings
+    ours: str
+    """What the paper leaves open, and what we chose."""
+    needs_weights: str = ""
+    """Pretrained weights that ``--weights`` must name."""
+
+
+_HEART_SHARE = 60_000 / 253_680
+_HEART_OURS = "one hidden layer of 64, standardised answers, 60,000 of 253,680 rows fitted"
+_MLP = Settings(epochs=30, batch=64, rate=0.03)
+_PRETRAINED_RESNET = "a ResNet-50 pretrained on ImageNet: a state dictionary with the public key names"
+_RESNET_OURS = "SGD with momentum 0.9, batch 64, weight decay 1e-4, the rate falls to 0, images at 224 pixels"
+
+
+def _heart(data: str, model: str, settings: Settings, ours: str) -> tuple[Recipe, Recipe]:
+    """The paper's network is small enough to be the small recipe too."""
+    paper = Recipe(data, "paper", model, "two-layer", _HEART_SHARE, settings, ours)
+    return paper, replace(paper, size="small")
+
+
+RECIPES: tuple[Recipe, ...] = (
+    *_heart(
+        "heart",
+        "two-layer MLP",
+        replace(_MLP, balanced=True),
+        f"{_HEART_OURS}, both classes weigh the same in the loss",
+    ),
+    *_heart("heart-natural", "two-layer MLP with the natural label mix", _MLP, _HEART_OURS),
+    Recipe(
+        "agnews",
+        "paper",
+        "Electra",
+        "electra",
+        0.5,
+        Settings(epochs=1, batch=32, rate=1e-5, optimiser="adamw", decay=0.01, mixed=True),
+        "batch 32, weight decay 0.01, 128 word pieces, half of the training articles fitted",
+        needs_weights="a folder with a pretrained ELECTRA",
+    ),
+    Recipe(
+        "agnews",
+        "small",
+        "hashed n-grams",
+        "hashed",
+        0.7,
+        Settings(epochs=10, batch=256, rate=30.0, nesterov=True, schedule="one-cycle"),
+        "everything: a linear model of hashed words and word pairs, 70 % of the training articles fitted",
+    ),
+    Recipe(
+        "cifar10",
+        "paper",
+        "ResNet-50",
+        "resnet50",
+        0.5,
+        Settings(epochs=56, batch=64, rate=0.01, decay=1e-4, schedule="one-cycle", mixed=True),
+        f"{_RESNET_OURS}, half of the training images fitted",
+        needs_weights=_PRETRAINED_RESNET,
+    ),
+    Recipe(
+        "cifar10",
+        "small",
+        "slim ResNet",
+        "slim-resnet",
+        0.8,
+        Settings(
+            epochs=13,
+            batch=256,
+            rate=0.3,
+            nesterov=True,
+            decay=5e-4,
+            schedule="one-cycle",
+            smoothing=0.1,
+            mixed=True,
+        ),
+        "everything: nine layers trained from scratch, 80 % of the training images fitted",
+    ),
+    Recipe(
+        "entity13",
+        "paper",
+        "ResNet-50",
+        "resnet50",
+        0.5,
+        Settings(epochs=13, batch=64, rate=0.01, decay=1e-4, schedule="one-cycle", mixed=True),
+        f"{_RESNET_OURS}, half of the training images fitted",
+        needs_weights=_PRETRAINED_RESNET,
+    ),
+    Recipe(
+        "entity13",
+        "small",
+        "frozen EfficientNet-Lite0 with a linear layer",
+        "lite0",
+        0.5,
+        Settings(epochs=20, batch=128, rate=0.02, nesterov=True, decay=1e-4, schedule="one-cycle"),
+        "everything: ImageNet features that are not trained further, images at 112 pixels",
+    ),
+    Recipe(
+        "chestxray",
+        "paper",
+        "DenseNet-121",
+        "densenet121",
+        0.5,
+        Settings(epochs=2, batch=16, rate=3e-4, optimiser="adamw", mixed=True),
+        "AdamW, batch 16, images at 224 pixels, half of the patients fitted",
+        needs_weights="a DenseNet-121 (CheXNet, or pretrained on ImageNet) with the public key names",
+    ),
+)
+
+
+def find_recipe(data: str, size: Size) -> Recipe:
+    """The recipe of a data set."""
+    names = list(dict.fromkeys(recipe.data for recipe in RECIPES))
+    if data not in names:
+        raise InputError(f"data set {data!r} has no recipe. Use one of {', '.join(names)}.")
+    for recipe in RECIPES:
+        if (recipe.data, recipe.size) == (data, size):
+            return recipe
+    sizes = [recipe.size for recipe in RECIPES if recipe.data == data]
+    raise InputError(f"{data} has no recipe {size!r}. Use: {', '.join(sizes)}.")

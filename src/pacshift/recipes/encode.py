@@ -1,0 +1,120 @@
+"""From rows to the arrays that a network reads. Changes at random (crops, mirrors) only with an ``rng``."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacshift.arrays import FloatArray, IntArray
+from pacshift.recipes.raw.data import BoolArray
+from pacshift.recipes.raw.images import ImageReader, Pixels
+
+Inputs = tuple[NDArray[Any], ...]
+Colour = tuple[float, ...] | None
+
+
+class Encoder(Protocol):
+    """Turns some rows into the inputs of a network."""
+
+    @property
+    def broken(self) -> dict[str, str]:
+        """Files that could not be read, with the reason."""
+        ...
+
+    def encode(self, rows: IntArray, rng: np.random.Generator | None) -> tuple[Inputs, BoolArray]:
+        """The inputs of those rows that can be read, and for each row whether it can."""
+        ...
+
+
+class AnswerEncoder:
+    """Survey answers, standardised by the mean and spread of the fitted rows."""
+
+    def __init__(self, answers: FloatArray, fitted: IntArray) -> None:
+        self.broken: dict[str, str] = {}
+        spread = answers[fitted].std(axis=0)
+        scaled = (answers - answers[fitted].mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+        self._answers = scaled.astype(np.float32)
+
+    def encode(self, rows: IntArray, rng: np.random.Generator | None) -> tuple[Inputs, BoolArray]:
+        """One standardised answer per column."""
+        return (self._answers[rows],), np.ones(len(rows), bool)
+
+
+class PixelEncoder:
+    """Small images held in memory; at random: mirrored, shifted by up to four pixels, a square cut out."""
+
+    PAD = 4
+
+    def __init__(
+        self, pixels: Pixels, fitted: IntArray, *, cut: int = 8, mean: Colour = None, spread: Colour = None
+    ) -> None:
+        self.broken: dict[str, str] = {}
+        self._pixels = pixels
+        self._cut = cut
+        sample = pixels[fitted[:: max(1, len(fitted) // 5000)]].astype(np.float64) / 255
+        own_mean, own_spread = sample.mean(axis=(0, 1, 2)), np.maximum(sample.std(axis=(0, 1, 2)), 1e-6)
+        self._mean = np.asarray(own_mean if mean is None else mean, np.float32)
+        self._spread = np.asarray(own_spread if spread is None else spread, np.float32)
+
+    def encode(self, rows: IntArray, rng: np.random.Generator | None) -> tuple[Inputs, BoolArray]:
+        """Images x 3 x height x width, standardised."""
+        images = (self._pixels[rows].astype(np.float32) / np.float32(255) - self._mean) / self._spread
+        if rng is not None:
+            images = cut_squares(shift_and_mirror(images, self.PAD, rng), self._cut, rng)
+        return (np.ascontiguousarray(images.transpose(0, 3, 1, 2)),), np.ones(len(rows), bool)
+
+
+def shift_and_mirror(images: NDArray[np.float32], pad: int, rng: np.random.Generator) -> NDArray[np.float32]:
+    """Each image moved by up to ``pad`` pixels (edges reflected), half of them mirrored."""
+    n_images, height, width = images.shape[:3]
+    padded = np.pad(images, ((0, 0), (pad, pad), (pad, pad), (0, 0)), mode="reflect")
+    top = rng.integers(0, 2 * pad + 1, (n_images, 1)) + np.arange(height)
+    left = rng.integers(0, 2 * pad + 1, (n_images, 1)) + np.arange(width)
+    mirrored = rng.random(n_images) < 0.5
+    left[mirrored] = left[mirrored, ::-1]
+    return np.asarray(padded[np.arange(n_images)[:, None, None], top[:, :, None], left[:, None, :]])
+
+
+def cut_squares(images: NDArray[np.float32], side: int, rng: np.random.Generator) -> NDArray[np.float32]:
+    """Replace one square of each image, anywhere, by the mean colour."""
+    n_images, height, width = images.shape[:3]
+    top = rng.integers(0, height - side + 1, n_images)[:, None]
+    left = rng.integers(0, width - side + 1, n_images)[:, None]
+    rows, columns = np.arange(height), np.arange(width)
+    in_rows = (rows >= top) & (rows < top + side)
+    in_columns = (columns >= left) & (columns < left + side)
+    images[in_rows[:, :, None] & in_columns[:, None, :]] = 0
+    return images
+
+
+class FileEncoder:
+    """Image files decoded when they are needed, scaled as the network expects; at random: mirrored."""
+
+    def __init__(
+        self, paths: Sequence[str], size: int, *, mean: tuple[float, ...], spread: tuple[float, ...]
+    ) -> None:
+        self._paths = paths
+        self._reader = ImageReader(size=size, shorter_side=round(size * 8 / 7))
+        self._mean, self._spread = np.array(mean, np.float32), np.array(spread, np.float32)
+
+    @property
+    def broken(self) -> dict[str, str]:
+        """Files that could not be read, with the reason."""
+        return self._reader.broken
+
+    def encode(self, rows: IntArray, rng: np.random.Generator | None) -> tuple[Inputs, BoolArray]:
+        """Images x 3 x size x size of the files that can be read."""
+        found = [self._reader.read(Path(self._paths[row])) for row in rows]
+        is_good = np.array([image is not None for image in found], bool)
+        mirrored = np.zeros(len(rows), bool) if rng is None else rng.random(len(rows)) < 0.5
+        images = [
+            image[:, ::-1] if flip else image
+            for image, flip in zip(found, mirrored, strict=True)
+            if image is not None
+        ]
+        if not images:
+            return (np.zeros((0, 3, 1, 1), np.float32),), is_good
+        scaled = (np.stack(images).astype(np.float32) / np.float32(255) - self._mean) / self._spread
+        return (np.ascontiguousarray(scaled.transpose(0, 3, 1, 2)),), is_good

@@ -1,0 +1,71 @@
+"""Where the network runs: processor or graphics card, its precision, and what to say when memory runs out."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from pacshift.errors import InputError
+from pacshift.recipes.encode import Inputs
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device by name: "cpu" or "cuda"."""
+
+    name: str
+
+    @property
+    def has_half(self) -> bool:
+        """Whether 16-bit floats are fast here: on graphics cards, and on processors with instructions for them."""
+        if self.name != "cpu":
+            return True
+        return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+
+    def precision(self, *, mixed: bool) -> AbstractContextManager[Any]:
+        """Mixed precision where asked for and supported."""
+        context: AbstractContextManager[Any] = torch.autocast(
+            self.name, torch.bfloat16, enabled=mixed and self.has_half
+        )
+        return context
+
+    def tensor(self, values: NDArray[Any] | None) -> torch.Tensor | None:
+        """An array as a tensor on the device."""
+        return None if values is None else torch.from_numpy(np.ascontiguousarray(values)).to(self.name)
+
+    def tensors(self, inputs: Inputs) -> list[torch.Tensor]:
+        """The inputs of a network."""
+        return [torch.from_numpy(values).to(self.name) for values in inputs]
+
+    @contextmanager
+    def guard_memory(self) -> Iterator[None]:
+        """Turn "out of memory" into an error with a remedy."""
+        try:
+            yield
+        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and not _is_out_of_memory(error):
+                raise
+            raise InputError(
+                f"the memory of {self.name} is not enough for one batch. Use a smaller --batch, the recipe small, "
+                "or another --device; with --resume the training goes on from its last checkpoint."
+            ) from error
+
+
+def _is_out_of_memory(error: RuntimeError) -> bool:
+    text = str(error).lower()
+    return isinstance(error, torch.OutOfMemoryError) or "out of memory" in text or "can't allocate memory" in text
+
+
+def choose_device(name: str) -> Device:
+    """``auto`` is the graphics card where there is one."""
+    if name not in ("auto", "cpu", "cuda"):
+        raise InputError(f"device must be auto, cpu or cuda, got {name!r}.")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise InputError(
+            "device cuda: torch finds no graphics card here. Use --device cpu, or install CUDA's torch."
+        )
+    return Device(("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name)

@@ -1,0 +1,61 @@
+"""Cells and folds: every row is somewhere, once, and where it is depends on nothing but chance."""
+
+import numpy as np
+
+from pacshift import Population, Tally
+from pacshift.assumption.folds import FEW_CLASSES, count_cells, joined, n_folds, split
+from pacshift.tally.cells import N_CONFIDENCE
+
+POPULATION = Population.synthetic(3, rng=0)
+SOURCE = POPULATION.draw([0.5, 0.3, 0.2], 4000, rng=1)
+TARGET = POPULATION.draw([0.2, 0.3, 0.5], 3000, rng=2)[0]
+
+
+def both() -> Tally:
+    return Tally.from_scores(*SOURCE) + Tally.from_target(TARGET)
+
+
+def test_cells_hold_the_confusion_and_the_confidence() -> None:
+    tally = both()
+    counts = count_cells(tally)
+    assert len(counts.target) == 3 * N_CONFIDENCE
+    assert np.array_equal(counts.source.reshape(3, N_CONFIDENCE, 3).sum(axis=1), tally.confusion)
+    assert np.array_equal(counts.target.reshape(3, -1).sum(axis=1), tally.target)
+    assert np.array_equal(counts.class_counts, tally.class_counts)
+    assert counts.n_target == 3000
+    sure = TARGET.max(axis=1) >= 0.999
+    assert counts.target[counts.confidence == N_CONFIDENCE - 1].sum() == sure.sum()
+
+
+def test_scores_that_are_no_probabilities_have_one_bin_per_class() -> None:
+    counts = count_cells(Tally.from_scores(np.log(SOURCE[0]), SOURCE[1]) + Tally.from_target(np.log(TARGET)))
+    assert len(counts.target) == 3
+    assert not counts.confidence.any()
+
+
+def test_folds_add_up_and_are_the_same_every_time() -> None:
+    counts = count_cells(both())
+    folds, again = split(counts), split(counts)
+    assert len(folds) == n_folds(3) == 8
+    whole = joined(folds)
+    assert np.array_equal(whole.source, counts.source)
+    assert np.array_equal(whole.target, counts.target)
+    assert all(np.array_equal(one.source, other.source) for one, other in zip(folds, again, strict=True))
+
+
+def test_folds_are_alike() -> None:
+    counts = count_cells(both())
+    for fold in split(counts):
+        spread = np.sqrt(counts.target * (1 / 8) * (7 / 8)) + 1
+        assert (np.abs(fold.target - counts.target / 8) < 5 * spread).all()
+
+
+def test_means_are_the_same_dense_and_sparse() -> None:
+    rng, n_classes = np.random.default_rng(0), FEW_CLASSES + 1
+    population = Population.synthetic(n_classes, rows_per_class=50, rng=0)
+    tally = Tally.from_scores(*population.draw(np.ones(n_classes), 2000, rng=1))
+    counts = count_cells(tally + Tally.from_target(population.scores))
+    values = rng.random((len(counts.target), 2))
+    dense = counts.source.toarray()
+    expected = values.T @ (dense / np.maximum(dense.sum(axis=0), 1))
+    assert np.allclose(counts.means(values)[0], expected)

@@ -1,0 +1,41 @@
+"""The page "When can I trust it?" and the code speak of the same things."""
+
+import inspect
+import re
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
+
+import pytest
+
+from pacshift import certify, class_miss, sensitivity
+from pacshift.assumption import ASSUMPTION_SHARE
+from pacshift.methods import class_wise
+from pacshift.weights import box
+
+PAGE = (Path(__file__).resolve().parents[1] / "docs" / "trust.md").read_text(encoding="utf-8")
+LEMMAS: dict[int, Any] = {
+    1: class_miss.class_miss,
+    2: class_wise.capped,
+    3: sensitivity.clean_epsilon,
+    4: box.clean_shares,
+    5: sensitivity.SensitivityOnDemand.__call__,
+}
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(pacshift(?:\.\w+)+)`", PAGE))))
+def test_names_on_the_page_exist(name: str) -> None:
+    assert resolve_name(name) is not None
+
+
+@pytest.mark.parametrize(("lemma", "function"), LEMMAS.items())
+def test_every_lemma_stands_on_the_page_and_in_its_function(lemma: int, function: Any) -> None:
+    assert PAGE.count(f"**Lemma {lemma} (") == 1
+    assert f"Lemma {lemma}" in (inspect.getdoc(function) or "")
+
+
+def test_shares_and_grid_are_those_of_the_code() -> None:
+    assert f"{ASSUMPTION_SHARE:g}\\,\\delta" in PAGE
+    assert f"the limit costs \\({certify.CLASS_EPSILON_SHARE:g}\\,\\delta\\)" in PAGE
+    assert f"ratio {class_miss.RANK_RATIO:g}: a million rows need {len(class_miss.band_ranks(10**6))}" in PAGE
+    assert f"Beyond {sensitivity.MAX_REGION_CLASSES} classes" in PAGE
