@@ -124,3 +124,17 @@ def test_bad_input(folder: Path) -> None:
     message = bad(*start, "--timestamp", "seen", "--state", "watch")
     assert "counted before with other content" in message
     assert "exists already" in bad("monitor", "source.parquet", "visits", "--label", "diagnosis")
+
+
+def test_columns_are_found_by_name_and_remembered(folder: Path) -> None:
+    """Columns called as the classes, in another order in the target; the fresh certificate predicts with them."""
+    for path in (Path("source.parquet"), *Path("visits").iterdir()):
+        rows = pa.parquet.read_table(path)
+        names = [name.removeprefix("p_") for name in rows.column_names]
+        renamed = rows.rename_columns(names)
+        pa.parquet.write_table(renamed.select(names if path.stem == "source" else names[::-1]), path)
+    found = monitored()
+    assert found["periods"][0]["verdict"] == "kept"
+    (in_use,) = Path("watch").glob("in-use.*.json")
+    shown = good("predict", in_use, "visits/03.parquet", "-o", "sets.parquet").stdout
+    assert f"{found['periods'][0]['size']:.3f} labels on average" in shown

@@ -30,7 +30,7 @@ def monitor(
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="Labelled table, or its tally (*.tally).")],
     targets: Annotated[
         list[Path],
-        typer.Argument(metavar="TARGET...", help="Unlabelled tables, folders of them, or tallies, old or new."),
+        typer.Argument(metavar="TARGET", help="Unlabelled tables, folders of them, or tallies, old or new."),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The page.")] = Path("monitor.html"),
     table: Annotated[
