@@ -64,7 +64,7 @@ class PSLP(Method):
             ranks = ranks_for_any_mix(counts, epsilon=epsilon, delta=delta)
             thresholds = thresholds_at_ranks(tally, ranks)
             return Solution(thresholds, reasons=reasons_for_any_mix(tally, thresholds))
-        shares = shares_for(tally)
+        shares = shares_for(counts, epsilon=epsilon)
         region = prevalence_region(
             tally.confusion, tally.target, delta=shares.region * delta, classes=tally.classes
         )

@@ -28,7 +28,18 @@ LATTICE_STEP = 0.02
 """The lattice's step as a share of the standard deviation; shorter where many classes round up."""
 
 
-def upper_quantile(class_counts: IntArray, ranks: IntArray, box: Interval, *, delta: float) -> float:
+CENTRE_SHIFTS = (0.0, 1.0, 2.0)
+"""Values of the centre c that are tried: mean standard deviations of the B_j above their largest mean."""
+
+
+def best_shift(class_counts: IntArray, ranks: IntArray, box: Interval, *, delta: float) -> float:
+    """The centre of "The test by convolution" that gives the smallest quantile; every centre is valid."""
+    return min(CENTRE_SHIFTS, key=lambda shift: upper_quantile(class_counts, ranks, box, delta=delta, shift=shift))
+
+
+def upper_quantile(
+    class_counts: IntArray, ranks: IntArray, box: Interval, *, delta: float, shift: float = 0.0
+) -> float:
     """A number that no mixture of independent Beta(k_j, m_j + 1 - k_j) exceeds with a chance above ``delta``.
 
     Step "The test by convolution": ranks pass if it is at most ε. 1, which is always right, where classes are too
@@ -42,7 +53,7 @@ def upper_quantile(class_counts: IntArray, ranks: IntArray, box: Interval, *, de
         return 1.0
     mean = ranks / (class_counts + 1)
     deviation = np.sqrt(mean * (1 - mean) / (class_counts + 2))
-    centre = float(mean.max())
+    centre = float(mean.max() + shift * deviation.mean())
     spread = float(np.sqrt(((box.upper * deviation) ** 2).sum()))
     if spread == 0:  # every variable that counts is the constant 0
         return 0.0

@@ -1,4 +1,4 @@
-"""All together: the shares of δ, the three kinds of sets, and the choice of the smallest.
+"""All together: the shares of δ, the kinds of sets, and the choice of the smallest.
 
 Sections "Theorem" and "All together" of the proof page (docs/methods/ps-lp.md). The class ``PSLP`` in
 ``pacshift.methods.ps_lp`` calls this module and makes the certificate's contents out of it.
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pacshift.arrays import BoolArray, FloatArray
+from pacshift.arrays import BoolArray, FloatArray, IntArray
 from pacshift.ps_lp.betting import BettingTest
 from pacshift.ps_lp.equal_miss_rate import equal_miss_ranks, thresholds_at_ranks
 from pacshift.ps_lp.region import PrevalenceRegion
-from pacshift.ps_lp.rescale import rescaled, rescaling_factors, undo_rescaling
+from pacshift.ps_lp.tuned import certified_on_path, held_out, per_class, tuned_path
 from pacshift.tally import Tally
 from pacshift.tally.histogram import MAX_BINNED_CLASSES, mean_size, mean_size_range
 from pacshift.tally.threshold import largest_threshold
@@ -21,8 +21,11 @@ from pacshift.tally.threshold import largest_threshold
 MAX_LP_CLASSES = MAX_BINNED_CLASSES
 """Above this many classes the linear programs would not end in reasonable time."""
 
-ONE_THRESHOLD, RESCALED, EQUAL_MISS_RATE = "one threshold", "rescaled", "equal miss rate"
-"""The three kinds of sets."""
+ONE_THRESHOLD, TUNED, EQUAL_MISS_RATE = "one threshold", "tuned", "equal miss rate"
+"""The kinds of sets. One of the first two is tested by bets."""
+
+MANY_ROWS_PER_CLASS, USUAL_EPSILON = 400, 0.1
+"""Rows of a typical class (geometric mean) from which on bets are worth most of δ; more for an ε below the usual."""
 
 SizeCounter = Callable[[Sequence[FloatArray]], list[float]]
 """Mean set sizes on the target for each vector of thresholds, counted on the rows themselves."""
@@ -30,58 +33,61 @@ SizeCounter = Callable[[Sequence[FloatArray]], list[float]]
 
 @dataclass(frozen=True)
 class Shares:
-    """How δ is spent, as shares of it that add up to 1 ("Shares of δ" of the proof page).
+    """How δ is spent, as shares of it that add up to 1 ("Shares of δ" of the proof page)."""
 
-    The defaults are for three kinds of sets. ``miss_rates`` and ``wealth`` are spent once per kind that is tested
-    by bets: on one threshold and on rescaled ones.
-    """
-
+    equal_miss_rate: float
+    """Thresholds of equal miss rate err too much."""
+    wealth: float
+    """The wealth is large although the error is above ε at the critical threshold."""
     region: float = 0.11
     """The true label mix lies outside the region."""
     priors: float = 0.01
     """A source prior is outside its interval; only the weights on the certificate need this."""
-    equal_miss_rate: float = 0.20
-    """Thresholds of equal miss rate err too much."""
     miss_rates: float = 0.01
-    """A miss rate is above its bound at the critical threshold of a kind."""
-    wealth: float = 0.33
-    """The wealth is large although the error is above ε at the critical threshold of a kind."""
-    kinds_tested_by_bets: int = 2
+    """A miss rate is above its bound at the critical threshold."""
+    caution: float = 0.0
+    """By how much classes with few rows get lower rates than others under equal miss rate; not a share."""
 
     @property
     def total(self) -> float:
         """All shares together."""
-        bets = self.kinds_tested_by_bets * (self.miss_rates + self.wealth)
-        return self.region + self.priors + self.equal_miss_rate + bets
+        return self.region + self.priors + self.equal_miss_rate + self.miss_rates + self.wealth
 
 
-THREE_KINDS = Shares()
-TWO_KINDS = Shares(equal_miss_rate=0.37, wealth=0.50, kinds_tested_by_bets=1)
-"""Without rescaling, its share is split between the other kinds. The region's share is the same in both."""
+MANY_ROWS = Shares(equal_miss_rate=0.20, wealth=0.67)
+FEW_ROWS = Shares(equal_miss_rate=0.79, wealth=0.08, caution=0.5)
+"""Bets need many rows per class; equal miss rate does well with few. The region's share is the same in both."""
 
 
-def shares_for(tally: Tally) -> Shares:
-    """The shares of δ, fixed by the type of the score and the target sample alone.
+def shares_for(class_counts: IntArray, *, epsilon: float) -> Shares:
+    """The shares of δ, fixed by the label counts and ε alone ("Shares of δ").
 
-    Section "Shares of δ" of the page: the events of the kinds have their probabilities given the target, so their
-    shares may depend on it; the region's share may not.
+    >>> shares_for(np.array([100, 100]), epsilon=0.1) is FEW_ROWS
+    True
     """
-    return THREE_KINDS if rescaling_is_tried(tally) else TWO_KINDS
+    typical = np.exp(np.log(class_counts + 1).mean()) * min(epsilon / USUAL_EPSILON, 1.0)
+    return MANY_ROWS if typical > MANY_ROWS_PER_CLASS else FEW_ROWS
 
 
-def rescaling_is_tried(tally: Tally) -> bool:
-    """Whether scores are plain and the target's lie between 0 and 1, else it has no bins ("Shares of δ")."""
+def tuning_is_tried(tally: Tally) -> bool:
+    """Whether scores are plain and the target's lie between 0 and 1, else it has no bins ("Tuned thresholds")."""
     return tally.bins is not None and tally.score == "probability"
 
 
 def betting_test(
-    tally: Tally, region: PrevalenceRegion, *, epsilon: float, delta: float, included: BoolArray
+    tally: Tally,
+    region: PrevalenceRegion,
+    *,
+    epsilon: float,
+    delta: float,
+    included: BoolArray,
+    held: IntArray | None = None,
 ) -> BettingTest:
-    """The test of one family of thresholds, at its shares of δ."""
-    shares = shares_for(tally)
+    """The test of one family of thresholds at its shares of δ, on the rows that are not ``held`` out."""
+    shares, counts = shares_for(tally.class_counts, epsilon=epsilon), tally.class_counts
     return BettingTest(
         region,
-        tally.class_counts,
+        counts if held is None else counts - per_class(tally, held),
         tally.target,
         epsilon=epsilon,
         delta=shares.wealth * delta,
@@ -93,21 +99,32 @@ def betting_test(
 def certified_thresholds(
     tally: Tally, region: PrevalenceRegion, *, epsilon: float, delta: float, included: BoolArray
 ) -> dict[str, FloatArray]:
-    """Thresholds of each kind, one per class; all kinds are valid at once with probability at least 1 - δ.
+    """Thresholds of both kinds, one per class; they are valid at once with probability at least 1 - δ.
 
-    "Theorem" and "All together" of the proof page. ``included`` marks classes that one threshold and rescaled
-    ones put into every set.
+    "Theorem" and "All together" of the proof page. ``included`` marks classes that the kind tested by bets puts
+    into every set.
     """
-    test = betting_test(tally, region, epsilon=epsilon, delta=delta, included=included)
-    single = np.where(included, -np.inf, largest_threshold(tally, test.passes))
-    share = shares_for(tally).equal_miss_rate * delta
-    ranks = equal_miss_ranks(test.mixes, region.prevalence, tally.class_counts, epsilon=epsilon, delta=share)
-    found = {ONE_THRESHOLD: single, EQUAL_MISS_RATE: thresholds_at_ranks(tally, ranks)}
-    if rescaling_is_tried(tally):
-        factors = rescaling_factors(tally)
-        cut = largest_threshold(rescaled(tally, factors), test.passes)
-        found[RESCALED] = np.where(included, -np.inf, undo_rescaling(cut, factors, tally))
-    return found
+    tuned = tuning_is_tried(tally)
+    held = held_out(tally) if tuned else None
+    test = betting_test(tally, region, epsilon=epsilon, delta=delta, included=included, held=held)
+    if held is not None:
+        path = tuned_path(tally, held, epsilon=epsilon)
+        by_bets = certified_on_path(tally, held, path, test.passes)
+    else:
+        by_bets = np.full(tally.n_classes, largest_threshold(tally, test.passes))
+    shares = shares_for(tally.class_counts, epsilon=epsilon)
+    ranks = equal_miss_ranks(
+        test.mixes,
+        region.prevalence,
+        tally.class_counts,
+        epsilon=epsilon,
+        delta=shares.equal_miss_rate * delta,
+        caution=shares.caution,
+    )
+    return {
+        TUNED if tuned else ONE_THRESHOLD: np.where(included, -np.inf, by_bets),
+        EQUAL_MISS_RATE: thresholds_at_ranks(tally, ranks),
+    }
 
 
 def smallest_kind(tally: Tally, certified: dict[str, FloatArray], count_labels: SizeCounter | None = None) -> str:
@@ -116,7 +133,7 @@ def smallest_kind(tally: Tally, certified: dict[str, FloatArray], count_labels: 
     The target's bins tell the sizes up to the bins that hold the thresholds. Where that does not settle it, the
     rows are counted if they are at hand. Without bins and rows: one threshold, unless none passes.
     """
-    kinds, bins = list(certified), tally.bins if rescaling_is_tried(tally) else None
+    kinds, bins = list(certified), tally.bins if tuning_is_tried(tally) else None
     if bins is not None:
         ranges = {kind: mean_size_range(bins, certified[kind]) for kind in kinds}
         least_of_largest = min(largest for _, largest in ranges.values())

@@ -55,6 +55,15 @@ class MixProgram:
         return min(over_simplex, float(prices @ self.limits + (cost - prices @ self.rows).max()))
 
 
+def largest_in_box(slopes: FloatArray, widths: FloatArray, total: float) -> FloatArray:
+    """For each row the largest ``slopes · x`` over 0 <= x <= widths, x of sum ``total``: steepest first."""
+    order = np.argsort(-slopes, axis=1)
+    open_widths = widths[order]
+    before = np.cumsum(open_widths, axis=1) - open_widths
+    taken = np.clip(total - before, 0.0, open_widths)
+    return np.asarray((np.take_along_axis(slopes, order, axis=1) * taken).sum(axis=1))
+
+
 def least_violation(rows: FloatArray, limits: FloatArray, first: int) -> tuple[float, FloatArray]:
     """By how much every mix violates some row at least, and the prices y that prove it (step "The region").
 

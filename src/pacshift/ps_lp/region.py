@@ -11,18 +11,22 @@ Single classes and their complements come first and shape the region; larger set
 kept beside it as extra rows. Section "The region" of the proof page (docs/methods/ps-lp.md).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
+from typing import TypeAlias
 
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.bounds import Interval, binomial_upper, clopper_pearson
 from pacshift.errors import AssumptionError
-from pacshift.ps_lp.programs import MixProgram, least_violation
-from pacshift.ps_lp.tails import deviation
+from pacshift.ps_lp.programs import MixProgram, largest_in_box, least_violation
+from pacshift.ps_lp.tails import bernstein_upper, deviation
+
+UpperBound: TypeAlias = Callable[..., FloatArray]
+"""Upper bounds of rates from counts, totals and ``delta``."""
 
 BOX_SHARE = 0.1
 """Share of the region's delta for its boxes; the sums get the rest."""
@@ -30,7 +34,7 @@ BOX_SHARE = 0.1
 MAX_SETS = 4096
 """Sets of predicted classes: all of them up to K = 12, small ones and their complements beyond."""
 
-TIGHTENING_ROUNDS = 2
+TIGHTENING_ROUNDS = 3
 """How often the widths of the sums are computed, each time over the mixes that the last round left."""
 
 MAX_EXACT_BOX_CLASSES = 50
@@ -140,13 +144,16 @@ def prevalence_region(
     names: Sequence[Label] = range(len(target)) if classes is None else classes
     single, larger = predicted_sets(len(target))
     parts = (single, larger) if len(larger) else (single,)
-    counts = [_Counts.of(sets, confusion, target, delta=delta * BOX_SHARE / len(parts)) for sets in parts]
+    counts = [
+        _Counts.of(sets, confusion, target, bound=bound, delta=delta * BOX_SHARE / len(parts))
+        for sets, bound in zip(parts, (_exact_upper, bernstein_upper), strict=False)
+    ]
     level = [delta * (1 - BOX_SHARE) / len(parts) / len(sets) for sets in parts]
     first = counts[0]
     rows, limits, prevalence = _tightened(first, single, level[0], names)
     extra_rows, extra_limits = np.empty((0, len(target))), np.empty(0)
     if len(parts) > 1:
-        extra_rows, extra_limits = counts[1].observed, counts[1].limits(prevalence, level[1])
+        extra_rows, extra_limits = counts[1].sums(prevalence, level[1])
         everything = np.vstack([rows, extra_rows]), np.concatenate([limits, extra_limits])
         _require_some_mix(*everything, np.vstack([single, single, larger]), first, names)
     recall = np.diag(first.rate.lower[: len(target)])
@@ -177,13 +184,16 @@ class _Counts:
     n_target: int
 
     @classmethod
-    def of(cls, sets: FloatArray, confusion: IntArray, target: IntArray, *, delta: float) -> "_Counts":
-        """The boxes of the page: one-sided exact bounds for each set and label."""
+    def of(
+        cls, sets: FloatArray, confusion: IntArray, target: IntArray, *, bound: UpperBound, delta: float
+    ) -> "_Counts":
+        """Step "Boxes": one-sided bounds for each set and label."""
         totals, n_target = confusion.sum(axis=0), int(target.sum())
         inside, share = sets @ confusion, sets @ target
         each = delta / (len(sets) * (len(target) + 1))
         # The family holds all complements, so its upper bounds give all lower bounds without further events.
-        rate, most = (binomial_upper(*counts, delta=each) for counts in ((inside, totals), (share, n_target)))
+        rate = np.where(totals > 0, bound(inside, totals, delta=each), 1.0)
+        most = bound(share, n_target, delta=each)
         # A class without examples adds 0 to the sums: its true, unknown part only makes them smaller.
         return cls(
             Interval(1 - rate[::-1], rate),
@@ -194,37 +204,58 @@ class _Counts:
             n_target,
         )
 
-    def limits(self, prevalence: Interval, delta: float) -> FloatArray:
-        """Right-hand sides of the sums: the observed share plus the width w_S of Lemma 4."""
+    def sums(self, prevalence: Interval, delta: float) -> tuple[FloatArray, FloatArray]:
+        """Step "Sums": rows and right-hand sides, with the width w_S(t) of Lemma 4 as a linear function of t.
+
+        The variance grows with t_j², which lies below its chord between the ends of ``prevalence``.
+        """
         seen = self.class_counts > 0
         totals, rate = self.class_counts[seen], Interval(self.rate.lower[:, seen], self.rate.upper[:, seen])
         source, target = _variance(rate), _variance(self.share)
-        target = Interval(target.lower / self.n_target, target.upper / self.n_target)
+        source, target = (Interval(v.lower / n, v.upper / n) for v, n in ((source, totals), (target, self.n_target)))
         low, high = prevalence.lower[seen], prevalence.upper[seen]
+        of_seen = Interval(1 - min(float(prevalence.upper[~seen].sum()), 1.0), 1 - prevalence.lower[~seen].sum())
+        chord, at_zero = source.upper * (low + high), target.upper - source.upper @ (low * high)
         variance = Interval(
-            source.lower @ (low**2 / totals) + target.lower, source.upper @ (high**2 / totals) + target.upper
+            target.lower + _least_squares(source.lower, low, of_seen.lower),
+            at_zero + chord @ low + largest_in_box(chord, high - low, of_seen.upper - float(low.sum())),
         )
-        step = max(float(np.max(high / totals, initial=0.0)), 1 / self.n_target)
-        width = deviation(
+        width, slope = deviation(
             variance,
-            step=step,
+            step=max(float(np.max(high / totals, initial=0.0)), 1 / self.n_target),
             fine_variance=target.lower,
             fine_step=1 / self.n_target,
             delta=np.full(len(self.observed), delta),
         )
-        return self.observed_share + width
+        rows = self.observed.copy()
+        rows[:, seen] -= slope[:, None] * chord
+        return rows, self.observed_share + width + slope * (at_zero - variance.lower)
+
+
+def _least_squares(coefficients: FloatArray, low: FloatArray, total: float) -> FloatArray:
+    """For each row a lower bound of sum c_j t_j² over t >= low of sum >= ``total`` (Cauchy-Schwarz)."""
+    with np.errstate(divide="ignore"):
+        spread = total**2 / (1 / coefficients).sum(axis=1)
+    return np.maximum(coefficients @ low**2, spread)
+
+
+def _exact_upper(count: IntArray, total: IntArray, *, delta: float) -> FloatArray:
+    """Clopper-Pearson's upper bounds; equal counts, of which many classes have many, are computed once."""
+    pairs, place = np.unique(np.stack(np.broadcast_arrays(count, total)).reshape(2, -1), axis=1, return_inverse=True)
+    return np.asarray(binomial_upper(*pairs, delta=delta)[place].reshape(np.shape(count)))
 
 
 def _tightened(
     counts: _Counts, sets: FloatArray, level: float, names: Sequence[Label]
 ) -> tuple[FloatArray, FloatArray, Interval]:
     """Boxes, then sums whose widths are computed over the box of the mixes that are left, in a few rounds."""
-    rows, limits = counts.rate.lower, counts.share.upper
-    many = rows.shape[1] > MAX_EXACT_BOX_CLASSES
-    prevalence = _rough_box(rows, limits) if many else _box(rows, limits, sets, counts, names)
-    rows, sets = np.vstack([counts.rate.lower, counts.observed]), np.vstack([sets, sets])
+    boxes, most = counts.rate.lower, counts.share.upper
+    many = boxes.shape[1] > MAX_EXACT_BOX_CLASSES
+    prevalence = _rough_box(boxes, most) if many else _box(boxes, most, sets, counts, names)
+    sets = np.vstack([sets, sets])
     for rounds_left in reversed(range(TIGHTENING_ROUNDS)):
-        limits = np.concatenate([counts.share.upper, counts.limits(prevalence, level)])
+        sums, limits = counts.sums(prevalence, level)
+        rows, limits = np.vstack([boxes, sums]), np.concatenate([most, limits])
         exact = not (many and rounds_left)
         prevalence = _box(rows, limits, sets, counts, names) if exact else _rough_box(rows, limits)
     return rows, limits, prevalence
@@ -250,18 +281,17 @@ def _box(
 
 
 def _rough_box(rows: FloatArray, limits: FloatArray) -> Interval:
-    """A box around the region from one row at a time, all of whose entries are at least 0.
+    """A box around the region from one row at a time.
 
-    Row a·t <= b: then a_j t_j <= b, and with c the least of the others' entries a_j t_j + c (1 - t_j) <= b.
+    Row a·t <= b: with c the least of the other entries, a_j t_j + c (1 - t_j) <= b.
     """
     least, second = np.partition(rows, 1, axis=1)[:, :2].T
     others = np.where(rows == least[:, None], second[:, None], least[:, None])
-    b = np.maximum(limits, 0.0)[:, None]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        upper = np.where(rows > 0, b / rows, 1.0).min(axis=0)
-        lower = np.where(others > rows, (others - b) / (others - rows), 0.0).max(axis=0)
-    upper = np.clip(upper, 0.0, 1.0)
-    return Interval(np.minimum(np.clip(lower, 0.0, 1.0), upper), upper)
+        ends = (limits[:, None] - others) / (rows - others)
+    upper = np.clip(np.where(rows > others, ends, 1.0).min(axis=0), 0.0, 1.0)
+    lower = np.clip(np.where(rows < others, ends, 0.0).max(axis=0), 0.0, 1.0)
+    return Interval(np.minimum(lower, upper), upper)
 
 
 def _require_some_mix(

@@ -86,8 +86,27 @@ def mean_size_range(bins: IntArray, thresholds: FloatArray) -> tuple[float, floa
 
 def _place_in_bins(thresholds: FloatArray) -> tuple[IntArray, FloatArray]:
     """The bin of each threshold, and the part of the bin's width that lies above it."""
+    edges = bin_edges()
+    place = bin_of(thresholds)
+    return place, np.clip((edges[place + 1] - thresholds) / (edges[place + 1] - edges[place]), 0.0, 1.0)
+
+
+def bin_edges() -> FloatArray:
+    """Where the bins start, and where the last one ends: ``BINS + 1`` numbers.
+
+    >>> bin_edges()[[0, 248, 256]].tolist()
+    [0.0, 0.5, 1.0]
+    """
     first = int(_leading_bits(np.array([_FIRST_EDGE]))[0])
     edges = ((np.arange(BINS + 1) + first) << (52 - _KEPT_BITS)).view(np.float64)
     edges[0] = 0.0
-    place = np.clip(np.searchsorted(edges, thresholds, side="right") - 1, 0, BINS - 1)
-    return place, np.clip((edges[place + 1] - thresholds) / (edges[place + 1] - edges[place]), 0.0, 1.0)
+    return edges
+
+
+def bin_of(values: FloatArray) -> IntArray:
+    """The bin of each value; what lies beyond the bins belongs to the nearest one.
+
+    >>> bin_of(np.array([0.0, 0.5, 1.0])).tolist()
+    [0, 248, 256]
+    """
+    return np.clip(np.searchsorted(bin_edges(), values, side="right") - 1, 0, BINS - 1)
