@@ -28,8 +28,7 @@ from pacshift.ps_lp.method import (
     EQUAL_MISS_RATE,
     MAX_LP_CLASSES,
     ONE_THRESHOLD,
-    RESCALED,
-    THREE_KINDS,
+    MANY_ROWS,
     betting_test,
     certified_thresholds,
 )
@@ -104,7 +103,7 @@ def proven(
     tally: Tally, epsilon: float = 0.1, delta: float = 0.05, included: BoolArray | None = None
 ) -> dict[str, FloatArray]:
     """The thresholds of every kind."""
-    region = prevalence_region(tally.confusion, tally.target, delta=THREE_KINDS.region * delta)
+    region = prevalence_region(tally.confusion, tally.target, delta=MANY_ROWS.region * delta)
     nobody = np.zeros(tally.n_classes, bool)
     return certified_thresholds(
         tally, region, epsilon=epsilon, delta=delta, included=nobody if included is None else included
@@ -168,7 +167,7 @@ def test_the_power_of_the_assumption_test_grows_with_the_change() -> None:
         for _ in range(repeats):
             source, target = world.draw(2000, 1, rng), changed.draw(1, 2000, rng)
             try:
-                prevalence_region(source.confusion, target.target, delta=THREE_KINDS.region * delta)
+                prevalence_region(source.confusion, target.target, delta=MANY_ROWS.region * delta)
             except AssumptionError:
                 refused[-1] += 1
     assert binomtest(refused[0], repeats, delta, alternative="greater").pvalue > 1e-3

@@ -135,19 +135,22 @@ def test_deviations_are_exceeded_with_probability_at_most_delta(seed: int, delta
     law = reduce(lambda a, b: np.outer(a, b).ravel(), laws)
     variance = float(law @ value**2)
     fine = target_rate * (1 - target_rate) / target
-    width = deviation(
-        Interval(np.array([variance / (1 + doubt)]), np.array([variance * (1 + doubt)])),
+    bounds = Interval(np.array([variance / (1 + doubt)]), np.array([variance * (1 + doubt)]))
+    at_least, slope = deviation(
+        bounds,
         step=max(abs(s) for s in scales),
         fine_variance=np.array([fine / (1 + doubt)]),
         fine_step=1 / target,
         delta=np.array([delta]),
     )
-    assert law[value > width[0] + 1e-12].sum() <= delta * (1 + 1e-6)
+    width = float((at_least + slope * (variance - bounds.lower))[0])
+    assert slope[0] >= 0
+    assert law[value > width + 1e-12].sum() <= delta * (1 + 1e-6)
 
 
 def test_deviations_are_sharp_for_large_samples() -> None:
     variance = np.array([0.25 / 40_000])
-    width = deviation(
+    width, _ = deviation(
         Interval(variance, variance),
         step=1 / 40_000,
         fine_variance=variance,

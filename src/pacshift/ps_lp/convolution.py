@@ -29,12 +29,13 @@ LATTICE_STEP = 0.02
 
 
 CENTRE_SHIFTS = (0.0, 1.0, 2.0)
-"""Values of the centre c that are tried: mean standard deviations of the B_j above their largest mean."""
+"""Values of the centre c that are tried: standard deviations of the B_j, weighted by their largest shares, above their largest mean."""
 
 
-def best_shift(class_counts: IntArray, ranks: IntArray, box: Interval, *, delta: float) -> float:
-    """The centre of "The test by convolution" that gives the smallest quantile; every centre is valid."""
-    return min(CENTRE_SHIFTS, key=lambda shift: upper_quantile(class_counts, ranks, box, delta=delta, shift=shift))
+def best_shift(class_counts: IntArray, ranks: IntArray, box: Interval, *, delta: float) -> tuple[float, float]:
+    """The centre of "The test by convolution" with the smallest quantile, and that; every centre is valid."""
+    found = [upper_quantile(class_counts, ranks, box, delta=delta, shift=shift) for shift in CENTRE_SHIFTS]
+    return CENTRE_SHIFTS[int(np.argmin(found))], min(found)
 
 
 def upper_quantile(
@@ -53,7 +54,7 @@ def upper_quantile(
         return 1.0
     mean = ranks / (class_counts + 1)
     deviation = np.sqrt(mean * (1 - mean) / (class_counts + 2))
-    centre = float(mean.max() + shift * deviation.mean())
+    centre = float(mean.max() + shift * (box.upper @ deviation) / box.upper.sum())
     spread = float(np.sqrt(((box.upper * deviation) ** 2).sum()))
     if spread == 0:  # every variable that counts is the constant 0
         return 0.0

@@ -154,9 +154,7 @@ def fit_curves(counts: HeldOutBins, mix: FloatArray, *, epsilon: float) -> Curve
     total = held.sum(axis=1)
     knots = _knots(counts, epsilon)
     design = np.stack(
-        np.broadcast_arrays(
-            1.0, x, np.minimum(x - knots[:, :1], 0.0), np.maximum(x - knots[:, 1:], 0.0)
-        ),
+        np.broadcast_arrays(1.0, x, np.minimum(x - knots[:, :1], 0.0), np.maximum(x - knots[:, 1:], 0.0)),
         axis=-1,
     )
     scale = np.maximum(total, 1) / mix / counts.target[0].sum()

@@ -21,11 +21,11 @@ from pacshift.tally.threshold import class_threshold
 CHERNOFF_TILTS = np.linspace(0.9, 3.0, 22)
 """Values of θ tried, in units of log(1/δ) over the distance to ε; each is valid, the best in the box is taken."""
 
-MOMENT_HALVINGS = 30
+MOMENT_HALVINGS = 16
 """Halvings of the interval of rates in the search by moments, which are quick."""
 
-CONVOLUTION_HALVINGS = 8
-"""Halvings in the search by convolution, which starts where the moments end."""
+CONVOLUTION_STEPS = 5
+"""Steps of the search by convolution, which starts where the moments end."""
 
 CAUTIOUS_END = 3.0
 """With caution, rates up to this multiple of ε are tried."""
@@ -54,39 +54,43 @@ def equal_miss_ranks(
     [778, 77]
     """
     ranks = partial(ranks_of, class_counts=class_counts, caution=caution)
-    by_moments = _largest_rate(
+    end = epsilon if caution == 0 else min(CAUTIOUS_END * epsilon, 1.0)
+    rate = _largest_rate(
         ranks,
         lambda k: passes_by_moments(mixes, prevalence, class_counts, k, epsilon=epsilon, delta=delta),
-        start=0.0,
-        end=epsilon if caution == 0 else min(CAUTIOUS_END * epsilon, 1.0),
-        halvings=MOMENT_HALVINGS,
+        end=end,
     )
-    shift = best_shift(class_counts, ranks(by_moments), prevalence, delta=delta)
-    by_convolution = _largest_rate(
-        ranks,
-        lambda k: upper_quantile(class_counts, k, prevalence, delta=delta, shift=shift) <= epsilon,
-        start=by_moments,
-        end=epsilon if caution == 0 else min(CAUTIOUS_END * epsilon, 1.0),
-        halvings=CONVOLUTION_HALVINGS,
-    )
-    return ranks(by_convolution)
+    shift, first = best_shift(class_counts, ranks(rate), prevalence, delta=delta)
+    quantile = partial(upper_quantile, class_counts, box=prevalence, delta=delta, shift=shift)
+    return ranks(_climb(rate, first, lambda tried: quantile(ranks(tried)), epsilon=epsilon, end=end))
 
 
-def _largest_rate(
-    ranks: Callable[[float], IntArray],
-    passes: Callable[[IntArray], bool],
-    *,
-    start: float,
-    end: float,
-    halvings: int,
-) -> float:
-    """A rate between ``start`` and ``end`` whose ranks pass, as large as bisection finds it."""
-    for _ in range(halvings):
+def _largest_rate(ranks: Callable[[float], IntArray], passes: Callable[[IntArray], bool], *, end: float) -> float:
+    """A rate up to ``end`` whose ranks pass, as large as bisection finds it; 0 passes always."""
+    start = 0.0
+    for _ in range(MOMENT_HALVINGS):
         if np.array_equal(ranks(start), ranks(end)):
             break
         middle = (start + end) / 2
         start, end = (middle, end) if passes(ranks(middle)) else (start, middle)
     return start
+
+
+def _climb(
+    rate: float, quantile: float, quantile_at: Callable[[float], float], *, epsilon: float, end: float
+) -> float:
+    """A rate, not below the first, at which the quantile is at most ε; the first where its quantile is larger.
+
+    The quantile grows about as fast as the rate, so that the distance to ε is a good step.
+    """
+    for _ in range(CONVOLUTION_STEPS if quantile <= epsilon else 0):
+        tried = min(rate + epsilon - quantile, (rate + end) / 2)
+        reached = quantile_at(tried)
+        if reached <= epsilon:
+            rate, quantile = tried, reached
+        else:
+            end = tried
+    return rate
 
 
 def ranks_of(rate: float, class_counts: IntArray, caution: float = 0.0) -> IntArray:

@@ -34,11 +34,20 @@ BOX_SHARE = 0.1
 MAX_SETS = 4096
 """Sets of predicted classes: all of them up to K = 12, small ones and their complements beyond."""
 
-TIGHTENING_ROUNDS = 3
-"""How often the widths of the sums are computed, each time over the mixes that the last round left."""
+QUICK_BOXES = 3
+"""How many boxes are computed from one row at a time, before any linear program."""
+
+ROUNDS = 1
+"""How often, after that, a box is computed by linear programs, and the widths of the sums over it."""
+
+QUICK_BOX_ROUNDS = 6
+"""How often a quick box is computed from the one before."""
+
+ROUNDING, MIN_ENTRY = 1e-12, 1e-6
+"""Room for rounding in quick boxes; smaller entries of a row are not divided by."""
 
 MAX_EXACT_BOX_CLASSES = 50
-"""Up to this many classes every round's box is exact; beyond, only the last one, whose programs take seconds."""
+"""Beyond this many classes no box is exact unless asked for: programs take seconds, and change little."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +116,13 @@ def predicted_sets(n_classes: int, most: int = MAX_SETS) -> tuple[FloatArray, Fl
 
 
 def prevalence_region(
-    confusion: IntArray, target: IntArray, *, delta: float, classes: Sequence[Label] | None = None
+    confusion: IntArray,
+    target: IntArray,
+    *,
+    delta: float,
+    classes: Sequence[Label] | None = None,
+    rounds: int = ROUNDS,
+    exact: bool | None = None,
 ) -> PrevalenceRegion:
     """Compute the label mixes that fit the counts; the true one is among them with probability >= ``1 - delta``.
 
@@ -124,6 +139,11 @@ def prevalence_region(
         Allowed probability that the true mix is not in the region.
     classes : sequence, optional
         Class names for the error message; 0 to K-1 by default.
+    rounds : int
+        How often the widths of the sums are computed anew, over the mixes that are left. More rounds give a
+        smaller region and take longer.
+    exact : bool, optional
+        Whether bounding boxes are computed by linear programs; by default up to 50 classes.
 
     Returns
     -------
@@ -149,14 +169,14 @@ def prevalence_region(
         for sets, bound in zip(parts, (_exact_upper, bernstein_upper), strict=False)
     ]
     level = [delta * (1 - BOX_SHARE) / len(parts) / len(sets) for sets in parts]
-    first = counts[0]
-    rows, limits, prevalence = _tightened(first, single, level[0], names)
+    exact = len(target) <= MAX_EXACT_BOX_CLASSES if exact is None else exact
+    rows, limits, prevalence = _tightened(counts[0], level[0], rounds=rounds, exact=exact)
     extra_rows, extra_limits = np.empty((0, len(target))), np.empty(0)
     if len(parts) > 1:
         extra_rows, extra_limits = counts[1].sums(prevalence, level[1])
-        everything = np.vstack([rows, extra_rows]), np.concatenate([limits, extra_limits])
-        _require_some_mix(*everything, np.vstack([single, single, larger]), first, names)
-    recall = np.diag(first.rate.lower[: len(target)])
+    everything = np.vstack([rows, extra_rows]), np.concatenate([limits, extra_limits])
+    _require_some_mix(*everything, np.vstack([single, *parts]), counts[0], names)
+    recall = np.diag(counts[0].rate.lower[: len(target)])
     accuracy = max(0.0, -MixProgram(rows, limits).largest(-recall))
     return PrevalenceRegion(rows, limits, extra_rows, extra_limits, prevalence, accuracy)
 
@@ -212,13 +232,15 @@ class _Counts:
         seen = self.class_counts > 0
         totals, rate = self.class_counts[seen], Interval(self.rate.lower[:, seen], self.rate.upper[:, seen])
         source, target = _variance(rate), _variance(self.share)
-        source, target = (Interval(v.lower / n, v.upper / n) for v, n in ((source, totals), (target, self.n_target)))
+        source, target = (
+            Interval(v.lower / n, v.upper / n) for v, n in ((source, totals), (target, self.n_target))
+        )
         low, high = prevalence.lower[seen], prevalence.upper[seen]
-        of_seen = Interval(1 - min(float(prevalence.upper[~seen].sum()), 1.0), 1 - prevalence.lower[~seen].sum())
+        least, most = (1 - min(float(end[~seen].sum()), 1.0) for end in (prevalence.upper, prevalence.lower))
         chord, at_zero = source.upper * (low + high), target.upper - source.upper @ (low * high)
         variance = Interval(
-            target.lower + _least_squares(source.lower, low, of_seen.lower),
-            at_zero + chord @ low + largest_in_box(chord, high - low, of_seen.upper - float(low.sum())),
+            target.lower + _least_squares(source.lower, low, least),
+            at_zero + chord @ low + largest_in_box(chord, high - low, most - float(low.sum())),
         )
         width, slope = deviation(
             variance,
@@ -236,28 +258,27 @@ def _least_squares(coefficients: FloatArray, low: FloatArray, total: float) -> F
     """For each row a lower bound of sum c_j t_j² over t >= low of sum >= ``total`` (Cauchy-Schwarz)."""
     with np.errstate(divide="ignore"):
         spread = total**2 / (1 / coefficients).sum(axis=1)
-    return np.maximum(coefficients @ low**2, spread)
+    return np.asarray(np.maximum(coefficients @ low**2, spread))
 
 
 def _exact_upper(count: IntArray, total: IntArray, *, delta: float) -> FloatArray:
     """Clopper-Pearson's upper bounds; equal counts, of which many classes have many, are computed once."""
-    pairs, place = np.unique(np.stack(np.broadcast_arrays(count, total)).reshape(2, -1), axis=1, return_inverse=True)
+    pairs, place = np.unique(
+        np.stack(np.broadcast_arrays(count, total)).reshape(2, -1), axis=1, return_inverse=True
+    )
     return np.asarray(binomial_upper(*pairs, delta=delta)[place].reshape(np.shape(count)))
 
 
 def _tightened(
-    counts: _Counts, sets: FloatArray, level: float, names: Sequence[Label]
+    counts: _Counts, level: float, *, rounds: int, exact: bool
 ) -> tuple[FloatArray, FloatArray, Interval]:
     """Boxes, then sums whose widths are computed over the box of the mixes that are left, in a few rounds."""
-    boxes, most = counts.rate.lower, counts.share.upper
-    many = boxes.shape[1] > MAX_EXACT_BOX_CLASSES
-    prevalence = _rough_box(boxes, most) if many else _box(boxes, most, sets, counts, names)
-    sets = np.vstack([sets, sets])
-    for rounds_left in reversed(range(TIGHTENING_ROUNDS)):
-        sums, limits = counts.sums(prevalence, level)
-        rows, limits = np.vstack([boxes, sums]), np.concatenate([most, limits])
-        exact = not (many and rounds_left)
-        prevalence = _box(rows, limits, sets, counts, names) if exact else _rough_box(rows, limits)
+    rows, limits = boxes, most = counts.rate.lower, counts.share.upper
+    prevalence = _quick_box(rows, limits)
+    for box in [_quick_box] * (QUICK_BOXES - 1) + [_exact_box if exact else _quick_box] * rounds:
+        sums, widths = counts.sums(prevalence, level)
+        rows, limits = np.vstack([boxes, sums]), np.concatenate([most, widths])
+        prevalence = box(rows, limits)
     return rows, limits, prevalence
 
 
@@ -268,11 +289,8 @@ def _variance(rate: Interval) -> Interval:
     return Interval(np.minimum(*ends), np.where(middle, 0.25, np.maximum(*ends)))
 
 
-def _box(
-    rows: FloatArray, limits: FloatArray, sets: FloatArray, counts: _Counts, names: Sequence[Label]
-) -> Interval:
-    """Bounding box of a region; raises where it is empty."""
-    _require_some_mix(rows, limits, sets, counts, names)
+def _exact_box(rows: FloatArray, limits: FloatArray) -> Interval:
+    """Bounding box of a region, by two linear programs per class."""
     program = MixProgram(rows, limits)
     units = np.eye(rows.shape[1])
     lower = [-program.largest(-unit) for unit in units]
@@ -280,18 +298,23 @@ def _box(
     return Interval(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0))
 
 
-def _rough_box(rows: FloatArray, limits: FloatArray) -> Interval:
-    """A box around the region from one row at a time.
+def _quick_box(rows: FloatArray, limits: FloatArray) -> Interval:
+    """A box around the region from one row at a time: what the bounds of the other classes leave for each class.
 
-    Row a·t <= b: with c the least of the other entries, a_j t_j + c (1 - t_j) <= b.
+    Row a·t <= b. As t sums to 1, the same number may be subtracted from all entries of a and from b. With entries
+    u >= 0 it says u_j t_j <= b - sum of u_k lower_k over the others, with entries d <= 0 likewise by upper_k.
     """
-    least, second = np.partition(rows, 1, axis=1)[:, :2].T
-    others = np.where(rows == least[:, None], second[:, None], least[:, None])
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ends = (limits[:, None] - others) / (rows - others)
-    upper = np.clip(np.where(rows > others, ends, 1.0).min(axis=0), 0.0, 1.0)
-    lower = np.clip(np.where(rows < others, ends, 0.0).max(axis=0), 0.0, 1.0)
-    return Interval(np.minimum(lower, upper), upper)
+    least, most = rows.min(axis=1), rows.max(axis=1)
+    up, down = rows - least[:, None], rows - most[:, None]
+    lower, upper = np.zeros(rows.shape[1]), np.ones(rows.shape[1])
+    for _ in range(QUICK_BOX_ROUNDS):
+        room = (limits - least - up @ lower)[:, None] + up * lower + ROUNDING
+        ends = np.divide(room, up, out=np.ones_like(up), where=up > MIN_ENTRY)
+        upper = np.clip(ends.min(axis=0), 0.0, upper)
+        room = (limits - most - down @ upper)[:, None] + down * upper + ROUNDING
+        ends = np.divide(room, down, out=np.zeros_like(down), where=down < -MIN_ENTRY)
+        lower = np.minimum(np.clip(ends.max(axis=0), lower, 1.0), upper)
+    return Interval(lower, upper)
 
 
 def _require_some_mix(
