@@ -8,6 +8,7 @@ from pacshift.certificate import Certificate
 from pacshift.errors import AssumptionError, InputError, PacshiftError, UninformativeWarning
 from pacshift.evaluate import Evaluation, evaluate
 from pacshift.methods import APS, LWCP, METHODS, PS, PSC, PSLP, PSLW, PSR, PSW, WCP, Oracle
+from pacshift.prevalence import Prevalence, prevalence, prevalence_tally
 from pacshift.simulate import Population, resample, tweak_one
 from pacshift.tally import Tally
 
@@ -36,11 +37,14 @@ __all__ = [
     "PACClassifier",
     "PacshiftError",
     "Population",
+    "Prevalence",
     "Tally",
     "UninformativeWarning",
     "calibrate",
     "calibrate_tally",
     "evaluate",
+    "prevalence",
+    "prevalence_tally",
     "resample",
     "tweak_one",
 ]

@@ -13,6 +13,7 @@ from pacshift.cli.console import INTERRUPTED, exit_codes
 from pacshift.cli.demo import demo
 from pacshift.cli.methods import methods
 from pacshift.cli.predict import predict
+from pacshift.cli.prevalence import prevalence
 from pacshift.cli.report import report
 from pacshift.cli.reproduce import reproduce
 from pacshift.cli.tally import tally
@@ -33,7 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, calibrate, predict, check, compare, report, tally, reproduce, methods):
+for command in (demo, calibrate, predict, check, compare, report, tally, prevalence, reproduce, methods):
     app.command()(command)
 
 

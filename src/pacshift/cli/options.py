@@ -82,6 +82,14 @@ Engine: TypeAlias = Annotated[
 Master: TypeAlias = Annotated[
     str | None, typer.Option("--master", metavar="URL", help="Spark master, for --engine spark.")
 ]
+Known: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--known",
+        metavar="CLASS=LOW..HIGH",
+        help="Bounds on a class's share of the target that you are sure of; may be repeated.",
+    ),
+]
 CertificateFile: TypeAlias = Annotated[Path, typer.Argument(metavar="CERTIFICATE", help="Made by calibrate.")]
 
 
@@ -101,6 +109,23 @@ def read_numbers(text: str | None, option: str) -> list[float] | None:
         return None if text is None else [float(word) for word in text.split(",")]
     except ValueError:
         raise InputError(f"{option} takes numbers separated by commas, got {text!r}.") from None
+
+
+def read_known(texts: Sequence[str] | None, classes: Sequence[Label]) -> dict[Label, tuple[float, float]] | None:
+    """Bounds of the label mix: ``class=low..high``, one per option; names are matched to the classes as texts.
+
+    >>> read_known(["b=0..0.3"], ("a", "b"))
+    {'b': (0.0, 0.3)}
+    """
+    names, found = {str(name): name for name in classes}, {}
+    for text in texts or ():
+        name, _, bounds = text.rpartition("=")
+        try:
+            low, high = (float(end) for end in bounds.split(".."))
+        except ValueError:
+            raise InputError(f"--known takes CLASS=LOW..HIGH, such as 'a=0..0.3', got {text!r}.") from None
+        found[names.get(name, name)] = low, high
+    return found or None
 
 
 def seed_for(seed: int, purpose: str) -> list[int]:

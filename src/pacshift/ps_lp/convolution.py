@@ -29,7 +29,7 @@ LATTICE_STEP = 0.02
 
 
 CENTRE_SHIFTS = (0.0, 1.0, 2.0)
-"""Values of the centre c that are tried: standard deviations of the B_j, weighted by their largest shares, above their largest mean."""
+"""Centres c that are tried: so many standard deviations of the B_j, on average, above their largest mean."""
 
 
 def best_shift(class_counts: IntArray, ranks: IntArray, box: Interval, *, delta: float) -> tuple[float, float]:
@@ -62,6 +62,7 @@ def upper_quantile(
     level = -np.log(delta) + np.log(len(ranks)) + 7  # tables reach so far that what they leave out hardly counts
     least = np.maximum(mean - np.sqrt(2 * level) * deviation, 0.0)
     most = np.minimum((ranks + np.sqrt(2 * ranks * level) + level) / (class_counts + 1), 1.0)
+    most = np.where(ranks == 0, 0.0, most)  # the constant 0
     tables = [
         _table(int(k), int(m), low, high, (bottom, top), centre=centre, step=step)
         for k, m, low, high, bottom, top in zip(

@@ -1,8 +1,8 @@
 """What the tuned thresholds are computed from: estimates by held-out rows and target bins, no guarantee.
 
 Section "Tuned thresholds" of the proof page (docs/methods/ps-lp.md). The best thresholds per class cut every
-label y at one value of ρ_y(v) = P(label y given score v) on the target: what a threshold lets in divided by what it
-misses. Everything here may be wrong without harm to the guarantee; it then costs size.
+label y at one value of ρ_y(v) = P(label y given score v) on the target. Everything here may be wrong without harm
+to the guarantee; it then costs size.
 """
 
 from collections.abc import Callable
@@ -65,7 +65,7 @@ class HeldOutBins:
 
 
 def estimated_mix(counts: HeldOutBins) -> FloatArray:
-    """A guess of the target's label mix, without the confusion: the tally does not link it to held-out rows.
+    """A guess of the label mix for "Tuned thresholds", without the confusion, which counts certifying rows too.
 
     A good classifier: the mix that explains the target's predictions. A weak one: high scores of a label are
     rarely false, and there the share of the target divided by the share of the class bounds its prevalence.
@@ -145,7 +145,7 @@ def one_curve_for_all(n_classes: int) -> Curves:
 
 
 def fit_curves(counts: HeldOutBins, mix: FloatArray, *, epsilon: float) -> Curves:
-    """Fit ρ_j(v) = t_j P(v given j) / P_target(v), class by class, by penalised likelihood.
+    """Fit ρ_j(v) = t_j P(v given j) / P_target(v) of "Tuned thresholds" by penalised likelihood.
 
     With h held-out and g target counts per bin it maximises sum h η - c g log(1 + exp η), c such that ρ has the
     mean t_j. This is concave in η. The guess towards which it is drawn is a straight line of slope 1.

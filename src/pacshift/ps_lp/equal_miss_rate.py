@@ -117,7 +117,7 @@ def error_bound(
     """An upper bound of the target error with thresholds at these ranks: nearly the smallest ε that passes."""
     if not ranks.any():
         return 0.0
-    low, high = 0.0, upper_quantile(class_counts, ranks, prevalence, delta=delta)
+    low, high = 0.0, best_shift(class_counts, ranks, prevalence, delta=delta)[1]
     while high - low > max(5e-3 * high, LEAST_ERROR_BOUND):
         middle = (low + high) / 2
         if passes_by_moments(mixes, prevalence, class_counts, ranks, epsilon=middle, delta=delta):

@@ -25,7 +25,7 @@ ONE_THRESHOLD, TUNED, EQUAL_MISS_RATE = "one threshold", "tuned", "equal miss ra
 """The kinds of sets. One of the first two is tested by bets."""
 
 MANY_ROWS_PER_CLASS, USUAL_EPSILON = 400, 0.1
-"""Rows of a typical class (geometric mean) from which on bets are worth most of δ; more for an ε below the usual."""
+"""Rows of a typical class above which bets are worth most of δ; more rows for an ε below the usual one."""
 
 SizeCounter = Callable[[Sequence[FloatArray]], list[float]]
 """Mean set sizes on the target for each vector of thresholds, counted on the rows themselves."""

@@ -28,7 +28,7 @@ from pacshift.ps_lp.tails import bernstein_upper, deviation
 UpperBound: TypeAlias = Callable[..., FloatArray]
 """Upper bounds of rates from counts, totals and ``delta``."""
 
-BOX_SHARE = 0.1
+BOX_SHARE = 0.03
 """Share of the region's delta for its boxes; the sums get the rest."""
 
 MAX_SETS = 4096

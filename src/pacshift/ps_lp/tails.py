@@ -84,8 +84,8 @@ def deviation(
 
     .. math:: P(X > w) \le \exp\{-\theta w + \theta^2 V \psi(\theta\,\text{step})\}\, F(V)
 
-    with F = 1 or A/σ + B as in ``prefactor_parts``. The width w that makes this ``delta`` is convex in V, so it lies
-    below the chord between its two ends, which is returned for the θ that is best in the middle.
+    with F = 1 or A/σ + B as in ``prefactor_parts``. The width w that makes this ``delta`` is convex in V. So it
+    lies below the chord between its two ends, which is returned for the θ that is best in the middle.
     """
     level = np.log(1 / delta)
     theta = DEVIATION_TILTS[:, None] * np.sqrt(2 * level / variance.upper)

@@ -2,8 +2,8 @@
 
 Section "Tuned thresholds" of the proof page (docs/methods/ps-lp.md). Some source rows are held out at random. They
 and the target give a path of threshold vectors, each at least as large as the one before in every class. Given the
-held-out rows and the target the path is fixed, so that the bets on the other rows are valid for it, however bad the
-path may be.
+held-out rows and the target the path is fixed, so that the bets on the other rows are valid for it, however
+bad the path may be.
 """
 
 from collections.abc import Callable
@@ -87,11 +87,11 @@ class ThresholdPath:
 
 
 def tuned_path(tally: Tally, held: IntArray, *, epsilon: float) -> ThresholdPath:
-    """Step "The path": computed from held-out rows, label counts and target alone.
+    """Step "The path" of "Tuned thresholds": computed from held-out rows, label counts and target alone.
 
     One threshold for all classes if thresholds per class are not expected to give smaller sets.
     """
-    assert tally.bins is not None
+    assert tally.bins is not None  # else tuning is not tried
     scores = HeldOutScores.of(tally, held)
     binned = HeldOutBins(scores.in_bins(), tally.bins, tally.target)
     mix, caps = estimated_mix(binned), scores.quantiles(min(MAX_CLASS_MISS * epsilon, 1.0))
