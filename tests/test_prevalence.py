@@ -5,14 +5,14 @@ import pytest
 from scipy.stats import binomtest
 
 from pacshift import AssumptionError, InputError, Population, Tally, calibrate_tally, prevalence, prevalence_tally
-from pacshift.arrays import IntArray
+from pacshift.arrays import BoolArray, FloatArray
 from worlds import make_world
 
 
 def weak_tally(rng: np.random.Generator, share: float = 0.5, *, accuracy: float = 0.65) -> Tally:
     """Two classes, 500 source and 2,000 target rows, predictions right with probability ``accuracy``."""
 
-    def scores(labels: IntArray) -> np.ndarray:
+    def scores(labels: BoolArray) -> FloatArray:
         right = rng.random(len(labels)) < accuracy
         return np.where((labels == right)[:, None], [0.2, 0.8], [0.8, 0.2])
 
@@ -56,7 +56,7 @@ def test_it_is_narrower_than_a_certificate_and_holds_the_truth(n_classes: int) -
     assert found.accuracy >= (certificate.accuracy or 0) - 1e-9
 
 
-def _rates(population: Population) -> np.ndarray:
+def _rates(population: Population) -> FloatArray:
     predicted, index = population.scores.argmax(axis=1), population.index
     return np.array(
         [
@@ -82,7 +82,7 @@ def test_known_bounds_narrow_the_intervals_of_all_classes() -> None:
 )
 def test_impossible_bounds_are_refused(known: dict[object, tuple[float, float]], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        prevalence_tally(weak_tally(np.random.default_rng(0)), delta=0.05, known_mix=known)  # type: ignore[arg-type]
+        prevalence_tally(weak_tally(np.random.default_rng(0)), delta=0.05, known_mix=known)
 
 
 def test_both_samples_and_a_proper_delta_are_needed() -> None:

@@ -1,6 +1,7 @@
 """Tuned thresholds: rows are held out as by coins, the path is nested, and no class is abandoned."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -147,7 +148,7 @@ def test_tuning_makes_sets_smaller_where_classes_differ() -> None:
     world = replace(world, population=population)
     tally = world.draw(12_000, 12_000, rng)
     region = prevalence_region(tally.confusion, tally.target, delta=MANY_ROWS.region * 0.05)
-    asked = {"epsilon": 0.1, "delta": 0.05, "included": np.zeros(4, bool)}
+    asked: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05, "included": np.zeros(4, bool)}
     kinds = certified_thresholds(tally, region, **asked)
     single = certified_thresholds(replace(tally, bins=None), region, **asked)["one threshold"]
     assert world.size(kinds[TUNED]) < 0.9 * world.size(single)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from pacshift.ps_lp.programs import MixProgram, least_violation
 from pacshift.ps_lp.region import PrevalenceRegion, prevalence_region, weight_intervals
 from pacshift.scores.check import check_rate
 from pacshift.tally import Tally
+
+KnownMix: TypeAlias = Mapping[Any, tuple[float, float]]
+"""Class name to the least and the largest share that the target may have of it."""
 
 REGION_SHARE = 0.95
 """Share of δ for the label mix; the rest is for the source priors, which only the weights need."""
@@ -62,7 +65,7 @@ class Prevalence:
     delta: float
     class_counts: IntArray
     predicted_counts: IntArray
-    known_mix: Mapping[Label, tuple[float, float]]
+    known_mix: KnownMix
     assumption: Any = None
 
 
@@ -73,7 +76,7 @@ def prevalence(
     *,
     delta: float,
     classes: Sequence[Label] | None = None,
-    known_mix: Mapping[Label, tuple[float, float]] | None = None,
+    known_mix: KnownMix | None = None,
 ) -> Prevalence:
     """Bound the share of every class on the target, from predictions alone.
 
@@ -121,9 +124,7 @@ def prevalence(
     return prevalence_tally(source + target, delta=delta, known_mix=known_mix)
 
 
-def prevalence_tally(
-    tally: Tally, *, delta: float, known_mix: Mapping[Label, tuple[float, float]] | None = None
-) -> Prevalence:
+def prevalence_tally(tally: Tally, *, delta: float, known_mix: KnownMix | None = None) -> Prevalence:
     """Bound the share of every class on the target, from counts.
 
     Parameters
@@ -182,7 +183,7 @@ def prevalence_tally(
     )
 
 
-def check_known_mix(known_mix: Mapping[Label, tuple[float, float]], classes: Sequence[Label]) -> Interval:
+def check_known_mix(known_mix: KnownMix, classes: Sequence[Label]) -> Interval:
     """Bounds for every class, 0 and 1 where nothing is known.
 
     >>> check_known_mix({"b": (0.0, 0.3)}, ("a", "b")).upper
