@@ -65,7 +65,8 @@ def shares_for(class_counts: IntArray, *, epsilon: float) -> Shares:
     >>> shares_for(np.array([100, 100]), epsilon=0.1) is FEW_ROWS
     True
     """
-    typical = np.exp(np.log(class_counts + 1).mean()) * min(epsilon / USUAL_EPSILON, 1.0)
+    seen = class_counts[class_counts > 0]
+    typical = np.exp(np.log(seen).mean()) * min(epsilon / USUAL_EPSILON, 1.0) if len(seen) else 0.0
     return MANY_ROWS if typical > MANY_ROWS_PER_CLASS else FEW_ROWS
 
 

@@ -30,11 +30,11 @@ MAX_CLASS_MISS = 3.0
 MIN_GAIN = 0.002
 """Share by which sets must be expected to shrink, or one threshold is used for all classes."""
 
-PATH_STEPS = 2048
+PATH_STEPS = 4096
 """Threshold vectors on the path."""
 
-PATH_ENDS = (0.1, 2.0)
-"""Estimated errors at the ends of the path, as multiples of ε."""
+PATH_END = 2.0
+"""Estimated error at the last step of the path, as a multiple of ε. The first step misses no held-out row."""
 
 LEVELS_TRIED = np.linspace(-20.0, 30.0, 251)
 """Levels among which the ends of the path are looked for."""
@@ -99,8 +99,7 @@ def tuned_path(tally: Tally, held: IntArray, *, epsilon: float) -> ThresholdPath
     fitted = _Candidate.of(fit_curves(binned, mix, epsilon=epsilon), caps, mix, scores)
     sizes = [mean_size(tally.bins, each.at_error(epsilon)) for each in (fitted, plain)]
     best = fitted if sizes[0] <= (1 - MIN_GAIN) * sizes[1] else plain
-    low, high = (best.level_at(share * epsilon) for share in PATH_ENDS)
-    return ThresholdPath(best.curves, caps, (low, high), tally.grid)
+    return ThresholdPath(best.curves, caps, best.ends(PATH_END * epsilon), tally.grid)
 
 
 def certified_on_path(
@@ -170,9 +169,10 @@ class _Candidate:
         cuts = np.minimum(curves.scores_at(LEVELS_TRIED[:, None]), caps)
         return cls(curves, caps, scores.missed(cuts) @ mix)
 
-    def level_at(self, error: float) -> float:
-        """The first level tried at which the expected error is at least ``error``; the last one where none is."""
-        return float(LEVELS_TRIED[min(int(np.searchsorted(self.errors, error)), len(LEVELS_TRIED) - 1)])
+    def ends(self, error: float) -> tuple[float, float]:
+        """The last level tried without an expected error, and the first with at least ``error``."""
+        first, last = np.searchsorted(self.errors, [0.0, error], side="right").tolist()
+        return float(LEVELS_TRIED[max(first - 1, 0)]), float(LEVELS_TRIED[min(last, len(LEVELS_TRIED) - 1)])
 
     def at_error(self, error: float) -> FloatArray:
         """Thresholds at which about this error is expected."""
