@@ -10,6 +10,7 @@ small samples have tables of their own (``--panels development``, ``other``, ``s
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -118,10 +119,11 @@ def measure(panel: Panel, data: Dataset, trials: int) -> Line:
     for trial in range(trials):
         rng = np.random.default_rng([*panel.name.encode(), trial])
         tally = Tally.from_scores(*population.draw(panel.source_mix, panel.n_source, rng), soft=False)
-        tally = tally + Tally.from_target(population.draw(mix, panel.n_target, rng)[0], soft=False)
+        target = population.draw(mix, panel.n_target, rng)[0]
+        tally = tally + Tally.from_target(target, soft=False)
         for method in METHODS:
             weights = panel.weights if method.needs_weights else None
-            task = Task(panel.epsilon, panel.delta, rng, weights)
+            task = Task(panel.epsilon, panel.delta, rng, weights, partial(mean_sizes, target))
             found[method.name].append(method.solve(tally, task).thresholds)
         for kind, thresholds in by_kind(tally, panel).items():
             found[kind].append(thresholds)
@@ -130,6 +132,11 @@ def measure(panel: Panel, data: Dataset, trials: int) -> Line:
     sizes = {name: np.array([population.size(value, mix) for value in found[name]]) for name in SHOWN}
     errors = {name: np.array([population.error(value, mix) for value in found[name]]) for name in SHOWN}
     return Line(panel, best, best_per_class, sizes, errors)
+
+
+def mean_sizes(target: FloatArray, cuts: Sequence[FloatArray]) -> list[float]:
+    """Set sizes counted on the rows, as ``calibrate`` does."""
+    return [float(np.count_nonzero(target >= each) / len(target)) for each in cuts]
 
 
 def by_kind(tally: Tally, panel: Panel) -> dict[str, Thresholds]:

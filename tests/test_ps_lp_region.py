@@ -9,7 +9,15 @@ from scipy.stats import binomtest
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 from pacshift.errors import AssumptionError
-from pacshift.ps_lp.region import BOX_SHARE, _Counts, _exact_upper, _quick_box, predicted_sets, prevalence_region
+from pacshift.ps_lp.region import (
+    BOX_SHARE,
+    _Counts,
+    _exact_upper,
+    _least_squares,
+    _quick_box,
+    predicted_sets,
+    prevalence_region,
+)
 from pacshift.ps_lp.tails import bernstein_upper
 from strategies import mix, rates, seeds
 
@@ -224,3 +232,14 @@ def test_many_classes_get_nearly_the_region_that_exact_boxes_give() -> None:
     assert quick.contains(share)
     widths = [float((box.upper - box.lower).mean()) for box in (exact.prevalence, quick.prevalence)]
     assert widths[0] <= widths[1] <= 1.2 * widths[0]
+
+
+@given(seeds, st.integers(2, 8))
+@settings(deadline=None, max_examples=60)
+def test_the_least_variance_is_below_that_of_every_mix(seed: int, n_classes: int) -> None:
+    rng = np.random.default_rng(seed)
+    coefficients = rng.exponential(size=(6, n_classes)) * (rng.random((6, n_classes)) > 0.1)
+    low = rng.dirichlet(np.ones(n_classes)) * rng.choice([0.0, 0.5, 0.99])
+    shares = low + (1 - low.sum()) * rng.dirichlet(np.full(n_classes, 0.5), 200)
+    least = _least_squares(coefficients, low, 1.0)
+    assert (least <= (shares**2 @ coefficients.T).min(axis=0) + 1e-12).all()

@@ -20,13 +20,15 @@ from pacshift.ps_lp.tuned import (
     PATH_STEPS,
     HeldOutScores,
     certified_on_path,
+    expected_size,
     held_out,
     per_class,
     tuned_path,
 )
 from pacshift.tally.grid import to_grid
+from pacshift.tally.histogram import mean_size
 from strategies import labelled, tallies
-from worlds import make_world
+from worlds import World, make_world
 
 
 def tied_tally(rng: np.random.Generator, rows: int, *, grid: bool = False) -> Tally:
@@ -35,6 +37,13 @@ def tied_tally(rng: np.random.Generator, rows: int, *, grid: bool = False) -> Ta
     source, labels = population.draw([0.5, 0.3, 0.2], rows, rng)
     target = population.draw([0.2, 0.3, 0.5], rows, rng)[0]
     return Tally.from_scores(source.round(2), labels, grid=grid) + Tally.from_target(target.round(2))
+
+
+def uneven_world() -> World:
+    """The scores of one class of four are far too low."""
+    world = make_world(4, strength=3, shift=0.3)
+    odds = world.population.scores * np.array([0.05, 1.0, 1.0, 1.0])
+    return replace(world, population=Population(odds / odds.sum(axis=1, keepdims=True), world.population.index))
 
 
 def test_as_many_rows_are_held_out_as_coins_would_hold_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,12 +97,13 @@ def test_the_path_does_not_depend_on_the_rows_that_certify(grid: bool) -> None:
 
 
 def test_the_confusion_is_not_looked_at() -> None:
-    tally = make_world(3, strength=3, shift=0.4).draw(3000, 3000, np.random.default_rng(0))
+    tally = uneven_world().draw(6000, 6000, np.random.default_rng(0))
     held = held_out(tally)
-    shuffled = replace(
-        tally, source_cells=replace(tally.source_cells, codes=tally.source_cells.codes[::-1].copy())
-    )
-    one, other = (tuned_path(each, held, epsilon=0.1).thresholds(900) for each in (tally, shuffled))
+    cells = replace(tally.source_cells, counts=np.roll(tally.source_cells.counts, 5))
+    shuffled = replace(tally, source_cells=cells)
+    assert not np.array_equal(tally.confusion, shuffled.confusion)
+    assert np.ptp(tuned_path(tally, held, epsilon=0.1).thresholds(2000)) > 0.01  # not one threshold for all
+    one, other = (tuned_path(each, held, epsilon=0.1).thresholds(2000) for each in (tally, shuffled))
     assert np.array_equal(one, other)
 
 
@@ -110,6 +120,9 @@ def test_the_search_counts_only_rows_that_were_not_held_out() -> None:
 
     found = certified_on_path(tally, held, path, passes)
     assert (np.array(asked) <= rest).all()
+    first = path.thresholds((PATH_STEPS - 1) // 2)
+    assert np.array_equal(asked[0], replace(tally, counts=tally.counts - held).misses(first))
+    assert asked[0].sum() < tally.misses(first).sum()
     assert replace(tally, counts=tally.counts - held).misses(found).sum() <= 150
     assert (certified_on_path(tally, held, path, lambda _: False) == -np.inf).all()
 
@@ -141,18 +154,28 @@ def test_quantiles_and_misses_of_held_out_rows() -> None:
 
 def test_tuning_makes_sets_smaller_where_classes_differ() -> None:
     """The scores of one class are far too low: one threshold for all classes suits nobody."""
-    rng = np.random.default_rng(2)
-    world = make_world(4, strength=3, shift=0.3)
-    odds = world.population.scores * np.array([0.05, 1.0, 1.0, 1.0])
-    population = Population(odds / odds.sum(axis=1, keepdims=True), world.population.index)
-    world = replace(world, population=population)
-    tally = world.draw(12_000, 12_000, rng)
+    world = uneven_world()
+    tally = world.draw(12_000, 12_000, np.random.default_rng(2))
     region = prevalence_region(tally.confusion, tally.target, delta=MANY_ROWS.region * 0.05)
     asked: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05, "included": np.zeros(4, bool)}
     kinds = certified_thresholds(tally, region, **asked)
     single = certified_thresholds(replace(tally, bins=None), region, **asked)["one threshold"]
     assert world.size(kinds[TUNED]) < 0.9 * world.size(single)
     assert world.error(kinds[TUNED], world.target_mix) <= 0.1
+
+
+def test_sizes_next_to_1_are_expected_as_the_sources_scores_are_spread() -> None:
+    """Nine of ten scores of the last bin below 1 lie above 0.99; an even spread would say one of six."""
+    rng = np.random.default_rng(0)
+    top = np.where(rng.random(5000) < 0.9, rng.uniform(0.99, 0.9999, 5000), rng.uniform(0.94, 0.99, 5000))
+    scores = np.column_stack([top, 1 - top])
+    tally = Tally.from_scores(scores, np.zeros(5000, int)) + Tally.from_target(scores)
+    assert tally.bins is not None
+    cuts = np.array([0.99, 0.5])
+    assert expected_size(tally, tally.bins, cuts) == pytest.approx(
+        float((scores >= cuts).sum(axis=1).mean()), abs=0.01
+    )
+    assert mean_size(tally.bins, cuts) < 0.3
 
 
 @pytest.mark.montecarlo

@@ -13,9 +13,9 @@ from pacshift.arrays import BoolArray, FloatArray, IntArray
 from pacshift.ps_lp.betting import BettingTest
 from pacshift.ps_lp.equal_miss_rate import equal_miss_ranks, thresholds_at_ranks
 from pacshift.ps_lp.region import PrevalenceRegion
-from pacshift.ps_lp.tuned import certified_on_path, held_out, per_class, tuned_path
+from pacshift.ps_lp.tuned import certified_on_path, expected_size, held_out, per_class, tuned_path
 from pacshift.tally import Tally
-from pacshift.tally.histogram import MAX_BINNED_CLASSES, mean_size, mean_size_range
+from pacshift.tally.histogram import MAX_BINNED_CLASSES, mean_size_range
 from pacshift.tally.threshold import largest_threshold
 
 MAX_LP_CLASSES = MAX_BINNED_CLASSES
@@ -143,5 +143,5 @@ def smallest_kind(tally: Tally, certified: dict[str, FloatArray], count_labels: 
         sizes = count_labels([certified[kind] for kind in kinds])
         return kinds[int(np.argmin(sizes))]
     if bins is not None:
-        return min(kinds, key=lambda kind: mean_size(bins, certified[kind]))
+        return min(kinds, key=lambda kind: expected_size(tally, bins, certified[kind]))
     return ONE_THRESHOLD if (certified[ONE_THRESHOLD] > -np.inf).any() else EQUAL_MISS_RATE

@@ -15,7 +15,7 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.ps_lp.curves import Curves, HeldOutBins, estimated_mix, fit_curves, one_curve_for_all
 from pacshift.tally import Tally
 from pacshift.tally.grid import to_grid
-from pacshift.tally.histogram import mean_size
+from pacshift.tally.histogram import bin_edges, bin_of, mean_size
 from pacshift.tally.stores import running_sum
 
 HELD_OUT_SHARE = 0.15
@@ -35,6 +35,9 @@ PATH_STEPS = 4096
 
 PATH_END = 2.0
 """Estimated error at the last step of the path, as a multiple of ε. The first step misses no held-out row."""
+
+MIN_ROWS_IN_BIN = 20
+"""Source rows in a bin that tell how its scores are spread."""
 
 LEVELS_TRIED = np.linspace(-20.0, 30.0, 251)
 """Levels among which the ends of the path are looked for."""
@@ -97,7 +100,8 @@ def tuned_path(tally: Tally, held: IntArray, *, epsilon: float) -> ThresholdPath
     mix, caps = estimated_mix(binned), scores.quantiles(min(MAX_CLASS_MISS * epsilon, 1.0))
     plain = _Candidate.of(one_curve_for_all(tally.n_classes), caps, mix, scores)
     fitted = _Candidate.of(fit_curves(binned, mix, epsilon=epsilon), caps, mix, scores)
-    sizes = [mean_size(tally.bins, each.at_error(epsilon)) for each in (fitted, plain)]
+    seen = replace(tally, counts=held)
+    sizes = [expected_size(seen, tally.bins, each.at_error(epsilon)) for each in (fitted, plain)]
     best = fitted if sizes[0] <= (1 - MIN_GAIN) * sizes[1] else plain
     return ThresholdPath(best.curves, caps, best.ends(PATH_END * epsilon), tally.grid)
 
@@ -113,6 +117,19 @@ def certified_on_path(
         passed = passes(certifying.misses(path.thresholds(middle)))
         low, high = (middle, high) if passed else (low, middle)
     return path.thresholds(low) if low >= 0 else np.full(tally.n_classes, -np.inf)
+
+
+def expected_size(source: Tally, bins: IntArray, thresholds: FloatArray) -> float:
+    """Mean labels per target row, by bins; inside a high bin as the true-label scores of ``source`` are spread.
+
+    High scores of a label mostly belong to rows that have it, and pile up next to 1, where bins are wide.
+    """
+    edges, place = bin_edges(), bin_of(thresholds)
+    low, high = edges[place], edges[place + 1]
+    below, cut, all_below = (source.misses(each) for each in (low, np.clip(thresholds, low, high), high))
+    known = (low >= 0.5) & (all_below - below >= MIN_ROWS_IN_BIN)
+    parts = np.where(known, (all_below - cut) / np.maximum(all_below - below, 1), np.nan)
+    return mean_size(bins, thresholds, parts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,12 +47,13 @@ def _leading_bits(values: NDArray[np.floating[Any]]) -> NDArray[np.integer[Any]]
     return bits
 
 
-def mean_size(bins: IntArray, thresholds: FloatArray) -> float:
+def mean_size(bins: IntArray, thresholds: FloatArray, parts: FloatArray | None = None) -> float:
     """Mean number of labels per row that reach their thresholds, estimated from bins.
 
     The scores in a threshold's bin are taken as spread evenly, except where there are more of them than in either
     neighbour: the surplus is taken as one repeated score and counted in full. Scores pile up next to 0 and 1
-    without being repeated, so the outermost bins are always spread.
+    without being repeated, so the outermost bins are always spread. ``parts`` may say for each class which part of
+    its threshold's bin lies above the threshold; NaN where that is not known.
 
     >>> bins = count_bins(np.array([[0.9, 0.2], [0.1, 0.8]]))
     >>> mean_size(bins, np.array([0.5, 0.5])), mean_size(bins, np.array([-np.inf, 0.5]))
@@ -64,6 +65,8 @@ def mean_size(bins: IntArray, thresholds: FloatArray) -> float:
     neighbours = np.maximum(bins[labels, np.maximum(place - 1, 0)], bins[labels, np.minimum(place + 1, BINS - 1)])
     outermost = (place == 0) | (place >= BINS - 2)
     repeated = np.where(outermost | (part == 0), 0, np.maximum(inside - neighbours, 0))
+    if parts is not None:
+        part, repeated = np.where(np.isnan(parts), part, parts), np.where(np.isnan(parts), repeated, 0)
     above = bins.sum(axis=1) - np.cumsum(bins, axis=1)[labels, place]
     return float((above + repeated + part * (inside - repeated)).sum() / bins[0].sum())
 
