@@ -134,7 +134,7 @@ def measure(panel: Panel, data: Dataset, trials: int) -> Line:
     return Line(panel, best, best_per_class, sizes, errors)
 
 
-def mean_sizes(target: FloatArray, cuts: Sequence[FloatArray]) -> list[float]:
+def mean_sizes(target: Any, cuts: Sequence[FloatArray]) -> list[float]:
     """Set sizes counted on the rows, as ``calibrate`` does."""
     return [float(np.count_nonzero(target >= each) / len(target)) for each in cuts]
 
