@@ -133,7 +133,7 @@ def certify(
 ) -> Certificate:
     """Test label shift, run the method, and collect everything that a certificate holds."""
     require_same_kind(tally.source_kind, tally.target_kind, name="target", n_rows=tally.n_target)
-    assumption = checked_assumption(tally, request) if promises_target(method) and tally.n_target else None
+    assumption = _assumption(tally, request) if promises_target(method) and tally.n_target else None
     try:
         solution = method.solve(tally, task)
     except AssumptionError as refusal:  # the method found it on its own, within its delta
@@ -147,16 +147,22 @@ def certify(
     return certificate
 
 
-def checked_assumption(tally: Tally, request: Request) -> Assumption:
+def _assumption(tally: Tally, request: Request) -> Assumption:
+    return checked_assumption(tally, delta=request.delta, known=request.known, contamination=request.contamination)
+
+
+def checked_assumption(
+    tally: Tally, *, delta: float, known: Interval | None = None, contamination: float = 0.0
+) -> Assumption:
     """What the test of label shift saw; AssumptionError with the ways on where it is refuted."""
-    level = ASSUMPTION_SHARE * request.delta
+    level = ASSUMPTION_SHARE * delta
     found = _assumption_of(
         tally.source_cells,
         tally.target_cells,
         tally.classes,
         level,
-        request.contamination,
-        None if request.known is None else (tuple(request.known.lower), tuple(request.known.upper)),
+        contamination,
+        None if known is None else (tuple(known.lower), tuple(known.upper)),
     )
     if found.refuted:
         finding = found.finding.removeprefix("label shift is refuted: ")
