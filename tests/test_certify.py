@@ -66,7 +66,7 @@ def holds(failures: int, repeats: int, delta: float) -> bool:
 @pytest.fixture
 def untested(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the test of label shift, which takes most of the time and has Monte-Carlo tests of its own."""
-    monkeypatch.setattr("pacshift.certify.checked_assumption", lambda *_: None)
+    monkeypatch.setattr("pacshift.certify.checked_assumption", lambda *_, **__: None)
 
 
 @pytest.mark.montecarlo
