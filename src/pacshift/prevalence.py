@@ -156,7 +156,7 @@ def prevalence_tally(tally: Tally, *, delta: float, known_mix: KnownMix | None =
     >>> tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 500, [0, 1] * 500)
     >>> tally = tally + Tally.from_target([[0.1, 0.9]] * 700)
     >>> prevalence_tally(tally, delta=0.05).mix.lower.round(2)
-    array([0.  , 0.98])
+    array([0.  , 0.99])
     """
     delta = check_rate(delta, "delta")
     for what, rows in (("labelled source", tally.n_source), ("target", tally.n_target)):

@@ -51,7 +51,7 @@ def equal_miss_ranks(
     >>> anything = MixProgram(np.empty((0, 2)), np.empty(0))
     >>> box = Interval(np.zeros(2), np.ones(2))
     >>> equal_miss_ranks(anything, box, np.array([10_000, 1_000]), epsilon=0.1, delta=0.01).tolist()
-    [778, 77]
+    [787, 78]
     """
     ranks = partial(ranks_of, class_counts=class_counts, caution=caution)
     end = epsilon if caution == 0 else min(CAUTIOUS_END * epsilon, 1.0)

@@ -64,7 +64,7 @@ def bernstein_upper(count: ArrayLike, total: ArrayLike, *, delta: float) -> Floa
     (p - p̂)² <= c (p (1 - p) + (p - p̂) / 3).
 
     >>> bernstein_upper([0, 5], 10, delta=0.05).round(3)
-    array([0.5  , 0.846])
+    array([0.5  , 0.875])
     """
     total = np.maximum(np.asarray(total, float), 1)
     rate, c = np.asarray(count) / total, -2 * np.log(delta) / total
