@@ -20,6 +20,7 @@ PARTS = {
     "scale-cost": ("scale.cost", "what ten billion rows would take"),
     "quality": ("quality.run", "who keeps what they promise when the label mix moves"),
     "sharpness": ("sharpness.run", "set sizes beside the best that knows everything"),
+    "many": ("many.run", "set sizes with 100 and 1,000 classes (needs --data, else one synthetic case)"),
     "guarantee": ("guarantee.run", "how often each method breaks its promise"),
     "twins": ("twins.run", "how close the twins are to the real scores (needs --data)"),
     "reproduce": ("reproduce.run", "tables, counts and figures of the page on the paper"),

@@ -128,8 +128,7 @@ def run(lab: Lab) -> Blocks:
         conditions("growth"),
         table(f"Rows (source and as many target rows, {ROWS_CLASSES} classes, float32)", by_rows),
         table(f"Classes ({classes_rows:,} source and target rows, float32)", by_classes),
-        f"Above {MAX_LP_CLASSES} classes PS-LP allows every label mix and solves no programs; "
-        "its exponents are fitted up to there.",
+        f"Above {MAX_LP_CLASSES} classes PS-LP solves no programs; its exponents are fitted up to there.",
         table("Trials of the reproduction (one process)", by_trials),
     ]
     yield "growth", "\n\n".join(parts)

@@ -15,6 +15,7 @@ BLOCKS = {
     "scale.md": ("rows", "classes", "files", "workers", "cost"),
     "guarantee.md": ("guarantee",),
     "tables/sharpness.md": ("sharpness",),
+    "tables/many-classes.md": ("many",),
     "data-sets.md": ("shipped", "twins"),
     "reproduce.md": ("run", "claims", "natural", "figures", "paper-table", "population-table"),
 }

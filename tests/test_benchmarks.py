@@ -23,6 +23,7 @@ SMOKE = {
     "core growth": ["| calibrate PS-LP | 20,000 × 10 |", "| step | 2 | 8 | exponent, fitted |"],
     "quality guarantee": ["### agnews-0.05", "| PS-W, hull, worst class | target (PAC) |"],
     "scale-files": ["| files of 20,000 rows in all | bare scan |"],
+    "many": ["| synthetic | 21,000 | 10,000 | 1 |"],
     "figures": [],
 }
 SLOW = {

@@ -31,6 +31,8 @@ BLOCK_VALUES = 1 << 20
 """Scores of one block: long enough for threads not to wait for each other."""
 PIECE_VALUES = 1 << 17
 """Scores of one piece of a block: few calls per score, and near the processor."""
+MAX_SMALL_PIECE_CLASSES = 200
+"""Up to so many classes, pieces are small: the bins of one have fewer entries than the piece has scores."""
 MAX_COLUMN_CLASSES = 12
 """Up to so many classes, pieces lie class after class: NumPy is slow on short rows."""
 
@@ -142,8 +144,8 @@ def read_blocks(scores: Matrix | Sequence[NDArray[Any]]) -> Iterator[tuple[slice
 
 
 def _piece_values(n_classes: int) -> int:
-    """Scores of one piece: with many classes more than fit near the processor, or its bins would outgrow it."""
-    return min(max(PIECE_VALUES, 4 * BINS * n_classes), BLOCK_VALUES)
+    """Scores of one piece: with many classes more than fit near the processor, or bins would outgrow them."""
+    return PIECE_VALUES if n_classes <= MAX_SMALL_PIECE_CLASSES else BLOCK_VALUES
 
 
 def _copied(use: str, values: Matrix) -> Matrix:

@@ -38,6 +38,7 @@ def corrected_thresholds(
 ) -> Corrected:
     """Both kinds, valid at once with probability at least 1 - δ times the sum of the ``shares`` ("Theorem").
 
+    PS-LP uses them for many classes ("Above 200 classes").
     ``within`` are upper bounds of the label shares that are known already (1 if nothing is known); their chance to
     be wrong is not counted here.
     """
