@@ -210,7 +210,7 @@ def test_the_worst_mix_is_the_one_a_linear_program_finds(seed: int) -> None:
     found = scipy.optimize.linprog(
         -values, A_eq=np.ones((1, 6)), b_eq=[1.0], bounds=[(0, min(top, 1.0)) for top in largest]
     )
-    assert largest_mean(values, largest) == pytest.approx(-found.fun, abs=1e-9)
+    assert largest_mean(values, largest) == pytest.approx(float(values @ np.asarray(found.x)), abs=1e-9)
 
 
 @given(SEEDS)
@@ -288,7 +288,7 @@ def test_errors_above_epsilon_are_rare_and_sets_are_smaller_than_for_any_mix(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(options, "PROMISING", 1.0)  # small worlds are quick, and hard
-    world, delta, runs = many_world(24, seed=5), 0.2, 16
+    world, delta, runs = many_world(24, seed=5), 0.2, 12
     anything, failures, sizes, any_mix = np.ones(24), 0, [], []
     for seed in range(runs):
         tally = draw(world, 150, 4000, seed)
