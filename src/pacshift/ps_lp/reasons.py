@@ -45,8 +45,8 @@ def few_sentences(tally: Tally, thresholds: FloatArray) -> tuple[str, ...]:
     counts = tally.class_counts[without]
     fewest = ", ".join(repr(tally.classes[label]) for label in without[np.argsort(counts, kind="stable")][:5])
     return (
-        f"{len(without)} classes are in every set: their {counts.min()} to {counts.max()} source examples each are "
-        f"too few. Those with the fewest are {fewest}. Add source examples of these classes, or merge classes.",
+        f"{len(without)} classes are in every set: their {counts.min()} to {counts.max()} source examples each "
+        f"are too few. Those with the fewest are {fewest}. Add source examples of them, or merge classes.",
     )
 
 
