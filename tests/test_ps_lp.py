@@ -112,12 +112,12 @@ def proven(
     )
 
 
-def test_very_many_classes_get_thresholds_for_any_mix_and_it_is_said() -> None:
+def test_very_many_classes_and_few_target_rows_get_thresholds_for_any_mix_and_it_is_said() -> None:
     size = MAX_LP_CLASSES + 1
     rng = np.random.default_rng(0)
     scores = rng.dirichlet(np.full(size, 0.05), 30_000)
     tally = Tally.from_scores(scores, scores.argmax(axis=1), soft=False) + Tally.from_target(
-        scores[:500], soft=False
+        scores[:20], soft=False
     )
     found, plain = solve(tally, epsilon=0.2), solve(tally, epsilon=0.2, method=PSLW())
     assert "whatever the target's label mix" in found.reasons[0]
@@ -125,6 +125,10 @@ def test_very_many_classes_get_thresholds_for_any_mix_and_it_is_said() -> None:
     # Classes of similar size: a fixed mix needs no union over classes.
     assert (found.thresholds >= plain.thresholds).all()
     assert (found.thresholds > plain.thresholds).mean() > 0.9
+    informed = solve(tally + Tally.from_target(scores[:20_000], soft=False), epsilon=0.2)
+    assert informed.reasons == ()
+    assert informed.prevalence is not None
+    assert informed.prevalence.contains(np.bincount(scores[:20_000].argmax(axis=1), minlength=size) / 20_000).all()
 
 
 def test_where_no_single_threshold_passes_equal_miss_rate_may() -> None:

@@ -1,13 +1,15 @@
 """Corrected misses: plans, validity and sharpness of the thresholds, and of the box."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from pacshift import AssumptionError, Population, Tally
+from pacshift import PSLP, AssumptionError, Population, Tally
 from pacshift.arrays import IntArray
+from pacshift.methods import Task
 from pacshift.ps_lp.equal_miss_rate import thresholds_at_ranks
 from pacshift.ps_lp.many_classes import certify_many_classes, ranks_for_any_mix
 from pacshift.ps_lp.prediction_powered import options
@@ -150,3 +152,17 @@ def test_the_box_holds_the_true_mix() -> None:
         widths.append(largest.sum())
     assert binomtest(failures, 80, 0.2, alternative="greater").pvalue > 1e-3
     assert np.mean(widths) < 3.5
+
+
+@pytest.mark.montecarlo
+def test_real_scores_of_a_hundred_classes(shared_data: Path) -> None:
+    with np.load(shared_data / "cifar100" / "scores_repvgg_a2.npz") as file:
+        population = Population(file["probs"], file["labels"].astype(int))
+    rng = np.random.default_rng(4)
+    mix = rng.dirichlet(np.full(100, 0.5))
+    tally = Tally.from_scores(*population.draw(np.full(100, 0.01), 20_000, rng), soft=False)
+    tally = tally + Tally.from_target(population.draw(mix, 20_000, rng)[0], soft=False)
+    thresholds = PSLP().solve(tally, Task(0.1, 0.01, rng)).thresholds
+    best = population.size(population.best_threshold(0.1, mix), mix)
+    assert population.error(thresholds, mix) <= 0.1
+    assert population.size(thresholds, mix) < 1.35 * best
