@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import typer
@@ -12,7 +12,7 @@ from pacshift.bounds import clopper_pearson
 from pacshift.certificate import Certificate
 from pacshift.certificate.explain import percent
 from pacshift.cli import options
-from pacshift.cli.console import plain, print_json, progress, results
+from pacshift.cli.console import BROKEN, plain, print_json, progress, results
 from pacshift.cli.inputs import tell_dropped
 from pacshift.evaluate import Evaluation
 from pacshift.scores.check import check_rate
@@ -44,12 +44,20 @@ def check(
     scores: options.KnownScores = None,
     by_position: options.ByPosition = False,
     level: Annotated[float, typer.Option("--level", help="Confidence of the interval around the error.")] = 0.95,
+    fail_on: Annotated[
+        Literal["broken", "consistent"],
+        typer.Option(
+            "--fail-on", help="Exit with 4 if the promise is broken, or already if it is not proven kept."
+        ),
+    ] = "broken",
     drop_invalid: options.DropInvalid = False,
     seed: options.Seed = 0,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Compare the sets with true labels: error and size per class, and whether the guarantee was kept.
+
+    Exit code 4 says that the guarantee was broken beyond doubt (see --level and --fail-on).
 
     Example: pacshift check certificate.json labelled.parquet --label diagnosis
     """
@@ -75,6 +83,13 @@ def check(
         print_json(_document(certificate, result, verdict))
     elif not quiet:
         _show(certificate, result, verdict)
+    if fails(verdict, fail_on):
+        raise typer.Exit(BROKEN)
+
+
+def fails(verdict: Verdict, fail_on: Literal["broken", "consistent"]) -> bool:
+    """Whether the command ends with exit code 4. Nothing was promised where the error is only "above"."""
+    return verdict.word == "broken" if fail_on == "broken" else verdict.word != "kept"
 
 
 def judge(certificate: Certificate, result: Evaluation, level: float) -> Verdict:
