@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import numpy as np
 
 from pacshift.arrays import FloatArray, Label
 from pacshift.certificate import Certificate
+from pacshift.certificate.provenance import record
 from pacshift.certify import certify, check_request
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import score_for
@@ -32,6 +34,9 @@ def calibrate(
     class_epsilon: float | None = None,
     contamination: float = 0.0,
     known_mix: Mapping[Any, Any] | None = None,
+    note: str | None = None,
+    model_id: str | None = None,
+    valid_until: str | date | None = None,
 ) -> Certificate:
     """Turn labelled source scores and unlabelled target scores into prediction sets with a guarantee.
 
@@ -81,6 +86,10 @@ def calibrate(
     known_mix : dict of class to (low, high), optional
         Bounds that you are sure of on how frequent a class is in the target, such as ``{"sick": (0, 0.3)}``. They
         help to notice that label shift is false, and PS-LP's sets get smaller. The promise then rests on them.
+    note, model_id : str, optional
+        What the certificate should remember: anything, and which classifier the scores come from.
+    valid_until : str or datetime.date, optional
+        The last day on which the sets should be used, such as ``"2027-01-31"``. Commands warn after it.
 
     Returns
     -------
@@ -134,10 +143,11 @@ def calibrate(
         known_mix=known_mix,
         never_empty=never_empty,
     )
+    origin = record(tally, model_id=model_id, note=note, valid_until=valid_until, rng=rng)
     task = request.task(tally, weights=weights, rng=generator)
     if target_scores is not None and transform.function is None:
         task = replace(task, count_labels=lambda cuts: _mean_sizes(target_scores, tally.classes, cuts))
-    return certify(tally, chosen, request, task, transform=transform)
+    return certify(tally, chosen, request, task, transform=transform).changed(provenance=origin)
 
 
 def calibrate_tally(
@@ -152,6 +162,9 @@ def calibrate_tally(
     class_epsilon: float | None = None,
     contamination: float = 0.0,
     known_mix: Mapping[Any, Any] | None = None,
+    note: str | None = None,
+    model_id: str | None = None,
+    valid_until: str | date | None = None,
 ) -> Certificate:
     """Find the thresholds from counts alone, for data that were counted elsewhere.
 
@@ -182,6 +195,10 @@ def calibrate_tally(
         A share of the target that may be anything; the promise holds even so. Must be below ``epsilon``.
     known_mix : dict of class to (low, high), optional
         Bounds that you are sure of on how frequent a class is in the target.
+    note, model_id : str, optional
+        What the certificate should remember: anything, and which classifier the scores come from.
+    valid_until : str or datetime.date, optional
+        The last day on which the sets should be used, such as ``"2027-01-31"``.
 
     Returns
     -------
@@ -221,7 +238,9 @@ def calibrate_tally(
         known_mix=known_mix,
         never_empty=never_empty,
     )
-    return certify(tally, chosen, request, request.task(tally, weights=weights, rng=rng))
+    origin = record(tally, model_id=model_id, note=note, valid_until=valid_until, rng=rng)
+    task = request.task(tally, weights=weights, rng=rng)
+    return certify(tally, chosen, request, task).changed(provenance=origin)
 
 
 def _mean_sizes(scores: Any, classes: Sequence[Label], cuts: Sequence[FloatArray]) -> list[float]:

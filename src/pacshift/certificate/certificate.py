@@ -15,6 +15,7 @@ from pacshift.bounds import BoundCurve, Interval
 from pacshift.certificate.columns import Columns
 from pacshift.certificate.explain import explain
 from pacshift.certificate.file import read_fields, write
+from pacshift.certificate.provenance import Provenance
 from pacshift.certificate.sql import Dialect, check_columns, set_expression
 from pacshift.errors import InputError
 from pacshift.methods import Guarantee, MethodFacts
@@ -111,6 +112,9 @@ class Certificate:
     columns : Columns or None
         Score columns and label column of the table that the certificate was made from. Frames and tables given to
         it later must have these score columns, in any order. None if it was made from arrays.
+    provenance : Provenance or None
+        When and from which data it was made, by which version, for which model, and until when it may be used;
+        None in files of older versions.
     transform : Transform or None
         The score transform itself; not saved.
 
@@ -159,6 +163,7 @@ class Certificate:
     set_sizes: IntArray | None = None
     never_empty: bool = False
     columns: Columns | None = None
+    provenance: Provenance | None = None
     transform: Transform | None = field(default=None, repr=False)  # a function of the user's own: not saved
 
     @property

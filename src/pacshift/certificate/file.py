@@ -4,7 +4,7 @@ import json
 import math
 import os
 from collections.abc import Callable
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -13,6 +13,7 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve, Interval
 from pacshift.certificate.columns import Columns
+from pacshift.certificate.provenance import Provenance
 from pacshift.documents import CHECKSUM, parse_json, require_seal, seal
 from pacshift.errors import InputError
 from pacshift.files import atomic_write, read_document
@@ -89,6 +90,7 @@ def _content(certificate: "Certificate") -> dict[str, Any]:
         "method_facts": asdict(certificate.facts),
         "score": certificate.score,
         "columns": None if certificate.columns is None else certificate.columns.to_json(),
+        "provenance": None if certificate.provenance is None else certificate.provenance.to_json(),
         "never_empty": certificate.never_empty,
         "n_source": certificate.n_source,
         "n_target": certificate.n_target,
@@ -163,6 +165,7 @@ def _checked_fields(document: dict[str, Any]) -> dict[str, Any]:
         "set_sizes": None if document["target_set_sizes"] is None else _counts(document["target_set_sizes"]),
         "never_empty": _flag(document["never_empty"]),
         "columns": _columns(document.get("columns"), len(rows)),  # files from before columns were kept have none
+        "provenance": _provenance(document.get("provenance")),  # nor have older files this
     }
     _require_consistent(checked)
     return checked
@@ -188,17 +191,23 @@ def _columns(document: Any, n_classes: int) -> Columns | None:
     return None if document is None else Columns.from_json(document, n_classes)
 
 
+def _provenance(document: Any) -> Provenance | None:
+    return None if document is None else Provenance.from_json(_mapping(document))
+
+
 def _facts(document: Any, method: str, options: dict[str, Any]) -> MethodFacts:
     """What the file says about its method. Files from before facts were kept rely on the registered method."""
     if document is not None:
         checks: dict[Any, Callable[[Any], Any]] = {str: _text, bool: _flag}
-        return MethodFacts(**{fact.name: checks[fact.type](document[fact.name]) for fact in fields(MethodFacts)})
+        said = {"version": ""} | document  # older files do not say which version of the method made them
+        return MethodFacts(**{fact.name: checks[fact.type](said[fact.name]) for fact in fields(MethodFacts)})
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}, and the file has no method_facts about it")
     try:
-        return facts_of(METHODS[method](**options))
+        known = facts_of(METHODS[method](**options))
     except (TypeError, ValueError):  # options of another version of the method
-        return facts_of(METHODS[method]())
+        known = facts_of(METHODS[method]())
+    return replace(known, version="")
 
 
 def _plain_option(value: Any) -> Any:

@@ -14,6 +14,7 @@ from pacshift.certificate.explain import percent
 from pacshift.cli import options
 from pacshift.cli.console import BROKEN, plain, print_json, progress, results
 from pacshift.cli.inputs import tell_dropped
+from pacshift.cli.provenance import UsedModelId, warn_before_use
 from pacshift.evaluate import Evaluation
 from pacshift.scores.check import check_rate
 
@@ -50,6 +51,7 @@ def check(
             "--fail-on", help="Exit with 4 if the promise is broken, or already if it is not proven kept."
         ),
     ] = "broken",
+    model_id: UsedModelId = None,
     drop_invalid: options.DropInvalid = False,
     seed: options.Seed = 0,
     as_json: options.Json = False,
@@ -65,6 +67,7 @@ def check(
 
     certificate = Certificate.load(certificate_file)
     level = check_rate(level, "--level")
+    warn_before_use(certificate, model_id)
     with progress("checking", silent=quiet or as_json) as report:
         found = evaluate_table(
             certificate,

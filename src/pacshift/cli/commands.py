@@ -40,6 +40,11 @@ class Commands(_PlainFlags, TyperGroup):
             return super().invoke(ctx)
 
 
+def words_of(ctx: Any) -> list[str]:
+    """The words of the command that runs, without the name of the program."""
+    return list(ctx.meta.get(_WORDS, ()))
+
+
 @contextmanager
 def next_command(words: Sequence[str]) -> Iterator[None]:
     """Where an error knows which options would help, say the whole command that has them."""
