@@ -182,7 +182,10 @@ class MethodFacts:
 
 def facts_of(method: Method) -> MethodFacts:
     """The facts of ``method`` that its certificates keep."""
-    return MethodFacts(**{field.name: getattr(method, field.name, field.default) for field in fields(MethodFacts)})
+    found: dict[str, Any] = {
+        field.name: getattr(method, field.name, OPTIONAL_FACTS.get(field.name)) for field in fields(MethodFacts)
+    }
+    return MethodFacts(**found)
 
 
 def options_of(method: Method) -> dict[str, Any]:
