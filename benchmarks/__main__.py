@@ -24,6 +24,7 @@ PARTS = {
     "many": ("many.run", "set sizes with 100 and 1,000 classes (needs --data, else one synthetic case)"),
     "guarantee": ("guarantee.run", "how often each method breaks its promise"),
     "power": ("power.run", "what the test of label shift notices, by violation and number of rows"),
+    "labels": ("labels.run", "what a few target labels gain (needs --data, else one case)"),
     "populations": ("populations.run", "one half of the people certified for the other half (needs --data)"),
     "twins": ("twins.run", "how close the twins are to the real scores (needs --data)"),
     "reproduce": ("reproduce.run", "tables, counts and figures of the page on the paper"),

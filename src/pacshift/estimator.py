@@ -146,7 +146,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         return self
 
     def calibrate(
-        self, X_source: Any, y_source: Any, X_target: Any = None, *, weights: Any = None
+        self, X_source: Any, y_source: Any, X_target: Any = None, *, weights: Any = None, target_labels: Any = None
     ) -> "PACClassifier":
         """Compute the certificate from a labelled source and an unlabelled target, both not used in training.
 
@@ -160,6 +160,8 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             Features of the target. Methods that do not use the target (PS-LW, PS, ...) work without.
         weights : array of shape (K,), optional
             True importance weights, for ORACLE.
+        target_labels : array or list of length n, optional
+            Labels of a random sample of the rows of ``X_target``, None or NaN for the other rows.
 
         Returns
         -------
@@ -191,6 +193,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             class_epsilon=self.class_epsilon,
             contamination=self.contamination,
             known_mix=self.known_mix,
+            target_labels=target_labels,
             note=self.note,
             model_id=self.model_id,
             valid_until=self.valid_until,

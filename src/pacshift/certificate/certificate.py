@@ -78,6 +78,8 @@ class Certificate:
         What else is to be said about the method: its idea, its extra assumption, and so on.
     n_source, n_target : int
         Number of labelled source and unlabelled target examples.
+    n_target_labels : int
+        How many of the target examples had labels that were used.
     class_counts, predicted_counts : int array of shape (K,)
         Source examples per true label; target examples per predicted label.
     weights, prevalence : Interval or None
@@ -145,6 +147,7 @@ class Certificate:
     facts: MethodFacts = field(default_factory=MethodFacts)
     n_source: int
     n_target: int
+    n_target_labels: int = 0
     class_counts: IntArray
     predicted_counts: IntArray
     weights: Interval | None = None

@@ -199,6 +199,8 @@ def _assumption(certificate: "Certificate") -> list[str]:
         sentences.append("Any target label mix is covered.")
     if facts.extra_assumption and guarantee != "none":
         sentences.append(facts.extra_assumption)
+    if certificate.n_target_labels:
+        sentences.append("The labelled target examples are a random sample of the target.")
     if certificate.known_mix is not None:
         sentences.append(f"What you said about the target: {known_shares(certificate)}.")
     return [f"Assumption: {' '.join(sentences)}"] if sentences else []
@@ -223,8 +225,14 @@ def _data(certificate: "Certificate") -> str:
     fewest = f"fewest: {certificate.class_counts[rarest]:,} of class {certificate.classes[rarest]!r}"
     return (
         f"Data: {certificate.n_source:,} labelled source examples ({fewest}), "
-        f"{certificate.n_target:,} unlabelled target examples, {len(certificate.classes)} classes."
+        f"{_target_rows(certificate)}, {len(certificate.classes)} classes."
     )
+
+
+def _target_rows(certificate: "Certificate") -> str:
+    if not certificate.n_target_labels:
+        return f"{certificate.n_target:,} unlabelled target examples"
+    return f"{certificate.n_target:,} target examples, {certificate.n_target_labels:,} of them labelled"
 
 
 def _sets(certificate: "Certificate") -> str:

@@ -94,6 +94,7 @@ def _content(certificate: "Certificate") -> dict[str, Any]:
         "never_empty": certificate.never_empty,
         "n_source": certificate.n_source,
         "n_target": certificate.n_target,
+        "n_target_labels": certificate.n_target_labels,
         "accuracy_at_least": certificate.accuracy,
         "class_epsilon": certificate.class_epsilon,
         "contamination": certificate.contamination,
@@ -150,6 +151,7 @@ def _checked_fields(document: dict[str, Any]) -> dict[str, Any]:
         "guarantee": _among(document["guarantee"], get_args(Guarantee), "guarantee"),
         "n_source": _count(document["n_source"]),
         "n_target": _count(document["n_target"]),
+        "n_target_labels": _count(document.get("n_target_labels", 0)),
         "class_counts": _counts([row["source_examples"] for row in rows]),
         "predicted_counts": _counts([row["target_predicted"] for row in rows]),
         **{field: _interval(rows, name) for name, field in CLASS_INTERVALS.items()},
@@ -176,6 +178,8 @@ def _require_consistent(found: dict[str, Any]) -> None:
         raise ValueError("the source examples of the classes do not add up to n_source")
     if sum(found["predicted_counts"].tolist()) != found["n_target"]:
         raise ValueError("the target predictions of the classes do not add up to n_target")
+    if found["n_target_labels"] > found["n_target"]:
+        raise ValueError("more target rows have labels than there are")
     known = METHODS.get(found["method"])
     if known is not None and found["guarantee"] != known.guarantee:
         raise ValueError(f"method {known.name} does not give guarantee {found['guarantee']!r}")

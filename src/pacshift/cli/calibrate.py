@@ -43,6 +43,14 @@ def calibrate(
     class_epsilon: options.ClassEpsilon = None,
     contamination: options.Contamination = 0.0,
     known: options.Known = None,
+    target_label: Annotated[
+        str | None,
+        typer.Option(
+            "--target-label",
+            metavar="COLUMN",
+            help="Labels of a random sample of the target's rows; empty or null in the other rows.",
+        ),
+    ] = None,
     model_id: provenance.ModelId = None,
     note: provenance.Note = None,
     valid_until: provenance.ValidUntil = None,
@@ -65,8 +73,10 @@ def calibrate(
     )
     provenance.check_origin(model_id, note, valid_until)
     known_mix = options.read_known(known)
-    data = None
+    data, labelled = None, None
     if tallies:
+        if target_label is not None:
+            raise InputError("--target-label names a column of the TARGET table, but --tallies gives no tables.")
         tally = inputs.load_tallies(paths)
     else:
         files = inputs.split_paths(paths, source, target)
@@ -85,6 +95,8 @@ def calibrate(
             by_position=by_position,
         )
         tally = count(data, method, score)
+        if target_label is not None:
+            labelled = data.labelled_target(target_label, tally.classes, tally.score)
     with warnings.catch_warnings():
         if not (as_json or quiet):
             warnings.simplefilter("ignore", UninformativeWarning)  # the words printed below say it
@@ -99,6 +111,7 @@ def calibrate(
             class_epsilon=class_epsilon,
             contamination=contamination,
             known_mix=options.known_for(known_mix, tally.classes),
+            target_labels=labelled,
             note=note,
             model_id=model_id,
             valid_until=valid_until,

@@ -38,7 +38,8 @@ class Task:
         Mean set sizes on the target for each vector of thresholds in a list, counted on the rows themselves; None
         if only a tally is at hand.
     known : Interval, optional
-        Bounds of the target's label mix that the user is sure of. A method may use them to make sets smaller.
+        Bounds of the target's label mix that the user is sure of, or that labels of target rows prove. A method
+        may use them to make sets smaller. They may depend on the target.
     contamination : float
         Share of the target that need not be label-shifted. ``epsilon`` allows for it already; a method that looks
         at target counts must allow for it too.
