@@ -26,7 +26,7 @@ def check_assumption(
     level: float,
     known: Interval | None = None,
     contamination: float = 0.0,
-    known_from: str = "known_mix",
+    known_from: str = "known_mix says",
 ) -> Assumption:
     """Test whether the target is a mix of the source's classes.
 
@@ -44,7 +44,7 @@ def check_assumption(
         Bounds of the target's label mix that are surely right, arrays of length K.
     contamination : float, default 0
         Largest share of the target that need not be label-shifted at all.
-    known_from : str, default "known_mix"
+    known_from : str, default "known_mix says"
         Where ``known`` comes from, for the words of a refutation.
 
     Returns

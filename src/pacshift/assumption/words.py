@@ -123,8 +123,7 @@ def outside_known(classes: Sequence[Label], free: MixRows, known: Interval, know
     )  # fmt: skip
     return (
         f"Under label shift {percent(lower[label])} to {percent(upper[label])} of the target would be "
-        f"{classes[label]!r}, but it is {bound} by {known_from}. Either these bounds are wrong or label shift is "
-        "false."
+        f"{classes[label]!r}, but {known_from} {bound}. Either these bounds are wrong or label shift is false."
     )
 
 
