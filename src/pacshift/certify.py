@@ -220,9 +220,9 @@ def checked_assumption(tally: Tally, request: Request) -> Assumption:
             level=level / 2,
             known=known,
             contamination=request.contamination,
-            known_from="the labelled target rows"
+            known_from="the labelled target rows say"
             if request.known is None
-            else "labelled target rows or known_mix",
+            else "target labels and known_mix say",
         )
         found = replace(found, level=level)
     if found.refuted:
