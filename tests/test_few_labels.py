@@ -158,7 +158,7 @@ def test_labels_refute_label_shift_that_predictions_cannot(weak: Population) -> 
     source, source_labels, _, _ = drawn(weak, 5)
     target, _ = weak.draw([1, 0, 0], 2000, 6)
     calibrate(source, source_labels, target, epsilon=0.2, delta=0.1)
-    with pytest.raises(AssumptionError, match="but the labelled target rows say at least"):
+    with pytest.raises(AssumptionError, match="but the labelled target rows say at most"):
         calibrate(source, source_labels, target, epsilon=0.2, delta=0.1, target_labels=[2] * 100 + [None] * 1900)
 
 
