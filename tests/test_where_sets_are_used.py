@@ -58,6 +58,7 @@ def test_sql_makes_the_sets(data: Data) -> None:
     assert found.column("labels").to_pylist() == wanted
 
 
+@pytest.mark.filterwarnings("ignore")  # of the library about itself
 def test_fastapi_serves_the_sets(data: Data) -> None:
     names = executed("fastapi")
     pytest.importorskip("httpx")
@@ -69,6 +70,7 @@ def test_fastapi_serves_the_sets(data: Data) -> None:
     assert client.post("/sets", json=[[0.5, 0.5]]).status_code == 422
 
 
+@pytest.mark.filterwarnings("ignore")  # of the library about itself
 def test_mlflow_keeps_the_certificate(data: Data, tmp_path: Path) -> None:
     mlflow = pytest.importorskip("mlflow")
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'runs.db'}")
