@@ -28,6 +28,7 @@ PARTS = {
         "power.run_unseen",
         "the same on real scores that the test was not built with (needs --data)",
     ),
+    "labels": ("labels.run", "what a few target labels gain (needs --data, else one case)"),
     "populations": ("populations.run", "one half of the people certified for the other half (needs --data)"),
     "twins": ("twins.run", "how close the twins are to the real scores (needs --data)"),
     "reproduce": ("reproduce.run", "tables, counts and figures of the page on the paper"),

@@ -17,6 +17,7 @@ BLOCKS = {
     "how-much-data.md": ("needs",),
     "tables/sharpness.md": ("sharpness",),
     "tables/power.md": ("power", "power-unseen"),
+    "tables/few-labels.md": ("labels",),
     "tables/populations.md": ("populations",),
     "tables/many-classes.md": ("many",),
     "data-sets.md": ("shipped", "twins"),

@@ -18,6 +18,10 @@ settings.register_profile("many", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "pacshift"))
 
 
+# Certificates say when they were made. Tests that compare whole files must not depend on the second.
+os.environ.setdefault("SOURCE_DATE_EPOCH", "1760000000")
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder with real scores; tests that ask for it skip where it is absent."""

@@ -25,6 +25,7 @@ SMOKE = {
     "scale-files": ["| files of 20,000 rows in all | bare scan |"],
     "many": ["| synthetic | 21,000 | 10,000 | 1 |"],
     "figures": [],
+    "labels": ["| scores | none | 50 labels | 200 labels | 1,000 labels | error above ε |"],
     "power": ["| simulated, 3 classes | logits times 0.3 | 2 |"],
 }
 SLOW = {

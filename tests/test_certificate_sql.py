@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacshift import InputError
+from certificates import birds
+from pacshift import Certificate, InputError
 from pacshift.arrays import Label
+from pacshift.certificate.columns import Columns
 from pacshift.certificate.sql import set_expression
 
 COLUMNS = ['p_a"quote', "p `tick` \\back", "p_ünïcode' 名"]
@@ -132,3 +134,44 @@ def test_other_dialects_name_every_column_and_class(dialect: str) -> None:
 def test_unknown_dialect_is_refused_with_the_list() -> None:
     with pytest.raises(InputError, match="duckdb, postgres, bigquery, snowflake, spark"):
         set_expression(["a"], ["x"], np.array([0.5]), dialect="oracle", never_empty=False)
+
+
+def birds_with(**fields: Any) -> Certificate:
+    """A certificate of three classes, with some fields changed."""
+    return birds().changed(thresholds=THRESHOLDS, **fields)
+
+
+@pytest.mark.parametrize("never_empty", [False, True])
+def test_a_certificate_writes_the_expression_of_its_columns(never_empty: bool) -> None:
+    certificate = birds_with(columns=Columns(tuple(COLUMNS)), never_empty=never_empty, score_kind=None)
+    rows = [row for row in hard_rows() if None not in row and np.all(np.array(row[1:]) < INF)]
+    assert run_duckdb(certificate.to_sql(), rows) == [
+        [name for name, inside in zip(certificate.classes, members, strict=True) if inside]
+        for members in certificate.sets(np.array([row[1:] for row in rows]))
+    ]
+
+
+def test_columns_can_be_named_and_override_those_of_the_table() -> None:
+    certificate = birds_with(columns=Columns(("scores",)))  # one list column
+    assert '"c"' in certificate.to_sql("postgres", columns=["a", "b", "c"])
+    swapped = birds_with(columns=Columns(("a", "b", "c"))).to_sql(columns=["x", "y", "z"])
+    assert '"x"' in swapped
+    assert '"a"' not in swapped
+
+
+@pytest.mark.parametrize(
+    ("fields", "columns", "said"),
+    [
+        ({}, None, "knows no score columns. Pass columns= with 3"),
+        ({"columns": Columns(("scores",))}, None, "one score column, 'scores', for 3 classes"),
+        ({}, ["a", "b"], "must name 3 different columns, got .'a', 'b'.*columns="),
+        ({}, ["a", "b", "b"], "must name 3 different columns"),
+        ({}, "abc", "one score column, 'abc'"),
+        ({}, ["a", "b", 3], "must be names of columns"),
+        ({"score": "aps-plain"}, ["a", "b", "c"], "score 'aps-plain'.*pacshift predict"),
+        ({"score": "custom"}, ["a", "b", "c"], "score 'custom'"),
+    ],
+)
+def test_what_sql_cannot_say_is_refused(fields: dict[str, Any], columns: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        birds_with(**fields).to_sql(columns=columns)

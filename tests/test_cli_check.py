@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from commands import NAMES, Data, bad, good, make_tables
+from commands import NAMES, Data, bad, good, make_tables, run
 from pacshift import Certificate, evaluate
 from pacshift.cli.check import judge
 from pacshift.methods import MethodFacts
@@ -49,13 +49,34 @@ def test_check_is_honest_about_small_samples_and_broken_guarantees(data: Data, t
     wrong = tmp_path / "wrong.parquet"
     shuffled = np.random.default_rng(0).permutation(table.column("label").to_pylist())
     pa.parquet.write_table(table.set_column(table.column_names.index("label"), "label", pa.array(shuffled)), wrong)
-    shown = " ".join(good("check", data.certificate, wrong).stdout.split())
+    broken = run("check", data.certificate, wrong)
+    assert broken.exit_code == 4
+    shown = " ".join(broken.stdout.split())
     assert "broken: The error is above the 10 % asked for" in shown
     assert "label shift does not hold" in shown
     good("calibrate", data.source, "-m", "PS", "-o", tmp_path / "ps.json")
     document = json.loads(good("check", tmp_path / "ps.json", wrong, "--json").stdout)
     assert document["verdict"] == "above"
     assert "on the source only" in document["in_words"]
+
+
+def test_the_exit_code_tells_a_pipeline_what_to_do(data: Data, tmp_path: Path) -> None:
+    table = pa.parquet.read_table(data.labelled)
+    few, wrong = tmp_path / "few.parquet", tmp_path / "wrong.parquet"
+    pa.parquet.write_table(table.slice(0, 20), few)
+    others = [NAMES[(NAMES.index(name) + 1) % 3] for name in table.column("label").to_pylist()]
+    pa.parquet.write_table(table.set_column(table.column_names.index("label"), "label", pa.array(others)), wrong)
+    good("calibrate", data.source, "-m", "PS", "-o", tmp_path / "ps.json", "-q")
+    promised, not_promised = data.certificate, tmp_path / "ps.json"
+    codes = {
+        (made, rows, fail_on): run("check", made, rows, "--fail-on", fail_on, "-q").exit_code
+        for made, rows in ((promised, data.labelled), (promised, few), (promised, wrong), (not_promised, wrong))
+        for fail_on in ("broken", "consistent")
+    }
+    assert list(codes.values()) == [0, 0, 0, 4, 4, 4, 0, 4]
+    shown = run("check", promised, wrong, "--json")
+    assert (shown.exit_code, json.loads(shown.stdout)["verdict"]) == (4, "broken")
+    assert "--fail-on" in bad("check", promised, few, "--fail-on", "kept")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import warnings
 from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from pacshift.certificate.explain import LABEL_SHIFT
 from pacshift.certificate.file import to_document
 from pacshift.cli import app
 from pacshift.methods import Guarantee, Method, Solution, Task, resolve_method
+from pacshift.methods.base import FACT_TYPES, check_method, facts_of
 from pacshift.report import compare_methods, render_report
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "architecture.md"
@@ -157,6 +159,7 @@ class EverythingInOneSet:
     needs_soft: ClassVar[bool] = False
     needs_bins: ClassVar[bool] = False
     needs_weights: ClassVar[bool] = False
+    version: ClassVar[str] = "7"
     extra_assumption = ""
 
     def solve(self, tally: Tally, task: Task) -> Solution:
@@ -169,6 +172,7 @@ def test_any_object_with_the_facts_is_a_method(tmp_path: Path) -> None:
         certificate = certify(EverythingInOneSet())
     assert certificate.score == "aps-plain"  # its own default
     certificate.save(tmp_path / "c.json")
+    assert Certificate.load(tmp_path / "c.json").facts.version == "7"
     words = Certificate.load(tmp_path / "c.json").explain()
     assert words.splitlines()[0] == "Guarantee (ALL): none, even if label shift holds."
     assert "Assumption" not in words
@@ -176,6 +180,13 @@ def test_any_object_with_the_facts_is_a_method(tmp_path: Path) -> None:
     assert "Nothing is guaranteed, even under label shift." in text
     assert "estimated" not in words + text
     assert "reasons are listed" not in text  # it gives none
+
+
+def test_a_method_from_before_versions_is_still_a_method() -> None:
+    facts = {fact: getattr(EverythingInOneSet, fact) for fact in FACT_TYPES if fact != "version"}
+    old: Any = SimpleNamespace(**facts, solve=EverythingInOneSet().solve)
+    assert check_method(old) is old
+    assert facts_of(old).version == ""
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import numpy as np
 
 from pacshift.arrays import FloatArray, Label
 from pacshift.certificate import Certificate
+from pacshift.certificate.provenance import record
 from pacshift.certify import certify, check_request
+from pacshift.errors import InputError
+from pacshift.few_labels import split_labels
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import score_for
 from pacshift.scores.check import check_rng, check_scores
-from pacshift.scores.transforms import TransformFunction, resolve_transform
+from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tally import Tally
 
 
@@ -32,6 +36,10 @@ def calibrate(
     class_epsilon: float | None = None,
     contamination: float = 0.0,
     known_mix: Mapping[Any, Any] | None = None,
+    target_labels: Any = None,
+    note: str | None = None,
+    model_id: str | None = None,
+    valid_until: str | date | None = None,
 ) -> Certificate:
     """Turn labelled source scores and unlabelled target scores into prediction sets with a guarantee.
 
@@ -81,6 +89,14 @@ def calibrate(
     known_mix : dict of class to (low, high), optional
         Bounds that you are sure of on how frequent a class is in the target, such as ``{"sick": (0, 0.3)}``. They
         help to notice that label shift is false, and PS-LP's sets get smaller. The promise then rests on them.
+    target_labels : array or list of length n, optional
+        Labels of some target rows, None or NaN for the others. The labelled rows must be a random sample of the
+        target. They narrow down the label mix, can refute label shift, and many of them make smaller sets on
+        their own. For methods with a PAC guarantee on this target, such as PS-LP.
+    note, model_id : str, optional
+        What the certificate should remember: anything, and which classifier the scores come from.
+    valid_until : str or datetime.date, optional
+        The last day on which the sets should be used, such as ``"2027-01-31"``. Commands warn after it.
 
     Returns
     -------
@@ -133,11 +149,15 @@ def calibrate(
         contamination=contamination,
         known_mix=known_mix,
         never_empty=never_empty,
+        labelled=None
+        if target_labels is None
+        else _labelled(target_scores, target_labels, tally, transform, generator),
     )
+    origin = record(tally, model_id=model_id, note=note, valid_until=valid_until, rng=rng)
     task = request.task(tally, weights=weights, rng=generator)
     if target_scores is not None and transform.function is None:
         task = replace(task, count_labels=lambda cuts: _mean_sizes(target_scores, tally.classes, cuts))
-    return certify(tally, chosen, request, task, transform=transform)
+    return certify(tally, chosen, request, task, transform=transform).changed(provenance=origin)
 
 
 def calibrate_tally(
@@ -152,6 +172,10 @@ def calibrate_tally(
     class_epsilon: float | None = None,
     contamination: float = 0.0,
     known_mix: Mapping[Any, Any] | None = None,
+    target_labels: Tally | None = None,
+    note: str | None = None,
+    model_id: str | None = None,
+    valid_until: str | date | None = None,
 ) -> Certificate:
     """Find the thresholds from counts alone, for data that were counted elsewhere.
 
@@ -182,6 +206,13 @@ def calibrate_tally(
         A share of the target that may be anything; the promise holds even so. Must be below ``epsilon``.
     known_mix : dict of class to (low, high), optional
         Bounds that you are sure of on how frequent a class is in the target.
+    target_labels : Tally, optional
+        Counts of labelled rows of the target, ``Tally.from_scores`` of them. These rows must be a random sample of
+        the target and be counted in ``tally`` too, as unlabelled ones.
+    note, model_id : str, optional
+        What the certificate should remember: anything, and which classifier the scores come from.
+    valid_until : str or datetime.date, optional
+        The last day on which the sets should be used, such as ``"2027-01-31"``.
 
     Returns
     -------
@@ -220,8 +251,23 @@ def calibrate_tally(
         contamination=contamination,
         known_mix=known_mix,
         never_empty=never_empty,
+        labelled=target_labels,
     )
-    return certify(tally, chosen, request, request.task(tally, weights=weights, rng=rng))
+    origin = record(tally, model_id=model_id, note=note, valid_until=valid_until, rng=rng)
+    task = request.task(tally, weights=weights, rng=rng)
+    return certify(tally, chosen, request, task).changed(provenance=origin)
+
+
+def _labelled(scores: Any, labels: Any, tally: Tally, transform: Transform, rng: np.random.Generator) -> Tally:
+    """The counts of the target rows that have labels."""
+    if scores is None:
+        raise InputError(
+            "target_labels are labels of target rows, but target_scores is None. Pass the scores too."
+        )
+    checked = check_scores(scores, name="target", classes=tally.classes)
+    places, known = split_labels(labels, tally.classes, len(checked))
+    rows = checked.values[places]
+    return Tally.from_scores(rows, known, classes=tally.classes, score=transform, soft=False, rng=rng)
 
 
 def _mean_sizes(scores: Any, classes: Sequence[Label], cuts: Sequence[FloatArray]) -> list[float]:

@@ -1,7 +1,7 @@
 """From a tally to a certificate: the test of label shift, the method, the cap per class, the notes."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +13,15 @@ from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.class_miss import class_miss, often_missed_note
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
+from pacshift.few_labels import (
+    DIRECT_SHARE,
+    MIX_SHARE,
+    both_bounds,
+    check_labelled,
+    direct_thresholds,
+    mix_bounds,
+    smallest_sets,
+)
 from pacshift.methods import METHODS, Method, Solution, Task
 from pacshift.methods.base import facts_of, options_of
 from pacshift.methods.class_wise import capped
@@ -41,6 +50,19 @@ class Request:
     contamination: float = 0.0
     known: Interval | None = None
     never_empty: bool = False
+    labelled: Tally | None = None
+
+    @property
+    def label_delta(self) -> float:
+        """What the labelled target rows may cost."""
+        return 0.0 if self.labelled is None else (MIX_SHARE + DIRECT_SHARE) * self.delta
+
+    def mix(self, delta: float) -> Interval | None:
+        """Bounds of the target's mix: what the user knows, and what labelled rows show at ``delta``."""
+        if self.labelled is None:
+            return self.known
+        found = mix_bounds(self.labelled, delta=delta)
+        return both_bounds(self.known, found, self.labelled.classes, level=delta)
 
     @property
     def cap_delta(self) -> float:
@@ -51,10 +73,10 @@ class Request:
         """What the method is asked: ε of the label-shifted part of the target, at its share of δ."""
         return Task(
             epsilon=clean_epsilon(self.epsilon, self.contamination),
-            delta=self.delta - self.cap_delta,
+            delta=self.delta - self.cap_delta - self.label_delta,
             rng=check_rng(rng),
             weights=None if weights is None else check_weights(weights, tally.n_classes),
-            known=self.known,
+            known=self.mix(MIX_SHARE * self.delta),
             contamination=self.contamination,
         )
 
@@ -74,6 +96,7 @@ def check_request(
     contamination: float,
     known_mix: Any,
     never_empty: bool,
+    labelled: Tally | None = None,
 ) -> Request:
     """The request, or an InputError that says what is wrong with it."""
     if not tally.n_source:
@@ -88,8 +111,10 @@ def check_request(
         contamination=check_contamination(contamination, allowed),
         known=None if known_mix is None else check_known_mix(known_mix, tally.classes),
         never_empty=check_flag(never_empty, "never_empty"),
+        labelled=None if labelled is None else check_labelled(labelled, tally),
     )
     _require_target_promise(method, request)
+    _require_use_of_labels(method, request)
     return request
 
 
@@ -128,6 +153,16 @@ def _require_target_promise(method: Method, request: Request) -> None:
         )
 
 
+def _require_use_of_labels(method: Method, request: Request) -> None:
+    """Labels of the target help a PAC promise about this target, and no other promise."""
+    if request.labelled is not None and (method.guarantee != "pac-target" or method.any_mix):
+        why = "is for every label mix" if method.any_mix else "is not PAC on the target"
+        raise InputError(
+            f"target_labels cannot help method {method.name}: what it promises {why}. "
+            "Leave them out and use them with `pacshift check`, or use PS-LP."
+        )
+
+
 def certify(
     tally: Tally, method: Method, request: Request, task: Task, *, transform: Transform | None = None
 ) -> Certificate:
@@ -138,37 +173,82 @@ def certify(
         solution = method.solve(tally, task)
     except AssumptionError as refusal:  # the method found it on its own, within its delta
         raise AssumptionError(f"{refusal} {ways_on()}") from None
+    is_direct = False
+    if request.labelled is not None:
+        solution, is_direct = _with_labels(solution, tally, request, task)
     if request.class_epsilon is not None:
         solution = capped(solution, tally, class_epsilon=request.class_epsilon, delta=request.cap_delta)
     certificate = _certificate(tally, method, request, solution, assumption, transform)
+    if is_direct:
+        certificate = certificate.changed(notes=(*certificate.notes, _direct_note(request)), sensitivity=None)
     if certificate.trivial:
         causes = " ".join(solution.reasons) or "no threshold passes."
         warnings.warn(f"every set contains all labels: {causes}", UninformativeWarning, stacklevel=3)
     return certificate
 
 
+def _with_labels(solution: Solution, tally: Tally, request: Request, task: Task) -> tuple[Solution, bool]:
+    """The solution, or what the labelled target rows certify on their own if its sets are smaller."""
+    if request.labelled is None:
+        return solution, False
+    # Labelled rows are drawn from the whole target, so contamination does not touch what they prove.
+    direct = direct_thresholds(
+        tally, request.labelled, epsilon=request.epsilon, delta=DIRECT_SHARE * request.delta
+    )
+    choice = smallest_sets(tally, solution.thresholds, direct, task.count_labels)
+    if not choice.is_direct:
+        return solution, False
+    return replace(solution, thresholds=choice.thresholds, reasons=(), curve=None), True
+
+
+def _direct_note(request: Request) -> str:
+    rows = 0 if request.labelled is None else request.labelled.n_source
+    return (
+        f"the thresholds are certified by the {rows:,} labelled target rows alone, because that gives smaller "
+        "sets. What they promise needs these rows to be a random sample of the target, but not label shift."
+    )
+
+
 def _assumption(tally: Tally, request: Request) -> Assumption:
-    return checked_assumption(tally, delta=request.delta, known=request.known, contamination=request.contamination)
+    """The test of label shift for a request; with labelled target rows half of its level is for their bounds."""
+    if request.labelled is None:
+        return checked_assumption(
+            tally, delta=request.delta, known=request.known, contamination=request.contamination
+        )
+    level = ASSUMPTION_SHARE * request.delta
+    found = check_assumption(
+        tally,
+        level=level / 2,
+        known=request.mix(level / 2),
+        contamination=request.contamination,
+        known_from="the labelled target rows say" if request.known is None else "target labels and known_mix say",
+    )
+    return _accepted(replace(found, level=level))
 
 
 def checked_assumption(
     tally: Tally, *, delta: float, known: Interval | None = None, contamination: float = 0.0
 ) -> Assumption:
     """What the test of label shift saw; AssumptionError with the ways on where it is refuted."""
-    level = ASSUMPTION_SHARE * delta
-    found = _assumption_of(
-        tally.source_cells,
-        tally.target_cells,
-        tally.classes,
-        level,
-        contamination,
-        None if known is None else (tuple(known.lower), tuple(known.upper)),
+    bounds = None if known is None else (tuple(known.lower), tuple(known.upper))
+    return _accepted(
+        _assumption_of(
+            tally.source_cells,
+            tally.target_cells,
+            tally.classes,
+            ASSUMPTION_SHARE * delta,
+            contamination,
+            bounds,
+        )
     )
+
+
+def _accepted(found: Assumption) -> Assumption:
     if found.refuted:
         finding = found.finding.removeprefix("label shift is refuted: ")
         raise AssumptionError(
             f"label shift is refuted: {finding} Nothing is certified. If label shift held, the chance of such a "
-            f"refusal would be at most {level:g}. {ways_on()}"
+            f"refusal would be at most {found.level:g}. {ways_on()}"
         )
     return found
 
@@ -215,6 +295,7 @@ def _certificate(
         guarantee=method.guarantee,
         n_source=tally.n_source,
         n_target=tally.n_target,
+        n_target_labels=0 if request.labelled is None else request.labelled.n_source,
         class_counts=tally.class_counts,
         predicted_counts=tally.target,
         weights=solution.weights,

@@ -1,6 +1,7 @@
 """scikit-learn: a classifier whose prediction sets keep their promise on the target."""
 
 from collections.abc import Callable, Mapping
+from datetime import date
 from typing import Any, TypeVar
 
 import numpy as np
@@ -64,6 +65,10 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         A share of the target that may be anything; the promise holds even so. Below ``epsilon``.
     known_mix : dict of class to (low, high) or None
         Bounds that you are sure of on how frequent a class is in the target.
+    note, model_id : str or None
+        What the certificate should remember: anything, and which classifier it is for.
+    valid_until : str, datetime.date or None
+        The last day on which the sets should be used, such as ``"2027-01-31"``.
     random_state : int, RandomState, Generator or None
         For methods and scores that draw random numbers.
 
@@ -99,6 +104,9 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         class_epsilon: float | None = None,
         contamination: float = 0.0,
         known_mix: Mapping[Any, Any] | None = None,
+        note: str | None = None,
+        model_id: str | None = None,
+        valid_until: str | date | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -110,6 +118,9 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         self.class_epsilon = class_epsilon
         self.contamination = contamination
         self.known_mix = known_mix
+        self.note = note
+        self.model_id = model_id
+        self.valid_until = valid_until
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> "PACClassifier":
@@ -135,7 +146,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         return self
 
     def calibrate(
-        self, X_source: Any, y_source: Any, X_target: Any = None, *, weights: Any = None
+        self, X_source: Any, y_source: Any, X_target: Any = None, *, weights: Any = None, target_labels: Any = None
     ) -> "PACClassifier":
         """Compute the certificate from a labelled source and an unlabelled target, both not used in training.
 
@@ -149,6 +160,8 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             Features of the target. Methods that do not use the target (PS-LW, PS, ...) work without.
         weights : array of shape (K,), optional
             True importance weights, for ORACLE.
+        target_labels : array or list of length n, optional
+            Labels of a random sample of the rows of ``X_target``, None or NaN for the other rows.
 
         Returns
         -------
@@ -180,6 +193,10 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             class_epsilon=self.class_epsilon,
             contamination=self.contamination,
             known_mix=self.known_mix,
+            target_labels=target_labels,
+            note=self.note,
+            model_id=self.model_id,
+            valid_until=self.valid_until,
         )
         self.certificate_ = certificate if target is None else certificate.with_set_sizes(target, rng=rng)
         return self

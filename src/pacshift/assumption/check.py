@@ -21,7 +21,12 @@ larger level would hardly notice more: ten times the level lowers the hurdle fro
 
 
 def check_assumption(
-    tally: Tally, *, level: float, known: Interval | None = None, contamination: float = 0.0
+    tally: Tally,
+    *,
+    level: float,
+    known: Interval | None = None,
+    contamination: float = 0.0,
+    known_from: str = "known_mix says",
 ) -> Assumption:
     """Test whether the target is a mix of the source's classes.
 
@@ -39,6 +44,8 @@ def check_assumption(
         Bounds of the target's label mix that are surely right, arrays of length K.
     contamination : float, default 0
         Largest share of the target that need not be label-shifted at all.
+    known_from : str, default "known_mix says"
+        Where ``known`` comes from, for the words of a refutation.
 
     Returns
     -------
@@ -72,7 +79,16 @@ def check_assumption(
     explained = groups.rates(counts) @ mix
     finding = nothing_found(counts)
     if refuted:
-        finding = _finding(counts, tally.classes, mix, rows, level=level, known=known, contamination=contamination)
+        finding = _finding(
+            counts,
+            tally.classes,
+            mix,
+            rows,
+            level=level,
+            known=known,
+            contamination=contamination,
+            known_from=known_from,
+        )
     return Assumption(
         level=level,
         refuted=refuted,
@@ -101,11 +117,12 @@ def _finding(
     level: float,
     known: Interval | None,
     contamination: float,
+    known_from: str,
 ) -> str:
     """Why the test refuses, in words."""
     if known is not None:
         free = mix_rows(counts, level=level, known=None, contamination=contamination)
         if not free.refuted:
-            return outside_known(classes, free, known)
+            return outside_known(classes, free, known, known_from)
     some = [left for left in (rows.only_box, rows.without_differences) if not left.refuted]
     return largest_difference(counts, classes, mix, [None, *some], level=level)

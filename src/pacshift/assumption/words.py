@@ -111,7 +111,7 @@ def _rows_that_are(group: str) -> str:
     return f"of {group}" if group.startswith("confidence") else group.replace(", confidence", " with confidence")
 
 
-def outside_known(classes: Sequence[Label], free: MixRows, known: Interval) -> str:
+def outside_known(classes: Sequence[Label], free: MixRows, known: Interval, known_from: str) -> str:
     """The finding where only the known bounds of the mix are contradicted."""
     ends = [(free.largest(unit), -free.largest(-unit)) for unit in _units(len(classes))]
     upper, lower = np.array(ends).T
@@ -122,7 +122,7 @@ def outside_known(classes: Sequence[Label], free: MixRows, known: Interval) -> s
     )  # fmt: skip
     return (
         f"Under label shift {percent(lower[label])} to {percent(upper[label])} of the target would be "
-        f"{classes[label]!r}, but known_mix says {bound}. Either these bounds are wrong or label shift is false."
+        f"{classes[label]!r}, but {known_from} {bound}. Either these bounds are wrong or label shift is false."
     )
 
 

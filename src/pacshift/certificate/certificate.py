@@ -1,7 +1,7 @@
 """What comes out: thresholds, what they guarantee and for whom, and the sets they make."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -15,6 +15,8 @@ from pacshift.bounds import BoundCurve, Interval
 from pacshift.certificate.columns import Columns
 from pacshift.certificate.explain import explain
 from pacshift.certificate.file import read_fields, write
+from pacshift.certificate.provenance import Provenance
+from pacshift.certificate.sql import Dialect, check_columns, set_expression
 from pacshift.errors import InputError
 from pacshift.methods import Guarantee, MethodFacts
 from pacshift.parallel import even_slices, run_all
@@ -76,6 +78,8 @@ class Certificate:
         What else is to be said about the method: its idea, its extra assumption, and so on.
     n_source, n_target : int
         Number of labelled source and unlabelled target examples.
+    n_target_labels : int
+        How many of the target examples had labels that were used.
     class_counts, predicted_counts : int array of shape (K,)
         Source examples per true label; target examples per predicted label.
     weights, prevalence : Interval or None
@@ -110,6 +114,9 @@ class Certificate:
     columns : Columns or None
         Score columns and label column of the table that the certificate was made from. Frames and tables given to
         it later must have these score columns, in any order. None if it was made from arrays.
+    provenance : Provenance or None
+        When and from which data it was made, by which version, for which model, and until when it may be used;
+        None in files of older versions.
     transform : Transform or None
         The score transform itself; not saved.
 
@@ -140,6 +147,7 @@ class Certificate:
     facts: MethodFacts = field(default_factory=MethodFacts)
     n_source: int
     n_target: int
+    n_target_labels: int = 0
     class_counts: IntArray
     predicted_counts: IntArray
     weights: Interval | None = None
@@ -158,6 +166,7 @@ class Certificate:
     set_sizes: IntArray | None = None
     never_empty: bool = False
     columns: Columns | None = None
+    provenance: Provenance | None = None
     transform: Transform | None = field(default=None, repr=False)  # a function of the user's own: not saved
 
     @property
@@ -322,6 +331,53 @@ class Certificate:
     def __getstate__(self) -> dict[str, Any]:
         """Pickles hold what is computed at the first look, not the counts it is computed from."""
         return {**self.__dict__, **{name: getattr(self, name) for name in LAZY}}
+
+    def to_sql(self, dialect: Dialect = "duckdb", *, columns: Sequence[str] | None = None) -> str:
+        """The sets as one SQL expression, so that a database can make them where the scores are.
+
+        Parameters
+        ----------
+        dialect : {"duckdb", "postgres", "bigquery", "snowflake", "spark"}
+            Which SQL to write.
+        columns : sequence of str, optional
+            The score column of each class, in the order of ``classes``. Default: those of the table that the
+            certificate was made from.
+
+        Returns
+        -------
+        str
+            An expression for ``SELECT``: the list of labels in the row's set, in the order of ``classes``. It is
+            NULL for rows with a score that is missing, NaN or +inf, which ``sets`` refuses.
+
+        Raises
+        ------
+        InputError
+            If the scores are transformed before they are compared, if the columns are unknown or too few, or if
+            the dialect is unknown.
+
+        Examples
+        --------
+        >>> from pacshift import calibrate
+        >>> scores, names = [[0.9, 0.1], [0.2, 0.8]] * 50, ["cat", "dog"]
+        >>> certificate = calibrate(
+        ...     scores, names * 50, None, epsilon=0.1, delta=0.1, method="PS", classes=names
+        ... )
+        >>> print(certificate.to_sql("spark", columns=["p_cat", "p_dog"]))
+        CASE WHEN `p_cat` < CAST('Infinity' AS DOUBLE) AND `p_dog` < CAST('Infinity' AS DOUBLE)
+        THEN filter(array(
+          CASE WHEN `p_cat` >= CAST('0.8' AS DOUBLE) THEN 'cat' END,
+          CASE WHEN `p_dog` >= CAST('0.8' AS DOUBLE) THEN 'dog' END
+        ), label -> label IS NOT NULL) END
+        """
+        if self.score != "probability":
+            raise InputError(
+                f"SQL can only compare scores as they are, but this certificate transforms them first (score "
+                f"{self.score!r}). Make the sets with `sets` or `pacshift predict`, or calibrate with "
+                "score='probability'."
+            )
+        remembered = None if self.columns is None else self.columns.scores
+        names = check_columns(remembered if columns is None else columns, len(self.classes))
+        return set_expression(names, self.classes, self.thresholds, dialect=dialect, never_empty=self.never_empty)
 
     def explain(self) -> str:
         """Say in plain words what is guaranteed, under which assumption, from which data, by which sets.

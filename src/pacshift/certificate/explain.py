@@ -18,6 +18,7 @@ LABEL_SHIFT = (
 )
 
 MAX_CLASSES_LISTED = 6
+MAX_NOTE_SHOWN = 300
 
 
 def explain(certificate: "Certificate") -> str:
@@ -32,7 +33,18 @@ def explain(certificate: "Certificate") -> str:
             f"The classifier's own accuracy on the target is at least {percent(certificate.accuracy)} "
             "(same confidence, same assumption)."
         )
-    return "\n".join(lines)
+    return "\n".join([*lines, *_origin(certificate)])
+
+
+def _origin(certificate: "Certificate") -> list[str]:
+    """What the maker said about model, use and term, on one line. The file holds the rest."""
+    made = certificate.provenance
+    if made is None or (made.model_id, made.note, made.valid_until) == (None, None, None):
+        return []
+    model = "" if made.model_id is None else f" for model {shorten([made.model_id])}"
+    term = "" if made.valid_until is None else f" Valid until {made.valid_until}."
+    note = "" if made.note is None else f" Note of the maker: {' '.join(made.note.split())[:MAX_NOTE_SHOWN]}"
+    return [f"Made: {made.created} with pacshift {made.pacshift_version}{model}.{term}{note}"]
 
 
 def percent(share: float) -> str:
@@ -187,6 +199,8 @@ def _assumption(certificate: "Certificate") -> list[str]:
         sentences.append("Any target label mix is covered.")
     if facts.extra_assumption and guarantee != "none":
         sentences.append(facts.extra_assumption)
+    if certificate.n_target_labels:
+        sentences.append("The labelled target examples are a random sample of the target.")
     if certificate.known_mix is not None:
         sentences.append(f"What you said about the target: {known_shares(certificate)}.")
     return [f"Assumption: {' '.join(sentences)}"] if sentences else []
@@ -211,8 +225,14 @@ def _data(certificate: "Certificate") -> str:
     fewest = f"fewest: {certificate.class_counts[rarest]:,} of class {certificate.classes[rarest]!r}"
     return (
         f"Data: {certificate.n_source:,} labelled source examples ({fewest}), "
-        f"{certificate.n_target:,} unlabelled target examples, {len(certificate.classes)} classes."
+        f"{_target_rows(certificate)}, {len(certificate.classes)} classes."
     )
+
+
+def _target_rows(certificate: "Certificate") -> str:
+    if not certificate.n_target_labels:
+        return f"{certificate.n_target:,} unlabelled target examples"
+    return f"{certificate.n_target:,} target examples, {certificate.n_target_labels:,} of them labelled"
 
 
 def _sets(certificate: "Certificate") -> str:

@@ -4,7 +4,7 @@ import json
 import math
 import os
 from collections.abc import Callable
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -13,6 +13,7 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve, Interval
 from pacshift.certificate.columns import Columns
+from pacshift.certificate.provenance import Provenance
 from pacshift.documents import CHECKSUM, parse_json, require_seal, seal
 from pacshift.errors import InputError
 from pacshift.files import atomic_write, read_document
@@ -89,9 +90,11 @@ def _content(certificate: "Certificate") -> dict[str, Any]:
         "method_facts": asdict(certificate.facts),
         "score": certificate.score,
         "columns": None if certificate.columns is None else certificate.columns.to_json(),
+        "provenance": None if certificate.provenance is None else certificate.provenance.to_json(),
         "never_empty": certificate.never_empty,
         "n_source": certificate.n_source,
         "n_target": certificate.n_target,
+        "n_target_labels": certificate.n_target_labels,
         "accuracy_at_least": certificate.accuracy,
         "class_epsilon": certificate.class_epsilon,
         "contamination": certificate.contamination,
@@ -148,6 +151,7 @@ def _checked_fields(document: dict[str, Any]) -> dict[str, Any]:
         "guarantee": _among(document["guarantee"], get_args(Guarantee), "guarantee"),
         "n_source": _count(document["n_source"]),
         "n_target": _count(document["n_target"]),
+        "n_target_labels": _count(document.get("n_target_labels", 0)),
         "class_counts": _counts([row["source_examples"] for row in rows]),
         "predicted_counts": _counts([row["target_predicted"] for row in rows]),
         **{field: _interval(rows, name) for name, field in CLASS_INTERVALS.items()},
@@ -163,6 +167,7 @@ def _checked_fields(document: dict[str, Any]) -> dict[str, Any]:
         "set_sizes": None if document["target_set_sizes"] is None else _counts(document["target_set_sizes"]),
         "never_empty": _flag(document["never_empty"]),
         "columns": _columns(document.get("columns"), len(rows)),  # files from before columns were kept have none
+        "provenance": _provenance(document.get("provenance")),  # nor have older files this
     }
     _require_consistent(checked)
     return checked
@@ -173,6 +178,8 @@ def _require_consistent(found: dict[str, Any]) -> None:
         raise ValueError("the source examples of the classes do not add up to n_source")
     if sum(found["predicted_counts"].tolist()) != found["n_target"]:
         raise ValueError("the target predictions of the classes do not add up to n_target")
+    if found["n_target_labels"] > found["n_target"]:
+        raise ValueError("more target rows have labels than there are")
     known = METHODS.get(found["method"])
     if known is not None and found["guarantee"] != known.guarantee:
         raise ValueError(f"method {known.name} does not give guarantee {found['guarantee']!r}")
@@ -188,17 +195,23 @@ def _columns(document: Any, n_classes: int) -> Columns | None:
     return None if document is None else Columns.from_json(document, n_classes)
 
 
+def _provenance(document: Any) -> Provenance | None:
+    return None if document is None else Provenance.from_json(_mapping(document))
+
+
 def _facts(document: Any, method: str, options: dict[str, Any]) -> MethodFacts:
     """What the file says about its method. Files from before facts were kept rely on the registered method."""
     if document is not None:
         checks: dict[Any, Callable[[Any], Any]] = {str: _text, bool: _flag}
-        return MethodFacts(**{fact.name: checks[fact.type](document[fact.name]) for fact in fields(MethodFacts)})
+        said = {"version": ""} | document  # older files do not say which version of the method made them
+        return MethodFacts(**{fact.name: checks[fact.type](said[fact.name]) for fact in fields(MethodFacts)})
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}, and the file has no method_facts about it")
     try:
-        return facts_of(METHODS[method](**options))
+        known = facts_of(METHODS[method](**options))
     except (TypeError, ValueError):  # options of another version of the method
-        return facts_of(METHODS[method]())
+        known = facts_of(METHODS[method]())
+    return replace(known, version="")
 
 
 def _plain_option(value: Any) -> Any:

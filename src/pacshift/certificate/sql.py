@@ -55,6 +55,23 @@ _GRAMMARS: dict[str, _Grammar] = {
 }
 
 
+def check_columns(columns: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:
+    """The names of the score columns, one per class; an InputError if they are unknown or do not fit."""
+    remedy = f"Pass columns= with {n_classes} different column names, in the order of the classes."
+    if columns is None:
+        raise InputError(f"this certificate was made from arrays and knows no score columns. {remedy}")
+    names = (columns,) if isinstance(columns, str) else tuple(columns)
+    if not all(isinstance(name, str) and name for name in names):
+        raise InputError(f"columns must be names of columns, got {names!r}. {remedy}")
+    if len(names) == 1 < n_classes:
+        raise InputError(
+            f"one score column, {names[0]!r}, for {n_classes} classes: SQL needs one per class. {remedy}"
+        )
+    if len(names) != n_classes or len(set(names)) != n_classes:
+        raise InputError(f"columns must name {n_classes} different columns, got {list(names)!r}. {remedy}")
+    return names
+
+
 def set_expression(
     columns: Sequence[str], classes: Sequence[Label], thresholds: FloatArray, *, dialect: str, never_empty: bool
 ) -> str:

@@ -9,7 +9,7 @@ import typer
 from pacshift.calibrate import calibrate_tally
 from pacshift.certificate import Certificate
 from pacshift.certificate.file import to_document
-from pacshift.cli import inputs, options
+from pacshift.cli import inputs, options, provenance
 from pacshift.cli.console import NOTHING_CERTIFIED, plain, print_json, print_words, results
 from pacshift.cli.inputs import Inputs
 from pacshift.documents import seal
@@ -20,6 +20,7 @@ from pacshift.tally import Tally
 
 
 def calibrate(
+    ctx: typer.Context,
     paths: inputs.Paths = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The certificate.")] = Path(
         "certificate.json"
@@ -42,6 +43,17 @@ def calibrate(
     class_epsilon: options.ClassEpsilon = None,
     contamination: options.Contamination = 0.0,
     known: options.Known = None,
+    target_label: Annotated[
+        str | None,
+        typer.Option(
+            "--target-label",
+            metavar="COLUMN",
+            help="Labels of a random sample of the target's rows; empty or null in the other rows.",
+        ),
+    ] = None,
+    model_id: provenance.ModelId = None,
+    note: provenance.Note = None,
+    valid_until: provenance.ValidUntil = None,
     exact: options.Exact = False,
     drop_invalid: options.DropInvalid = False,
     engine: options.Engine = "arrow",
@@ -59,9 +71,12 @@ def calibrate(
     options.check_request(
         epsilon, delta, score=score, method=method, class_epsilon=class_epsilon, contamination=contamination
     )
+    provenance.check_origin(model_id, note, valid_until)
     known_mix = options.read_known(known)
-    data = None
+    data, labelled = None, None
     if tallies:
+        if target_label is not None:
+            raise InputError("--target-label names a column of the TARGET table, but --tallies gives no tables.")
         tally = inputs.load_tallies(paths)
     else:
         files = inputs.split_paths(paths, source, target)
@@ -80,6 +95,8 @@ def calibrate(
             by_position=by_position,
         )
         tally = count(data, method, score)
+        if target_label is not None:
+            labelled = data.labelled_target(target_label, tally.classes, tally.score)
     with warnings.catch_warnings():
         if not (as_json or quiet):
             warnings.simplefilter("ignore", UninformativeWarning)  # the words printed below say it
@@ -94,9 +111,17 @@ def calibrate(
             class_epsilon=class_epsilon,
             contamination=contamination,
             known_mix=options.known_for(known_mix, tally.classes),
+            target_labels=labelled,
+            note=note,
+            model_id=model_id,
+            valid_until=valid_until,
         )
-    if data is not None:
+    if data is None:
+        read = provenance.tally_inputs(paths or ())
+    else:
         certificate = _with_table(certificate, data)
+        read = provenance.table_inputs(data, certificate)
+    certificate = provenance.with_origin(certificate, read, ctx, seed)
     certificate.save(out, overwrite=force)
     _show(certificate, out, as_json=as_json, quiet=quiet)
     if certificate.trivial:

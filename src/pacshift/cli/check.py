@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import typer
@@ -12,8 +12,9 @@ from pacshift.bounds import clopper_pearson
 from pacshift.certificate import Certificate
 from pacshift.certificate.explain import percent
 from pacshift.cli import options
-from pacshift.cli.console import plain, print_json, progress, results
+from pacshift.cli.console import BROKEN, plain, print_json, progress, results
 from pacshift.cli.inputs import tell_dropped
+from pacshift.cli.provenance import UsedModelId, warn_before_use
 from pacshift.evaluate import Evaluation
 from pacshift.scores.check import check_rate
 
@@ -44,6 +45,13 @@ def check(
     scores: options.KnownScores = None,
     by_position: options.ByPosition = False,
     level: Annotated[float, typer.Option("--level", help="Confidence of the interval around the error.")] = 0.95,
+    fail_on: Annotated[
+        Literal["broken", "consistent"],
+        typer.Option(
+            "--fail-on", help="Exit with 4 if the promise is broken, or already if it is not proven kept."
+        ),
+    ] = "broken",
+    model_id: UsedModelId = None,
     drop_invalid: options.DropInvalid = False,
     seed: options.Seed = 0,
     as_json: options.Json = False,
@@ -51,12 +59,15 @@ def check(
 ) -> None:
     """Compare the sets with true labels: error and size per class, and whether the guarantee was kept.
 
+    Exit code 4 says that the guarantee was broken beyond doubt (see --level and --fail-on).
+
     Example: pacshift check certificate.json labelled.parquet --label diagnosis
     """
     from pacshift.tables import evaluate_table
 
     certificate = Certificate.load(certificate_file)
     level = check_rate(level, "--level")
+    warn_before_use(certificate, model_id)
     with progress("checking", silent=quiet or as_json) as report:
         found = evaluate_table(
             certificate,
@@ -75,6 +86,13 @@ def check(
         print_json(_document(certificate, result, verdict))
     elif not quiet:
         _show(certificate, result, verdict)
+    if fails(verdict, fail_on):
+        raise typer.Exit(BROKEN)
+
+
+def fails(verdict: Verdict, fail_on: Literal["broken", "consistent"]) -> bool:
+    """Whether the command ends with exit code 4. Nothing was promised where the error is only "above"."""
+    return verdict.word == "broken" if fail_on == "broken" else verdict.word != "kept"
 
 
 def judge(certificate: Certificate, result: Evaluation, level: float) -> Verdict:

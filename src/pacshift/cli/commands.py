@@ -29,7 +29,7 @@ class Command(_PlainFlags, TyperCommand):
 
 
 class Commands(_PlainFlags, TyperGroup):
-    """Every command ends with the exit codes of the contract: 0 fine, 2 bad input, 3 nothing certified."""
+    """Every command ends with an exit code of the contract: 0 fine, 2 bad input, 3 nothing certified, 4 broken."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.meta[_WORDS] = list(args)
@@ -38,6 +38,11 @@ class Commands(_PlainFlags, TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         with exit_codes(), next_command(ctx.meta[_WORDS]):
             return super().invoke(ctx)
+
+
+def words_of(ctx: Any) -> list[str]:
+    """The words of the command that runs, without the name of the program."""
+    return list(ctx.meta.get(_WORDS, ()))
 
 
 @contextmanager

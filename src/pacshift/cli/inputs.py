@@ -77,6 +77,21 @@ class Inputs:
         """The counts of the target, whose columns are matched to the source's ``classes``."""
         return self._count("target", CountOptions(grid=self.grid, soft=soft, bins=bins), classes)
 
+    def labelled_target(self, column: str, classes: tuple[Label, ...], score: str) -> Tally:
+        """The counts of the target rows that have a label in ``column``, in a second pass over the target."""
+        from pacshift.tables.reading import count_table
+
+        if self.engine == "spark":
+            raise InputError("--target-label does not work with --engine spark. Leave out one of them.")
+        reader = self._reader(
+            "target", self.target, label=column, classes=classes, columns=self._source_reader.layout.remembered
+        )
+        options = CountOptions(resolve_transform(score), grid=self.grid, soft=False)
+        rng = seed_for(self.seed, "target labels")
+        with progress("counting the labelled target", silent=self.silent) as report:
+            # Rows without a label are why rows are dropped here; other faults were found in the first pass.
+            return count_table(reader, options, labelled=True, drop_invalid=True, rng=rng, progress=report).tally
+
     @property
     def columns(self) -> "Columns":
         """The columns that the source was read from; known once it has been counted."""

@@ -9,6 +9,7 @@ from pacshift.certificate import Certificate
 from pacshift.cli import options
 from pacshift.cli.console import plain, print_json, progress, results
 from pacshift.cli.inputs import tell_dropped
+from pacshift.cli.provenance import UsedModelId, warn_before_use
 
 
 def predict(
@@ -22,6 +23,7 @@ def predict(
     ] = None,
     scores: options.KnownScores = None,
     by_position: options.ByPosition = False,
+    model_id: UsedModelId = None,
     drop_invalid: options.DropInvalid = False,
     seed: options.Seed = 0,
     force: options.Force = False,
@@ -36,6 +38,7 @@ def predict(
 
     certificate = Certificate.load(certificate_file)
     options.check_output(out, force, [certificate_file, *table])
+    warn_before_use(certificate, model_id)
     with progress("predicting", silent=quiet or as_json) as report:
         written = write_sets(
             certificate,

@@ -9,6 +9,7 @@ import typer
 from pacshift.certificate import Certificate
 from pacshift.cli import options
 from pacshift.cli.console import plain, print_json, results
+from pacshift.cli.provenance import UsedModelId, warn_before_use
 from pacshift.documents import parse_json
 from pacshift.errors import InputError
 from pacshift.files import read_document
@@ -25,6 +26,7 @@ def report(
         Path | None,
         typer.Option("--comparison", metavar="FILE", help="Also show what `pacshift compare --json` printed."),
     ] = None,
+    model_id: UsedModelId = None,
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -37,6 +39,7 @@ def report(
 
     certificate = Certificate.load(certificate_file)
     options.check_output(out, force, [certificate_file, comparison])
+    warn_before_use(certificate, model_id)
     rows = None if comparison is None else read_comparison(comparison)
     write_report(certificate, out, comparison=rows, overwrite=force)
     if as_json:

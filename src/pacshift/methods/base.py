@@ -38,7 +38,8 @@ class Task:
         Mean set sizes on the target for each vector of thresholds in a list, counted on the rows themselves; None
         if only a tally is at hand.
     known : Interval, optional
-        Bounds of the target's label mix that the user is sure of. A method may use them to make sets smaller.
+        Bounds of the target's label mix that the user is sure of, or that labels of target rows prove. A method
+        may use them to make sets smaller. They may depend on the target.
     contamination : float
         Share of the target that need not be label-shifted. ``epsilon`` allows for it already; a method that looks
         at target counts must allow for it too.
@@ -109,6 +110,8 @@ class Method(Protocol):
         Whether the tally should hold the target's scores in coarse bins.
     needs_weights : bool
         Whether the user must give the true importance weights.
+    version : str
+        Changes when the method gives other thresholds for the same data. May be left out.
 
     Examples
     --------
@@ -127,6 +130,7 @@ class Method(Protocol):
     needs_soft: ClassVar[bool] = False
     needs_bins: ClassVar[bool] = False
     needs_weights: ClassVar[bool] = False
+    version: ClassVar[str] = "1"
 
     @property
     def extra_assumption(self) -> str:
@@ -152,6 +156,7 @@ class Method(Protocol):
 
 
 FACT_TYPES = {fact: type(getattr(Method, fact, "")) for fact in Method.__annotations__} | {"extra_assumption": str}
+OPTIONAL_FACTS = {"version": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +169,8 @@ class MethodFacts:
         How the method works; what it assumes beyond label shift.
     any_mix, tests_assumption, needs_weights : bool
         As described in ``Method``.
+    version : str
+        As described in ``Method``; "" if it is unknown.
     """
 
     idea: str = ""
@@ -171,11 +178,15 @@ class MethodFacts:
     extra_assumption: str = ""
     tests_assumption: bool = False
     needs_weights: bool = False
+    version: str = ""
 
 
 def facts_of(method: Method) -> MethodFacts:
     """The facts of ``method`` that its certificates keep."""
-    return MethodFacts(**{field.name: getattr(method, field.name) for field in fields(MethodFacts)})
+    found: dict[str, Any] = {
+        field.name: getattr(method, field.name, OPTIONAL_FACTS.get(field.name)) for field in fields(MethodFacts)
+    }
+    return MethodFacts(**found)
 
 
 def options_of(method: Method) -> dict[str, Any]:
@@ -192,7 +203,11 @@ def check_method(method: Any) -> Method:
     """``method`` itself if it has all the facts and ``solve``, else an InputError that names what is missing."""
     if isinstance(method, type):
         raise InputError(f"method must be an object, got the class {method.__name__}: write {method.__name__}().")
-    wrong = [fact for fact, kind in FACT_TYPES.items() if not isinstance(getattr(method, fact, None), kind)]
+    wrong = [
+        fact
+        for fact, kind in FACT_TYPES.items()
+        if not isinstance(getattr(method, fact, OPTIONAL_FACTS.get(fact)), kind)
+    ]
     if wrong or not callable(getattr(method, "solve", None)):
         raise InputError(
             "method must be a name or a method object (PSLP(), PSW(), ... or your own), "

@@ -112,6 +112,7 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
         comparison=list(comparison or ()),
         guarantees=text.GUARANTEES,
         version=version("pacshift"),
+        origin=text.origin(certificate),
         recipe=recipe(certificate),
         # Escaped once here as JSON (never a lone surrogate) and once more by the template as HTML.
         document=json.dumps(to_document(certificate), indent=1),

@@ -48,6 +48,8 @@ def _command(certificate: Certificate) -> str:
         f"--known {shlex.quote(f'{readable(name)}={low!r}..{high!r}')}"
         for name, (low, high) in _known(certificate)
     ]
+    if certificate.n_target_labels:
+        parts.append("--target-label COLUMN")
     parts.append("-o certificate.json")
     return " \\\n  ".join(parts) + "\npacshift report certificate.json -o report.html"
 
@@ -81,6 +83,8 @@ def _python(certificate: Certificate, known: type[Method] | None) -> str:
         lines.append(f"contamination={certificate.contamination!r},")
     if certificate.known_mix is not None:
         lines.append(f"known_mix={readable(str(dict(_known(certificate))), longest=2000)},")
+    if certificate.n_target_labels:
+        lines.append("target_labels=target_labels,  # None for rows without a label")
     inner = "\n".join(f"    {line}" for line in lines)
     made = f"certificate = pacshift.calibrate(\n{inner}\n)"
     return f'import pacshift.report\n\n{made}\npacshift.report.write_report(certificate, "report.html")'

@@ -19,6 +19,10 @@ GUARANTEES: dict[Guarantee, str] = {
 }
 
 
+MAX_INPUTS_SHOWN = 10
+"""Files named on the page; the certificate itself, also on the page, names more."""
+
+
 @dataclass(frozen=True)
 class Verdict:
     """The headline: ``tone`` is good, limited or bad, and ``badge`` says the same without colour."""
@@ -215,6 +219,25 @@ def key_figures(certificate: Certificate) -> list[Figure]:
             Figure("classifier’s accuracy", shown, certificate.accuracy, "its top label, on the target")
         )
     return figures
+
+
+def origin(certificate: Certificate) -> list[tuple[str, str]]:
+    """When and by what the certificate was made, for which model and from which data: terms and what they say."""
+    made = certificate.provenance
+    if made is None:
+        return []
+    version = f", version {certificate.facts.version} of the method" if certificate.facts.version else ""
+    said = {
+        "Certificate made": f"{made.created} with pacshift {made.pacshift_version}{version}",
+        "Model": made.model_id,
+        "Valid until": made.valid_until,
+        "Note of the maker": made.note,
+        "Command": made.command,
+        "Seed": None if made.seed is None else str(made.seed),
+    }
+    files = [one for one in made.inputs if one.name is not None][:MAX_INPUTS_SHOWN]
+    read = [(f"Read as {one.role}", f"{one.name}, SHA-256 {one.sha256 or 'unknown'}") for one in files]
+    return [(term, value) for term, value in said.items() if value is not None] + read
 
 
 @dataclass(frozen=True)

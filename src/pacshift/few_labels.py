@@ -1,0 +1,144 @@
+"""A few labels of the target: they bound its label mix, and many of them certify thresholds on their own.
+
+The docs page "A few target labels" (docs/methods/few-labels.md) has the proofs. The labelled rows must be a random
+sample of the target. They are counted as a tally of their own, and among the unlabelled rows too.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pacshift.arrays import FloatArray, IntArray, Label
+from pacshift.bounds import Interval, binomial_cut, clopper_pearson
+from pacshift.errors import AssumptionError, InputError
+from pacshift.methods.ps import pac_threshold
+from pacshift.scores.containers import as_array
+from pacshift.tally import Tally
+from pacshift.tally.histogram import mean_size
+from pacshift.tally.threshold import class_threshold
+
+MIX_SHARE = 0.1
+"""Share of δ for the bounds of the label mix (Lemma 1)."""
+
+DIRECT_SHARE = 0.3
+"""Share of δ for thresholds that the labelled rows certify on their own, half of it for each family (Lemma 2)."""
+
+STEPS = 1000
+"""Steps of the family of equal miss rates."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """Thresholds that were chosen, and whether the labelled target rows alone certify them."""
+
+    thresholds: FloatArray
+    is_direct: bool
+
+
+def split_labels(target_labels: Any, classes: Sequence[Label], n_rows: int) -> tuple[IntArray, list[Any]]:
+    """The places of the labelled rows, and their labels. None, NaN and NA mark rows without a label.
+
+    >>> split_labels(["cat", None, "dog", float("nan")], ("cat", "dog"), 4)
+    (array([0, 2]), ['cat', 'dog'])
+    """
+    values = as_array(target_labels, "target_labels", "labels")
+    if values.ndim != 1 or len(values) != n_rows:
+        raise InputError(
+            f"target_labels must have one entry per target row ({n_rows:,}), with None for rows without a label; "
+            f"got shape {values.shape}."
+        )
+    listed = target_labels if isinstance(target_labels, (list, tuple)) else values.tolist()
+    places = [place for place, label in enumerate(listed) if not _is_missing(label)]
+    if not places:
+        raise InputError("target_labels: no row has a label. Label some random rows, or leave it out.")
+    labels = [listed[place] for place in places]
+    if values.dtype.kind == "f" and all(isinstance(name, int) for name in classes):
+        labels = [int(label) if float(label).is_integer() else label for label in labels]  # NaN made them floats
+    return np.array(places), labels
+
+
+def _is_missing(label: Any) -> bool:
+    return label is None or type(label).__name__ in ("NAType", "NaTType") or bool(label != label)  # NaN
+
+
+def check_labelled(labelled: Tally, tally: Tally) -> Tally:
+    """The counts of the labelled rows, or an InputError if they do not fit the others."""
+    if labelled.classes != tally.classes or labelled.score != tally.score:
+        raise InputError(
+            "target_labels: the labelled target rows must be counted with the classes and the score of the source."
+        )
+    if not 0 < labelled.n_source <= tally.n_target:
+        raise InputError(
+            f"target_labels: {labelled.n_source:,} labelled rows, but the target has {tally.n_target:,} rows. "
+            "Count the labelled rows among the target as well, and label at least one."
+        )
+    return labelled
+
+
+def mix_bounds(labelled: Tally, *, delta: float) -> Interval:
+    """Bounds of the target's label mix, right for all classes at once with probability at least 1 - δ (Lemma 1).
+
+    >>> labelled = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 0] * 50)
+    >>> mix_bounds(labelled, delta=0.05).lower.round(3)
+    array([0.957, 0.   ])
+    """
+    return clopper_pearson(labelled.class_counts, labelled.n_source, delta=delta / labelled.n_classes)
+
+
+def both_bounds(known: Interval | None, found: Interval, classes: Sequence[Label], *, level: float) -> Interval:
+    """The mixes within both. If there is none: AssumptionError, of chance at most ``level`` if both are right."""
+    if known is None:
+        return found
+    lower, upper = np.maximum(known.lower, found.lower), np.minimum(known.upper, found.upper)
+    wrong = lower > upper
+    if wrong.any() or lower.sum() > 1 + 1e-12 or upper.sum() < 1 - 1e-12:
+        label = int(np.argmax(lower - upper))
+        raise AssumptionError(
+            f"the labelled target rows contradict known_mix: by the labels {found.lower[label]:.4g} to "
+            f"{found.upper[label]:.4g} of the target is {classes[label]!r}, by known_mix {known.lower[label]:.4g} "
+            f"to {known.upper[label]:.4g}. If both were right, the chance of this would be at most {level:.3g}. "
+            "Correct known_mix, or check that the labelled rows are a random sample of the target."
+        )
+    return Interval(lower, upper)
+
+
+def direct_thresholds(tally: Tally, labelled: Tally, *, epsilon: float, delta: float) -> list[FloatArray]:
+    """Thresholds that miss at most ε of the target, all of them with probability ≥ 1 - δ (Lemma 2).
+
+    One threshold for all classes, and thresholds that miss the same share of every class of the source. Neither
+    family looks at the target, so the binomial bound holds for both; label shift is not assumed.
+    """
+    one = pac_threshold(labelled, labelled.counts, epsilon=epsilon, delta=delta / 2)
+    allowed = binomial_cut(labelled.n_source, epsilon=epsilon, delta=delta / 2)
+    low, high = 0, STEPS + 1  # step 0 misses nothing
+    while high - low > 1:
+        middle = (low + high) // 2
+        missed = int(labelled.misses(equal_miss_thresholds(tally, middle / STEPS)).sum())
+        low, high = (middle, high) if missed <= allowed else (low, middle)
+    return [np.full(tally.n_classes, one), equal_miss_thresholds(tally, low / STEPS)]
+
+
+def equal_miss_thresholds(tally: Tally, share: float) -> FloatArray:
+    """Thresholds that miss about ``share`` of every class of the source; they never fall as the share grows."""
+    cuts = [int(share * (int(total) + 1)) - 1 for total in tally.class_counts]
+    return np.array([class_threshold(tally, label, cut) for label, cut in enumerate(cuts)])
+
+
+def smallest_sets(
+    tally: Tally,
+    thresholds: FloatArray,
+    direct: Sequence[FloatArray],
+    count_labels: Callable[[Sequence[FloatArray]], list[float]] | None,
+) -> Choice:
+    """The thresholds with the smallest sets on the target. All hold at once, so any rule may choose (Theorem)."""
+    candidates = [thresholds, *direct]
+    if count_labels is not None:
+        sizes = count_labels(candidates)
+    elif tally.bins is not None and tally.score == "probability":
+        sizes = [mean_size(tally.bins, one) for one in candidates]
+    else:  # nothing tells the sizes: use what the labels prove only where the method proves nothing
+        sizes = [float(np.isneginf(one).all()) for one in candidates]
+    place = int(np.argmin(sizes))
+    return Choice(candidates[place], place > 0)

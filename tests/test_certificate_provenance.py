@@ -1,0 +1,288 @@
+"""Provenance: what a certificate says about its origin, and when it warns."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+
+from certificates import birds
+from commands import NAMES, Data, bad, good, make_tables, run
+from pacshift import Certificate, InputError, PACClassifier, Tally, calibrate, calibrate_tally
+from pacshift.certificate.provenance import MAX_INPUTS, Input, Provenance, counts_sha256, current_time, limited
+from pacshift.documents import seal
+from pacshift.report import render_report
+
+FILES = Path(__file__).resolve().parent / "files"
+SCORES, LABELS = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]] * 40, [0, 1, 1] * 40
+TEXT = st.text(st.characters(codec="utf-8"))
+COUNTS = st.integers(0, 2**63 - 1)
+
+
+def certify(**said: Any) -> Certificate:
+    return calibrate(SCORES, LABELS, None, epsilon=0.4, delta=0.1, method="PS", **said)
+
+
+def origin(certificate: Certificate) -> Provenance:
+    assert certificate.provenance is not None
+    return certificate.provenance
+
+
+def test_every_certificate_knows_its_origin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    made = origin(certify(note="first", model_id="net 3", valid_until=date(2030, 1, 31), rng=np.int64(5)))
+    assert made.created == "1970-01-02T00:00:00Z"
+    assert (made.note, made.model_id, made.valid_until, made.seed) == ("first", "net 3", "2030-01-31", 5)
+    (source,) = made.inputs
+    assert (source.role, source.name, source.rows, source.columns) == ("source", None, 120, ())
+    assert origin(certify(rng=np.random.default_rng(0))).seed is None
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    assert abs(datetime.fromisoformat(origin(certify()).created) - current_time()) < timedelta(minutes=1)
+
+
+def test_the_hash_of_counts_depends_on_the_rows_only() -> None:
+    whole = Tally.from_scores(SCORES, LABELS) + Tally.from_target(SCORES)
+    parts = Tally.from_scores(SCORES[60:], LABELS[60:]) + Tally.from_target(SCORES[:30])
+    parts += Tally.from_scores(SCORES[:60], LABELS[:60], soft=False) + Tally.from_target(SCORES[30:], bins=False)
+    made = [origin(calibrate_tally(one, epsilon=0.4, delta=0.1, method="PS-LW")).inputs for one in (whole, parts)]
+    assert made[0] == made[1]
+    assert [(one.role, one.rows) for one in made[0]] == [("source", 120), ("target", 120)]
+    other = Tally.from_scores(SCORES, [1, *LABELS[1:]]) + Tally.from_target([[0.7, 0.3], *SCORES[1:]])
+    for role in ("source", "target"):
+        assert counts_sha256(other, role) != counts_sha256(whole, role)
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"note": ""}, "note must be a text of 1 to 10,000 characters, got ''"),
+        ({"note": "x" * 10_001}, "note must be a text"),
+        ({"model_id": 3}, "model_id must be a text .* got '3'"),
+        ({"model_id": "\ud800"}, "model_id must be a text"),
+        ({"valid_until": "31.1.2027"}, "valid_until must be a day such as 2027-01-31, got '31.1.2027'"),
+        ({"valid_until": 2027}, "valid_until must be a day"),
+        ({"valid_until": "1999-12-31"}, "valid_until is 1999-12-31, but the certificate is made on 20"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused(said: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        certify(**said)
+
+
+@pytest.mark.parametrize("text", ["soon", "1e9", "9" * 30])
+def test_a_clock_that_cannot_be_read_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", text)
+    with pytest.raises(InputError, match="whole number of seconds since 1970"):
+        certify()
+
+
+def test_warnings_begin_the_day_after_and_name_both_models() -> None:
+    made = origin(certify(valid_until="2030-01-31", model_id="a"))
+    assert made.warnings(today=date(2030, 1, 31)) == []
+    (expired,) = made.warnings(today=date(2030, 2, 1), model_id="a")
+    assert "valid until 2030-01-31; today is 2030-02-01" in expired
+    (other,) = made.warnings(today=date(2030, 1, 1), model_id="b")
+    assert "is for model 'a'" in other
+    assert "model 'b'" in other
+    (unnamed,) = origin(certify()).warnings(model_id="b")
+    assert "names no model" in unnamed
+    assert origin(certify()).warnings() == []
+
+
+def test_the_estimator_passes_it_on() -> None:
+    model = PACClassifier(
+        LogisticRegression(), epsilon=0.4, delta=0.1, method="PS", model_id="m", note="n", valid_until="2099-01-01"
+    )
+    made = origin(model.fit(SCORES, LABELS).calibrate(SCORES, LABELS).certificate_)
+    assert (made.model_id, made.note, made.valid_until) == ("m", "n", "2099-01-01")
+
+
+def test_words_and_page_say_it() -> None:
+    certificate = certify(note="after\nthe  new scanner", model_id="net 3", valid_until="2099-01-31")
+    made = origin(certificate)
+    line = f"Made: {made.created} with pacshift {made.pacshift_version} for model 'net 3'. Valid until 2099-01-31."
+    assert f"{line} Note of the maker: after the new scanner" in certificate.explain().splitlines()
+    assert "Made:" not in certify().explain()
+    page = render_report(certificate)
+    for said in ("net 3", "2099-01-31", made.created, "version 1 of the method"):
+        assert said in page
+    assert "Certificate made" not in render_report(certificate.changed(provenance=None))
+
+
+INPUTS = st.builds(
+    Input,
+    st.sampled_from(["source", "target"]),
+    st.none() | TEXT,
+    st.none() | COUNTS,
+    st.lists(TEXT, max_size=2).map(tuple),
+    st.none() | st.binary(min_size=32, max_size=32).map(bytes.hex),
+)
+ORIGINS = st.builds(
+    Provenance,
+    created=st.datetimes(datetime(1970, 1, 1)).map(lambda time: time.strftime("%Y-%m-%dT%H:%M:%SZ")),
+    pacshift_version=TEXT,
+    model_id=st.none() | TEXT,
+    note=st.none() | TEXT,
+    valid_until=st.none() | st.dates().map(date.isoformat),
+    inputs=st.lists(INPUTS, max_size=2).map(tuple),
+    seed=st.none() | COUNTS,
+    command=st.none() | TEXT,
+)
+
+
+@given(ORIGINS)
+def test_it_comes_back_from_json(made: Provenance) -> None:
+    assert Provenance.from_json(json.loads(json.dumps(made.to_json()))) == made
+
+
+def spoil(*path: str | int, value: Any) -> Callable[[dict[str, Any]], None]:
+    def change(document: Any) -> None:
+        for step in path[:-1]:
+            document = document[step]
+        document[path[-1]] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        spoil("created", value="yesterday"),
+        spoil("created", value=5),
+        spoil("note", value=5),
+        spoil("valid_until", value="20300131"),
+        spoil("valid_until", value="never"),
+        spoil("seed", value=-1),
+        spoil("seed", value=True),
+        spoil("inputs", value={}),
+        spoil("inputs", 0, "role", value="test"),
+        spoil("inputs", 0, "rows", value=1.5),
+        spoil("inputs", 0, "sha256", value="abc"),
+        spoil("inputs", 0, "columns", value="p_a"),
+        spoil("inputs", value=[None] * (MAX_INPUTS + 1)),
+        lambda document: document.pop("command"),
+    ],
+)
+def test_a_damaged_origin_is_refused(change: Callable[[dict[str, Any]], None], tmp_path: Path) -> None:
+    birds().save(tmp_path / "c.json")
+    document = json.loads((tmp_path / "c.json").read_text())
+    change(document["provenance"])
+    (tmp_path / "c.json").write_text(json.dumps(seal(document)))  # the checksum alone would not notice
+    with pytest.raises(InputError, match="damaged certificate"):
+        Certificate.load(tmp_path / "c.json")
+
+
+def test_the_checksum_covers_it(tmp_path: Path) -> None:
+    certify(valid_until="2099-01-31").save(tmp_path / "c.json")
+    text = (tmp_path / "c.json").read_text()
+    (tmp_path / "c.json").write_text(text.replace('"valid_until": "2099', '"valid_until": "2999'))
+    with pytest.raises(InputError, match="does not match its checksum"):
+        Certificate.load(tmp_path / "c.json")
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in FILES.glob("certificate-*.json")))
+def test_files_of_older_versions_have_none(name: str) -> None:
+    old = Certificate.load(FILES / name)
+    assert old.provenance is None
+    assert old.facts.version == ""
+
+
+def test_many_files_are_limited_and_still_identified() -> None:
+    files = [Input("target", f"{place}.csv", None, (), f"{place:064x}") for place in range(1000)]
+    found = limited(files)
+    assert len(found) == MAX_INPUTS
+    assert found[-1].name == "801 more files"
+    changed = [*files[:-1], Input("target", "999.csv", None, (), "f" * 64)]
+    assert limited(changed)[-1] != found[-1]
+    assert limited(files[:MAX_INPUTS]) == tuple(files[:MAX_INPUTS])
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
+    return make_tables(tmp_path_factory.mktemp("tables"))
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_commands_record_files_and_command(data: Data, tmp_path: Path) -> None:
+    made = tmp_path / "a certificate.json"
+    words = [
+        "calibrate",
+        data.source,
+        data.target,
+        "-m",
+        "PS-LW",
+        "--seed",
+        7,
+        "--model-id",
+        "net",
+        "-o",
+        made,
+        "-q",
+    ]
+    good(*words)
+    found = origin(Certificate.load(made))
+    source, target = found.inputs
+    scores = tuple(f"p_{name}" for name in NAMES)
+    assert (source.name, source.columns, source.sha256) == (
+        "source.parquet", ("label", *scores), sha256(data.source))  # fmt: skip
+    assert (target.role, target.columns, target.sha256) == ("target", scores, sha256(data.target))
+    assert source.rows == pyarrow.parquet.read_metadata(data.source).num_rows
+    assert found.seed == 7
+    assert found.command is not None
+    assert found.command.startswith("pacshift calibrate ")
+    assert "--model-id net" in found.command
+    assert f"'{made}'" in found.command  # can be copied into a shell
+    good("tally", data.source, "--label", "label", "-o", tmp_path / "s.tally", "-q")
+    good("tally", data.target, "-o", tmp_path / "t.tally", "-q")
+    good(
+        "calibrate", "--tallies", tmp_path / "s.tally", tmp_path / "t.tally", "-m", "PS-LW", "-o", made, "-q", "-f"
+    )
+    inputs = origin(Certificate.load(made)).inputs
+    assert [(one.role, one.name, one.sha256) for one in inputs] == [
+        (role, f"{role[0]}.tally", sha256(tmp_path / f"{role[0]}.tally")) for role in ("source", "target")
+    ]
+
+
+def test_commands_warn_but_work(data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, out = tmp_path / "c.json", tmp_path / "sets.parquet"
+    with monkeypatch.context() as then:
+        then.setenv("SOURCE_DATE_EPOCH", "86400")
+        good(
+            "calibrate",
+            data.source,
+            "-m",
+            "PS-LW",
+            "--valid-until",
+            "1999-12-31",
+            "--model-id",
+            "a",
+            "-o",
+            made,
+            "-q",
+        )
+    uses = (("predict", data.target, "-o", out), ("check", data.labelled), ("report", "-o", tmp_path / "r.html"))
+    for command, *words in uses:
+        warned = good(command, made, *words, "--model-id", "b", "-f" if command != "check" else "--json").stderr
+        assert "note: this certificate was valid until 1999-12-31" in warned
+        assert "note: this certificate is for model 'a'" in warned
+    quiet = good("check", data.certificate, data.labelled)
+    assert quiet.stderr == ""
+    assert "older pacshift" in run("report", FILES / "certificate-version-1-ps-lw.json", "--model-id", "b",
+                                   "-o", tmp_path / "old.html").stderr  # fmt: skip
+
+
+def test_bad_texts_and_days_are_refused_before_any_work(data: Data) -> None:
+    start = ("calibrate", "nowhere.parquet", data.target, "-o", data.folder / "never.json")
+    assert "--note must be a text" in bad(*start, "--note", " ")
+    assert "must be a day such as 2027-01-31" in bad(*start, "--valid-until", "tomorrow")

@@ -1,0 +1,96 @@
+"""The page "Where sets are used": its examples run where their libraries are installed, and always compile."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from commands import Data, make_tables, run
+from pacshift import Certificate
+
+PAGE = (Path(__file__).resolve().parents[1] / "docs" / "where-sets-are-used.md").read_text(encoding="utf-8")
+PYTHON = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+YAML = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Data:
+    """A folder with the files that the page names."""
+    monkeypatch.chdir(tmp_path)
+    made = make_tables(tmp_path)
+    pa.parquet.write_table(pa.parquet.read_table(made.target), "new.parquet")
+    return made
+
+
+def block(library: str) -> str:
+    """The one example that imports a library."""
+    (found,) = [code for code in PYTHON if re.search(rf"^(import|from) {library}\b", code, re.MULTILINE)]
+    return found
+
+
+def executed(library: str) -> dict[str, Any]:
+    pytest.importorskip(library)
+    names: dict[str, Any] = {"__name__": "page"}
+    exec(compile(block(library), library, "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize("library", ["duckdb", "fastapi", "mlflow"])
+def test_every_example_is_python_of_ten_lines(library: str) -> None:
+    code = block(library)
+    compile(code, library, "exec")
+    own = [line for line in code.splitlines() if line and not line.startswith(("import", "from"))]
+    assert len(own) <= 10
+
+
+def test_sql_makes_the_sets(data: Data) -> None:
+    names = executed("duckdb")
+    made: Certificate = names["certificate"]
+    rows = pa.parquet.read_table("new.parquet").sort_by("id")
+    wanted = [
+        [name for name, inside in zip(made.classes, members, strict=True) if inside] for members in made.sets(rows)
+    ]
+    found = pa.parquet.read_table("sets.parquet").sort_by("id")
+    assert found.column("labels").to_pylist() == wanted
+
+
+@pytest.mark.filterwarnings("ignore")  # of the library about itself
+def test_fastapi_serves_the_sets(data: Data) -> None:
+    names = executed("fastapi")
+    pytest.importorskip("httpx")
+    from fastapi.testclient import TestClient
+
+    client = TestClient(names["app"])
+    answer = client.post("/sets", json=[[0.98, 0.01, 0.01], [0.4, 0.3, 0.3]]).json()
+    assert "crow" in answer[0]
+    assert client.post("/sets", json=[[0.5, 0.5]]).status_code == 422
+
+
+@pytest.mark.filterwarnings("ignore")  # of the library about itself
+def test_mlflow_keeps_the_certificate(data: Data, tmp_path: Path) -> None:
+    mlflow = pytest.importorskip("mlflow")
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'runs.db'}")
+    mlflow.create_experiment("sets", artifact_location=(tmp_path / "artifacts").as_uri())
+    mlflow.set_experiment("sets")
+    run_id = executed("mlflow")["run"].info.run_id
+    logged = Path(mlflow.artifacts.download_artifacts(run_id=run_id, artifact_path="certificate.json"))
+    assert logged.read_bytes() == Path("certificate.json").read_bytes()
+
+
+def test_the_gate_is_yaml_and_its_commands_run(data: Data) -> None:
+    yaml = pytest.importorskip("yaml")
+    (text,) = YAML
+    steps = yaml.safe_load(text)["jobs"]["gate"]["steps"]
+    commands = [step["run"] for step in steps if step.get("run", "").startswith("pacshift")]
+    assert [shlex.split(line)[1] for line in commands] == ["check", "monitor"]
+    for line in commands:
+        done = run(*shlex.split(line)[1:])
+        assert done.exit_code == 0, done.output
+    table = pa.parquet.read_table(data.labelled)
+    others = pa.array(["owl"] * table.num_rows)
+    pa.parquet.write_table(table.set_column(table.column_names.index("label"), "label", others), data.labelled)
+    assert run(*shlex.split(commands[0])[1:]).exit_code == 4
