@@ -24,6 +24,10 @@ PARTS = {
     "many": ("many.run", "set sizes with 100 and 1,000 classes (needs --data, else one synthetic case)"),
     "guarantee": ("guarantee.run", "how often each method breaks its promise"),
     "power": ("power.run", "what the test of label shift notices, by violation and number of rows"),
+    "power-unseen": (
+        "power.run_unseen",
+        "the same on real scores that the test was not built with (needs --data)",
+    ),
     "labels": ("labels.run", "what a few target labels gain (needs --data, else one case)"),
     "populations": ("populations.run", "one half of the people certified for the other half (needs --data)"),
     "twins": ("twins.run", "how close the twins are to the real scores (needs --data)"),
@@ -93,7 +97,7 @@ def select(names: Sequence[str]) -> list[str]:
     """
     chosen = []
     for name in names:
-        found = [part for part in PARTS if part == name or part.startswith(f"{name}-")]
+        found = [name] if name in PARTS else [part for part in PARTS if part.startswith(f"{name}-")]
         if not found:
             raise LookupError(f"no part {name!r}; there are {', '.join(PARTS)}")
         chosen += found

@@ -16,7 +16,7 @@ BLOCKS = {
     "guarantee.md": ("guarantee",),
     "how-much-data.md": ("needs",),
     "tables/sharpness.md": ("sharpness",),
-    "tables/power.md": ("power",),
+    "tables/power.md": ("power", "power-unseen"),
     "tables/few-labels.md": ("labels",),
     "tables/populations.md": ("populations",),
     "tables/many-classes.md": ("many",),

@@ -17,6 +17,15 @@ DELTA = 0.05
 SIZES, MANY_SIZES = (20_000, 5_000, 2_000), (150_000, 50_000)
 GOAL_ROWS, GOAL = 20_000, 0.95
 DATASETS = {"heart": "heart", "cifar10": "CIFAR-10", "agnews": "AG News", "entity13": "Entity-13"}
+UNSEEN = {
+    "BRFSS 2020": "heart/scores_2020.npz",
+    "IMDB": "imdb/scores.npz",
+    "MNIST": "mnist/scores.npz",
+    "20 Newsgroups": "20news/scores.npz",
+    "CIFAR-10, VGG-16": "cifar10/scores_vgg16.npz",
+    "Entity-13, AlexNet": "entity13/scores_alexnet.npz",
+}
+"""Real scores that no choice in the test was made by."""
 MANY_TRIALS = 3
 """Draws of 1,000 classes: each takes seconds."""
 
@@ -79,3 +88,20 @@ def many_classes(lab: Lab) -> str:
         rows.append(line(violation, MANY_SIZES, MANY_TRIALS, lab)[:-1])
     headings = "scores", "violation", *(f"{size:,} rows a side" for size in MANY_SIZES)
     return markdown_table(headings, rows, left=2).strip()
+
+
+def run_unseen(lab: Lab) -> Blocks:
+    """The same violations on scores that no choice in the test was made by."""
+    if not lab.data:
+        raise SystemExit("power-unseen needs real scores. Name their folder with --data.")
+    trials, sizes, rows = lab.trials or lab.choose(10, 1), lab.choose((20_000,), (2_000,)), []
+    for title, path in list(UNSEEN.items())[: lab.choose(None, 1)]:
+        stored = np.load(Path(lab.data) / path)
+        population = Population(stored["probs"], stored["labels"])
+        rows += [line(violation, sizes, trials, lab) for violation in real(title, population)]
+    headings = "scores", "violation", *(f"{size:,} rows a side" for size in sizes), f"goal at {GOAL_ROWS:,}"
+    title = f"Refused draws, of {trials} each, on scores that no choice in the test was made by."
+    yield (
+        "power-unseen",
+        "\n\n".join([conditions("power-unseen"), title, markdown_table(headings, rows, left=2).strip()]),
+    )

@@ -3,44 +3,52 @@
 Source and target are drawn from one population, so that the error and the set size of any thresholds on the target
 are known exactly. There are three floors: the best single threshold, the best threshold per class, and ORACLE. The
 *excess* of a method is its mean size above the best single threshold, and its *ratio* the share of PS-W's excess.
-PS-LP keeps the smallest of three kinds of sets, which are shown too. "mix known" is its single threshold if the
-label mix were known; the difference is the price of the unknown mix.
+PS-LP keeps the smaller of two kinds of sets, which are shown too. "mix known" are its tuned thresholds if the
+label mix were known; the difference is the price of the unknown mix. Score sets for development, other mixes and
+small samples have tables of their own (``--panels development``, ``other``, ``small``).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from benchmarks.lab import Blocks, Lab
 from benchmarks.page import conditions
+from benchmarks.sharpness_cases import DEVELOPMENT, OTHER_MIXES, SMALL, load
 from pacshift import Population
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
-from pacshift.experiments.datasets import load_dataset
+from pacshift.experiments.datasets import Dataset
 from pacshift.experiments.panels import PANELS, Panel
 from pacshift.experiments.summary import markdown_table
-from pacshift.methods import PSC, PSLP, PSW, Method, Oracle, Task
+from pacshift.methods import PSC, PSLP, PSLW, PSW, Method, Oracle, Task
 from pacshift.ps_lp.method import (
     EQUAL_MISS_RATE,
-    ONE_THRESHOLD,
-    RESCALED,
-    THREE_KINDS,
+    MANY_ROWS,
+    TUNED,
     betting_test,
     certified_thresholds,
 )
 from pacshift.ps_lp.region import PrevalenceRegion, prevalence_region
+from pacshift.ps_lp.tuned import certified_on_path, held_out, tuned_path
 from pacshift.tally import Tally
-from pacshift.tally.threshold import largest_threshold
 
-METHODS: tuple[Method, ...] = (Oracle(), PSW(), PSC(), PSLP())
-KINDS, KNOWN = (ONE_THRESHOLD, RESCALED, EQUAL_MISS_RATE), "mix known"
-SHOWN = ("ORACLE", "PS-W", "PS-C", "PS-LP", *KINDS, KNOWN)
+METHODS: tuple[Method, ...] = (Oracle(), PSW(), PSC(), PSLW(), PSLP())
+KINDS, KNOWN = (TUNED, EQUAL_MISS_RATE), "mix known"
+SHOWN = ("ORACLE", "PS-W", "PS-C", "PS-LW", "PS-LP", *KINDS, KNOWN)
 HEADINGS = (
     "panel", "best threshold", "best per class", *SHOWN, "ratio", "ratio of ORACLE", "broken", "gap", "of it mix",
 )  # fmt: skip
 SMALL_PANEL = "heart-large-0.1"
+GROUPS = {
+    "The paper's panels": PANELS,
+    "Other mixes, 20,000 rows on each side": OTHER_MIXES,
+    "Small samples, 1,000 rows on each side, δ = 0.05": SMALL,
+    "Development: score sets on which constants were chosen": DEVELOPMENT,
+}
 
 Thresholds: TypeAlias = float | FloatArray
 
@@ -71,7 +79,7 @@ class Line:
     def cells(self) -> list[str]:
         """The line for the table: sizes, ratios, broken promises, and where the distance to ε comes from."""
         sizes = (self.best, self.best_per_class, *map(self.size, SHOWN), self.ratio("PS-LP"), self.ratio("ORACLE"))
-        gaps = self.gap(ONE_THRESHOLD), self.gap(ONE_THRESHOLD) - self.gap(KNOWN)
+        gaps = self.gap(TUNED), self.gap(TUNED) - self.gap(KNOWN)
         return [
             self.panel.name,
             *(f"{value:.3f}" for value in sizes),
@@ -81,32 +89,41 @@ class Line:
 
 
 def run(lab: Lab) -> Blocks:
-    """Every panel, then the averages."""
+    """Every panel and the averages, then the other groups of cases that are asked for or at hand."""
     wanted, trials = lab.panels or lab.choose("", SMALL_PANEL), lab.trials or lab.choose(20, 2)
-    lines: list[Line] = []
-    for panel in PANELS:
-        if wanted in panel.name:
-            lines.append(measure(panel, lab.data, trials))
-            lab.say(f"sharpness {panel.name}: ratio {lines[-1].ratio('PS-LP'):.3f}")
-    if not lines:
-        raise SystemExit(f"sharpness: no panel holds {wanted!r} in its name.")
-    table = markdown_table(HEADINGS, [line.cells() for line in lines], left=1)
     command = "sharpness" + (f" --trials {lab.trials}" if lab.trials else "")
-    yield "sharpness", "\n\n".join([conditions(command), table.strip(), summary(lines)])
+    parts = [conditions(command)]
+    for title, panels in GROUPS.items():
+        lines = [line for panel in panels if wanted in panel.name for line in measured(lab, panel, trials)]
+        if lines:
+            table = markdown_table(HEADINGS, [line.cells() for line in lines], left=1)
+            parts += [f"**{title}**", table.strip(), summary(lines)]
+    if len(parts) == 1:
+        raise SystemExit(f"sharpness: no case at hand holds {wanted!r} in its name.")
+    yield "sharpness", "\n\n".join(parts)
 
 
-def measure(panel: Panel, data_dir: str | None, trials: int) -> Line:
+def measured(lab: Lab, panel: Panel, trials: int) -> Iterator[Line]:
+    """The line of a case, if its scores are at hand."""
+    data = load(panel, lab.data)
+    if data is not None:
+        line = measure(panel, data, trials)
+        lab.say(f"sharpness {panel.name}: {line.size('PS-LP'):.3f}, best per class {line.best_per_class:.3f}")
+        yield line
+
+
+def measure(panel: Panel, data: Dataset, trials: int) -> Line:
     """Draw, calibrate by every method, look up the truth."""
-    data = load_dataset(panel.dataset, data_dir)
     population, mix = Population(data.probs, data.labels), panel.target_mix
     found: dict[str, list[Thresholds]] = {name: [] for name in SHOWN}
     for trial in range(trials):
         rng = np.random.default_rng([*panel.name.encode(), trial])
         tally = Tally.from_scores(*population.draw(panel.source_mix, panel.n_source, rng), soft=False)
-        tally = tally + Tally.from_target(population.draw(mix, panel.n_target, rng)[0], soft=False)
+        target = population.draw(mix, panel.n_target, rng)[0]
+        tally = tally + Tally.from_target(target, soft=False)
         for method in METHODS:
             weights = panel.weights if method.needs_weights else None
-            task = Task(panel.epsilon, panel.delta, rng, weights)
+            task = Task(panel.epsilon, panel.delta, rng, weights, partial(mean_sizes, target))
             found[method.name].append(method.solve(tally, task).thresholds)
         for kind, thresholds in by_kind(tally, panel).items():
             found[kind].append(thresholds)
@@ -117,15 +134,25 @@ def measure(panel: Panel, data_dir: str | None, trials: int) -> Line:
     return Line(panel, best, best_per_class, sizes, errors)
 
 
+def mean_sizes(target: Any, cuts: Sequence[FloatArray]) -> list[float]:
+    """Set sizes counted on the rows, as ``calibrate`` does."""
+    return [float(np.count_nonzero(target >= each) / len(target)) for each in cuts]
+
+
 def by_kind(tally: Tally, panel: Panel) -> dict[str, Thresholds]:
-    """The thresholds of every kind that PS-LP chooses from, and of one threshold if the mix were known."""
-    request = {"epsilon": panel.epsilon, "delta": panel.delta}
-    nobody = np.zeros(tally.n_classes, bool)
-    region = prevalence_region(tally.confusion, tally.target, delta=THREE_KINDS.region * panel.delta)
-    certified = certified_thresholds(tally, region, **request, included=nobody)
-    known = betting_test(tally, only(np.array(panel.target_mix)), **request, included=nobody)
+    """The thresholds of every kind that PS-LP chooses from, and of tuned ones if the mix were known."""
+    request: dict[str, Any] = {
+        "epsilon": panel.epsilon,
+        "delta": panel.delta,
+        "included": np.zeros(tally.n_classes, bool),
+    }
+    region = prevalence_region(tally.confusion, tally.target, delta=MANY_ROWS.region * panel.delta)
+    certified = certified_thresholds(tally, region, **request)
+    held = held_out(tally)
+    test = betting_test(tally, only(np.array(panel.target_mix)), held=held, **request)
+    path = tuned_path(tally, held, epsilon=panel.epsilon)
     found: dict[str, Thresholds] = {kind: certified[kind] for kind in KINDS}
-    return found | {KNOWN: largest_threshold(tally, known.passes)}
+    return found | {KNOWN: certified_on_path(tally, held, path, test.passes)}
 
 
 def only(mix: FloatArray) -> PrevalenceRegion:

@@ -9,7 +9,7 @@ from pacshift.experiments.panels import Panel, select_panels
 from pacshift.experiments.summary import markdown_table
 from pacshift.experiments.trial import Draw, Experiment, run_trial
 
-TWINS = ("cifar10", "entity13", "chestxray")
+TWINS = ("entity13", "chestxray")
 METHODS = ("PS", "PS-C", "PS-W", "PS-LP")
 TRIALS = 10
 

@@ -16,7 +16,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data_dir", help="folder of real scores, laid out as docs/data-sets.md says")
     data_dir = parser.parse_args().data_dir
-    for name in ("cifar10", "entity13", "chestxray"):
+    for name in ("entity13", "chestxray"):
         real = load_dataset(name, data_dir)
         if real.origin != "real":
             raise SystemExit(f"{data_dir} holds no scores of {name}: nothing to fit")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 BAD_INPUT, INTERRUPTED = 2, 130
+STOPPED = (129, 130, 143)  # by SIGHUP, Ctrl-C, SIGTERM
 
 
 def main() -> None:
@@ -26,9 +27,26 @@ def main() -> None:
         _on_interrupt(signal.default_int_handler)
         run()
     except KeyboardInterrupt:  # in the moments before and after a command
-        sys.exit(INTERRUPTED)
+        _leave(INTERRUPTED)
+    except SystemExit as end:
+        if end.code in STOPPED:
+            _leave(end.code)
+        raise
     finally:
         _on_interrupt(signal.SIG_DFL)  # the work is done: Ctrl-C while Python tidies up gives no traceback
+
+
+def _leave(code: int) -> None:
+    """End a stopped command at once. Its drafts are removed; threads of libraries may still be at work.
+
+    Python's own end takes away what such threads use, and they would crash the process.
+    """
+    from contextlib import suppress
+
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):  # nobody reads it any more
+            stream.flush()
+    os._exit(code)
 
 
 def _on_interrupt(handler: "Any") -> None:

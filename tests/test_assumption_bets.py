@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cell_worlds import cell_counts, make_world
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.assumption.bets import MAX_STAKE, Bets, FoldBets, place_bets, stake_price
+from pacshift.assumption.bets import MAX_STAKE, Bets, FoldBets, choose_stakes, place_bets, stake_price
 from pacshift.assumption.directions import best_mix, directions
 from pacshift.assumption.folds import joined, split
 from pacshift.assumption.tops import likely_tops
@@ -125,20 +125,29 @@ def test_rows_say_the_same_as_the_wealth() -> None:
 
 
 def test_stakes_and_centres_do_not_look_at_the_fold() -> None:
-    rng = np.random.default_rng(4)
-    world = make_world(rng, 3, (900, 900))
-    folds = split(world.draw(rng))
-    past, fold = joined(folds[:3]), folds[3]
-    values, mix = directions(past)
-    extreme = np.zeros(len(fold.target))
-    extreme[np.argmax(values[:, 0])] = fold.n_target
-    wild = cell_counts(fold.source[::-1], extreme, world.n_bins)
-    one, other = (
-        place_bets(values, mix, likely_tops(past, mix), past, rows, np.full(values.shape[1], 2.0))
-        for rows in (fold, wild)
-    )
-    assert np.array_equal(one.stake, other.stake)
-    assert other.target_mean[0] == 1 > one.target_mean[0]
+    rng, looked_at_gaps = np.random.default_rng(4), 0
+    for _ in range(20):
+        world = make_world(rng, 3, (300, 300))
+        folds = split(world.draw(rng))
+        past, fold = joined(folds[:3]), folds[3]
+        values, mix = directions(past)
+        extreme = np.zeros(len(fold.target))
+        extreme[np.argmax(values[:, 0])] = fold.n_target
+        wild = cell_counts(fold.source, extreme, world.n_bins)
+        wanted, top = np.full(values.shape[1], 6.0), np.ones(3)
+        one, other = (place_bets(values, mix, top, past, rows, wanted) for rows in (fold, wild))
+        assert np.array_equal(one.stake, other.stake)
+        assert np.isclose(other.target_mean[0], 1)
+        centre = np.where(past.class_counts > 0, past.means(values)[0], 0.5)
+        squares = ((values.T[:, :, None] - centre[:, None, :]) ** 2 * fold.rates).sum(axis=1)
+        seen = fold.class_counts > 0
+        assert np.allclose(one.source_square[:, seen], squares[:, seen])
+        assert np.allclose(other.target_square[0], (1 - past.means(values)[1][0]) ** 2)
+        # With another past the stakes would differ: they are not simply the same for all gaps.
+        looked_at_gaps += not np.allclose(
+            choose_stakes(replace(other, stake=one.stake), mix, top, wanted), one.stake
+        )
+    assert looked_at_gaps > 5
 
 
 @pytest.mark.parametrize("n_classes", [2, 5, 70])

@@ -22,7 +22,7 @@ from pacshift import (
     calibrate_tally,
 )
 from pacshift.arrays import FloatArray
-from pacshift.assumption import ASSUMPTION_SHARE
+from pacshift.assumption import ASSUMPTION_SHARE, check_assumption
 from pacshift.certify import CLASS_EPSILON_SHARE
 from pacshift.methods import resolve_method
 from pacshift.methods.class_wise import capped
@@ -66,7 +66,7 @@ def holds(failures: int, repeats: int, delta: float) -> bool:
 @pytest.fixture
 def untested(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the test of label shift, which takes most of the time and has Monte-Carlo tests of its own."""
-    monkeypatch.setattr("pacshift.certify.checked_assumption", lambda *_: None)
+    monkeypatch.setattr("pacshift.certify.checked_assumption", lambda *_, **__: None)
 
 
 @pytest.mark.montecarlo
@@ -248,6 +248,24 @@ def test_every_promise_about_the_target_is_tested_first(method: str) -> None:
     assert f"at most {ASSUMPTION_SHARE * 0.1:g}" in text
     for way in ("known_mix", "contamination", "label"):
         assert way in text
+
+
+def test_methods_on_the_same_rows_share_the_test_and_others_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(
+        "pacshift.certify.check_assumption",
+        lambda tally, **options: asked.append(options) or check_assumption(tally, **options),  # type: ignore[func-returns-value]
+    )
+    first, second = drawn(0, 300), drawn(1, 300)
+    for method in ("PS-LW", "LWCP", "WCP"):
+        certify(first, method)
+    assert len(asked) == 1
+    certify(second, "PS-LW")
+    certify(first, "PS-LW", delta=0.05)
+    certify(first, "PS-LW", contamination=0.01)
+    certify(first, "PS-LW", known_mix={0: (0, 1)})
+    certify(first + Tally.from_target([[0.2, 0.3, 0.5]]), "PS-LW")
+    assert len(asked) == 6
 
 
 @pytest.mark.parametrize("method", ["PS", "PS-R"])

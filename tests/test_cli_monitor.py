@@ -95,6 +95,12 @@ def test_files_rows_and_tallies_as_periods(folder: Path) -> None:
     assert tallies["periods"][0]["empty"] is None
 
 
+def test_known_shares_refute(folder: Path) -> None:
+    deliver("05.parquet", 5, PANDEMIC)
+    found = monitored("--known", "covid=0..0.3", code=4)
+    assert [period["verdict"] for period in found["periods"]][2] == "refuted"
+
+
 def test_what_is_printed(folder: Path) -> None:
     deliver("05.parquet", 5, PANDEMIC)
     shown = run("monitor", "source.parquet", "visits", *BY_MONTH)
@@ -118,3 +124,17 @@ def test_bad_input(folder: Path) -> None:
     message = bad(*start, "--timestamp", "seen", "--state", "watch")
     assert "counted before with other content" in message
     assert "exists already" in bad("monitor", "source.parquet", "visits", "--label", "diagnosis")
+
+
+def test_columns_are_found_by_name_and_remembered(folder: Path) -> None:
+    """Columns called as the classes, in another order in the target; the fresh certificate predicts with them."""
+    for path in (Path("source.parquet"), *Path("visits").iterdir()):
+        rows = pa.parquet.read_table(path)
+        names = [name.removeprefix("p_") for name in rows.column_names]
+        renamed = rows.rename_columns(names)
+        pa.parquet.write_table(renamed.select(names if path.stem == "source" else names[::-1]), path)
+    found = monitored()
+    assert found["periods"][0]["verdict"] == "kept"
+    (in_use,) = Path("watch").glob("in-use.*.json")
+    shown = good("predict", in_use, "visits/03.parquet", "-o", "sets.parquet").stdout
+    assert f"{found['periods'][0]['size']:.3f} labels on average" in shown

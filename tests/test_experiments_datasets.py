@@ -9,7 +9,7 @@ from pacshift.errors import InputError
 from pacshift.experiments.datasets import FILES, load_dataset, load_scores, pack_scores, unpack_scores
 from pacshift.experiments.panels import select_panels
 
-SHIPPED = ("heart", "heart-natural", "agnews")
+SHIPPED = ("heart", "heart-natural", "agnews", "cifar10")
 
 
 @pytest.mark.parametrize("name", FILES)

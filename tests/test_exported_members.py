@@ -28,6 +28,7 @@ PUBLIC = {
     "PeriodReport",
     "Plan",
     "Population",
+    "Prevalence",
     "Tally",
     "UninformativeWarning",
     "WCP",
@@ -35,6 +36,8 @@ PUBLIC = {
     "calibrate_tally",
     "evaluate",
     "plan",
+    "prevalence",
+    "prevalence_tally",
     "resample",
     "tweak_one",
 }

@@ -138,6 +138,15 @@ def test_methods_without_bounds_of_the_mix_use_every_mix() -> None:
     assert report.error[0] < 0.1 < report.error[1]
 
 
+def test_what_is_known_about_the_mix_can_refute() -> None:
+    """A pandemic is label shift, but not if you are sure that covid stays below 30 %."""
+    sure = Monitor(SOURCE, epsilon=0.1, delta=0.05, known_mix={"covid": (0, 0.3)})
+    assert sure.update(month(USUAL, 1)).verdict == "kept"
+    assert sure.update(month(PANDEMIC, 2)).verdict == "refuted"
+    with pytest.raises(InputError, match="known_mix"):
+        Monitor(SOURCE, epsilon=0.1, delta=0.05, known_mix={"flu": (0, 0.3)})
+
+
 def test_contradictions_count_as_broken() -> None:
     """Bounds above epsilon, thresholds below fresh ones: some event failed, and an alarm is the safe answer."""
     certificate = Monitor(SOURCE, epsilon=0.1, delta=0.05).update(month(USUAL, 1)).fresh

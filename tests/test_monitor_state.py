@@ -99,6 +99,8 @@ def test_other_settings_are_refused(tmp_path: Path) -> None:
     Monitor(SOURCE, **GOOD, state=tmp_path).update(rows(0))
     with pytest.raises(InputError, match=r"other settings.*epsilon"):
         Monitor(SOURCE, **(GOOD | {"epsilon": 0.2}), state=tmp_path)
+    with pytest.raises(InputError, match=r"other settings.*known_mix"):
+        Monitor(SOURCE, **GOOD, known_mix={"covid": (0, 0.5)}, state=tmp_path)
     with pytest.raises(InputError, match=r"other settings.*source"):
         Monitor(source_tally(4001), **GOOD, state=tmp_path)
 
@@ -127,6 +129,14 @@ def test_foreign_and_damaged_folders_are_refused(tmp_path: Path) -> None:
     (folder / json.loads(whole)["in_use"]).write_text("{}")
     with pytest.raises(InputError):
         Monitor(SOURCE, **GOOD, state=folder)
+
+
+def test_two_monitors_at_once_do_not_forget_each_others_rows(tmp_path: Path) -> None:
+    one, other = (Monitor(SOURCE, **GOOD, state=tmp_path) for _ in range(2))
+    one.update(rows(0), "May")
+    with pytest.raises(InputError, match="changed by another process"):
+        other.update(rows(1), "June")
+    assert Monitor(SOURCE, **GOOD, state=tmp_path).history[0].rows == 600
 
 
 def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:

@@ -26,10 +26,10 @@ from pacshift.bounds import Interval
 from pacshift.methods import Method, Solution, Task
 from pacshift.ps_lp.method import (
     EQUAL_MISS_RATE,
+    MANY_ROWS,
     MAX_LP_CLASSES,
     ONE_THRESHOLD,
-    RESCALED,
-    THREE_KINDS,
+    TUNED,
     betting_test,
     certified_thresholds,
 )
@@ -92,10 +92,11 @@ def test_an_unseen_class_may_be_put_into_every_set() -> None:
         assert world.error(found.thresholds, world.target_mix) <= 0.1
         assert "no source example" in found.reasons[0]
     # It may be all of the target, so that no single threshold passes unless it is in every set.
-    plain, included = proven(tally), proven(tally, included=np.array([False, False, True]))
-    assert (plain[ONE_THRESHOLD] == -np.inf).all()
-    assert included[ONE_THRESHOLD][2] == -np.inf
-    assert included[ONE_THRESHOLD][:2].min() > 0
+    for kind, counts in ((TUNED, tally), (ONE_THRESHOLD, replace(tally, bins=None))):
+        plain, included = proven(counts), proven(counts, included=np.array([False, False, True]))
+        assert (plain[kind] == -np.inf).all()
+        assert included[kind][2] == -np.inf
+        assert included[kind][:2].min() > 0
     with pytest.raises(InputError, match="unseen"):
         PSLP(unseen="some")  # type: ignore[arg-type]
 
@@ -104,19 +105,19 @@ def proven(
     tally: Tally, epsilon: float = 0.1, delta: float = 0.05, included: BoolArray | None = None
 ) -> dict[str, FloatArray]:
     """The thresholds of every kind."""
-    region = prevalence_region(tally.confusion, tally.target, delta=THREE_KINDS.region * delta)
+    region = prevalence_region(tally.confusion, tally.target, delta=MANY_ROWS.region * delta)
     nobody = np.zeros(tally.n_classes, bool)
     return certified_thresholds(
         tally, region, epsilon=epsilon, delta=delta, included=nobody if included is None else included
     )
 
 
-def test_very_many_classes_get_thresholds_for_any_mix_and_it_is_said() -> None:
+def test_very_many_classes_and_few_target_rows_get_thresholds_for_any_mix_and_it_is_said() -> None:
     size = MAX_LP_CLASSES + 1
     rng = np.random.default_rng(0)
     scores = rng.dirichlet(np.full(size, 0.05), 30_000)
     tally = Tally.from_scores(scores, scores.argmax(axis=1), soft=False) + Tally.from_target(
-        scores[:500], soft=False
+        scores[:20], soft=False
     )
     found, plain = solve(tally, epsilon=0.2), solve(tally, epsilon=0.2, method=PSLW())
     assert "whatever the target's label mix" in found.reasons[0]
@@ -124,13 +125,17 @@ def test_very_many_classes_get_thresholds_for_any_mix_and_it_is_said() -> None:
     # Classes of similar size: a fixed mix needs no union over classes.
     assert (found.thresholds >= plain.thresholds).all()
     assert (found.thresholds > plain.thresholds).mean() > 0.9
+    informed = solve(tally + Tally.from_target(scores[:20_000], soft=False), epsilon=0.2)
+    assert informed.reasons == ()
+    assert informed.prevalence is not None
+    assert informed.prevalence.contains(np.bincount(scores[:20_000].argmax(axis=1), minlength=size) / 20_000).all()
 
 
 def test_where_no_single_threshold_passes_equal_miss_rate_may() -> None:
     world = make_world(3, strength=4, shift=0.0, rare=0.002, seed=2)
     tally = world.draw(3000, 300, np.random.default_rng(4))
     kinds, found = proven(tally, epsilon=0.02), solve(tally, epsilon=0.02)
-    assert (kinds[ONE_THRESHOLD] == -np.inf).all()
+    assert (kinds[TUNED] == -np.inf).all()
     assert np.array_equal(found.thresholds, kinds[EQUAL_MISS_RATE])
     assert found.thresholds.max() > -np.inf
     assert world.error(found.thresholds, world.target_mix) <= 0.02
@@ -168,7 +173,7 @@ def test_the_power_of_the_assumption_test_grows_with_the_change() -> None:
         for _ in range(repeats):
             source, target = world.draw(2000, 1, rng), changed.draw(1, 2000, rng)
             try:
-                prevalence_region(source.confusion, target.target, delta=THREE_KINDS.region * delta)
+                prevalence_region(source.confusion, target.target, delta=MANY_ROWS.region * delta)
             except AssumptionError:
                 refused[-1] += 1
     assert binomtest(refused[0], repeats, delta, alternative="greater").pvalue > 1e-3
@@ -215,7 +220,7 @@ def failures_of_kinds(name: str, delta: float, repeats: int, *, bins: bool = Tru
     world, size, epsilon = HARD[name]
     rng, failed = (
         np.random.default_rng([13, repeats]),
-        dict.fromkeys((ONE_THRESHOLD, RESCALED, EQUAL_MISS_RATE), 0),
+        dict.fromkeys((TUNED if bins else ONE_THRESHOLD, EQUAL_MISS_RATE), 0),
     )
     for _ in range(repeats):
         try:
@@ -229,7 +234,7 @@ def failures_of_kinds(name: str, delta: float, repeats: int, *, bins: bool = Tru
 
 
 @pytest.mark.montecarlo
-@pytest.mark.parametrize("bins", [True, False])  # without bins: no rescaling, and larger shares for the others
+@pytest.mark.parametrize("bins", [True, False])  # without bins: one threshold instead of tuned ones
 @pytest.mark.parametrize("name", HARD)
 def test_every_kind_keeps_the_target_error_in_hard_worlds(name: str, bins: bool) -> None:
     repeats = 6 if name == "many classes" else 25
@@ -312,7 +317,7 @@ def test_one_threshold_lies_between_ps_w_and_the_one_that_knows_the_mix() -> Non
         known = np.full(3, largest_threshold(tally, test.passes))
         published = run(PSW(), world, tally, epsilon, delta, seed).thresholds
         assert published is not None
-        kinds = proven(tally, epsilon, delta)
+        kinds = proven(replace(tally, bins=None), epsilon, delta)
         sizes.append([world.size(cuts) for cuts in (known, kinds[ONE_THRESHOLD], published)])
     known_size, single, published_size = np.mean(sizes, axis=0)
     assert known_size <= single < published_size

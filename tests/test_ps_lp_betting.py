@@ -11,7 +11,7 @@ from pacshift.bounds import Interval
 from pacshift.errors import AssumptionError
 from pacshift.ps_lp import tails
 from pacshift.ps_lp.betting import BettingTest, _linear_log_prefactor
-from pacshift.ps_lp.method import THREE_KINDS
+from pacshift.ps_lp.method import MANY_ROWS
 from pacshift.ps_lp.region import PrevalenceRegion, prevalence_region
 from pacshift.ps_lp.stakes import MAX_STAKE, STAKE_RATIO, StakeCell, normal_deviations
 from strategies import mix, rates, seeds
@@ -84,9 +84,9 @@ def test_the_least_log_wealth_is_below_every_member_of_the_region(case: Case) ->
     upper = test.miss_rates(misses)
     assert test.cells or not test.passes(misses) or test.mixes.largest(upper) < case.epsilon
     found = {}
-    for cell in test.cells:
+    for place, cell in enumerate(test.cells):
         needed, corners = test.corners(cell, misses, upper, case.epsilon)
-        found[cell.stake] = cell, test._worst.solve(corners, case.epsilon, needed)[0]
+        found[cell.stake] = cell, test._worst.solve(place, corners, case.epsilon, needed)[0]
     box = case.rng.dirichlet(np.full(len(misses), 2.0), 400)
     for share in [case.mix, *box]:
         if not test.cells or not _member(test, share):  # no cells: no bets, and nothing passes by them
@@ -113,9 +113,9 @@ def _member(test: BettingTest, share: FloatArray) -> bool:
 def margins(test: BettingTest, misses: IntArray) -> FloatArray:
     """By how much each cell passes: the least log-wealth with its credit, less the critical one."""
     rates, found = test.miss_rates(misses), []
-    for cell in test.cells:
+    for place, cell in enumerate(test.cells):
         needed, corners = test.corners(cell, misses, rates, test.epsilon)
-        found.append(test._worst.solve(corners, test.epsilon, np.inf)[0] - needed)
+        found.append(test._worst.solve(place, corners, test.epsilon, np.inf)[0] - needed)
     return np.array(found)
 
 
@@ -156,8 +156,9 @@ def test_with_a_fixed_choice_more_misses_never_help(case: Case, zone: float | No
         assert (np.isnan(gained) | (gained >= -1e-6 * (1 + case.size))).all()
 
 
-def test_the_choice_among_zones_and_parts_is_not_monotone() -> None:
+def test_the_choice_among_zones_and_parts_is_not_monotone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Why the page speaks of an ideal test: with fewer misses the margin can fall, because the choice changes."""
+    monkeypatch.setattr("pacshift.ps_lp.stakes.STAKE_RATIO", 1.12)  # the example was found with these cells
     counts, share, nothing = np.array([110, 306, 86]), np.array([0.7, 0.056, 0.244]), np.empty((0, 3))
     region = PrevalenceRegion(
         nothing, np.empty(0), nothing, np.empty(0), Interval(share - 0.02, share + 0.02), 0.0
@@ -237,7 +238,7 @@ def passes_at_epsilon(world: int, epsilon: float, delta: float, repeats: int) ->
             columns.append(column)
         target = rng.multinomial(4000, table @ share)
         try:
-            region = prevalence_region(np.array(columns).T, target, delta=THREE_KINDS.region * delta)
+            region = prevalence_region(np.array(columns).T, target, delta=MANY_ROWS.region * delta)
         except AssumptionError:
             passed += 1
             continue
@@ -246,15 +247,15 @@ def passes_at_epsilon(world: int, epsilon: float, delta: float, repeats: int) ->
             totals.astype(int),
             target,
             epsilon=epsilon,
-            delta=THREE_KINDS.wealth * delta,
-            miss_delta=THREE_KINDS.miss_rates * delta,
+            delta=MANY_ROWS.wealth * delta,
+            miss_delta=MANY_ROWS.miss_rates * delta,
             included=np.zeros(n_classes, bool),
         )
         passed += test.passes(misses)
     return passed
 
 
-LEVEL = THREE_KINDS.region + THREE_KINDS.miss_rates + THREE_KINDS.wealth
+LEVEL = MANY_ROWS.region + MANY_ROWS.miss_rates + MANY_ROWS.wealth
 """Share of delta that one family of thresholds may use up, its region included."""
 
 

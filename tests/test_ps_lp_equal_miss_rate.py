@@ -188,3 +188,23 @@ def test_errors_above_epsilon_are_as_rare_as_promised(totals: list[int], tied: b
     assert binomtest(failed, repeats, delta, alternative="greater").pvalue > 1e-3
     if not tied:
         assert failed > 0.02 * delta * repeats  # and yet not merely cautious
+
+
+@given(seeds, st.floats(0.0, 2.0))
+@settings(deadline=None, max_examples=60)
+def test_ranks_do_not_fall_as_the_rate_grows_with_any_caution(seed: int, caution: float) -> None:
+    counts = np.random.default_rng(seed).integers(0, 3000, 5)
+    ranks = np.array([ranks_of(rate, counts, caution) for rate in np.linspace(0, 1, 300)])
+    assert (np.diff(ranks, axis=0) >= 0).all()
+    assert (ranks <= ranks_of(1.0, counts)).all()
+
+
+@given(seeds, st.sampled_from([0.02, 0.1, 0.4]), st.sampled_from([0.3, 0.05, 5e-4]))
+@settings(deadline=None, max_examples=30)
+def test_cautious_ranks_have_the_tail_that_was_promised(seed: int, epsilon: float, delta: float) -> None:
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(20, 3000, 2)
+    box = box_around(mix(rng, 2, 3.0), float(rng.choice([0.0, 0.05, 1.0])))
+    ranks = equal_miss_ranks(inside(box), box, counts, epsilon=epsilon, delta=delta, caution=0.5)
+    for one in np.linspace(box.lower[0], box.upper[0], 5):
+        assert tail_of_two(counts, ranks, np.array([one, 1 - one]), epsilon) <= delta * 1.001

@@ -82,7 +82,7 @@ def test_the_worst_case_is_below_every_member(seed: int, n_classes: int) -> None
     missed = mixes * (rates * rng.random(mixes.shape))
     values = concave(mixes, missed, np.arange(1.0, 1 + n_classes)).sum(axis=1)
     for epsilon in (0.0, float(np.median(missed.sum(axis=1)))):
-        value, prices = worst.solve(corners, epsilon, np.inf)
+        value, prices = worst.solve(0, corners, epsilon, np.inf)
         able = missed.sum(axis=1) >= epsilon
         assert (values[able] >= value - 1e-9).all()
         # Any prices are safe, so a wrong answer of the solver cannot make the bound wrong.
@@ -95,8 +95,8 @@ def test_extra_rows_are_used_where_they_matter() -> None:
     corners = random_corners(np.random.default_rng(0), low, high, rates)
     none, no_limits = np.empty((0, 2)), np.empty(0)
     row, limit = np.array([[0.0, 1.0]]), np.array([0.2])
-    free = WorstCase(none, no_limits, none, no_limits).solve(corners, 0.0, np.inf)[0]
-    cut = WorstCase(none, no_limits, row, limit).solve(corners, 0.0, np.inf)[0]
-    bound = WorstCase(row, limit, none, no_limits).solve(corners, 0.0, np.inf)[0]
+    free = WorstCase(none, no_limits, none, no_limits).solve(0, corners, 0.0, np.inf)[0]
+    cut = WorstCase(none, no_limits, row, limit).solve(0, corners, 0.0, np.inf)[0]
+    bound = WorstCase(row, limit, none, no_limits).solve(0, corners, 0.0, np.inf)[0]
     assert cut == pytest.approx(bound)
     assert cut > free + 0.1

@@ -9,7 +9,16 @@ from scipy.stats import binomtest
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 from pacshift.errors import AssumptionError
-from pacshift.ps_lp.region import BOX_SHARE, _Counts, predicted_sets, prevalence_region, rough_box
+from pacshift.ps_lp.region import (
+    BOX_SHARE,
+    _Counts,
+    _exact_upper,
+    _least_squares,
+    predicted_sets,
+    prevalence_region,
+    quick_box,
+)
+from pacshift.ps_lp.tails import bernstein_upper
 from strategies import mix, rates, seeds
 
 
@@ -44,8 +53,8 @@ def events_hold(truth: Truth, confusion: IntArray, target: IntArray, delta: floa
     """Whether all the events of the proof hold, the sums measured against the true mix and its variance."""
     parts = [sets for sets in predicted_sets(len(target)) if len(sets)]
     point = Interval(truth.mix, truth.mix)
-    for sets in parts:
-        counts = _Counts.of(sets, confusion, target, delta=delta * BOX_SHARE / len(parts))
+    for sets, bound in zip(parts, (_exact_upper, bernstein_upper), strict=False):
+        counts = _Counts.of(sets, confusion, target, bound=bound, delta=delta * BOX_SHARE / len(parts))
         rate, share = sets @ truth.rates, sets @ truth.rates @ truth.mix
         if not (_inside(counts.rate, rate) and _inside(counts.share, share)):
             return False
@@ -60,7 +69,7 @@ def events_hold(truth: Truth, confusion: IntArray, target: IntArray, delta: floa
         level = delta * (1 - BOX_SHARE) / len(parts) / len(sets)
         seen = truth.class_counts > 0
         sums = (counts.observed - rate)[:, seen] @ truth.mix[seen] + share
-        if not (sums <= exact.limits(point, level) + 1e-12).all():
+        if not (sums <= exact.sums(point, level)[1] + 1e-12).all():
             return False
     return True
 
@@ -103,14 +112,14 @@ def test_sums_stay_below_their_limits_as_often_as_they_should_and_not_much_more(
     known = _Counts(
         Interval(rate, rate), Interval(rate @ share, rate @ share), rate, 0 * sets[:, 0], totals, n_target
     )
-    above = (sums > known.limits(point, level)).mean(axis=0)
+    above = (sums > known.sums(point, level)[1]).mean(axis=0)
     assert (above <= level).all()
     assert (above >= level / 4).all()
 
 
 def test_counts_become_frequencies() -> None:
     confusion, target = np.array([[8, 0], [2, 0]]), np.array([1, 3])
-    counts = _Counts.of(predicted_sets(2)[0], confusion, target, delta=0.05)
+    counts = _Counts.of(predicted_sets(2)[0], confusion, target, bound=_exact_upper, delta=0.05)
     assert np.array_equal(counts.observed, [[0.8, 0], [0.2, 0]])
     assert np.array_equal(counts.observed_share, [0.25, 0.75])
     assert np.array_equal(counts.rate.lower[:, 1], [0, 0])
@@ -197,31 +206,29 @@ def test_larger_sets_can_refute_what_single_classes_cannot(monkeypatch: pytest.M
 
 @given(seeds, st.integers(2, 30))
 @settings(deadline=None, max_examples=60)
-def test_therough_box_holds_every_mix(seed: int, n_classes: int) -> None:
+def test_thequick_box_holds_every_mix(seed: int, n_classes: int) -> None:
     rng = np.random.default_rng(seed)
     table, share = rates(rng, n_classes, float(rng.choice([0.0, 0.6, 0.95]))), mix(rng, n_classes, 1.0)
     rows = np.clip(np.vstack([table, 1 - table]) - 0.01, 0, 1)
     limits = np.concatenate([table @ share, 1 - table @ share]) + 0.01
-    rough = rough_box(rows, limits)
+    quick = quick_box(rows, limits)
     inside = [one for one in rng.dirichlet(np.ones(n_classes), 300) if (rows @ one <= limits).all()]
     for one in [share, *inside]:
-        assert rough.contains(one).all()
+        assert quick.contains(one).all()
 
 
-def test_therough_box_of_a_perfect_classifier_is_exact() -> None:
-    rough = rough_box(np.vstack([np.eye(3), 1 - np.eye(3)]), np.array([0.6, 0.3, 0.2, 0.5, 0.75, 0.85]))
-    assert np.allclose(rough.upper, [0.6, 0.3, 0.2])
-    assert np.allclose(rough.lower, [0.5, 0.25, 0.15])
+def test_thequick_box_of_a_perfect_classifier_is_exact() -> None:
+    quick = quick_box(np.vstack([np.eye(3), 1 - np.eye(3)]), np.array([0.6, 0.3, 0.2, 0.5, 0.75, 0.85]))
+    assert np.allclose(quick.upper, [0.6, 0.3, 0.2])
+    assert np.allclose(quick.lower, [0.5, 0.25, 0.15])
 
 
-def test_many_classes_get_nearly_the_region_that_exact_boxes_give(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_classes_get_nearly_the_region_that_exact_boxes_give() -> None:
     rng = np.random.default_rng(0)
     table, share = rates(rng, 20, 0.9), mix(rng, 20, 3.0)
     confusion = np.array([rng.multinomial(800, column) for column in table.T]).T
     target = rng.multinomial(20_000, table @ share)
-    exact = prevalence_region(confusion, target, delta=0.05)
-    monkeypatch.setattr("pacshift.ps_lp.region.MAX_EXACT_BOX_CLASSES", 5)
-    quick = prevalence_region(confusion, target, delta=0.05)
+    exact, quick = (prevalence_region(confusion, target, delta=0.05, exact=each) for each in (True, False))
     assert quick.contains(share)
     widths = [float((box.upper - box.lower).mean()) for box in (exact.prevalence, quick.prevalence)]
     assert widths[0] <= widths[1] <= 1.2 * widths[0]
@@ -289,3 +296,14 @@ def test_contamination_loosens_each_row_as_the_page_says() -> None:
     assert (widths > 0.5 * (plain.limits[2:] - share)).all()  # sums: the observed share plus a width
     assert (widths < 1.5 * (plain.limits[2:] - share)).all()
     assert loose.accuracy <= (1 - eta) * 0.9
+
+
+@given(seeds, st.integers(2, 8))
+@settings(deadline=None, max_examples=60)
+def test_the_least_variance_is_below_that_of_every_mix(seed: int, n_classes: int) -> None:
+    rng = np.random.default_rng(seed)
+    coefficients = rng.exponential(size=(6, n_classes)) * (rng.random((6, n_classes)) > 0.1)
+    low = rng.dirichlet(np.ones(n_classes)) * rng.choice([0.0, 0.5, 0.99])
+    shares = low + (1 - low.sum()) * rng.dirichlet(np.full(n_classes, 0.5), 200)
+    least = _least_squares(coefficients, low, 1.0)
+    assert (least <= (shares**2 @ coefficients.T).min(axis=0) + 1e-12).all()

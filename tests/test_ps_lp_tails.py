@@ -10,8 +10,8 @@ from scipy import stats
 from scipy.integrate import quad
 
 from pacshift.arrays import FloatArray
-from pacshift.bounds import Interval
-from pacshift.ps_lp.tails import FREQUENCY_ZONES, _parts, bennett, deviation, prefactor_parts
+from pacshift.bounds import Interval, binomial_upper
+from pacshift.ps_lp.tails import FREQUENCY_ZONES, _parts, bennett, bernstein_upper, deviation, prefactor_parts
 from strategies import seeds
 
 
@@ -135,19 +135,22 @@ def test_deviations_are_exceeded_with_probability_at_most_delta(seed: int, delta
     law = reduce(lambda a, b: np.outer(a, b).ravel(), laws)
     variance = float(law @ value**2)
     fine = target_rate * (1 - target_rate) / target
-    width = deviation(
-        Interval(np.array([variance / (1 + doubt)]), np.array([variance * (1 + doubt)])),
+    bounds = Interval(np.array([variance / (1 + doubt)]), np.array([variance * (1 + doubt)]))
+    at_least, slope = deviation(
+        bounds,
         step=max(abs(s) for s in scales),
         fine_variance=np.array([fine / (1 + doubt)]),
         fine_step=1 / target,
         delta=np.array([delta]),
     )
-    assert law[value > width[0] + 1e-12].sum() <= delta * (1 + 1e-6)
+    width = float((at_least + slope * (variance - bounds.lower))[0])
+    assert slope[0] >= 0
+    assert law[value > width + 1e-12].sum() <= delta * (1 + 1e-6)
 
 
 def test_deviations_are_sharp_for_large_samples() -> None:
     variance = np.array([0.25 / 40_000])
-    width = deviation(
+    width, _ = deviation(
         Interval(variance, variance),
         step=1 / 40_000,
         fine_variance=variance,
@@ -160,3 +163,18 @@ def test_deviations_are_sharp_for_large_samples() -> None:
 
 def test_bennett_near_zero() -> None:
     assert bennett([0.0, 1e-5, 1.0]) == pytest.approx([0.5, 0.5 + 1e-5 / 6, np.e - 2])
+
+
+@given(st.integers(1, 400), st.floats(0.0, 1.0), st.sampled_from([0.3, 0.05, 1e-3, 1e-6]))
+@settings(deadline=None, max_examples=150)
+def test_bernsteins_bound_is_too_low_with_probability_at_most_delta(total: int, rate: float, delta: float) -> None:
+    counts = np.arange(total + 1)
+    upper = bernstein_upper(counts, total, delta=delta)
+    assert stats.binom.pmf(counts[upper < rate], total, rate).sum() <= delta * (1 + 1e-9)
+    assert (np.diff(upper) >= -1e-12).all()
+
+
+def test_bernsteins_bound_is_close_to_the_exact_one_for_many_rows() -> None:
+    counts, total = np.array([50, 500, 5000, 9500]), 10_000
+    exact = binomial_upper(counts, total, delta=1e-5) - counts / total
+    assert (bernstein_upper(counts, total, delta=1e-5) - counts / total < 1.35 * exact + 1e-3).all()

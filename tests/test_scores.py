@@ -423,7 +423,9 @@ BAD_RATES = [
 ]
 
 
-@pytest.mark.parametrize("rate", BAD_RATES, ids=lambda rate: str(rate)[:20])
+@pytest.mark.parametrize(
+    "rate", BAD_RATES, ids=lambda rate: "memoryview" if isinstance(rate, memoryview) else str(rate)[:20]
+)
 def test_rates_lie_strictly_between_0_and_1(rate: Any) -> None:
     with pytest.raises(InputError, match="epsilon must lie strictly between 0 and 1, got") as caught:
         check_rate(rate, "epsilon")

@@ -10,6 +10,7 @@ from pacshift.evaluate import Evaluation, evaluate
 from pacshift.methods import APS, LWCP, METHODS, PS, PSC, PSLP, PSLW, PSR, PSW, WCP, Oracle
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.planning import Plan, plan
+from pacshift.prevalence import Prevalence, prevalence, prevalence_tally
 from pacshift.simulate import Population, resample, tweak_one
 from pacshift.tally import Tally
 
@@ -41,12 +42,15 @@ __all__ = [
     "PeriodReport",
     "Plan",
     "Population",
+    "Prevalence",
     "Tally",
     "UninformativeWarning",
     "calibrate",
     "calibrate_tally",
     "evaluate",
     "plan",
+    "prevalence",
+    "prevalence_tally",
     "resample",
     "tweak_one",
 ]

@@ -2,11 +2,12 @@
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from pacshift.arrays import FloatArray
+from pacshift.arrays import FloatArray, Label
 from pacshift.assumption import ASSUMPTION_SHARE, Assumption, check_assumption, ways_on
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
@@ -167,7 +168,7 @@ def certify(
 ) -> Certificate:
     """Test label shift, run the method, and collect everything that a certificate holds."""
     require_same_kind(tally.source_kind, tally.target_kind, name="target", n_rows=tally.n_target)
-    assumption = checked_assumption(tally, request) if promises_target(method) and tally.n_target else None
+    assumption = _assumption(tally, request) if promises_target(method) and tally.n_target else None
     try:
         solution = method.solve(tally, task)
     except AssumptionError as refusal:  # the method found it on its own, within its delta
@@ -208,30 +209,64 @@ def _direct_note(request: Request) -> str:
     )
 
 
-def checked_assumption(tally: Tally, request: Request) -> Assumption:
-    """What the test of label shift saw; AssumptionError with the ways on where it is refuted."""
-    level = ASSUMPTION_SHARE * request.delta
+def _assumption(tally: Tally, request: Request) -> Assumption:
+    """The test of label shift for a request; with labelled target rows half of its level is for their bounds."""
     if request.labelled is None:
-        found = check_assumption(tally, level=level, known=request.known, contamination=request.contamination)
-    else:  # half of the level is for the bounds from labelled rows
-        known = request.mix(level / 2)
-        found = check_assumption(
-            tally,
-            level=level / 2,
-            known=known,
-            contamination=request.contamination,
-            known_from="the labelled target rows say"
-            if request.known is None
-            else "target labels and known_mix say",
+        return checked_assumption(
+            tally, delta=request.delta, known=request.known, contamination=request.contamination
         )
-        found = replace(found, level=level)
+    level = ASSUMPTION_SHARE * request.delta
+    found = check_assumption(
+        tally,
+        level=level / 2,
+        known=request.mix(level / 2),
+        contamination=request.contamination,
+        known_from="the labelled target rows say" if request.known is None else "target labels and known_mix say",
+    )
+    return _accepted(replace(found, level=level))
+
+
+def checked_assumption(
+    tally: Tally, *, delta: float, known: Interval | None = None, contamination: float = 0.0
+) -> Assumption:
+    """What the test of label shift saw; AssumptionError with the ways on where it is refuted."""
+    bounds = None if known is None else (tuple(known.lower), tuple(known.upper))
+    return _accepted(
+        _assumption_of(
+            tally.source_cells,
+            tally.target_cells,
+            tally.classes,
+            ASSUMPTION_SHARE * delta,
+            contamination,
+            bounds,
+        )
+    )
+
+
+def _accepted(found: Assumption) -> Assumption:
     if found.refuted:
         finding = found.finding.removeprefix("label shift is refuted: ")
         raise AssumptionError(
             f"label shift is refuted: {finding} Nothing is certified. If label shift held, the chance of such a "
-            f"refusal would be at most {level:g}. {ways_on()}"
+            f"refusal would be at most {found.level:g}. {ways_on()}"
         )
     return found
+
+
+@lru_cache(maxsize=4)
+def _assumption_of(
+    source: Cells,
+    target: Cells,
+    classes: tuple[Label, ...],
+    level: float,
+    contamination: float,
+    known: tuple[tuple[float, ...], tuple[float, ...]] | None,
+) -> Assumption:
+    """The test of label shift, which looks at cells alone: methods compared on the same rows share its answer."""
+    nothing, starts = np.empty(0), np.zeros(len(classes) + 1, np.int64)
+    tally = Tally(classes, "probability", False, source, target, nothing, nothing.astype(np.int64), starts)
+    bounds = None if known is None else Interval(np.array(known[0]), np.array(known[1]))
+    return check_assumption(tally, level=level, known=bounds, contamination=contamination)
 
 
 def _certificate(

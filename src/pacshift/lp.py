@@ -15,11 +15,15 @@ def duals(solver: Any) -> FloatArray:
 
 def solution(solver: Any, part: str) -> FloatArray:
     """A part of the solution, zeros where the solver gave up."""
-    solved = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
     values = np.array(getattr(solver.getSolution(), part))
-    if solved and np.isfinite(values).all():
+    if is_solved(solver) and np.isfinite(values).all():
         return values
     return np.zeros(solver.getNumCol() if part == "col_value" else solver.getNumRow())
+
+
+def is_solved(solver: Any) -> bool:
+    """Whether the solver found a solution that it calls optimal."""
+    return bool(solver.getModelStatus() == highspy.HighsModelStatus.kOptimal)
 
 
 def quiet_solver() -> Any:

@@ -19,6 +19,9 @@ from pacshift.tally.cells import N_CONFIDENCE
 SMOOTH_DEGREE = 3
 """Degree of the polynomial in the confidence bin, for each predicted class, of the smooth direction."""
 
+MAX_PROJECTED_CLASSES = 2000
+"""Beyond this many classes the direction looks at confidence alone: K x K numbers would be too many."""
+
 MANY_STAKES = (0.3, 0.12, 0.07, 0.04)
 """With many classes: stakes that the direction is tried with, as shares of the best one for a known mix."""
 
@@ -144,6 +147,11 @@ def _many_classes(past: CellCounts) -> tuple[FloatArray, FloatArray]:
     n, totals = max(past.n_target, 1.0), np.maximum(past.class_counts, 1.0)
     mix = _em_mix(past)
     variance = _cell_variance(past, mix, n, totals)
+    if past.n_classes > MAX_PROJECTED_CLASSES:
+        residual, spread = (
+            np.bincount(past.confidence, part) for part in (past.shares - past.rates @ mix, variance)
+        )
+        return np.asarray((residual / spread)[past.confidence]), mix
     features = _sparse_marginals(past)
     root = np.linalg.cholesky(_ridged((features.T @ features.multiply(variance[:, None])).toarray(), 1e-6))
     model = _solve_lower(root, (features.T @ past.rates).toarray())

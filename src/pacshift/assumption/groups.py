@@ -17,6 +17,9 @@ LEVEL_STARTS = (0, 1, 3, 7)
 MAX_CLASSES_BY_LEVEL = 30
 """Up to this many classes every class is shown by level of confidence; beyond, classes and levels stand apart."""
 
+MAX_SEARCHED = 30_000
+"""With very many classes the difference is looked for in fewer of them: memory must not grow with K x K."""
+
 MAX_CLASSES_SHOWN = 60
 """Of many classes those with the largest differences are shown."""
 
@@ -37,8 +40,7 @@ class Groups:
 
     def rates(self, counts: CellCounts) -> FloatArray:
         """Share of each group among the source rows of each label, shape (groups, K)."""
-        rates = counts.rates if isinstance(counts.rates, np.ndarray) else counts.rates.toarray()
-        return np.asarray(self.members @ rates)
+        return np.asarray((counts.rates.T @ self.members.T).T)  # in this order also where rates are sparse
 
 
 def confidence_words(first: int, last: int) -> str:
@@ -73,7 +75,8 @@ def searched_groups(counts: CellCounts, classes: Sequence[Label], mix: FloatArra
     ranges += [(start, last) for start in range(1, N_CONFIDENCE)]
     ranges = ranges if _has_confidence(counts) else []
     many = len(classes) > MAX_CLASSES_BY_LEVEL
-    labels = _most_different(counts, mix)[:MAX_CLASSES_BY_LEVEL] if many else range(len(classes))
+    most = min(MAX_CLASSES_BY_LEVEL, MAX_SEARCHED // len(classes) + 1)
+    labels = _most_different(counts, mix)[:most] if many else range(len(classes))
     found: list[tuple[int | None, _Bins]] = [(label, bins) for label in labels for bins in (None, *ranges)]
     return _groups(counts, classes, found + [(None, bins) for bins in ranges])
 

@@ -17,7 +17,7 @@ from pacshift.assumption.folds import FEW_CLASSES, CellCounts, joined, split
 from pacshift.assumption.tops import largest_shares, likely_tops, shares_by_sets, suggested_sets
 from pacshift.bounds import Interval
 from pacshift.ps_lp.programs import MixProgram, least_violation
-from pacshift.ps_lp.region import rough_box
+from pacshift.ps_lp.region import quick_box
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def mix_rows(counts: CellCounts, *, level: float, known: Interval | None, contam
         boxes, box_limits = box_rows(counts, delta=share * level, contamination=contamination)
     # Smaller largest shares make sharper rows; the same events pay for both rounds.
     first = bets.rows(box.upper)
-    sharper = rough_box(np.vstack([first[0], boxes]), np.append(first[1], box_limits)).upper
+    sharper = quick_box(np.vstack([first[0], boxes]), np.append(first[1], box_limits)).upper
     rows, limits = bets.rows(np.minimum(box.upper, sharper))
     return MixRows(
         np.vstack([rows, boxes]),

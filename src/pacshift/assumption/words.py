@@ -1,6 +1,6 @@
 """Plain words for what the test saw, what it could have seen, and what to do after a refusal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -113,9 +113,8 @@ def _rows_that_are(group: str) -> str:
 
 def outside_known(classes: Sequence[Label], free: MixRows, known: Interval, known_from: str) -> str:
     """The finding where only the known bounds of the mix are contradicted."""
-    units = np.eye(len(classes))
-    upper = np.array([free.largest(unit) for unit in units])
-    lower = np.array([-free.largest(-unit) for unit in units])
+    ends = [(free.largest(unit), -free.largest(-unit)) for unit in _units(len(classes))]
+    upper, lower = np.array(ends).T
     above, below = lower - known.upper, known.lower - upper
     label = int(np.argmax(np.maximum(above, below)))
     bound = f"at most {percent(known.upper[label])}" if above[label] >= below[label] else (
@@ -125,6 +124,14 @@ def outside_known(classes: Sequence[Label], free: MixRows, known: Interval, know
         f"Under label shift {percent(lower[label])} to {percent(upper[label])} of the target would be "
         f"{classes[label]!r}, but {known_from} {bound}. Either these bounds are wrong or label shift is false."
     )
+
+
+def _units(n_classes: int) -> Iterator[FloatArray]:
+    """Unit vectors, one at a time."""
+    for label in range(n_classes):
+        unit = np.zeros(n_classes)
+        unit[label] = 1.0
+        yield unit
 
 
 def noticeable(

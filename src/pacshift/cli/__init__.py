@@ -14,6 +14,7 @@ from pacshift.cli.methods import methods
 from pacshift.cli.monitor import monitor
 from pacshift.cli.plan import plan
 from pacshift.cli.predict import predict
+from pacshift.cli.prevalence import prevalence
 from pacshift.cli.report import report
 from pacshift.cli.reproduce import reproduce
 from pacshift.cli.signals import INTERRUPTED, stop_code, stop_on_signals
@@ -28,7 +29,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, calibrate, predict, check, compare, report, tally, monitor, plan, train, reproduce, methods):
+for command in (
+    demo,
+    calibrate,
+    predict,
+    check,
+    compare,
+    report,
+    tally,
+    prevalence,
+    monitor,
+    plan,
+    train,
+    reproduce,
+    methods,
+):
     app.command(cls=Command)(command)
 
 
@@ -53,9 +68,9 @@ def _top(
 
 def run() -> None:
     """Run the command that the words on the command line ask for."""
-    stop_on_signals()
     try:
-        app(prog_name="pacshift")
+        with stop_on_signals():
+            app(prog_name="pacshift")
     except KeyboardInterrupt:  # outside of a command, while it was being loaded
         sys.exit(stop_code())
     except SystemExit as end:  # Typer says 130 whatever the signal was

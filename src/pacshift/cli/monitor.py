@@ -30,7 +30,7 @@ def monitor(
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="Labelled table, or its tally (*.tally).")],
     targets: Annotated[
         list[Path],
-        typer.Argument(metavar="TARGET...", help="Unlabelled tables, folders of them, or tallies, old or new."),
+        typer.Argument(metavar="TARGET", help="Unlabelled tables, folders of them, or tallies, old or new."),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The page.")] = Path("monitor.html"),
     table: Annotated[
@@ -74,6 +74,7 @@ def monitor(
     ] = None,
     delta: options.Delta = 0.05,
     method: options.Method = "PS-LP",
+    known: options.Known = None,
     label: options.LabelColumn = "label",
     scores: options.Scores = None,
     classes: options.Classes = None,
@@ -100,7 +101,7 @@ def monitor(
     certificate = None if certificate_file is None else Certificate.load(certificate_file)
     epsilon = epsilon if epsilon is not None else (0.1 if certificate is None else certificate.epsilon)
     options.check_request(epsilon, delta, score=score, method=method)
-    silent = quiet or as_json
+    known_mix, silent = options.read_known(known), quiet or as_json
     chosen_score = score if certificate is None else certificate.score
     data = Inputs(
         source=(source,),
@@ -122,6 +123,7 @@ def monitor(
         forever=forever,
         method=method,
         certificate=certificate,
+        known_mix=options.known_for(known_mix, counted.classes),
         state=state,
         columns=columns,
         rng=seed,

@@ -1,20 +1,30 @@
 """Ctrl-C, SIGTERM and SIGHUP end a command in the same way: drafts are removed, one line is said."""
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
 INTERRUPTED = 128 + signal.SIGINT
 """Exit code after Ctrl-C. For every signal shells say 128 and its number."""
 
+_NUMBERS = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 _received: list[int] = []  # signals belong to the process, and so does this
 
 
-def stop_on_signals() -> None:
-    """From now on SIGTERM and SIGHUP stop like Ctrl-C; a signal that is ignored (nohup) stays ignored."""
-    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", None)):
-        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, _stop)
+@contextmanager
+def stop_on_signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP stop like Ctrl-C while a command runs; a signal that is ignored (nohup) stays ignored."""
+    numbers = [number for number in _NUMBERS if signal.getsignal(number) == signal.SIG_DFL]
+    for number in numbers:
+        signal.signal(number, _stop)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            if signal.getsignal(number) == _stop:  # not while a stopped command tidies up
+                signal.signal(number, signal.SIG_DFL)
 
 
 def _stop(number: int, _frame: FrameType | None) -> NoReturn:

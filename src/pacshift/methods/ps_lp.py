@@ -1,4 +1,4 @@
-"""PS-LP, the default: builds three kinds of sets, each with the guarantee, and keeps the smallest.
+"""PS-LP, the default: builds two kinds of sets, each with the guarantee, and keeps the smaller.
 
 The mathematics is in ``pacshift.ps_lp``, module by module in the order of the proof page (docs/methods/ps-lp.md).
 """
@@ -28,10 +28,10 @@ from pacshift.tally import Tally
 
 @dataclass(frozen=True)
 class PSLP(Method):
-    """Three kinds of sets, each with the guarantee; the smallest on the target are kept. Deterministic.
+    """Two kinds of sets, each with the guarantee; the smaller on the target are kept. Deterministic.
 
-    The kinds are one threshold for all classes, thresholds rescaled by the target's predictions, and thresholds of
-    equal miss rate. The proof is the docs page "PS-LP".
+    The kinds are thresholds per class that are tuned on held-out rows (one threshold for all classes where scores
+    are not probabilities), and thresholds of equal miss rate. The proof is the docs page "PS-LP".
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class PSLP(Method):
     unseen: Literal["all", "include"] = "all"
 
     name = "PS-LP"
-    idea = "builds three kinds of sets, each with the guarantee, and keeps the smallest; the default"
+    idea = "builds two kinds of sets, each with the guarantee, and keeps the smaller; the default"
     guarantee = "pac-target"
     tests_assumption = True
     needs_target = True
@@ -69,7 +69,7 @@ class PSLP(Method):
         epsilon, delta, counts = task.epsilon, task.delta, tally.class_counts
         if tally.n_classes > MAX_LP_CLASSES:
             return self._solve_many_classes(tally, task)
-        shares = shares_for(tally)
+        shares = shares_for(counts, epsilon=epsilon)
         region = prevalence_region(
             tally.confusion,
             tally.target,

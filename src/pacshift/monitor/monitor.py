@@ -19,6 +19,7 @@ from pacshift.monitor.report import Fresh, PeriodReport, certify, estimated_size
 from pacshift.monitor.shares import report_delta, source_delta
 from pacshift.monitor.state import Delivery, Saved, StateFolder, fingerprint
 from pacshift.scores.check import check_rate
+from pacshift.scores.known_mix import check_known_mix
 from pacshift.tally import Tally
 
 
@@ -43,6 +44,9 @@ class Monitor:
     certificate : Certificate, optional
         The certificate in use. Default: the fresh certificate of the first period. If it was made with a smaller
         epsilon than the monitor's, small changes do not end its proof.
+    known_mix : dict of class to (low, high), optional
+        Bounds that you are sure of on how frequent a class can be in any period, such as ``{"sick": (0, 0.3)}``.
+        They help to notice that label shift is false. The reports then rest on them.
     state : path, optional
         A folder that keeps the counts and reports. A monitor with the same folder continues where the last one
         stopped, also after it was killed. Default: nothing is kept.
@@ -87,6 +91,7 @@ class Monitor:
         forever: bool = False,
         method: str | Method = "PS-LP",
         certificate: Certificate | None = None,
+        known_mix: Mapping[Any, Any] | None = None,
         state: str | os.PathLike[str] | None = None,
         columns: Columns | None = None,
         rng: int = 0,
@@ -94,12 +99,15 @@ class Monitor:
         self._source, self._method = check_source(source), check_method(resolve_method(method))
         self._epsilon, self._delta = check_rate(epsilon, "epsilon"), check_rate(delta, "delta")
         self._forever, self._columns, self._rng = bool(forever), columns, rng
+        self._known_mix = known_mix
+        known = None if known_mix is None else check_known_mix(known_mix, source.classes)
         settings = {
             "epsilon": self._epsilon,
             "delta": self._delta,
             "forever": self._forever,
             "method": self._method.name,
             "options": options_of(self._method),
+            "known_mix": None if known is None else [known.lower.tolist(), known.upper.tolist()],
             "source": fingerprint(source),
         }
         self._folder = None if state is None else StateFolder(state, settings)
@@ -257,7 +265,12 @@ class Monitor:
         number = self._saved.n_reports + 1
         delta = report_delta(self._delta, number, forever=self._forever)
         fresh = certify(
-            self._source, period.target, epsilon=self._epsilon, delta=delta, method=self._method, rng=self._rng
+            self._source + period.target,
+            epsilon=self._epsilon,
+            delta=delta,
+            method=self._method,
+            known_mix=self._known_mix,
+            rng=self._rng,
         ).with_columns(self._columns)
         if self.certificate is None and fresh.certificate is not None:
             self.adopt(fresh.certificate)

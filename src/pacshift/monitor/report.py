@@ -1,9 +1,9 @@
 """What is known about one period, and how it was found out."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -117,12 +117,16 @@ class Fresh:
         return Fresh(self.certificate.changed(columns=columns))
 
 
-def certify(source: Tally, target: Tally, *, epsilon: float, delta: float, method: Method, rng: int) -> Fresh:
+def certify(
+    tally: Tally, *, epsilon: float, delta: float, method: Method, known_mix: Mapping[Any, Any] | None, rng: int
+) -> Fresh:
     """The certificate that ``calibrate_tally`` makes for the period, or the reason why label shift is refuted."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UninformativeWarning)  # few rows: the verdict says what is not proven
-            made = calibrate_tally(source + target, epsilon=epsilon, delta=delta, method=method, rng=rng)
+            made = calibrate_tally(
+                tally, epsilon=epsilon, delta=delta, method=method, known_mix=known_mix, rng=rng
+            )
     except AssumptionError as error:
         return Fresh(None, str(error))
     return Fresh(made)
@@ -165,8 +169,3 @@ def mean_and_empty(set_sizes: IntArray) -> tuple[float, float]:
     """
     total = set_sizes.sum()
     return float(set_sizes @ np.arange(len(set_sizes)) / total), float(set_sizes[0] / total)
-
-
-def worst(reports: Sequence[PeriodReport], verdicts: Sequence[Verdict]) -> list[PeriodReport]:
-    """The reports with one of the verdicts."""
-    return [report for report in reports if report.verdict in verdicts]

@@ -90,6 +90,7 @@ class StateFolder:
 
     def write(self, saved: Saved) -> Saved:
         """Save everything in one step."""
+        self._require_latest()
         self._serial += 1
         document = {
             "format": FORMAT,
@@ -106,6 +107,15 @@ class StateFolder:
             draft.write_text(json.dumps(document, indent=1), encoding="utf-8")
         self._remove_unnamed()
         return saved
+
+    def _require_latest(self) -> None:
+        """Two processes that write in turn would each forget what the other counted."""
+        manifest = self._path / MANIFEST
+        if manifest.exists() and json.loads(manifest.read_text(encoding="utf-8"))["serial"] != self._serial:
+            raise InputError(
+                f"{self._path} was changed by another process since it was read. Let one monitor at a time use a "
+                "state folder, and run this one again."
+            )
 
     def _require_empty(self) -> None:
         """Files that the manifest does not name are removed, so they must not be somebody else's."""

@@ -84,7 +84,7 @@ class BettingTest:
         known = self._prices.get(cell)  # prices found nearby often prove it without a new program
         if known is not None and self._worst.least(known, corners, self.epsilon) >= needed:
             return True
-        value, self._prices[cell] = self._worst.solve(corners, self.epsilon, needed)
+        value, self._prices[cell] = self._worst.solve(cell, corners, self.epsilon, needed)
         return value >= needed
 
     def miss_rates(self, misses: IntArray) -> FloatArray:
@@ -95,8 +95,8 @@ class BettingTest:
         """For each cell the prices of the worst case at these misses, good ones for nearby misses too."""
         rates = self.miss_rates(misses)
         return [
-            self._worst.solve(self.corners(cell, misses, rates, self.epsilon)[1], self.epsilon, np.inf)[1]
-            for cell in self.cells
+            self._worst.solve(place, self.corners(cell, misses, rates, self.epsilon)[1], self.epsilon, np.inf)[1]
+            for place, cell in enumerate(self.cells)
         ]
 
     def bound(self, misses: IntArray, prices: list[Prices]) -> float:

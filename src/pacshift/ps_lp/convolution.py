@@ -28,7 +28,19 @@ LATTICE_STEP = 0.02
 """The lattice's step as a share of the standard deviation; shorter where many classes round up."""
 
 
-def upper_quantile(class_counts: IntArray, ranks: IntArray, box: Interval, *, delta: float) -> float:
+CENTRE_SHIFTS = (0.0, 1.0, 2.0)
+"""Centres c that are tried: so many standard deviations of the B_j, on average, above their largest mean."""
+
+
+def best_shift(class_counts: IntArray, ranks: IntArray, box: Interval, *, delta: float) -> tuple[float, float]:
+    """The centre of "The test by convolution" with the smallest quantile, and that; every centre is valid."""
+    found = [upper_quantile(class_counts, ranks, box, delta=delta, shift=shift) for shift in CENTRE_SHIFTS]
+    return CENTRE_SHIFTS[int(np.argmin(found))], min(found)
+
+
+def upper_quantile(
+    class_counts: IntArray, ranks: IntArray, box: Interval, *, delta: float, shift: float = 0.0
+) -> float:
     """A number that no mixture of independent Beta(k_j, m_j + 1 - k_j) exceeds with a chance above ``delta``.
 
     Step "The test by convolution": ranks pass if it is at most ε. 1, which is always right, where classes are too
@@ -42,7 +54,7 @@ def upper_quantile(class_counts: IntArray, ranks: IntArray, box: Interval, *, de
         return 1.0
     mean = ranks / (class_counts + 1)
     deviation = np.sqrt(mean * (1 - mean) / (class_counts + 2))
-    centre = float(mean.max())
+    centre = float(mean.max() + shift * (box.upper @ deviation) / box.upper.sum())
     spread = float(np.sqrt(((box.upper * deviation) ** 2).sum()))
     if spread == 0:  # every variable that counts is the constant 0
         return 0.0
@@ -50,6 +62,7 @@ def upper_quantile(class_counts: IntArray, ranks: IntArray, box: Interval, *, de
     level = -np.log(delta) + np.log(len(ranks)) + 7  # tables reach so far that what they leave out hardly counts
     least = np.maximum(mean - np.sqrt(2 * level) * deviation, 0.0)
     most = np.minimum((ranks + np.sqrt(2 * ranks * level) + level) / (class_counts + 1), 1.0)
+    most = np.where(ranks == 0, 0.0, most)  # the constant 0
     tables = [
         _table(int(k), int(m), low, high, (bottom, top), centre=centre, step=step)
         for k, m, low, high, bottom, top in zip(

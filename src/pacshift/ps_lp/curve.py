@@ -4,7 +4,8 @@ Its points lie at thresholds chosen from the same data as the bounds, and are sm
 Only the chosen thresholds are proven. Section "By-products" of the proof page (docs/methods/ps-lp.md).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +13,10 @@ from pacshift.arrays import BoolArray, FloatArray, IntArray
 from pacshift.bounds import BoundCurve
 from pacshift.ps_lp.betting import BettingTest
 from pacshift.ps_lp.equal_miss_rate import error_bound, ranks_of, thresholds_at_ranks
-from pacshift.ps_lp.method import EQUAL_MISS_RATE, RESCALED, betting_test, shares_for
+from pacshift.ps_lp.method import EQUAL_MISS_RATE, TUNED, betting_test, shares_for
 from pacshift.ps_lp.programs import MixProgram
 from pacshift.ps_lp.region import PrevalenceRegion
-from pacshift.ps_lp.rescale import rescaled, rescaling_factors
+from pacshift.ps_lp.tuned import PATH_STEPS, held_out, tuned_path
 from pacshift.tally import Tally
 from pacshift.tally.threshold import largest_threshold
 
@@ -40,23 +41,36 @@ class CurveOnDemand:
         """The curve along the family that the thresholds belong to."""
         if self.kind == EQUAL_MISS_RATE:
             return self._along_ranks()
-        test = betting_test(
-            self.tally, self.region, epsilon=self.epsilon, delta=self.delta, included=self.included
-        )
-        if self.kind == RESCALED:
-            factors = rescaling_factors(self.tally)
-            return _along_thresholds(rescaled(self.tally, factors), test, float((self.thresholds * factors).max()))
-        return _along_thresholds(self.tally, test, float(self.thresholds.max()))
+        return self._along_path() if self.kind == TUNED else self._along_thresholds()
+
+    def _test(self, held: IntArray | None = None) -> BettingTest:
+        asked: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "included": self.included}
+        return betting_test(self.tally, self.region, held=held, **asked)
+
+    def _along_path(self) -> BoundCurve:
+        """Bounds at steps of the path on which the tuned thresholds lie."""
+        held = held_out(self.tally)
+        path, test = tuned_path(self.tally, held, epsilon=self.epsilon), self._test(held)
+        certifying = replace(self.tally, counts=self.tally.counts - held)
+        steps = np.linspace(0, PATH_STEPS - 1, BETTING_POINTS).astype(int).tolist()
+        cuts = [np.where(self.included, -np.inf, path.thresholds(step)) for step in steps]
+        prices = test.prices(certifying.misses(self.thresholds))
+        bounds = [test.bound(certifying.misses(each), prices) for each in cuts]
+        misses = [self.tally.misses(each) for each in cuts]
+        return _growing_curve(self.tally, bounds, misses, self.tally.misses(self.thresholds), self.epsilon)
+
+    def _along_thresholds(self) -> BoundCurve:
+        """Bounds at single thresholds with up to three times the misses of the chosen one."""
+        return _along_thresholds(self.tally, self._test(), float(self.thresholds.max()))
 
     def _along_ranks(self) -> BoundCurve:
         """Bounds at rates up to three times the one of the chosen thresholds."""
         counts, chosen = self.tally.class_counts, self.tally.misses(self.thresholds)
         rate = float(np.max((chosen + 1) / (counts + 1), where=self.thresholds > -np.inf, initial=0.0))
-        ranks = [ranks_of(each, counts) for each in np.linspace(0.0, min(3 * rate, 0.99), RANK_POINTS)]
-        mixes, share = MixProgram(self.region.rows, self.region.limits), shares_for(self.tally).equal_miss_rate
-        bounds = [
-            error_bound(mixes, self.region.prevalence, counts, each, delta=share * self.delta) for each in ranks
-        ]
+        mixes, shares = MixProgram(self.region.rows, self.region.limits), shares_for(counts, epsilon=self.epsilon)
+        rates, share = np.linspace(0.0, min(3 * rate, 0.99), RANK_POINTS), shares.equal_miss_rate * self.delta
+        ranks = [ranks_of(each, counts, shares.caution) for each in rates]
+        bounds = [error_bound(mixes, self.region.prevalence, counts, each, delta=share) for each in ranks]
         misses = [self.tally.misses(thresholds_at_ranks(self.tally, each)) for each in ranks]
         return _growing_curve(self.tally, bounds, misses, chosen, self.epsilon)
 

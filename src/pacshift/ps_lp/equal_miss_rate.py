@@ -7,73 +7,103 @@ rate" of the proof page (docs/methods/ps-lp.md); its test by convolution is in `
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
-from pacshift.ps_lp.convolution import upper_quantile
-from pacshift.ps_lp.programs import MixProgram
+from pacshift.ps_lp.convolution import best_shift, upper_quantile
+from pacshift.ps_lp.programs import MixProgram, largest_in_box
 from pacshift.tally import Tally
 from pacshift.tally.threshold import class_threshold
 
 CHERNOFF_TILTS = np.linspace(0.9, 3.0, 22)
 """Values of θ tried, in units of log(1/δ) over the distance to ε; each is valid, the best in the box is taken."""
 
-MOMENT_HALVINGS = 30
+MOMENT_HALVINGS = 16
 """Halvings of the interval of rates in the search by moments, which are quick."""
 
-CONVOLUTION_HALVINGS = 8
-"""Halvings in the search by convolution, which starts where the moments end."""
+CONVOLUTION_STEPS = 5
+"""Steps of the search by convolution, which starts where the moments end."""
+
+CAUTIOUS_END = 3.0
+"""With caution, rates up to this multiple of ε are tried."""
 
 LEAST_ERROR_BOUND = 1e-9
 """``error_bound`` does not search below this."""
 
 
 def equal_miss_ranks(
-    mixes: MixProgram, prevalence: Interval, class_counts: IntArray, *, epsilon: float, delta: float
+    mixes: MixProgram,
+    prevalence: Interval,
+    class_counts: IntArray,
+    *,
+    epsilon: float,
+    delta: float,
+    caution: float = 0.0,
 ) -> IntArray:
     """Section "Equal miss rate": ranks k_j at which the target error exceeds ε with probability at most δ.
 
     For every mix of ``mixes``, whose box is ``prevalence``. Rank 0 stands for no threshold: never missed.
+    ``caution`` is that of ``ranks_of``.
 
     >>> anything = MixProgram(np.empty((0, 2)), np.empty(0))
     >>> box = Interval(np.zeros(2), np.ones(2))
     >>> equal_miss_ranks(anything, box, np.array([10_000, 1_000]), epsilon=0.1, delta=0.01).tolist()
-    [778, 77]
+    [787, 78]
     """
-    by_moments = _largest_rate(
-        class_counts,
+    ranks = partial(ranks_of, class_counts=class_counts, caution=caution)
+    end = epsilon if caution == 0 else min(CAUTIOUS_END * epsilon, 1.0)
+    rate = _largest_rate(
+        ranks,
         lambda k: passes_by_moments(mixes, prevalence, class_counts, k, epsilon=epsilon, delta=delta),
-        start=0.0,
-        end=epsilon,
-        halvings=MOMENT_HALVINGS,
+        end=end,
     )
-    by_convolution = _largest_rate(
-        class_counts,
-        lambda k: upper_quantile(class_counts, k, prevalence, delta=delta) <= epsilon,
-        start=by_moments,
-        end=epsilon,
-        halvings=CONVOLUTION_HALVINGS,
-    )
-    return ranks_of(by_convolution, class_counts)
+    shift, first = best_shift(class_counts, ranks(rate), prevalence, delta=delta)
+    quantile = partial(upper_quantile, class_counts, box=prevalence, delta=delta, shift=shift)
+    return ranks(_climb(rate, first, lambda tried: quantile(ranks(tried)), epsilon=epsilon, end=end))
 
 
-def _largest_rate(
-    class_counts: IntArray, passes: Callable[[IntArray], bool], *, start: float, end: float, halvings: int
-) -> float:
-    """A rate between ``start`` and ``end`` whose ranks pass, as large as bisection finds it."""
-    for _ in range(halvings):
-        if np.array_equal(ranks_of(start, class_counts), ranks_of(end, class_counts)):
+def _largest_rate(ranks: Callable[[float], IntArray], passes: Callable[[IntArray], bool], *, end: float) -> float:
+    """A rate up to ``end`` whose ranks pass, as large as bisection finds it; 0 passes always."""
+    start = 0.0
+    for _ in range(MOMENT_HALVINGS):
+        if np.array_equal(ranks(start), ranks(end)):
             break
         middle = (start + end) / 2
-        start, end = (middle, end) if passes(ranks_of(middle, class_counts)) else (start, middle)
+        start, end = (middle, end) if passes(ranks(middle)) else (start, middle)
     return start
 
 
-def ranks_of(rate: float, class_counts: IntArray) -> IntArray:
-    """The ranks k_j = floor(u (m_j + 1)) of "Equal miss rate": expected miss rates of at most ``rate``."""
-    return np.asarray(np.floor(rate * (class_counts + 1)), np.int64)
+def _climb(
+    rate: float, quantile: float, quantile_at: Callable[[float], float], *, epsilon: float, end: float
+) -> float:
+    """A rate, not below the first, at which the quantile is at most ε; the first where its quantile is larger.
+
+    The quantile grows about as fast as the rate, so that the distance to ε is a good step.
+    """
+    for _ in range(CONVOLUTION_STEPS if quantile <= epsilon else 0):
+        tried = min(rate + epsilon - quantile, (rate + end) / 2)
+        reached = quantile_at(tried)
+        if reached <= epsilon:
+            rate, quantile = tried, reached
+        else:
+            end = tried
+    return rate
+
+
+def ranks_of(rate: float, class_counts: IntArray, caution: float = 0.0) -> IntArray:
+    """The ranks of "Equal miss rate": k_j = floor((m_j + 1) (u - z sqrt(u (1 - u) / m_j))), u the ``rate``.
+
+    With ``caution`` z = 0 all classes are missed equally often. A larger z gives lower rates to classes with few
+    rows, whose misses are known least. The ranks do not fall as the rate grows.
+
+    >>> ranks_of(0.1, np.array([1000, 100])), ranks_of(0.1, np.array([1000, 100]), caution=0.5)
+    (array([100,  10]), array([95,  8]))
+    """
+    lowered = rate - caution * np.sqrt(rate * (1 - rate) / np.maximum(class_counts, 1))
+    return np.asarray(np.floor(np.maximum(lowered, 0.0) * (class_counts + 1)), np.int64)
 
 
 def thresholds_at_ranks(tally: Tally, ranks: IntArray) -> FloatArray:
@@ -87,7 +117,7 @@ def error_bound(
     """An upper bound of the target error with thresholds at these ranks: nearly the smallest ε that passes."""
     if not ranks.any():
         return 0.0
-    low, high = 0.0, upper_quantile(class_counts, ranks, prevalence, delta=delta)
+    low, high = 0.0, best_shift(class_counts, ranks, prevalence, delta=delta)[1]
     while high - low > max(5e-3 * high, LEAST_ERROR_BOUND):
         middle = (low + high) / 2
         if passes_by_moments(mixes, prevalence, class_counts, ranks, epsilon=middle, delta=delta):
@@ -125,21 +155,12 @@ def passes_by_moments(
     at_low, at_high = (law.log_moment(tilts[:, None] * end) for end in (low, high))
     # Convex in each t_j: nowhere above the chord between the ends of its interval.
     slopes = np.divide(at_high - at_low, high - low, out=np.zeros_like(at_low), where=high > low)
-    over_box = at_low.sum(axis=1) + _largest_in_box(slopes, high - low, 1 - float(low.sum()))
+    over_box = at_low.sum(axis=1) + largest_in_box(slopes, high - low, 1 - float(low.sum()))
     best = int(np.argmin(over_box - allowed))
     if over_box[best] < allowed[best]:  # the box alone is quick to ask, and often enough
         return True
     constant = float((at_low[best] - slopes[best] * low).sum())
     return bool(constant + mixes.largest(slopes[best]) < allowed[best])
-
-
-def _largest_in_box(slopes: FloatArray, widths: FloatArray, total: float) -> FloatArray:
-    """For each row the largest ``slopes · x`` over 0 <= x <= widths, x of sum ``total``: steepest first."""
-    order = np.argsort(-slopes, axis=1)
-    open_widths = widths[order]
-    before = np.cumsum(open_widths, axis=1) - open_widths
-    taken = np.clip(total - before, 0.0, open_widths)
-    return np.asarray((np.take_along_axis(slopes, order, axis=1) * taken).sum(axis=1))
 
 
 def log_rho(tilts: FloatArray, room: float, delta: float) -> FloatArray:

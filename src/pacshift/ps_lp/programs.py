@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pacshift.arrays import FloatArray
-from pacshift.lp import dense_model, duals, quiet_solver, solution
+from pacshift.lp import dense_model, duals, is_solved, quiet_solver, solution
 
 ROW_PENALTY = 1e4
 """Price of violating a row in ``WorstCase``: every program stays feasible, so no case needs a ray."""
@@ -53,6 +53,15 @@ class MixProgram:
         prices = np.maximum(solution(self._solver, "col_value")[:-1], 0.0)
         over_simplex = float(cost.max())
         return min(over_simplex, float(prices @ self.limits + (cost - prices @ self.rows).max()))
+
+
+def largest_in_box(slopes: FloatArray, widths: FloatArray, total: float) -> FloatArray:
+    """For each row the largest ``slopes · x`` over 0 <= x <= widths, x of sum ``total``: steepest first."""
+    order = np.argsort(-slopes, axis=1)
+    open_widths = widths[order]
+    before = np.cumsum(open_widths, axis=1) - open_widths
+    taken = np.clip(total - before, 0.0, open_widths)
+    return np.asarray((np.take_along_axis(slopes, order, axis=1) * taken).sum(axis=1))
 
 
 def least_violation(rows: FloatArray, limits: FloatArray, first: int) -> tuple[float, FloatArray]:
@@ -136,7 +145,7 @@ class WorstCase:
     """The least value L over ``rows t <= limits, sum t = 1, sum r >= epsilon`` (step "What must be refuted").
 
     Each (t_j, r_j) lies between its corners. ``extra_rows`` are added only where a solution violates them: few of
-    thousands ever matter.
+    thousands ever matter. Each cell keeps its program, which starts from its last solution.
     """
 
     rows: FloatArray
@@ -144,16 +153,22 @@ class WorstCase:
     extra_rows: FloatArray
     extra_limits: FloatArray
     _used: list[int] = field(default_factory=list)
+    _programs: dict[int, "_CornerProgram"] = field(default_factory=dict)
 
-    def solve(self, corners: Corners, epsilon: float, enough: float) -> tuple[float, Prices]:
-        """A safe lower bound of the least value, and its prices; stops early once the bound is ``enough``."""
-        solver = quiet_solver()
-        solver.passModel(_corner_model(self.rows, self.limits, corners, epsilon))
+    def solve(self, cell: int, corners: Corners, epsilon: float, enough: float) -> tuple[float, Prices]:
+        """A safe lower bound of the least value, and its prices; stops early once the bound is ``enough``.
+
+        The corners of one ``cell`` always have the same shares.
+        """
+        if cell not in self._programs:
+            self._programs[cell] = _CornerProgram(corners, self.rows, self.limits)
+        program = self._programs[cell]
+        program.change(corners, epsilon)
         while True:
-            solver.run()
-            prices = self._prices(solver)
+            program.add_rows(self.rows, self.limits)
+            prices, mix = program.run()
             value = prices.least(corners, self.rows, self.limits, epsilon)
-            if value >= enough or not self._add_violated_rows(solver):
+            if value >= enough or not self._add_violated_rows(mix):
                 return value, prices
 
     def least(self, prices: Prices, corners: Corners, epsilon: float) -> float:
@@ -161,47 +176,64 @@ class WorstCase:
         known = len(prices.rows)
         return prices.least(corners, self.rows[:known], self.limits[:known], epsilon)
 
-    def _prices(self, solver: Any) -> Prices:
-        dual = duals(solver)
-        n_classes, n_rows = self.rows.shape[1], len(self.rows)
-        fixed, added = dual[: 2 * n_classes + 2], dual[2 * n_classes + 2 :]
-        rows = np.maximum(-added[:n_rows], 0.0)
-        return Prices(rows, max(float(fixed[1]), 0.0), -float(fixed[0]))
-
-    def _add_violated_rows(self, solver: Any) -> bool:
+    def _add_violated_rows(self, mix: FloatArray) -> bool:
         """Add the extra rows that the solution violates most; False where it violates none."""
         if not len(self.extra_rows):
             return False
-        n_classes = self.rows.shape[1]
-        mix = np.array(solver.getSolution().col_value)[4 * n_classes : 5 * n_classes]
         worst = _most_violated(self.extra_rows @ mix - self.extra_limits, self._used, tolerance=1e-7)
-        index = np.append(np.arange(4 * n_classes, 5 * n_classes), 5 * n_classes).astype(np.int32)
-        for i in worst:
-            row = np.append(self.extra_rows[i], -1.0)
-            solver.addRow(-np.inf, self.extra_limits[i], len(index), index, row)
         self._used += worst
         self.rows = np.vstack([self.rows, self.extra_rows[worst]])
         self.limits = np.append(self.limits, self.extra_limits[worst])
         return bool(worst)
 
 
-def _corner_model(rows: FloatArray, limits: FloatArray, corners: Corners, epsilon: float) -> Any:
+class _CornerProgram:
     """Columns: the weights of the corners, t, one slack. Rows: sum t, sum r, links of t, weights, region."""
-    n_rows, n_classes = rows.shape
-    eye, none = np.eye(n_classes), np.zeros((n_classes, 1))
-    share = corners.share[:, None, :] * eye
-    matrix = np.vstack(
-        [
-            np.concatenate([np.zeros(4 * n_classes), np.ones(n_classes), [0.0]])[None],
-            np.concatenate([corners.missed.ravel(), np.zeros(n_classes), [1.0]])[None],
-            np.hstack([*share, -eye, none]),
-            np.hstack([eye, eye, eye, eye, np.zeros((n_classes, n_classes)), none]),
-            np.hstack([np.zeros((n_rows, 4 * n_classes)), rows, -np.ones((n_rows, 1))]),
-        ]
-    )
-    lower = np.concatenate([[1.0, epsilon], np.zeros(n_classes), np.ones(n_classes), np.full(n_rows, -np.inf)])
-    upper = np.concatenate([[1.0, np.inf], np.zeros(n_classes), np.ones(n_classes), limits])
-    columns = matrix.shape[1]
-    model = dense_model(matrix, lower, upper, np.zeros(columns), np.full(columns, np.inf))
-    model.col_cost_ = np.concatenate([corners.value.ravel(), np.zeros(n_classes), [ROW_PENALTY]])
-    return model
+
+    def __init__(self, corners: Corners, rows: FloatArray, limits: FloatArray) -> None:
+        n_classes, self._n_rows = corners.share.shape[1], len(rows)
+        self.n_classes = n_classes
+        eye, none = np.eye(n_classes), np.zeros((n_classes, 1))
+        matrix = np.vstack(
+            [
+                np.concatenate([np.zeros(4 * n_classes), np.ones(n_classes), [0.0]])[None],
+                np.concatenate([corners.missed.ravel(), np.zeros(n_classes), [1.0]])[None],
+                np.hstack([*(corners.share[:, None, :] * eye), -eye, none]),
+                np.hstack([eye, eye, eye, eye, np.zeros((n_classes, n_classes)), none]),
+                np.hstack([np.zeros((len(rows), 4 * n_classes)), rows, -np.ones((len(rows), 1))]),
+            ]
+        )
+        equal = np.concatenate([np.zeros(n_classes), np.ones(n_classes)])
+        lower = np.concatenate([[1.0, 0.0], equal, np.full(len(rows), -np.inf)])
+        upper = np.concatenate([[1.0, np.inf], equal, limits])
+        columns = matrix.shape[1]
+        model = dense_model(matrix, lower, upper, np.zeros(columns), np.full(columns, np.inf))
+        model.col_cost_ = np.concatenate([np.zeros(columns - 1), [ROW_PENALTY]])
+        self._solver = quiet_solver()
+        self._solver.passModel(model)
+
+    def change(self, corners: Corners, epsilon: float) -> None:
+        """Other values and missed shares at the corners, another ε; the last solution is the start."""
+        columns = np.arange(4 * self.n_classes, dtype=np.int32)
+        self._solver.changeColsCost(len(columns), columns, corners.value.ravel())
+        for column, missed in enumerate(corners.missed.ravel().tolist()):
+            self._solver.changeCoeff(1, column, missed)
+        self._solver.changeRowBounds(1, epsilon, np.inf)
+
+    def add_rows(self, rows: FloatArray, limits: FloatArray) -> None:
+        """Add the rows of the region that the program does not have yet."""
+        index = np.arange(4 * self.n_classes, 5 * self.n_classes + 1, dtype=np.int32)
+        for row, limit in zip(rows[self._n_rows :], limits[self._n_rows :], strict=True):
+            self._solver.addRow(-np.inf, limit, len(index), index, np.append(row, -1.0))
+        self._n_rows = len(rows)
+
+    def run(self) -> tuple[Prices, FloatArray]:
+        """Prices and mix of the worst case; solved afresh where the last solution was no good start."""
+        self._solver.run()
+        if not is_solved(self._solver):
+            self._solver.clearSolver()
+            self._solver.run()
+        dual, n_classes = duals(self._solver), self.n_classes
+        rows = np.maximum(-dual[2 * n_classes + 2 :], 0.0)
+        mix = solution(self._solver, "col_value")[4 * n_classes : 5 * n_classes]
+        return Prices(rows, max(float(dual[1]), 0.0), -float(dual[0])), mix

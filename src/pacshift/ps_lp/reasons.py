@@ -7,6 +7,9 @@ from pacshift.ps_lp.method import MAX_LP_CLASSES
 from pacshift.ps_lp.region import PrevalenceRegion
 from pacshift.tally import Tally
 
+MOST_SENTENCES = 20
+"""More classes than this in every set are named in one sentence."""
+
 
 def reasons_for(
     tally: Tally, region: PrevalenceRegion, thresholds: FloatArray, *, epsilon: float, delta: float
@@ -25,13 +28,26 @@ def reasons_for(
 def reasons_for_many_classes(tally: Tally, thresholds: FloatArray, *, target_used: bool) -> tuple[str, ...]:
     """What many classes change, and which of them are in every set."""
     if target_used:
-        return classes_in_every_set(tally, thresholds)
+        return few_sentences(tally, thresholds)
     many = (
         f"{tally.n_classes} classes are more than the {MAX_LP_CLASSES} for which PS-LP solves linear programs, "
         "and source or target rows are too few to bound the error by the target's predictions: each class got a "
         "threshold of its own, whatever the target's label mix. The target was not used."
     )
-    return (many, *classes_in_every_set(tally, thresholds))
+    return (many, *few_sentences(tally, thresholds))
+
+
+def few_sentences(tally: Tally, thresholds: FloatArray) -> tuple[str, ...]:
+    """One sentence per class without a threshold, but one for all of them where they are many."""
+    without = np.flatnonzero(thresholds == -np.inf)
+    if len(without) <= MOST_SENTENCES:
+        return classes_in_every_set(tally, thresholds)
+    counts = tally.class_counts[without]
+    fewest = ", ".join(repr(tally.classes[label]) for label in without[np.argsort(counts, kind="stable")][:5])
+    return (
+        f"{len(without)} classes are in every set: their {counts.min()} to {counts.max()} source examples each "
+        f"are too few. Those with the fewest are {fewest}. Add source examples of them, or merge classes.",
+    )
 
 
 def classes_in_every_set(tally: Tally, thresholds: FloatArray) -> tuple[str, ...]:

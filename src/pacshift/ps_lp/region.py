@@ -11,30 +11,43 @@ Single classes and their complements come first and shape the region; larger set
 kept beside it as extra rows. Section "The region" of the proof page (docs/methods/ps-lp.md).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
+from typing import TypeAlias
 
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.bounds import Interval, binomial_upper, clopper_pearson
 from pacshift.errors import AssumptionError
-from pacshift.ps_lp.programs import MixProgram, least_violation
-from pacshift.ps_lp.tails import deviation
+from pacshift.ps_lp.programs import MixProgram, largest_in_box, least_violation
+from pacshift.ps_lp.tails import bernstein_upper, deviation
 
-BOX_SHARE = 0.1
+UpperBound: TypeAlias = Callable[..., FloatArray]
+"""Upper bounds of rates from counts, totals and ``delta``."""
+
+BOX_SHARE = 0.03
 """Share of the region's delta for its boxes; the sums get the rest."""
 
 MAX_SETS = 4096
 """Sets of predicted classes: all of them up to K = 12, small ones and their complements beyond."""
 
-TIGHTENING_ROUNDS = 2
-"""How often the widths of the sums are computed, each time over the mixes that the last round left."""
+QUICK_BOXES = 3
+"""How many boxes are computed from one row at a time, before any linear program."""
+
+ROUNDS = 1
+"""How often, after that, a box is computed by linear programs, and the widths of the sums over it."""
+
+QUICK_BOX_ROUNDS = 6
+"""How often a quick box is computed from the one before."""
+
+ROUNDING, MIN_ENTRY = 1e-12, 1e-6
+"""Room for rounding in quick boxes; smaller entries of a row are not divided by."""
 
 MAX_EXACT_BOX_CLASSES = 50
-"""Up to this many classes every round's box is exact; beyond, only the last one, whose programs take seconds."""
+"""Beyond this many classes no box is exact unless asked for: programs take seconds, and change little."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +123,8 @@ def prevalence_region(
     classes: Sequence[Label] | None = None,
     known: Interval | None = None,
     contamination: float = 0.0,
+    rounds: int = ROUNDS,
+    exact: bool | None = None,
 ) -> PrevalenceRegion:
     """Compute the label mixes that fit the counts; the true one is among them with probability >= ``1 - delta``.
 
@@ -130,6 +145,11 @@ def prevalence_region(
         Bounds of the target's label mix that are surely right, arrays of length K.
     contamination : float, default 0
         Largest share of the target that need not be label-shifted. The mix is that of the other rows.
+    rounds : int
+        How often the widths of the sums are computed anew, over the mixes that are left. More rounds give a
+        smaller region and take longer.
+    exact : bool, optional
+        Whether bounding boxes are computed by linear programs; by default up to 50 classes.
 
     Returns
     -------
@@ -150,19 +170,23 @@ def prevalence_region(
     names: Sequence[Label] = range(len(target)) if classes is None else classes
     single, larger = predicted_sets(len(target))
     parts = (single, larger) if len(larger) else (single,)
-    boxes = delta * BOX_SHARE / len(parts)
-    counts = [_Counts.of(sets, confusion, target, delta=boxes, contamination=contamination) for sets in parts]
+    counts = [
+        _Counts.of(
+            sets, confusion, target, bound=bound, delta=delta * BOX_SHARE / len(parts), contamination=contamination
+        )
+        for sets, bound in zip(parts, (_exact_upper, bernstein_upper), strict=False)
+    ]
     level = [delta * (1 - BOX_SHARE) / len(parts) / len(sets) for sets in parts]
-    first = counts[0]
+    exact = len(target) <= MAX_EXACT_BOX_CLASSES if exact is None else exact
     given = known_rows(known, contamination, n_classes=len(target))
-    rows, limits, prevalence = _tightened(first, single, level[0], names, given)
+    rows, limits, prevalence = _tightened(counts[0], level[0], given, rounds=rounds, exact=exact)
     extra_rows, extra_limits = np.empty((0, len(target))), np.empty(0)
     if len(parts) > 1:
-        extra_rows, extra_limits = counts[1].observed, counts[1].limits(prevalence, level[1])
-        everything = np.vstack([rows, extra_rows]), np.concatenate([limits, extra_limits])
-        about = np.vstack([single, single, 0 * given[0], larger])
-        _require_some_mix(*everything, about, first, names)
-    recall = np.diag(first.rate.lower[: len(target)])
+        extra_rows, extra_limits = counts[1].sums(prevalence, level[1])
+    everything = np.vstack([rows, extra_rows]), np.concatenate([limits, extra_limits])
+    about = np.vstack([single, single, 0 * given[0], *parts[1:]])
+    _require_some_mix(*everything, about, counts[0], names)
+    recall = np.diag(counts[0].rate.lower[: len(target)])
     accuracy = max(0.0, -(1 - contamination) * MixProgram(rows, limits).largest(-recall))
     return PrevalenceRegion(rows, limits, extra_rows, extra_limits, prevalence, accuracy)
 
@@ -197,15 +221,17 @@ class _Counts:
         confusion: IntArray,
         target: IntArray,
         *,
+        bound: UpperBound,
         delta: float,
         contamination: float = 0.0,
     ) -> "_Counts":
-        """The boxes of the page: one-sided exact bounds for each set and label."""
+        """Step "Boxes": one-sided bounds for each set and label."""
         totals, n_target = confusion.sum(axis=0), int(target.sum())
         inside, share = sets @ confusion, sets @ target
         each = delta / (len(sets) * (len(target) + 1))
         # The family holds all complements, so its upper bounds give all lower bounds without further events.
-        rate, most = (binomial_upper(*counts, delta=each) for counts in ((inside, totals), (share, n_target)))
+        rate = np.where(totals > 0, bound(inside, totals, delta=each), 1.0)
+        most = bound(share, n_target, delta=each)
         # A class without examples adds 0 to the sums: its true, unknown part only makes them smaller.
         return cls(
             Interval(1 - rate[::-1], rate),
@@ -222,26 +248,37 @@ class _Counts:
         """Right-hand sides of the boxes: those of (1-η) A_S lower · t <= q_S upper, divided by 1-η."""
         return self.share.upper / (1 - self.contamination)
 
-    def limits(self, prevalence: Interval, delta: float) -> FloatArray:
-        """Right-hand sides of the sums: the observed share plus the width w_S of Lemma 4."""
+    def sums(self, prevalence: Interval, delta: float) -> tuple[FloatArray, FloatArray]:
+        """Step "Sums": rows and right-hand sides, with the width w_S(t) of Lemma 4 as a linear function of t.
+
+        The variance grows with t_j², which lies below its chord between the ends of ``prevalence``.
+        """
         seen = self.class_counts > 0
         totals, rate = self.class_counts[seen], Interval(self.rate.lower[:, seen], self.rate.upper[:, seen])
         source, target = _variance(rate), _variance(self.share)
-        target = Interval(target.lower / self.n_target, target.upper / self.n_target)
-        clean = 1 - self.contamination
-        low, high = clean * prevalence.lower[seen], clean * prevalence.upper[seen]
-        variance = Interval(
-            source.lower @ (low**2 / totals) + target.lower, source.upper @ (high**2 / totals) + target.upper
+        source, target = (
+            Interval(v.lower / n, v.upper / n) for v, n in ((source, totals), (target, self.n_target))
         )
-        step = max(float(np.max(high / totals, initial=0.0)), 1 / self.n_target)
-        width = deviation(
+        clean = 1 - self.contamination  # below t stands for (1-η) t, which sums to 1-η
+        low, high = clean * prevalence.lower[seen], clean * prevalence.upper[seen]
+        least, most = (
+            clean * (1 - min(float(end[~seen].sum()), 1.0)) for end in (prevalence.upper, prevalence.lower)
+        )
+        chord, at_zero = source.upper * (low + high), target.upper - source.upper @ (low * high)
+        variance = Interval(
+            target.lower + _least_squares(source.lower, low, least),
+            at_zero + chord @ low + largest_in_box(chord, high - low, most - float(low.sum())),
+        )
+        width, slope = deviation(
             variance,
-            step=step,
+            step=max(float(np.max(high / totals, initial=0.0)), 1 / self.n_target),
             fine_variance=target.lower,
             fine_step=1 / self.n_target,
             delta=np.full(len(self.observed), delta),
         )
-        return (self.observed_share + width) / clean
+        rows = self.observed.copy()
+        rows[:, seen] -= slope[:, None] * chord
+        return rows, (self.observed_share + width + slope * (at_zero - variance.lower)) / clean
 
 
 def known_rows(known: Interval | None, contamination: float, *, n_classes: int) -> tuple[FloatArray, FloatArray]:
@@ -259,26 +296,35 @@ def known_rows(known: Interval | None, contamination: float, *, n_classes: int) 
     return np.vstack([np.eye(n_classes), 1 - np.eye(n_classes)]), limits
 
 
+def _least_squares(coefficients: FloatArray, low: FloatArray, total: float) -> FloatArray:
+    """For each row a lower bound of sum c_j t_j² over t >= low of sum >= ``total`` (Cauchy-Schwarz)."""
+    with np.errstate(divide="ignore"):
+        spread = total**2 / (1 / coefficients).sum(axis=1)
+    return np.asarray(np.maximum(coefficients @ low**2, spread))
+
+
+def _exact_upper(count: IntArray, total: IntArray, *, delta: float) -> FloatArray:
+    """Clopper-Pearson's upper bounds; equal counts, of which many classes have many, are computed once."""
+    pairs, place = np.unique(
+        np.stack(np.broadcast_arrays(count, total)).reshape(2, -1), axis=1, return_inverse=True
+    )
+    return np.asarray(binomial_upper(*pairs, delta=delta)[place].reshape(np.shape(count)))
+
+
 def _tightened(
-    counts: _Counts,
-    sets: FloatArray,
-    level: float,
-    names: Sequence[Label],
-    given: tuple[FloatArray, FloatArray],
+    counts: _Counts, level: float, given: tuple[FloatArray, FloatArray], *, rounds: int, exact: bool
 ) -> tuple[FloatArray, FloatArray, Interval]:
     """Boxes, then sums whose widths are computed over the box of the mixes that are left, in a few rounds.
 
     The rows ``given`` come last; they are about no set of predicted classes.
     """
-    none = 0 * given[0]
-    rows, limits = np.vstack([counts.rate.lower, given[0]]), np.concatenate([counts.box_limits, given[1]])
-    many = rows.shape[1] > MAX_EXACT_BOX_CLASSES
-    prevalence = rough_box(rows, limits) if many else _box(rows, limits, np.vstack([sets, none]), counts, names)
-    rows, sets = np.vstack([counts.rate.lower, counts.observed, given[0]]), np.vstack([sets, sets, none])
-    for rounds_left in reversed(range(TIGHTENING_ROUNDS)):
-        limits = np.concatenate([counts.box_limits, counts.limits(prevalence, level), given[1]])
-        exact = not (many and rounds_left)
-        prevalence = _box(rows, limits, sets, counts, names) if exact else rough_box(rows, limits)
+    boxes, most = counts.rate.lower, counts.box_limits
+    rows, limits = np.vstack([boxes, given[0]]), np.concatenate([most, given[1]])
+    prevalence = quick_box(rows, limits)
+    for box in [quick_box] * (QUICK_BOXES - 1) + [_exact_box if exact else quick_box] * rounds:
+        sums, widths = counts.sums(prevalence, level)
+        rows, limits = np.vstack([boxes, sums, given[0]]), np.concatenate([most, widths, given[1]])
+        prevalence = box(rows, limits)
     return rows, limits, prevalence
 
 
@@ -289,11 +335,8 @@ def _variance(rate: Interval) -> Interval:
     return Interval(np.minimum(*ends), np.where(middle, 0.25, np.maximum(*ends)))
 
 
-def _box(
-    rows: FloatArray, limits: FloatArray, sets: FloatArray, counts: _Counts, names: Sequence[Label]
-) -> Interval:
-    """Bounding box of a region; raises where it is empty."""
-    _require_some_mix(rows, limits, sets, counts, names)
+def _exact_box(rows: FloatArray, limits: FloatArray) -> Interval:
+    """Bounding box of a region, by two linear programs per class."""
     program = MixProgram(rows, limits)
     units = np.eye(rows.shape[1])
     lower = [-program.largest(-unit) for unit in units]
@@ -301,19 +344,23 @@ def _box(
     return Interval(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0))
 
 
-def rough_box(rows: FloatArray, limits: FloatArray) -> Interval:
-    """A box around the region from one row at a time, all of whose entries are at least 0.
+def quick_box(rows: FloatArray, limits: FloatArray) -> Interval:
+    """A box around the region from one row at a time: what the bounds of the other classes leave for each class.
 
-    Row a·t <= b: then a_j t_j <= b, and with c the least of the others' entries a_j t_j + c (1 - t_j) <= b.
+    Row a·t <= b. As t sums to 1, the same number may be subtracted from all entries of a and from b. With entries
+    u >= 0 it says u_j t_j <= b - sum of u_k lower_k over the others, with entries d <= 0 likewise by upper_k.
     """
-    least, second = np.partition(rows, 1, axis=1)[:, :2].T
-    others = np.where(rows == least[:, None], second[:, None], least[:, None])
-    b = np.maximum(limits, 0.0)[:, None]
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        upper = np.where(rows > 0, b / rows, 1.0).min(axis=0)
-        lower = np.where(others > rows, (others - b) / (others - rows), 0.0).max(axis=0)
-    upper = np.clip(upper, 0.0, 1.0)
-    return Interval(np.minimum(np.clip(lower, 0.0, 1.0), upper), upper)
+    least, most = rows.min(axis=1), rows.max(axis=1)
+    up, down = rows - least[:, None], rows - most[:, None]
+    lower, upper = np.zeros(rows.shape[1]), np.ones(rows.shape[1])
+    for _ in range(QUICK_BOX_ROUNDS):
+        room = (limits - least - up @ lower)[:, None] + up * lower + ROUNDING
+        ends = np.divide(room, up, out=np.ones_like(up), where=up > MIN_ENTRY)
+        upper = np.clip(ends.min(axis=0), 0.0, upper)
+        room = (limits - most - down @ upper)[:, None] + down * upper + ROUNDING
+        ends = np.divide(room, down, out=np.zeros_like(down), where=down < -MIN_ENTRY)
+        lower = np.minimum(np.clip(ends.max(axis=0), lower, 1.0), upper)
+    return Interval(lower, upper)
 
 
 def _require_some_mix(

@@ -17,7 +17,7 @@ from pacshift.bounds import Interval
 MAX_STAKE = 0.8
 """No single bet is larger than this share of the wealth."""
 
-STAKE_RATIO = 1.12
+STAKE_RATIO = 1.25
 """Stakes λ are rounded to powers of this, so that there are few cells."""
 
 STAKE_CAUTION = 0.97

@@ -225,7 +225,7 @@ def _data_url(pixels: Any) -> str:
 def _introduction(panel: Panel, base: Dataset, columns: Sequence[Column]) -> list[str]:
     errors = "; ".join(f"{column.title}: {column.error:.3f} and {column.size:.2f}" for column in columns)
     shares = [
-        ", ".join(f"{name} {share:.0%}" for name, share in zip(base.class_names, mix, strict=True))
+        ", ".join(f"{name} {100 * share:.3g} %" for name, share in zip(base.class_names, mix, strict=True))
         for mix in (panel.source_mix, panel.target_mix)
     ]
     return [

@@ -45,6 +45,11 @@ class ScoreKind:
         The smallest of the rows' largest scores.
     sums_to_one : bool
         Whether the rows that were looked at sum to 1, but for rounding.
+
+    Examples
+    --------
+    >>> ScoreKind.of_rows(np.array([[0.2, 0.8], [0.5, 0.5]])).name
+    'probabilities that sum to 1'
     """
 
     low: float
@@ -54,7 +59,19 @@ class ScoreKind:
 
     @classmethod
     def of(cls, scores: NDArray[np.floating[Any]], low: float, high: float, least_top: float) -> "ScoreKind":
-        """The kind of a block of scores whose range is known already; some of its rows are summed."""
+        """The kind of a block of scores whose range is known already; some of its rows are summed.
+
+        Parameters
+        ----------
+        scores : float array of shape (n, K)
+            The block.
+        low, high, least_top : float
+            Smallest and largest score, and the smallest of the rows' largest scores.
+
+        Returns
+        -------
+        ScoreKind
+        """
         some = scores[:: -(-len(scores) // ROWS_LOOKED_AT)]
         in_range = low >= -ROUNDING and high <= 1 + ROUNDING
         sums = some.sum(axis=1, dtype=np.float64) if in_range else np.empty(0)
@@ -62,7 +79,17 @@ class ScoreKind:
 
     @classmethod
     def of_rows(cls, scores: NDArray[np.floating[Any]]) -> "ScoreKind":
-        """The kind of a matrix, from some of its rows; rows that are not finite are ignored."""
+        """The kind of a matrix, from some of its rows; rows that are not finite are ignored.
+
+        Parameters
+        ----------
+        scores : float array of shape (n, K)
+            One row per example, one column per class.
+
+        Returns
+        -------
+        ScoreKind
+        """
         n_rows = max(ROWS_LOOKED_AT // 4, VALUES_LOOKED_AT // scores.shape[1])
         some = scores[:: -(-len(scores) // n_rows)].astype(np.float64)
         some = some[np.isfinite(some).all(axis=1)]

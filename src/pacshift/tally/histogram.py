@@ -59,12 +59,13 @@ def count_at_least(bins: IntArray, level: float) -> IntArray:
     return np.asarray(bins[:, place[0] :].sum(axis=1))
 
 
-def mean_size(bins: IntArray, thresholds: FloatArray) -> float:
+def mean_size(bins: IntArray, thresholds: FloatArray, parts: FloatArray | None = None) -> float:
     """Mean number of labels per row that reach their thresholds, estimated from bins.
 
     The scores in a threshold's bin are taken as spread evenly, except where there are more of them than in either
     neighbour: the surplus is taken as one repeated score and counted in full. Scores pile up next to 0 and 1
-    without being repeated, so the outermost bins are always spread.
+    without being repeated, so the outermost bins are always spread. ``parts`` may say for each class which part of
+    its threshold's bin lies above the threshold; NaN where that is not known.
 
     >>> bins = count_bins(np.array([[0.9, 0.2], [0.1, 0.8]]))
     >>> mean_size(bins, np.array([0.5, 0.5])), mean_size(bins, np.array([-np.inf, 0.5]))
@@ -76,6 +77,8 @@ def mean_size(bins: IntArray, thresholds: FloatArray) -> float:
     neighbours = np.maximum(bins[labels, np.maximum(place - 1, 0)], bins[labels, np.minimum(place + 1, BINS - 1)])
     outermost = (place == 0) | (place >= BINS - 2)
     repeated = np.where(outermost | (part == 0), 0, np.maximum(inside - neighbours, 0))
+    if parts is not None:
+        part, repeated = np.where(np.isnan(parts), part, parts), np.where(np.isnan(parts), repeated, 0)
     above = bins.sum(axis=1) - np.cumsum(bins, axis=1)[labels, place]
     return float((above + repeated + part * (inside - repeated)).sum() / bins[0].sum())
 
@@ -98,8 +101,27 @@ def mean_size_range(bins: IntArray, thresholds: FloatArray) -> tuple[float, floa
 
 def _place_in_bins(thresholds: FloatArray) -> tuple[IntArray, FloatArray]:
     """The bin of each threshold, and the part of the bin's width that lies above it."""
+    edges = bin_edges()
+    place = bin_of(thresholds)
+    return place, np.clip((edges[place + 1] - thresholds) / (edges[place + 1] - edges[place]), 0.0, 1.0)
+
+
+def bin_edges() -> FloatArray:
+    """Where the bins start, and where the last one ends: ``BINS + 1`` numbers.
+
+    >>> bin_edges()[[0, 248, 256]].tolist()
+    [0.0, 0.5, 1.0]
+    """
     first = int(_leading_bits(np.array([_FIRST_EDGE]))[0])
     edges = ((np.arange(BINS + 1) + first) << (52 - _KEPT_BITS)).view(np.float64)
     edges[0] = 0.0
-    place = np.clip(np.searchsorted(edges, thresholds, side="right") - 1, 0, BINS - 1)
-    return place, np.clip((edges[place + 1] - thresholds) / (edges[place + 1] - edges[place]), 0.0, 1.0)
+    return edges
+
+
+def bin_of(values: FloatArray) -> IntArray:
+    """The bin of each value; what lies beyond the bins belongs to the nearest one.
+
+    >>> bin_of(np.array([0.0, 0.5, 1.0])).tolist()
+    [0, 248, 256]
+    """
+    return np.clip(np.searchsorted(bin_edges(), values, side="right") - 1, 0, BINS - 1)

@@ -33,7 +33,7 @@ def excess(bet: FloatArray | float) -> FloatArray:
 
 
 def sign_cost(tilt: FloatArray) -> float:
-    """Lemma 4: divergence of independent signs with means ``tilt`` from fair signs.
+    """Lemma 4: divergence of signs with means ``tilt`` from fair signs ("All corrections at once").
 
     >>> sign_cost(np.zeros(3)), round(sign_cost(np.array([0.5])), 4)
     (0.0, 0.1308)
@@ -115,7 +115,7 @@ class ErrorBound:
 
 
 def largest_mean(values: FloatArray, largest_shares: FloatArray) -> float:
-    """The largest Σ t_j v_j over mixes t with t_j <= ``largest_shares``: the largest values first.
+    """The largest Σ t_j v_j over mixes t with t_j <= ``largest_shares`` ("The unknown mix"): largest values first.
 
     >>> largest_mean(np.array([1.0, 3.0, 2.0]), np.array([1.0, 0.5, 0.25]))
     2.25

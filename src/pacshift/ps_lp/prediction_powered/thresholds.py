@@ -14,7 +14,7 @@ from pacshift.ps_lp.prediction_powered.box import largest_shares
 from pacshift.ps_lp.prediction_powered.correction import best_tilt
 from pacshift.ps_lp.prediction_powered.evidence import Evidence
 from pacshift.ps_lp.prediction_powered.options import CorrectionShares, Plan
-from pacshift.ps_lp.rescale import rescaled, rescaling_factors, undo_rescaling
+from pacshift.ps_lp.prediction_powered.rescale import rescaled, rescaling_factors, undo_rescaling
 from pacshift.tally import Tally
 from pacshift.tally.threshold import largest_threshold
 

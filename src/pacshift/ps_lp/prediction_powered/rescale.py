@@ -1,8 +1,8 @@
 """Rescaled thresholds: lower for classes that the target seems to have more of.
 
-Section "Rescaled thresholds" of the proof page (docs/methods/ps-lp.md). The factors depend on the target and on
-the label counts alone, so that for the source's scores they are fixed numbers; any such factors are valid. These
-ones are a heuristic for small sets: if scores are probabilities under the source, those under the target
+Section "Rescaled thresholds" of the proof page (docs/methods/many-classes.md). The factors depend on the target
+and on the label counts alone, so that for the source's scores they are fixed numbers. Any such factors are valid.
+These ones are a heuristic for small sets: if scores are probabilities under the source, those under the target
 grow with the weight q(y)/p(y).
 """
 

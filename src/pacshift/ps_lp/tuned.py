@@ -1,0 +1,197 @@
+"""Tuned thresholds: a path of thresholds per class, found on held-out rows and certified on the others.
+
+Section "Tuned thresholds" of the proof page (docs/methods/ps-lp.md). Some source rows are held out at random. They
+and the target give a path of threshold vectors, each at least as large as the one before in every class. Given the
+held-out rows and the target the path is fixed, so that the bets on the other rows are valid for it, however
+bad the path may be.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pacshift.arrays import FloatArray, IntArray
+from pacshift.ps_lp.curves import Curves, HeldOutBins, estimated_mix, fit_curves, one_curve_for_all
+from pacshift.tally import Tally
+from pacshift.tally.grid import to_grid
+from pacshift.tally.histogram import bin_edges, bin_of, mean_size
+from pacshift.tally.stores import running_sum
+
+HELD_OUT_SHARE = 0.15
+"""Each source row is held out with this probability."""
+
+HELD_OUT_SEED = 15
+"""The coins are the same for the same counts, wherever they were counted."""
+
+MAX_CLASS_MISS = 3.0
+"""No threshold exceeds its class's held-out quantile at this multiple of ε, so that no class is abandoned."""
+
+MIN_GAIN = 0.002
+"""Share by which sets must be expected to shrink, or one threshold is used for all classes."""
+
+PATH_STEPS = 4096
+"""Threshold vectors on the path."""
+
+PATH_END = 2.0
+"""Estimated error at the last step of the path, as a multiple of ε. The first step misses no held-out row."""
+
+MIN_ROWS_IN_BIN = 20
+"""Source rows in a bin that tell how its scores are spread."""
+
+LEVELS_TRIED = np.linspace(-20.0, 30.0, 251)
+"""Levels among which the ends of the path are looked for."""
+
+
+def held_out(tally: Tally) -> IntArray:
+    """Step "Holding out": how many rows of each entry of ``tally.values`` are held out, by one coin per row.
+
+    Which of the rows with the same label and score it is does not matter, so that counts are enough.
+    """
+    rng, counts = np.random.default_rng(HELD_OUT_SEED), tally.counts
+    held = (rng.random(len(counts)) < HELD_OUT_SHARE).astype(np.int64)
+    repeated = counts != 1
+    held[repeated] = rng.binomial(counts[repeated], HELD_OUT_SHARE)
+    return held
+
+
+def per_class(tally: Tally, counts: IntArray) -> IntArray:
+    """Sums per class of ``counts``, which are aligned with ``tally.values`` (step "Holding out")."""
+    return np.asarray(np.diff(running_sum(counts)[tally.starts]))
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdPath:
+    """Step "The path": ``PATH_STEPS`` vectors of thresholds; no class's threshold falls from step to step.
+
+    Parameters
+    ----------
+    curves : Curves
+        Where they reach a level is a threshold.
+    caps : ndarray of float
+        The largest threshold of each class.
+    ends : tuple of float
+        Levels of the first and the last step.
+    grid : bool
+        Whether thresholds are rounded down to the grid of the tally.
+    """
+
+    curves: Curves
+    caps: FloatArray
+    ends: tuple[float, float]
+    grid: bool
+
+    def thresholds(self, step: int) -> FloatArray:
+        """The vector of one step, 0 to ``PATH_STEPS - 1``."""
+        low, high = self.ends
+        level = low + (high - low) * (step / (PATH_STEPS - 1))
+        cuts = np.minimum(self.curves.scores_at(level), self.caps)
+        return to_grid(cuts) if self.grid else cuts
+
+
+def tuned_path(tally: Tally, held: IntArray, *, epsilon: float) -> ThresholdPath:
+    """Step "The path" of "Tuned thresholds": computed from held-out rows, label counts and target alone.
+
+    One threshold for all classes if thresholds per class are not expected to give smaller sets.
+    """
+    assert tally.bins is not None  # else tuning is not tried
+    scores = HeldOutScores.of(tally, held)
+    binned = HeldOutBins(scores.in_bins(), tally.bins, tally.target)
+    mix, caps = estimated_mix(binned), scores.quantiles(min(MAX_CLASS_MISS * epsilon, 1.0))
+    plain = _Candidate.of(one_curve_for_all(tally.n_classes), caps, mix, scores)
+    fitted = _Candidate.of(fit_curves(binned, mix, epsilon=epsilon), caps, mix, scores)
+    seen = replace(tally, counts=held)
+    sizes = [expected_size(seen, tally.bins, each.at_error(epsilon)) for each in (fitted, plain)]
+    best = fitted if sizes[0] <= (1 - MIN_GAIN) * sizes[1] else plain
+    return ThresholdPath(best.curves, caps, best.ends(PATH_END * epsilon), tally.grid)
+
+
+def certified_on_path(
+    tally: Tally, held: IntArray, path: ThresholdPath, passes: Callable[[IntArray], bool]
+) -> FloatArray:
+    """Step "The search": the last vector found that passes on the rows not held out; -inf where none is found."""
+    certifying = replace(tally, counts=tally.counts - held)
+    low, high = -1, PATH_STEPS
+    while high - low > 1:
+        middle = (low + high) // 2
+        passed = passes(certifying.misses(path.thresholds(middle)))
+        low, high = (middle, high) if passed else (low, middle)
+    return path.thresholds(low) if low >= 0 else np.full(tally.n_classes, -np.inf)
+
+
+def expected_size(source: Tally, bins: IntArray, thresholds: FloatArray) -> float:
+    """Mean labels per target row, by bins; inside a high bin as the true-label scores of ``source`` are spread.
+
+    High scores of a label mostly belong to rows that have it, and pile up next to 1, where bins are wide.
+    """
+    edges, place = bin_edges(), bin_of(thresholds)
+    low, high = edges[place], edges[place + 1]
+    below, cut, all_below = (source.misses(each) for each in (low, np.clip(thresholds, low, high), high))
+    known = (low >= 0.5) & (all_below - below >= MIN_ROWS_IN_BIN)
+    parts = np.where(known, (all_below - cut) / np.maximum(all_below - below, 1), np.nan)
+    return mean_size(bins, thresholds, parts)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutScores:
+    """The held-out rows of all classes in one ascending array of keys: class j's scores are moved up by 2 j."""
+
+    keys: FloatArray
+    counts: IntArray
+    starts: IntArray
+
+    @classmethod
+    def of(cls, tally: Tally, held: IntArray) -> "HeldOutScores":
+        """Scores beyond 0 and 1, which probabilities do not have, are moved to the nearest end."""
+        taken = np.flatnonzero(held)
+        label = np.searchsorted(tally.starts, taken, side="right") - 1
+        keys = np.clip(tally.values[taken], 0.0, 1.0) + 2.0 * label
+        return cls(keys, held[taken], np.searchsorted(keys, 2.0 * np.arange(tally.n_classes + 1)))
+
+    @property
+    def totals(self) -> IntArray:
+        """Held-out rows per class."""
+        return np.asarray(np.diff(running_sum(self.counts)[self.starts]))
+
+    def in_bins(self) -> FloatArray:
+        """Held-out rows per class and bin."""
+        return HeldOutBins.count(self.keys % 2.0, self.counts, self.starts)
+
+    def missed(self, cuts: FloatArray) -> FloatArray:
+        """Share of each class's held-out rows below its cut; ``cuts`` has shape (..., K)."""
+        below = running_sum(self.counts)
+        place = np.searchsorted(self.keys, np.clip(cuts, 0.0, 1.5) + 2.0 * np.arange(len(self.starts) - 1))
+        return np.asarray((below[place] - below[self.starts[:-1]]) / np.maximum(self.totals, 1))
+
+    def quantiles(self, share: float) -> FloatArray:
+        """Per class the largest score with at most ``share`` of the held-out rows below; inf with too few rows."""
+        below, totals = running_sum(self.counts), self.totals
+        allowed = below[self.starts[:-1]] + np.floor(share * totals)
+        place = np.clip(np.searchsorted(below, allowed, side="right") - 1, 0, max(len(self.keys) - 1, 0))
+        enough = (np.floor(share * totals) >= 1) & (place < self.starts[1:])
+        found = self.keys[place] % 2.0 if len(self.keys) else np.zeros(len(totals))
+        return np.where(enough, found, np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    """Curves that may make the path, with the error that is expected at each level tried."""
+
+    curves: Curves
+    caps: FloatArray
+    errors: FloatArray
+
+    @classmethod
+    def of(cls, curves: Curves, caps: FloatArray, mix: FloatArray, scores: HeldOutScores) -> "_Candidate":
+        cuts = np.minimum(curves.scores_at(LEVELS_TRIED[:, None]), caps)
+        return cls(curves, caps, scores.missed(cuts) @ mix)
+
+    def ends(self, error: float) -> tuple[float, float]:
+        """The last level tried without an expected error, and the first with at least ``error``."""
+        first, last = np.searchsorted(self.errors, [0.0, error], side="right").tolist()
+        return float(LEVELS_TRIED[max(first - 1, 0)]), float(LEVELS_TRIED[min(last, len(LEVELS_TRIED) - 1)])
+
+    def at_error(self, error: float) -> FloatArray:
+        """Thresholds at which about this error is expected."""
+        level = float(np.interp(error, self.errors, LEVELS_TRIED))
+        return np.minimum(self.curves.scores_at(level), self.caps)

@@ -1,0 +1,63 @@
+"""``pacshift prevalence``: a table for people, one JSON object for machines, bounds that users know."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from commands import NAMES, Data, bad, good, make_tables
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
+    return make_tables(tmp_path_factory.mktemp("tables"))
+
+
+def test_the_intervals_hold_the_truth_and_are_shown(data: Data) -> None:
+    document = json.loads(good("prevalence", data.source, data.target, "--json").stdout)
+    truth = dict(zip(NAMES, (0.2, 0.3, 0.5), strict=True))
+    assert list(document["classes"]) == list(NAMES)
+    for name, row in document["classes"].items():
+        low, high = row["share"]
+        assert low <= truth[name] <= high
+        assert high - low < 0.3
+        assert row["source_rows"] > 0
+    assert 0.5 < document["accuracy_at_least"] < 1
+    shown = good("prevalence", data.source, data.target, "--delta", "0.2").stdout
+    assert "share of the target" in shown
+    assert "probability at least 0.8" in " ".join(shown.split())
+    assert good("prevalence", data.source, data.target, "--quiet").stdout == ""
+
+
+def test_known_bounds_narrow_the_intervals_and_may_be_refuted(data: Data) -> None:
+    asked = ("prevalence", data.source, data.target)
+    document = json.loads(good(*asked, "--known", "wren=0..0.5", "--json").stdout)
+    assert document["classes"]["wren"]["share"][1] <= 0.5
+    assert "known bounds" in bad(*asked, "--known", "wren=0..0.1", code=3)
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        ("wren", "CLASS=LOW..HIGH"),
+        ("wren=0.5", "CLASS=LOW..HIGH"),
+        ("emu=0..1", "not a class"),
+        ("owl=1..0", "low <="),
+    ],
+)
+def test_bounds_that_cannot_be_read_are_refused(data: Data, known: str, message: str) -> None:
+    assert message in bad("prevalence", data.source, data.target, "--known", known)
+
+
+def test_tallies_are_as_good_as_tables(data: Data, tmp_path: Path) -> None:
+    good("tally", data.source, "--label", "label", "-o", tmp_path / "source.tally")
+    good("tally", data.target, "-o", tmp_path / "target.tally")
+    one = good("prevalence", data.source, data.target, "--json").stdout
+    assert (
+        good("prevalence", tmp_path / "source.tally", tmp_path / "target.tally", "--tallies", "--json").stdout
+        == one
+    )
+
+
+def test_a_target_is_needed(data: Data) -> None:
+    assert "no TARGET" in bad("prevalence", data.source)

@@ -1,0 +1,93 @@
+"""Prevalence on its own: intervals that hold the truth, narrower than a certificate's, with what users know."""
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from pacshift import AssumptionError, InputError, Population, Tally, calibrate_tally, prevalence, prevalence_tally
+from pacshift.arrays import BoolArray, FloatArray
+from worlds import make_world
+
+
+def weak_tally(rng: np.random.Generator, share: float = 0.5, *, accuracy: float = 0.65) -> Tally:
+    """Two classes, 500 source and 2,000 target rows, predictions right with probability ``accuracy``."""
+
+    def scores(labels: BoolArray) -> FloatArray:
+        right = rng.random(len(labels)) < accuracy
+        return np.where((labels == right)[:, None], [0.2, 0.8], [0.8, 0.2])
+
+    labels, hidden = (rng.random(size) < part for size, part in ((500, 0.5), (2000, share)))
+    return Tally.from_scores(scores(labels), labels.astype(int)) + Tally.from_target(scores(hidden))
+
+
+def test_two_classes_and_a_weak_classifier_get_a_narrow_interval() -> None:
+    rng = np.random.default_rng(0)
+    widths = [
+        np.ptp([box.lower[0], box.upper[0]])
+        for box in (prevalence_tally(weak_tally(rng), delta=0.05).mix for _ in range(20))
+    ]
+    assert np.mean(widths) <= 0.45
+
+
+@pytest.mark.montecarlo
+@pytest.mark.parametrize("share", [0.5, 0.1])
+def test_the_truth_is_inside_in_all_but_a_delta_share_of_draws(share: float) -> None:
+    rng, delta, repeats, missed = np.random.default_rng(1), 0.2, 150, 0
+    for _ in range(repeats):
+        try:
+            found = prevalence_tally(weak_tally(rng, share), delta=delta)
+            missed += not found.mix.contains([1 - share, share]).all()
+        except AssumptionError:
+            missed += 1
+    assert binomtest(missed, repeats, delta, alternative="greater").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("n_classes", [2, 4, 7])
+def test_it_is_narrower_than_a_certificate_and_holds_the_truth(n_classes: int) -> None:
+    world = make_world(n_classes, strength=3, shift=0.3)
+    tally = world.draw(3000, 3000, np.random.default_rng(0))
+    found, certificate = prevalence_tally(tally, delta=0.05), calibrate_tally(tally, epsilon=0.1, delta=0.05)
+    assert found.mix.contains(world.target_mix).all()
+    assert found.weights.contains(world.weights).all()
+    assert found.accuracy <= float((world.target_mix * np.diag(_rates(world.population))).sum())
+    assert certificate.prevalence is not None
+    assert (found.mix.lower >= certificate.prevalence.lower - 1e-9).all()
+    assert (found.mix.upper <= certificate.prevalence.upper + 1e-9).all()
+    assert found.accuracy >= (certificate.accuracy or 0) - 1e-9
+
+
+def _rates(population: Population) -> FloatArray:
+    predicted, index = population.scores.argmax(axis=1), population.index
+    return np.array(
+        [
+            [np.mean(predicted[index == j] == i) for j in range(len(population.classes))]
+            for i in range(len(population.classes))
+        ]
+    )
+
+
+def test_known_bounds_narrow_the_intervals_of_all_classes() -> None:
+    tally = weak_tally(np.random.default_rng(2))
+    free, known = (prevalence_tally(tally, delta=0.05, known_mix=each) for each in (None, {1: (0.0, 0.5)}))
+    assert known.mix.upper[1] == pytest.approx(0.5)
+    assert known.mix.lower[0] == pytest.approx(0.5)
+    assert (known.mix.upper <= free.mix.upper + 1e-12).all()
+    with pytest.raises(AssumptionError, match="known bounds"):
+        prevalence_tally(tally, delta=0.05, known_mix={1: (0.0, 0.05)})
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [({"c": (0, 1)}, "'c' is not a class"), ({0: (0.5, 0.2)}, "low <= high"), ({0: (-0.1, 0.2)}, "low <= high")],
+)
+def test_impossible_bounds_are_refused(known: dict[object, tuple[float, float]], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        prevalence_tally(weak_tally(np.random.default_rng(0)), delta=0.05, known_mix=known)
+
+
+def test_both_samples_and_a_proper_delta_are_needed() -> None:
+    source = Tally.from_scores([[0.9, 0.1]], [0])
+    with pytest.raises(InputError, match="no target rows"):
+        prevalence_tally(source, delta=0.05)
+    with pytest.raises(InputError, match="delta"):
+        prevalence([[0.9, 0.1]], [0], [[0.9, 0.1]], delta=1.5)
