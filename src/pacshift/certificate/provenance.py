@@ -50,7 +50,17 @@ class Input:
 
     @classmethod
     def from_json(cls, document: Any) -> "Input":
-        """What a certificate file says, or a ValueError."""
+        """What a certificate file says, or a ValueError.
+
+        Parameters
+        ----------
+        document : dict
+            An entry of the file's list of inputs.
+
+        Returns
+        -------
+        Input
+        """
         role, rows, columns, sha256 = (document[name] for name in ("role", "rows", "columns", "sha256"))
         if role not in get_args(Role):
             raise ValueError(f"{role!r} where source or target belongs")
@@ -83,6 +93,14 @@ class Provenance:
         Seed of the random numbers, where it is known.
     command : str or None
         The command line, if it was made by one.
+
+    Examples
+    --------
+    >>> made = Provenance("2026-11-16T08:49:03Z", "0.1.0", model_id="net 3", valid_until="2027-01-31")
+    >>> made.warnings(model_id="net 3", today=date(2027, 1, 31))
+    []
+    >>> print(made.warnings(today=date(2027, 2, 1))[0])
+    this certificate was valid until 2027-01-31; today is 2027-02-01. Calibrate again with recent data.
     """
 
     created: str
@@ -95,7 +113,20 @@ class Provenance:
     command: str | None = None
 
     def warnings(self, *, model_id: str | None = None, today: date | None = None) -> list[str]:
-        """Why the certificate should not be used: it has expired, or is for another model."""
+        """Why the certificate should not be used: it has expired, or is for another model.
+
+        Parameters
+        ----------
+        model_id : str, optional
+            The classifier that the new scores come from.
+        today : datetime.date, optional
+            The day of use. Default: today, in UTC.
+
+        Returns
+        -------
+        list of str
+            One sentence or two per reason; empty if there is none.
+        """
         day, found = today or datetime.now(UTC).date(), []
         if self.valid_until is not None and day > date.fromisoformat(self.valid_until):
             found.append(
@@ -116,7 +147,22 @@ class Provenance:
 
     @classmethod
     def from_json(cls, document: Any) -> "Provenance":
-        """What a certificate file says, or a ValueError."""
+        """What a certificate file says.
+
+        Parameters
+        ----------
+        document : dict
+            As ``to_json`` gives it.
+
+        Returns
+        -------
+        Provenance
+
+        Raises
+        ------
+        ValueError
+            If something has the wrong type or is missing.
+        """
         inputs, seed, until = document["inputs"], document["seed"], _text_or_none(document["valid_until"])
         if not isinstance(inputs, list) or len(inputs) > MAX_INPUTS:
             raise ValueError(f"the inputs must be a list of at most {MAX_INPUTS}")
