@@ -17,8 +17,8 @@ from sklearn.linear_model import LogisticRegression
 from certificates import birds
 from commands import NAMES, Data, bad, good, make_tables, run
 from pacshift import Certificate, InputError, PACClassifier, Tally, calibrate, calibrate_tally
-from pacshift.certificate.provenance import MAX_INPUTS, Input, Provenance, counts_sha256, current_time, limited
-from pacshift.documents import seal
+from pacshift.certificate.provenance import MAX_INPUTS, Input, Provenance, counts_sha256, limited
+from pacshift.documents import current_time, seal
 from pacshift.report import render_report
 
 FILES = Path(__file__).resolve().parent / "files"
@@ -186,6 +186,16 @@ def test_the_checksum_covers_it(tmp_path: Path) -> None:
     (tmp_path / "c.json").write_text(text.replace('"valid_until": "2099', '"valid_until": "2999'))
     with pytest.raises(InputError, match="does not match its checksum"):
         Certificate.load(tmp_path / "c.json")
+
+
+def test_tallies_say_when_they_were_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    Tally.from_scores(SCORES, LABELS).save(tmp_path / "a.tally")
+    with np.load(tmp_path / "a.tally") as arrays:
+        header = json.loads(str(arrays["header"]))
+    assert header["created"] == "1970-01-02T00:00:00Z"
+    assert header["pacshift_version"] == origin(certify()).pacshift_version
+    assert Tally.load(tmp_path / "a.tally").n_source == len(SCORES)
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in FILES.glob("certificate-*.json")))

@@ -38,6 +38,11 @@ def overwriting(data: Data, out: Path, read: Path) -> dict[str, list[object]]:
         "report": ["report", read, "-o", out, "--force"],
         "report --comparison": ["report", certificate, "--comparison", read, "-o", out, "--force"],
         "tally": ["tally", read, "-o", out, "--force"],
+        "monitor": ["monitor", read, table, "-o", out, "--force"],
+        "monitor target": ["monitor", data.source, read, "-o", out, "--force"],
+        "monitor --table": ["monitor", data.source, read, "--table", out, "--force"],
+        "plan": ["plan", read, "--target-mix", "crow=1", "-o", out, "--force"],
+        "train": ["train", "heart", "--data", read, "-o", out],
     }
 
 

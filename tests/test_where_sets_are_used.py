@@ -13,8 +13,8 @@ from commands import Data, make_tables, run
 from pacshift import Certificate
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "where-sets-are-used.md").read_text(encoding="utf-8")
-PYTHON = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-YAML = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+PYTHON: list[str] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+YAML: list[str] = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
 
 @pytest.fixture
@@ -62,9 +62,7 @@ def test_sql_makes_the_sets(data: Data) -> None:
 def test_fastapi_serves_the_sets(data: Data) -> None:
     names = executed("fastapi")
     pytest.importorskip("httpx")
-    from fastapi.testclient import TestClient
-
-    client = TestClient(names["app"])
+    client = pytest.importorskip("fastapi.testclient").TestClient(names["app"])
     answer = client.post("/sets", json=[[0.98, 0.01, 0.01], [0.4, 0.3, 0.3]]).json()
     assert "crow" in answer[0]
     assert client.post("/sets", json=[[0.5, 0.5]]).status_code == 422

@@ -1,12 +1,23 @@
-"""JSON documents read strictly, and sealed with a checksum of their content."""
+"""JSON documents read strictly, sealed with a checksum, and marked with when and by what they were written."""
 
 import hashlib
 import json
 import math
+import os
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
+
+from pacshift.errors import InputError
 
 CHECKSUM = "checksum"
 _ALGORITHM = "sha256"
+
+EPOCH_VARIABLE = "SOURCE_DATE_EPOCH"
+"""Seconds since 1970 to use instead of the clock, so that files can be made again bit for bit."""
+
+TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def parse_json(content: bytes) -> Any:
@@ -81,3 +92,25 @@ def _finite(text: str) -> float:
     if math.isinf(number):
         raise ValueError(f"{text} is beyond the range of numbers")
     return number
+
+
+def current_time() -> datetime:
+    """Now, in UTC, or the moment that ``SOURCE_DATE_EPOCH`` names."""
+    text = os.environ.get(EPOCH_VARIABLE, "").strip()
+    if not text:
+        return datetime.now(UTC)
+    try:
+        return datetime.fromtimestamp(int(text), UTC)
+    except (ValueError, OverflowError, OSError):
+        raise InputError(
+            f"{EPOCH_VARIABLE} must be a whole number of seconds since 1970, got {text!r}. Correct or unset it."
+        ) from None
+
+
+@cache
+def pacshift_version() -> str:
+    """The installed version."""
+    try:
+        return version("pacshift")
+    except PackageNotFoundError:  # run from its source without being installed
+        return "unknown"

@@ -3,30 +3,24 @@
 import hashlib
 import json
 import numbers
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from pacshift.documents import TIME_FORMAT, current_time, pacshift_version
 from pacshift.errors import InputError
 from pacshift.tally import Tally
 
 Role: TypeAlias = Literal["source", "target"]
 
-EPOCH_VARIABLE = "SOURCE_DATE_EPOCH"
-"""Seconds since 1970 to use instead of the clock, so that files can be made again bit for bit."""
-
 MAX_TEXT = 10_000
 MAX_INPUTS = 200
 """Inputs listed per certificate. Of more files the last entry stands for all the others."""
 
-_TIME = "%Y-%m-%dT%H:%M:%SZ"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -56,7 +50,17 @@ class Input:
 
     @classmethod
     def from_json(cls, document: Any) -> "Input":
-        """What a certificate file says, or a ValueError."""
+        """What a certificate file says, or a ValueError.
+
+        Parameters
+        ----------
+        document : dict
+            An entry of the file's list of inputs.
+
+        Returns
+        -------
+        Input
+        """
         role, rows, columns, sha256 = (document[name] for name in ("role", "rows", "columns", "sha256"))
         if role not in get_args(Role):
             raise ValueError(f"{role!r} where source or target belongs")
@@ -89,6 +93,14 @@ class Provenance:
         Seed of the random numbers, where it is known.
     command : str or None
         The command line, if it was made by one.
+
+    Examples
+    --------
+    >>> made = Provenance("2026-11-16T08:49:03Z", "0.1.0", model_id="net 3", valid_until="2027-01-31")
+    >>> made.warnings(model_id="net 3", today=date(2027, 1, 31))
+    []
+    >>> print(made.warnings(today=date(2027, 2, 1))[0])
+    this certificate was valid until 2027-01-31; today is 2027-02-01. Calibrate again with recent data.
     """
 
     created: str
@@ -101,7 +113,20 @@ class Provenance:
     command: str | None = None
 
     def warnings(self, *, model_id: str | None = None, today: date | None = None) -> list[str]:
-        """Why the certificate should not be used: it has expired, or is for another model."""
+        """Why the certificate should not be used: it has expired, or is for another model.
+
+        Parameters
+        ----------
+        model_id : str, optional
+            The classifier that the new scores come from.
+        today : datetime.date, optional
+            The day of use. Default: today, in UTC.
+
+        Returns
+        -------
+        list of str
+            One sentence or two per reason; empty if there is none.
+        """
         day, found = today or datetime.now(UTC).date(), []
         if self.valid_until is not None and day > date.fromisoformat(self.valid_until):
             found.append(
@@ -122,7 +147,22 @@ class Provenance:
 
     @classmethod
     def from_json(cls, document: Any) -> "Provenance":
-        """What a certificate file says, or a ValueError."""
+        """What a certificate file says.
+
+        Parameters
+        ----------
+        document : dict
+            As ``to_json`` gives it.
+
+        Returns
+        -------
+        Provenance
+
+        Raises
+        ------
+        ValueError
+            If something has the wrong type or is missing.
+        """
         inputs, seed, until = document["inputs"], document["seed"], _text_or_none(document["valid_until"])
         if not isinstance(inputs, list) or len(inputs) > MAX_INPUTS:
             raise ValueError(f"the inputs must be a list of at most {MAX_INPUTS}")
@@ -131,7 +171,7 @@ class Provenance:
         if until is not None and date.fromisoformat(until).isoformat() != until:
             raise ValueError(f"{until!r} where a day belongs")
         return cls(
-            created=datetime.strptime(_text(document["created"]), _TIME).strftime(_TIME),
+            created=datetime.strptime(_text(document["created"]), TIME_FORMAT).strftime(TIME_FORMAT),
             pacshift_version=_text(document["pacshift_version"]),
             model_id=_text_or_none(document["model_id"]),
             note=_text_or_none(document["note"]),
@@ -146,7 +186,7 @@ def record(tally: Tally, *, model_id: Any, note: Any, valid_until: Any, rng: Any
     """The provenance of a certificate that is about to be made from counts; InputError for bad texts or dates."""
     now = current_time()
     return Provenance(
-        created=now.strftime(_TIME),
+        created=now.strftime(TIME_FORMAT),
         pacshift_version=pacshift_version(),
         model_id=check_text(model_id, "model_id"),
         note=check_text(note, "note"),
@@ -154,28 +194,6 @@ def record(tally: Tally, *, model_id: Any, note: Any, valid_until: Any, rng: Any
         inputs=inputs_of_tally(tally),
         seed=int(rng) if isinstance(rng, numbers.Integral) and not isinstance(rng, bool) else None,
     )
-
-
-@cache
-def pacshift_version() -> str:
-    """The installed version."""
-    try:
-        return version("pacshift")
-    except PackageNotFoundError:  # run from its source without being installed
-        return "unknown"
-
-
-def current_time() -> datetime:
-    """Now, in UTC, or the moment that ``SOURCE_DATE_EPOCH`` names."""
-    text = os.environ.get(EPOCH_VARIABLE, "").strip()
-    if not text:
-        return datetime.now(UTC)
-    try:
-        return datetime.fromtimestamp(int(text), UTC)
-    except (ValueError, OverflowError, OSError):
-        raise InputError(
-            f"{EPOCH_VARIABLE} must be a whole number of seconds since 1970, got {text!r}. Correct or unset it."
-        ) from None
 
 
 def check_text(value: Any, name: str) -> str | None:

@@ -36,8 +36,8 @@ def predict(
     """
     from pacshift.tables import write_sets
 
-    certificate = Certificate.load(certificate_file)
     options.check_output(out, force, [certificate_file, *table])
+    certificate = Certificate.load(certificate_file)
     warn_before_use(certificate, model_id)
     with progress("predicting", silent=quiet or as_json) as report:
         written = write_sets(

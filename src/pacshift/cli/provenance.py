@@ -14,7 +14,6 @@ from pacshift.certificate.provenance import (
     Role,
     check_text,
     check_valid_until,
-    current_time,
     inputs_of_tally,
     limited,
     printable,
@@ -22,6 +21,7 @@ from pacshift.certificate.provenance import (
 from pacshift.cli.commands import words_of
 from pacshift.cli.console import note
 from pacshift.cli.inputs import Inputs
+from pacshift.documents import current_time
 from pacshift.errors import InputError
 from pacshift.tally import Tally
 

@@ -37,8 +37,8 @@ def report(
     """
     from pacshift.report import write_report
 
-    certificate = Certificate.load(certificate_file)
     options.check_output(out, force, [certificate_file, comparison])
+    certificate = Certificate.load(certificate_file)
     warn_before_use(certificate, model_id)
     rows = None if comparison is None else read_comparison(comparison)
     write_report(certificate, out, comparison=rows, overwrite=force)

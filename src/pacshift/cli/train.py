@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from pacshift.cli import options
 from pacshift.cli.console import messages, note, print_json
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ def train(
 
     size = check_recipe_size(recipe)
     out.parent.mkdir(parents=True, exist_ok=True)
+    if data.is_file():  # a folder may hold a million images, none of which is an .npz
+        options.check_output(out, True, [data])
     try:
         with _progress(silent=as_json) as report:
             found = run(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.documents import parse_json
+from pacshift.documents import TIME_FORMAT, current_time, pacshift_version, parse_json
 from pacshift.errors import InputError
 from pacshift.files import atomic_write, read_arrays
 from pacshift.scores.check import check_classes
@@ -29,7 +29,8 @@ Arrays = dict[str, NDArray[Any]]
 
 def write(header: dict[str, Any], arrays: Mapping[str, NDArray[Any]], path: str | os.PathLike[str]) -> None:
     """All of it, or no file."""
-    text = json.dumps({"format": FORMAT, "version": VERSION} | header)
+    written = {"created": current_time().strftime(TIME_FORMAT), "pacshift_version": pacshift_version()}
+    text = json.dumps({"format": FORMAT, "version": VERSION, **written} | header)
     with atomic_write(path) as draft, open(draft, "wb") as file:
         np.savez_compressed(file, header=np.array(text), **arrays)  # type: ignore[arg-type]
 
