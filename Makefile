@@ -74,7 +74,7 @@ clean: ## remove the environments and everything that was built
 	@touch $@
 
 .stamps/dev: .stamps/venv pyproject.toml
-	$(BIN)/python -m pip install --quiet -e '.[all,spark]' --group test --group lint --group docs
+	$(BIN)/python -m pip install --quiet -e '.[all,spark]' --group test --group neighbours --group lint --group docs
 	@touch $@ .stamps/demo
 
 .stamps/floor: pyproject.toml scripts/make-floor.sh scripts/lowest_versions.py

@@ -148,7 +148,7 @@ def test_who_pays_on_real_scores_is_said_and_can_be_limited(shared_data: Path) -
     population = Population(file["probs"].astype(float), file["labels"])
     source, labels = population.draw(np.full(9, 1 / 9), 10_000, rng=1)
     target, _ = population.draw(np.random.default_rng(1).dirichlet(np.full(9, 0.7)), 10_000, rng=2)
-    request: dict[str, Any] = {"epsilon": 0.05, "delta": 0.05, "classes": names}
+    request: dict[str, Any] = {"epsilon": 0.05, "delta": 0.05, "classes": names, "method": "PS-W", "rng": 0}
     truth = np.array(names)[labels]
     plain = calibrate(source, truth, target, **request)
     assert any("'cancer-associated stroma'" in note for note in plain.notes)

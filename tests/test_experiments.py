@@ -117,7 +117,7 @@ def test_a_draw_that_refutes_label_shift_is_recorded_as_refused(
     def refuse(*_args: object, **_options: object) -> None:
         raise AssumptionError("no")
 
-    monkeypatch.setattr(trial_module, "calibrate_tally", refuse)
+    monkeypatch.setattr(trial_module, "thresholds_of", refuse)
     (row,) = run_trial(Experiment(panel, scores_file=scores_file), 0, ["PS"])
     assert row.status == "refused"
     assert np.isnan(row.error)

@@ -111,7 +111,8 @@ def test_numbers_on_the_page_are_the_certificates(visit: Open) -> None:
     )
     assert certificate.weights is not None
     assert certificate.prevalence is not None
-    for label, (name, source, share, predicted, prevalence, weight, threshold) in enumerate(rows):
+    assert certificate.class_miss is not None
+    for label, (name, source, share, predicted, prevalence, weight, missed, threshold) in enumerate(rows):
         assert name == certificate.classes[label]
         assert source == f"{certificate.class_counts[label]:,}"
         assert float(share.removesuffix(" %")) == pytest.approx(
@@ -124,6 +125,9 @@ def test_numbers_on_the_page_are_the_certificates(visit: Open) -> None:
         low, high = (float(end.replace("∞", "inf")) for end in weight.split(" to "))
         assert low <= certificate.weights.lower[label] <= low * 1.01
         assert high == certificate.weights.upper[label] or high * 0.99 <= certificate.weights.upper[label] <= high
+        low, high = (float(end) for end in missed.removesuffix(" %").split(" to "))
+        assert low <= 100 * certificate.class_miss.lower[label] <= low * 1.01
+        assert high * 0.99 <= 100 * certificate.class_miss.upper[label] <= high
         assert float(threshold) == pytest.approx(certificate.thresholds[label], rel=1e-3)
     assert "at least 90 % of target cases" in page.locator(".headline").inner_text()
 
@@ -152,7 +156,7 @@ def test_plots_are_large_enough_and_follow_the_theme(visit: Open, width: int) ->
     for scheme in ("light", "dark"):
         page = visit("full", width=width, scheme=scheme)
         boxes = page.locator("figure svg").evaluate_all("all => all.map(e => e.getBoundingClientRect().toJSON())")
-        assert len(boxes) == 4
+        assert len(boxes) == 7
         assert all(box["width"] > 250 and box["height"] > 100 for box in boxes)
         smallest = "all => Math.min(...all.map(e => e.getBoundingClientRect().height))"
         assert page.locator("svg text").evaluate_all(smallest) >= 8

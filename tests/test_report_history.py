@@ -81,8 +81,8 @@ def test_bounds_are_rounded_outward(monitors: dict[str, Monitor]) -> None:
 
 
 def test_a_monitor_that_never_certified_has_a_page() -> None:
-    monitor = Monitor(source_tally(3000), epsilon=0.1, delta=0.05)
-    monitor.update(patients(3000, USUAL, np.random.default_rng(1), bias=-9.0)[0], "September")
+    monitor = Monitor(source_tally(20_000), epsilon=0.1, delta=0.05)
+    monitor.update(patients(20_000, USUAL, np.random.default_rng(1), bias=-9.0)[0], "September")
     page = render_history(monitor)
     assert "September: refuted" not in page  # the name stands in an element of its own
     assert "No period has an interval" in page

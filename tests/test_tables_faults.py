@@ -209,7 +209,7 @@ BAD: dict[Callable[[Path], Path], str] = {
     bad_feather: "cannot read .*a.feather: .* Is it a whole feather file",
     ragged_csv: "cannot read .*a.csv: .*Expected 3 columns, got 2",
     words_in_csv: "cannot read .*a.csv: .*invalid value 'many'",
-    latin_csv: "cannot read .*a.csv: column 'label' is not text in UTF-8",
+    latin_csv: "cannot read .*a.csv: it holds text that is not in UTF-8",
     header_only: "no usable row",
     no_rows: "no usable row",
     no_scores: r"fewer than two are called p_\*, and the labels '0', '1', '2' of .* have no column.*'q_2'",

@@ -56,7 +56,7 @@ class Prevalence:
     Examples
     --------
     >>> tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 500, [0, 1] * 500)
-    >>> found = prevalence_tally(tally + Tally.from_target([[0.9, 0.1]] * 300 + [[0.1, 0.9]] * 700), delta=0.05)
+    >>> found = prevalence_tally(tally + Tally.from_target([[0.9, 0.1]] * 300 + [[0.2, 0.8]] * 700), delta=0.05)
     >>> found.mix.lower.round(2), found.mix.upper.round(2)
     (array([0.26, 0.66]), array([0.34, 0.74]))
     """
@@ -117,10 +117,10 @@ def prevalence(
     Examples
     --------
     >>> source, labels = [[0.9, 0.1], [0.2, 0.8]] * 500, [0, 1] * 500
-    >>> target = [[0.9, 0.1]] * 300 + [[0.1, 0.9]] * 700
+    >>> target = [[0.9, 0.1]] * 300 + [[0.2, 0.8]] * 700
     >>> found = prevalence(source, labels, target, delta=0.05, known_mix={1: (0.0, 0.7)})
     >>> found.mix.upper.round(2), found.accuracy > 0.9
-    (array([0.34, 0.7 ]), True)
+    (array([0.33, 0.7 ]), True)
     """
     source = Tally.from_scores(source_scores, source_labels, classes=classes, soft=False)
     target = Tally.from_target(target_scores, classes=source.classes, soft=False, bins=False)
@@ -154,7 +154,7 @@ def prevalence_tally(tally: Tally, *, delta: float, known_mix: KnownMix | None =
     Examples
     --------
     >>> tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 500, [0, 1] * 500)
-    >>> tally = tally + Tally.from_target([[0.1, 0.9]] * 700)
+    >>> tally = tally + Tally.from_target([[0.2, 0.8]] * 700)
     >>> prevalence_tally(tally, delta=0.05).mix.lower.round(2)
     array([0.  , 0.99])
     """

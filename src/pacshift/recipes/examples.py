@@ -3,7 +3,6 @@
 import base64
 import io
 import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,13 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from pacshift.arrays import IntArray
-from pacshift.calibrate import calibrate_tally
-from pacshift.certificate import Certificate
-from pacshift.errors import InputError, UninformativeWarning
+from pacshift.arrays import FloatArray, IntArray
+from pacshift.errors import InputError
 from pacshift.experiments.datasets import Dataset
 from pacshift.experiments.panels import Panel
-from pacshift.experiments.trial import Draw, Experiment
+from pacshift.experiments.trial import Draw, Experiment, thresholds_of
 from pacshift.files import atomic_write
 from pacshift.recipes.raw.data import BoolArray, RawData
 from pacshift.recipes.reading import READERS, read_raw
@@ -111,9 +108,9 @@ def write_examples(
     after = Draw(Experiment(panel, seed, False, data_dir, scores_file), trial=0)
     rows = _RawRows(after.base, raw)
     shown, missed_from = choose_rows(after, n_examples)
-    certificates = _certificates(panel, after)
-    columns = tuple(_measure(name, when, found, after) for (name, when), found in certificates.items())
-    sets = [found.sets(after.base.probs[shown]) for found in certificates.values()]
+    thresholds = _all_thresholds(panel, after)
+    columns = tuple(_measure(name, when, cuts, after) for (name, when), cuts in thresholds.items())
+    sets = [after.base.probs[shown] >= cuts for cuts in thresholds.values()]
     cases = tuple(
         rows.case(int(row), tuple(found[place] for found in sets), missed_by_ps=place >= missed_from)
         for place, row in enumerate(shown)
@@ -130,36 +127,32 @@ def write_examples(
 
 def choose_rows(draw: Draw, n_examples: int) -> tuple[IntArray, int]:
     """The first test rows, then the first that PS misses; the second number says where those begin."""
-    ps = _calibrate("PS", draw)
+    ps = _thresholds("PS", draw)
     distinct = np.array(list(dict.fromkeys(draw.test.tolist())))  # rows are drawn with replacement
     first = distinct[:n_examples]
     others = distinct[n_examples:]
-    is_in = ps.sets(draw.base.probs[others])[np.arange(len(others)), draw.base.labels[others]]
+    is_in = (draw.base.probs[others] >= ps)[np.arange(len(others)), draw.base.labels[others]]
     missed = others[~is_in][:n_examples]
     return np.concatenate([first, missed]), len(first)
 
 
-def _calibrate(method: str, draw: Draw) -> Certificate:
-    panel = draw.experiment.panel
-    tally, rng = draw.tally("probability"), draw.rng(method)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UninformativeWarning)  # the table shows that the sets hold all labels
-        return calibrate_tally(tally, epsilon=panel.epsilon, delta=panel.delta, method=method, rng=rng)
+def _thresholds(method: str, draw: Draw) -> FloatArray:
+    return thresholds_of(draw, method, "probability")
 
 
-def _certificates(panel: Panel, after: Draw) -> dict[tuple[str, str], Certificate]:
+def _all_thresholds(panel: Panel, after: Draw) -> dict[tuple[str, str], FloatArray]:
     """PS never looks at the target, so it has one column; the others are calibrated before and after the shift."""
     unshifted = replace(after.experiment, panel=replace(panel, target_mix=panel.source_mix))
     before = Draw(unshifted, trial=0)
-    found = {("PS", "before and after"): _calibrate("PS", after)}
+    found = {("PS", "before and after"): _thresholds("PS", after)}
     for method in METHODS[1:]:
-        found[method, "before"] = _calibrate(method, before)
-        found[method, "after"] = _calibrate(method, after)
+        found[method, "before"] = _thresholds(method, before)
+        found[method, "after"] = _thresholds(method, after)
     return found
 
 
-def _measure(method: str, when: str, certificate: Certificate, draw: Draw) -> Column:
-    sets, labels = certificate.sets(draw.base.probs[draw.test]), draw.base.labels[draw.test]
+def _measure(method: str, when: str, thresholds: FloatArray, draw: Draw) -> Column:
+    sets, labels = draw.base.probs[draw.test] >= thresholds, draw.base.labels[draw.test]
     error = 1 - float(sets[np.arange(len(labels)), labels].mean())
     return Column(method, when, error, float(sets.sum(axis=1).mean()))
 

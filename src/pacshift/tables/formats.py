@@ -5,6 +5,7 @@ are asked for a batch and give that batch, so memory stays what a batch needs.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Protocol
 
@@ -103,6 +104,9 @@ class Feather:
                     yield batch.slice(start, rows)
 
 
+NOT_UTF8 = "it holds text that is not in UTF-8"
+
+
 class Csv:
     """Texts with a header; types are guessed from the first megabyte. Only empty texts are null."""
 
@@ -124,16 +128,25 @@ class Csv:
     def batches(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
         for field in fields:
             if pa.types.is_binary(field.type):  # so Arrow calls what is not UTF-8
-                raise pa.ArrowInvalid(f"column {field.name!r} is not text in UTF-8")
+                raise pa.ArrowInvalid(NOT_UTF8)
         options = pyarrow.csv.ConvertOptions(
             column_types={field.name: field.type for field in fields},
             include_columns=[field.name for field in fields],
         )
-        with pyarrow.csv.open_csv(file, convert_options=options) as reader:
+        with _utf8_expected(), pyarrow.csv.open_csv(file, convert_options=options) as reader:
             for text in reader:
                 batch = _without_empty_texts(text)
                 for start in range(0, batch.num_rows, rows):
                     yield batch.slice(start, rows)
+
+
+@contextmanager
+def _utf8_expected() -> Iterator[None]:
+    """Arrow names a column by its number where text is not UTF-8; say it in words."""
+    try:
+        yield
+    except pa.ArrowInvalid as error:
+        raise pa.ArrowInvalid(NOT_UTF8) if "UTF8" in str(error) else error from None
 
 
 def _padded(file: str, columns: Sequence[str]) -> list[str]:
