@@ -110,12 +110,10 @@ def test_all_labels_where_nothing_was_certified() -> None:
 
 
 @pytest.mark.spark
-def test_spark_makes_the_same_sets() -> None:
-    sql = pytest.importorskip("pyspark.sql")
-    session = sql.SparkSession.builder.master("local[1]").getOrCreate()
+def test_spark_makes_the_same_sets(spark: Any) -> None:
     rows = hard_rows()
     names = ", ".join("`" + name.replace("`", "``") + "` DOUBLE" for name in COLUMNS)
-    frame = session.createDataFrame(rows, f"id INT, {names}")
+    frame = spark.createDataFrame(rows, f"id INT, {names}")
     for never_empty in (False, True):
         expression = set_expression(COLUMNS, NAMES, THRESHOLDS, dialect="spark", never_empty=never_empty)
         found = frame.orderBy("id").selectExpr(f"{expression} AS labels").collect()

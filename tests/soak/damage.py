@@ -89,4 +89,10 @@ def _run_batch(kind: str, first: int, last: int, folder: Path, total: Damage) ->
 def environment() -> dict[str, str]:
     """The environment of this process, with pacshift and the soak importable."""
     paths = [str(Path(pacshift.__file__).parents[1]), str(Path(__file__).parents[1])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "OMP_NUM_THREADS": "1",
+        "NO_COLOR": "1",
+        "SOURCE_DATE_EPOCH": "0",
+    }

@@ -10,10 +10,11 @@ import pyarrow.parquet as pq
 
 from soak.damage import environment, write_samples
 from soak.outcome import require_whole
-from soak.samples import make_table
+from soak.samples import NAMES, make_table
 
 START = "from pacshift_command import main; main()"
 ROWS = 1_000_000  # three batches of `predict`
+PLANNED = ("--target-mix", f"{NAMES[0]}=1", "--n-source", "500", "--n-target", "500", "-m", "PS-LW")
 SAME_BYTES = (".parquet", ".feather", ".csv", ".tally")
 
 
@@ -62,6 +63,8 @@ WRITINGS = (
     Writing("predict to Feather", ("predict", "c.json", "big.parquet", "-o", "s.feather", "--force"), "s.feather"),
     Writing("predict to CSV", ("predict", "c.json", "big.parquet", "-o", "s.csv", "--force"), "s.csv"),
     Writing("report", ("report", "c.json", "-o", "out.html", "--force"), "out.html"),
+    Writing("monitor", ("monitor", "source.parquet", "big.parquet", "-o", "m.html", "--force"), "m.html"),
+    Writing("plan", ("plan", "source.parquet", *PLANNED, "-o", "plan.png", "--force"), "plan.png"),
     Writing("demo", ("demo", "--draws", "1", "-o", "demo"), "demo"),
     Writing(
         "reproduce",
@@ -69,7 +72,7 @@ WRITINGS = (
         "paper",
     ),
 )
-"""A test compares this list with the commands that there are."""
+"""A test compares this list with the commands that there are. ``train`` needs torch and has tests of its own."""
 
 
 def put_old_file(folder: Path, out: Path) -> None:
