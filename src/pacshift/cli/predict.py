@@ -10,6 +10,7 @@ from pacshift.cli import options
 from pacshift.cli.console import plain, print_json, progress, results
 from pacshift.cli.inputs import tell_dropped
 from pacshift.cli.provenance import UsedModelId, warn_before_use
+from pacshift.files import require_regular
 
 
 def predict(
@@ -36,6 +37,7 @@ def predict(
     """
     from pacshift.tables import write_sets
 
+    require_regular(certificate_file)  # that it is missing is the first thing to say
     options.check_output(out, force, [certificate_file, *table])
     certificate = Certificate.load(certificate_file)
     warn_before_use(certificate, model_id)

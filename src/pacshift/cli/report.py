@@ -12,7 +12,7 @@ from pacshift.cli.console import plain, print_json, results
 from pacshift.cli.provenance import UsedModelId, warn_before_use
 from pacshift.documents import parse_json
 from pacshift.errors import InputError
-from pacshift.files import read_document
+from pacshift.files import read_document, require_regular
 from pacshift.methods import METHODS, Guarantee
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def report(
     """
     from pacshift.report import write_report
 
+    require_regular(certificate_file)  # that it is missing is the first thing to say
     options.check_output(out, force, [certificate_file, comparison])
     certificate = Certificate.load(certificate_file)
     warn_before_use(certificate, model_id)
