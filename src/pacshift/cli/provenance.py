@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -55,10 +55,15 @@ def check_origin(model_id: str | None, maker_note: str | None, valid_until: str 
 
 def with_origin(certificate: Certificate, inputs: Sequence[Input], ctx: typer.Context, seed: int) -> Certificate:
     """The certificate with the files, the seed and the command that it was made by."""
+    return with_command(certificate, ctx, seed, inputs=limited(inputs))
+
+
+def with_command(certificate: Certificate, ctx: typer.Context, seed: int, **fields: Any) -> Certificate:
+    """The certificate with the command and the seed that it was made by, and other fields of its provenance."""
     if certificate.provenance is None:
         return certificate
     command = printable(shlex.join(["pacshift", *words_of(ctx)]))
-    made = replace(certificate.provenance, inputs=limited(inputs), seed=seed, command=command)
+    made = replace(certificate.provenance, seed=seed, command=command, **fields)
     return certificate.changed(provenance=made)
 
 

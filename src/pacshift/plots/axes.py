@@ -12,7 +12,7 @@ from pacshift.plots.palette import LIMIT, RULE, TARGET
 try:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 except ModuleNotFoundError as error:
     raise MissingExtraError("pacshift.plots", error, "plots") from None
 
@@ -75,7 +75,8 @@ def legend_above(ax: Axes, columns: int = 2) -> None:
 
 
 def percent_ticks(axis: Axis) -> None:
-    """Shares on the axis as percentages."""
+    """Shares on the axis as percentages, few enough not to touch each other."""
+    axis.set_major_locator(MaxNLocator(6))
     axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g} %"))
 
 

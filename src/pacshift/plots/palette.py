@@ -4,6 +4,8 @@ They stay apart for colour-blind readers and in dark mode (``tests/test_plots_pa
 cue: marks differ in shape too.
 """
 
+from typing import Any
+
 from pacshift.methods import Guarantee
 
 TARGET = "#0072b2"
@@ -17,7 +19,7 @@ UNDECIDED = "#8a939c"
 RULE = "#d5dbe1"
 """Grid lines."""
 
-PROMISE_MARKS: dict[Guarantee, tuple[str, dict[str, str]]] = {
+PROMISE_MARKS: dict[Guarantee, tuple[str, dict[str, Any]]] = {
     "pac-target": ("guaranteed on the target", {"marker": "o", "color": TARGET}),
     "marginal": ("on average over many draws", {"marker": "o", "color": TARGET, "markerfacecolor": "white"}),
     "pac-source": ("guaranteed on the source only", {"marker": "s", "color": SOURCE}),
