@@ -1,12 +1,12 @@
 """What every page shares: the templates, and a file that is written whole or not at all."""
 
 import os
-from importlib.metadata import version
 from typing import Any
 
 import jinja2
 
 from pacshift.certificate.explain import percent, share
+from pacshift.documents import pacshift_version
 from pacshift.files import atomic_write
 from pacshift.plots import readable
 
@@ -33,7 +33,7 @@ ENVIRONMENT.filters.update(percent=percent, share=share, readable=readable, mean
 
 def render(template: str, **content: Any) -> str:
     """The HTML of a template."""
-    return ENVIRONMENT.get_template(template).render(version=version("pacshift"), **content)
+    return ENVIRONMENT.get_template(template).render(version=pacshift_version(), **content)
 
 
 def write_page(html: str, path: str | os.PathLike[str], *, overwrite: bool) -> None:
