@@ -182,6 +182,16 @@ class Provenance:
         )
 
 
+def reasons_against_use(
+    provenance: Provenance | None, *, model_id: str | None, today: date | None = None
+) -> list[str]:
+    """Why a certificate should not be used, also one of an older version, which says nothing about its origin."""
+    if provenance is not None:
+        return provenance.warnings(model_id=model_id, today=today)
+    older = "this certificate was made by an older pacshift, which did not record the model."
+    return [] if model_id is None else [older]
+
+
 def record(tally: Tally, *, model_id: Any, note: Any, valid_until: Any, rng: Any) -> Provenance:
     """The provenance of a certificate that is about to be made from counts; InputError for bad texts or dates."""
     now = current_time()

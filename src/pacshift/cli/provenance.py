@@ -17,6 +17,7 @@ from pacshift.certificate.provenance import (
     inputs_of_tally,
     limited,
     printable,
+    reasons_against_use,
 )
 from pacshift.cli.commands import words_of
 from pacshift.cli.console import note
@@ -102,10 +103,5 @@ def _sha256(path: Path) -> str:
 
 def warn_before_use(certificate: Certificate, model_id: str | None) -> None:
     """Say on stderr why the certificate should not be used: expired, or made for another model."""
-    if certificate.provenance is not None:
-        found = certificate.provenance.warnings(model_id=model_id)
-    else:
-        older = "this certificate was made by an older pacshift, which did not record the model."
-        found = [] if model_id is None else [older]
-    for text in found:
+    for text in reasons_against_use(certificate.provenance, model_id=model_id):
         note(text)
