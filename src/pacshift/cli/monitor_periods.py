@@ -9,6 +9,7 @@ from pacshift.cli import options
 from pacshift.cli.console import progress
 from pacshift.cli.inputs import tell_dropped
 from pacshift.errors import InputError
+from pacshift.files import file_sha256
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.state import Delivery
 from pacshift.tally import Tally
@@ -69,14 +70,9 @@ def _expand(targets: Sequence[Path]) -> list[Path]:
 
 def _count_new(watch: Monitor, files: Sequence[Path], reading: Reading) -> list[tuple[Path, int]]:
     """Count the files that the monitor does not know yet, one after another; each is saved when it is complete."""
-    from pacshift.tables.periods import file_sha256
-
     new = []
     for file in files:
-        try:
-            sha256 = file_sha256(file)
-        except OSError as error:
-            raise InputError(f"cannot read {file}: {error.strerror or error}.") from None
+        sha256 = file_sha256(file)
         if _is_known(watch, file, sha256):
             continue
         rows_before = sum(delivery.rows for delivery in watch.deliveries)
