@@ -7,8 +7,8 @@ from typing import Any
 
 from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
-from pacshift.certificate.certificate import count_sizes
 from pacshift.certificate.columns import Columns
+from pacshift.certificate.sets import count_sizes
 from pacshift.errors import InputError
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import options_of

@@ -14,6 +14,7 @@ from pacshift.plots.certificate import class_height as class_height
 from pacshift.plots.certificate import plain_text as plain_text
 from pacshift.plots.certificate import readable as readable
 from pacshift.plots.planning import plan_curve
+from pacshift.plots.together import overview
 from pacshift.plots.trust import MAX_GROUPS_SHOWN as MAX_GROUPS_SHOWN
 from pacshift.plots.trust import assumption_groups, class_misses, sensitivity_curve
 
@@ -23,6 +24,7 @@ __all__ = [
     "boxes",
     "class_misses",
     "label_mix",
+    "overview",
     "plan_curve",
     "sensitivity_curve",
     "set_sizes",
