@@ -29,11 +29,11 @@ class SupportsDLPack(Protocol):
         """The memory."""
 
 
-ScoresLike: TypeAlias = ArrayLike | Frame | SupportsDLPack
+ScoresLike: TypeAlias = ArrayLike | Sequence[Any] | Frame | SupportsDLPack
 """A score matrix, one row per example and one column per class: array, tensor, nested lists or frame."""
 
-LabelsLike: TypeAlias = ArrayLike | Sequence[Label | None] | SupportsDLPack
+LabelsLike: TypeAlias = ArrayLike | Sequence[Any] | SupportsDLPack
 """One label per row: array, tensor, list or series."""
 
-RngLike: TypeAlias = int | Sequence[int] | np.random.Generator | None
+RngLike: TypeAlias = int | np.integer[Any] | Sequence[int] | np.random.Generator | None
 """A seed, a generator, or None for fresh randomness."""

@@ -12,6 +12,7 @@ from pacshift.cli import options
 from pacshift.cli.console import BROKEN, print_json, progress
 from pacshift.cli.inputs import Inputs, tell_dropped
 from pacshift.cli.monitor_output import document, show
+from pacshift.defaults import DELTA
 from pacshift.errors import InputError
 from pacshift.methods import resolve_method
 from pacshift.methods.base import score_for
@@ -72,7 +73,7 @@ def monitor(
         float | None,
         typer.Option("--epsilon", "-e", help="Share that sets may miss. Default: the certificate's, else 0.1."),
     ] = None,
-    delta: options.Delta = 0.05,
+    delta: options.Delta = DELTA,
     method: options.Method = "PS-LP",
     known: options.Known = None,
     label: options.LabelColumn = "label",

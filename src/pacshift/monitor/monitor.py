@@ -9,6 +9,7 @@ from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
 from pacshift.certificate.columns import Columns
 from pacshift.certificate.sets import count_sizes
+from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import options_of
@@ -32,9 +33,9 @@ class Monitor:
     ----------
     source : Tally
         Counts of the labelled source, from ``Tally.from_scores`` or ``Tally.load``.
-    epsilon : float
+    epsilon : float, default 0.1
         Share of true labels that the sets may miss in every period, between 0 and 1.
-    delta : float
+    delta : float, default 0.05
         Chance that a report is wrong; with ``forever`` the chance that any report is ever wrong.
     forever : bool, default False
         Make all reports right at once, however many there will be. Each report then gets a smaller share of
@@ -86,8 +87,8 @@ class Monitor:
         self,
         source: Tally,
         *,
-        epsilon: float,
-        delta: float,
+        epsilon: float = EPSILON,
+        delta: float = DELTA,
         forever: bool = False,
         method: str | Method = "PS-LP",
         certificate: Certificate | None = None,

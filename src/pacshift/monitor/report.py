@@ -13,6 +13,7 @@ from pacshift.calibrate import calibrate_tally
 from pacshift.certificate import Certificate
 from pacshift.certificate.columns import Columns
 from pacshift.certificate.explain import percent
+from pacshift.display import short_repr
 from pacshift.errors import AssumptionError, UninformativeWarning
 from pacshift.methods import Method
 from pacshift.monitor.coverage import error_bounds, lies_below
@@ -81,6 +82,8 @@ class PeriodReport:
     fresh_size: float | None
     size: float | None
     empty: float | None
+
+    __repr__ = short_repr
 
     @property
     def alert(self) -> bool:

@@ -13,9 +13,9 @@ from pacshift import plots
 from pacshift.certificate import Certificate
 from pacshift.certificate.explain import implied_change, known_shares, percent, share
 from pacshift.certificate.file import to_document
+from pacshift.comparison import ComparisonRow
 from pacshift.files import atomic_write
 from pacshift.report import text
-from pacshift.report.comparison import ComparisonRow
 from pacshift.report.pictures import picture
 from pacshift.report.recipe import recipe
 
