@@ -9,15 +9,25 @@ from pacshift.scores.names import text_of
 
 def frame_like(scores: Any, sets: BoolArray, classes: Sequence[Label]) -> Any:
     """The matrix ``sets`` as a frame if ``scores`` is one of pandas, polars or Arrow, else as it is."""
-    library = _library(scores)
+    return to_frame(_library(scores), sets, classes, index_of(scores))
+
+
+def to_frame(library: str, sets: BoolArray, classes: Sequence[Label], index: Any = None) -> Any:
+    """A matrix with one column per class as a frame of ``library``; as it is for any other name."""
+    names = [str(text_of(name)) for name in classes]  # only pandas has columns that are not called by a text
     if library == "pandas":
         import pandas
 
-        return pandas.DataFrame(sets, index=scores.index, columns=list(classes))
-    columns = {str(text_of(name)): column for name, column in zip(classes, sets.T, strict=True)}
+        return pandas.DataFrame(sets, index=index, columns=list(classes))
     if library == "polars":
-        return type(scores)(columns)
-    return type(scores).from_pydict(columns) if library == "pyarrow" else sets
+        import polars
+
+        return polars.DataFrame(dict(zip(names, sets.T, strict=True)))
+    if library == "pyarrow":
+        import pyarrow
+
+        return pyarrow.table(list(sets.T), names=names)
+    return sets
 
 
 def series_like(scores: Any, lists: list[list[Label]]) -> Any:
@@ -32,6 +42,11 @@ def series_like(scores: Any, lists: list[list[Label]]) -> Any:
 
         return polars.Series("labels", lists, strict=False)
     return lists
+
+
+def index_of(table: Any) -> Any:
+    """The index of a pandas frame or series; None for what has none."""
+    return table.index if hasattr(table, "iloc") else None
 
 
 def _library(scores: Any) -> str:

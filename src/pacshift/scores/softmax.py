@@ -10,6 +10,8 @@ from pacshift.errors import InputError
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.kind import FEWEST_ROWS, PROBABILITIES, ScoreKind
 
+_BLOCK_ROWS = 4096
+
 
 def softmax(logits: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
     """exp(z) divided by the row's sum, computed in float64 and given back in the type of the logits.
@@ -29,14 +31,11 @@ def softmax(logits: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
     return result
 
 
-_BLOCK_ROWS = 4096
-
-
 def to_probabilities(scores: ScoreMatrix, *, name: str) -> ScoreMatrix:
     """The softmax of checked scores; an InputError if they are probabilities already."""
     if len(scores) >= FEWEST_ROWS and ScoreKind.of_rows(scores.values).name == PROBABILITIES:
         raise InputError(
             f"{name}: softmax=True is for logits, but these scores are {PROBABILITIES} already. A second softmax "
-            "would make all of them alike. Pass the logits, or calibrate without softmax."
+            "would make all of them nearly alike. Pass the logits, or use softmax=False."
         )
     return replace(scores, values=softmax(scores.values))
