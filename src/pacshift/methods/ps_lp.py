@@ -1,6 +1,6 @@
 """PS-LP, the default: builds two kinds of sets, each with the guarantee, and keeps the smaller.
 
-The mathematics is in ``pacshift.ps_lp``, module by module in the order of the proof page (docs/methods/ps-lp.md).
+The mathematics is in ``pacshift.ps_lp``, module by module in the order of the proof (docs/methods/ps-lp-proof.md).
 """
 
 from dataclasses import dataclass

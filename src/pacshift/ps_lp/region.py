@@ -8,7 +8,7 @@ label mix. For a set S of predicted classes, write A_S, q_S for the sums over S.
   deviation bound; the variance and the steps in that bound are bounded over the mixes found so far.
 
 Single classes and their complements come first and shape the region; larger sets, whose errors average out, are
-kept beside it as extra rows. Section "The region" of the proof page (docs/methods/ps-lp.md).
+kept beside it as extra rows. Section "The region" of the proof (docs/methods/ps-lp-proof.md).
 """
 
 from collections.abc import Callable, Sequence
