@@ -43,10 +43,11 @@ def run(lab: Lab) -> Blocks:
         "system": draw_system(confusion, predictions),
         "box": draw_box(confusion, predictions),
         "bound": draw_bound(tally),
-        **dict(ps_lp_figures()),
     }
     for name, figure in figures.items():  # no date or version inside: the same bytes every time
         figure.savefig(folder / f"{name}.png", dpi=110, metadata={"Software": None}, bbox_inches="tight")
+    for name, figure in ps_lp_figures():
+        figure.savefig(folder / f"{name}.png", dpi=200, metadata={"Software": None})
     if not lab.small:
         draw_demo(lab.out / "demo", folder)
     lab.say(f"figures: {', '.join(figures)} in {folder}")
