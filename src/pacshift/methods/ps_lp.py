@@ -31,7 +31,7 @@ class PSLP(Method):
     """Two kinds of sets, each with the guarantee; the smaller on the target are kept. Deterministic.
 
     The kinds are thresholds per class that are tuned on held-out rows (one threshold for all classes where scores
-    are not probabilities), and thresholds of equal miss rate. The proof is the docs page "PS-LP".
+    are not probabilities), and thresholds of equal miss rate. The proof is the docs page "PS-LP: the proof".
 
     Parameters
     ----------
