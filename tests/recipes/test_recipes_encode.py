@@ -7,7 +7,7 @@ import pytest
 
 import raw_data
 from pacshift.recipes.catalogue import RECIPES, find_recipe
-from pacshift.recipes.encode import AnswerEncoder, FileEncoder, PixelEncoder, cut_squares, shift_and_mirror
+from pacshift.recipes.encode import AnswerEncoder, FileEncoder, PixelEncoder, shift_and_mirror
 from pacshift.recipes.texts import BUCKETS, TextEncoder, buckets_of
 
 
@@ -51,12 +51,6 @@ def test_shifts_and_mirrors_move_pixels_without_inventing_any() -> None:
     assert 10 < is_mirrored.sum() < 30
     shifted = shift_and_mirror(images, 2, rng(1))
     assert all(set(b.ravel()) <= set(a.ravel()) for a, b in zip(images, shifted, strict=True))
-
-
-def test_exactly_one_square_is_cut_out() -> None:
-    cut = cut_squares(np.ones((20, 8, 8, 3), np.float32), 3, rng())
-    assert ((cut == 0).sum(axis=(1, 2, 3)) == 27).all()
-    assert (cut_squares(np.ones((2, 8, 8, 3), np.float32), 0, rng()) == 1).all()
 
 
 def test_broken_files_are_skipped_and_noted(tmp_path: Path) -> None:

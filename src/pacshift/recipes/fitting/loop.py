@@ -89,7 +89,7 @@ class _Run:
             return None
         truth = torch.from_numpy(self.labels[batch[is_good]]).to(self.device.name)
         for group in self.optimiser.param_groups:
-            group["lr"] = rate_at(step, self.steps, self.settings)
+            group["lr"] = group["factor"] * rate_at(step, self.steps, self.settings)
         self.network.train()
         with self.device.guard_memory():
             loss, accuracy = self._learn(inputs, truth)
@@ -135,8 +135,8 @@ def make_optimiser(network: nn.Module, settings: Settings) -> torch.optim.Optimi
     """SGD with momentum or AdamW; frozen parameters are left out, and norms and biases do not decay."""
     free = [parameter for parameter in network.parameters() if parameter.requires_grad]
     groups: list[dict[str, Any]] = [
-        {"params": [p for p in free if p.ndim > 1], "weight_decay": settings.decay},
-        {"params": [p for p in free if p.ndim <= 1], "weight_decay": 0.0},
+        {"params": [p for p in free if p.ndim > 1], "weight_decay": settings.decay, "factor": 1.0},
+        {"params": [p for p in free if p.ndim <= 1], "weight_decay": 0.0, "factor": settings.bias_factor},
     ]
     if settings.optimiser == "adamw":
         return torch.optim.AdamW(groups, lr=settings.rate)
