@@ -25,7 +25,7 @@ def whitening_filters(images: Tensor) -> Tensor:
 
 
 class SlimConvNet(nn.Module):
-    """Seven convolutions, the first of them fixed. When it predicts, it averages each image with its mirror image."""
+    """Seven convolutions, the first one fixed. When it predicts, it averages each image with its mirror image."""
 
     filters: Tensor
 
@@ -63,7 +63,7 @@ def _group(width_in: int, width_out: int) -> nn.Sequential:
 
 
 def _convolution(width_in: int, width_out: int) -> nn.Conv2d:
-    """The first outputs start as copies of the inputs, so that signals reach the last layer from the first step."""
+    """The first outputs start as copies of the inputs, so that signals reach the last layer at once."""
     layer = nn.Conv2d(width_in, width_out, 3, padding=1, bias=False)
     with torch.no_grad():
         nn.init.dirac_(layer.weight[:width_in])
