@@ -378,6 +378,13 @@ def test_a_loss_that_explodes_is_an_error() -> None:
         loop.fit(network, encoder, labels, np.arange(32), replace(settings, rate=1e30), seed=0, device=CPU)
 
 
+def test_a_device_is_seeded_as_torch_is() -> None:
+    torch.manual_seed(12345)
+    expected = torch.rand(4)
+    CPU.seed(12345)
+    assert torch.equal(torch.rand(4), expected)
+
+
 def test_devices() -> None:
     assert choose_device("cpu") == CPU
     assert choose_device("auto").name in ("cpu", "cuda")

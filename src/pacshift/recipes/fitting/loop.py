@@ -83,7 +83,7 @@ class _Run:
 
     def take_step(self, step: int, batch: IntArray) -> tuple[float, float] | None:
         """Loss and accuracy of one batch, or None where too few of its rows could be read."""
-        torch.manual_seed(int(np.random.SeedSequence([self.seed, step]).generate_state(1)[0]))  # dropout
+        self.device.seed(int(np.random.SeedSequence([self.seed, step]).generate_state(1)[0]))  # dropout
         inputs, is_good = self.encoder.encode(batch, np.random.default_rng([self.seed, 2, step]))
         if is_good.sum() < 2:  # batch normalisation needs two rows
             return None
