@@ -128,6 +128,8 @@ class CountPilot:
             target_cells=Cells(*sum_by_key(target_codes // size, target_drawn), 1, has_confidence),
             bins=np.array([rng.multinomial(n_target, shares) for shares in self._bin_shares(mixes.target)]),
             soft=None,
+            inputs=(),
+            n_more_inputs=0,
             **self._draw_scores(counts, rng),
         )
 
