@@ -9,12 +9,15 @@ from numpy.typing import NDArray
 from pacshift.arrays import Label
 from pacshift.errors import InputError
 from pacshift.scores.names import shorten, text_of
+from pacshift.scores.streams import is_stream, join_blocks, stream_column, stream_pieces
 
 
 def to_matrix(
     scores: Any, name: str, classes: tuple[Label, ...] | None, columns: Sequence[str]
 ) -> tuple[NDArray[np.floating[Any]], list[Label] | None]:
     """The scores of the wanted columns; for a frame also the names of all its columns."""
+    if is_stream(scores):
+        return _stream_to_matrix(scores, name, classes, columns)
     is_arrow = hasattr(scores, "column_names") and hasattr(scores, "itercolumns")  # table or record batch
     found = scores.column_names if is_arrow else getattr(scores, "columns", None)  # pandas, polars
     if found is None or not (is_arrow or hasattr(scores, "to_numpy")):
@@ -26,6 +29,17 @@ def to_matrix(
         parts = [_column_values(column, name) for column in scores.itercolumns()]
         return to_floats(np.column_stack(parts) if parts else np.empty((0, 0)), name), found
     return to_floats(scores.to_numpy(), name), found
+
+
+def _stream_to_matrix(
+    stream: Any, name: str, classes: tuple[Label, ...] | None, columns: Sequence[str]
+) -> tuple[NDArray[np.floating[Any]], list[Label] | None]:
+    """The same, piece after piece; no other column is kept."""
+    parts = [to_matrix(piece, name, classes, columns) for piece in stream_pieces(stream)]
+    found = parts[0][1]
+    blocks = [values for values, _ in parts]
+    parts.clear()
+    return join_blocks(blocks), found
 
 
 def _select(frame: Any, found: list[Label], classes: tuple[Label, ...], columns: Sequence[str], name: str) -> Any:
@@ -89,9 +103,13 @@ def as_array(data: Any, name: str, what: str) -> NDArray[Any]:
         masked = int(np.ma.getmaskarray(data).sum())
         raise InputError(f"{name}: {masked} of the {what} are masked. Drop those rows.")
     try:
+        if is_stream(data):
+            return stream_column(data, name, what)
         if not hasattr(data, "__array__") and hasattr(data, "__dlpack__"):
             return np.from_dlpack(data)
         return np.asarray(data)
+    except InputError:
+        raise
     except Exception as error:  # whatever a foreign container raises, the user gets one kind of error
         remedy = "Pass a NumPy array or something np.asarray understands (for torch: tensor.detach().cpu())."
         raise InputError(f"{name}: cannot read the {what} ({error}). {remedy}") from error
