@@ -17,7 +17,7 @@ from pacshift.tally import Tally
 if typing.TYPE_CHECKING:
     from pacshift.estimator import PACClassifier
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "APS",
