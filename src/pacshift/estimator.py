@@ -303,8 +303,9 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         return self
 
     def _output(self) -> str:
-        chosen: dict[str, str] = getattr(self, "_sklearn_output_config", {})
-        return chosen.get("transform", get_config()["transform_output"])
+        everywhere: str = get_config()["transform_output"]
+        here: dict[str, str] = getattr(self, "_sklearn_output_config", {})
+        return here.get("transform", everywhere)
 
     @property
     def classes_(self) -> NDArray[Any]:
