@@ -31,7 +31,8 @@ for _ in range(150):
     torch.nn.functional.cross_entropy(model(x), y).backward()
     optimizer.step()
 
-# Calibrate on fresh labelled data of the old mix and unlabelled data of the new one. score_loader takes the softmax.
+# Calibrate on fresh labelled data of the old mix and unlabelled data of the new one. The scores are probabilities:
+# score_loader takes the softmax of what the model gives.
 old, new = data(10_000, [0.4, 0.3, 0.2, 0.1]), data(10_000, [0.1, 0.1, 0.2, 0.6])
 source = score_loader(model, DataLoader(TensorDataset(*old), batch_size=512))
 target = score_loader(model, DataLoader(TensorDataset(new[0]), batch_size=512))

@@ -10,7 +10,16 @@ OPTIONAL = ("torch", "torchcp", "deel.puncc", "mapie", "crepes")
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+SLOW = {"command_line"}  # it starts a process for every command
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in SLOW else [])
+        for path in sorted(EXAMPLES.glob("*.py"))
+    ],
+)
 def test_example_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")

@@ -12,8 +12,7 @@ from PIL import Image
 
 from certificates import HOSTILE, every_shape
 from pacshift.plots import readable
-from pacshift.report import ComparisonRow, write_report
-from pacshift.report import text as report_text
+from pacshift.report import ComparisonRow, numbers, write_report
 
 pytestmark = pytest.mark.browser
 
@@ -104,7 +103,7 @@ def test_numbers_on_the_page_are_the_certificates(visit: Open) -> None:
     page = visit("full")
     cards = page.locator(".cards data").evaluate_all("all => all.map(e => [e.value, e.innerText])")
     assert [(float(value), shown) for value, shown in cards] == [
-        (figure.value, figure.shown) for figure in report_text.key_figures(certificate)
+        (figure.value, figure.shown) for figure in numbers.key_figures(certificate)
     ]
     rows = page.locator(".classes tbody tr").evaluate_all(
         "rows => rows.map(row => [...row.children].map(cell => cell.innerText))"
@@ -193,3 +192,15 @@ def test_paper_gets_everything_but_the_menus(visit: Open) -> None:
     ground = "getComputedStyle(document.querySelector('section')).backgroundColor"
     assert page.evaluate(ground) == "rgb(255, 255, 255)"
     assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+def test_paper_does_not_split_lists_and_short_tables(visit: Open) -> None:
+    page = visit("full")
+    page.emulate_media(media="print")
+    whole = "all => all.filter(e => getComputedStyle(e).breakInside !== 'avoid').length"
+    for name in ("ul", "figure", "dl", "tr", ".scroll:not(.tall)", "pre", "main p"):
+        assert page.locator(name).count() > 0
+        assert page.locator(name).evaluate_all(whole) == 0, name
+    long = visit("many")
+    long.emulate_media(media="print")
+    assert long.locator(".tall").first.evaluate("e => getComputedStyle(e).breakInside") == "auto"

@@ -22,7 +22,7 @@ if typing.TYPE_CHECKING:
 
 logging.getLogger("pacshift").addHandler(logging.NullHandler())  # silent, unless the user configures logging
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "APS",

@@ -20,6 +20,7 @@ LABEL_SHIFT = (
 MAX_CLASSES_LISTED = 6
 MAX_NOTE_SHOWN = 300
 MAX_NOTES = 20
+SMALLEST_SHARE = 0.0001
 
 
 def explain(certificate: "Certificate") -> str:
@@ -35,9 +36,9 @@ def explain(certificate: "Certificate") -> str:
     lines += class_misses(certificate)
     lines += notes_shown(certificate)
     if certificate.accuracy is not None:
+        least = percent(rounded_down(certificate.accuracy))
         lines.append(
-            f"The classifier's own accuracy on the target is at least {percent(certificate.accuracy)} "
-            "(same confidence, same assumption)."
+            f"The classifier's own accuracy on the target is at least {least} (same confidence, same assumption)."
         )
     return "\n".join([*lines, *_origin(certificate)])
 
@@ -163,7 +164,7 @@ def share(value: float) -> str:
     >>> share(0.04556), share(0.0), share(0.00004)
     ('4.56 %', '0 %', '< 0.01 %')
     """
-    return "< 0.01 %" if 0 < value < 0.0001 else f"{100 * float(value):.3g} %"
+    return "< 0.01 %" if 0 < value < SMALLEST_SHARE else f"{100 * float(value):.3g} %"
 
 
 def between(bounds: Interval, label: int) -> str:
@@ -171,9 +172,12 @@ def between(bounds: Interval, label: int) -> str:
 
     >>> between(Interval(np.array([0.07891]), np.array([0.1021])), 0)
     '7.89 to 10.3 %'
+    >>> between(Interval(np.array([2e-9]), np.array([0.1021])), 0)
+    '0 to 10.3 %'
     """
     low, high = float(bounds.lower[label]), float(bounds.upper[label])
-    return f"{100 * rounded_down(low):.4g} to {100 * rounded_up(high):.4g} %"
+    low = rounded_down(low) if low >= SMALLEST_SHARE else 0.0  # 2e-07 % would say no more
+    return f"{100 * low:.4g} to {100 * rounded_up(high):.4g} %"
 
 
 def rounded_down(value: float) -> float:

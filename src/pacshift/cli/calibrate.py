@@ -79,6 +79,7 @@ def calibrate(
         if target_label is not None:
             raise InputError("--target-label names a column of the TARGET table, but --tallies gives no tables.")
         tally = inputs.load_tallies(paths)
+        provenance.note_repeated_inputs(tally)
     else:
         files = inputs.split_paths(paths, source, target)
         data = Inputs(
@@ -94,6 +95,7 @@ def calibrate(
             engine=engine,
             master=master,
             by_position=by_position,
+            sha256=True,
         )
         tally = count(data, method, score)
         if target_label is not None:
@@ -118,11 +120,10 @@ def calibrate(
             valid_until=valid_until,
         )
     if data is None:
-        read = provenance.tally_inputs(paths or ())
+        certificate = provenance.with_tally_files(certificate, paths or ())
     else:
         certificate = _with_table(certificate, data)
-        read = provenance.table_inputs(data, certificate)
-    certificate = provenance.with_origin(certificate, read, ctx, seed)
+    certificate = provenance.with_origin(certificate, ctx, seed)
     certificate.save(out, overwrite=force)
     _show(certificate, out, as_json=as_json, quiet=quiet)
     if certificate.trivial:

@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 
 from pacshift.certificate import Certificate
+from pacshift.certificate.explain import share
 from pacshift.cli import inputs, options
 from pacshift.cli.console import note, plain, print_json, progress, results
 from pacshift.cli.inputs import Inputs
@@ -136,7 +137,7 @@ def cells(row: ComparisonRow, *, epsilon: float, with_error: bool) -> list[str]:
         made.append("-" if row.error is None else error_cell(row.error, epsilon))
     if row.size is None or row.empty is None:
         return [*made, "refused", "-"]
-    return [*made, f"{row.size:.3f}" + (" (all labels)" if row.trivial else ""), f"{row.empty:.1%}"]
+    return [*made, f"{row.size:.3f}" + (" (all labels)" if row.trivial else ""), share(row.empty)]
 
 
 def error_cell(error: float, epsilon: float) -> str:

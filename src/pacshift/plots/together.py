@@ -6,7 +6,8 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
 from pacshift.certificate import Certificate
-from pacshift.plots.certificate import MAX_CLASSES_SHOWN, WIDTH, class_height, label_mix, set_sizes
+from pacshift.plots.axes import MAX_CLASSES_SHOWN, WIDTH, class_height
+from pacshift.plots.certificate import label_mix, set_sizes
 from pacshift.plots.trust import class_misses
 
 TITLE_HEIGHT = 0.4  # inches

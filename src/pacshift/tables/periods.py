@@ -1,6 +1,5 @@
 """A table cut into periods: by a column of timestamps, by a number of rows, or one file per period."""
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -226,9 +225,3 @@ def _days(column: Any, name: str, file: str) -> Any:
         said = str(error).splitlines()[0]
         raise InputError(f"{file}: column {name!r} holds texts that are not ISO dates ({said}).") from None
     return days
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of the bytes of a file."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
