@@ -303,9 +303,9 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         return self
 
     def _output(self) -> str:
-        everywhere: str = get_config()["transform_output"]
-        here: dict[str, str] = getattr(self, "_sklearn_output_config", {})
-        return here.get("transform", everywhere)
+        chosen: dict[str, str] = getattr(self, "_sklearn_output_config", {})
+        default: str = get_config()["transform_output"]
+        return chosen.get("transform", default)
 
     @property
     def classes_(self) -> NDArray[Any]:

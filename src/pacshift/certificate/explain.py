@@ -19,8 +19,8 @@ LABEL_SHIFT = (
 
 MAX_CLASSES_LISTED = 6
 MAX_NOTE_SHOWN = 300
-MAX_NOTES = 20
 SMALLEST_SHARE = 0.0001
+MAX_NOTES = 20
 
 
 def explain(certificate: "Certificate") -> str:
