@@ -89,7 +89,7 @@ def prevalence(
 
     Assumes label shift: among rows of one class, scores have the same law on source and target. The intervals are
     valid at every sample size and for every classifier; a weak one gives wide intervals. Proof: section
-    "By-products" of the docs page "PS-LP".
+    "By-products" of the docs page "PS-LP: the proof".
 
     Parameters
     ----------
