@@ -15,7 +15,7 @@ from pacshift.cli import options
 from pacshift.cli.compare import cells
 from pacshift.cli.console import plain, print_json, print_words, progress, results
 from pacshift.cli.demo_rare import RareCase, rare_case, why_ps_lp
-from pacshift.cli.provenance import with_command
+from pacshift.cli.provenance import with_origin
 from pacshift.errors import InputError
 from pacshift.experiments.panels import select_panels
 from pacshift.experiments.trial import Draw, Experiment, TrialRow, run_trial
@@ -53,7 +53,7 @@ def demo(
     folder = _folder(out)
     trials = _run(experiment, draws, silent=quiet or as_json)
     certificate, draw = _certify(experiment)
-    certificate = with_command(certificate, ctx, seed)
+    certificate = with_origin(certificate, ctx, seed)
     rare = rare_case(certificate.epsilon, certificate.delta, seed)
     found = Findings(certificate, draw, [_comparison(row) for row in trials[0]], trials, rare)
     files = _write(folder, found)
