@@ -173,7 +173,8 @@ def test_the_promise_reaches_the_fresh_certificate() -> None:
     assert monitor.warnings() == []
     other = Monitor(SOURCE, epsilon=0.1, delta=0.05, certificate=fresh, model_id="net 4")
     assert "net 3" in other.warnings()[0]
-    for name, value in {"class_epsilon": 2, "contamination": 0.5, "model_id": ""}.items():
+    bad: dict[str, Any] = {"class_epsilon": 2, "contamination": 0.5, "model_id": ""}
+    for name, value in bad.items():
         with pytest.raises(InputError, match=name):
             Monitor(SOURCE, epsilon=0.1, delta=0.05, **{name: value})
 
