@@ -49,8 +49,8 @@ floor: .stamps/floor ## run the core tests with the oldest supported versions (n
 		$(FLOOR)/python -m pytest $(PARALLEL) -W default --disable-warnings \
 			-m 'not (long or montecarlo or spark or browser)' $(CORE_TESTS); fi
 
-train-test: .stamps/train ## run the tests of pacshift train in an environment of its own, with torch
-	$(TRAIN)/python -m pytest $(PARALLEL) tests/recipes src/pacshift/recipes
+train-test: .stamps/train ## run the tests of pacshift train and pacshift.torch in an environment of its own, with torch
+	$(TRAIN)/python -m pytest $(PARALLEL) tests/recipes tests/test_torch.py src/pacshift/recipes
 
 bench: .stamps/dev ## measure speed and memory on this machine, into the pages of docs/
 	$(BIN)/python -m benchmarks speed core growth scale --write

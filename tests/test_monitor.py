@@ -173,8 +173,8 @@ def test_the_promise_reaches_the_fresh_certificate() -> None:
     assert monitor.warnings() == []
     other = Monitor(SOURCE, epsilon=0.1, delta=0.05, certificate=fresh, model_id="net 4")
     assert "net 3" in other.warnings()[0]
-    bad: dict[str, Any] = {"class_epsilon": 2, "contamination": 0.5, "model_id": ""}
-    for name, value in bad.items():
+    wrong: dict[str, Any] = {"class_epsilon": 2, "contamination": 0.5, "model_id": ""}
+    for name, value in wrong.items():
         with pytest.raises(InputError, match=name):
             Monitor(SOURCE, epsilon=0.1, delta=0.05, **{name: value})
 
@@ -220,5 +220,7 @@ def test_bad_input_is_named() -> None:
     two = calibrate_tally(Tally.from_scores([[0.9, 0.1], [0.1, 0.9]] * 50, [0, 1] * 50), method="PS", **good)
     with pytest.raises(InputError, match="same classes"):
         monitor.adopt(two)
+    with pytest.raises(InputError, match="softmax of logits"):
+        monitor.adopt(calibrate_tally(SOURCE, method="PS", **good).changed(softmax=True))
     with pytest.raises(InputError, match="score"):
         Monitor(SOURCE, certificate=replace(calibrate_tally(SOURCE, method="PS", **good), score="margin"), **good)

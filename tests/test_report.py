@@ -39,7 +39,7 @@ TAGS = set(
     )
 )
 MEANINGS = ("target", "source", "limit", "undecided")
-SIGHTS = {  # Machado, Oliveira and Fernandes 2009, severity 1
+SIGHTS: dict[str, list[list[float]]] = {  # Machado, Oliveira and Fernandes 2009, severity 1
     "usual": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
     "no red": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
     "no green": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],

@@ -74,6 +74,7 @@ def _content(certificate: "Certificate") -> dict[str, Any]:
         "columns": None if certificate.columns is None else certificate.columns.to_json(),
         "provenance": None if certificate.provenance is None else certificate.provenance.to_json(),
         "never_empty": certificate.never_empty,
+        "softmax": certificate.softmax,
         "n_source": certificate.n_source,
         "n_target": certificate.n_target,
         "n_target_labels": certificate.n_target_labels,

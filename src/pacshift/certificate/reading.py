@@ -61,6 +61,7 @@ def checked_fields(document: dict[str, Any]) -> dict[str, Any]:
         "sensitivity": _sensitivity(document.get("sensitivity")),
         "set_sizes": None if document["target_set_sizes"] is None else _counts(document["target_set_sizes"]),
         "never_empty": _flag(document["never_empty"]),
+        "softmax": _flag(document.get("softmax", False)),
         "columns": _columns(document.get("columns"), len(rows)),  # files from before columns were kept have none
         "provenance": _provenance(document.get("provenance")),  # nor have older files this
     }

@@ -12,6 +12,7 @@ from pacshift.certificate.file import to_document
 from pacshift.cli import inputs, options, provenance
 from pacshift.cli.console import NOTHING_CERTIFIED, plain, print_json, print_words, results
 from pacshift.cli.inputs import Inputs
+from pacshift.defaults import DELTA, EPSILON
 from pacshift.documents import seal
 from pacshift.errors import InputError, UninformativeWarning
 from pacshift.methods import resolve_method
@@ -25,8 +26,8 @@ def calibrate(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The certificate.")] = Path(
         "certificate.json"
     ),
-    epsilon: options.Epsilon = 0.1,
-    delta: options.Delta = 0.05,
+    epsilon: options.Epsilon = EPSILON,
+    delta: options.Delta = DELTA,
     method: options.Method = "PS-LP",
     label: options.LabelColumn = "label",
     scores: options.Scores = None,

@@ -12,6 +12,7 @@ from pacshift.cli.inputs import Inputs
 from pacshift.cli.monitor_output import document, show
 from pacshift.cli.monitor_periods import Reading, follow
 from pacshift.cli.provenance import UsedModelId
+from pacshift.defaults import DELTA
 from pacshift.errors import InputError
 from pacshift.methods import resolve_method
 from pacshift.methods.base import score_for
@@ -69,7 +70,7 @@ def monitor(
         float | None,
         typer.Option("--epsilon", "-e", help="Share that sets may miss. Default: the certificate's, else 0.1."),
     ] = None,
-    delta: options.Delta = 0.05,
+    delta: options.Delta = DELTA,
     method: options.Method = "PS-LP",
     class_epsilon: Annotated[
         float | None,

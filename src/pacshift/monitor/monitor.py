@@ -8,9 +8,10 @@ from typing import Any
 
 from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
-from pacshift.certificate.certificate import count_sizes
 from pacshift.certificate.columns import Columns
 from pacshift.certificate.provenance import check_text, reasons_against_use
+from pacshift.certificate.sets import count_sizes
+from pacshift.defaults import DELTA, EPSILON
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import options_of
 from pacshift.monitor.check import check_method, check_source, same_sets
@@ -35,9 +36,9 @@ class Monitor(Ledger):
     ----------
     source : Tally
         Counts of the labelled source, from ``Tally.from_scores`` or ``Tally.load``.
-    epsilon : float
+    epsilon : float, default 0.1
         Share of true labels that the sets may miss in every period, between 0 and 1.
-    delta : float
+    delta : float, default 0.05
         Chance that a report is wrong; with ``forever`` the chance that any report is ever wrong.
     forever : bool, default False
         Make all reports right at once, however many there will be. Each report then gets a smaller share of
@@ -96,8 +97,8 @@ class Monitor(Ledger):
         self,
         source: Tally,
         *,
-        epsilon: float,
-        delta: float,
+        epsilon: float = EPSILON,
+        delta: float = DELTA,
         forever: bool = False,
         method: str | Method = "PS-LP",
         certificate: Certificate | None = None,

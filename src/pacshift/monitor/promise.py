@@ -9,9 +9,9 @@ from pacshift.arrays import Label
 from pacshift.calibrate import calibrate_tally
 from pacshift.certificate import Certificate
 from pacshift.certificate.columns import Columns
-from pacshift.certify import check_contamination
 from pacshift.errors import AssumptionError, UninformativeWarning
 from pacshift.methods import Method
+from pacshift.request import check_contamination
 from pacshift.scores.check import check_rate
 from pacshift.scores.known_mix import check_known_mix
 from pacshift.tally import Tally

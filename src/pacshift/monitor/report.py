@@ -7,6 +7,7 @@ import numpy as np
 from pacshift.arrays import IntArray
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
+from pacshift.display import short_repr
 from pacshift.monitor.verdict import Verdict as Verdict
 from pacshift.tally import Tally
 from pacshift.tally.histogram import mean_size
@@ -72,6 +73,8 @@ class PeriodReport:
     fresh_size: float | None
     size: float | None
     empty: float | None
+
+    __repr__ = short_repr
 
     @property
     def alert(self) -> bool:

@@ -11,6 +11,7 @@ from pacshift.plots.axes import readable as readable
 from pacshift.plots.boxes import boxes
 from pacshift.plots.certificate import bound_curve, label_mix, set_sizes, weight_intervals
 from pacshift.plots.planning import plan_curve
+from pacshift.plots.together import overview
 from pacshift.plots.trust import MAX_GROUPS_SHOWN as MAX_GROUPS_SHOWN
 from pacshift.plots.trust import assumption_groups, class_misses, sensitivity_curve
 
@@ -20,6 +21,7 @@ __all__ = [
     "boxes",
     "class_misses",
     "label_mix",
+    "overview",
     "plan_curve",
     "sensitivity_curve",
     "set_sizes",

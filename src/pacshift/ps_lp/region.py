@@ -2,7 +2,7 @@
 
 Its rows are in ``region_rows.py``. Single predicted classes and their complements come first and shape the region;
 larger sets, whose errors average out, are kept beside it as extra rows. Section "The region" of the proof page
-(docs/methods/ps-lp.md).
+(docs/methods/ps-lp-proof.md).
 """
 
 from collections.abc import Sequence

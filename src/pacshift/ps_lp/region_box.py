@@ -1,6 +1,6 @@
 """Boxes around a region of label mixes: a quick one from one row at a time, and an exact one by programs.
 
-Used by the section "The region" of the proof page (docs/methods/ps-lp.md).
+Used by the section "The region" of the proof page (docs/methods/ps-lp-proof.md).
 """
 
 import numpy as np

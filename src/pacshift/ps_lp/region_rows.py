@@ -7,7 +7,7 @@ label mix. For a set S of predicted classes, write A_S, q_S for the sums over S.
 * sums: for the true t, ``A_S hat · t - q_S hat`` is a centred sum of independent terms, so it is below a
   deviation bound; the variance and the steps in that bound are bounded over the mixes found so far.
 
-Section "The region" of the proof page (docs/methods/ps-lp.md). Known bounds of the mix give rows too.
+Section "The region" of the proof page (docs/methods/ps-lp-proof.md). Known bounds of the mix give rows too.
 """
 
 from collections.abc import Callable

@@ -11,8 +11,8 @@ from pacshift import plots
 from pacshift.certificate import Certificate
 from pacshift.certificate.explain import implied_change, known_shares, share
 from pacshift.certificate.file import to_document
+from pacshift.comparison import ComparisonRow
 from pacshift.report import numbers, text
-from pacshift.report.comparison import ComparisonRow
 from pacshift.report.page import render, write_page
 from pacshift.report.pictures import Picture, drawn
 from pacshift.report.recipe import recipe

@@ -10,8 +10,8 @@ from pacshift.arrays import IntArray
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.certificate.explain import between, percent, rounded_down, rounded_up, share
+from pacshift.comparison import ComparisonRow
 from pacshift.plots import readable
-from pacshift.report.comparison import ComparisonRow
 from pacshift.report.page import mean_size
 
 MAX_INPUTS_SHOWN = 10

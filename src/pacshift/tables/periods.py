@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
-from pacshift.certificate.certificate import count_sizes
+from pacshift.certificate.sets import count_sizes
 from pacshift.errors import InputError
 from pacshift.monitor.periods import Counted
 from pacshift.tables.convert import Rows

@@ -3,12 +3,11 @@
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from pacshift.arrays import Label
-from pacshift.scores.check import check_labels, check_rng, check_scores
+from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
+from pacshift.scores.check import ScoreMatrix, check_labels, check_rng, check_scores
 from pacshift.scores.plausible import require_plausible
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tally.addition import sum_fields
@@ -61,14 +60,14 @@ class Tally(Counts):
     @classmethod
     def from_scores(
         cls,
-        scores: Any,
-        labels: Any,
+        scores: ScoresLike | ScoreMatrix,
+        labels: LabelsLike,
         *,
         classes: Sequence[Label] | None = None,
         score: str | TransformFunction | Transform = "probability",
         grid: bool = False,
         soft: bool = True,
-        rng: Any = None,
+        rng: RngLike = None,
     ) -> "Tally":
         """Count a labelled source.
 
@@ -115,7 +114,12 @@ class Tally(Counts):
 
     @classmethod
     def from_target(
-        cls, scores: Any, *, classes: Sequence[Label] | None = None, soft: bool = True, bins: bool = True
+        cls,
+        scores: ScoresLike | ScoreMatrix,
+        *,
+        classes: Sequence[Label] | None = None,
+        soft: bool = True,
+        bins: bool = True,
     ) -> "Tally":
         """Count an unlabelled target.
 
@@ -209,6 +213,12 @@ class Tally(Counts):
         3
         """
         return cls(**sum_fields(list(tallies)))
+
+    def __repr__(self) -> str:
+        rows = f"{self.n_source:,} source rows, {self.n_target:,} target rows"
+        return (
+            f"Tally({self.n_classes} classes, {rows}, score {self.score!r}{', on the grid' if self.grid else ''})"
+        )
 
     def __add__(self, other: "Tally") -> "Tally":
         return Tally.sum([self, other]) if isinstance(other, Tally) else NotImplemented
