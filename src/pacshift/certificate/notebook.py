@@ -1,6 +1,5 @@
 """A certificate at a prompt and in a notebook: short, without arrays, however many classes there are."""
 
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +13,7 @@ from pacshift.certificate.explain import (
     sets_in_words,
     share,
 )
-from pacshift.display import MAX_ROWS, html_table
+from pacshift.display import MAX_ROWS, html_paragraphs, html_table, one_line
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
@@ -57,11 +56,7 @@ def to_html(certificate: "Certificate") -> str:
         sets_in_words(certificate),
     ]
     after = notes_shown(certificate, MAX_NOTES_IN_NOTEBOOK)
-    return f"<div>{_paragraphs(before)}{_class_table(certificate)}{_paragraphs(after)}</div>"
-
-
-def _paragraphs(texts: list[str]) -> str:
-    return "".join(f"<p>{escape(text)}</p>" for text in texts)
+    return f"<div>{html_paragraphs(before)}{_class_table(certificate)}{html_paragraphs(after)}</div>"
 
 
 def _class_table(certificate: "Certificate") -> str:
@@ -79,7 +74,7 @@ def _class_table(certificate: "Certificate") -> str:
 def _class_row(certificate: "Certificate", label: int) -> list[str]:
     cut, mix, missed = certificate.thresholds[label], certificate.prevalence, certificate.class_miss
     return [
-        str(certificate.classes[label]),
+        one_line(str(certificate.classes[label])),
         share(certificate.class_counts[label] / max(certificate.n_source, 1)),
         "not bounded" if mix is None else between(mix, label),
         "in every set" if np.isneginf(cut) else f"{cut:.6g}",
