@@ -97,9 +97,7 @@ class Comparison:
         return len(self.rows)
 
     def __repr__(self) -> str:
-        notes = (
-            note if len(note) <= MAX_NOTE_SHOWN else f"{note[: MAX_NOTE_SHOWN - 3]}..." for note in self._notes()
-        )
+        notes = (shorten(note, MAX_NOTE_SHOWN, placeholder=" ...") for note in self._notes())
         return "\n".join([text_table(self.columns, self._cells()), *notes])
 
     def _repr_html_(self) -> str:

@@ -217,6 +217,14 @@ class Certificate:
         checked = self._checked(scores)
         return frame_like(scores, self._sets(checked, score, rng), self.classes)
 
+    @overload
+    def labels(self, scores: Frame, *, score: TransformFunction | None = None, rng: RngLike = None) -> Any: ...
+
+    @overload
+    def labels(
+        self, scores: ArrayLike | SupportsDLPack, *, score: TransformFunction | None = None, rng: RngLike = None
+    ) -> list[list[Label]]: ...
+
     def labels(self, scores: ScoresLike, *, score: TransformFunction | None = None, rng: RngLike = None) -> Any:
         """Make the prediction sets as lists of class names, the most likely first.
 

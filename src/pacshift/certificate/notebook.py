@@ -9,7 +9,7 @@ from pacshift.certificate.explain import (
     guarantee_in_words,
     implied_change,
     notes_shown,
-    promise_in_short,
+    percent,
     sets_in_words,
     share,
 )
@@ -27,12 +27,29 @@ def to_text(certificate: "Certificate") -> str:
     return "\n".join(
         [
             f"Certificate of {certificate.method}, {len(certificate.classes)} classes",
-            f"  promise: {promise_in_short(certificate)}",
+            f"  promise: {_promise(certificate)}",
             f"  data:    {certificate.n_source:,} source rows, {certificate.n_target:,} target rows",
             f"  sets:    {_sets_in_short(certificate)}",
             f"  notes:   {n_notes}; explain() says everything in words",
         ]
     )
+
+
+def _promise(certificate: "Certificate") -> str:
+    """The promise on one line; ``explain`` says under which assumptions.
+
+    >>> from pacshift import calibrate
+    >>> _promise(calibrate([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50, None, method="PS"))
+    'misses at most 10 % of the source, with confidence 95 %; nothing about the target'
+    """
+    missed, sure = f"misses at most {percent(certificate.epsilon)}", percent(1 - certificate.delta)
+    cap = "" if certificate.class_epsilon is None else f" and {percent(certificate.class_epsilon)} of every class"
+    return {
+        "pac-target": f"{missed} of the target{cap}, with confidence {sure}, if label shift holds",
+        "pac-source": f"{missed} of the source, with confidence {sure}; nothing about the target",
+        "marginal": f"{missed} of the target on average over many calibrations, if label shift holds",
+        "none": "none",
+    }[certificate.guarantee]
 
 
 def _sets_in_short(certificate: "Certificate") -> str:
