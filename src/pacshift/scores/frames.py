@@ -44,6 +44,12 @@ def series_like(scores: Any, lists: list[list[Label]]) -> Any:
     return lists
 
 
+def column_names(table: Any) -> list[Label] | None:
+    """The column names of a frame of pandas, polars or Arrow; None for what is not one."""
+    library = _library(table)
+    return list(table.column_names if library == "pyarrow" else table.columns) if library else None
+
+
 def index_of(table: Any) -> Any:
     """The index of a pandas frame or series; None for what has none."""
     return table.index if hasattr(table, "iloc") else None
@@ -51,7 +57,7 @@ def index_of(table: Any) -> Any:
 
 def _library(scores: Any) -> str:
     """The library of a frame; "" for what is not a frame."""
-    if not hasattr(scores, "columns"):
+    if not hasattr(type(scores), "columns"):  # asking the type: a lazy frame computes them, and warns
         return ""
     origins = (kind.__module__.partition(".")[0] for kind in type(scores).__mro__)
     return next((library for library in origins if library in ("pandas", "polars", "pyarrow")), "")
