@@ -57,3 +57,18 @@ def spark() -> Iterator[Any]:
         session.sparkContext.setLogLevel("OFF")  # the test below kills an executor, about which Spark says a lot
         yield session
         session.stop()
+
+
+@pytest.fixture(scope="module")  # its event loop must not stay open for the tests of other modules
+def browser() -> Iterator[Any]:
+    """Chromium without a window."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        pytest.skip("Chromium not found: install the system's chromium package")
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs the playwright package")
+    flags = ["no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking"]
+    flags += ["disable-component-update", "disable-sync"]
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=program, args=[f"--{flag}" for flag in flags])
+        yield chromium
+        chromium.close()

@@ -1,6 +1,5 @@
 """The page in a real browser: nothing runs, nothing is fetched, all is seen, on a desk, a phone and paper."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
@@ -16,9 +15,6 @@ from pacshift.report import ComparisonRow, numbers, write_report
 
 pytestmark = pytest.mark.browser
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync"]  # fmt: skip
 SHAPES = every_shape()
 ROWS = [
     ComparisonRow("PS-LW", "pac-target", 1.25, 0.0125, 0.0625),
@@ -27,17 +23,6 @@ ROWS = [
 DESK, PHONE = 1200, 360
 
 Open = Callable[..., Any]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("Chromium not found: install the system's chromium package")
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs the playwright package")
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,7 @@ from pacshift.arrays import BoolArray, FloatArray, IntArray, Label, LabelsLike, 
 from pacshift.display import short_repr
 from pacshift.errors import InputError
 from pacshift.scores.check import check_classes, check_labels
-from pacshift.scores.containers import as_array
-from pacshift.scores.frames import column_names
+from pacshift.scores.containers import as_array, column_names
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -44,12 +44,6 @@ def series_like(scores: Any, lists: list[list[Label]]) -> Any:
     return lists
 
 
-def column_names(table: Any) -> list[Label] | None:
-    """The column names of a frame of pandas, polars or Arrow; None for what is not one."""
-    library = _library(table)
-    return list(table.column_names if library == "pyarrow" else table.columns) if library else None
-
-
 def index_of(table: Any) -> Any:
     """The index of a pandas frame or series; None for what has none."""
     return table.index if hasattr(table, "iloc") else None
