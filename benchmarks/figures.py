@@ -1,4 +1,4 @@
-"""The figures of the page "The idea in pictures", drawn from the package itself on one seeded draw."""
+"""The figures of the pages "The idea in pictures" and "PS-LP", drawn by the package itself, seeded."""
 
 import subprocess
 import sys
@@ -12,6 +12,7 @@ from scipy.stats import norm
 
 from benchmarks.lab import Blocks, Lab
 from benchmarks.page import DOCS
+from benchmarks.ps_lp_figures import ps_lp_figures
 from pacshift import Tally, calibrate_tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval, clopper_pearson
@@ -45,6 +46,8 @@ def run(lab: Lab) -> Blocks:
     }
     for name, figure in figures.items():  # no date or version inside: the same bytes every time
         figure.savefig(folder / f"{name}.png", dpi=110, metadata={"Software": None}, bbox_inches="tight")
+    for name, figure in ps_lp_figures():
+        figure.savefig(folder / f"{name}.png", dpi=200, metadata={"Software": None})
     if not lab.small:
         draw_demo(lab.out / "demo", folder)
     lab.say(f"figures: {', '.join(figures)} in {folder}")

@@ -1,4 +1,4 @@
-"""Parquet on the command line: calibrate, predict, check and report, as a shell script would call them."""
+"""CSV tables on the command line: calibrate, predict, report, and check when labels arrive."""
 
 import shlex
 import subprocess
@@ -6,35 +6,30 @@ import sysconfig
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.csv
 
-from pacshift import Population
+from pacshift import Certificate, Population
+from pacshift.plots import class_misses
 
-model = Population.synthetic(["benign", "malignant", "unclear"], strength=3, rng=0)
+CLASSES = ["bird", "cat", "dog"]
+model = Population.synthetic(CLASSES, strength=3, rng=0)  # in place of your model
 
 
 def table(n: int, mix: list[float], seed: int) -> pa.Table:
-    """A score table: a key, one column p_<class> per class, and the true label."""
+    """A key, one column of scores per class, and the true label. The columns are named as the labels."""
     scores, labels = model.draw(mix, n, rng=seed)
-    columns = {f"p_{name}": column for name, column in zip(model.classes, scores.T, strict=True)}
-    return pa.table({"patient": range(n), **columns, "diagnosis": labels})
+    columns = dict(zip(CLASSES, scores.round(4).T, strict=True))
+    return pa.table({"id": range(n), **columns, "label": labels})
 
 
-def run(command: str) -> None:
-    """Show a command and run it."""
+later = table(4_000, [0.2, 0.3, 0.5], seed=2)
+pa.csv.write_csv(table(4_000, [0.5, 0.3, 0.2], seed=1), "before.csv")
+pa.csv.write_csv(later.drop_columns(["label"]), "now.csv")
+pa.csv.write_csv(later, "later.csv")  # the same rows on the day when their labels are known
+
+for command in Path(__file__).with_suffix(".sh").read_text().splitlines():
     print("$", command, flush=True)
     program, *arguments = shlex.split(command)
     subprocess.run([Path(sysconfig.get_path("scripts"), program), *arguments], check=True)
 
-
-pq.write_table(table(10_000, [0.8, 0.1, 0.1], seed=1), "source.parquet")
-labelled = table(10_000, [0.3, 0.6, 0.1], seed=2)
-pq.write_table(labelled.drop_columns(["diagnosis"]), "target.parquet")
-pq.write_table(labelled, "labelled.parquet")  # as if the labels had arrived later
-
-run("pacshift calibrate source.parquet target.parquet --label diagnosis --epsilon 0.1 --delta 0.05")
-run("pacshift predict certificate.json target.parquet --keep patient -o sets.parquet")
-run("pacshift check certificate.json labelled.parquet --label diagnosis")
-run("pacshift report certificate.json -o report.html")
-
-print(pq.read_table("sets.parquet").slice(0, 3).to_pylist())
+class_misses(Certificate.load("certificate.json")).figure.savefig("command_line.png", dpi=150)

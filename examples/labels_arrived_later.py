@@ -4,6 +4,7 @@ import numpy as np
 
 import pacshift
 from pacshift.bounds import clopper_pearson
+from pacshift.plots import class_misses
 
 CLASSES = ["healthy", "flu", "pneumonia"]
 SUMMER, WINTER = [0.85, 0.10, 0.05], [0.45, 0.40, 0.15]
@@ -31,7 +32,11 @@ print(f"so the true share lies between {interval.lower[0]:.1%} and {interval.upp
 broken = bool(interval.lower[0] > certificate.epsilon)
 print("the guarantee was BROKEN: doubt label shift" if broken else "nothing here contradicts the guarantee")
 
-# The promise is about all patients together; class by class the sets may miss more or less.
+# The promise is about all patients together. Class by class the sets may miss more or less: the certificate bounds
+# how often (the bars), and the counts of spring lie within (the crosses).
 for name, error, count in zip(CLASSES, result.class_error, result.class_counts, strict=True):
     print(f"  {name:10} {error:6.1%} of {count}")
+axes = class_misses(certificate)
+axes.plot(result.class_error, range(len(CLASSES)), "kx", markersize=10, markeredgewidth=2)
+axes.figure.savefig("labels_arrived_later.png", dpi=150)
 # On the command line: pacshift check certificate.json labelled.parquet --label diagnosis

@@ -14,14 +14,14 @@ import pacshift
 from pacshift import ps_lp
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAGE = (DOCS / "methods" / "ps-lp.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "methods" / "ps-lp-proof.md").read_text(encoding="utf-8")
 SYMBOLS = (DOCS / "symbols.md").read_text(encoding="utf-8")
 
 NAME = re.compile(r"`((?:pacshift|ps_lp)(?:\.\w+)+)`")
 HEADING = re.compile(r"^#{2,3} (.+)$", re.MULTILINE)
 STEP = re.compile(r"^\*\*(Lemma \d+|[A-Z][^*(]*?)\.?(?: \(.*?\)\.?)?\*\*", re.MULTILINE)
 LEMMAS = re.compile(r"Lemmas? (\d+)(?:(,| and| to) (\d+))?")
-WITHOUT_CODE = {"Setting", "Tails with their prefactor", "How sharp it is"}
+WITHOUT_CODE = {"Setting", "Tails with their prefactor"}
 
 
 def resolve(name: str) -> Any:
@@ -140,7 +140,9 @@ def test_every_module_of_the_folder_is_on_the_page_and_says_so() -> None:
         if info.name == "reasons":  # words only
             continue
         assert f"`ps_lp.{info.name}." in PAGE, info.name
-        assert "docs/methods/ps-lp.md" in (importlib.import_module(f"pacshift.ps_lp.{info.name}").__doc__ or "")
+        assert "docs/methods/ps-lp-proof.md" in (
+            importlib.import_module(f"pacshift.ps_lp.{info.name}").__doc__ or ""
+        )
 
 
 def rows_of_symbols() -> list[tuple[str, str]]:

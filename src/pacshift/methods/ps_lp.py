@@ -1,6 +1,6 @@
 """PS-LP, the default: builds two kinds of sets, each with the guarantee, and keeps the smaller.
 
-The mathematics is in ``pacshift.ps_lp``, module by module in the order of the proof page (docs/methods/ps-lp.md).
+The mathematics is in ``pacshift.ps_lp``, module by module in the order of the proof (docs/methods/ps-lp-proof.md).
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class PSLP(Method):
     """Two kinds of sets, each with the guarantee; the smaller on the target are kept. Deterministic.
 
     The kinds are thresholds per class that are tuned on held-out rows (one threshold for all classes where scores
-    are not probabilities), and thresholds of equal miss rate. The proof is the docs page "PS-LP".
+    are not probabilities), and thresholds of equal miss rate. The proof is the docs page "PS-LP: the proof".
 
     Parameters
     ----------
@@ -80,12 +80,7 @@ class PSLP(Method):
         )
         included = (counts == 0) & (self.unseen == "include")
         certified = certified_thresholds(
-            tally,
-            region,
-            epsilon=epsilon,
-            delta=delta,
-            included=included,
-            contamination=task.contamination,
+            tally, region, epsilon=epsilon, delta=delta, included=included, contamination=task.contamination
         )
         kind = smallest_kind(tally, certified, task.count_labels)
         thresholds = certified[kind]

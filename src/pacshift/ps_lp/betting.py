@@ -4,7 +4,7 @@ For the true mix t and miss rates e = e(τ), and any λ fixed beforehand, each s
 indicator b multiplies the wealth by ``1 + (λ t_j / m_j) (e_j - b)``. These are fair bets, so large wealth is
 unlikely. The log-wealth is jointly concave in t and r = t e, so its least value over all mixes of a region and all
 miss rates with ``sum r >= ε`` is a linear program over corners. If even that is large, the error is below ε.
-Section "The bets" of the proof page (docs/methods/ps-lp.md).
+Section "The bets" of the proof (docs/methods/ps-lp-proof.md).
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """The test by convolution: the tail of a mixture of Beta variables whose weights lie in a box.
 
-Step "The test by convolution" of the proof page (docs/methods/ps-lp.md). For weights t of sum 1 in [low, high] and
-any centre c,
+Step "The test by convolution" of the proof (docs/methods/ps-lp-proof.md). For weights t of sum 1 in [low, high]
+and any centre c,
 
     sum_j t_j B_j = c + sum_j t_j (B_j - c) <= c + sum_j V_j,   V_j = (high_j if B_j > c else low_j) (B_j - c),
 

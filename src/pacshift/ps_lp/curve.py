@@ -1,7 +1,7 @@
 """The curve: the error bound along a family of thresholds. It is a picture, not a second guarantee.
 
 Its points lie at thresholds chosen from the same data as the bounds, and are smoothed so that the curve grows.
-Only the chosen thresholds are proven. Section "By-products" of the proof page (docs/methods/ps-lp.md).
+Only the chosen thresholds are proven. Section "By-products" of the proof (docs/methods/ps-lp-proof.md).
 """
 
 from dataclasses import dataclass, replace

@@ -1,6 +1,6 @@
 """What the tuned thresholds are computed from: estimates by held-out rows and target bins, no guarantee.
 
-Section "Tuned thresholds" of the proof page (docs/methods/ps-lp.md). The best thresholds per class cut every
+Section "Tuned thresholds" of the proof (docs/methods/ps-lp-proof.md). The best thresholds per class cut every
 label y at one value of ρ_y(v) = P(label y given score v) on the target. Everything here may be wrong without harm
 to the guarantee; it then costs size.
 """

@@ -3,7 +3,7 @@
 A threshold at the k-th smallest of m scores misses a share of its class that is, whatever the law of the scores,
 at most a Beta(k, m + 1 - k) variable. With ranks in proportion to the m_j all classes are missed about equally
 often, and the target error, a mixture of such variables, is nearly the same for every mix. Section "Equal miss
-rate" of the proof page (docs/methods/ps-lp.md); its test by convolution is in ``convolution``.
+rate" of the proof (docs/methods/ps-lp-proof.md); its test by convolution is in ``convolution``.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """Many classes: thresholds without linear programs.
 
-Section "Above 200 classes" of the proof page (docs/methods/ps-lp.md). The bound that uses the target is proven on
+Section "Above 200 classes" of the proof (docs/methods/ps-lp-proof.md). The bound that uses the target is proven on
 a page of its own (docs/methods/many-classes.md).
 """
 

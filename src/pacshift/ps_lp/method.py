@@ -1,6 +1,6 @@
 """All together: the shares of δ, the kinds of sets, and the choice of the smallest.
 
-Sections "Theorem" and "All together" of the proof page (docs/methods/ps-lp.md). The class ``PSLP`` in
+Sections "Theorem" and "All together" of the proof (docs/methods/ps-lp-proof.md). The class ``PSLP`` in
 ``pacshift.methods.ps_lp`` calls this module and makes the certificate's contents out of it.
 """
 

@@ -2,7 +2,7 @@
 
 HiGHS finds dual prices; the value is then computed from the prices by weak duality, which needs no feasibility and
 no optimality: bad prices give a wide bound, never a wrong one. Used by the sections "The region" and "The bets" of
-the proof page (docs/methods/ps-lp.md).
+the proof page (docs/methods/ps-lp-proof.md).
 """
 
 from dataclasses import dataclass, field

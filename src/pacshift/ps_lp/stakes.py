@@ -1,6 +1,6 @@
 """Stakes: how much to bet on which class, chosen without looking at the source's predictions and scores.
 
-Step "Stakes" of the proof page (docs/methods/ps-lp.md). The stake λ(t) may depend on the true mix t, on the label
+Step "Stakes" of the proof (docs/methods/ps-lp-proof.md). The stake λ(t) may depend on the true mix t, on the label
 counts and on the target. The data tell t only up to a region, so every stake that a mix in the region may ask for
 becomes a cell, and every cell must pass the test.
 """

@@ -5,7 +5,7 @@ For a sum S of independent terms with E exp(S) = 1, tilting the law by exp(S) gi
     P(S >= y) = exp(-y) E~[exp(-(S - y)) 1{S >= y}],
 
 and the last factor is about 1 / (sigma sqrt(2 pi)), sigma the tilted standard deviation, not 1. Lemmas 1 to 4 of
-the proof page (docs/methods/ps-lp.md, section "Tails with their prefactor") are here.
+the proof page (docs/methods/ps-lp-proof.md, section "Tails with their prefactor") are here.
 """
 
 import numpy as np

@@ -1,9 +1,9 @@
 """Tuned thresholds: a path of thresholds per class, found on held-out rows and certified on the others.
 
-Section "Tuned thresholds" of the proof page (docs/methods/ps-lp.md). Some source rows are held out at random. They
-and the target give a path of threshold vectors, each at least as large as the one before in every class. Given the
-held-out rows and the target the path is fixed, so that the bets on the other rows are valid for it, however
-bad the path may be.
+Section "Tuned thresholds" of the proof (docs/methods/ps-lp-proof.md). Some source rows are held out at random.
+They and the target give a path of threshold vectors, each at least as large as the one before in every class.
+Given the held-out rows and the target the path is fixed, so that the bets on the other rows are valid for it,
+however bad the path may be.
 """
 
 from collections.abc import Callable

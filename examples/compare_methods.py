@@ -1,0 +1,40 @@
+"""Every method on the same data: which ones keep the promise on the target, and how large are their sets?"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import pacshift
+
+CLASSES = ["healthy", "flu", "pneumonia"]
+SUMMER, WINTER = np.array([0.85, 0.10, 0.05]), np.array([0.30, 0.30, 0.40])
+clinic = pacshift.Population.synthetic(CLASSES, strength=2.5, rng=0)
+
+
+def patients(mix: np.ndarray, n: int, rng: int) -> tuple[np.ndarray, np.ndarray]:
+    """In place of your model: scores and diagnoses. It learned in summer that pneumonia is rare."""
+    scores, labels = clinic.draw(mix, n, rng)
+    odds = scores * SUMMER
+    return odds / odds.sum(axis=1, keepdims=True), labels
+
+
+source, labels = patients(SUMMER, 10_000, rng=1)
+target, truth = patients(WINTER, 10_000, rng=2)  # calibration does not see the truth
+
+names = ["PS-LP", "PS-LW", "PS-W", "PS-C", "LWCP", "WCP", "PS-R", "APS", "PS"]
+results = []
+for name in names:
+    certificate = pacshift.calibrate(
+        source, labels, target, epsilon=0.1, delta=0.05, classes=CLASSES, method=name, rng=0
+    )
+    result = pacshift.evaluate(certificate.sets(target, rng=1), truth, classes=CLASSES)
+    print(f"{name:5} {certificate.guarantee:10}  misses {result.error:5.1%}, {result.size:.2f} labels per set")
+    results.append(result)
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(7, 3), sharey=True, layout="constrained")
+left.barh(names, [100 * result.error for result in results], color="#0072b2")
+left.axvline(10, color="black", linestyle="--")
+left.set_xlabel("missed on the target, in % (allowed: 10)")
+right.barh(names, [result.size for result in results], color="#999999")
+right.set_xlabel("labels per set")
+left.invert_yaxis()
+figure.savefig("compare_methods.png", dpi=150)

@@ -1,0 +1,51 @@
+"""The page of questions quotes error messages as the source has them, so that it cannot go stale."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "docs" / "faq.md").read_text(encoding="utf-8")
+QUOTED = re.findall(r"^> `(.+)`$", PAGE, re.MULTILINE)
+GAP = "…"
+
+
+def texts_of(node: ast.AST) -> Iterator[str]:
+    """All texts below a node; what is filled in is a gap."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.JoinedStr):
+            yield "".join(v.value if isinstance(v, ast.Constant) else GAP for v in part.values)
+        elif isinstance(part, ast.Constant) and isinstance(part.value, str):
+            yield part.value
+
+
+@pytest.fixture(scope="module")
+def messages() -> list[str]:
+    """Every text of the source."""
+    files = sorted((ROOT / "src").rglob("*.py"))
+    return [text for file in files for text in texts_of(ast.parse(file.read_text(encoding="utf-8")))]
+
+
+def is_message(quoted: str, messages: list[str]) -> bool:
+    """Whether one text holds all parts of the quoted message, in their order, with gaps where it has gaps."""
+    parts = [re.escape(part.strip()) for part in quoted.split(GAP) if part.strip(" .:")]
+    pattern = re.compile(rf"[^\n]*{GAP}[^\n]*".join(parts))
+    return any(pattern.search(message) for message in messages)
+
+
+def test_the_page_quotes_many_messages_once() -> None:
+    assert len(QUOTED) > 30
+    assert len(set(QUOTED)) == len(QUOTED)
+
+
+@pytest.mark.parametrize("quoted", QUOTED)
+def test_message_is_in_the_source(quoted: str, messages: list[str]) -> None:
+    assert is_message(quoted, messages)
+
+
+def test_a_message_that_was_reworded_is_noticed(messages: list[str]) -> None:
+    assert not is_message("… label(s) have no column, the first is …", messages)
+    assert not is_message("the first is … label(s) have no score column", messages)
