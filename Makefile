@@ -4,6 +4,8 @@ BIN := .venv/bin
 FLOOR := .venv-floor/bin
 TRAIN := .venv-train/bin
 WORKERS ?= auto
+# Neighbouring tests mostly stay on one worker, so a module's fixtures and simulations are made once, not on each.
+PARALLEL := -n $(WORKERS) --dist worksteal
 TRIALS ?= 100
 
 # What `make floor` repeats: the tests of these modules and folders, and the README's examples in Python and shell.
@@ -12,7 +14,7 @@ CORE := bounds scores tally weights ps_lp methods certificate tables estimator
 CORE_TESTS := $(CORE:%=tests/test_%*.py) README.md tests/test_docs.py::test_shell_example_of_the_readme_runs
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint docs floor train-test bench soak reproduce wheel clean system
+.PHONY: help demo fast test check lint docs floor train-test bench soak reproduce wheel clean system
 
 help: ## show this list
 	@echo "pacshift: make <target>"
@@ -21,8 +23,11 @@ help: ## show this list
 demo: .stamps/demo ## set up, then compare all methods on a simulated label shift
 	$(BIN)/pacshift demo -o out/demo
 
-test: .stamps/dev system ## set up, then run all tests, doctests and examples
-	$(BIN)/python -m pytest -n $(WORKERS) -rs
+fast: .stamps/dev system ## set up, then run the tests and doctests that are quick: under 3 minutes on 2 cores
+	$(BIN)/python -m pytest $(PARALLEL) -rs -m 'not (slow or long or spark or soak)'
+
+test: fast ## set up, then run all tests, doctests and examples
+	$(BIN)/python -m pytest $(PARALLEL) -rs -m 'slow and not (long or spark or soak)'
 	$(BIN)/python -m pytest -m spark
 	$(BIN)/python -m pytest -m soak
 
@@ -41,11 +46,11 @@ docs: .stamps/dev ## build the documentation into site/ (warnings are errors)
 floor: .stamps/floor ## run the core tests with the oldest supported versions (needs Python 3.11)
 	@# Old releases warn about the newer packages below them, so warnings are not errors here.
 	@if [ -x $(FLOOR)/pytest ]; then set -x; \
-		$(FLOOR)/python -m pytest -n $(WORKERS) -W default --disable-warnings \
+		$(FLOOR)/python -m pytest $(PARALLEL) -W default --disable-warnings \
 			-m 'not (long or montecarlo or spark or browser)' $(CORE_TESTS); fi
 
-train-test: .stamps/train ## run the tests of pacshift train in an environment of its own, with torch
-	$(TRAIN)/python -m pytest -n $(WORKERS) tests/recipes src/pacshift/recipes
+train-test: .stamps/train ## run the tests of pacshift train and pacshift.torch in an environment of its own, with torch
+	$(TRAIN)/python -m pytest $(PARALLEL) tests/recipes tests/test_torch.py src/pacshift/recipes
 
 bench: .stamps/dev ## measure speed and memory on this machine, into the pages of docs/
 	$(BIN)/python -m benchmarks speed core growth scale --write

@@ -43,6 +43,8 @@ print(certificate.explain())
 # With all rows in one place the certificate would be the same, bit for bit.
 labelled = read_table([f"{hospital}-labelled.parquet" for hospital in HOSPITALS], label="diagnosis")
 winter = read_table([f"{hospital}-winter.parquet" for hospital in HOSPITALS], label="diagnosis")
+assert labelled.labels is not None
+assert winter.labels is not None
 pooled = Tally.from_scores(labelled.scores, labelled.labels, classes=labelled.classes, grid=True, soft=False)
 pooled = pooled + Tally.from_target(winter.scores, classes=winter.classes, soft=False)
 together = calibrate_tally(pooled, epsilon=0.05, delta=0.05)

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-import pacshift
-
 # No deadline: a busy machine must not fail a test. Derandomised: CI never meets a new example by surprise.
 settings.register_profile("pacshift", deadline=None, derandomize=True)
 settings.register_profile("many", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "pacshift"))
 
+# NumPy is not loaded yet, so this counts. pytest-xdist keeps every core busy, and on the small matrices of these
+# tests further threads only wait for each other: they double the time that the suite takes.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Certificates say when they were made. Tests that compare whole files must not depend on the second.
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1760000000")
@@ -38,6 +39,8 @@ def spark() -> Iterator[Any]:
     sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed: pip install 'pacshift[spark]'")
     if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
         pytest.skip("Spark needs Java: install a JRE (Debian: openjdk-17-jre-headless)")
+    import pacshift
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
@@ -54,3 +57,18 @@ def spark() -> Iterator[Any]:
         session.sparkContext.setLogLevel("OFF")  # the test below kills an executor, about which Spark says a lot
         yield session
         session.stop()
+
+
+@pytest.fixture(scope="module")  # its event loop must not stay open for the tests of other modules
+def browser() -> Iterator[Any]:
+    """Chromium without a window."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        pytest.skip("Chromium not found: install the system's chromium package")
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs the playwright package")
+    flags = ["no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking"]
+    flags += ["disable-component-update", "disable-sync"]
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=program, args=[f"--{flag}" for flag in flags])
+        yield chromium
+        chromium.close()

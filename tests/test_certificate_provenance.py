@@ -17,9 +17,10 @@ from sklearn.linear_model import LogisticRegression
 from certificates import birds
 from commands import NAMES, Data, bad, good, make_tables, run
 from pacshift import Certificate, InputError, PACClassifier, Tally, calibrate, calibrate_tally
-from pacshift.certificate.provenance import MAX_INPUTS, Input, Provenance, counts_sha256, limited
+from pacshift.certificate.provenance import Provenance
 from pacshift.documents import current_time, seal
 from pacshift.report import render_report
+from pacshift.tally.inputs import MAX_INPUTS, Input, counts_sha256, limited
 
 FILES = Path(__file__).resolve().parent / "files"
 SCORES, LABELS = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]] * 40, [0, 1, 1] * 40

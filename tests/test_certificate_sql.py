@@ -3,7 +3,7 @@
 import json
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from certificates import birds
 from pacshift import Certificate, InputError
 from pacshift.arrays import Label
 from pacshift.certificate.columns import Columns
-from pacshift.certificate.sql import set_expression
+from pacshift.certificate.sql import Dialect, set_expression
 
 COLUMNS = ['p_a"quote', "p `tick` \\back", "p_ünïcode' 名"]
 NAMES = ['it\'s \\ "odd"', "line\nbreak", "名前 🎯"]
@@ -127,6 +127,23 @@ def test_other_dialects_name_every_column_and_class(dialect: str) -> None:
     )
     for piece in ("0.25", "-Infinity", "'x'", "'y'"):
         assert piece in expression
+
+
+@pytest.mark.parametrize("never_empty", [False, True])
+@pytest.mark.parametrize("classes", [NAMES, [3, 1, 2], ["a", 1, "b"]], ids=["text", "int", "mixed"])
+@pytest.mark.parametrize("dialect", get_args(Dialect))
+def test_a_parser_of_the_dialect_reads_names_and_labels_as_they_are(
+    dialect: str, classes: list[Label], never_empty: bool
+) -> None:
+    """BigQuery and Snowflake cannot run here, but a parser can say whether quotes and escapes are theirs."""
+    sqlglot = pytest.importorskip("sqlglot")
+    thresholds = np.array([0.3, -np.inf, 1e-300])
+    expression = set_expression(COLUMNS, classes, thresholds, dialect=dialect, never_empty=never_empty)
+    query = sqlglot.parse_one(f"SELECT id, {expression} AS labels FROM t", read=dialect)
+    assert {column.name for column in query.find_all(sqlglot.exp.Column)} >= {"id", *COLUMNS}
+    texts = {literal.this for literal in query.find_all(sqlglot.exp.Literal)}
+    assert texts >= {str(label) for label in classes}
+    assert {"0.3", "1e-300"} <= texts
 
 
 def test_unknown_dialect_is_refused_with_the_list() -> None:

@@ -23,11 +23,11 @@ from pacshift import (
 )
 from pacshift.arrays import FloatArray
 from pacshift.assumption import ASSUMPTION_SHARE, check_assumption
-from pacshift.certify import CLASS_EPSILON_SHARE
 from pacshift.methods import resolve_method
 from pacshift.methods.class_wise import capped
 from pacshift.ps_lp import many_classes
 from pacshift.ps_lp import method as ps_lp_method
+from pacshift.request import CLASS_EPSILON_SHARE
 from pacshift.sensitivity import clean_epsilon
 from pacshift.weights.box import clean_shares
 

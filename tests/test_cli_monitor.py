@@ -101,6 +101,47 @@ def test_known_shares_refute(folder: Path) -> None:
     assert [period["verdict"] for period in found["periods"]][2] == "refuted"
 
 
+def test_a_limit_per_class_is_watched_too(folder: Path) -> None:
+    """An old certificate without a limit misses the rare class far more often than 30 %."""
+    words = ("-e", "0.06", "--label", "diagnosis", "-q")
+    good("calibrate", "source.parquet", "-m", "PS", *words, "-o", "old.json")
+    found = monitored("--certificate", "old.json", "--epsilon", "0.12", "--class-epsilon", "0.3", code=4)
+    assert [period["verdict"] for period in found["periods"]] == ["broken", "broken"]
+    assert "of class 'covid', more than the 30 % allowed" in found["periods"][0]["finding"]
+    good(
+        "calibrate", "source.parquet", "visits/03.parquet", *words, "--class-epsilon", "0.4", "-o", "limited.json"
+    )
+    again = run("monitor", "source.parquet", "visits/04.parquet", "--label", "diagnosis", "--certificate",
+                "limited.json", "--epsilon", "0.12", "--json", "-f")  # fmt: skip
+    assert [period["verdict"] for period in json.loads(again.stdout)["periods"]] == ["kept"]
+
+
+def test_contamination_is_allowed_for(folder: Path) -> None:
+    """Two in a hundred visits are of a new kind: refuted, unless that share may be anything."""
+    rng = np.random.default_rng(8)
+    scores = patients(2500, USUAL, rng)[0]
+    scores[:50] = [0.01, 0.01, 0.98]
+    pa.parquet.write_table(table(scores, days=month_days(5, 2500, rng)), Path("visits", "05.parquet"))
+    found = monitored("--contamination", "0.04", "--epsilon", "0.15")
+    assert found["periods"][2]["verdict"] in ("kept", "consistent")
+    strict = run("monitor", "source.parquet", "visits", "--label", "diagnosis", "--json", "-f")
+    assert json.loads(strict.stdout)["periods"][2]["verdict"] == "refuted"
+
+
+def test_an_expired_certificate_and_another_model_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1600000000")  # 2020
+    good("calibrate", "source.parquet", "visits/03.parquet", "--label", "diagnosis", "-q", "-o", "old.json",
+         "--valid-until", "2021-01-01", "--model-id", "net 3")  # fmt: skip
+    start = ("monitor", "source.parquet", "visits/04.parquet", "--label", "diagnosis", "-f")
+    done = run(*start, "--certificate", "old.json", "--model-id", "net 4", "--json")
+    expired, other = json.loads(done.stdout)["warnings"]
+    assert "valid until 2021-01-01" in expired
+    assert "is for model 'net 3'" in other
+    assert expired in " ".join(done.stderr.split())
+    fresh = run(*start, "--state", "watch", "--model-id", "net 4", "--json")
+    assert json.loads(fresh.stdout)["warnings"] == []  # fresh certificates remember the model
+
+
 def test_what_is_printed(folder: Path) -> None:
     deliver("05.parquet", 5, PANDEMIC)
     shown = run("monitor", "source.parquet", "visits", *BY_MONTH)

@@ -21,7 +21,13 @@ OPTIONAL = ("torch", "torchcp", "deel.puncc", "mapie", "crepes", "duckdb")
 OUTPUT = r"(?<=<!-- output: {} -->\n)(?P<indent> *)```text\n(?P<text>.*?) *```\n"
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+SLOW = {"command_line"}  # it starts a process for every command
+
+
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in SLOW else []) for path in EXAMPLES],
+)
 def test_example_runs(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

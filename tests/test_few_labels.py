@@ -24,7 +24,6 @@ from pacshift import (
     Tally,
     calibrate,
 )
-from pacshift.certify import check_request
 from pacshift.few_labels import (
     DIRECT_SHARE,
     MIX_SHARE,
@@ -38,6 +37,7 @@ from pacshift.few_labels import (
 )
 from pacshift.methods import resolve_method
 from pacshift.report import render_report
+from pacshift.request import check_request
 
 SOURCE_MIX, TARGET_MIX = [0.6, 0.3, 0.1], [0.1, 0.3, 0.6]
 

@@ -9,8 +9,9 @@ import pytest
 from hospital import NAMES, PANDEMIC, USUAL, patients, source_tally
 from pacshift import InputError, Interval, Monitor, Tally, calibrate_tally
 from pacshift.arrays import FloatArray
-from pacshift.monitor.report import Fresh, judge
+from pacshift.monitor.promise import Fresh, Promise
 from pacshift.monitor.shares import report_delta, source_delta
+from pacshift.monitor.verdict import judge
 
 SOURCE = source_tally(20_000)
 
@@ -147,12 +148,52 @@ def test_what_is_known_about_the_mix_can_refute() -> None:
         Monitor(SOURCE, epsilon=0.1, delta=0.05, known_mix={"flu": (0, 0.3)})
 
 
+def test_a_limit_per_class_has_a_say_in_the_verdict() -> None:
+    certificate = Monitor(SOURCE, epsilon=0.1, delta=0.05).update(month(USUAL, 1)).fresh
+    assert certificate is not None
+    higher = replace(certificate, thresholds=certificate.thresholds + 0.01)  # so that Lemma 1 does not apply
+    missed = Interval(np.array([0.0, 0.0, 0.25]), np.array([0.01, 0.01, 0.5]))  # the third class is rare
+
+    def verdict(limit: float | None, in_use: Any = higher) -> str:
+        return judge(Fresh(certificate), in_use, missed, Promise(0.1, limit)).verdict
+
+    assert [verdict(limit) for limit in (None, 0.5, 0.4, 0.2)] == ["kept", "kept", "consistent", "broken"]
+    assert verdict(0.4, certificate) == "kept"  # the fresh certificate keeps the limit, so lower thresholds do
+    assert verdict(0.2, replace(higher, never_empty=True)) == "consistent"
+
+
+def test_the_promise_reaches_the_fresh_certificate() -> None:
+    promise: dict[str, Any] = {"class_epsilon": 0.4, "contamination": 0.02, "model_id": "net 3"}
+    monitor = Monitor(SOURCE, epsilon=0.1, delta=0.05, **promise)
+    fresh = monitor.update(month(USUAL, 1)).fresh
+    assert fresh is not None
+    assert (fresh.class_epsilon, fresh.contamination) == (0.4, 0.02)
+    assert fresh.provenance is not None
+    assert fresh.provenance.model_id == "net 3"
+    assert monitor.warnings() == []
+    other = Monitor(SOURCE, epsilon=0.1, delta=0.05, certificate=fresh, model_id="net 4")
+    assert "net 3" in other.warnings()[0]
+    wrong: dict[str, Any] = {"class_epsilon": 2, "contamination": 0.5, "model_id": ""}
+    for name, value in wrong.items():
+        with pytest.raises(InputError, match=name):
+            Monitor(SOURCE, epsilon=0.1, delta=0.05, **{name: value})
+
+
+def test_rows_of_another_kind_are_not_added() -> None:
+    """Logits would make every later report on the period fail."""
+    monitor = Monitor(SOURCE, epsilon=0.1, delta=0.05)
+    with pytest.raises(InputError, match="softmax"):
+        monitor.update(np.log(month(USUAL, 1)), "May")
+    assert monitor.waiting == ()
+    assert monitor.update(month(USUAL, 1), "May").rows == 3000
+
+
 def test_contradictions_count_as_broken() -> None:
     """Bounds above epsilon, thresholds below fresh ones: some event failed, and an alarm is the safe answer."""
     certificate = Monitor(SOURCE, epsilon=0.1, delta=0.05).update(month(USUAL, 1)).fresh
     assert certificate is not None
     rates = Interval(np.full(3, 0.4), np.full(3, 0.5))
-    assert judge(Fresh(certificate), certificate, rates, epsilon=0.1)[0] == "broken"
+    assert judge(Fresh(certificate), certificate, rates, Promise(0.1)).verdict == "broken"
 
 
 def test_bad_input_is_named() -> None:

@@ -110,6 +110,30 @@ def test_error_bounds_are_the_two_linear_programs(case: tuple[Interval, Interval
     assert lower == pytest.approx(extreme(rates.lower, mix, -1), abs=1e-6)
 
 
+@given(boxes(), st.floats(0, 0.3), st.floats(0, 1), st.floats(0, 1), st.integers(0, 2**32))
+def test_contaminated_rows_may_all_be_missed_or_none(
+    case: tuple[Interval, Interval], allowed: float, part: float, missed: float, seed: int
+) -> None:
+    """Whatever share up to the allowed one is anything, and however much of it is missed."""
+    rates, mix = case
+    lower, upper = error_bounds(rates, mix, allowed)
+    rng, eta = np.random.default_rng(seed), part * allowed
+    inside = rates.lower + rng.random(len(rates.lower)) * (rates.upper - rates.lower)
+    shares = mixes_within(mix, rng)
+    error = (1 - eta) * float(shares @ inside) + eta * missed
+    assert lower - 1e-9 <= error <= upper + 1e-9
+
+
+def mixes_within(box: Interval, rng: np.random.Generator) -> FloatArray:
+    """A random corner of the box with the sum 1."""
+    shares, left = box.lower.copy(), 1 - box.lower.sum()
+    for label in rng.permutation(len(shares)):
+        step = min(max(left, 0.0), box.upper[label] - shares[label])
+        shares[label] += step
+        left -= step
+    return np.asarray(shares)
+
+
 def test_without_bounds_of_the_mix_every_mix_counts() -> None:
     assert error_bounds(Interval(np.array([0.1, 0.2]), np.array([0.3, 0.4])), None) == (0.1, 0.4)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pacshift.monitor import coverage, report, shares
+from pacshift.monitor import coverage, shares, verdict
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "methods" / "monitor.md").read_text(encoding="utf-8")
 NAMES = sorted(set(re.findall(r"`(?:pacshift\.)?monitor\.(\w+)\.(\w+)`", PAGE)))
@@ -24,7 +24,7 @@ def test_each_lemma_is_named_by_its_function() -> None:
         assert f"Lemma {number}" in (function.__doc__ or "")
         assert f"## Lemma {number}" in PAGE
     assert "Shares of δ" in (shares.__doc__ or "")
-    assert "The verdict" in (report.judge.__doc__ or "")
+    assert "The verdict" in (verdict.judge.__doc__ or "")
 
 
 def test_the_numbers_of_the_page_are_those_of_the_code() -> None:

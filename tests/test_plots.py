@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from certificates import HOSTILE, certify, every_shape, with_everything
 from pacshift import Certificate, InputError, Interval, plots
 from pacshift.bounds import BoundCurve
+from pacshift.plots import palette
 
 SHAPES = every_shape()
 PLOTS = (
@@ -55,6 +57,11 @@ def segments(ax: Axes) -> list[Any]:
     return [line for lines in ax.collections for line in lines.get_segments()]  # type: ignore[attr-defined]
 
 
+def colours_of_bars(ax: Axes) -> list[Any]:
+    """The colour of each horizontal bar, row by row."""
+    return [tuple(colour) for lines in ax.collections for colour in lines.get_colors()]  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("plot", PLOTS)
 @pytest.mark.parametrize("name", SHAPES)
 def test_every_shape_is_drawn_or_refused_with_a_reason(plot: Any, name: str) -> None:
@@ -90,8 +97,8 @@ def test_weights_are_drawn_where_they_are(full: Certificate) -> None:
         assert line[:, 0].tolist() == [weights.lower[row], min(weights.upper[row], right)]
         assert line[:, 1].tolist() == [row, row]
     assert right > 3.0
-    colours = [tuple(lines.get_colors()[0]) for lines in ax.collections]  # type: ignore[attr-defined]
-    assert [colour == colours[0] for colour in colours] == [True, False, True, True, False]
+    surely_changed, undecided = to_rgba(palette.TARGET), to_rgba(palette.UNDECIDED)
+    assert colours_of_bars(ax) == [surely_changed, undecided, surely_changed, surely_changed, undecided]
 
 
 def test_wide_weights_get_a_logarithmic_axis(full: Certificate) -> None:
@@ -191,14 +198,14 @@ def test_boxes_have_one_box_per_method_and_the_line() -> None:
 
 
 def test_misses_are_drawn_where_they_are(full: Certificate) -> None:
-    misses = Interval(np.array([0.0, 0.02, 0.3, 0.0, 0.0]), np.array([0.05, 0.08, 0.5, 0.0, 0.01]))
+    misses = Interval(np.array([0.0, 0.02, 0.3, 0.0, 0.0]), np.array([0.05, 0.12, 0.5, 0.0, 0.01]))
     ax = plots.class_misses(replace(full, class_miss=misses, class_epsilon=0.4))
     ends = [(line[0][0], line[1][0]) for line in segments(ax)]
     assert ends == list(zip(misses.lower, misses.upper, strict=True))
-    assert [np.asarray(line.get_xdata())[0] for line in ax.lines if line.get_linestyle() in ("--", ":")] == [
-        0.1,
-        0.4,
-    ]
+    limits = [line for line in ax.lines if line.get_linestyle() in ("--", ":")]
+    assert [np.asarray(line.get_xdata())[0] for line in limits] == [full.epsilon, 0.4]
+    surely_below, beyond, open_yet = map(to_rgba, (palette.TARGET, palette.LIMIT, palette.UNDECIDED))
+    assert colours_of_bars(ax) == [surely_below, open_yet, beyond, surely_below, surely_below]
 
 
 def test_the_groups_that_differ_most_are_drawn(full: Certificate) -> None:

@@ -9,15 +9,9 @@ from scipy.stats import binomtest
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 from pacshift.errors import AssumptionError
-from pacshift.ps_lp.region import (
-    BOX_SHARE,
-    _Counts,
-    _exact_upper,
-    _least_squares,
-    predicted_sets,
-    prevalence_region,
-    quick_box,
-)
+from pacshift.ps_lp.region import BOX_SHARE, prevalence_region
+from pacshift.ps_lp.region_box import quick_box
+from pacshift.ps_lp.region_rows import SetCounts, _least_squares, exact_upper, predicted_sets
 from pacshift.ps_lp.tails import bernstein_upper
 from strategies import mix, rates, seeds
 
@@ -53,12 +47,12 @@ def events_hold(truth: Truth, confusion: IntArray, target: IntArray, delta: floa
     """Whether all the events of the proof hold, the sums measured against the true mix and its variance."""
     parts = [sets for sets in predicted_sets(len(target)) if len(sets)]
     point = Interval(truth.mix, truth.mix)
-    for sets, bound in zip(parts, (_exact_upper, bernstein_upper), strict=False):
-        counts = _Counts.of(sets, confusion, target, bound=bound, delta=delta * BOX_SHARE / len(parts))
+    for sets, bound in zip(parts, (exact_upper, bernstein_upper), strict=False):
+        counts = SetCounts.of(sets, confusion, target, bound=bound, delta=delta * BOX_SHARE / len(parts))
         rate, share = sets @ truth.rates, sets @ truth.rates @ truth.mix
         if not (_inside(counts.rate, rate) and _inside(counts.share, share)):
             return False
-        exact = _Counts(
+        exact = SetCounts(
             Interval(rate, rate),
             Interval(share, share),
             counts.observed,
@@ -109,7 +103,7 @@ def test_sums_stay_below_their_limits_as_often_as_they_should_and_not_much_more(
     target = rng.multinomial(n_target, table @ share, repeats) / n_target
     sums = (sum(part * column for part, column in zip(share, columns, strict=True)) - target) @ sets.T
     point, rate = Interval(share, share), sets @ table
-    known = _Counts(
+    known = SetCounts(
         Interval(rate, rate), Interval(rate @ share, rate @ share), rate, 0 * sets[:, 0], totals, n_target
     )
     above = (sums > known.sums(point, level)[1]).mean(axis=0)
@@ -119,7 +113,7 @@ def test_sums_stay_below_their_limits_as_often_as_they_should_and_not_much_more(
 
 def test_counts_become_frequencies() -> None:
     confusion, target = np.array([[8, 0], [2, 0]]), np.array([1, 3])
-    counts = _Counts.of(predicted_sets(2)[0], confusion, target, bound=_exact_upper, delta=0.05)
+    counts = SetCounts.of(predicted_sets(2)[0], confusion, target, bound=exact_upper, delta=0.05)
     assert np.array_equal(counts.observed, [[0.8, 0], [0.2, 0]])
     assert np.array_equal(counts.observed_share, [0.25, 0.75])
     assert np.array_equal(counts.rate.lower[:, 1], [0, 0])
@@ -206,7 +200,7 @@ def test_larger_sets_can_refute_what_single_classes_cannot(monkeypatch: pytest.M
 
 @given(seeds, st.integers(2, 30))
 @settings(deadline=None, max_examples=60)
-def test_thequick_box_holds_every_mix(seed: int, n_classes: int) -> None:
+def test_the_quick_box_holds_every_mix(seed: int, n_classes: int) -> None:
     rng = np.random.default_rng(seed)
     table, share = rates(rng, n_classes, float(rng.choice([0.0, 0.6, 0.95]))), mix(rng, n_classes, 1.0)
     rows = np.clip(np.vstack([table, 1 - table]) - 0.01, 0, 1)
@@ -217,7 +211,7 @@ def test_thequick_box_holds_every_mix(seed: int, n_classes: int) -> None:
         assert quick.contains(one).all()
 
 
-def test_thequick_box_of_a_perfect_classifier_is_exact() -> None:
+def test_the_quick_box_of_a_perfect_classifier_is_exact() -> None:
     quick = quick_box(np.vstack([np.eye(3), 1 - np.eye(3)]), np.array([0.6, 0.3, 0.2, 0.5, 0.75, 0.85]))
     assert np.allclose(quick.upper, [0.6, 0.3, 0.2])
     assert np.allclose(quick.lower, [0.5, 0.25, 0.15])

@@ -12,13 +12,14 @@ from scipy.stats import binom, binomtest, chisquare
 from pacshift import AssumptionError, Population, Tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.ps_lp import tuned
-from pacshift.ps_lp.method import MANY_ROWS, TUNED, certified_thresholds
+from pacshift.ps_lp.method import MANY_ROWS, TUNED, betting_test, certified_thresholds
 from pacshift.ps_lp.region import prevalence_region
 from pacshift.ps_lp.tuned import (
     HELD_OUT_SHARE,
     MAX_CLASS_MISS,
     PATH_STEPS,
     HeldOutScores,
+    ThresholdPath,
     certified_on_path,
     expected_size,
     held_out,
@@ -195,3 +196,61 @@ def test_tied_scores_keep_the_target_error(grid: bool) -> None:
         kinds = certified_thresholds(tally, region, epsilon=0.1, delta=delta, included=np.zeros(3, bool))
         failed += tied.error(kinds[TUNED], [0.2, 0.3, 0.5]) > 0.1
     assert binomtest(failed, repeats, delta, alternative="greater").pvalue > 1e-3
+
+
+ONE_FAMILY = MANY_ROWS.region + MANY_ROWS.miss_rates + MANY_ROWS.wealth
+"""Share of delta that one path of thresholds may use up, its region included."""
+
+CRITICAL = {
+    "uneven scores": (uneven_world(), 3000),
+    "rare class": (make_world(2, strength=2, shift=0.3, rare=0.02), 3000),
+    "strong shift": (make_world(4, strength=3, shift=0.7), 3000),
+    "weak classifier": (make_world(3, strength=1, shift=0.3), 3000),
+}
+
+
+def first_step_above(world: World, path: ThresholdPath, epsilon: float) -> FloatArray | None:
+    """Thresholds of the first step whose true error exceeds ε: to pass there is to break the promise."""
+    low, high = -1, PATH_STEPS
+    while high - low > 1:
+        middle = (low + high) // 2
+        too_much = world.error(path.thresholds(middle), world.target_mix) > epsilon
+        low, high = (low, middle) if too_much else (middle, high)
+    return path.thresholds(high) if high < PATH_STEPS else None
+
+
+def passes_at_critical_step(name: str, delta: float, repeats: int) -> int:
+    """How often the first step of the path with an error above ε passes, or the region misses the true mix."""
+    (world, rows), epsilon, passed = CRITICAL[name], 0.1, 0
+    rng, included = np.random.default_rng([21, repeats]), np.zeros(len(world.source_mix), bool)
+    for _ in range(repeats):
+        tally = world.draw(rows, rows, rng)
+        try:
+            region = prevalence_region(tally.confusion, tally.target, delta=MANY_ROWS.region * delta)
+        except AssumptionError:
+            passed += 1
+            continue
+        held = held_out(tally)
+        critical = first_step_above(world, tuned_path(tally, held, epsilon=epsilon), epsilon)
+        if critical is not None:
+            test = betting_test(tally, region, epsilon=epsilon, delta=delta, included=included, held=held)
+            passed += test.passes(replace(tally, counts=tally.counts - held).misses(critical))
+    return passed
+
+
+@pytest.mark.montecarlo
+@pytest.mark.parametrize(("delta", "repeats"), [(0.2, 30), (5e-4, 15)])
+@pytest.mark.parametrize("name", CRITICAL)
+def test_the_first_step_with_too_many_errors_rarely_passes(name: str, delta: float, repeats: int) -> None:
+    passed = passes_at_critical_step(name, delta, repeats)
+    assert binomtest(passed, repeats, ONE_FAMILY * delta, alternative="greater").pvalue > 1e-3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("delta", "repeats"), [(0.2, 500), (0.02, 500), (5e-4, 1000)])
+@pytest.mark.parametrize("name", CRITICAL)
+def test_the_first_step_with_too_many_errors_rarely_passes_in_many_draws(
+    name: str, delta: float, repeats: int
+) -> None:
+    passed = passes_at_critical_step(name, delta, repeats)
+    assert binomtest(passed, repeats, ONE_FAMILY * delta, alternative="greater").pvalue > 1e-3

@@ -4,7 +4,7 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import matplotlib
@@ -18,8 +18,8 @@ from pacshift.arrays import FloatArray
 from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve
 from pacshift.certificate.file import to_document
-from pacshift.plots import readable
-from pacshift.report import ComparisonRow, render_report, write_report
+from pacshift.plots import palette, readable
+from pacshift.report import ComparisonRow, numbers, render_report, write_report
 from pacshift.report import text as report_text
 from pacshift.sensitivity import Sensitivity
 
@@ -38,6 +38,13 @@ TAGS = set(
         "svg g path use defs text clippath rect",
     )
 )
+MEANINGS = ("target", "source", "limit", "undecided")
+SIGHTS: dict[str, list[list[float]]] = {  # Machado, Oliveira and Fernandes 2009, severity 1
+    "usual": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+    "no red": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
+    "no green": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
+    "no blue": [[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]],
+}
 VOID = {"meta", "link", "br", "img", "input"}
 
 
@@ -136,7 +143,7 @@ def test_numbers_are_the_certificates(name: str) -> None:
     certificate = SHAPES[name]
     page = Page(render_report(certificate))
     values = [float(attributes["value"]) for attributes in page.all("data")]
-    cards = [figure.value for figure in report_text.key_figures(certificate)]
+    cards = [figure.value for figure in numbers.key_figures(certificate)]
     assert cards[:2] == [certificate.epsilon, certificate.delta]
     assert values == [*cards, *table_of(certificate), certificate.n_source, certificate.n_target]
     for interval, column in (
@@ -196,8 +203,8 @@ def test_what_is_missing_is_said(pages: dict[str, str]) -> None:
     assert "does not bound the target’s label mix" in pages["binary"]
     assert SHAPES["trivial"].reasons
     assert SHAPES["trivial"].reasons[0] in Page(pages["trivial"]).inside("bdi")
-    assert "--never-empty" in pages["never empty"]
-    assert "--score aps-plain" in pages["never empty"]
+    assert "never_empty=True" in pages["never empty"]
+    assert "score=&#39;aps-plain&#39;" in pages["never empty"]
     assert "score=function" in render_report(replace(SHAPES["full"], score="custom"))
 
 
@@ -209,6 +216,16 @@ def test_methods_are_compared_if_asked(pages: dict[str, str]) -> None:
     assert "Methods compared" not in render_report(SHAPES["full"])
     without_errors = render_report(SHAPES["full"], comparison=[ROWS[2]])
     assert "labels missed" not in Page(without_errors).inside("th")
+
+
+def test_a_mean_size_has_the_same_digits_everywhere_or_the_difference_is_explained() -> None:
+    certificate = replace(SHAPES["binary"], set_sizes=np.array([0, 632, 368]))
+    same = ComparisonRow("PS-W", "pac-target", 1.368, 0.0)
+    page = render_report(certificate, comparison=[same])
+    assert Page(page).inside("data").count("1.368") == 2  # card and table
+    assert "were calibrated on" not in page
+    other = render_report(certificate, comparison=[replace(same, size=1.36)])
+    assert "The 1.368 labels in a set at the top are the mean over the 1,000 target cases" in other
 
 
 def test_the_page_is_the_same_every_time_and_in_every_style(pages: dict[str, str]) -> None:
@@ -245,8 +262,36 @@ def test_colours_contrast_in_light_dark_and_print(pages: dict[str, str]) -> None
         for text in ("ink", "muted", "link", "good", "limited", "bad"):
             for ground in ("card", "page"):
                 assert contrast(colour[text], colour[ground]) >= 4.5, (text, ground)
-        for mark in ("blue", "orange"):
+        for mark in MEANINGS:
             assert contrast(colour[mark], colour["card"]) >= 3, mark
+
+
+@pytest.mark.parametrize("sight", SIGHTS)
+def test_colours_stay_apart_for_every_eye(pages: dict[str, str], sight: str) -> None:
+    for theme in re.findall(r":root \{(.*?)\}", pages["full"], flags=re.DOTALL):
+        colour = dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", theme))
+        for one, other in combinations(MEANINGS, 2):
+            assert difference(colour[one], colour[other], SIGHTS[sight]) >= 25, (one, other)
+
+
+def test_page_and_pictures_have_the_same_colours(pages: dict[str, str]) -> None:
+    light, _, paper = (
+        dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", theme))
+        for theme in re.findall(r":root \{(.*?)\}", pages["full"], flags=re.DOTALL)
+    )
+    for name in (*MEANINGS, "rule"):
+        assert light[name] == paper[name] == getattr(palette, name.upper()), name
+
+
+def difference(one: str, other: str, sight: list[list[float]]) -> float:
+    """Distance in CIE Lab as someone with such eyes sees the colours; about 2 can just be told apart."""
+    return float(np.linalg.norm(np.subtract(*(lab(np.clip(sight @ linear(c), 0, 1)) for c in (one, other)))))
+
+
+def lab(rgb: FloatArray) -> FloatArray:
+    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ rgb
+    x, y, z = np.cbrt(np.maximum(xyz / [0.9505, 1, 1.089], 0.009))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
 def contrast(one: str, other: str) -> float:
@@ -256,9 +301,13 @@ def contrast(one: str, other: str) -> float:
 
 
 def luminance(colour: str) -> float:
+    return float(linear(colour) @ [0.2126, 0.7152, 0.0722])
+
+
+def linear(colour: str) -> FloatArray:
+    """Red, green and blue as amounts of light."""
     channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return np.array([c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels])
 
 
 def wild_assumption(n_classes: int, rng: np.random.Generator) -> Assumption:

@@ -1,6 +1,5 @@
 """The page in a real browser: nothing runs, nothing is fetched, all is seen, on a desk, a phone and paper."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
@@ -12,14 +11,10 @@ from PIL import Image
 
 from certificates import HOSTILE, every_shape
 from pacshift.plots import readable
-from pacshift.report import ComparisonRow, write_report
-from pacshift.report import text as report_text
+from pacshift.report import ComparisonRow, numbers, write_report
 
 pytestmark = pytest.mark.browser
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync"]  # fmt: skip
 SHAPES = every_shape()
 ROWS = [
     ComparisonRow("PS-LW", "pac-target", 1.25, 0.0125, 0.0625),
@@ -28,17 +23,6 @@ ROWS = [
 DESK, PHONE = 1200, 360
 
 Open = Callable[..., Any]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("Chromium not found: install the system's chromium package")
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs the playwright package")
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +88,7 @@ def test_numbers_on_the_page_are_the_certificates(visit: Open) -> None:
     page = visit("full")
     cards = page.locator(".cards data").evaluate_all("all => all.map(e => [e.value, e.innerText])")
     assert [(float(value), shown) for value, shown in cards] == [
-        (figure.value, figure.shown) for figure in report_text.key_figures(certificate)
+        (figure.value, figure.shown) for figure in numbers.key_figures(certificate)
     ]
     rows = page.locator(".classes tbody tr").evaluate_all(
         "rows => rows.map(row => [...row.children].map(cell => cell.innerText))"
@@ -193,3 +177,15 @@ def test_paper_gets_everything_but_the_menus(visit: Open) -> None:
     ground = "getComputedStyle(document.querySelector('section')).backgroundColor"
     assert page.evaluate(ground) == "rgb(255, 255, 255)"
     assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+def test_paper_does_not_split_lists_and_short_tables(visit: Open) -> None:
+    page = visit("full")
+    page.emulate_media(media="print")
+    whole = "all => all.filter(e => getComputedStyle(e).breakInside !== 'avoid').length"
+    for name in ("ul", "figure", "dl", "tr", ".scroll:not(.tall)", "pre", "main p"):
+        assert page.locator(name).count() > 0
+        assert page.locator(name).evaluate_all(whole) == 0, name
+    long = visit("many")
+    long.emulate_media(media="print")
+    assert long.locator(".tall").first.evaluate("e => getComputedStyle(e).breakInside") == "auto"

@@ -1,7 +1,6 @@
 """The page of a monitor: numbers, pictures, hostile names; in a real browser on a desk, a phone and paper."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from hospital import PANDEMIC, USUAL, patients, source_tally
 from pacshift import Monitor, Tally, calibrate_tally
 from pacshift.plots import readable
 from pacshift.report import render_history, write_history_page
-from test_report_browser import CHROMIUM, FLAGS, PHONE, _note_dialog
+from test_report_browser import PHONE, _note_dialog
 
 DESK = 1200
 
@@ -86,17 +85,6 @@ def test_a_monitor_that_never_certified_has_a_page() -> None:
     page = render_history(monitor)
     assert "September: refuted" not in page  # the name stands in an element of its own
     assert "No period has an interval" in page
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("Chromium not found: install the system's chromium package")
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs the playwright package")
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield chromium
-        chromium.close()
 
 
 @pytest.mark.browser

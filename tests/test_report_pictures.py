@@ -11,5 +11,5 @@ def test_inline_pictures_drop_what_would_reach_the_rest_of_the_page() -> None:
     inline = str(to_inline(svg, name="p", alt='say "this"'))
     assert inline == (
         '<svg viewBox="0 0 10 20" width="10" height="20" role="img" aria-label="say &quot;this&quot;">'
-        '<text id="p-a" style="fill: var(--blue)">#0072b2</text></svg>'
+        '<text id="p-a" style="fill: var(--target)">#0072b2</text></svg>'
     )

@@ -11,6 +11,7 @@ import pytest
 from certificates import birds
 from commands import good, make_tables
 from pacshift import METHODS, PSR, PSW, Certificate, calibrate_tally
+from pacshift.certificate.columns import Columns
 from pacshift.certificate.file import to_document
 from pacshift.methods import MethodFacts
 from pacshift.methods.base import facts_of, options_of
@@ -18,24 +19,40 @@ from pacshift.report.recipe import recipe
 from strategies import drawn_scores, drawn_tally
 
 
-def test_the_command_makes_the_same_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_names_the_command_that_made_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     data = make_tables(tmp_path)
-    good("calibrate", data.source, data.target, "-m", "APS", "-e", 0.07, "--never-empty", "-o", "first.json")
-    made = recipe(Certificate.load("first.json"))
-    assert made.place == "On the command line"
+    options = ["-m", "APS", "-e", "0.07", "--never-empty", "-o", "my file.json"]
+    good("calibrate", data.source.name, data.target.name, *options)
+    made = recipe(Certificate.load("my file.json"))
+    assert made.file == "my file.json"
     command, report = made.code.replace("\\\n", " ").splitlines()
-    words = {"SOURCE": str(data.source), "TARGET": str(data.target), "COLUMN": "label"}
-    (tmp_path / "certificate.json").unlink()
-    good(*[words.get(word, word) for word in shlex.split(command)[1:]])
-    good(*shlex.split(report)[1:])
-    again, first = (Certificate.load(name) for name in ("certificate.json", "first.json"))
+    assert shlex.split(command) == ["pacshift", "calibrate", data.source.name, data.target.name, *options]
+    assert shlex.split(report) == ["pacshift", "report", "my file.json", "-o", "report.html"]
+
+
+def test_the_command_makes_the_same_certificate_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = make_tables(tmp_path)
+    good("calibrate", data.source, data.target, "-m", "APS", "-e", 0.07, "--seed", 3, "-o", "first.json")
+    first = Certificate.load("first.json")
+    Path("first.json").unlink()
+    for line in recipe(first).code.replace("\\\n", " ").splitlines():
+        good(*shlex.split(line)[1:])
+    again = Certificate.load("first.json")
     assert again.provenance is not None
     assert first.provenance is not None
-    assert (again.provenance.command or "").split()[:2] == ["pacshift", "calibrate"]
-    same_command = replace(again.provenance, command=first.provenance.command)
-    assert to_document(again.changed(provenance=same_command)) == to_document(first)
+    same_time = replace(again.provenance, created=first.provenance.created)
+    assert to_document(again.changed(provenance=same_time)) == to_document(first)
     assert Path("report.html").exists()
+
+
+def test_a_recorded_command_that_is_no_command_is_shown_as_it_is() -> None:
+    certificate = birds()
+    assert certificate.provenance is not None
+    for command in ("pacshift calibrate 'open", "pacshift demo -o d"):
+        made = recipe(replace(certificate, provenance=replace(certificate.provenance, command=command)))
+        assert made.code == command
 
 
 @pytest.mark.parametrize("method", [PSW(worst_case="class", envelope=4.0), PSR(estimate="mlls")], ids=str)
@@ -51,16 +68,18 @@ def test_options_that_no_command_has_are_written_in_python(method: Any, tmp_path
     exec(code, names)
     assert names["certificate"].options == certificate.options
     assert names["certificate"].never_empty
+    assert "rng=0," in made.code
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_with_its_default_options_has_a_command(method: str) -> None:
+def test_old_files_that_name_no_command_get_one(method: str) -> None:
     made = METHODS[method]()
-    certificate = replace(birds(), method=method, options=options_of(made), facts=facts_of(made))
-    code = recipe(certificate).code
-    assert f"--method {method}" in code
-    assert ("--weights" in code) == made.needs_weights
-    assert f"--method {method}" in recipe(replace(certificate, options={})).code  # an old file
+    old = replace(birds(), method=method, options=options_of(made), facts=facts_of(made), provenance=None)
+    assert f"--method {method}" in recipe(old).code
+    assert ("--weights" in recipe(old).code) == made.needs_weights
+    assert f"--method {method}" in recipe(replace(old, options={})).code
+    columns = Columns(("p_crow", "p_owl", "p_wren"), "the bird")
+    assert "--label 'the bird'" in recipe(replace(old, columns=columns)).code
 
 
 def test_functions_and_methods_of_ones_own_are_named_as_such() -> None:

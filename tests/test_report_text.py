@@ -13,7 +13,7 @@ from certificates import birds, every_shape
 from pacshift import Interval
 from pacshift.certificate.explain import rounded_down, rounded_up
 from pacshift.methods import Guarantee, MethodFacts
-from pacshift.report import render_report
+from pacshift.report import numbers, render_report
 from pacshift.report import text as report_text
 
 SHAPES = every_shape()
@@ -21,7 +21,7 @@ SHAPES = every_shape()
 
 def test_set_sizes_become_cards() -> None:
     certificate = replace(SHAPES["full"], set_sizes=np.array([1, 2, 3, 0, 0, 0]))
-    cards = {figure.name: figure.value for figure in report_text.key_figures(certificate)}
+    cards = {figure.name: figure.value for figure in numbers.key_figures(certificate)}
     assert cards["labels in a set"] == (2 + 6) / 6
     assert cards["sets with one label"] == 2 / 6
     assert cards["empty sets"] == 1 / 6

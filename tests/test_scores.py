@@ -174,7 +174,7 @@ def test_any_text_can_name_a_class(names: list[str], random: Any) -> None:
 
 
 NO_ROWS = np.empty((0, 3))
-BAD_SCORES = {
+BAD_SCORES: dict[str, tuple[Any, str]] = {
     "empty": (NO_ROWS, r"x: no rows. At least one example is needed"),
     "vector": ([0.1, 0.9], r"x: scores must be a matrix.*got 1 dimension.*column_stack"),
     "scalar": (0.5, r"x: scores must be a matrix.*got 0 dimension"),
@@ -252,7 +252,7 @@ def test_class_names_become_plain_python_values() -> None:
     assert [type(name) for name in names] == [int, float, bool, str]
 
 
-BAD_LABELS = {
+BAD_LABELS: dict[str, tuple[Any, str]] = {
     "length": ([0, 1], r"source: 2 labels for 3 rows of scores. Give one label per row"),
     "matrix": (np.eye(3), r"source: labels must be one per row, got an array of 2 dimensions"),
     "unknown": ([0, 7, 7], r"2 label\(s\) have no score column, the first is 7 in row 1. The classes are 0, 1, 2"),

@@ -98,6 +98,7 @@ def test_one_seed_draws_other_numbers_for_sets_than_for_calibration() -> None:
         assert not np.array_equal(sets, made.sets(scores, rng=8))
     calibration, prediction = (check(7).random(1000) for check in (check_rng, check_prediction_rng))
     assert abs(np.mean((calibration - 0.5) * (prediction - 0.5))) < 0.02  # 1/12 if they were the same
+    wrong: Any
     for wrong in (-1, "seed", 0.5):
         with pytest.raises(InputError, match="rng must be a seed >= 0"):
             made.sets(scores, rng=wrong)

@@ -11,8 +11,9 @@ import pytest
 
 from hospital import NAMES, USUAL, patients, table
 from pacshift import InputError, Tally, calibrate_tally
+from pacshift.files import file_sha256
 from pacshift.tables import sources
-from pacshift.tables.periods import Calendar, RowRanges, WholeFile, count_periods, file_sha256, read_period
+from pacshift.tables.periods import Calendar, RowRanges, WholeFile, count_periods, read_period
 
 N = 900
 SCORES, LABELS = patients(N, USUAL, np.random.default_rng(0))

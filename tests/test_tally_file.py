@@ -51,6 +51,10 @@ def rewrite(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], None]
 
 TAMPERED: dict[str, tuple[Callable[[dict[str, Any], dict[str, Any]], Any], str]] = {
     "newer": (lambda h, a: h.update(version=3), "tally version 3, this pacshift reads 1 and 2. Update pacshift"),
+    "inputs text": (lambda h, a: h.update(inputs="a.parquet"), "the inputs must be a list"),
+    "inputs without rows": (lambda h, a: h["inputs"][0].pop("rows"), "rows"),
+    "inputs role": (lambda h, a: h["inputs"][0].update(role="other"), "where source or target belongs"),
+    "more inputs": (lambda h, a: h.update(n_more_inputs=-1), "number of more inputs"),
     "version true": (lambda h, a: h.update(version=True), "tally version True"),
     "grid text": (lambda h, a: h.update(grid="yes"), "grid must be true or false, it is 'yes'"),
     "confidence text": (lambda h, a: h.update(source_confidence="yes"), "must be true or false"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pacshift import certify, class_miss, sensitivity
+from pacshift import class_miss, request, sensitivity
 from pacshift.assumption import ASSUMPTION_SHARE
 from pacshift.methods import class_wise
 from pacshift.weights import box
@@ -36,6 +36,6 @@ def test_every_lemma_stands_on_the_page_and_in_its_function(lemma: int, function
 
 def test_shares_and_grid_are_those_of_the_code() -> None:
     assert f"{ASSUMPTION_SHARE:g}\\,\\delta" in PAGE
-    assert f"the limit costs \\({certify.CLASS_EPSILON_SHARE:g}\\,\\delta\\)" in PAGE
+    assert f"the limit costs \\({request.CLASS_EPSILON_SHARE:g}\\,\\delta\\)" in PAGE
     assert f"ratio {class_miss.RANK_RATIO:g}: a million rows need {len(class_miss.band_ranks(10**6))}" in PAGE
     assert f"Beyond {sensitivity.MAX_REGION_CLASSES} classes" in PAGE

@@ -1,10 +1,13 @@
 """Prediction sets you can still trust after the label mix has changed."""
 
+import logging
 import typing
 
 from pacshift.bounds import Interval
 from pacshift.calibrate import calibrate, calibrate_tally
 from pacshift.certificate import Certificate
+from pacshift.compare import compare
+from pacshift.comparison import Comparison
 from pacshift.errors import AssumptionError, InputError, PacshiftError, UninformativeWarning
 from pacshift.evaluate import Evaluation, evaluate
 from pacshift.methods import APS, LWCP, METHODS, PS, PSC, PSLP, PSLW, PSR, PSW, WCP, Oracle
@@ -17,7 +20,9 @@ from pacshift.tally import Tally
 if typing.TYPE_CHECKING:
     from pacshift.estimator import PACClassifier
 
-__version__ = "0.1.0"
+logging.getLogger("pacshift").addHandler(logging.NullHandler())  # silent, unless the user configures logging
+
+__version__ = "0.2.0"
 
 __all__ = [
     "APS",
@@ -32,6 +37,7 @@ __all__ = [
     "WCP",
     "AssumptionError",
     "Certificate",
+    "Comparison",
     "Evaluation",
     "InputError",
     "Interval",
@@ -47,6 +53,7 @@ __all__ = [
     "UninformativeWarning",
     "calibrate",
     "calibrate_tally",
+    "compare",
     "evaluate",
     "plan",
     "prevalence",

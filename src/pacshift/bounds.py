@@ -8,6 +8,7 @@ import scipy  # its parts load when first used: `pacshift --help` need not wait 
 from numpy.typing import ArrayLike
 
 from pacshift.arrays import BoolArray, FloatArray
+from pacshift.display import short_repr
 
 INVERSE_TOLERANCE = 1e-6
 """Relative error in delta above which an inverse is redone by bisection.
@@ -34,6 +35,8 @@ class Interval:
 
     lower: FloatArray
     upper: FloatArray
+
+    __repr__ = short_repr
 
     def contains(self, value: ArrayLike) -> BoolArray:
         """Which entries of ``value`` lie inside.

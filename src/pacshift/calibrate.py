@@ -1,42 +1,43 @@
 """From scores to counts, from counts to thresholds, from thresholds to a certificate."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import date
 from typing import Any
 
-import numpy as np
+from numpy.typing import ArrayLike
 
-from pacshift.arrays import FloatArray, Label
+from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import record
-from pacshift.certify import certify, check_request
-from pacshift.errors import InputError
-from pacshift.few_labels import split_labels
+from pacshift.certify import certify
+from pacshift.defaults import DELTA, EPSILON
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import score_for
-from pacshift.scores.check import check_rng, check_scores
-from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
+from pacshift.request import check_request
+from pacshift.rows import Rows
+from pacshift.scores.check import check_rng
+from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally
 
 
 def calibrate(
-    source_scores: Any,
-    source_labels: Any,
-    target_scores: Any,
+    source_scores: ScoresLike,
+    source_labels: LabelsLike,
+    target_scores: ScoresLike | None,
     *,
-    epsilon: float,
-    delta: float,
+    epsilon: float = EPSILON,
+    delta: float = DELTA,
     method: str | Method = "PS-LP",
     classes: Sequence[Label] | None = None,
     score: str | TransformFunction = "probability",
-    weights: Any = None,
-    rng: Any = None,
+    softmax: bool = False,
+    weights: ArrayLike | None = None,
+    rng: RngLike = None,
     never_empty: bool = False,
     class_epsilon: float | None = None,
     contamination: float = 0.0,
     known_mix: Mapping[Any, Any] | None = None,
-    target_labels: Any = None,
+    target_labels: LabelsLike | None = None,
     note: str | None = None,
     model_id: str | None = None,
     valid_until: str | date | None = None,
@@ -58,10 +59,9 @@ def calibrate(
     target_scores : array or frame of shape (n, K), or None
         Scores of unlabelled examples from the population that the sets are for. None is allowed for methods that
         do not use the target, such as ``"PS"`` and ``"PS-LW"``.
-    epsilon : float
-        The largest share of the target population whose true label the sets may miss. Between 0 and 1, for
-        example 0.1.
-    delta : float
+    epsilon : float, default 0.1
+        The largest share of the target population whose true label the sets may miss. Between 0 and 1.
+    delta : float, default 0.05
         The largest probability that the calibration data mislead us, so that the sets miss more than
         ``epsilon``. Between 0 and 1, for example 5e-4. A smaller ``delta`` gives larger sets.
     method : str or Method, default "PS-LP"
@@ -73,6 +73,9 @@ def calibrate(
         What is compared with the threshold. ``"probability"`` uses the scores as they are; ``"margin"``,
         ``"aps"``, ``"aps-plain"``, ``"raps"`` and ``"raps-plain"`` transform them first. A function gets blocks
         of the score matrix and returns a matrix of the same shape; it must treat each row on its own.
+    softmax : bool, default False
+        Whether the scores are logits, of which the softmax is taken first. The certificate remembers it: its
+        ``sets`` takes logits too.
     weights : array of length K, optional
         The true importance weights q(y)/p(y), target frequency over source frequency per class. Only for
         ``"ORACLE"``.
@@ -133,13 +136,8 @@ def calibrate(
     """
     chosen, generator = resolve_method(method), check_rng(rng)
     transform = resolve_transform(score_for(chosen, score))
-    tally = Tally.from_scores(
-        source_scores, source_labels, classes=classes, score=transform, soft=chosen.needs_soft, rng=generator
-    )
-    if target_scores is not None:
-        tally = tally + Tally.from_target(
-            target_scores, classes=tally.classes, soft=chosen.needs_soft, bins=chosen.needs_bins
-        )
+    rows = Rows.check(source_scores, source_labels, target_scores, classes=classes, softmax=softmax)
+    tally = rows.tally(transform, soft=chosen.needs_soft, bins=chosen.needs_bins, rng=generator)
     request = check_request(
         tally,
         chosen,
@@ -149,25 +147,22 @@ def calibrate(
         contamination=contamination,
         known_mix=known_mix,
         never_empty=never_empty,
-        labelled=None
-        if target_labels is None
-        else _labelled(target_scores, target_labels, tally, transform, generator),
+        labelled=rows.labelled_target(target_labels, transform, rng=generator),
     )
     origin = record(tally, model_id=model_id, note=note, valid_until=valid_until, rng=rng)
-    task = request.task(tally, weights=weights, rng=generator)
-    if target_scores is not None and transform.function is None:
-        task = replace(task, count_labels=lambda cuts: _mean_sizes(target_scores, tally.classes, cuts))
-    return certify(tally, chosen, request, task, transform=transform).changed(provenance=origin)
+    task = rows.task(request, tally, transform, weights=weights, rng=generator)
+    certificate = certify(tally, chosen, request, task, transform=transform)
+    return certificate.changed(provenance=origin, softmax=rows.softmax)
 
 
 def calibrate_tally(
     tally: Tally,
     *,
-    epsilon: float,
-    delta: float,
+    epsilon: float = EPSILON,
+    delta: float = DELTA,
     method: str | Method = "PS-LP",
-    weights: Any = None,
-    rng: Any = None,
+    weights: ArrayLike | None = None,
+    rng: RngLike = None,
     never_empty: bool = False,
     class_epsilon: float | None = None,
     contamination: float = 0.0,
@@ -187,9 +182,9 @@ def calibrate_tally(
     tally : Tally
         Counts of the labelled source and of the unlabelled target, for example
         ``Tally.from_scores(...) + Tally.from_target(...)``.
-    epsilon : float
+    epsilon : float, default 0.1
         The largest share of the target population whose true label the sets may miss. Between 0 and 1.
-    delta : float
+    delta : float, default 0.05
         The largest probability that the calibration data mislead us, so that the sets miss more than
         ``epsilon``. Between 0 and 1. A smaller ``delta`` gives larger sets.
     method : str or Method, default "PS-LP"
@@ -256,25 +251,3 @@ def calibrate_tally(
     origin = record(tally, model_id=model_id, note=note, valid_until=valid_until, rng=rng)
     task = request.task(tally, weights=weights, rng=rng)
     return certify(tally, chosen, request, task).changed(provenance=origin)
-
-
-def _labelled(scores: Any, labels: Any, tally: Tally, transform: Transform, rng: np.random.Generator) -> Tally:
-    """The counts of the target rows that have labels."""
-    if scores is None:
-        raise InputError(
-            "target_labels are labels of target rows, but target_scores is None. Pass the scores too."
-        )
-    checked = check_scores(scores, name="target", classes=tally.classes)
-    places, known = split_labels(labels, tally.classes, len(checked))
-    rows = checked.values[places]
-    return Tally.from_scores(rows, known, classes=tally.classes, score=transform, soft=False, rng=rng)
-
-
-def _mean_sizes(scores: Any, classes: Sequence[Label], cuts: Sequence[FloatArray]) -> list[float]:
-    """Mean set sizes of plain scores for several vectors of thresholds, in one pass over the rows."""
-    checked = check_scores(scores, name="target", classes=classes)
-    labels = np.zeros(len(cuts), np.int64)
-    for rows in checked.blocks():
-        block = checked.values[rows]
-        labels += [np.count_nonzero(block >= cut) for cut in cuts]
-    return [int(count) / len(checked) for count in labels]

@@ -94,6 +94,22 @@ def _finite(text: str) -> float:
     return number
 
 
+def is_count(value: Any) -> bool:
+    """Whether a value of a document is a whole number, 0 or more; ``true`` is none.
+
+    >>> [is_count(value) for value in (0, 7, -1, 2.0, True, None)]
+    [True, True, False, False, False, False]
+    """
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def require_text(value: Any) -> str:
+    """The text itself, or a ValueError."""
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} where text belongs")
+    return value
+
+
 def current_time() -> datetime:
     """Now, in UTC, or the moment that ``SOURCE_DATE_EPOCH`` names."""
     text = os.environ.get(EPOCH_VARIABLE, "").strip()

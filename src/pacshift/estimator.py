@@ -2,21 +2,25 @@
 
 from collections.abc import Callable, Mapping
 from datetime import date
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.arrays import BoolArray, Label
+from pacshift.arrays import Label
 from pacshift.calibrate import calibrate
 from pacshift.certificate import Certificate
+from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError, MissingExtraError, PacshiftError
 from pacshift.methods import Method
+from pacshift.scores.frames import index_of, to_frame
 from pacshift.scores.transforms import TransformFunction
 
 try:
+    from sklearn import get_config
     from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
     from sklearn.exceptions import NotFittedError
+    from sklearn.linear_model import LogisticRegression
     from sklearn.utils import check_random_state, column_or_1d, get_tags
     from sklearn.utils.metaestimators import available_if
     from sklearn.utils.validation import check_is_fitted
@@ -25,6 +29,9 @@ except ModuleNotFoundError as error:
 
 Call = TypeVar("Call", bound=Callable[..., Any])
 
+Output: TypeAlias = Literal["default", "pandas", "polars"]
+"""What ``predict_set`` may return: an array, or a frame."""
+
 
 class NotCalibratedError(PacshiftError, NotFittedError):  # type: ignore[misc]  # scikit-learn has no types
     """Raised if sets are asked for before ``calibrate``."""
@@ -32,7 +39,7 @@ class NotCalibratedError(PacshiftError, NotFittedError):  # type: ignore[misc]  
 
 def _model_has(method: str) -> Callable[[Call], Call]:
     decorate: Callable[[Call], Call] = available_if(
-        lambda self: hasattr(getattr(self, "estimator_", self.estimator), method)
+        lambda self: hasattr(getattr(self, "estimator_", self._given()), method)
     )
     return decorate
 
@@ -46,12 +53,12 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
 
     Parameters
     ----------
-    estimator : scikit-learn classifier
+    estimator : scikit-learn classifier, optional
         Fitted, or to be cloned and fitted by ``fit``. Wrap a fitted one in ``FrozenEstimator`` if the
-        ``PACClassifier`` will be cloned, as in cross-validation.
-    epsilon : float
+        ``PACClassifier`` will be cloned, as in cross-validation. Default: ``LogisticRegression(max_iter=1000)``.
+    epsilon : float, default 0.1
         Share of true labels that the sets may miss, in (0, 1).
-    delta : float
+    delta : float, default 0.05
         Chance that the guarantee fails because the calibration data mislead us, in (0, 1).
     method : str or Method
         Name in ``METHODS``, or a method object.
@@ -94,10 +101,10 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: Any = None,
         *,
-        epsilon: float,
-        delta: float,
+        epsilon: float = EPSILON,
+        delta: float = DELTA,
         method: str | Method = "PS-LP",
         score_function: str | TransformFunction = "probability",
         never_empty: bool = False,
@@ -142,7 +149,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         """
         self.__dict__.pop("certificate_", None)
         labels = y if y is None else column_or_1d(y, warn=True)  # None: the estimator words that error itself
-        self.estimator_ = clone(self.estimator).fit(X, labels, **fit_params)
+        self.estimator_ = clone(self._given()).fit(X, labels, **fit_params)
         return self
 
     def calibrate(
@@ -226,7 +233,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         """Return the estimator's own decision values."""
         return np.asarray(self._model().decision_function(X))
 
-    def predict_set(self, X: Any) -> BoolArray:
+    def predict_set(self, X: Any) -> Any:
         """Return the prediction sets as a boolean matrix.
 
         Parameters
@@ -236,15 +243,18 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
 
         Returns
         -------
-        bool array of shape (n, K)
-            One row per example, one column per class of ``classes_``: True where the set contains the label.
+        bool array of shape (n, K), or frame
+            One row per example, one column per class of ``classes_``: True where the set contains the label. A
+            frame if ``set_output`` asks for one; that of pandas has the index of ``X`` if ``X`` has one.
 
         Raises
         ------
         NotCalibratedError
             If ``calibrate`` was not called since the last ``fit``.
         """
-        return self._sets(self._calibrated(), self._scores(X))
+        certificate, scores = self._calibrated(), self._scores(X)
+        sets = certificate.sets(scores, rng=self._generator(stream=1))
+        return to_frame(self._output(), sets, certificate.classes, index_of(X))
 
     def predict_labels(self, X: Any) -> list[list[Label]]:
         """Return the prediction sets as lists of class names, the most likely first.
@@ -264,12 +274,38 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         NotCalibratedError
             If ``calibrate`` was not called since the last ``fit``.
         """
-        certificate = self._calibrated()
-        scores = self._scores(X)
-        order = np.argsort(-scores, axis=1, kind="stable")
-        kept = np.take_along_axis(self._sets(certificate, scores), order, axis=1)
-        names = certificate.classes
-        return [[names[k] for k in row[inside]] for row, inside in zip(order, kept, strict=True)]
+        labels: list[list[Label]] = self._calibrated().labels(self._scores(X), rng=self._generator(stream=1))
+        return labels
+
+    def set_output(self, *, transform: Output | None = None) -> "PACClassifier":
+        """Choose what ``predict_set`` returns, as scikit-learn's transformers choose what ``transform`` returns.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"} or None
+            ``"default"`` is a NumPy array. None changes nothing. If this is never called,
+            ``sklearn.set_config(transform_output=...)`` decides.
+
+        Returns
+        -------
+        PACClassifier
+            The object itself.
+
+        Raises
+        ------
+        InputError
+            If it is none of these.
+        """
+        if transform is not None and transform not in get_args(Output):
+            raise InputError(f"set_output takes {', '.join(get_args(Output))} or None, got {transform!r}.")
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}  # under this name clone copies it
+        return self
+
+    def _output(self) -> str:
+        chosen: dict[str, str] = getattr(self, "_sklearn_output_config", {})
+        default: str = get_config()["transform_output"]
+        return chosen.get("transform", default)
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -294,7 +330,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         return True
 
     def __sklearn_tags__(self) -> Any:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags, inner = super().__sklearn_tags__(), get_tags(self._given())
         tags.input_tags = inner.input_tags
         if inner.classifier_tags is not None:  # never its multi-label tags: here a row has one label
             tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
@@ -305,13 +341,17 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         """The model made by `fit`, or else the given one, which must then be fitted."""
         model = getattr(self, "estimator_", None)
         if model is None:
+            model = self._given()
             check_is_fitted(
-                self.estimator,
+                model,
                 msg="The estimator of this PACClassifier is not fitted yet: call fit(X, y) first, "
                 "or pass an estimator that is fitted.",
             )
-            model = self.estimator
         return model
+
+    def _given(self) -> Any:
+        """The estimator, or the default one, which is not fitted."""
+        return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
 
     def _calibrated(self) -> Certificate:
         self._model()
@@ -323,9 +363,6 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
                 "(fit deletes an earlier certificate)."
             )
         return certificate
-
-    def _sets(self, certificate: Certificate, scores: NDArray[Any]) -> BoolArray:
-        return certificate.sets(scores, rng=self._generator(stream=1))
 
     def _scores(self, X: Any) -> NDArray[Any]:
         model = self._model()

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from pacshift.arrays import BoolArray, FloatArray, IntArray, Label
+from pacshift.arrays import BoolArray, FloatArray, IntArray, Label, LabelsLike, ScoresLike
+from pacshift.display import short_repr
 from pacshift.errors import InputError
 from pacshift.scores.check import check_classes, check_labels
-from pacshift.scores.containers import as_array
+from pacshift.scores.containers import as_array, column_names
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +44,8 @@ class Evaluation:
     class_counts: IntArray
     class_error: FloatArray
     class_size: FloatArray
+
+    __repr__ = short_repr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,17 +85,17 @@ class SetCounts:
             )
 
 
-def evaluate(sets: Any, labels: Any, *, classes: Sequence[Label] | None = None) -> Evaluation:
+def evaluate(sets: ScoresLike, labels: LabelsLike, *, classes: Sequence[Label] | None = None) -> Evaluation:
     """Compare prediction sets with the true labels.
 
     Parameters
     ----------
-    sets : array_like of bool, shape (n, K)
+    sets : array_like or frame of bool, shape (n, K)
         As ``Certificate.sets`` gives them.
     labels : array_like of shape (n,)
         True labels, matched to ``classes`` by value.
     classes : sequence, optional
-        Names of the columns. Default: 0 to K-1.
+        Names of the columns. Default: the column names of a frame, else 0 to K-1.
 
     Returns
     -------
@@ -117,7 +119,8 @@ def evaluate(sets: Any, labels: Any, *, classes: Sequence[Label] | None = None) 
             "sets must be a boolean matrix with at least one row, as Certificate.sets gives it; "
             f"got shape {matrix.shape} of {matrix.dtype}."
         )
-    names = check_classes(range(matrix.shape[1]) if classes is None else classes)
+    given = column_names(sets) if classes is None else classes
+    names = check_classes(range(matrix.shape[1]) if given is None else given)
     if len(names) != matrix.shape[1]:
         raise InputError(f"{matrix.shape[1]} columns but {len(names)} class names. Give one name per column.")
     index = check_labels(labels, names, n_rows=len(matrix), name="evaluate")

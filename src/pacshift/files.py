@@ -1,6 +1,7 @@
 """Files that are written completely or not at all, and files that are looked at before they are read."""
 
 import errno
+import hashlib
 import os
 import re
 import secrets
@@ -204,3 +205,12 @@ def _unpack(file: BinaryIO, names: Iterable[str] | None) -> dict[str, NDArray[An
     if not all(isinstance(array, np.ndarray) for array in found.values()):
         raise ValueError("a member is not an array")  # NumPy hands out other members as bytes
     return found
+
+
+def file_sha256(path: PathLike) -> str:
+    """SHA-256 of the bytes of a file."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}.") from None

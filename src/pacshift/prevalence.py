@@ -6,10 +6,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pacshift.arrays import FloatArray, IntArray, Label
+from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike
 from pacshift.assumption import Assumption
 from pacshift.bounds import Interval
 from pacshift.certify import checked_assumption
+from pacshift.defaults import DELTA
+from pacshift.display import short_repr
 from pacshift.errors import InputError
 from pacshift.ps_lp.programs import MixProgram
 from pacshift.ps_lp.region import PrevalenceRegion, prevalence_region, weight_intervals
@@ -71,13 +73,15 @@ class Prevalence:
     known_mix: KnownMix
     assumption: Assumption
 
+    __repr__ = short_repr
+
 
 def prevalence(
-    source_scores: Any,
-    source_labels: Any,
-    target_scores: Any,
+    source_scores: ScoresLike,
+    source_labels: LabelsLike,
+    target_scores: ScoresLike,
     *,
-    delta: float,
+    delta: float = DELTA,
     classes: Sequence[Label] | None = None,
     known_mix: KnownMix | None = None,
 ) -> Prevalence:
@@ -95,7 +99,7 @@ def prevalence(
         True label of each source row, matched to ``classes`` by value.
     target_scores : array_like or frame
         Scores of the unlabelled target.
-    delta : float
+    delta : float, default 0.05
         Allowed probability that an interval is wrong, for all of them together. Between 0 and 1.
     classes : sequence, optional
         Names of the columns. Default: the column names of a frame, else 0 to K-1.
@@ -127,14 +131,14 @@ def prevalence(
     return prevalence_tally(source + target, delta=delta, known_mix=known_mix)
 
 
-def prevalence_tally(tally: Tally, *, delta: float, known_mix: KnownMix | None = None) -> Prevalence:
+def prevalence_tally(tally: Tally, *, delta: float = DELTA, known_mix: KnownMix | None = None) -> Prevalence:
     """Bound the share of every class on the target, from counts.
 
     Parameters
     ----------
     tally : Tally
         Counts of the labelled source and of the unlabelled target.
-    delta : float
+    delta : float, default 0.05
         Allowed probability that an interval is wrong, for all of them together. Between 0 and 1.
     known_mix : mapping, optional
         Bounds that you are sure of: class name to (least, largest) share on the target.

@@ -28,7 +28,7 @@ from pacshift.recipes.fitting.lite0 import N_FEATURES, Lite0  # noqa: E402
 from pacshift.recipes.fitting.models import Enlarged  # noqa: E402
 from pacshift.recipes.fitting.resnet50 import ResNet50  # noqa: E402
 from pacshift.recipes.fitting.shallow import HashedLinear, two_layer_network  # noqa: E402
-from pacshift.recipes.fitting.slim_resnet import SlimResNet  # noqa: E402
+from pacshift.recipes.fitting.slim_convnet import SlimConvNet, whitening_filters  # noqa: E402
 from pacshift.recipes.fitting.weights import load_weights, public_names  # noqa: E402
 
 FILES = Path(__file__).resolve().parents[1] / "files"
@@ -48,6 +48,11 @@ class Images:
 
     def encode(self, rows: IntArray, rng: Any) -> tuple[Inputs, BoolArray]:
         return (self.images[rows],), np.ones(len(rows), bool)
+
+
+def slim_convnet(n_classes: int, widths: tuple[int, int, int] = (64, 128, 256)) -> SlimConvNet:
+    filters = whitening_filters(torch.from_numpy(PIXELS).permute(0, 3, 1, 2) / 255)
+    return SlimConvNet(n_classes, filters, widths)
 
 
 def weights_of(network: Any) -> dict[str, Any]:
@@ -79,7 +84,7 @@ def two_steps(network: Any, encoder: Any, settings: Settings) -> list[float]:
 
 @pytest.mark.parametrize(
     ("make", "size"),
-    [(ResNet50, 32), (DenseNet121, 32), (SlimResNet, 32), (Lite0, 32)],
+    [(ResNet50, 32), (DenseNet121, 32), (slim_convnet, 32), (Lite0, 32)],
     ids=lambda value: str(value),
 )
 def test_full_image_networks_take_two_steps(make: Any, size: int) -> None:
@@ -91,7 +96,7 @@ def test_full_image_networks_take_two_steps(make: Any, size: int) -> None:
 def test_small_images_are_enlarged_for_a_large_network() -> None:
     torch.manual_seed(0)
     network = Enlarged(ResNet50(4), 48)
-    two_steps(network, PixelEncoder(PIXELS, np.arange(32), cut=0), Settings(1, 4, 0.01))
+    two_steps(network, PixelEncoder(PIXELS, np.arange(32)), Settings(1, 4, 0.01))
     assert network(torch.zeros(2, 3, 32, 32)).shape == (2, 4)
 
 
@@ -189,10 +194,10 @@ def cases() -> dict[str, tuple[Any, Any, IntArray, Settings]]:
         "two-layer": (two_layer_network(5, 4), AnswerEncoder(answers, rows), LABELS, Settings(200, 8, 0.1)),
         "hashed": (HashedLinear(BUCKETS, 4), TextEncoder(TEXTS, rows), TEXT_LABELS, Settings(30, 8, 10.0)),
         "slim": (
-            SlimResNet(4, (8, 8, 16, 16)),
+            slim_convnet(4, (8, 8, 16)),
             PixelEncoder(PIXELS, rows),
             LABELS,
-            Settings(30, 8, 0.1, schedule="one-cycle", mixed=True),
+            Settings(30, 8, 0.1, schedule="one-cycle", bias_factor=8.0, mixed=True),
         ),
     }
 
@@ -267,6 +272,45 @@ def test_batches_visit_every_row_once_per_epoch_and_resume_anywhere() -> None:
         assert all(np.array_equal(a, b) for a, b in zip(rest, whole[start:], strict=True))
 
 
+def test_whitening_makes_the_answers_of_the_first_filters_uncorrelated() -> None:
+    mixed = torch.from_numpy(RNG.normal(size=(3, 3))).float()
+    images = torch.einsum("ij,njhw->nihw", mixed, torch.from_numpy(RNG.normal(size=(50, 3, 16, 16))).float())
+    filters = whitening_filters(images)
+    assert torch.equal(filters[12:], -filters[:12])
+    answers = torch.nn.functional.conv2d(images, filters[:12]).transpose(0, 1).flatten(1)
+    covariance = answers @ answers.T / answers.shape[1]
+    assert torch.allclose(covariance, torch.eye(12), atol=0.02)  # a ridge keeps the variances slightly below 1
+
+
+def test_biases_are_learnt_faster_than_weights() -> None:
+    settings = Settings(1, 4, 0.1, bias_factor=5.0)
+    network = two_layer_network(5, 4)
+    optimiser = loop.make_optimiser(network, settings)
+    names = {id(value): name for name, value in network.named_parameters()}
+    factors = {names[id(p)]: group["factor"] for group in optimiser.param_groups for p in group["params"]}
+    assert factors == {"0.weight": 1.0, "0.bias": 5.0, "2.weight": 1.0, "2.bias": 5.0}
+    rows = np.arange(4)
+    encoder = AnswerEncoder(np.random.default_rng(3).normal(size=(4, 5)), rows)
+    moved = {}
+    for factor in (1.0, 5.0):
+        torch.manual_seed(0)
+        network = two_layer_network(5, 4)
+        before = weights_of(network)
+        loop.fit(network, encoder, LABELS, rows, replace(settings, bias_factor=factor), seed=0, device=CPU)
+        moved[factor] = {key: value - before[key] for key, value in weights_of(network).items()}
+    assert torch.equal(moved[5.0]["2.weight"], moved[1.0]["2.weight"])
+    assert torch.allclose(moved[5.0]["2.bias"], 5 * moved[1.0]["2.bias"], atol=1e-6)
+
+
+def test_the_slim_network_answers_an_image_and_its_mirror_alike() -> None:
+    torch.manual_seed(0)
+    network = slim_convnet(4, (8, 8, 16)).eval()
+    images = torch.from_numpy(PIXELS[:4]).permute(0, 3, 1, 2) / 255
+    assert torch.allclose(network(images), network(images.flip(-1)), atol=1e-6)
+    assert not network.filters.requires_grad
+    assert "filters" in network.state_dict()  # a resumed run must not compute them from other rows
+
+
 def test_the_rate_rises_to_its_peak_and_falls_to_almost_nothing() -> None:
     cycle = replace(Settings(1, 1, 0.3), schedule="one-cycle")
     rates = [loop.rate_at(step, 100, cycle) for step in range(100)]
@@ -307,7 +351,7 @@ def test_unreadable_rows_are_left_out_of_scores_and_of_training(tmp_path: Path) 
     for broken in (0, 1, 5):
         Path(paths[broken]).write_bytes(b"")
     encoder = FileEncoder(paths, 32, mean=(0.5,) * 3, spread=(0.5,) * 3)
-    network = SlimResNet(2, (4, 4, 4, 4))
+    network = slim_convnet(2, (4, 4, 4))
     labels = np.array([0, 0, 0, 0, 1, 1, 1, 1])
     loop.fit(network, encoder, labels, np.arange(8), Settings(1, 2, 0.01), seed=0, device=CPU)
     probs, rows = loop.predict(network, encoder, np.arange(8), mixed=False, device=CPU)
@@ -332,6 +376,13 @@ def test_a_loss_that_explodes_is_an_error() -> None:
     network, encoder, labels, settings = cases()["two-layer"]
     with pytest.raises(InputError, match="the loss became"):
         loop.fit(network, encoder, labels, np.arange(32), replace(settings, rate=1e30), seed=0, device=CPU)
+
+
+def test_a_device_is_seeded_as_torch_is() -> None:
+    torch.manual_seed(12345)
+    expected = torch.rand(4)
+    CPU.seed(12345)
+    assert torch.equal(torch.rand(4), expected)
 
 
 def test_devices() -> None:

@@ -107,7 +107,7 @@ def test_cifar_with_broken_images(tmp_path: Path) -> None:
     assert "1 unreadable image left out: " in result.stderr
     assert "frog/0003.png" in result.stderr
     data = load_scores(tmp_path / "scores.npz")
-    assert data.title == "Slim ResNet, CIFAR-10 PNG folder"
+    assert data.title == "Slim ConvNet, CIFAR-10 PNG folder"
     assert len(data.labels) == 79 - 47
 
 

@@ -1,11 +1,10 @@
 """The whole check: from a tally to the evidence for or against label shift."""
 
-from pacshift.arrays import FloatArray, Label
 from pacshift.assumption.directions import best_mix
 from pacshift.assumption.evidence import Assumption
-from pacshift.assumption.folds import CellCounts, count_cells, n_folds
+from pacshift.assumption.folds import count_cells, n_folds
 from pacshift.assumption.groups import around, chance, shown_groups
-from pacshift.assumption.program import MixRows, difference_hurdle, mix_rows
+from pacshift.assumption.program import difference_hurdle, mix_rows
 from pacshift.assumption.words import largest_difference, nothing_found, noticeable, outside_known
 from pacshift.bounds import Interval
 from pacshift.errors import InputError
@@ -74,55 +73,28 @@ def check_assumption(
         raise InputError("label shift can be tested only with source and target rows; one of them is empty.")
     counts = count_cells(tally)
     rows = mix_rows(counts, level=level, known=known, contamination=contamination)
-    refuted, mix = rows.refuted, best_mix(counts)
+    mix = best_mix(counts)
+    if not rows.refuted:
+        finding = nothing_found(counts)
+    elif (
+        known is not None
+        and not (free := mix_rows(counts, level=level, known=None, contamination=contamination)).refuted
+    ):
+        finding = outside_known(tally.classes, free, known, known_from)
+    else:
+        some = [left for left in (rows.only_box, rows.without_differences) if not left.refuted]
+        finding = largest_difference(counts, tally.classes, mix, [None, *some], level=level)
     groups = shown_groups(counts, tally.classes, mix)
     explained = groups.rates(counts) @ mix
-    finding = nothing_found(counts)
-    if refuted:
-        finding = _finding(
-            counts,
-            tally.classes,
-            mix,
-            rows,
-            level=level,
-            known=known,
-            contamination=contamination,
-            known_from=known_from,
-        )
+    hurdle, tested = difference_hurdle(counts.n_classes, level), 1 - 1 / n_folds(counts.n_classes)
     return Assumption(
         level=level,
-        refuted=refuted,
+        refuted=rows.refuted,
         mix=mix,
         groups=groups.names,
         observed=groups.observed(counts),
         explained=explained,
         allowed=around(explained, chance(counts, groups, mix, level=level)),
         finding=finding,
-        noticeable=noticeable(
-            counts,
-            tally.classes,
-            mix,
-            hurdle=difference_hurdle(counts.n_classes, level),
-            tested=1 - 1 / n_folds(counts.n_classes),
-        ),
+        noticeable=noticeable(counts, tally.classes, mix, hurdle=hurdle, tested=tested),
     )
-
-
-def _finding(
-    counts: CellCounts,
-    classes: tuple[Label, ...],
-    mix: FloatArray,
-    rows: MixRows,
-    *,
-    level: float,
-    known: Interval | None,
-    contamination: float,
-    known_from: str,
-) -> str:
-    """Why the test refuses, in words."""
-    if known is not None:
-        free = mix_rows(counts, level=level, known=None, contamination=contamination)
-        if not free.refuted:
-            return outside_known(classes, free, known, known_from)
-    some = [left for left in (rows.only_box, rows.without_differences) if not left.refuted]
-    return largest_difference(counts, classes, mix, [None, *some], level=level)

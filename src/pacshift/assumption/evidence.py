@@ -7,6 +7,7 @@ import numpy as np
 
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
+from pacshift.display import short_repr
 
 MAX_SAVED_GROUPS = 400
 """Groups that a certificate saves: with many classes the largest differences are kept."""
@@ -47,6 +48,8 @@ class Assumption:
     allowed: Interval
     finding: str
     noticeable: tuple[str, ...]
+
+    __repr__ = short_repr
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary of plain lists, numbers and texts.

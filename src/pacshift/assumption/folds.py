@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy  # its parts load when first used
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.tally import Tally
@@ -79,7 +79,7 @@ def count_cells(tally: Tally) -> CellCounts:
         source, target, n_bins = source.without_confidence(), target.without_confidence(), 1
     cell = np.arange(tally.n_classes * n_bins)
     places = source.predicted * n_bins + source.confidence, source.labels
-    counts = sparse.csc_matrix((source.counts.astype(float), places), (len(cell), tally.n_classes))
+    counts = scipy.sparse.csc_matrix((source.counts.astype(float), places), (len(cell), tally.n_classes))
     target_counts = np.zeros(len(cell))
     np.add.at(target_counts, target.predicted * n_bins + target.confidence, target.counts)
     return CellCounts(_stored(counts), target_counts, cell // n_bins, cell % n_bins)
@@ -94,12 +94,12 @@ def split(counts: CellCounts, seed: int = FOLD_SEED) -> list[CellCounts]:
     """Every row goes to a fold drawn at random, independently of all else ("Folds" of the page)."""
     rng, parts = np.random.default_rng(seed), n_folds(counts.n_classes)
     even = np.full(parts, 1 / parts)
-    source = sparse.csc_matrix(counts.source)
+    source = scipy.sparse.csc_matrix(counts.source)
     source_folds = rng.multinomial(source.data.astype(np.int64), even).T.astype(float)
     target_folds = rng.multinomial(counts.target.astype(np.int64), even).T.astype(float)
     return [
         CellCounts(
-            _stored(sparse.csc_matrix((data, source.indices, source.indptr), source.shape)),
+            _stored(scipy.sparse.csc_matrix((data, source.indices, source.indptr), source.shape)),
             target,
             counts.predicted,
             counts.confidence,

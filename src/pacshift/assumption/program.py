@@ -17,7 +17,7 @@ from pacshift.assumption.folds import FEW_CLASSES, CellCounts, joined, split
 from pacshift.assumption.tops import largest_shares, likely_tops, shares_by_sets, suggested_sets
 from pacshift.bounds import Interval
 from pacshift.ps_lp.programs import MixProgram, least_violation
-from pacshift.ps_lp.region import quick_box
+from pacshift.ps_lp.region_box import quick_box
 
 
 @dataclass(frozen=True)

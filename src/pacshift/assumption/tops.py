@@ -1,7 +1,7 @@
 """Largest shares that the classes can have in the target, from the cells where a class shows itself best."""
 
 import numpy as np
-from scipy import sparse
+import scipy  # its parts load when first used
 
 from pacshift.arrays import FloatArray
 from pacshift.assumption.folds import CellCounts
@@ -15,7 +15,7 @@ def largest_shares(counts: CellCounts, *, delta: float, contamination: float = 0
     For S = "predicted j with at least this confidence", (1-η) t_j A_Sj <= q_S.
     """
     own, target = np.zeros((2, counts.n_classes, N_CONFIDENCE))
-    source = sparse.coo_matrix(counts.source)
+    source = scipy.sparse.coo_matrix(counts.source)
     right = counts.predicted[source.row] == source.col
     np.add.at(own, (source.col[right], counts.confidence[source.row[right]]), source.data[right])
     np.add.at(target, (counts.predicted, counts.confidence), counts.target)
@@ -27,7 +27,7 @@ def largest_shares(counts: CellCounts, *, delta: float, contamination: float = 0
     return np.asarray(np.minimum(ratio.min(axis=1), 1.0))
 
 
-def suggested_sets(first: CellCounts) -> sparse.csc_matrix:
+def suggested_sets(first: CellCounts) -> "scipy.sparse.csc_matrix":
     """For each class a set of predicted classes, as a column of 0 and 1, that a first fold suggests.
 
     Classes that are rarely recognised show themselves in several predictions together. Predicted classes are taken
@@ -45,11 +45,11 @@ def suggested_sets(first: CellCounts) -> sparse.csc_matrix:
         chosen.append(predicted[order[: int(np.argmax(gain)) + 1]] if len(order) else order)
     columns = np.repeat(np.arange(first.n_classes), [len(some) for some in chosen])
     places = np.concatenate(chosen).astype(np.int64), columns
-    return sparse.csc_matrix((np.ones(len(columns)), places), source.shape)
+    return scipy.sparse.csc_matrix((np.ones(len(columns)), places), source.shape)
 
 
 def shares_by_sets(
-    sets: sparse.csc_matrix, rest: CellCounts, *, delta: float, contamination: float = 0.0
+    sets: "scipy.sparse.csc_matrix", rest: CellCounts, *, delta: float, contamination: float = 0.0
 ) -> FloatArray:
     """Upper bounds of all t_j at once by one set per class that was chosen on other rows (Lemma 5)."""
     source, target = _by_predicted(rest)
@@ -67,8 +67,10 @@ def likely_tops(past: CellCounts, mix: FloatArray) -> FloatArray:
     return np.asarray(np.minimum(1.3 * mix + 4 * np.sqrt(mix / n) + 4 / n, 1.0))
 
 
-def _by_predicted(counts: CellCounts) -> tuple[sparse.csc_matrix, FloatArray]:
+def _by_predicted(counts: CellCounts) -> "tuple[scipy.sparse.csc_matrix, FloatArray]":
     """Counts [predicted, label] and [predicted], without confidence."""
     places = counts.predicted, np.arange(len(counts.predicted))
-    pooling = sparse.csr_matrix((np.ones(len(counts.target)), places), (counts.n_classes, len(counts.target)))
-    return sparse.csc_matrix(pooling @ counts.source), np.asarray(pooling @ counts.target)
+    pooling = scipy.sparse.csr_matrix(
+        (np.ones(len(counts.target)), places), (counts.n_classes, len(counts.target))
+    )
+    return scipy.sparse.csc_matrix(pooling @ counts.source), np.asarray(pooling @ counts.target)

@@ -1,54 +1,40 @@
 """What comes out: thresholds, what they guarantee and for whom, and the sets they make."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from pacshift.arrays import BoolArray, FloatArray, IntArray, Label
+from pacshift.arrays import BoolArray, FloatArray, Frame, IntArray, Label, RngLike, ScoresLike, SupportsDLPack
 from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve, Interval
 from pacshift.certificate.columns import Columns
 from pacshift.certificate.explain import explain
 from pacshift.certificate.file import read_fields, write
+from pacshift.certificate.lazy import LazyField
+from pacshift.certificate.notebook import to_html, to_text
 from pacshift.certificate.provenance import Provenance
+from pacshift.certificate.sets import count_sizes, label_lists, make_sets
 from pacshift.certificate.sql import Dialect, check_columns, set_expression
 from pacshift.errors import InputError
 from pacshift.methods import Guarantee, MethodFacts
-from pacshift.parallel import even_slices, run_all
-from pacshift.scores.check import ScoreMatrix, check_prediction_rng, check_scores, not_finite_error
+from pacshift.scores.check import ScoreMatrix, check_prediction_rng, check_scores
+from pacshift.scores.frames import frame_like, series_like
 from pacshift.scores.kind import ScoreKind, require_same_kind
+from pacshift.scores.softmax import to_probabilities
 from pacshift.scores.transforms import TRANSFORMS, Transform, TransformFunction, resolve_transform
 from pacshift.sensitivity import Sensitivity
-from pacshift.tally.counter import BLOCK_VALUES, top_labels
 
-Value = TypeVar("Value")
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FrameType = TypeVar("FrameType", bound=Frame)
 
 LAZY = ("curve", "sensitivity")
 """Fields that are computed when somebody looks at them."""
-
-
-class _LazyField(Generic[Value]):
-    """A field that holds a value, or a function that computes it, which runs once, at the first look."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, certificate: "Certificate | None", owner: type) -> Value | None:
-        if certificate is None:
-            return None
-        given = certificate.__dict__[self.name]
-        if callable(given):
-            given = certificate.__dict__[self.name] = given()
-        found: Value | None = given
-        return found
-
-    def __set__(self, certificate: "Certificate", given: Value | Callable[[], Value | None] | None) -> None:
-        certificate.__dict__[self.name] = None if isinstance(given, _LazyField) else given  # its default
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -111,6 +97,8 @@ class Certificate:
         ``set_sizes[s]`` counts the target sets with s labels, if they were counted.
     never_empty : bool
         Whether empty sets are filled with the top label.
+    softmax : bool
+        Whether scores are logits, of which ``sets`` takes the softmax before anything else.
     columns : Columns or None
         Score columns and label column of the table that the certificate was made from. Frames and tables given to
         it later must have these score columns, in any order. None if it was made from arrays.
@@ -161,21 +149,38 @@ class Certificate:
     score_kind: ScoreKind | None = None
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    curve: _LazyField[BoundCurve] = field(default=_LazyField(), repr=False)  # looks at it go through the field
-    sensitivity: _LazyField[Sensitivity] = field(default=_LazyField(), repr=False)
+    curve: LazyField[BoundCurve] = field(default=LazyField(), repr=False)  # looks at it go through the field
+    sensitivity: LazyField[Sensitivity] = field(default=LazyField(), repr=False)
     set_sizes: IntArray | None = None
     never_empty: bool = False
+    softmax: bool = False
     columns: Columns | None = None
     provenance: Provenance | None = None
     transform: Transform | None = field(default=None, repr=False)  # a function of the user's own: not saved
+
+    def __repr__(self) -> str:
+        return to_text(self)
+
+    def _repr_html_(self) -> str:
+        return to_html(self)
 
     @property
     def trivial(self) -> bool:
         """Whether every set contains all labels, which is always correct but never informative."""
         return bool(np.isneginf(self.thresholds).all())
 
-    def sets(self, scores: Any, *, score: TransformFunction | None = None, rng: Any = None) -> BoolArray:
-        """Prediction sets as a boolean matrix.
+    @overload
+    def sets(
+        self, scores: FrameType, *, score: TransformFunction | None = None, rng: RngLike = None
+    ) -> FrameType: ...
+
+    @overload
+    def sets(
+        self, scores: ArrayLike | SupportsDLPack, *, score: TransformFunction | None = None, rng: RngLike = None
+    ) -> BoolArray: ...
+
+    def sets(self, scores: ScoresLike, *, score: TransformFunction | None = None, rng: RngLike = None) -> Any:
+        """Make the prediction sets: for every row and label, whether the label is in the row's set.
 
         Parameters
         ----------
@@ -191,8 +196,9 @@ class Certificate:
 
         Returns
         -------
-        numpy.ndarray of bool, shape (n, K)
-            Whether label y is in the set of row x.
+        numpy.ndarray of bool, shape (n, K), or frame
+            Whether label y is in the set of row x. A frame of pandas, polars or Arrow gives a frame of the same
+            kind with one column per class; that of pandas has the same index.
 
         Raises
         ------
@@ -208,11 +214,55 @@ class Certificate:
         >>> certificate.sets([[0.7, 0.3], [0.05, 0.95]]).tolist()
         [[False, False], [False, True]]
         """
+        checked = self._checked(scores)
+        return frame_like(scores, self._sets(checked, score, rng), self.classes)
+
+    def labels(self, scores: ScoresLike, *, score: TransformFunction | None = None, rng: RngLike = None) -> Any:
+        """Make the prediction sets as lists of class names, the most likely first.
+
+        Parameters
+        ----------
+        scores : array_like or frame
+            As in ``sets``.
+        score : callable, optional
+            As in ``sets``.
+        rng : int, numpy.random.Generator or None
+            As in ``sets``; with the same seed both give the same sets.
+
+        Returns
+        -------
+        list of list, or series
+            One list per row. A frame of pandas or polars gives a series; that of pandas has the same index.
+
+        Raises
+        ------
+        InputError
+            As in ``sets``.
+
+        Examples
+        --------
+        >>> from pacshift import calibrate
+        >>> scores, names = [[0.9, 0.1], [0.2, 0.8]] * 50, ["cat", "dog"]
+        >>> certificate = calibrate(scores, names * 50, None, method="PS-LW", epsilon=0.2, classes=names)
+        >>> certificate.labels([[0.95, 0.05], [0.91, 0.93], [0.5, 0.5]])
+        [['cat'], ['dog', 'cat'], []]
+        """
+        checked = self._checked(scores)
+        return series_like(scores, label_lists(self._sets(checked, score, rng), checked))
+
+    def _checked(self, scores: ScoresLike) -> ScoreMatrix:
+        """Scores as a matrix of the kind that the thresholds belong to."""
         columns = () if self.columns is None else self.columns.scores
         checked = check_scores(scores, name="scores", classes=self.classes, columns=columns)
+        if self.softmax:
+            return to_probabilities(checked, name="scores")
         require_same_kind(self.score_kind, ScoreKind.of_rows(checked.values), name="scores", n_rows=len(checked))
+        return checked
+
+    def _sets(self, scores: ScoreMatrix, score: TransformFunction | None, rng: RngLike) -> BoolArray:
         transform = self._transform(score)
-        return self._sets(checked, transform, transform.draw(len(checked), check_prediction_rng(rng)))
+        uniform = transform.draw(len(scores), check_prediction_rng(rng))
+        return make_sets(scores, self.thresholds, transform, uniform, never_empty=self.never_empty)
 
     def sets_of_rows(self, scores: NDArray[Any], uniform: FloatArray | None) -> BoolArray:
         """Prediction sets of some rows of a table, for engines that read it piece by piece.
@@ -229,39 +279,13 @@ class Certificate:
         bool array of shape (n, K)
             As from ``sets``.
         """
-        checked = check_scores(scores, name="scores", classes=self.classes)
-        require_same_kind(self.score_kind, ScoreKind.of_rows(checked.values), name="scores", n_rows=len(checked))
-        return self._sets(checked, self._transform(None), uniform)
+        transform = self._transform(None)
+        return make_sets(self._checked(scores), self.thresholds, transform, uniform, never_empty=self.never_empty)
 
     @property
     def is_randomized(self) -> bool:
         """Whether sets depend on random numbers, as those of ``aps`` and ``raps`` scores do."""
         return self._transform(None).randomized
-
-    def _sets(self, scores: ScoreMatrix, transform: Transform, uniform: FloatArray | None) -> BoolArray:
-        cuts = self._cuts(scores.values.dtype if transform.function is None else np.dtype(np.float64))
-        if cuts.ndim:  # matrices of equal shape compare twice as fast as a matrix and a row
-            cuts = np.tile(cuts, (scores.block_rows, 1))
-        result = np.empty(scores.values.shape, np.bool_)
-
-        def job(chunk: slice) -> None:
-            for rows in scores.blocks(chunk):
-                block = transform.of_block(scores, rows, uniform)
-                if not block.max() < np.inf:  # the cheapest look that finds NaN; -inf compares as it should
-                    raise not_finite_error(scores, "scores")
-                np.greater_equal(block, cuts[: len(block)] if cuts.ndim else cuts, out=result[rows])
-                if self.never_empty:
-                    _add_top(result[rows], scores, rows)
-
-        run_all([partial(job, part) for part in even_slices(len(scores), BLOCK_VALUES // len(self.classes))])
-        return result
-
-    def _cuts(self, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Thresholds in the type of the scores, rounded up: ``x >= τ`` then says the same in fewer bits."""
-        cuts = self.thresholds if (self.thresholds != self.thresholds[0]).any() else self.thresholds[0]
-        with np.errstate(over="ignore"):  # beyond the type's range: ±inf, and the next line corrects -inf
-            rounded = np.asarray(cuts).astype(dtype)
-        return np.where(rounded < cuts, np.nextafter(rounded, np.asarray(np.inf, dtype)), rounded)
 
     def _transform(self, score: TransformFunction | None) -> Transform:
         if score is not None:
@@ -272,7 +296,7 @@ class Certificate:
             raise InputError("this certificate was made with a score function of your own: pass it as score=.")
         return TRANSFORMS[self.score]
 
-    def with_set_sizes(self, scores: Any, *, rng: Any = None) -> "Certificate":
+    def with_set_sizes(self, scores: ScoresLike, *, rng: RngLike = None) -> "Certificate":
         """The same certificate, with the sizes of the sets of ``scores`` counted.
 
         Parameters
@@ -295,7 +319,7 @@ class Certificate:
         >>> certificate.with_set_sizes([[0.7, 0.3], [0.05, 0.95]]).set_sizes.tolist()
         [1, 1, 0]
         """
-        return self.counted(count_sizes(self.sets(scores, rng=rng)))
+        return self.counted(count_sizes(self._sets(self._checked(scores), None, rng)))
 
     def counted(self, set_sizes: IntArray) -> "Certificate":
         """The same certificate with set sizes that were counted elsewhere.
@@ -369,11 +393,12 @@ class Certificate:
           CASE WHEN `p_dog` >= CAST('0.8' AS DOUBLE) THEN 'dog' END
         ), label -> label IS NOT NULL) END
         """
-        if self.score != "probability":
+        if self.score != "probability" or self.softmax:
+            how = "softmax" if self.softmax else f"score {self.score!r}"
             raise InputError(
-                f"SQL can only compare scores as they are, but this certificate transforms them first (score "
-                f"{self.score!r}). Make the sets with `sets` or `pacshift predict`, or calibrate with "
-                "score='probability'."
+                f"SQL can only compare scores as they are, but this certificate transforms them first ({how}). "
+                "Make the sets with `sets` or `pacshift predict`, or calibrate with score='probability' and "
+                "without softmax."
             )
         remembered = None if self.columns is None else self.columns.scores
         names = check_columns(remembered if columns is None else columns, len(self.classes))
@@ -388,6 +413,23 @@ class Certificate:
             One line each for the guarantee, the assumption (if there is one), the data, the sets and every note.
         """
         return explain(self)
+
+    def plot(self) -> "list[Axes]":
+        """Draw the certificate: label mix, misses by class and, if they were counted, set sizes.
+
+        Returns
+        -------
+        list of matplotlib.axes.Axes
+            One figure with these axes. ``pacshift.plots`` draws each picture on its own.
+
+        Raises
+        ------
+        MissingExtraError
+            If Matplotlib is not installed.
+        """
+        from pacshift.plots import overview
+
+        return overview(self)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
         """Write the certificate as JSON that a person can read; ``load`` gives every number back bit for bit.
@@ -425,14 +467,3 @@ class Certificate:
             If the file cannot be read, is not a certificate, or contradicts itself.
         """
         return cls(**read_fields(path))
-
-
-def count_sizes(sets: BoolArray) -> IntArray:
-    """How many sets hold 0, 1, ..., K labels."""
-    return np.bincount(sets.sum(axis=1), minlength=sets.shape[1] + 1)
-
-
-def _add_top(sets: BoolArray, scores: ScoreMatrix, rows: slice) -> None:
-    empty = np.flatnonzero(~sets.any(axis=1))
-    if len(empty):
-        sets[empty, top_labels(scores.values[rows][empty])] = True

@@ -19,21 +19,54 @@ LABEL_SHIFT = (
 
 MAX_CLASSES_LISTED = 6
 MAX_NOTE_SHOWN = 300
+SMALLEST_SHARE = 0.0001
+MAX_NOTES = 20
 
 
 def explain(certificate: "Certificate") -> str:
     """What holds, for whom, how surely, under which assumption, from how much data."""
     change = implied_change(certificate)
-    lines = [_guarantee(certificate), *([f"Implied change: {change}"] if change else [])]
-    lines += [*_assumption(certificate), *assumption_test(certificate), _data(certificate), _sets(certificate)]
+    lines = [guarantee_in_words(certificate), *([f"Implied change: {change}"] if change else [])]
+    lines += [
+        *_assumption(certificate),
+        *assumption_test(certificate),
+        _data(certificate),
+        sets_in_words(certificate),
+    ]
     lines += class_misses(certificate)
-    lines += [f"Note: {note}" for note in (*certificate.reasons, *certificate.notes)]
+    lines += notes_shown(certificate)
     if certificate.accuracy is not None:
+        least = percent(rounded_down(certificate.accuracy))
         lines.append(
-            f"The classifier's own accuracy on the target is at least {percent(certificate.accuracy)} "
-            "(same confidence, same assumption)."
+            f"The classifier's own accuracy on the target is at least {least} (same confidence, same assumption)."
         )
     return "\n".join([*lines, *_origin(certificate)])
+
+
+def notes_shown(certificate: "Certificate", most: int = MAX_NOTES) -> list[str]:
+    """Reasons and notes, one line each. With many classes there may be a reason per class: the first are shown."""
+    notes = (*certificate.notes, *certificate.reasons)  # notes are few, so they are never cut
+    lines = [f"Note: {note}" for note in notes[:most]]
+    left_out = len(notes) - len(lines)
+    where = "certificate.reasons and certificate.notes hold them all"
+    return [*lines, f"... and {left_out:,} more notes: {where}."] if left_out else lines
+
+
+def promise_in_short(certificate: "Certificate") -> str:
+    """The promise on one line; ``explain`` says under which assumptions.
+
+    >>> from pacshift import calibrate
+    >>> promise_in_short(calibrate([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50, None, method="PS"))
+    'misses at most 10 % of the source, with confidence 95 %; nothing about the target'
+    """
+    missed, sure = f"misses at most {percent(certificate.epsilon)}", percent(1 - certificate.delta)
+    cap = "" if certificate.class_epsilon is None else f" and {_cap(certificate)} of every class"
+    return {
+        "pac-target": f"{missed} of the target{cap}, with confidence {sure}, if label shift holds",
+        "pac-source": f"{missed} of the source, with confidence {sure}; nothing about the target",
+        "marginal": f"{missed} of the target on average over many calibrations, if label shift holds",
+        "none": "none",
+    }[certificate.guarantee]
 
 
 def _origin(certificate: "Certificate") -> list[str]:
@@ -57,7 +90,8 @@ def percent(share: float) -> str:
     return f"{100 * share:.15g} %" if short == "100" and share < 1 else f"{short} %"  # 100 % would be a lie
 
 
-def _guarantee(certificate: "Certificate") -> str:
+def guarantee_in_words(certificate: "Certificate") -> str:
+    """What is promised, about whom and how surely."""
     covered, sure = percent(1 - certificate.epsilon), percent(1 - certificate.delta)
     holds = f"the set contains the true label for at least {covered} of the"
     target = f"{holds} target population{_contaminated(certificate)}"
@@ -130,7 +164,7 @@ def share(value: float) -> str:
     >>> share(0.04556), share(0.0), share(0.00004)
     ('4.56 %', '0 %', '< 0.01 %')
     """
-    return "< 0.01 %" if 0 < value < 0.0001 else f"{100 * float(value):.3g} %"
+    return "< 0.01 %" if 0 < value < SMALLEST_SHARE else f"{100 * float(value):.3g} %"
 
 
 def between(bounds: Interval, label: int) -> str:
@@ -138,9 +172,12 @@ def between(bounds: Interval, label: int) -> str:
 
     >>> between(Interval(np.array([0.07891]), np.array([0.1021])), 0)
     '7.89 to 10.3 %'
+    >>> between(Interval(np.array([2e-9]), np.array([0.1021])), 0)
+    '0 to 10.3 %'
     """
     low, high = float(bounds.lower[label]), float(bounds.upper[label])
-    return f"{100 * rounded_down(low):.4g} to {100 * rounded_up(high):.4g} %"
+    low = rounded_down(low) if low >= SMALLEST_SHARE else 0.0  # 2e-07 % would say no more
+    return f"{100 * low:.4g} to {100 * rounded_up(high):.4g} %"
 
 
 def rounded_down(value: float) -> float:
@@ -235,8 +272,10 @@ def _target_rows(certificate: "Certificate") -> str:
     return f"{certificate.n_target:,} target examples, {certificate.n_target_labels:,} of them labelled"
 
 
-def _sets(certificate: "Certificate") -> str:
+def sets_in_words(certificate: "Certificate") -> str:
+    """Which labels are in a set."""
     kind = "" if certificate.score == "probability" else f" {certificate.score}"
+    kind = f" softmax{kind}" if certificate.softmax else kind
     if certificate.trivial:
         why = " The notes say why." if certificate.reasons else ""
         return f"Sets: every set contains all labels. This is always correct but never informative.{why}"

@@ -92,6 +92,7 @@ def _content(certificate: "Certificate") -> dict[str, Any]:
         "columns": None if certificate.columns is None else certificate.columns.to_json(),
         "provenance": None if certificate.provenance is None else certificate.provenance.to_json(),
         "never_empty": certificate.never_empty,
+        "softmax": certificate.softmax,
         "n_source": certificate.n_source,
         "n_target": certificate.n_target,
         "n_target_labels": certificate.n_target_labels,
@@ -166,6 +167,7 @@ def _checked_fields(document: dict[str, Any]) -> dict[str, Any]:
         "sensitivity": _sensitivity(document.get("sensitivity")),
         "set_sizes": None if document["target_set_sizes"] is None else _counts(document["target_set_sizes"]),
         "never_empty": _flag(document["never_empty"]),
+        "softmax": _flag(document.get("softmax", False)),
         "columns": _columns(document.get("columns"), len(rows)),  # files from before columns were kept have none
         "provenance": _provenance(document.get("provenance")),  # nor have older files this
     }

@@ -12,6 +12,7 @@ from pacshift.certificate.file import to_document
 from pacshift.cli import inputs, options, provenance
 from pacshift.cli.console import NOTHING_CERTIFIED, plain, print_json, print_words, results
 from pacshift.cli.inputs import Inputs
+from pacshift.defaults import DELTA, EPSILON
 from pacshift.documents import seal
 from pacshift.errors import InputError, UninformativeWarning
 from pacshift.methods import resolve_method
@@ -25,8 +26,8 @@ def calibrate(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The certificate.")] = Path(
         "certificate.json"
     ),
-    epsilon: options.Epsilon = 0.1,
-    delta: options.Delta = 0.05,
+    epsilon: options.Epsilon = EPSILON,
+    delta: options.Delta = DELTA,
     method: options.Method = "PS-LP",
     label: options.LabelColumn = "label",
     scores: options.Scores = None,
@@ -78,6 +79,7 @@ def calibrate(
         if target_label is not None:
             raise InputError("--target-label names a column of the TARGET table, but --tallies gives no tables.")
         tally = inputs.load_tallies(paths)
+        provenance.note_repeated_inputs(tally)
     else:
         files = inputs.split_paths(paths, source, target)
         data = Inputs(
@@ -93,6 +95,7 @@ def calibrate(
             engine=engine,
             master=master,
             by_position=by_position,
+            sha256=True,
         )
         tally = count(data, method, score)
         if target_label is not None:
@@ -117,11 +120,10 @@ def calibrate(
             valid_until=valid_until,
         )
     if data is None:
-        read = provenance.tally_inputs(paths or ())
+        certificate = provenance.with_tally_files(certificate, paths or ())
     else:
         certificate = _with_table(certificate, data)
-        read = provenance.table_inputs(data, certificate)
-    certificate = provenance.with_origin(certificate, read, ctx, seed)
+    certificate = provenance.with_origin(certificate, ctx, seed)
     certificate.save(out, overwrite=force)
     _show(certificate, out, as_json=as_json, quiet=quiet)
     if certificate.trivial:

@@ -9,23 +9,24 @@ import typer
 from rich.table import Table
 
 from pacshift.certificate import Certificate
+from pacshift.certificate.explain import share
 from pacshift.cli import inputs, options
 from pacshift.cli.console import note, plain, print_json, progress, results
 from pacshift.cli.inputs import Inputs
 from pacshift.cli.methods import guarantee_cell
+from pacshift.comparison import ComparisonRow, Measured, compare_methods, own_score
+from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
-from pacshift.methods import METHODS, Method
+from pacshift.methods import METHODS
 
 if TYPE_CHECKING:
-    from pacshift.report import ComparisonRow
-    from pacshift.report.comparison import Measured
     from pacshift.tables.evaluating import MeasuredSets
 
 
 def compare(
     paths: inputs.Paths = None,
-    epsilon: options.Epsilon = 0.1,
-    delta: options.Delta = 0.05,
+    epsilon: options.Epsilon = EPSILON,
+    delta: options.Delta = DELTA,
     label: options.LabelColumn = "label",
     target_label: Annotated[
         str | None,
@@ -53,8 +54,6 @@ def compare(
 
     Example: pacshift compare source.parquet target.parquet --label diagnosis --epsilon 0.05
     """
-    from pacshift.report import compare_methods
-
     options.check_request(epsilon, delta, score=score, class_epsilon=class_epsilon, contamination=contamination)
     known_mix = options.read_known(known)
     files = inputs.split_paths(paths, source, target)
@@ -79,7 +78,7 @@ def compare(
     sources = {name: data.source_tally(name, soft=True) for name in names}
     target_counts = data.target_tally(sources[score].classes, soft=True, bins=True)
 
-    def measure(certificates: Sequence[Certificate]) -> "list[Measured]":
+    def measure(certificates: Sequence[Certificate]) -> list[Measured]:
         return [_summary(sets, labelled=target_label is not None) for sets in data.measure(certificates)]
 
     with progress("comparing methods", silent=data.silent) as report:
@@ -110,19 +109,14 @@ def compare(
         show(compared, epsilon=epsilon)
 
 
-def own_score(method: Method, score: str) -> str:
-    """The score that ``method`` insists on (APS), else the one that all are compared with."""
-    return score if method.default_score == "probability" else method.default_score
-
-
-def _summary(sets: "MeasuredSets", *, labelled: bool) -> "Measured":
+def _summary(sets: "MeasuredSets", *, labelled: bool) -> Measured:
     """Error (where labels are known), mean size and share of empty sets."""
     n_sets = int(sets.set_sizes.sum())
     mean_size = float(sets.set_sizes @ np.arange(len(sets.set_sizes)) / n_sets)
     return sets.n_missed / n_sets if labelled else None, mean_size, float(sets.set_sizes[0] / n_sets)
 
 
-def show(rows: "Sequence[ComparisonRow]", *, epsilon: float) -> None:
+def show(rows: Sequence[ComparisonRow], *, epsilon: float) -> None:
     """Print the comparison as a table, its notes below it."""
     with_error = any(row.error is not None for row in rows)
     table = Table("method", "guarantees", *(["target error"] if with_error else []), "mean set size", "empty sets")
@@ -136,14 +130,14 @@ def show(rows: "Sequence[ComparisonRow]", *, epsilon: float) -> None:
             note(f"{row.method}: {row.note}")
 
 
-def cells(row: "ComparisonRow", *, epsilon: float, with_error: bool) -> list[str]:
+def cells(row: ComparisonRow, *, epsilon: float, with_error: bool) -> list[str]:
     """One method as cells with Rich markup; red where the error is above what was asked for."""
     made = [f"[bold]{plain(row.method)}[/]", guarantee_cell(row.guarantee)]
     if with_error:
         made.append("-" if row.error is None else error_cell(row.error, epsilon))
     if row.size is None or row.empty is None:
         return [*made, "refused", "-"]
-    return [*made, f"{row.size:.3f}" + (" (all labels)" if row.trivial else ""), f"{row.empty:.1%}"]
+    return [*made, f"{row.size:.3f}" + (" (all labels)" if row.trivial else ""), share(row.empty)]
 
 
 def error_cell(error: float, epsilon: float) -> str:

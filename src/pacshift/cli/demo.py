@@ -14,7 +14,8 @@ from pacshift.certificate import Certificate
 from pacshift.cli import options
 from pacshift.cli.compare import cells
 from pacshift.cli.console import plain, print_json, print_words, progress, results
-from pacshift.cli.demo_figure import draw_figure
+from pacshift.cli.demo_rare import RareCase, rare_case, why_ps_lp
+from pacshift.cli.provenance import with_origin
 from pacshift.errors import InputError
 from pacshift.experiments.panels import select_panels
 from pacshift.experiments.trial import Draw, Experiment, TrialRow, run_trial
@@ -29,6 +30,7 @@ METHOD = "PS-LP"
 
 
 def demo(
+    ctx: typer.Context,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="For figure, report, tables.")] = Path(
         "pacshift-demo"
     ),
@@ -50,7 +52,10 @@ def demo(
     experiment = Experiment(panel=panels[0], seed=seed, population=True)
     folder = _folder(out)
     trials = _run(experiment, draws, silent=quiet or as_json)
-    found = Findings(*_certify(experiment), [_comparison(row) for row in trials[0]], trials)
+    certificate, draw = _certify(experiment)
+    certificate = with_origin(certificate, ctx, seed)
+    rare = rare_case(certificate.epsilon, certificate.delta, seed)
+    found = Findings(certificate, draw, [_comparison(row) for row in trials[0]], trials, rare)
     files = _write(folder, found)
     if as_json:
         print_json(_document(found, files))
@@ -60,17 +65,22 @@ def demo(
 
 @dataclass(frozen=True)
 class Findings:
-    """What the demo found: the certificate and the methods' rows of the first draw, and all draws."""
+    """What the demo found: certificate and methods of the first draw, all draws, and a case with rare classes."""
 
     certificate: Certificate
     draw: Draw
     rows: "Sequence[ComparisonRow]"
     trials: Sequence[Sequence[TrialRow]]
+    rare: RareCase
 
     def above(self, method: str) -> int:
         """In how many draws the error of a method was above what was allowed."""
         epsilon = self.certificate.epsilon
         return sum(row.error > epsilon for trial in self.trials for row in trial if row.method == method)
+
+    def size(self, method: str) -> float:
+        """Mean size of a method's sets over all draws that it did not refuse."""
+        return float(np.nanmean([row.size for trial in self.trials for row in trial if row.method == method]))
 
 
 def _folder(out: Path) -> Path:
@@ -110,6 +120,7 @@ def _comparison(row: TrialRow) -> "ComparisonRow":
 
 def _write(folder: Path, found: Findings) -> dict[str, Path]:
     """Write the files of the demo, over those of an earlier run."""
+    from pacshift.cli.demo_figure import draw_figure
     from pacshift.report import write_report
 
     files = {
@@ -153,6 +164,7 @@ def _document(found: Findings, files: dict[str, Path]) -> dict[str, object]:
         "in_words": found.certificate.explain().splitlines(),
         "draws": len(found.trials),
         "methods": [{**asdict(row), "draws_above_epsilon": found.above(row.method)} for row in found.rows],
+        "rare_classes": asdict(found.rare),
         "files": {name: str(path) for name, path in files.items()},
     }
 
@@ -172,14 +184,18 @@ def _show(found: Findings, files: dict[str, Path]) -> None:
         f"Target error is exact: the share of the whole target population whose set misses the true label. "
         f"Last column: in how many of {draws} draws of all the data it was above {epsilon:g}.\n"
     )
+    sizes = {"size": found.size("PS-LP"), "size_by_class": found.size("PS-LW")}
+    print_words(why_ps_lp(found.rare, **sizes))
+    console.print()
     print_words(found.certificate.explain())
     console.print()
     for name in ("report", "figure"):
         console.print(f"{name}: {plain(files[name])}")
     console.print("continue with the same data:")
     folder = files["report"].parent
+    rates = f"--epsilon {epsilon:g} --delta {found.certificate.delta:g}"
     for line in (
-        f"pacshift calibrate {folder}/source.parquet {folder}/target.parquet -o my.json",
+        f"pacshift calibrate {folder}/source.parquet {folder}/target.parquet {rates} -o my.json",
         f"pacshift check my.json {folder}/labelled.parquet",
     ):
         console.print(f"  {plain(line)}", soft_wrap=True)

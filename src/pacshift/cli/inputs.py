@@ -45,6 +45,7 @@ class Inputs:
 
     The target is read once, counted and kept in memory if it is small; only a larger one is read again to measure
     its sets. ``target_label`` names labels of the target by which sets are measured; they are not counted.
+    ``sha256``: the tallies say what the files were.
     """
 
     source: tuple[Path, ...]
@@ -61,6 +62,7 @@ class Inputs:
     target_label: str | None = None
     keep_source: bool = False
     by_position: bool = False
+    sha256: bool = False
     _found: "dict[str, Columns]" = field(default_factory=dict, init=False, repr=False)
 
     def tally(self, score: str, *, soft: bool, bins: bool) -> Tally:
@@ -171,6 +173,7 @@ class Inputs:
                     options,
                     labelled=is_source,
                     drop_invalid=self.drop_invalid,
+                    sha256=self.sha256,
                     rng=rng,
                     progress=report,
                 )

@@ -7,14 +7,7 @@ from rich.table import Table
 from pacshift.cli import options
 from pacshift.cli.console import print_json, results
 from pacshift.methods import METHODS, Guarantee
-from pacshift.methods.base import facts_of
-
-SHORT: dict[Guarantee, str] = {
-    "pac-target": "target (PAC)",
-    "pac-source": "source only",
-    "marginal": "on average",
-    "none": "nothing",
-}
+from pacshift.methods.base import GUARANTEE_IN_SHORT, facts_of
 
 MEANING = """target (PAC)  the set contains the true label for at least 1 - epsilon of the target population,
               with confidence 1 - delta over the calibration data, if label shift holds
@@ -45,4 +38,4 @@ def methods(as_json: options.Json = False) -> None:
 
 def guarantee_cell(guarantee: Guarantee) -> str:
     """A guarantee in two words with Rich markup, green if it holds on the target."""
-    return f"[{'green' if guarantee == 'pac-target' else 'yellow'}]{SHORT[guarantee]}[/]"
+    return f"[{'green' if guarantee == 'pac-target' else 'yellow'}]{GUARANTEE_IN_SHORT[guarantee]}[/]"

@@ -19,6 +19,7 @@ def document(watch: Monitor, failed: list[PeriodReport], out: Path, table: Path 
         "page": str(out),
         "table": None if table is None else str(table),
         "failed": [report.period for report in failed],
+        "warnings": watch.warnings(),
         "periods": [_period_document(report) for report in watch.history],
     }
 

@@ -9,9 +9,9 @@ import typer
 
 from pacshift import files
 from pacshift.arrays import Label
-from pacshift.certify import check_contamination
 from pacshift.errors import InputError
 from pacshift.methods import METHODS, resolve_method
+from pacshift.request import check_contamination
 from pacshift.scores.check import check_rate
 from pacshift.scores.transforms import TRANSFORMS, resolve_transform
 

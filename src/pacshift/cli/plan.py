@@ -9,6 +9,7 @@ import typer
 from pacshift.arrays import Label
 from pacshift.cli import options
 from pacshift.cli.console import plain, print_json, progress, results
+from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.planning import Plan
 from pacshift.planning import plan as make_plan
@@ -41,8 +42,8 @@ def plan(
             "--source-mix", metavar="A=0.5,B=0.5", help="Shares of the source rows. Default: the pilot's."
         ),
     ] = None,
-    epsilon: options.Epsilon = 0.1,
-    delta: options.Delta = 0.05,
+    epsilon: options.Epsilon = EPSILON,
+    delta: options.Delta = DELTA,
     method: options.Method = "PS-LP",
     label: options.LabelColumn = "label",
     scores: options.Scores = None,

@@ -6,13 +6,14 @@ from rich.table import Table
 from pacshift.cli import inputs, options
 from pacshift.cli.console import plain, print_json, results
 from pacshift.cli.inputs import Inputs
+from pacshift.defaults import DELTA
 from pacshift.errors import InputError
 from pacshift.prevalence import Prevalence, prevalence_tally
 
 
 def prevalence(
     paths: inputs.Paths = None,
-    delta: options.Delta = 0.05,
+    delta: options.Delta = DELTA,
     known: options.Known = None,
     label: options.LabelColumn = "label",
     scores: options.Scores = None,

@@ -1,6 +1,7 @@
 """Where a certificate comes from, on the command line: its files and command, and whether it may still be used."""
 
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,21 +10,13 @@ from typing import Annotated, TypeAlias
 import typer
 
 from pacshift.certificate import Certificate
-from pacshift.certificate.provenance import (
-    Input,
-    Role,
-    check_text,
-    check_valid_until,
-    inputs_of_tally,
-    limited,
-    printable,
-)
+from pacshift.certificate.provenance import check_text, check_valid_until, reasons_against_use
 from pacshift.cli.commands import words_of
 from pacshift.cli.console import note
-from pacshift.cli.inputs import Inputs
 from pacshift.documents import current_time
-from pacshift.errors import InputError
+from pacshift.files import file_sha256
 from pacshift.tally import Tally
+from pacshift.tally.inputs import Input, Role, limited, printable
 
 ModelId: TypeAlias = Annotated[
     str | None,
@@ -53,59 +46,38 @@ def check_origin(model_id: str | None, maker_note: str | None, valid_until: str 
     check_valid_until(valid_until, current_time().date())
 
 
-def with_origin(certificate: Certificate, inputs: Sequence[Input], ctx: typer.Context, seed: int) -> Certificate:
-    """The certificate with the files, the seed and the command that it was made by."""
+def with_origin(certificate: Certificate, ctx: typer.Context, seed: int) -> Certificate:
+    """The certificate with the seed and the command that it was made by."""
     if certificate.provenance is None:
         return certificate
     command = printable(shlex.join(["pacshift", *words_of(ctx)]))
-    made = replace(certificate.provenance, inputs=limited(inputs), seed=seed, command=command)
-    return certificate.changed(provenance=made)
+    return certificate.changed(provenance=replace(certificate.provenance, seed=seed, command=command))
 
 
-def table_inputs(data: Inputs, certificate: Certificate) -> list[Input]:
-    """The files of source and target. With Spark only a cluster may be able to read them, so no hash is made."""
-    known, spark = data.columns, data.engine == "spark"
-    label = () if known.label is None else (known.label,)
-    source = _files("source", data.source, certificate.n_source, (*label, *known.scores), spark=spark)
-    return source + _files("target", data.target, certificate.n_target, known.scores, spark=spark)
+def with_tally_files(certificate: Certificate, paths: Sequence[Path]) -> Certificate:
+    """The certificate with the tally files it was made from; each of them says what was counted for it."""
+    if certificate.provenance is None:
+        return certificate
+    inputs = limited([one for path in paths for one in _tally_inputs(path)])
+    return certificate.changed(provenance=replace(certificate.provenance, inputs=inputs))
 
 
-def _files(role: Role, paths: Sequence[Path], rows: int, columns: tuple[str, ...], *, spark: bool) -> list[Input]:
-    if spark:
-        return [
-            Input(role, printable(path.name), rows if len(paths) == 1 else None, columns, None) for path in paths
-        ]
-    from pacshift.tables.sources import list_files
-
-    files = list_files(list(paths)) if paths else []
-    counted = rows if len(files) == 1 else None
-    return [Input(role, printable(file.name), counted, columns, _sha256(file)) for file in files]
+def _tally_inputs(path: Path) -> list[Input]:
+    tally, sha256 = Tally.load(path), file_sha256(path)
+    rows: tuple[tuple[Role, int], ...] = (("source", tally.n_source), ("target", tally.n_target))
+    return [Input(role, printable(path.name), n_rows, (), sha256) for role, n_rows in rows if n_rows]
 
 
-def tally_inputs(paths: Sequence[Path]) -> list[Input]:
-    """The tally files, with the rows behind the counts of each."""
-    return [
-        one
-        for path in paths
-        for one in inputs_of_tally(Tally.load(path), name=printable(path.name), sha256=_sha256(path))
-    ]
-
-
-def _sha256(path: Path) -> str:
-    from pacshift.tables.periods import file_sha256
-
-    try:
-        return file_sha256(path)
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
+def note_repeated_inputs(tally: Tally) -> None:
+    """Say which files were counted more than once: their rows are not independent draws any more."""
+    seen: Counter[tuple[str, str | None]] = Counter((one.role, one.sha256) for one in tally.inputs)
+    for one in tally.inputs:
+        if one.sha256 is not None and seen.pop((one.role, one.sha256), 1) > 1:
+            what = "the same rows" if one.name is None else f"the file {one.name!r}"
+            note(f"{what} ({one.role}) went into these tallies more than once. Count every row once.")
 
 
 def warn_before_use(certificate: Certificate, model_id: str | None) -> None:
     """Say on stderr why the certificate should not be used: expired, or made for another model."""
-    if certificate.provenance is not None:
-        found = certificate.provenance.warnings(model_id=model_id)
-    else:
-        older = "this certificate was made by an older pacshift, which did not record the model."
-        found = [] if model_id is None else [older]
-    for text in found:
+    for text in reasons_against_use(certificate.provenance, model_id=model_id):
         note(text)

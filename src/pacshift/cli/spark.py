@@ -5,11 +5,13 @@ import re
 import sys
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pacshift.errors import InputError, PacshiftError
 from pacshift.tables import TableTally
+from pacshift.tally.inputs import Input, Role, printable
 
 
 def tally_with_spark(master: str | None, paths: Sequence[Path], **options: Any) -> TableTally:
@@ -30,13 +32,23 @@ def tally_with_spark(master: str | None, paths: Sequence[Path], **options: Any) 
             builder = SparkSession.builder.appName("pacshift").master(place).config(map=quiet)
             label = options["label"]
             frame = read_frame(builder.getOrCreate(), list(paths), text=[] if label is None else [label])
-            return tally_frame(frame, **options)
+            return _with_names(tally_frame(frame, **options), paths)
     except PacshiftError:
         raise
     except Exception as error:
         raise InputError(
             f"Spark at {place} failed: {_first(str(error))}. Is Java there and --master right?"
         ) from None
+
+
+def _with_names(counted: TableTally, paths: Sequence[Path]) -> TableTally:
+    """The counts with the names of the paths. Only the cluster may be able to read them: there is no SHA-256."""
+    known = counted.columns
+    label = () if known.label is None else (known.label,)
+    role: Role = "target" if known.label is None else "source"
+    rows = counted.n_rows if len(paths) == 1 else None
+    inputs = tuple(Input(role, printable(path.name), rows, (*label, *known.scores), None) for path in paths)
+    return replace(counted, tally=replace(counted.tally, inputs=inputs))
 
 
 def _first(text: str) -> str:

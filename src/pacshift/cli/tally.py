@@ -1,5 +1,6 @@
 """``pacshift tally``: from the table of a site to one small file of counts."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,6 +32,10 @@ def tally(
             "--bins/--no-bins",
             help="Keep a target's scores in coarse bins, which help PS-LP to find the smallest sets.",
         ),
+    ] = True,
+    list_inputs: Annotated[
+        bool,
+        typer.Option("--inputs/--no-inputs", help="List the files in the tally, with rows, columns and SHA-256."),
     ] = True,
     exact: options.Exact = False,
     drop_invalid: options.DropInvalid = False,
@@ -71,10 +76,11 @@ def tally(
         if engine == "spark":
             counted = tally_with_spark(master, table, **chosen)
         else:
-            counted = tally_table(list(table), **chosen, grid=not exact, progress=report)
+            counted = tally_table(list(table), **chosen, grid=not exact, sha256=list_inputs, progress=report)
     tell_dropped("table", counted.n_dropped, counted.n_rows)
-    counted.tally.save(out)
-    _show(counted.tally, out, counted.n_rows, counted.n_dropped, as_json=as_json, quiet=quiet)
+    made = counted.tally if list_inputs else replace(counted.tally, inputs=())
+    made.save(out)
+    _show(made, out, counted.n_rows, counted.n_dropped, as_json=as_json, quiet=quiet)
 
 
 def _show(tally: Tally, out: Path, rows: int, dropped: int, *, as_json: bool, quiet: bool) -> None:

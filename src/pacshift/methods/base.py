@@ -17,6 +17,14 @@ from pacshift.tally import Tally
 Guarantee: TypeAlias = Literal["pac-target", "pac-source", "marginal", "none"]
 """What a method promises: PAC on the target, PAC on the source only, on average over calibrations, nothing."""
 
+GUARANTEE_IN_SHORT: dict[Guarantee, str] = {
+    "pac-target": "target (PAC)",
+    "pac-source": "source only",
+    "marginal": "on average",
+    "none": "nothing",
+}
+"""What is promised, in two words for tables."""
+
 Score = TypeVar("Score")
 
 

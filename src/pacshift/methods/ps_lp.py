@@ -80,12 +80,7 @@ class PSLP(Method):
         )
         included = (counts == 0) & (self.unseen == "include")
         certified = certified_thresholds(
-            tally,
-            region,
-            epsilon=epsilon,
-            delta=delta,
-            included=included,
-            contamination=task.contamination,
+            tally, region, epsilon=epsilon, delta=delta, included=included, contamination=task.contamination
         )
         kind = smallest_kind(tally, certified, task.count_labels)
         thresholds = certified[kind]

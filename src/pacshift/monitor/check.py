@@ -8,6 +8,7 @@ from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 from pacshift.methods import Method
 from pacshift.scores.check import shorten
+from pacshift.scores.kind import require_same_kind
 from pacshift.tally import Tally
 
 
@@ -34,14 +35,14 @@ def check_method(method: Method) -> Method:
     return method
 
 
-def check_target(target: Tally, source: Tally) -> Tally:
-    """The counts of a period, if they fit the source."""
+def check_target(target: Tally, source: Tally) -> None:
+    """Refuse rows of a period that do not fit the source."""
     if target.n_source or not target.n_target:
         raise InputError("a period must be a tally of unlabelled rows (Tally.from_target(scores)), at least one.")
     if target.classes != source.classes:
         both = f"{shorten(source.classes)} and {shorten(target.classes)}"
         raise InputError(f"source and period must have the same classes, got {both}.")
-    return target
+    require_same_kind(source.source_kind, target.target_kind, name="period", n_rows=target.n_target)
 
 
 def check_certificate(certificate: Certificate, source: Tally) -> None:

@@ -52,10 +52,12 @@ def miss_rate_band(source: Tally, thresholds: FloatArray, *, delta: float) -> In
     return Interval(lower, upper)
 
 
-def error_bounds(miss_rates: Interval, prevalence: Interval | None) -> tuple[float, float]:
+def error_bounds(
+    miss_rates: Interval, prevalence: Interval | None, contamination: float = 0.0
+) -> tuple[float, float]:
     """Smallest and largest Σ t_j e_j over the mixes and miss rates that the bounds allow (Lemma 3).
 
-    Without bounds of the mix every mix is allowed.
+    Without bounds of the mix every mix is allowed. Contaminated rows may all be missed, or none of them.
 
     >>> error_bounds(Interval(np.array([0.1, 0.3]), np.array([0.2, 0.5])), None)
     (0.1, 0.5)
@@ -63,7 +65,8 @@ def error_bounds(miss_rates: Interval, prevalence: Interval | None) -> tuple[flo
     size = len(miss_rates.lower)
     box = prevalence if prevalence is not None else Interval(np.zeros(size), np.ones(size))
     lower, upper = -_largest_mean(-miss_rates.lower, box), _largest_mean(miss_rates.upper, box)
-    return max(lower, 0.0), min(upper, 1.0)
+    clean = 1 - contamination
+    return max(clean * lower, 0.0), min(clean * upper + contamination, 1.0)
 
 
 def _largest_mean(values: FloatArray, box: Interval) -> float:

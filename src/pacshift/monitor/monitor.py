@@ -1,29 +1,33 @@
 """The monitor: one labelled source, period after period of unlabelled target rows."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
-from pacshift.certificate.certificate import count_sizes
 from pacshift.certificate.columns import Columns
-from pacshift.errors import InputError
+from pacshift.certificate.provenance import check_text, reasons_against_use
+from pacshift.certificate.sets import count_sizes
+from pacshift.defaults import DELTA, EPSILON
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import options_of
-from pacshift.monitor.check import check_certificate, check_method, check_source, check_target, same_sets
+from pacshift.monitor.check import check_method, check_source, same_sets
 from pacshift.monitor.coverage import miss_rate_band
+from pacshift.monitor.ledger import Ledger
 from pacshift.monitor.periods import Counted, Period
-from pacshift.monitor.report import Fresh, PeriodReport, certify, estimated_size, judge, mean_and_empty
+from pacshift.monitor.promise import Fresh, Promise, certify
+from pacshift.monitor.report import PeriodReport, estimated_size, mean_and_empty
 from pacshift.monitor.shares import report_delta, source_delta
-from pacshift.monitor.state import Delivery, Saved, StateFolder, fingerprint
+from pacshift.monitor.state import StateFolder, fingerprint
+from pacshift.monitor.verdict import judge
 from pacshift.scores.check import check_rate
-from pacshift.scores.known_mix import check_known_mix
 from pacshift.tally import Tally
 
 
-class Monitor:
+class Monitor(Ledger):
     """Watch whether a certificate still holds in each new period, and make a fresh one for it.
 
     Each period is compared with the same labelled source under label shift. The page "Monitor" has the proofs.
@@ -32,9 +36,9 @@ class Monitor:
     ----------
     source : Tally
         Counts of the labelled source, from ``Tally.from_scores`` or ``Tally.load``.
-    epsilon : float
+    epsilon : float, default 0.1
         Share of true labels that the sets may miss in every period, between 0 and 1.
-    delta : float
+    delta : float, default 0.05
         Chance that a report is wrong; with ``forever`` the chance that any report is ever wrong.
     forever : bool, default False
         Make all reports right at once, however many there will be. Each report then gets a smaller share of
@@ -44,9 +48,16 @@ class Monitor:
     certificate : Certificate, optional
         The certificate in use. Default: the fresh certificate of the first period. If it was made with a smaller
         epsilon than the monitor's, small changes do not end its proof.
+    class_epsilon : float, optional
+        Share of any one class that the sets may miss, besides ``epsilon``. Fresh certificates keep it, and the
+        verdict looks at every class too.
+    contamination : float, default 0
+        Share of every period that may be anything. The reports are right even so, but prove less.
     known_mix : dict of class to (low, high), optional
         Bounds that you are sure of on how frequent a class can be in any period, such as ``{"sick": (0, 0.3)}``.
         They help to notice that label shift is false. The reports then rest on them.
+    model_id : str, optional
+        The classifier that the scores come from. Fresh certificates remember it, and ``warnings`` compares it.
     state : path, optional
         A folder that keeps the counts and reports. A monitor with the same folder continues where the last one
         stopped, also after it was killed. Default: nothing is kept.
@@ -86,45 +97,45 @@ class Monitor:
         self,
         source: Tally,
         *,
-        epsilon: float,
-        delta: float,
+        epsilon: float = EPSILON,
+        delta: float = DELTA,
         forever: bool = False,
         method: str | Method = "PS-LP",
         certificate: Certificate | None = None,
+        class_epsilon: float | None = None,
+        contamination: float = 0.0,
         known_mix: Mapping[Any, Any] | None = None,
+        model_id: str | None = None,
         state: str | os.PathLike[str] | None = None,
         columns: Columns | None = None,
         rng: int = 0,
     ) -> None:
-        self._source, self._method = check_source(source), check_method(resolve_method(method))
-        self._epsilon, self._delta = check_rate(epsilon, "epsilon"), check_rate(delta, "delta")
-        self._forever, self._columns, self._rng = bool(forever), columns, rng
-        self._known_mix = known_mix
-        known = None if known_mix is None else check_known_mix(known_mix, source.classes)
-        settings = {
-            "epsilon": self._epsilon,
+        check_source(source)
+        self._method = check_method(resolve_method(method))
+        self._promise = Promise.checked(
+            source.classes,
+            epsilon=epsilon,
+            class_epsilon=class_epsilon,
+            contamination=contamination,
+            known_mix=known_mix,
+        )
+        self._delta, self._forever = check_rate(delta, "delta"), bool(forever)
+        self._model_id, self._columns, self._rng = check_text(model_id, "model_id"), columns, rng
+        settings = self._promise.settings(source.classes) | {
             "delta": self._delta,
             "forever": self._forever,
             "method": self._method.name,
             "options": options_of(self._method),
-            "known_mix": None if known is None else [known.lower.tolist(), known.upper.tolist()],
             "source": fingerprint(source),
         }
-        self._folder = None if state is None else StateFolder(state, settings)
-        saved = Saved() if self._folder is None else self._folder.read()
-        self._saved = saved
-        if certificate is not None and not same_sets(certificate, saved.in_use):
+        super().__init__(source, None if state is None else StateFolder(state, settings))
+        if certificate is not None and not same_sets(certificate, self._saved.in_use):
             self.adopt(certificate)
-
-    @property
-    def certificate(self) -> Certificate | None:
-        """The certificate in use; None before the first period if none was given."""
-        return self._saved.in_use
 
     @property
     def epsilon(self) -> float:
         """Share of true labels that the sets may miss in every period."""
-        return self._epsilon
+        return self._promise.epsilon
 
     @property
     def delta(self) -> float:
@@ -140,21 +151,6 @@ class Monitor:
     def method(self) -> str:
         """Name of the method that makes the fresh certificates."""
         return self._method.name
-
-    @property
-    def source(self) -> Tally:
-        """Counts of the labelled source."""
-        return self._source
-
-    @property
-    def history(self) -> tuple[PeriodReport, ...]:
-        """The last report of every period, in the order of time."""
-        return tuple(period.report for period in self._ordered() if period.report is not None)
-
-    @property
-    def deliveries(self) -> tuple[Delivery, ...]:
-        """The files that were counted, in the order in which they came."""
-        return self._saved.deliveries
 
     def update(
         self, target: Any, period: str | None = None, *, start: str | None = None, end: str | None = None
@@ -184,30 +180,29 @@ class Monitor:
         is_tally = isinstance(target, Tally)
         counted = target if is_tally else self.count(target)
         sizes = None if is_tally else self._sizes(target)
-        self.add({name: Counted(check_target(counted, self._source), start, end, sizes)})
+        self.add({name: Counted(counted, start, end, sizes)})
         report = self.report(name)
         if not is_tally and sizes is None and self.certificate is not None:  # adopted just now, for these rows
             self.set_sizes({name: self._sizes(target)})
             report = self._saved.periods[name].report or report
         return report
 
-    def adopt(self, certificate: Certificate | None) -> None:
-        """Use another certificate from now on. Reports that were made stay as they are.
+    def warnings(self, *, today: date | None = None) -> list[str]:
+        """Why the certificate in use should not be used: it has expired, or is for another model.
 
         Parameters
         ----------
-        certificate : Certificate
-            For example the ``fresh`` certificate of a report. How it is chosen does not matter for the guarantee.
+        today : datetime.date, optional
+            The day of use. Default: today, in UTC.
 
-        Raises
-        ------
-        InputError
-            If there is none, or it has other classes or another score than the source.
+        Returns
+        -------
+        list of str
+            One sentence or two per reason; empty if there is none.
         """
-        if certificate is None:
-            raise InputError("no certificate to adopt: the rows of that period refute label shift.")
-        check_certificate(certificate, self._source)
-        self._save(in_use=certificate, in_use_number=self._saved.in_use_number + 1)
+        if self.certificate is None:
+            return []
+        return reasons_against_use(self.certificate.provenance, model_id=self._model_id, today=today)
 
     def count(self, scores: Any) -> Tally:
         """Count unlabelled rows as the method needs them.
@@ -223,28 +218,6 @@ class Monitor:
             Counts of the target alone.
         """
         return Tally.from_target(scores, classes=self._source.classes, soft=self._method.needs_soft)
-
-    def add(self, counted: Mapping[str, Counted], delivery: Delivery | None = None) -> None:
-        """Add rows to periods without a report, all of them or (if the process dies) none.
-
-        Parameters
-        ----------
-        counted : mapping of str to Counted
-            New rows by the name of their period.
-        delivery : Delivery, optional
-            The file they came from, remembered so that it is not counted twice.
-        """
-        periods, number = dict(self._saved.periods), self._saved.in_use_number
-        for name, part in counted.items():
-            known = periods.get(name)
-            periods[name] = Period.of(name, part, number) if known is None else known.plus(part, number)
-        more = () if delivery is None else (delivery,)
-        self._save(periods=periods, deliveries=self._saved.deliveries + more)
-
-    @property
-    def waiting(self) -> tuple[str, ...]:
-        """Periods with rows that no report has seen yet, in the order of time."""
-        return tuple(period.name for period in self._ordered() if not period.is_reported)
 
     def report(self, name: str) -> PeriodReport:
         """Report on a period with all of its rows; this spends the next share of delta.
@@ -266,10 +239,10 @@ class Monitor:
         delta = report_delta(self._delta, number, forever=self._forever)
         fresh = certify(
             self._source + period.target,
-            epsilon=self._epsilon,
+            self._promise,
             delta=delta,
             method=self._method,
-            known_mix=self._known_mix,
+            model_id=self._model_id,
             rng=self._rng,
         ).with_columns(self._columns)
         if self.certificate is None and fresh.certificate is not None:
@@ -284,7 +257,7 @@ class Monitor:
         band = None
         if in_use is not None:
             band = miss_rate_band(self._source, in_use.thresholds, delta=source_delta(self._delta))
-        verdict, error, finding = judge(fresh, in_use, band, epsilon=self._epsilon)
+        found = judge(fresh, in_use, band, self._promise)
         sizes = period.set_sizes
         size, empty = (estimated_size(period.target, in_use), None) if sizes is None else mean_and_empty(sizes)
         return PeriodReport(
@@ -293,44 +266,16 @@ class Monitor:
             end=period.end,
             number=number,
             rows=period.target.n_target,
-            epsilon=self._epsilon,
+            epsilon=self.epsilon,
             delta=delta,
-            verdict=verdict,
-            finding=finding,
-            error=error,
+            verdict=found.verdict,
+            finding=found.text,
+            error=found.error,
             fresh=fresh.certificate,
             fresh_size=estimated_size(period.target, fresh.certificate),
             size=size,
             empty=empty,
         )
 
-    def set_sizes(self, sizes: Mapping[str, IntArray | None]) -> None:
-        """Record the sizes of the sets in use, counted after the periods were; costs no share of delta.
-
-        Parameters
-        ----------
-        sizes : mapping of str to int array
-            Counts of sets by size, by the name of the period. Those that do not cover all rows are ignored.
-        """
-        periods = dict(self._saved.periods)
-        for name, counts in sizes.items():
-            period = periods[name]
-            if counts is None or counts.sum() != period.target.n_target:
-                continue
-            size, empty = mean_and_empty(counts)
-            report = None if period.report is None else replace(period.report, size=size, empty=empty)
-            number = self._saved.in_use_number
-            periods[name] = replace(period, set_sizes=counts, sized_by=number, report=report)
-        self._save(periods=periods)
-
     def _sizes(self, scores: Any) -> IntArray | None:
         return None if self.certificate is None else count_sizes(self.certificate.sets(scores, rng=self._rng))
-
-    def _ordered(self) -> list[Period]:
-        arrived: Iterable[tuple[int, Period]] = enumerate(self._saved.periods.values())
-        return [period for _, period in sorted(arrived, key=lambda item: item[1].place(item[0]))]
-
-    def _save(self, **changes: Any) -> None:
-        self._saved = replace(self._saved, **changes)
-        if self._folder is not None:
-            self._saved = self._folder.write(self._saved)

@@ -1,11 +1,11 @@
 """A period: its counts, which only grow, and the last report about it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import TypeAlias
 
 from pacshift.arrays import IntArray
-from pacshift.monitor.report import PeriodReport
+from pacshift.monitor.report import PeriodReport, mean_and_empty
 from pacshift.tally import Tally
 
 
@@ -20,9 +20,6 @@ class Counted:
     start: str | None = None
     end: str | None = None
     set_sizes: IntArray | None = None
-
-
-Places: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,9 +58,32 @@ class Period:
         """Whether the last report saw all rows."""
         return self.report is not None and self.report.rows == self.target.n_target
 
-    def place(self, arrival: int) -> Places:
-        """Sorts periods by their start, and those without one by their arrival."""
-        return (_number(self.start), arrival) if self.start is not None else (0, arrival)
+    def sized(self, counts: IntArray, in_use_number: int) -> "Period":
+        """The period with the sizes of its sets; the same period if they do not cover all rows."""
+        if counts.sum() != self.target.n_target:
+            return self
+        size, empty = mean_and_empty(counts)
+        report = None if self.report is None else replace(self.report, size=size, empty=empty)
+        return replace(self, set_sizes=counts, sized_by=in_use_number, report=report)
+
+
+Periods = Mapping[str, Period]
+"""By name, in the order in which they came."""
+
+
+def in_order(periods: Periods) -> list[Period]:
+    """By their start, and those without one by their arrival."""
+    # Sorting keeps the order of arrival where starts are equal.
+    return sorted(periods.values(), key=lambda period: 0 if period.start is None else _number(period.start))
+
+
+def with_rows(periods: Periods, counted: Mapping[str, Counted], in_use_number: int) -> dict[str, Period]:
+    """The periods with new rows, by the name of the period."""
+    found = dict(periods)
+    for name, part in counted.items():
+        known = found.get(name)
+        found[name] = Period.of(name, part, in_use_number) if known is None else known.plus(part, in_use_number)
+    return found
 
 
 def _number(text: str) -> int:

@@ -1,25 +1,16 @@
-"""What is known about one period, and how it was found out."""
+"""What is known about one period."""
 
-import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from pacshift.arrays import IntArray
 from pacshift.bounds import Interval
-from pacshift.calibrate import calibrate_tally
 from pacshift.certificate import Certificate
-from pacshift.certificate.columns import Columns
-from pacshift.certificate.explain import percent
-from pacshift.errors import AssumptionError, UninformativeWarning
-from pacshift.methods import Method
-from pacshift.monitor.coverage import error_bounds, lies_below
+from pacshift.display import short_repr
+from pacshift.monitor.verdict import Verdict as Verdict
 from pacshift.tally import Tally
 from pacshift.tally.histogram import mean_size
-
-Verdict: TypeAlias = Literal["kept", "consistent", "broken", "refuted"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -41,8 +32,9 @@ class PeriodReport:
     delta : float
         Chance that the fresh certificate of this report is wrong.
     verdict : {"kept", "consistent", "broken", "refuted"}
-        ``kept``: the sets in use miss at most ``epsilon`` of this period. ``broken``: they miss more.
-        ``consistent``: neither is proven. ``refuted``: the rows contradict label shift, so nothing is certified.
+        ``kept``: the sets in use miss at most ``epsilon`` of this period, and of every class at most the monitor's
+        ``class_epsilon`` if there is one. ``broken``: they miss more. ``consistent``: neither is proven.
+        ``refuted``: the rows contradict label shift, so nothing is certified.
     finding : str
         The verdict in one or two sentences.
     error : tuple of two floats, or None
@@ -82,6 +74,8 @@ class PeriodReport:
     size: float | None
     empty: float | None
 
+    __repr__ = short_repr
+
     @property
     def alert(self) -> bool:
         """Whether something broke: the promise, or the assumption."""
@@ -101,57 +95,6 @@ class PeriodReport:
     def accuracy(self) -> float | None:
         """Lower bound of the classifier's accuracy in this period, where known."""
         return None if self.fresh is None else self.fresh.accuracy
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Fresh:
-    """A certificate for a period, or why there is none."""
-
-    certificate: Certificate | None
-    refusal: str = ""
-
-    def with_columns(self, columns: Columns | None) -> "Fresh":
-        """The same, remembering the columns of the source's table."""
-        if self.certificate is None or columns is None:
-            return self
-        return Fresh(self.certificate.changed(columns=columns))
-
-
-def certify(
-    tally: Tally, *, epsilon: float, delta: float, method: Method, known_mix: Mapping[Any, Any] | None, rng: int
-) -> Fresh:
-    """The certificate that ``calibrate_tally`` makes for the period, or the reason why label shift is refuted."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UninformativeWarning)  # few rows: the verdict says what is not proven
-            made = calibrate_tally(
-                tally, epsilon=epsilon, delta=delta, method=method, known_mix=known_mix, rng=rng
-            )
-    except AssumptionError as error:
-        return Fresh(None, str(error))
-    return Fresh(made)
-
-
-def judge(
-    fresh: Fresh, in_use: Certificate | None, miss_rates: Interval | None, *, epsilon: float
-) -> tuple[Verdict, tuple[float, float] | None, str]:
-    """Verdict, bounds of the error and words about the sets in use ("The verdict" of the proof page)."""
-    certificate = fresh.certificate
-    if certificate is None:
-        return "refuted", None, fresh.refusal[:1].upper() + fresh.refusal[1:]
-    assert in_use is not None  # the first fresh certificate is adopted
-    assert miss_rates is not None
-    lower, upper = error_bounds(miss_rates, certificate.prevalence)
-    lower = 0.0 if in_use.never_empty else lower  # filled sets miss less than their thresholds do
-    upper = min(upper, epsilon) if lies_below(in_use, certificate) else upper
-    allowed, between = percent(epsilon), f"{100 * lower:.3g} % to {100 * upper:.3g} %"
-    if lower > epsilon:
-        text = f"The sets in use miss {between} of this period, more than the {allowed} allowed. "
-        return "broken", (lower, upper), text + "Use the fresh certificate of this period instead."
-    if upper <= epsilon:
-        return "kept", (lower, upper), f"The sets in use miss at most {allowed} of this period."
-    text = f"The sets in use miss {between} of this period: neither kept nor broken at {allowed} allowed. "
-    return "consistent", (lower, upper), text + "The fresh certificate of this period has the guarantee."
 
 
 def estimated_size(target: Tally, certificate: Certificate | None) -> float | None:

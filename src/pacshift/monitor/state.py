@@ -127,7 +127,8 @@ class StateFolder:
             )
 
     def _require_settings(self, found: dict[str, Any]) -> None:
-        changed = [name for name, value in self._settings.items() if found.get(name) != value]
+        names = dict.fromkeys([*self._settings, *found])
+        changed = [name for name in names if found.get(name) != self._settings.get(name)]
         if changed:
             was, now = ({name: each.get(name) for name in changed} for each in (found, self._settings))
             raise InputError(

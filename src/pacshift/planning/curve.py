@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import isotonic_regression
+import scipy  # its parts load when first used
 
 from pacshift.arrays import FloatArray, IntArray
 
@@ -46,7 +46,7 @@ class Curve:
     @property
     def sizes(self) -> FloatArray:
         """The smoothed means."""
-        return np.asarray(isotonic_regression(self.means, weights=self.draws, increasing=False).x)
+        return np.asarray(scipy.optimize.isotonic_regression(self.means, weights=self.draws, increasing=False).x)
 
     def rows_for(self, size: float) -> float:
         """Rows that give this size, between the points on a logarithmic scale; infinite where none does.

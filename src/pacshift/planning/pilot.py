@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy  # its parts load when first used
 
 from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.errors import InputError
@@ -114,7 +114,7 @@ class CountPilot:
     def target_mix(self) -> FloatArray:
         """The label mix that explains the pilot's target best."""
         given_label = self._tally.confusion / np.maximum(self._tally.class_counts, 1)
-        found, _ = nnls(given_label, self._tally.target / self._tally.n_target)
+        found, _ = scipy.optimize.nnls(given_label, self._tally.target / self._tally.n_target)
         return np.asarray(found / found.sum())
 
     def draw(self, mixes: Mixes, n_source: int, n_target: int, rng: np.random.Generator) -> Tally:
@@ -128,6 +128,8 @@ class CountPilot:
             target_cells=Cells(*sum_by_key(target_codes // size, target_drawn), 1, has_confidence),
             bins=np.array([rng.multinomial(n_target, shares) for shares in self._bin_shares(mixes.target)]),
             soft=None,
+            inputs=(),
+            n_more_inputs=0,
             **self._draw_scores(counts, rng),
         )
 

@@ -7,8 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pacshift.arrays import FloatArray, IntArray, Label
+from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike
 from pacshift.certificate.explain import percent
+from pacshift.defaults import DELTA, EPSILON
+from pacshift.display import short_repr
 from pacshift.errors import InputError
 from pacshift.methods import Method, resolve_method
 from pacshift.planning.curve import Curve
@@ -87,6 +89,8 @@ class Plan:
     curve_rows: IntArray
     curve_sizes: FloatArray
 
+    __repr__ = short_repr
+
     def explain(self) -> str:
         """Say the plan in plain words.
 
@@ -113,11 +117,11 @@ class Plan:
 
 
 def plan(
-    pilot: Any,
-    labels: Any = None,
+    pilot: ScoresLike | Tally,
+    labels: LabelsLike | None = None,
     *,
-    epsilon: float,
-    delta: float,
+    epsilon: float = EPSILON,
+    delta: float = DELTA,
     target_mix: Any = None,
     n_source: int | None = None,
     n_target: int | None = None,
@@ -141,7 +145,7 @@ def plan(
     labels : array_like, optional
         True labels of the scores; not for a tally.
     epsilon, delta : float
-        What the certificate will promise, as in ``calibrate``.
+        What the certificate will promise, as in ``calibrate``. Defaults: 0.1 and 0.05.
     target_mix : mapping, array_like, or list of them, optional
         Expected share of each class on the target, scaled to add up to 1. With several mixes the plan is for the
         worst. Default for a tally: the mix of its unlabelled rows.

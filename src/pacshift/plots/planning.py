@@ -1,10 +1,10 @@
 """The picture of a plan: how sets shrink with more rows."""
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from pacshift.planning import Plan
-from pacshift.plots.certificate import BLUE, ORANGE, legend_above, new_axes
+from pacshift.plots.axes import legend_above, log_ticks, new_axes
+from pacshift.plots.palette import TARGET, UNDECIDED
 
 
 def plan_curve(plan: Plan, *, ax: Axes | None = None) -> Axes:
@@ -31,20 +31,17 @@ def plan_curve(plan: Plan, *, ax: Axes | None = None) -> Axes:
     'labelled source rows'
     """
     ax = new_axes(ax, height=3.0)
-    ax.plot(plan.curve_rows, plan.curve_sizes, "-", color=BLUE, linewidth=2, label="mean size")
+    ax.plot(plan.curve_rows, plan.curve_sizes, "-", color=TARGET, linewidth=2, label="mean size")
     rows = getattr(plan, plan.curve_over)
     low, high = plan.interval
     if plan.found == "size":
-        ax.vlines(rows, low, high, color=ORANGE, linewidth=4, label="90 % of cases")
+        ax.vlines(rows, low, high, color=UNDECIDED, linewidth=4, label="90 % of cases")
     else:
         right = min(high, float(plan.curve_rows[-1]))
-        ax.hlines(plan.size, low, right, color=ORANGE, linewidth=4, label="90 % of cases")
-    ax.plot([rows], [plan.size], "o", color=BLUE, markersize=9, markeredgecolor="white", label="plan", zorder=3)
-    ax.set_xscale("log")
+        ax.hlines(plan.size, low, right, color=UNDECIDED, linewidth=4, label="90 % of cases")
+    ax.plot([rows], [plan.size], "o", color=TARGET, markersize=9, markeredgecolor="white", label="plan", zorder=3)
     wide = plan.curve_rows[-1] > 100 * plan.curve_rows[0]
-    ax.xaxis.set_major_locator(LogLocator(subs=(1,) if wide else (1, 3), numticks=8))
-    ax.xaxis.set_minor_locator(NullLocator())
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    log_ticks(ax, steps=(1,) if wide else (1, 3), form=",.0f")
     ax.set_xlabel("labelled source rows" if plan.curve_over == "n_source" else "unlabelled target rows")
     ax.set_ylabel("labels in a set")
     legend_above(ax, columns=3)

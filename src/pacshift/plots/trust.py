@@ -6,21 +6,20 @@ from matplotlib.axes import Axes
 from pacshift.arrays import IntArray
 from pacshift.assumption import Assumption
 from pacshift.certificate import Certificate
-from pacshift.plots.certificate import (
-    BLUE,
-    GREY,
+from pacshift.plots.axes import (
     MAX_CLASSES_SHOWN,
-    ORANGE,
-    RULE,
+    bars,
     class_axes,
-    class_height,
     legend_above,
+    limit_line,
     most_telling,
     need,
     new_axes,
     percent_ticks,
     plain_text,
+    row_axes,
 )
+from pacshift.plots.palette import LIMIT, SOURCE, TARGET, UNDECIDED
 
 MAX_GROUPS_SHOWN = 16
 LONGEST_GROUP = 36
@@ -58,17 +57,16 @@ def class_misses(certificate: Certificate, *, ax: Axes | None = None, most: int 
     misses = need(certificate.class_miss, "bounds of the classes' misses", certificate)
     shown = most_telling(misses.upper, most)
     ax = class_axes(ax, certificate, shown)
-    for row, label in enumerate(shown):
-        colour = ORANGE if misses.lower[label] > certificate.epsilon else BLUE
-        low, high = float(misses.lower[label]), float(misses.upper[label])
-        ax.hlines(row, low, high, color=colour, linewidth=5, capstyle="butt")
-        ax.plot([low, high], [row, row], "|", color=colour, markersize=9, markeredgewidth=2)
-    ax.axvline(certificate.epsilon, color=GREY, linestyle="--", linewidth=1.2,
-               label=f"ε = {certificate.epsilon:g}, all cases")  # fmt: skip
+    low, high, epsilon = misses.lower[shown], misses.upper[shown], certificate.epsilon
+    colours = np.select([low > epsilon, high <= epsilon], [LIMIT, TARGET], UNDECIDED).tolist()
+    bars(ax, low, high, colour=colours)
+    for row, colour in enumerate(colours):  # ends: a narrow interval would be invisible without them
+        ax.plot([low[row], high[row]], [row, row], "|", color=colour, markersize=9, markeredgewidth=2)
+    limit_line(ax, epsilon, f"ε = {epsilon:g}, all cases", vertical=True)
     if certificate.class_epsilon is not None:
-        ax.axvline(certificate.class_epsilon, color=ORANGE, linestyle=":", linewidth=1.5,
+        ax.axvline(certificate.class_epsilon, color=LIMIT, linestyle=":", linewidth=1.5,
                    label=f"limit per class {certificate.class_epsilon:g}")  # fmt: skip
-    ax.set_xlim(0, min(1.0, 1.08 * max(float(misses.upper[shown].max(initial=0)), certificate.epsilon)))
+    ax.set_xlim(0, min(1.0, 1.08 * max(float(high.max(initial=0)), epsilon)))
     percent_ticks(ax.xaxis)
     ax.set_xlabel("share of the class that is missed", loc="right")
     legend_above(ax)
@@ -106,17 +104,13 @@ def assumption_groups(certificate: Certificate, *, ax: Axes | None = None, most:
     """
     found: Assumption = need(certificate.assumption, "test of label shift", certificate)
     shown = _telling_groups(found, most)
-    ax = new_axes(ax, height=class_height(len(shown)))
-    ax.grid(axis="y", visible=False)
-    ax.grid(axis="x", color=RULE, linewidth=0.6)
-    rows, middle = np.arange(len(shown)), found.explained[shown]
+    ax = row_axes(ax, [_group_name(found, group) for group in shown.tolist()], fontsize=7.5)
+    middle = found.explained[shown]
     low, high = 100 * (found.allowed.lower[shown] - middle), 100 * (found.allowed.upper[shown] - middle)
-    ax.hlines(rows, low, high, color=BLUE, linewidth=5, capstyle="butt", label="what chance allows")
-    ax.plot(100 * (found.observed[shown] - middle), rows, "D", color=ORANGE, markersize=4.5, label="observed")
-    ax.axvline(0, color=GREY, linestyle="--", linewidth=1, zorder=0.5)
-    ax.set_yticks(rows, [_group_name(found, group) for group in shown.tolist()], fontsize=7.5)
-    ax.set_ylim(max(len(shown), 1) - 0.4, -0.6)
-    ax.tick_params(axis="y", length=0)
+    bars(ax, low, high, colour=UNDECIDED, label="what chance allows")
+    observed = 100 * (found.observed[shown] - middle)
+    ax.plot(observed, np.arange(len(shown)), "D", color=TARGET, markersize=4.5, label="observed on the target")
+    ax.axvline(0, color=SOURCE, linestyle="--", linewidth=1, zorder=0.5)
     ax.set_xlabel("observed minus explained, percentage points", loc="right")
     legend_above(ax)
     return ax
@@ -165,9 +159,8 @@ def sensitivity_curve(certificate: Certificate, *, ax: Axes | None = None) -> Ax
     """
     found = need(certificate.sensitivity, "sensitivity to contamination", certificate)
     ax = new_axes(ax, height=3.0)
-    ax.plot(found.contamination, found.bounds, "o-", color=BLUE, linewidth=2, markersize=4, label="bound")
-    ax.axhline(certificate.epsilon, color=ORANGE, linestyle="--", linewidth=1.5,
-               label=f"promised ε = {certificate.epsilon:g}")  # fmt: skip
+    ax.plot(found.contamination, found.bounds, "o-", color=TARGET, linewidth=2, markersize=4, label="bound")
+    limit_line(ax, certificate.epsilon, f"promised ε = {certificate.epsilon:g}")
     ax.set_xlim(left=0)
     ax.set_ylim(0, min(1.0, 1.08 * max(float(found.bounds.max(initial=0.0)), certificate.epsilon)))
     percent_ticks(ax.xaxis)

@@ -43,16 +43,13 @@ class AnswerEncoder:
 
 
 class PixelEncoder:
-    """Small images held in memory; at random: mirrored, shifted by up to four pixels, a square cut out."""
+    """Small images held in memory; at random: mirrored, shifted by up to two pixels."""
 
-    PAD = 4
+    PAD = 2
 
-    def __init__(
-        self, pixels: Pixels, fitted: IntArray, *, cut: int = 8, mean: Colour = None, spread: Colour = None
-    ) -> None:
+    def __init__(self, pixels: Pixels, fitted: IntArray, *, mean: Colour = None, spread: Colour = None) -> None:
         self.broken: dict[str, str] = {}
         self._pixels = pixels
-        self._cut = cut
         sample = pixels[fitted[:: max(1, len(fitted) // 5000)]].astype(np.float64) / 255
         own_mean, own_spread = sample.mean(axis=(0, 1, 2)), np.maximum(sample.std(axis=(0, 1, 2)), 1e-6)
         self._mean = np.asarray(own_mean if mean is None else mean, np.float32)
@@ -62,7 +59,7 @@ class PixelEncoder:
         """Images x 3 x height x width, standardised."""
         images = (self._pixels[rows].astype(np.float32) / np.float32(255) - self._mean) / self._spread
         if rng is not None:
-            images = cut_squares(shift_and_mirror(images, self.PAD, rng), self._cut, rng)
+            images = shift_and_mirror(images, self.PAD, rng)
         return (np.ascontiguousarray(images.transpose(0, 3, 1, 2)),), np.ones(len(rows), bool)
 
 
@@ -75,18 +72,6 @@ def shift_and_mirror(images: NDArray[np.float32], pad: int, rng: np.random.Gener
     mirrored = rng.random(n_images) < 0.5
     left[mirrored] = left[mirrored, ::-1]
     return np.asarray(padded[np.arange(n_images)[:, None, None], top[:, :, None], left[:, None, :]])
-
-
-def cut_squares(images: NDArray[np.float32], side: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    """Replace one square of each image, anywhere, by the mean colour."""
-    n_images, height, width = images.shape[:3]
-    top = rng.integers(0, height - side + 1, n_images)[:, None]
-    left = rng.integers(0, width - side + 1, n_images)[:, None]
-    rows, columns = np.arange(height), np.arange(width)
-    in_rows = (rows >= top) & (rows < top + side)
-    in_columns = (columns >= left) & (columns < left + side)
-    images[in_rows[:, :, None] & in_columns[:, None, :]] = 0
-    return images
 
 
 class FileEncoder:

@@ -1,4 +1,4 @@
-"""Texts as hashed words and word pairs: no vocabulary to store, the same numbers on every machine."""
+"""Texts as hashed words and parts of them: no vocabulary to store, the same numbers on every machine."""
 
 import re
 import zlib
@@ -13,24 +13,29 @@ from pacshift.recipes.raw.data import BoolArray
 
 BUCKETS = 1 << 18
 DROPPED = 0.5
+N_FIRST, N_LAST = 10, 6
+"""Words at the beginning, mostly the headline, and at the end that count a second time."""
+N_LETTERS = 5
 WORD = re.compile(r"[a-z]+|[0-9]+")
 MARKUP = re.compile(r"&?(?:lt|gt|amp|quot|nbsp|#39|#36);|<[^>]*>|\\")
 """What web pages left behind in the articles."""
 
 
-def words_and_pairs(text: str) -> list[str]:
-    """The words of a text in lower case, then each with its successor.
+def terms_of(text: str) -> list[str]:
+    """Words in lower case, word pairs, the words at both ends once more, and the first letters of each word.
 
-    >>> words_and_pairs("Oil prices UP 3%")
-    ['oil', 'prices', 'up', '3', 'oil prices', 'prices up', 'up 3']
+    >>> terms_of("Prices UP")
+    ['prices', 'up', 'prices up', '^prices', '^up', '$prices', '$up', '#price', '#up']
     """
     words = WORD.findall(MARKUP.sub(" ", text).lower())
-    return words + [f"{first} {second}" for first, second in pairwise(words)]
+    pairs = [f"{first} {second}" for first, second in pairwise(words)]
+    ends = [f"^{word}" for word in words[:N_FIRST]] + [f"${word}" for word in words[-N_LAST:]]
+    return words + pairs + ends + [f"#{word[:N_LETTERS]}" for word in words]
 
 
 def buckets_of(text: str) -> IntArray:
     """The distinct buckets of a text, sorted; an empty text has bucket 0."""
-    hashed = {zlib.crc32(term.encode()) % BUCKETS for term in words_and_pairs(text)}
+    hashed = {zlib.crc32(term.encode()) % BUCKETS for term in terms_of(text)}
     return np.array(sorted(hashed) or [0], np.int64)
 
 

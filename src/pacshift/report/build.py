@@ -2,31 +2,20 @@
 
 import json
 import os
-from collections.abc import Sequence
-from importlib.metadata import version
-from typing import Any
+from collections.abc import Callable, Sequence
 
-import jinja2
 from markupsafe import Markup
+from matplotlib.axes import Axes
 
 from pacshift import plots
 from pacshift.certificate import Certificate
-from pacshift.certificate.explain import implied_change, known_shares, percent, share
+from pacshift.certificate.explain import implied_change, known_shares, share
 from pacshift.certificate.file import to_document
-from pacshift.files import atomic_write
-from pacshift.report import text
-from pacshift.report.comparison import ComparisonRow
-from pacshift.report.pictures import picture
+from pacshift.comparison import ComparisonRow
+from pacshift.report import numbers, text
+from pacshift.report.page import render, write_page
+from pacshift.report.pictures import Picture, drawn
 from pacshift.report.recipe import recipe
-
-ENVIRONMENT = jinja2.Environment(
-    loader=jinja2.PackageLoader("pacshift.report", "."),
-    autoescape=True,
-    undefined=jinja2.StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-ENVIRONMENT.filters.update(percent=percent, share=share, readable=plots.readable)
 
 
 def write_report(
@@ -64,9 +53,7 @@ def write_report(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_report(certificate, Path(folder) / "report.html")
     """
-    html = render_report(certificate, comparison=comparison)
-    with atomic_write(path, overwrite=overwrite) as draft:
-        draft.write_text(html, encoding="utf-8")
+    write_page(render_report(certificate, comparison=comparison), path, overwrite=overwrite)
 
 
 def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRow] | None = None) -> str:
@@ -91,7 +78,8 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
     >>> page[:15], "Guaranteed on the target" in page
     ('<!doctype html>', True)
     """
-    return ENVIRONMENT.get_template("page.html").render(
+    return render(
+        "page.html",
         certificate=certificate,
         verdict=text.verdict(certificate),
         limits=text.limits(certificate),
@@ -103,16 +91,16 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
         known=plots.readable(known_shares(certificate), longest=2000),
         noticeable=[] if certificate.assumption is None else certificate.assumption.noticeable,
         blind_spots=text.BLIND_SPOTS if text.promises_target(certificate) else (),
-        key_figures=text.key_figures(certificate),
+        key_figures=numbers.key_figures(certificate),
         rule=text.rule(certificate),
-        rows=text.class_rows(certificate),
+        rows=numbers.class_rows(certificate),
         reasons=[plots.readable(note, longest=2000) for note in (*certificate.reasons, *certificate.notes)],
         pictures=_pictures(certificate),
         most=plots.MAX_CLASSES_SHOWN,
         comparison=list(comparison or ()),
+        size_note=numbers.size_note(certificate, comparison or ()),
         guarantees=text.GUARANTEES,
-        version=version("pacshift"),
-        origin=text.origin(certificate),
+        origin=numbers.origin(certificate),
         recipe=recipe(certificate),
         # Escaped once here as JSON (never a lone surrogate) and once more by the template as HTML.
         document=json.dumps(to_document(certificate), indent=1),
@@ -121,53 +109,40 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
 
 def _pictures(certificate: Certificate) -> dict[str, Markup]:
     """The pictures for which the certificate has numbers."""
-    shown = min(len(certificate.classes), plots.MAX_CLASSES_SHOWN)
-    tall = plots.class_height(shown)
-    wanted: dict[str, tuple[Any, bool, float, str]] = {
-        "mix": (plots.label_mix, True, tall, _mix_alt(certificate)),
-        "weights": (
-            plots.weight_intervals,
-            certificate.weights is not None,
-            tall,
-            "Interval of the importance weight of each class. The numbers are in the table of classes.",
-        ),
-        "curve": (
-            plots.bound_curve,
-            certificate.curve is not None,
-            3.0,
-            "How the bound of the target error rises with the share of labels missed on the source: a picture, "
-            f"not a second guarantee. The allowed error is {certificate.epsilon:g}.",
-        ),
-        "groups": (
-            plots.assumption_groups,
-            certificate.assumption is not None,
-            plots.class_height(_groups_shown(certificate)),
-            "Share of the target in groups of predicted label and confidence: observed, and what the label mix "
-            "that fits best gives, with what chance allows.",
-        ),
-        "misses": (
-            plots.class_misses,
-            certificate.class_miss is not None,
-            tall,
-            "Bounds of the share of each class that is missed. The numbers are in the table of classes.",
-        ),
-        "sensitivity": (
-            plots.sensitivity_curve,
-            certificate.sensitivity is not None,
-            3.0,
-            "How the bound of the target error grows with the share of the target that is not label-shifted.",
-        ),
-        "sizes": (plots.set_sizes, certificate.set_sizes is not None, 3.0, _sizes_alt(certificate)),
-    }
-    return {
-        name: picture(plot, certificate, name=name, alt=alt, height=height)
-        for name, (plot, available, height, alt) in wanted.items()
-        if available
-    }
+    tall = plots.class_height(min(len(certificate.classes), plots.MAX_CLASSES_SHOWN))
+    pictures = {"mix": _picture(plots.label_mix, certificate, tall, _mix_alt(certificate))}
+    if certificate.weights is not None:
+        pictures["weights"] = _picture(plots.weight_intervals, certificate, tall, WEIGHTS_ALT)
+    if certificate.class_miss is not None:
+        pictures["misses"] = _picture(plots.class_misses, certificate, tall, MISSES_ALT)
+    if certificate.assumption is not None:
+        groups = plots.class_height(min(len(certificate.assumption.groups), plots.MAX_GROUPS_SHOWN))
+        pictures["groups"] = _picture(plots.assumption_groups, certificate, groups, GROUPS_ALT)
+    if certificate.curve is not None:
+        allowed = f"{CURVE_ALT} The allowed error is {certificate.epsilon:g}."
+        pictures["curve"] = _picture(plots.bound_curve, certificate, 3.0, allowed)
+    if certificate.sensitivity is not None:
+        pictures["sensitivity"] = _picture(plots.sensitivity_curve, certificate, 3.0, SENSITIVITY_ALT)
+    if certificate.set_sizes is not None:
+        pictures["sizes"] = _picture(plots.set_sizes, certificate, 3.0, _sizes_alt(certificate))
+    return drawn(pictures)
 
 
-def _groups_shown(certificate: Certificate) -> int:
-    return 0 if certificate.assumption is None else min(len(certificate.assumption.groups), plots.MAX_GROUPS_SHOWN)
+def _picture(plot: Callable[..., Axes], certificate: Certificate, height: float, alt: str) -> Picture:
+    return Picture(lambda figure: plot(certificate, ax=figure.subplots()), height, alt)
+
+
+WEIGHTS_ALT = "Interval of the importance weight of each class. The numbers are in the table of classes."
+MISSES_ALT = "Bounds of the share of each class that is missed. The numbers are in the table of classes."
+GROUPS_ALT = (
+    "Share of the target in groups of predicted label and confidence: observed, and what the label mix that fits "
+    "best gives, with what chance allows."
+)
+CURVE_ALT = (
+    "How the bound of the target error rises with the share of labels missed on the source: a picture, not a "
+    "second guarantee."
+)
+SENSITIVITY_ALT = "How the bound of the target error grows with the share of the target that is not label-shifted."
 
 
 def _mix_alt(certificate: Certificate) -> str:

@@ -1,22 +1,18 @@
 """The history of a monitor as one HTML page: what held, when, and what to do now."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
 
 from markupsafe import Markup
-from matplotlib.figure import Figure
 
-from pacshift.bounds import Interval
 from pacshift.certificate.explain import percent, rounded_down, rounded_up, share
-from pacshift.files import atomic_write
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.report import Verdict
 from pacshift.report import history_pictures as pictures
-from pacshift.report.build import ENVIRONMENT
-from pacshift.report.pictures import drawing
+from pacshift.report.page import mean_size, render, write_page
+from pacshift.report.pictures import Picture, drawn
 
 VERDICTS: dict[Verdict, tuple[str, str]] = {
     "kept": ("good", "the sets in use keep the promise: proven"),
@@ -58,9 +54,7 @@ def write_history_page(monitor: Monitor, path: str | os.PathLike[str], *, overwr
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_history_page(monitor, Path(folder) / "monitor.html")
     """
-    html = render_history(monitor)
-    with atomic_write(path, overwrite=overwrite) as draft:
-        draft.write_text(html, encoding="utf-8")
+    write_page(render_history(monitor), path, overwrite=overwrite)
 
 
 def render_history(monitor: Monitor) -> str:
@@ -85,7 +79,8 @@ def render_history(monitor: Monitor) -> str:
     True
     """
     history = monitor.history
-    return ENVIRONMENT.get_template("history.html").render(
+    return render(
+        "history.html",
         monitor=monitor,
         history=history,
         last=history[-1],
@@ -96,7 +91,6 @@ def render_history(monitor: Monitor) -> str:
         rows=[_row(report) for report in history],
         pictures=_pictures(monitor, history),
         max_classes=pictures.MAX_CLASSES,
-        version=version("pacshift"),
     )
 
 
@@ -138,34 +132,24 @@ def _row(report: PeriodReport) -> HistoryRow:
         verdict=report.verdict,
         rows=report.rows,
         missed="" if ends is None else f"{100 * rounded_down(ends[0]):.4g} to {100 * rounded_up(ends[1]):.4g} %",
-        size="" if report.size is None else f"{report.size:.3f}",
+        size="" if report.size is None else mean_size(report.size),
         empty="" if report.empty is None else share(report.empty),
-        fresh_size="" if report.fresh_size is None else f"{report.fresh_size:.3f}",
+        fresh_size="" if report.fresh_size is None else mean_size(report.fresh_size),
         accuracy="" if report.accuracy is None else f"≥ {percent(rounded_down(report.accuracy))}",
     )
 
 
 def _pictures(monitor: Monitor, history: Sequence[PeriodReport]) -> dict[str, Markup]:
     """The pictures for which there are numbers."""
-    source_mix = monitor.source.class_counts / monitor.source.n_source
-    mixes: list[Interval] = [report.prevalence for report in history if report.prevalence is not None]
-    wanted: dict[str, tuple[Callable[[Figure], None], bool, float, str]] = {
-        "error": (partial(pictures.error_over_time, history), True, 3.2, "Bounds of the error in each period."),
-        "mix": (
-            partial(pictures.mix_over_time, history, source_mix),
-            bool(mixes),
-            1.1 + 1.05 * min(len(source_mix), pictures.MAX_CLASSES),
-            "Interval of the share of each class in each period.",
-        ),
-        "size": (
-            partial(pictures.size_over_time, history),
-            any(report.size is not None or report.fresh_size is not None for report in history),
-            3.0,
-            "Mean number of labels in a set in each period.",
-        ),
-    }
-    return {
-        name: drawing(draw, name=name, alt=f"{alt} The numbers are in the table of periods.", height=height)
-        for name, (draw, available, height, alt) in wanted.items()
-        if available
-    }
+    table = "in each period. The numbers are in the table of periods."
+    draw_error = partial(pictures.error_over_time, history)
+    found = {"error": Picture(draw_error, 3.2, f"Bounds of the error {table}")}
+    if any(report.prevalence is not None for report in history):
+        source_mix = monitor.source.class_counts / monitor.source.n_source
+        height = 1.1 + 1.05 * min(len(source_mix), pictures.MAX_CLASSES)
+        draw_mix = partial(pictures.mix_over_time, history, source_mix)
+        found["mix"] = Picture(draw_mix, height, f"Interval of the share of each class {table}")
+    if any(report.size is not None or report.fresh_size is not None for report in history):
+        draw_sizes = partial(pictures.size_over_time, history)
+        found["size"] = Picture(draw_sizes, 3.0, f"Mean number of labels in a set {table}")
+    return drawn(found)

@@ -5,16 +5,17 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.monitor import PeriodReport
-from pacshift.plots import BLUE, GREY, ORANGE, RULE, plain_text
+from pacshift.plots.axes import legend_above, limit_line, most_telling, new_axes, percent_ticks, plain_text
+from pacshift.plots.palette import LIMIT, SOURCE, TARGET, UNDECIDED
 
 MAX_TICKS = 12
 MAX_CLASSES = 6
 """Classes whose share is drawn: those whose share moved most."""
-VERDICT_COLOURS = {"kept": BLUE, "consistent": GREY, "broken": ORANGE}
+VERDICT_COLOURS = {"kept": TARGET, "consistent": UNDECIDED, "broken": LIMIT}
 
 
 def error_over_time(history: Sequence[PeriodReport], figure: Figure) -> None:
@@ -28,12 +29,12 @@ def error_over_time(history: Sequence[PeriodReport], figure: Figure) -> None:
             ax.vlines(places, low, high, color=colour, linewidth=_thickness(history), label=verdict)
     refuted = [place for place, report in enumerate(history) if report.error is None]
     if refuted:
-        ax.plot(refuted, [history[0].epsilon] * len(refuted), "x", color=ORANGE, markersize=9, label="refuted")
-    ax.axhline(history[0].epsilon, color=ORANGE, linestyle="--", linewidth=1.5, label="allowed")
+        ax.plot(refuted, [history[0].epsilon] * len(refuted), "x", color=LIMIT, markersize=9, label="refuted")
+    limit_line(ax, history[0].epsilon, "allowed")
     ax.set_ylim(bottom=0)
-    _percent(ax)
+    percent_ticks(ax.yaxis)
     ax.set_ylabel("missed by the sets in use")
-    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, handlelength=1.2)
+    legend_above(ax, columns=3)
 
 
 def mix_over_time(history: Sequence[PeriodReport], source_mix: FloatArray, figure: Figure) -> None:
@@ -46,11 +47,11 @@ def mix_over_time(history: Sequence[PeriodReport], source_mix: FloatArray, figur
         known = [(place, report.prevalence) for place, report in enumerate(history)]
         bars = [(place, mix.lower[label], mix.upper[label]) for place, mix in known if mix is not None]
         places, low, high = np.array(bars).T
-        ax.vlines(places, low, high, color=BLUE, linewidth=_thickness(history))
-        ax.axhline(source_mix[label], color=GREY, linestyle="--", linewidth=1)
+        ax.vlines(places, low, high, color=TARGET, linewidth=_thickness(history))
+        ax.axhline(source_mix[label], color=SOURCE, linestyle="--", linewidth=1)
         ax.set_ylim(bottom=0)
+        percent_ticks(ax.yaxis)
         ax.yaxis.set_major_locator(MaxNLocator(3))
-        _percent(ax)
         ax.set_title(plain_text(classes[label]), loc="left", fontsize=9)
         ax.tick_params(axis="x", labelbottom=ax is panels[-1])
 
@@ -60,35 +61,31 @@ def moved_classes(history: Sequence[PeriodReport], source_mix: FloatArray) -> In
     mixes = [report.prevalence for report in history if report.prevalence is not None]
     middles = np.array([(mix.lower + mix.upper) / 2 for mix in mixes])
     moved = np.abs(middles - source_mix).max(axis=0)
-    return np.sort(np.argsort(-moved, kind="stable")[:MAX_CLASSES])
+    return most_telling(moved, MAX_CLASSES)
 
 
 def size_over_time(history: Sequence[PeriodReport], figure: Figure) -> None:
     """How many labels the sets hold, those in use and those of each period's fresh certificate."""
     ax = _axes(figure.subplots(), history)
     places = np.arange(len(history))
-    for name, marker, colour in (("size", "o", BLUE), ("fresh_size", "D", ORANGE)):
-        values = np.array([_value(getattr(report, name)) for report in history])
-        label = "in use" if name == "size" else "fresh (estimated)"
-        ax.plot(places, values, marker, linestyle="-", linewidth=1, markersize=4, color=colour, label=label)
+    in_use, fresh = (
+        np.array([_value(getattr(report, name)) for report in history]) for name in ("size", "fresh_size")
+    )
+    ax.plot(places, in_use, "o-", linewidth=1, markersize=4, color=TARGET, label="in use")
+    ax.plot(places, fresh, "D:", linewidth=1, markersize=4, color=TARGET, markerfacecolor="white",
+            label="fresh (estimated)")  # fmt: skip
     ax.set_ylabel("labels in a set")
-    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False)
+    legend_above(ax)
 
 
 def _axes(ax: Axes, history: Sequence[PeriodReport]) -> Axes:
-    ax.grid(axis="y", color=RULE, linewidth=0.6)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
+    new_axes(ax, height=0)  # they are there already: only the grid is added
     step = -(-len(history) // MAX_TICKS)
     places = range(0, len(history), step)
     names = [plain_text(history[place].period, 12) for place in places]
     ax.set_xticks(places, names, rotation=40, ha="right", rotation_mode="anchor")
     ax.set_xlim(-0.6, len(history) - 0.4)
     return ax
-
-
-def _percent(ax: Axes) -> None:
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.3g} %"))
 
 
 def _thickness(history: Sequence[PeriodReport]) -> float:

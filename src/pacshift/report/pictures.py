@@ -4,25 +4,25 @@ import io
 import re
 import warnings
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import matplotlib
 from markupsafe import Markup
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pacshift import plots
-from pacshift.certificate import Certificate
+from pacshift.plots import WIDTH, palette
 
 INK = "#111213"
 COLOURS = {
     INK: "var(--ink)",
     "#ffffff": "var(--card)",
-    plots.BLUE: "var(--blue)",
-    plots.ORANGE: "var(--orange)",
-    plots.GREY: "var(--muted)",
-    plots.RULE: "var(--rule)",
+    palette.TARGET: "var(--target)",
+    palette.SOURCE: "var(--source)",
+    palette.LIMIT: "var(--limit)",
+    palette.UNDECIDED: "var(--undecided)",
+    palette.RULE: "var(--rule)",
 }
 SETTINGS: Any = {
     "svg.fonttype": "none",  # texts stay texts: any script, any size, selectable
@@ -35,25 +35,32 @@ SETTINGS: Any = {
     "ytick.labelcolor": INK,
 }
 
-Plot = Callable[..., Axes]
+
+@dataclass(frozen=True)
+class Picture:
+    """What ``draw`` puts into a figure of ``height`` inches, and its description for those who cannot see it."""
+
+    draw: Callable[[Figure], object]
+    height: float
+    alt: str
 
 
-def picture(plot: Plot, certificate: Certificate, *, name: str, alt: str, height: float) -> Markup:
-    """Draw ``plot`` of a certificate and return its SVG."""
-    return drawing(lambda figure: plot(certificate, ax=figure.subplots()), name=name, alt=alt, height=height)
+def drawn(pictures: Mapping[str, Picture]) -> dict[str, Markup]:
+    """Each picture as SVG."""
+    return {name: drawing(picture, name) for name, picture in pictures.items()}
 
 
-def drawing(draw: Callable[[Figure], object], *, name: str, alt: str, height: float) -> Markup:
-    """Let ``draw`` fill a figure and return its SVG; ``name`` keeps its ids apart from the other pictures'."""
+def drawing(picture: Picture, name: str) -> Markup:
+    """A picture as SVG; ``name`` keeps its ids apart from those of the other pictures."""
     with matplotlib.rc_context(), warnings.catch_warnings():
         matplotlib.rcdefaults()  # the user's own style is not the page's
         matplotlib.rcParams.update({**SETTINGS, "svg.hashsalt": name})
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the browser draws the text, with its own fonts
-        figure = Figure(figsize=(plots.WIDTH, height), layout="constrained")
-        draw(figure)
+        figure = Figure(figsize=(WIDTH, picture.height), layout="constrained")
+        picture.draw(figure)
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-    return to_inline(buffer.getvalue(), name=name, alt=alt)
+    return to_inline(buffer.getvalue(), name=name, alt=picture.alt)
 
 
 def to_inline(svg: str, *, name: str, alt: str) -> Markup:

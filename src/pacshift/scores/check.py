@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.arrays import FloatArray, IntArray, Label
+from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, RngLike, ScoresLike
 from pacshift.errors import InputError
 from pacshift.scores.containers import as_array, to_floats, to_matrix
 from pacshift.scores.names import match_labels, text_of
@@ -50,14 +50,21 @@ class ScoreMatrix:
 
 
 def check_scores(
-    scores: Any, *, name: str, classes: Sequence[Label] | None = None, columns: Sequence[str] = ()
+    scores: ScoresLike | ScoreMatrix,
+    *,
+    name: str,
+    classes: Sequence[Label] | None = None,
+    columns: Sequence[str] = (),
 ) -> ScoreMatrix:
     """Turn whatever holds a score matrix into a ``ScoreMatrix``, or say in an InputError what is wrong.
 
-    Arrays, anything with ``__array__`` or DLPack, nested lists, pandas, polars and Arrow frames are accepted. A
+    Arrays, anything with ``__array__`` or DLPack, nested lists, pandas, polars and Arrow frames are accepted, and
+    what is checked already. A
     frame's columns are found by the names of the classes, or by ``columns`` (one per class) if it has them all.
     Infinite or missing scores are found later, in the one pass over the data (``not_finite_error``).
     """
+    if isinstance(scores, ScoreMatrix):
+        return scores
     given = None if classes is None else check_classes(classes)
     values, found = to_matrix(scores, name, given, columns)
     if values.ndim != 2:
@@ -123,7 +130,7 @@ def _plain(name: Any) -> Label:
     return value
 
 
-def check_labels(labels: Any, classes: tuple[Label, ...], *, n_rows: int, name: str) -> IntArray:
+def check_labels(labels: LabelsLike, classes: tuple[Label, ...], *, n_rows: int, name: str) -> IntArray:
     """Column index of each label, matched by name (see ``scores.names``), never by position."""
     values = _label_array(labels, name)
     if values.ndim != 1:
@@ -198,7 +205,7 @@ def check_weights(weights: Any, n_classes: int) -> FloatArray:
     return values
 
 
-def check_rng(rng: Any) -> np.random.Generator:
+def check_rng(rng: RngLike) -> np.random.Generator:
     """An int seed, a Generator or None, as a Generator."""
     try:
         return np.random.default_rng(rng)
@@ -206,10 +213,11 @@ def check_rng(rng: Any) -> np.random.Generator:
         raise InputError(f"rng must be a seed >= 0, a numpy Generator or None, got {rng!r}.") from None
 
 
-def check_prediction_rng(rng: Any) -> np.random.Generator:
+def check_prediction_rng(rng: RngLike) -> np.random.Generator:
     """As ``check_rng``, but an int seed draws other numbers than it does in calibration.
 
     The guarantee of randomised scores needs both to be independent, and users like to pass one seed everywhere.
     """
-    is_seed = isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0
-    return check_rng([int(rng), _PREDICTION] if is_seed else rng)
+    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0:
+        return check_rng([int(rng), _PREDICTION])
+    return check_rng(rng)

@@ -15,17 +15,25 @@ def to_matrix(
     scores: Any, name: str, classes: tuple[Label, ...] | None, columns: Sequence[str]
 ) -> tuple[NDArray[np.floating[Any]], list[Label] | None]:
     """The scores of the wanted columns; for a frame also the names of all its columns."""
-    is_arrow = hasattr(scores, "column_names") and hasattr(scores, "itercolumns")  # table or record batch
-    found = scores.column_names if is_arrow else getattr(scores, "columns", None)  # pandas, polars
+    is_arrow, found = _is_arrow(scores), column_names(scores)
     if found is None or not (is_arrow or hasattr(scores, "to_numpy")):
-        return to_floats(scores, name), None if found is None else list(found)
-    found = list(found)
+        return to_floats(scores, name), found
     if classes is not None:
         scores = _select(scores, found, classes, columns, name)
     if is_arrow:
         parts = [_column_values(column, name) for column in scores.itercolumns()]
         return to_floats(np.column_stack(parts) if parts else np.empty((0, 0)), name), found
     return to_floats(scores.to_numpy(), name), found
+
+
+def column_names(table: Any) -> list[Label] | None:
+    """The column names of a frame of pandas, polars or Arrow; None for what has none."""
+    found = table.column_names if _is_arrow(table) else getattr(table, "columns", None)
+    return None if found is None else list(found)
+
+
+def _is_arrow(table: Any) -> bool:
+    return hasattr(table, "column_names") and hasattr(table, "itercolumns")  # a table or a record batch
 
 
 def _select(frame: Any, found: list[Label], classes: tuple[Label, ...], columns: Sequence[str], name: str) -> Any:

@@ -55,6 +55,14 @@ def check_mix(mix: Any, n_classes: int) -> FloatArray:
     return np.asarray(shares / shares.sum())
 
 
+def check_row_weights(weights: Any, n_rows: int) -> FloatArray:
+    """Weights >= 0, one per row; those of the rows of one label need not add up to 1."""
+    values = np.asarray(weights, np.float64)
+    if values.shape != (n_rows,) or not np.isfinite(values).all() or (values < 0).any():
+        raise InputError(f"row_weights must be {n_rows} finite numbers >= 0, one per row.")
+    return values
+
+
 def resample(labels: IntArray, mix: Any, size: int, rng: Any) -> IntArray:
     """Draw row numbers with replacement: a label from ``mix``, then a row of that label.
 

@@ -8,13 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray, Label
-from pacshift.errors import InputError
 from pacshift.scores.check import check_labels, check_rate, check_rng, check_scores, is_finite, not_finite_error
-from pacshift.simulate.cheapest import cheapest_thresholds
-from pacshift.simulate.mix import check_mix, require_rows, resample
-
-HARDEST_CLASS_LOSS = 0.25
-"""Share of the strength that the last class of a synthetic population lacks."""
+from pacshift.simulate.best import cheapest_thresholds, highest_threshold
+from pacshift.simulate.mix import check_mix, check_row_weights, require_rows, resample
+from pacshift.simulate.synthetic import synthetic_scores
 
 ROUNDING = 1e-12
 """Relative rounding error that the sum of many shares may have."""
@@ -75,7 +72,7 @@ class Population:
         self.scores: NDArray[np.floating[Any]] = matrix.values
         self.classes = matrix.classes
         self.index = check_labels(labels, matrix.classes, n_rows=len(matrix), name="population")
-        self._row_weights = None if row_weights is None else _check_row_weights(row_weights, len(matrix))
+        self._row_weights = None if row_weights is None else check_row_weights(row_weights, len(matrix))
 
     @classmethod
     def synthetic(
@@ -111,16 +108,9 @@ class Population:
         (10, 2)
         """
         names = tuple(range(classes)) if isinstance(classes, int) else tuple(classes)
-        rng, n_classes = check_rng(rng), len(names)
-        index = np.repeat(np.arange(n_classes), rows_per_class)
-        logits = strength * np.eye(n_classes)[index] + rng.gumbel(size=(len(index), n_classes))
-        # A bias per class keeps the scores from being calibrated, as those of a trained classifier are not.
-        logits += rng.normal(0, 0.3, n_classes)
-        # A shift onto the hardest class hurts whoever ignores the shift.
-        logits[index == n_classes - 1, -1] -= strength * HARDEST_CLASS_LOSS
-        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-        labels = [names[place] for place in index]
-        return cls(odds / odds.sum(axis=1, keepdims=True), labels, classes=names)
+        index = np.repeat(np.arange(len(names)), rows_per_class)
+        scores = synthetic_scores(index, len(names), strength, check_rng(rng))
+        return cls(scores, [names[place] for place in index], classes=names)
 
     def row_shares(self, mix: Any) -> FloatArray:
         """Compute the probability of every row under a label mix.
@@ -167,9 +157,8 @@ class Population:
         """
         rows = self._draw_rows(mix, size, rng)
         alike = len({type(name) for name in self.classes}) == 1
-        names = np.array(
-            self.classes, dtype=None if alike else object
-        )  # NumPy would turn a 1 among texts into '1'
+        dtype = None if alike else object  # NumPy would turn a 1 among texts into '1'
+        names = np.array(self.classes, dtype=dtype)
         return self.scores[rows], names[self.index[rows]]
 
     def class_error(self, thresholds: Any) -> FloatArray:
@@ -277,10 +266,8 @@ class Population:
         >>> Population(scores, [0, 0, 1, 1]).best_threshold(0.3, [1, 1])
         0.7
         """
-        order = np.argsort(self._true_scores)
-        missed = np.cumsum(self.row_shares(mix)[order])  # by a threshold just above each score
-        position = int(np.searchsorted(missed, check_rate(epsilon, "epsilon") * (1 + ROUNDING), side="right"))
-        return float(self._true_scores[order][min(position, len(order) - 1)])
+        allowed = check_rate(epsilon, "epsilon") * (1 + ROUNDING)
+        return highest_threshold(self._true_scores, self.row_shares(mix), allowed)
 
     def best_class_thresholds(self, epsilon: float, mix: Any) -> FloatArray:
         """Find the thresholds per class with the smallest sets whose error under ``mix`` is at most ``epsilon``.
@@ -328,10 +315,3 @@ class Population:
         require_rows(self._class_weight, shares)
         # A sum, not `@`: the same bits on any number of BLAS threads.
         return float((shares * by_class)[shares > 0].sum())
-
-
-def _check_row_weights(weights: Any, n_rows: int) -> FloatArray:
-    values = np.asarray(weights, np.float64)
-    if values.shape != (n_rows,) or not np.isfinite(values).all() or (values < 0).any():
-        raise InputError(f"row_weights must be {n_rows} finite numbers >= 0, one per row.")
-    return values

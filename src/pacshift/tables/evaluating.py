@@ -10,7 +10,7 @@ import numpy as np
 
 from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
-from pacshift.certificate.certificate import count_sizes
+from pacshift.certificate.sets import count_sizes
 from pacshift.evaluate import Evaluation, SetCounts
 from pacshift.scores.check import check_prediction_rng
 from pacshift.tables.convert import Rows

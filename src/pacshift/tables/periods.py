@@ -1,6 +1,5 @@
 """A table cut into periods: by a column of timestamps, by a number of rows, or one file per period."""
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -14,7 +13,7 @@ import pyarrow.compute as pc
 
 from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
-from pacshift.certificate.certificate import count_sizes
+from pacshift.certificate.sets import count_sizes
 from pacshift.errors import InputError
 from pacshift.monitor.periods import Counted
 from pacshift.tables.convert import Rows
@@ -226,9 +225,3 @@ def _days(column: Any, name: str, file: str) -> Any:
         said = str(error).splitlines()[0]
         raise InputError(f"{file}: column {name!r} holds texts that are not ISO dates ({said}).") from None
     return days
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of the bytes of a file."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

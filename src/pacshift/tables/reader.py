@@ -28,8 +28,9 @@ _Result = TypeVar("_Result")
 class TableReader:
     """A table and its layout.
 
-    After ``map_batches`` or ``map_rows``, ``n_rows`` counts the rows read and ``faults`` those that cannot be
-    used. With ``keep`` a small table stays in memory, so that reading it again costs nothing.
+    After ``map_batches`` or ``map_rows``, ``n_rows`` counts the rows read, ``faults`` those that cannot be used,
+    and ``usable_rows`` the others by file. With ``keep`` a small table stays in memory, so that reading it again
+    costs nothing.
     """
 
     def __init__(
@@ -43,13 +44,13 @@ class TableReader:
         columns: Columns | None = None,
         keep: bool = False,
     ) -> None:
-        self.source: Source = (
-            MemorySource(paths) if is_frame(paths) else _open(list_files(paths), label, scores, columns)
-        )
+        self.files = [] if is_frame(paths) else list_files(paths)
+        self.source: Source = MemorySource(paths) if is_frame(paths) else _open(self.files, label, scores, columns)
         self.layout = find_layout(
             self.source, label=label, scores=scores, classes=classes, by_position=by_position, columns=columns
         )
         self.n_rows, self.faults = 0, Faults()
+        self.usable_rows: dict[str, int] = {}
         self._kept: list[Batch] | None = [] if keep else None
         self._kept_all = False
 
@@ -72,10 +73,12 @@ class TableReader:
         With ``rng`` the work gets one uniform number per row: the same for a row whatever the batches. Faulty rows
         raise at the end, so that all of them are counted.
         """
-        self.n_rows, self.faults = 0, Faults()
+        self.n_rows, self.faults, self.usable_rows = 0, Faults(), {}
         total = self.source.count_rows() if progress else None
-        for n_rows, result, faults in map_ordered(self._jobs(work, rng, columns)):
-            self.n_rows += n_rows
+        for batch, result, faults in map_ordered(self._jobs(work, rng, columns)):
+            self.n_rows += batch.data.num_rows
+            usable = batch.data.num_rows - faults.n_rows
+            self.usable_rows[batch.file] = self.usable_rows.get(batch.file, 0) + usable
             self.faults.add(faults)
             if result is not None and (drop_invalid or not self.faults.n_rows):
                 yield result
@@ -101,7 +104,7 @@ class TableReader:
         work: Callable[[Batch, FloatArray | None], tuple[_Result | None, Faults]],
         rng: np.random.Generator | None,
         columns: Sequence[str],
-    ) -> Iterator[Callable[[], tuple[int, _Result | None, Faults]]]:
+    ) -> Iterator[Callable[[], tuple[Batch, _Result | None, Faults]]]:
         first_row = 0
         for batch in self._batches(columns):
             own = None if rng is None else _ahead(rng, first_row)
@@ -109,10 +112,10 @@ class TableReader:
 
             def job(
                 batch: Batch = batch, own: np.random.Generator | None = own
-            ) -> tuple[int, _Result | None, Faults]:
+            ) -> tuple[Batch, _Result | None, Faults]:
                 batch.require_sound()
                 uniform = None if own is None else own.random(batch.data.num_rows)
-                return (batch.data.num_rows, *work(batch, uniform))
+                return (batch, *work(batch, uniform))
 
             yield job
 

@@ -1,7 +1,7 @@
 """Tables to tallies: each batch is counted, the counts are added; memory does not grow with the rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, Label
 from pacshift.certificate.columns import Columns
+from pacshift.files import file_sha256
 from pacshift.scores.check import check_rng
 from pacshift.scores.names import shorten
 from pacshift.scores.plausible import foreign_columns
@@ -21,6 +22,7 @@ from pacshift.tables.sources import Batch, Source, Tables
 from pacshift.tables.suggest import ColumnsError
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
+from pacshift.tally.inputs import Input, Role, printable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,6 +78,7 @@ def tally_table(
     soft: bool = True,
     bins: bool = True,
     drop_invalid: bool = False,
+    sha256: bool = False,
     rng: Any = None,
     progress: Progress | None = None,
 ) -> TableTally:
@@ -111,6 +114,8 @@ def tally_table(
         Keep a target's scores in coarse bins, by which PS-LP finds the smallest sets.
     drop_invalid : bool, default False
         Leave out rows without a label or with non-numeric scores, instead of raising an error.
+    sha256 : bool, default False
+        List the SHA-256 of every file in the tally's ``inputs``. Files are read once more for it.
     rng : int, numpy.random.Generator or None
         Source of the numbers of randomised transforms.
     progress : callable, optional
@@ -138,7 +143,7 @@ def tally_table(
     """
     reader = TableReader(paths, label=label, scores=scores, classes=classes, by_position=by_position)
     options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=bins)
-    return count_table(reader, options, drop_invalid=drop_invalid, rng=rng, progress=progress)
+    return count_table(reader, options, drop_invalid=drop_invalid, sha256=sha256, rng=rng, progress=progress)
 
 
 def count_table(
@@ -147,6 +152,7 @@ def count_table(
     *,
     labelled: bool | None = None,
     drop_invalid: bool = False,
+    sha256: bool = False,
     rng: Any = None,
     progress: Progress | None = None,
 ) -> TableTally:
@@ -166,7 +172,19 @@ def count_table(
     tally = Tally.from_counter(counter, layout.classes)
     if counter.labelled:
         require_plausible(tally, layout, reader.source)
+    tally = replace(tally, inputs=_inputs(reader, layout, sha256=sha256))
     return TableTally(tally, reader.n_usable, reader.faults.n_rows, layout.remembered)
+
+
+def _inputs(reader: TableReader, layout: Layout, *, sha256: bool) -> tuple[Input, ...]:
+    """The files that were counted; of a frame in memory none."""
+    role: Role = "target" if layout.label is None else "source"
+    columns = (*(() if layout.label is None else (layout.label,)), *layout.columns)
+    return tuple(
+        Input(role, printable(file.name), rows, columns, file_sha256(file) if sha256 else None)
+        for file in reader.files
+        if (rows := reader.usable_rows.get(str(file))) is not None
+    )
 
 
 def require_plausible(tally: Tally, layout: Layout, source: Source) -> None:

@@ -15,7 +15,7 @@ import pyarrow.parquet
 
 from pacshift.arrays import BoolArray, IntArray, Label
 from pacshift.certificate import Certificate
-from pacshift.certificate.certificate import count_sizes
+from pacshift.certificate.sets import count_sizes
 from pacshift.errors import InputError
 from pacshift.files import atomic_write, check_output
 from pacshift.scores.check import shorten

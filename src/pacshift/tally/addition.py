@@ -12,6 +12,7 @@ from pacshift.scores.kind import kind_of_all
 from pacshift.scores.names import text_of
 from pacshift.tally.cells import Cells
 from pacshift.tally.grid import to_grid
+from pacshift.tally.inputs import merged
 from pacshift.tally.soft import SoftSums
 from pacshift.tally.stores import Distinct, run_lengths, running_sum
 
@@ -30,6 +31,7 @@ def sum_fields(parts: Sequence["Tally"]) -> dict[str, Any]:
     _require_same(parts, sources)
     grid = any(part.grid for part in sources)
     values, counts, starts = _merge(sources, grid, len(parts[0].classes))
+    inputs, n_more = merged(parts)
     return {
         "classes": parts[0].classes,
         "score": sources[0].score if sources else parts[0].score,
@@ -43,6 +45,8 @@ def sum_fields(parts: Sequence["Tally"]) -> dict[str, Any]:
         "bins": _sum_bins(parts),
         "source_kind": kind_of_all(part.source_kind for part in sources),
         "target_kind": kind_of_all(part.target_kind for part in parts if part.n_target),
+        "inputs": inputs,
+        "n_more_inputs": n_more,
     }
 
 

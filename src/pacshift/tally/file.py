@@ -4,19 +4,25 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import astuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.documents import TIME_FORMAT, current_time, pacshift_version, parse_json
+from pacshift.documents import TIME_FORMAT, current_time, is_count, pacshift_version, parse_json
 from pacshift.errors import InputError
 from pacshift.files import atomic_write, read_arrays
 from pacshift.scores.check import check_classes
 from pacshift.scores.kind import ScoreKind
 from pacshift.tally.cells import N_CONFIDENCE, Cells
 from pacshift.tally.histogram import BINS
+from pacshift.tally.inputs import Input, all_inputs
 from pacshift.tally.soft import SoftSums
+
+if TYPE_CHECKING:
+    from pacshift.tally.counts import Counts
+    from pacshift.tally.tally import Tally
 
 FORMAT = "pacshift-tally"
 VERSION = 2
@@ -27,12 +33,43 @@ MAX_TOTAL = 2.0**62
 Arrays = dict[str, NDArray[Any]]
 
 
-def write(header: dict[str, Any], arrays: Mapping[str, NDArray[Any]], path: str | os.PathLike[str]) -> None:
+def write(tally: "Tally", path: str | os.PathLike[str]) -> None:
     """All of it, or no file."""
     written = {"created": current_time().strftime(TIME_FORMAT), "pacshift_version": pacshift_version()}
-    text = json.dumps({"format": FORMAT, "version": VERSION, **written} | header)
+    inputs = [one.to_json() for one in all_inputs(tally)]
+    origin = {**written, "inputs": inputs, "n_more_inputs": tally.n_more_inputs}
+    text = json.dumps({"format": FORMAT, "version": VERSION, **origin} | header_of(tally))
     with atomic_write(path) as draft, open(draft, "wb") as file:
-        np.savez_compressed(file, header=np.array(text), **arrays)  # type: ignore[arg-type]
+        np.savez_compressed(file, header=np.array(text), **arrays_of(tally))  # type: ignore[arg-type]
+
+
+def header_of(tally: "Counts") -> dict[str, Any]:
+    """What is to be said about the counts."""
+    return {
+        "classes": tally.classes,
+        "score": tally.score,
+        "grid": tally.grid,
+        "source_confidence": tally.source_cells.has_confidence,
+        "target_confidence": tally.target_cells.has_confidence,
+        "source_kind": None if tally.source_kind is None else astuple(tally.source_kind),
+        "target_kind": None if tally.target_kind is None else astuple(tally.target_kind),
+    }
+
+
+def arrays_of(tally: "Counts") -> Arrays:
+    """The counts."""
+    arrays: Arrays = {
+        "source_codes": tally.source_cells.codes,
+        "source_counts": tally.source_cells.counts,
+        "target_codes": tally.target_cells.codes,
+        "target_counts": tally.target_cells.counts,
+        "values": tally.values,
+        "counts": tally.counts,
+        "starts": tally.starts,
+    }
+    if tally.soft is not None:
+        arrays |= {f"soft_{name}": getattr(tally.soft, name) for name in ("labels", "sums", "target")}
+    return arrays if tally.bins is None else arrays | {"bins": tally.bins}
 
 
 def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -77,7 +114,16 @@ def _fields(header: Mapping[str, Any], arrays: Arrays, n_classes: int) -> dict[s
         "bins": arrays.get("bins"),
         "source_kind": _kind(header.get("source_kind")),
         "target_kind": _kind(header.get("target_kind")),
+        **_origin(header),
     }
+
+
+def _origin(header: Mapping[str, Any]) -> dict[str, Any]:
+    """The files behind the counts, which tallies of older versions do not name."""
+    inputs, n_more = header.get("inputs", []), header.get("n_more_inputs", 0)
+    if not isinstance(inputs, list) or not is_count(n_more):
+        raise ValueError("the inputs must be a list, and a number of more inputs")
+    return {"inputs": tuple(Input.from_json(one) for one in inputs), "n_more_inputs": n_more}
 
 
 def _kind(entry: Any) -> ScoreKind | None:

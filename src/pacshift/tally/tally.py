@@ -2,28 +2,23 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from pacshift.arrays import FloatArray, IntArray, Label
-from pacshift.scores.check import check_labels, check_rng, check_scores
-from pacshift.scores.kind import ScoreKind
+from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
+from pacshift.scores.check import ScoreMatrix, check_labels, check_rng, check_scores
 from pacshift.scores.plausible import require_plausible
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tally.addition import sum_fields
 from pacshift.tally.cells import Cells
 from pacshift.tally.counter import Counter, CountOptions, count_matrix
-from pacshift.tally.file import read_fields, write
-from pacshift.tally.soft import SoftSums
-from pacshift.tally.stores import running_sum
+from pacshift.tally.counts import Counts
+from pacshift.tally.file import arrays_of, header_of, read_fields, write
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
+class Tally(Counts):
     """Integer counts of a labelled source, an unlabelled target, or both.
 
     Make one with ``from_scores`` and ``from_target``; tallies of the same classes add up with ``+``.
@@ -47,6 +42,11 @@ class Tally:
         ``bins[j, b]`` counts target rows whose plain score of class j lies in bin b, see ``tally.histogram``.
     source_kind, target_kind : ScoreKind or None
         Range of the scores, and whether rows sum to 1; None without rows, or in tallies of older versions.
+    inputs : tuple of Input
+        Files that were counted, with rows, columns and SHA-256. Tallies of the same counts are equal, wherever the
+        rows came from.
+    n_more_inputs : int
+        How many more files there were: a sum lists up to 200.
 
     Examples
     --------
@@ -57,30 +57,17 @@ class Tally:
     ([[1, 1], [0, 1]], [0, 2], [1, 2])
     """
 
-    classes: tuple[Label, ...]
-    score: str
-    grid: bool
-    source_cells: Cells
-    target_cells: Cells
-    values: FloatArray
-    counts: IntArray
-    starts: IntArray
-    soft: SoftSums | None = None
-    bins: IntArray | None = None
-    source_kind: ScoreKind | None = None
-    target_kind: ScoreKind | None = None
-
     @classmethod
     def from_scores(
         cls,
-        scores: Any,
-        labels: Any,
+        scores: ScoresLike | ScoreMatrix,
+        labels: LabelsLike,
         *,
         classes: Sequence[Label] | None = None,
         score: str | TransformFunction | Transform = "probability",
         grid: bool = False,
         soft: bool = True,
-        rng: Any = None,
+        rng: RngLike = None,
     ) -> "Tally":
         """Count a labelled source.
 
@@ -127,7 +114,12 @@ class Tally:
 
     @classmethod
     def from_target(
-        cls, scores: Any, *, classes: Sequence[Label] | None = None, soft: bool = True, bins: bool = True
+        cls,
+        scores: ScoresLike | ScoreMatrix,
+        *,
+        classes: Sequence[Label] | None = None,
+        soft: bool = True,
+        bins: bool = True,
     ) -> "Tally":
         """Count an unlabelled target.
 
@@ -222,94 +214,26 @@ class Tally:
         """
         return cls(**sum_fields(list(tallies)))
 
+    def __repr__(self) -> str:
+        rows = f"{self.n_source:,} source rows, {self.n_target:,} target rows"
+        return (
+            f"Tally({self.n_classes} classes, {rows}, score {self.score!r}{', on the grid' if self.grid else ''})"
+        )
+
     def __add__(self, other: "Tally") -> "Tally":
         return Tally.sum([self, other]) if isinstance(other, Tally) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tally):
             return NotImplemented
-        mine, theirs = self._arrays(), other._arrays()
-        same_header = self._header() == other._header() and mine.keys() == theirs.keys()
+        mine, theirs = arrays_of(self), arrays_of(other)
+        same_header = header_of(self) == header_of(other) and mine.keys() == theirs.keys()
         return same_header and all(np.array_equal(mine[key], theirs[key]) for key in mine)
 
     __hash__ = None  # type: ignore[assignment]  # arrays inside: equal by value, not hashable
 
-    @property
-    def n_classes(self) -> int:
-        """Number of classes, K."""
-        return len(self.classes)
-
-    @property
-    def n_source(self) -> int:
-        """Labelled source rows, m."""
-        return self.source_cells.n_rows
-
-    @property
-    def n_target(self) -> int:
-        """Unlabelled target rows, n."""
-        return self.target_cells.n_rows
-
-    @cached_property
-    def confusion(self) -> IntArray:
-        """``confusion[i, j]`` counts source rows predicted i and labelled j; dense, K × K."""
-        return self.source_cells.table(self.n_classes)
-
-    @cached_property
-    def target(self) -> IntArray:
-        """``target[i]`` counts target rows predicted i."""
-        return self.target_cells.table(self.n_classes)[:, 0]
-
-    @cached_property
-    def class_counts(self) -> IntArray:
-        """Source rows of each true label, m_j."""
-        return self.source_cells.label_counts()
-
-    @cached_property
-    def cumulative(self) -> IntArray:
-        """``cumulative[i]`` is the sum of the first i counts."""
-        return running_sum(self.counts)
-
-    def positions(self, thresholds: ArrayLike) -> IntArray:
-        """For each class, the index into ``values`` of its first score not below its threshold.
-
-        Parameters
-        ----------
-        thresholds : float or array_like of shape (K,)
-            One threshold, or one per class.
-
-        Returns
-        -------
-        numpy.ndarray of shape (K,)
-            Indices.
-        """
-        cuts = np.broadcast_to(np.asarray(thresholds, float), (self.n_classes,))
-        found = self.starts[:-1].copy()
-        for label in np.flatnonzero(np.diff(self.starts)).tolist():
-            found[label] += np.searchsorted(self.values[self.starts[label] : self.starts[label + 1]], cuts[label])
-        return found
-
-    def misses(self, thresholds: ArrayLike) -> IntArray:
-        """For each class, how many of its true-label scores lie below its threshold.
-
-        Parameters
-        ----------
-        thresholds : float or array_like of shape (K,)
-            One threshold, or one per class.
-
-        Returns
-        -------
-        numpy.ndarray of shape (K,)
-            Counts.
-
-        Examples
-        --------
-        >>> Tally.from_scores([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], [0, 1, 1]).misses(0.5).tolist()
-        [0, 1]
-        """
-        return self.cumulative[self.positions(thresholds)] - self.cumulative[self.starts[:-1]]
-
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the counts and nothing else: an .npz of integer and float arrays with a JSON header.
+        """Write the counts, and where they come from: an .npz of integer and float arrays with a JSON header.
 
         Parameters
         ----------
@@ -321,7 +245,7 @@ class Tally:
         InputError
             If the file cannot be written.
         """
-        write(self._header(), self._arrays(), path)
+        write(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Tally":
@@ -343,28 +267,3 @@ class Tally:
             If the file is not a tally, or its counts do not add up.
         """
         return cls(**read_fields(path))
-
-    def _header(self) -> dict[str, Any]:
-        return {
-            "classes": self.classes,
-            "score": self.score,
-            "grid": self.grid,
-            "source_confidence": self.source_cells.has_confidence,
-            "target_confidence": self.target_cells.has_confidence,
-            "source_kind": None if self.source_kind is None else astuple(self.source_kind),
-            "target_kind": None if self.target_kind is None else astuple(self.target_kind),
-        }
-
-    def _arrays(self) -> dict[str, NDArray[Any]]:
-        arrays: dict[str, NDArray[Any]] = {
-            "source_codes": self.source_cells.codes,
-            "source_counts": self.source_cells.counts,
-            "target_codes": self.target_cells.codes,
-            "target_counts": self.target_cells.counts,
-            "values": self.values,
-            "counts": self.counts,
-            "starts": self.starts,
-        }
-        if self.soft is not None:
-            arrays |= {f"soft_{name}": getattr(self.soft, name) for name in ("labels", "sums", "target")}
-        return arrays if self.bins is None else arrays | {"bins": self.bins}

@@ -83,13 +83,13 @@ class _Run:
 
     def take_step(self, step: int, batch: IntArray) -> tuple[float, float] | None:
         """Loss and accuracy of one batch, or None where too few of its rows could be read."""
-        torch.manual_seed(int(np.random.SeedSequence([self.seed, step]).generate_state(1)[0]))  # dropout
+        self.device.seed(int(np.random.SeedSequence([self.seed, step]).generate_state(1)[0]))  # dropout
         inputs, is_good = self.encoder.encode(batch, np.random.default_rng([self.seed, 2, step]))
         if is_good.sum() < 2:  # batch normalisation needs two rows
             return None
         truth = torch.from_numpy(self.labels[batch[is_good]]).to(self.device.name)
         for group in self.optimiser.param_groups:
-            group["lr"] = rate_at(step, self.steps, self.settings)
+            group["lr"] = group["factor"] * rate_at(step, self.steps, self.settings)
         self.network.train()
         with self.device.guard_memory():
             loss, accuracy = self._learn(inputs, truth)
@@ -135,8 +135,8 @@ def make_optimiser(network: nn.Module, settings: Settings) -> torch.optim.Optimi
     """SGD with momentum or AdamW; frozen parameters are left out, and norms and biases do not decay."""
     free = [parameter for parameter in network.parameters() if parameter.requires_grad]
     groups: list[dict[str, Any]] = [
-        {"params": [p for p in free if p.ndim > 1], "weight_decay": settings.decay},
-        {"params": [p for p in free if p.ndim <= 1], "weight_decay": 0.0},
+        {"params": [p for p in free if p.ndim > 1], "weight_decay": settings.decay, "factor": 1.0},
+        {"params": [p for p in free if p.ndim <= 1], "weight_decay": 0.0, "factor": settings.bias_factor},
     ]
     if settings.optimiser == "adamw":
         return torch.optim.AdamW(groups, lr=settings.rate)

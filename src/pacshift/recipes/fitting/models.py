@@ -17,7 +17,7 @@ from pacshift.recipes.fitting.device import Device
 from pacshift.recipes.fitting.lite0 import N_FEATURES, Lite0
 from pacshift.recipes.fitting.resnet50 import ResNet50
 from pacshift.recipes.fitting.shallow import HashedLinear, two_layer_network
-from pacshift.recipes.fitting.slim_resnet import SlimResNet
+from pacshift.recipes.fitting.slim_convnet import SlimConvNet, whitening_filters
 from pacshift.recipes.fitting.weights import load_weights
 from pacshift.recipes.raw.data import RawData
 from pacshift.recipes.texts import BUCKETS, TextEncoder
@@ -28,6 +28,7 @@ RANDOM = "random"
 IMAGENET = {"mean": (0.485, 0.456, 0.406), "spread": (0.229, 0.224, 0.225)}
 LITE0 = {"mean": (127 / 255,) * 3, "spread": (128 / 255,) * 3}
 LITE0_PIXELS = 112
+N_WHITENING_IMAGES = 2000
 
 Model = tuple[nn.Module, Encoder]
 
@@ -82,8 +83,11 @@ def _electra(order: Order) -> Model:
     return load_electra(Path(order.weights or ""), order.texts, order.n_classes)
 
 
-def _slim_resnet(order: Order) -> Model:
-    return SlimResNet(order.n_classes), PixelEncoder(np.asarray(order.data.content), order.fitted)
+def _slim_convnet(order: Order) -> Model:
+    encoder = PixelEncoder(np.asarray(order.data.content), order.fitted)
+    sample = order.fitted[:: max(1, len(order.fitted) // N_WHITENING_IMAGES)]  # rows may be sorted by class
+    (images,), _ = encoder.encode(sample, None)
+    return SlimConvNet(order.n_classes, whitening_filters(torch.from_numpy(images))), encoder
 
 
 def _resnet50(order: Order) -> Model:
@@ -100,9 +104,7 @@ def _pretrained(network: ResNet50 | DenseNet121, order: Order) -> Model:
     if order.data.has_files:
         return network, FileEncoder(order.texts, order.pixels, **IMAGENET)
     # Small images in memory are enlarged on the device.
-    return Enlarged(network, order.pixels), PixelEncoder(
-        np.asarray(order.data.content), order.fitted, cut=0, **IMAGENET
-    )
+    return Enlarged(network, order.pixels), PixelEncoder(np.asarray(order.data.content), order.fitted, **IMAGENET)
 
 
 def _lite0(order: Order) -> Model:
@@ -150,7 +152,7 @@ BUILDERS: dict[str, Callable[[Order], Model]] = {
     "two-layer": _two_layer,
     "hashed": _hashed,
     "electra": _electra,
-    "slim-resnet": _slim_resnet,
+    "slim-convnet": _slim_convnet,
     "resnet50": _resnet50,
     "densenet121": _densenet121,
     "lite0": _lite0,

@@ -1,4 +1,4 @@
-"""The smallest sets that thresholds per class can give at an allowed error, with everything known."""
+"""The best thresholds at an allowed error, with everything known: one for all classes, and one per class."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +10,14 @@ from pacshift.arrays import BoolArray, FloatArray, IntArray
 
 HIGHEST_PRICE = 1e12
 """Beyond it a missed label costs more than any set size."""
+
+
+def highest_threshold(true_scores: NDArray[np.floating[Any]], shares: FloatArray, allowed: float) -> float:
+    """The highest threshold for all classes that misses at most ``allowed``."""
+    order = np.argsort(true_scores)
+    missed = np.cumsum(shares[order])  # by a threshold just above each score
+    position = int(np.searchsorted(missed, allowed, side="right"))
+    return float(true_scores[order][min(position, len(order) - 1)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

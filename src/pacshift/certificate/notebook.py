@@ -1,0 +1,87 @@
+"""A certificate at a prompt and in a notebook: short, without arrays, however many classes there are."""
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pacshift.certificate.explain import (
+    between,
+    guarantee_in_words,
+    implied_change,
+    notes_shown,
+    promise_in_short,
+    sets_in_words,
+    share,
+)
+from pacshift.display import MAX_ROWS, html_table
+
+if TYPE_CHECKING:
+    from pacshift.certificate import Certificate
+
+MAX_NOTES_IN_NOTEBOOK = 5
+
+
+def to_text(certificate: "Certificate") -> str:
+    """Five lines: method, promise, data, sets, notes."""
+    n_notes = len(certificate.reasons) + len(certificate.notes)
+    return "\n".join(
+        [
+            f"Certificate of {certificate.method}, {len(certificate.classes)} classes",
+            f"  promise: {promise_in_short(certificate)}",
+            f"  data:    {certificate.n_source:,} source rows, {certificate.n_target:,} target rows",
+            f"  sets:    {_sets_in_short(certificate)}",
+            f"  notes:   {n_notes}; explain() says everything in words",
+        ]
+    )
+
+
+def _sets_in_short(certificate: "Certificate") -> str:
+    sizes = certificate.set_sizes
+    if certificate.trivial:
+        return "every set contains all labels"
+    if sizes is not None and sizes.sum():
+        mean = float(sizes @ np.arange(len(sizes)) / sizes.sum())
+        return f"{mean:.3f} labels on average, {share(sizes[0] / sizes.sum())} of the target's sets are empty"
+    low, high = certificate.thresholds.min(), certificate.thresholds.max()
+    return f"labels with a score of at least {low:.4g}" + ("" if low == high else f" to {high:.4g}, by class")
+
+
+def to_html(certificate: "Certificate") -> str:
+    """The guarantee in words, one table of classes, the notes. Everything is escaped."""
+    change = implied_change(certificate)
+    before = [
+        guarantee_in_words(certificate),
+        *([f"Implied change: {change}"] if change else []),
+        f"Data: {certificate.n_source:,} source rows, {certificate.n_target:,} target rows.",
+        sets_in_words(certificate),
+    ]
+    after = notes_shown(certificate, MAX_NOTES_IN_NOTEBOOK)
+    return f"<div>{_paragraphs(before)}{_class_table(certificate)}{_paragraphs(after)}</div>"
+
+
+def _paragraphs(texts: list[str]) -> str:
+    return "".join(f"<p>{escape(text)}</p>" for text in texts)
+
+
+def _class_table(certificate: "Certificate") -> str:
+    """Mix, thresholds and misses of each class; with many classes of those that may be missed most."""
+    shown = np.arange(len(certificate.classes))
+    if len(shown) > MAX_ROWS:
+        missed = certificate.class_miss
+        order = certificate.class_counts if missed is None else -missed.upper
+        shown = np.argsort(order, kind="stable")[:MAX_ROWS]
+    header = ["class", "share of the source", "share of the target", "threshold", "missed"]
+    rows = [_class_row(certificate, label) for label in shown.tolist()]
+    return html_table(header, rows, left_out=len(certificate.classes) - len(shown))
+
+
+def _class_row(certificate: "Certificate", label: int) -> list[str]:
+    cut, mix, missed = certificate.thresholds[label], certificate.prevalence, certificate.class_miss
+    return [
+        str(certificate.classes[label]),
+        share(certificate.class_counts[label] / max(certificate.n_source, 1)),
+        "not bounded" if mix is None else between(mix, label),
+        "in every set" if np.isneginf(cut) else f"{cut:.6g}",
+        "not bounded" if missed is None else between(missed, label),
+    ]

@@ -1,0 +1,72 @@
+"""Thresholds to sets: a boolean matrix, lists of class names, and how large they are."""
+
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacshift.arrays import BoolArray, FloatArray, IntArray, Label
+from pacshift.parallel import even_slices, run_all
+from pacshift.scores.check import ScoreMatrix, not_finite_error
+from pacshift.scores.transforms import Transform
+from pacshift.tally.counter import BLOCK_VALUES, top_labels
+
+
+def make_sets(
+    scores: ScoreMatrix,
+    thresholds: FloatArray,
+    transform: Transform,
+    uniform: FloatArray | None,
+    *,
+    never_empty: bool,
+) -> BoolArray:
+    """Whether each label's transformed score reaches its threshold, on all cores.
+
+    ``uniform`` holds one number per row where the transform is randomised.
+    """
+    cuts = _cuts(thresholds, scores.values.dtype if transform.function is None else np.dtype(np.float64))
+    if cuts.ndim:  # matrices of equal shape compare twice as fast as a matrix and a row
+        cuts = np.tile(cuts, (scores.block_rows, 1))
+    result = np.empty(scores.values.shape, np.bool_)
+
+    def job(chunk: slice) -> None:
+        for rows in scores.blocks(chunk):
+            block = transform.of_block(scores, rows, uniform)
+            if not block.max() < np.inf:  # the cheapest look that finds NaN; -inf compares as it should
+                raise not_finite_error(scores, "scores")
+            np.greater_equal(block, cuts[: len(block)] if cuts.ndim else cuts, out=result[rows])
+            if never_empty:
+                _add_top(result[rows], scores, rows)
+
+    run_all([partial(job, part) for part in even_slices(len(scores), BLOCK_VALUES // len(scores.classes))])
+    return result
+
+
+def _cuts(thresholds: FloatArray, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Thresholds in the type of the scores, rounded up: ``x >= τ`` then says the same in fewer bits."""
+    cuts = thresholds if (thresholds != thresholds[0]).any() else thresholds[0]
+    with np.errstate(over="ignore"):  # beyond the type's range: ±inf, and the next line corrects -inf
+        rounded = np.asarray(cuts).astype(dtype)
+    return np.where(rounded < cuts, np.nextafter(rounded, np.asarray(np.inf, dtype)), rounded)
+
+
+def _add_top(sets: BoolArray, scores: ScoreMatrix, rows: slice) -> None:
+    empty = np.flatnonzero(~sets.any(axis=1))
+    if len(empty):
+        sets[empty, top_labels(scores.values[rows][empty])] = True
+
+
+def label_lists(sets: BoolArray, scores: ScoreMatrix) -> list[list[Label]]:
+    """The class names in each set, the highest score first; of equal scores the first column comes first."""
+    rows, columns = np.nonzero(sets)
+    order = np.lexsort((columns, -scores.values[rows, columns], rows))
+    names = [scores.classes[column] for column in columns[order].tolist()]
+    ends = np.cumsum([0, *sets.sum(axis=1).tolist()]).tolist()
+    return [names[start:end] for start, end in pairwise(ends)]
+
+
+def count_sizes(sets: BoolArray) -> IntArray:
+    """How many sets hold 0, 1, ..., K labels."""
+    return np.bincount(sets.sum(axis=1), minlength=sets.shape[1] + 1)

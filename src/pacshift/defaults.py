@@ -1,0 +1,7 @@
+"""What is promised unless the user asks for something else, in Python and on the command line alike."""
+
+EPSILON = 0.1
+"""Share of the target's true labels that the sets may miss."""
+
+DELTA = 0.05
+"""Chance that the calibration data mislead us, so that the sets miss more."""

@@ -1,0 +1,69 @@
+"""Whether the sets in use keep the promise in a period ("The verdict" of docs/methods/monitor.md)."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from pacshift.bounds import Interval
+from pacshift.certificate import Certificate
+from pacshift.certificate.explain import percent
+from pacshift.monitor.coverage import error_bounds, lies_below
+from pacshift.monitor.promise import Fresh, Promise
+
+Verdict: TypeAlias = Literal["kept", "consistent", "broken", "refuted"]
+
+USE_FRESH = "Use the fresh certificate of this period instead."
+HAS_FRESH = "The fresh certificate of this period has the guarantee."
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The verdict, bounds of the error of the sets in use (None if refuted), and both in words."""
+
+    verdict: Verdict
+    error: tuple[float, float] | None
+    text: str
+
+
+def judge(fresh: Fresh, in_use: Certificate | None, miss_rates: Interval | None, promise: Promise) -> Finding:
+    """Compare the sets in use with the promise: first the error, then every class ("The verdict" of the page)."""
+    certificate = fresh.certificate
+    if certificate is None:
+        return Finding("refuted", None, fresh.refusal[:1].upper() + fresh.refusal[1:])
+    assert in_use is not None  # the first fresh certificate is adopted
+    assert miss_rates is not None
+    if in_use.never_empty:  # filled sets miss less than their thresholds do
+        miss_rates = Interval(np.zeros_like(miss_rates.lower), miss_rates.upper)
+    lower, upper = error_bounds(miss_rates, certificate.prevalence, promise.contamination)
+    is_below = lies_below(in_use, certificate)
+    upper = min(upper, promise.epsilon) if is_below else upper
+    error, allowed = (lower, upper), percent(promise.epsilon)
+    missed = f"The sets in use miss {_between(lower, upper)} of this period"
+    if lower > promise.epsilon:
+        return Finding("broken", error, f"{missed}, more than the {allowed} allowed. {USE_FRESH}")
+    classes = None if promise.class_epsilon is None else _judge_classes(miss_rates, promise.class_epsilon, in_use)
+    if classes is not None and (classes.verdict == "broken" or not is_below):
+        return Finding(classes.verdict, error, classes.text)
+    if upper <= promise.epsilon:
+        return Finding("kept", error, f"The sets in use miss at most {allowed} of this period.")
+    return Finding("consistent", error, f"{missed}: neither kept nor broken at {allowed} allowed. {HAS_FRESH}")
+
+
+def _judge_classes(miss_rates: Interval, allowed: float, in_use: Certificate) -> Finding | None:
+    """What is wrong with the class that is missed most often; None if no class is missed too often."""
+    if (miss_rates.upper <= allowed).all():
+        return None
+    is_broken = bool((miss_rates.lower > allowed).any())
+    worst = int((miss_rates.lower if is_broken else miss_rates.upper).argmax())
+    between = _between(float(miss_rates.lower[worst]), float(miss_rates.upper[worst]))
+    missed = f"The sets in use miss {between} of class {in_use.classes[worst]!r}"
+    if is_broken:
+        return Finding("broken", None, f"{missed}, more than the {percent(allowed)} allowed. {USE_FRESH}")
+    return Finding(
+        "consistent", None, f"{missed}: neither kept nor broken at {percent(allowed)} allowed. {HAS_FRESH}"
+    )
+
+
+def _between(lower: float, upper: float) -> str:
+    return f"{100 * lower:.3g} % to {100 * upper:.3g} %"

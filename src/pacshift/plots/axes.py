@@ -1,0 +1,117 @@
+"""What all pictures share: axes, bars, legends, and names that are drawn as they are."""
+
+from typing import Any
+
+import numpy as np
+
+from pacshift.arrays import FloatArray, IntArray, Label
+from pacshift.certificate import Certificate
+from pacshift.errors import InputError, MissingExtraError
+from pacshift.plots.palette import LIMIT, RULE, TARGET
+
+try:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+except ModuleNotFoundError as error:
+    raise MissingExtraError("pacshift.plots", error, "plots") from None
+
+MAX_CLASSES_SHOWN = 30  # more rows cannot be read; the table of the report has them all
+WIDTH = 4.6  # inches: fits half a desktop page and a whole phone
+
+
+def new_axes(ax: Axes | None, *, height: float, width: float = WIDTH, grid: str = "y") -> Axes:
+    """The axes given, or new ones, with the grid that all pictures share."""
+    if ax is None:
+        from matplotlib import pyplot as plt
+
+        _, ax = plt.subplots(figsize=(width, height), layout="constrained")
+    ax.grid(axis=grid, color=RULE, linewidth=0.6)  # type: ignore[arg-type]
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def row_axes(ax: Axes | None, names: list[str], **font: Any) -> Axes:
+    """One row per name, the first on top."""
+    ax = new_axes(ax, height=class_height(len(names)), grid="x")
+    ax.set_yticks(range(len(names)), names, **font)
+    ax.set_ylim(max(len(names), 1) - 0.4, -0.6)
+    ax.tick_params(axis="y", length=0)
+    return ax
+
+
+def class_axes(ax: Axes | None, certificate: Certificate, shown: IntArray) -> Axes:
+    """One row per class."""
+    ax = row_axes(ax, [plain_text(certificate.classes[label]) for label in shown])
+    if len(shown) < len(certificate.classes):
+        ax.set_ylabel(f"the {len(shown)} largest of {len(certificate.classes)} classes")
+    return ax
+
+
+def class_height(rows: int) -> float:
+    """Inches for a picture with one row per class."""
+    return 1.1 + 0.24 * max(rows, 3)
+
+
+def bars(
+    ax: Axes, low: FloatArray, high: FloatArray, *, colour: str | list[str] = TARGET, label: str = ""
+) -> None:
+    """One horizontal bar per row: an interval."""
+    ax.hlines(np.arange(len(low)), low, high, color=colour, linewidth=5, capstyle="butt", label=label)
+
+
+def limit_line(ax: Axes, epsilon: float, label: str, *, vertical: bool = False) -> None:
+    """The dashed line of what is allowed."""
+    draw = ax.axvline if vertical else ax.axhline
+    draw(epsilon, color=LIMIT, linestyle="--", linewidth=1.5, label=label)
+
+
+def legend_above(ax: Axes, columns: int = 2) -> None:
+    """A legend outside of the axes, above them."""
+    # Anchored on the right: long class names leave little room to the right of the axes' left edge.
+    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=columns, frameon=False, borderaxespad=0.2,
+              handlelength=1.6, columnspacing=1.2)  # fmt: skip
+
+
+def percent_ticks(axis: Axis) -> None:
+    """Shares on the axis as percentages, few enough not to touch each other."""
+    axis.set_major_locator(MaxNLocator(6))
+    axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g} %"))
+
+
+def log_ticks(ax: Axes, *, steps: tuple[int, ...] = (1, 3), form: str = "g") -> None:
+    """A logarithmic horizontal axis with numbers that people write."""
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=steps, numticks=8))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:{form}}"))
+
+
+def plain_text(label: Label, longest: int = 24) -> str:
+    """A class name that matplotlib draws as it is: no mathematics, no control characters, not too long.
+
+    >>> plain_text("$x^2$"), plain_text("two" + chr(10) + "lines")
+    ('\\\\$x^2\\\\$', 'two�lines')
+    """
+    return readable(label, longest).replace("$", r"\$")
+
+
+def readable(label: Label, longest: int = 200) -> str:
+    """A class name for people: characters that cannot be seen or would reorder the text are replaced."""
+    text = str(label)
+    text = text if len(text) <= longest else f"{text[: longest - 1]}…"
+    joiners = "\u200c\u200d"  # invisible, yet part of Persian words and of emoji
+    return "".join(char if char.isprintable() or char in joiners else "\ufffd" for char in text)
+
+
+def need(value: Any, what: str, certificate: Certificate) -> Any:
+    """The value itself, or an InputError where the certificate does not have it."""
+    if value is None:
+        raise InputError(f"this certificate of method {certificate.method} holds no {what}.")
+    return value
+
+
+def most_telling(importance: FloatArray, most: int) -> IntArray:
+    """The classes that matter most, in their own order."""
+    return np.sort(np.argsort(-importance, kind="stable")[:most])

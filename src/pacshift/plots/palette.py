@@ -1,0 +1,28 @@
+"""One colour per meaning, the same in every picture, report and page.
+
+They stay apart for colour-blind readers and in dark mode (``tests/test_plots_palette.py``), and are never the only
+cue: marks differ in shape too.
+"""
+
+from typing import Any
+
+from pacshift.methods import Guarantee
+
+TARGET = "#0072b2"
+"""What is known about the target, and promises that are kept."""
+SOURCE = "#1c2430"
+"""The source: its label mix, and promises that hold there only."""
+LIMIT = "#c44f00"
+"""What is allowed, and whatever is surely beyond it."""
+UNDECIDED = "#8a939c"
+"""What the data leave open, and lines to compare with."""
+RULE = "#d5dbe1"
+"""Grid lines."""
+
+PROMISE_MARKS: dict[Guarantee, tuple[str, dict[str, Any]]] = {
+    "pac-target": ("guaranteed on the target", {"marker": "o", "color": TARGET}),
+    "marginal": ("on average over many draws", {"marker": "o", "color": TARGET, "markerfacecolor": "white"}),
+    "pac-source": ("guaranteed on the source only", {"marker": "s", "color": SOURCE}),
+    "none": ("nothing promised", {"marker": "x", "color": UNDECIDED}),
+}
+"""How methods are marked by what they promise: words and the properties of a line."""

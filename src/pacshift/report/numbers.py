@@ -1,0 +1,149 @@
+"""The numbers of the page: key figures, the table of classes, where the certificate comes from."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pacshift.arrays import IntArray
+from pacshift.bounds import Interval
+from pacshift.certificate import Certificate
+from pacshift.certificate.explain import between, percent, rounded_down, rounded_up, share
+from pacshift.comparison import ComparisonRow
+from pacshift.plots import readable
+from pacshift.report.page import mean_size
+
+MAX_INPUTS_SHOWN = 10
+"""Files named on the page; the certificate itself, also on the page, names more."""
+
+
+@dataclass(frozen=True)
+class KeyFigure:
+    """A number worth a card: ``value`` exact, ``shown`` rounded."""
+
+    name: str
+    shown: str
+    value: float
+    note: str = ""
+
+
+def key_figures(certificate: Certificate) -> list[KeyFigure]:
+    """The numbers a reader looks for first."""
+    covered = 1 - certificate.epsilon
+    figures = [
+        KeyFigure(
+            "allowed to miss (ε)", percent(certificate.epsilon), certificate.epsilon, f"so {percent(covered)} hit"
+        ),
+        KeyFigure(
+            "chance to be misled (δ)", percent(certificate.delta), certificate.delta, "by the calibration data"
+        ),
+    ]
+    counts = certificate.set_sizes
+    if counts is not None and counts.sum():
+        mean = _mean(counts)
+        single, empty = float(counts[1] / counts.sum()), float(counts[0] / counts.sum())
+        figures += [
+            KeyFigure("labels in a set", mean_size(mean), mean, f"on average, of {len(certificate.classes)}"),
+            KeyFigure("sets with one label", share(single), single, "of target cases"),
+            KeyFigure("empty sets", share(empty), empty, "of target cases"),
+        ]
+    if certificate.accuracy is not None:
+        shown = f"≥ {percent(rounded_down(certificate.accuracy))}"
+        figures.append(
+            KeyFigure("classifier’s accuracy", shown, certificate.accuracy, "its top label, on the target")
+        )
+    return figures
+
+
+def _mean(set_sizes: IntArray) -> float:
+    return float(set_sizes @ np.arange(len(set_sizes)) / set_sizes.sum())
+
+
+def size_note(certificate: Certificate, comparison: Sequence[ComparisonRow]) -> str:
+    """Why the comparison shows another mean size for this method than the card at the top, where it does."""
+    counts = certificate.set_sizes
+    if counts is None or not counts.sum():
+        return ""
+    card = mean_size(_mean(counts))
+    sizes = {
+        mean_size(row.size) for row in comparison if row.method == certificate.method and row.size is not None
+    }
+    if sizes <= {card}:
+        return ""
+    return (
+        f"The {card} labels in a set at the top are the mean over the {counts.sum():,} target cases that were "
+        "calibrated on. This table was measured on other cases, or on a whole population."
+    )
+
+
+def origin(certificate: Certificate) -> list[tuple[str, str]]:
+    """When and by what the certificate was made, for which model and from which data: terms and what they say."""
+    made = certificate.provenance
+    if made is None:
+        return []
+    version = f", version {certificate.facts.version} of the method" if certificate.facts.version else ""
+    said = {
+        "Certificate made": f"{made.created} with pacshift {made.pacshift_version}{version}",
+        "Model": made.model_id,
+        "Valid until": made.valid_until,
+        "Note of the maker": made.note,
+        "Seed": None if made.seed is None else str(made.seed),
+    }
+    files = [one for one in made.inputs if one.name is not None][:MAX_INPUTS_SHOWN]
+    read = [(f"Read as {one.role}", f"{one.name}, SHA-256 {one.sha256 or 'unknown'}") for one in files]
+    return [(term, value) for term, value in said.items() if value is not None] + read
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    """A line of the table of classes."""
+
+    name: str
+    source: int
+    source_share: str
+    predicted: int
+    prevalence: str
+    weight: str
+    missed: str
+    threshold: str
+    exact: dict[str, float]
+
+
+def class_rows(certificate: Certificate) -> list[ClassRow]:
+    """One line per class; intervals are rounded outward, so that what is shown is still true."""
+    return [_class_row(certificate, label) for label in range(len(certificate.classes))]
+
+
+def _class_row(certificate: Certificate, label: int) -> ClassRow:
+    count, cut = int(certificate.class_counts[label]), float(certificate.thresholds[label])
+    exact = {"threshold": cut}
+    bounds = {
+        "weight": certificate.weights,
+        "prevalence": certificate.prevalence,
+        "missed": certificate.class_miss,
+    }
+    for name, interval in bounds.items():
+        if interval is not None:
+            exact[f"{name}_low"], exact[f"{name}_high"] = (
+                float(interval.lower[label]),
+                float(interval.upper[label]),
+            )
+    return ClassRow(
+        name=readable(certificate.classes[label], longest=120),
+        source=count,
+        source_share=share(count / max(certificate.n_source, 1)),
+        predicted=int(certificate.predicted_counts[label]),
+        prevalence="" if certificate.prevalence is None else between(certificate.prevalence, label),
+        weight=_ends(certificate.weights, label),
+        missed="" if certificate.class_miss is None else between(certificate.class_miss, label),
+        threshold="in every set" if cut == -math.inf else ("in no set" if cut == math.inf else f"{cut:.4g}"),
+        exact=exact,
+    )
+
+
+def _ends(interval: Interval | None, label: int) -> str:
+    if interval is None:
+        return ""
+    low, high = rounded_down(float(interval.lower[label])), rounded_up(float(interval.upper[label]))
+    return f"{low:.4g} to {'∞' if math.isinf(high) else f'{high:.4g}'}"

@@ -1,0 +1,42 @@
+"""What every page shares: the templates, and a file that is written whole or not at all."""
+
+import os
+from typing import Any
+
+import jinja2
+
+from pacshift.certificate.explain import percent, share
+from pacshift.documents import pacshift_version
+from pacshift.files import atomic_write
+from pacshift.plots import readable
+
+ENVIRONMENT = jinja2.Environment(
+    loader=jinja2.PackageLoader("pacshift.report", "."),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def mean_size(value: float) -> str:
+    """A mean number of labels in a set, with the same digits wherever it stands.
+
+    >>> mean_size(1.36789)
+    '1.368'
+    """
+    return f"{value:.3f}"
+
+
+ENVIRONMENT.filters.update(percent=percent, share=share, readable=readable, mean_size=mean_size)
+
+
+def render(template: str, **content: Any) -> str:
+    """The HTML of a template."""
+    return ENVIRONMENT.get_template(template).render(version=pacshift_version(), **content)
+
+
+def write_page(html: str, path: str | os.PathLike[str], *, overwrite: bool) -> None:
+    """Write the file whole or not at all."""
+    with atomic_write(path, overwrite=overwrite) as draft:
+        draft.write_text(html, encoding="utf-8")

@@ -1,0 +1,41 @@
+"""Logits to probabilities, for models whose last layer has no softmax."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacshift.errors import InputError
+from pacshift.scores.check import ScoreMatrix
+from pacshift.scores.kind import FEWEST_ROWS, PROBABILITIES, ScoreKind
+
+_BLOCK_ROWS = 4096
+
+
+def softmax(logits: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+    """exp(z) divided by the row's sum, computed in float64 and given back in the type of the logits.
+
+    >>> softmax(np.array([[1000.0, 1000.0], [0.0, -np.inf]])).tolist()
+    [[0.5, 0.5], [1.0, 0.0]]
+    """
+    result = np.empty_like(logits)
+    for start in range(0, len(logits), _BLOCK_ROWS):
+        rows = slice(start, start + _BLOCK_ROWS)
+        block = np.ascontiguousarray(
+            logits[rows], np.float64
+        )  # one layout: a row has the same bits in every block
+        with np.errstate(invalid="ignore"):  # rows that are not finite become NaN, which is refused later
+            powers = np.exp(block - block.max(axis=1, keepdims=True))
+        result[rows] = powers / powers.sum(axis=1, keepdims=True)
+    return result
+
+
+def to_probabilities(scores: ScoreMatrix, *, name: str) -> ScoreMatrix:
+    """The softmax of checked scores; an InputError if they are probabilities already."""
+    if len(scores) >= FEWEST_ROWS and ScoreKind.of_rows(scores.values).name == PROBABILITIES:
+        raise InputError(
+            f"{name}: softmax=True is for logits, but these scores are {PROBABILITIES} already. A second softmax "
+            "would make all of them nearly alike. Pass the logits, or use softmax=False."
+        )
+    return replace(scores, values=softmax(scores.values))

@@ -1,0 +1,135 @@
+"""What a tally was counted from: files with their names, rows, columns and SHA-256, or rows in memory."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from pacshift.documents import is_count, require_text
+
+if TYPE_CHECKING:
+    from pacshift.tally.tally import Tally
+
+Role: TypeAlias = Literal["source", "target"]
+
+MAX_INPUTS = 200
+"""Inputs listed per tally or certificate. Of others only the number is known."""
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One file that a certificate or a tally was made from, or rows in memory.
+
+    Parameters
+    ----------
+    role : {"source", "target"}
+        What the rows were used as.
+    name : str or None
+        Name of the file; None for arrays and frames.
+    rows : int or None
+        Rows counted; None for one of several files that a cluster has read.
+    columns : tuple of str
+        Columns that were read; empty for arrays and tallies.
+    sha256 : str or None
+        SHA-256 of the file's bytes, or of the counts of rows in memory. None where it was not computed.
+    """
+
+    role: Role
+    name: str | None
+    rows: int | None
+    columns: tuple[str, ...]
+    sha256: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in a file."""
+        return {**asdict(self), "columns": list(self.columns)}
+
+    @classmethod
+    def from_json(cls, document: Any) -> "Input":
+        """What a file says, or a ValueError.
+
+        Parameters
+        ----------
+        document : dict
+            An entry of the file's list of inputs.
+
+        Returns
+        -------
+        Input
+        """
+        role, rows, columns, sha256 = (document[name] for name in ("role", "rows", "columns", "sha256"))
+        if role not in get_args(Role):
+            raise ValueError(f"{role!r} where source or target belongs")
+        if not (rows is None or is_count(rows)):
+            raise ValueError(f"{rows!r} where a number of rows belongs")
+        if not isinstance(columns, list):
+            raise ValueError(f"{columns!r} where names of columns belong")
+        if sha256 is not None and not _SHA256.fullmatch(require_text(sha256)):
+            raise ValueError(f"{sha256!r} where a SHA-256 belongs")
+        name = None if document["name"] is None else require_text(document["name"])
+        return cls(role, name, rows, tuple(require_text(one) for one in columns), sha256)
+
+
+def merged(parts: Iterable["Tally"]) -> tuple[tuple[Input, ...], int]:
+    """The inputs of a sum, and how many more there are. How the parts are ordered or grouped does not matter."""
+    tallies = list(parts)
+    found = sorted((one for part in tallies for one in part.inputs), key=_sort_key)
+    n_more = sum(part.n_more_inputs for part in tallies)
+    return tuple(found[:MAX_INPUTS]), n_more + max(0, len(found) - MAX_INPUTS)
+
+
+def _sort_key(one: Input) -> tuple[str, str, str, int, tuple[str, ...]]:
+    return one.role, one.name or "", one.sha256 or "", one.rows or 0, one.columns
+
+
+def all_inputs(tally: "Tally") -> list[Input]:
+    """The inputs of a tally, and an entry for rows in memory that none of them stands for."""
+    found = list(tally.inputs)
+    sides: tuple[tuple[Role, int], ...] = (("source", tally.n_source), ("target", tally.n_target))
+    for role, n_rows in sides:
+        own = [one.rows for one in found if one.role == role]
+        known = [rows for rows in own if rows is not None]
+        rest = n_rows - sum(known)
+        if rest and len(known) == len(own) and not tally.n_more_inputs:
+            found.append(Input(role, None, rest, (), None if own else counts_sha256(tally, role)))
+    return found
+
+
+def counts_sha256(tally: "Tally", role: Role) -> str:
+    """SHA-256 of the counts of one side. How the rows were ordered or split does not change it.
+
+    >>> from pacshift import Tally
+    >>> north, south = (Tally.from_scores([[0.9, 0.1], [0.2, 0.8]], labels) for labels in ([0, 1], [1, 1]))
+    >>> counts_sha256(north + south, "source") == counts_sha256(south + north, "source")
+    True
+    """
+    cells = tally.source_cells if role == "source" else tally.target_cells
+    digest = hashlib.sha256(json.dumps([role, list(tally.classes)]).encode())
+    for array in (cells.codes, cells.counts):
+        digest.update(np.ascontiguousarray(array, dtype="<i8").tobytes())
+    if role == "source":
+        digest.update(np.ascontiguousarray(tally.values, dtype="<f8").tobytes())
+        for array in (tally.counts, tally.starts):
+            digest.update(np.ascontiguousarray(array, dtype="<i8").tobytes())
+    return digest.hexdigest()
+
+
+def limited(inputs: Sequence[Input], n_more: int = 0) -> tuple[Input, ...]:
+    """At most ``MAX_INPUTS`` entries; the last one stands for the rest, by the SHA-256 of their SHA-256."""
+    if len(inputs) + n_more <= MAX_INPUTS:
+        return tuple(inputs)
+    shown, rest = inputs[: MAX_INPUTS - 1], inputs[MAX_INPUTS - 1 :]
+    together = hashlib.sha256("\n".join(str(one.sha256) for one in rest).encode()).hexdigest()
+    name = f"{len(rest) + n_more:,} more files"
+    return (*shown, Input(inputs[-1].role, name, None, (), None if n_more else together))
+
+
+def printable(text: str) -> str:
+    """Text that UTF-8 can hold: bytes of a file name that are no text are written as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,123 @@
+"""What a tally says about the files behind its counts."""
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commands import make_tables, run
+from pacshift import Certificate, Tally, calibrate_tally
+from pacshift.tables import tally_table
+from pacshift.tally.inputs import MAX_INPUTS, Input, all_inputs, counts_sha256
+
+SCORES, LABELS = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]), [0, 1, 1]
+
+
+def named(name: str, rows: int = 1) -> Tally:
+    """The tally of a file that does not exist."""
+    target = Tally.from_target(np.tile(SCORES[:1], (rows, 1)))
+    return replace(target, inputs=(Input("target", name, rows, ("p_0", "p_1"), None),))
+
+
+def write(path: Path, rows: int) -> Path:
+    pa.parquet.write_table(
+        pa.table({"p_0": [0.9, 0.2] * rows, "p_1": [0.1, 0.8] * rows, "y": [0, 1] * rows}), path
+    )
+    return path
+
+
+def test_files_are_listed_with_rows_columns_and_hash(tmp_path: Path) -> None:
+    files = [write(tmp_path / "b.parquet", 3), write(tmp_path / "a.parquet", 5)]
+    tally = tally_table(files, label="y", sha256=True).tally
+    tally.save(tmp_path / "site.tally")
+    loaded = Tally.load(tmp_path / "site.tally")
+    assert loaded.inputs == tally.inputs
+    assert [(one.role, one.name, one.rows, one.columns) for one in loaded.inputs] == [
+        ("source", "b.parquet", 6, ("y", "p_0", "p_1")),
+        ("source", "a.parquet", 10, ("y", "p_0", "p_1")),
+    ]
+    assert loaded.inputs[0].sha256 == hashlib.sha256(files[0].read_bytes()).hexdigest()
+    plain = tally_table(files, label="y").tally
+    assert plain == tally  # equal counts, whatever is known about the files
+    assert {one.sha256 for one in plain.inputs} == {None}
+    assert calibrate_tally(loaded, epsilon=0.4, delta=0.3, method="PS").provenance.inputs == loaded.inputs  # type: ignore[union-attr]
+
+
+def test_rows_that_were_left_out_do_not_count(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pa.parquet.write_table(pa.table({"p_0": [0.9, None, 0.5], "p_1": [0.1, 0.8, 0.5]}), path)
+    (one,) = tally_table(path, label=None, drop_invalid=True).tally.inputs
+    assert (one.role, one.rows) == ("target", 2)
+
+
+def test_rows_in_memory_get_one_entry_when_saved(tmp_path: Path) -> None:
+    source = Tally.from_scores(SCORES, LABELS)
+    assert source.inputs == ()
+    (source + named("t.csv", 4) + Tally.from_target(SCORES)).save(tmp_path / "a.tally")
+    found = Tally.load(tmp_path / "a.tally").inputs
+    assert [(one.role, one.name, one.rows) for one in found] == [
+        ("target", "t.csv", 4),
+        ("source", None, 3),
+        ("target", None, 3),
+    ]
+    assert found[1].sha256 == counts_sha256(source, "source")
+    assert found[2].sha256 is None  # the counts of both parts cannot be told apart
+
+
+@given(st.lists(st.integers(0, 400), min_size=1, max_size=12), st.integers(0, 12), st.randoms())
+def test_sums_do_not_depend_on_order_or_grouping(counts: list[int], cut: int, random: object) -> None:
+    """The list is cut to the first names, and the number of the others is kept."""
+    parts = [
+        replace(
+            named(f"{place:03}"),
+            inputs=tuple(Input("target", f"{place:03}-{number:03}", 1, (), None) for number in range(count)),
+        )
+        for place, count in enumerate(counts)
+    ]
+    parts = [Tally.sum([part]) for part in parts]
+    whole = Tally.sum(parts)
+    random.shuffle(parts)  # type: ignore[attr-defined]
+    grouped = [Tally.sum(group) for group in (parts[:cut], parts[cut:]) if group]
+    again = Tally.sum(grouped)
+    assert (again.inputs, again.n_more_inputs) == (whole.inputs, whole.n_more_inputs)
+    assert len(whole.inputs) + whole.n_more_inputs == sum(counts)
+    assert len(whole.inputs) <= MAX_INPUTS
+
+
+def test_a_certificate_says_how_many_more_there_are() -> None:
+    many = Tally.sum(
+        [Tally.from_scores(SCORES, LABELS), *(named(f"{number}") for number in range(MAX_INPUTS + 9))]
+    )
+    assert many.n_more_inputs == 9
+    assert len(all_inputs(many)) == MAX_INPUTS
+    made = calibrate_tally(many, epsilon=0.4, delta=0.3, method="PS").provenance
+    assert made is not None
+    assert made.inputs[-1].name == "10 more files"
+
+
+def test_the_command_lists_them_or_not_and_notes_what_is_counted_twice(tmp_path: Path) -> None:
+    data = make_tables(tmp_path)
+    for out, more in (("a.tally", ()), ("b.tally", ("--no-inputs",)), ("c.tally", ())):
+        assert run("tally", data.source, "--label", "label", "-o", tmp_path / out, "-q", *more).exit_code == 0
+    (one,) = Tally.load(tmp_path / "a.tally").inputs
+    assert (one.name, one.sha256) == (data.source.name, hashlib.sha256(data.source.read_bytes()).hexdigest())
+    (hidden,) = Tally.load(tmp_path / "b.tally").inputs
+    assert (hidden.name, hidden.rows, hidden.columns) == (None, one.rows, ())
+    certificate = tmp_path / "c.json"
+    words = ("calibrate", "--tallies", tmp_path / "a.tally", tmp_path / "c.tally", "-m", "PS", "-o", certificate)
+    done = run(*words)
+    assert f"the file '{data.source.name}' (source) went into these tallies more than once" in done.stderr
+    assert [each.name for each in Certificate.load(certificate).provenance.inputs] == ["a.tally", "c.tally"]  # type: ignore[union-attr]
+    assert "more than once" not in run(*words[:3], *words[4:], "-f").stderr
+
+
+def test_old_tallies_name_no_files(tmp_path: Path) -> None:
+    old = Tally.load(Path(__file__).resolve().parent / "files" / "version-1.tally")
+    assert (old.inputs, old.n_more_inputs) == ((), 0)
+    (old + old).save(tmp_path / "sum.tally")
+    assert [one.rows for one in Tally.load(tmp_path / "sum.tally").inputs] == [2 * old.n_source, 2 * old.n_target]
