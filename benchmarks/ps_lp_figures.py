@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from pacshift import Population, Tally, calibrate_tally
 from pacshift.arrays import BoolArray, FloatArray
-from pacshift.plots import BLUE
+from pacshift.plots.palette import TARGET, UNDECIDED
 from pacshift.ps_lp.method import EQUAL_MISS_RATE, TUNED, certified_thresholds, shares_for
 from pacshift.ps_lp.region import PrevalenceRegion, prevalence_region
 
@@ -49,10 +49,10 @@ def draw_region(region: PrevalenceRegion) -> Figure:
     """The triangle of all label mixes, and the part that fits the counts."""
     figure, axes = triangle("1. Mixes that fit")
     mixes = all_mixes()
-    _fill(axes, mixes, inside(region, mixes), BLUE)
+    _fill(axes, mixes, inside(region, mixes), TARGET)
     for mix, marker, name in ((SOURCE_MIX, "o", "source"), (TARGET_MIX, "x", "target (unknown)")):
         axes.plot(*(mix @ CORNERS), marker, color="black", ms=6, mew=2, label=name)
-    axes.fill([], [], color=BLUE, alpha=0.5, label="fits the counts")
+    axes.fill([], [], color=TARGET, alpha=0.5, label="fits the counts")
     axes.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, 0.1))
     return figure
 
@@ -70,7 +70,7 @@ def draw_error(region: PrevalenceRegion, miss_rate: FloatArray) -> Figure:
         places[:, 1],
         inside(region, mixes).astype(float),
         levels=[0.5],
-        colors=[BLUE],
+        colors=[TARGET],
         linewidths=2.5,
     )
     bar = figure.colorbar(drawn, ax=axes, shrink=0.7)
@@ -88,7 +88,7 @@ def draw_sizes(sizes: dict[str, float]) -> Figure:
     figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.subplots()
     smallest = min(sizes, key=lambda name: sizes[name])
-    colours = [BLUE if name == smallest else "#bbbbbb" for name in sizes]
+    colours = [TARGET if name == smallest else UNDECIDED for name in sizes]
     bars = axes.barh(list(sizes), list(sizes.values()), color=colours, height=0.55)
     axes.bar_label(bars, fmt="%.2f", padding=4)
     axes.tick_params(labelsize=9)

@@ -28,9 +28,9 @@ names = [row.method for row in table.rows]
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(7, 3), sharey=True, layout="constrained")
 left.barh(names, [100 * (row.error or 0) for row in table.rows], color="#0072b2")
-left.axvline(10, color="black", linestyle="--")
+left.axvline(10, color="#c44f00", linestyle="--")
 left.set_xlabel("missed on the target, in % (allowed: 10)")
-right.barh(names, [row.size or 0 for row in table.rows], color="#999999")
+right.barh(names, [row.size or 0 for row in table.rows], color="#8a939c")
 right.set_xlabel("labels per set")
 left.invert_yaxis()
 figure.savefig("compare_methods.png", dpi=150)
