@@ -30,6 +30,7 @@ axes.hlines(CLASSES, 100 * found.mix.lower, 100 * found.mix.upper, color="#0072b
 axes.plot(100 * WINTER, CLASSES, "k|", ms=18, mew=2, label="truth")
 axes.plot(100 * predicted, CLASSES, "x", color="#8a939c", ms=9, mew=2, label="share of predictions")
 axes.set(xlabel="share of the target, in %", xlim=(0, 80))
+axes.margins(y=0.2)
 axes.invert_yaxis()
 axes.legend(frameon=False, loc="lower right")
 figure.savefig("how_many_are_sick.png", dpi=150)
