@@ -12,6 +12,7 @@ from benchmarks.page import fill, page_of
 PARTS = {
     "speed": ("speed.run", "seconds and memory beside MAPIE, TorchCP, puncc and crepes"),
     "core": ("core.run", "the calls against floors measured in the same run, with their goals"),
+    "history": ("history.run", "a few ratios, added to the table of earlier versions"),
     "growth": ("growth.run", "how cost grows with rows, classes and trials"),
     "scale-rows": ("scale.by_rows", "counting files of up to 16 million rows"),
     "scale-classes": ("scale.by_classes", "counting files of up to 10,000 classes"),
@@ -19,6 +20,7 @@ PARTS = {
     "scale-workers": ("scale.by_workers", "counting on one core and on all, with Arrow and with Spark"),
     "scale-cost": ("scale.cost", "what ten billion rows would take"),
     "quality": ("quality.run", "who keeps what they promise when the label mix moves"),
+    "prevalence": ("prevalence.run", "intervals for the target's label mix beside ppi_py"),
     "sharpness": ("sharpness.run", "set sizes beside the best that knows everything"),
     "needs": ("needs.run", "set sizes by classes, rows per class, epsilon and delta"),
     "many": ("many.run", "set sizes with 100 and 1,000 classes (needs --data, else one synthetic case)"),

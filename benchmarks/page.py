@@ -11,7 +11,7 @@ from pacshift.parallel import cores
 
 DOCS = ROOT / "docs"
 BLOCKS = {
-    "performance.md": ("speed", "quality", "growth", "core"),
+    "performance.md": ("in-short", "history", "speed", "quality", "prevalence", "growth", "core"),
     "scale.md": ("rows", "classes", "files", "workers", "cost"),
     "guarantee.md": ("guarantee",),
     "how-much-data.md": ("needs",),

@@ -28,6 +28,7 @@ PEERS = (
     Peer("crepes", "crepes", (("crepes==0.9.1", "scikit-learn"),)),  # imports scikit-learn without saying so
     Peer("puncc", "puncc", (("puncc==0.9.3",),)),
     Peer("ssbc", "ssbc", (("ssbc==1.4.0",),)),
+    Peer("ppi", "ppi-python", (("ppi-python==0.2.3",),)),
     Peer(
         "torchcp",
         "torchcp",
@@ -76,6 +77,10 @@ THEIRS = (
 )
 
 
+MIX_PEER = Entry("ppi", "label shift", "ppi_py", "each share lies in its interval with confidence 1 - δ")
+"""The peer that bounds label mixes."""
+
+
 @dataclass(frozen=True)
 class Stage:
     """The environments that are ready, and why the others are not."""
@@ -86,6 +91,16 @@ class Stage:
 
     def ready(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
         return tuple(entry for entry in entries if entry.library in self.pythons)
+
+    def among(self, entries: tuple[Entry, ...]) -> "Stage":
+        """The same stage, with versions and reasons of the libraries of these entries only."""
+        wanted = {entry.library for entry in entries}
+        packages = {peer.package for peer in PEERS if peer.name in wanted}
+        versions, missing = (
+            {package: text for package, text in found.items() if package in packages}
+            for found in (self.versions, self.missing)
+        )
+        return Stage(self.pythons, versions, missing)
 
 
 def home_stage() -> Stage:

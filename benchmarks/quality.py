@@ -76,7 +76,7 @@ class Line:
 def run(lab: Lab) -> Blocks:
     """One table per panel."""
     trials = lab.trials or lab.choose(30, 2)
-    parts = [conditions("quality", stage=lab.stage)]
+    parts = [conditions("quality", stage=lab.stage.among(THEIRS))]
     for panel in select_panels(lab.choose(PANELS, PANELS[1:2])):
         experiment = Experiment(panel, population=True, data_dir=lab.data)
         lab.say(f"quality {panel.name}: pacshift, {trials} trials")

@@ -1,14 +1,16 @@
-"""A torch model: its logits through a softmax, then as tensors straight into pacshift."""
+"""A torch model and its data loaders: scored batch by batch, calibrated, and used on new data."""
 
 import sys
 
 try:
     import torch
+    from torch.utils.data import DataLoader, TensorDataset
 except ImportError:
     print("this example needs torch, which is not installed: pip install torch")
     sys.exit(0)
 
 import pacshift
+from pacshift.torch import score_loader
 
 torch.manual_seed(0)
 means = 1.3 * torch.randn(4, 8)  # four classes in eight dimensions
@@ -29,18 +31,18 @@ for _ in range(150):
     torch.nn.functional.cross_entropy(model(x), y).backward()
     optimizer.step()
 
-
-def scores(x: torch.Tensor) -> torch.Tensor:
-    """Probabilities, detached: pacshift needs no gradients."""
-    with torch.no_grad():
-        return model(x).softmax(dim=1)
-
-
-# Calibrate on fresh labelled data of the old mix and unlabelled data of the new one.
-source_x, source_y = data(10_000, [0.4, 0.3, 0.2, 0.1])
-target_x, target_y = data(10_000, [0.1, 0.1, 0.2, 0.6])
-certificate = pacshift.calibrate(scores(source_x), source_y, scores(target_x), epsilon=0.1, delta=0.05)
+# Calibrate on fresh labelled data of the old mix and unlabelled data of the new one. The scores are probabilities:
+# score_loader takes the softmax of what the model gives.
+old, new = data(10_000, [0.4, 0.3, 0.2, 0.1]), data(10_000, [0.1, 0.1, 0.2, 0.6])
+source = score_loader(model, DataLoader(TensorDataset(*old), batch_size=512))
+target = score_loader(model, DataLoader(TensorDataset(new[0]), batch_size=512))
+certificate = pacshift.calibrate(source.scores, source.labels, target.scores, epsilon=0.1, delta=0.05)
 print(certificate.explain())
 
-result = pacshift.evaluate(certificate.sets(scores(target_x)), target_y)
+result = pacshift.evaluate(certificate.sets(target.scores), new[1])
 print(f"error on the target {result.error:.3f}, mean set size {result.size:.2f}")
+
+# A model in production gives logits: a certificate made with softmax=True takes them as they come.
+with torch.no_grad():
+    served = pacshift.calibrate(model(old[0]), old[1], model(new[0]), epsilon=0.1, delta=0.05, softmax=True)
+    print("sets of the first rows:", served.labels(model(new[0][:3])))

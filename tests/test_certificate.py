@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -153,3 +154,23 @@ def test_flags_of_numpy_are_flags(tmp_path: Path) -> None:
     assert Certificate.load(tmp_path / "c.json").never_empty is True
     with pytest.raises(InputError, match="never_empty must be True or False, got 'no'"):
         calibrate([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50, None, never_empty="no", **call)  # type: ignore[arg-type]
+
+
+def test_plot_draws_what_the_certificate_has(certificate: Certificate) -> None:
+    always = ["Label mix", "Missed, class by class"]
+    assert titles(certificate) == [*always, "Set sizes"]
+    assert titles(replace(certificate, set_sizes=None)) == always
+
+
+def titles(certificate: Certificate) -> list[str]:
+    return [ax.figure.get_suptitle() for ax in certificate.plot()]
+
+
+def test_plot_without_matplotlib_names_the_extra(
+    certificate: Certificate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("pacshift.plots")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib.axes", None)  # as if it were not installed
+    with pytest.raises(ImportError, match=r"needs matplotlib. Install it: pip install 'pacshift\[plots\]'"):
+        certificate.plot()

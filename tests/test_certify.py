@@ -1,5 +1,6 @@
 """From a tally to a certificate: the three requests keep their promises, mistakes are named."""
 
+import logging
 import warnings
 from typing import Any
 
@@ -344,3 +345,22 @@ def test_the_largest_implied_change_stands_right_below_the_guarantee() -> None:
     said = certify(drawn(0, 20_000), "PS-LP").explain().splitlines()[1]
     assert said.startswith("Implied change: class 2 makes up 1")
     assert "If that cannot be, label shift is false" in said
+
+
+def test_what_takes_time_is_logged_and_nothing_is_printed(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scores, labels = POPULATION.draw(MIX["source"], 500, rng=0)
+    target = POPULATION.draw(MIX["source"], 400, rng=1)[0]
+    with caplog.at_level(logging.INFO, logger="pacshift"):
+        calibrate(scores, labels, target, method="PS-LW")
+    said = [message.rpartition(" in ")[0] for message in caplog.messages]
+    assert said == [
+        "counted 500 source rows",
+        "counted 400 target rows",
+        "label shift was tested and not refuted",
+        "PS-LW found thresholds",
+    ]
+    assert {record.name.partition(".")[0] for record in caplog.records} == {"pacshift"}
+    assert capsys.readouterr() == ("", "")
+    assert any(isinstance(handler, logging.NullHandler) for handler in logging.getLogger("pacshift").handlers)

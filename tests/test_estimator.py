@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
@@ -57,6 +58,7 @@ def trained(data: Any, estimator: Any = None, **options: Any) -> PACClassifier:
 # No expected failures at all: the list that a calibrated classifier would need is empty.
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
     [
+        PACClassifier(),
         PACClassifier(LogisticRegression(C=1), **RATES),
         PACClassifier(LinearSVC(), **RATES),
         PACClassifier(DecisionTreeClassifier(random_state=0), **RATES),
@@ -271,3 +273,44 @@ def test_a_calibrated_classifier_survives_a_pickle(data: tuple[NDArray[np.float6
     model = wrap(LogisticRegression(), score_function=sharpened).fit(X[:500], y[:500]).calibrate(X[500:], y[500:])
     back = pickle.loads(pickle.dumps(model))
     assert np.array_equal(back.predict_set(X), model.predict_set(X))
+
+
+def test_the_default_estimator_is_a_logistic_regression(data: Any) -> None:
+    X, y = data
+    model = PACClassifier(method=METHOD).fit(X[TRAIN], y[TRAIN]).calibrate(X[SOURCE], y[SOURCE], X[TARGET])
+    assert model.estimator is None
+    assert isinstance(model.estimator_, LogisticRegression)
+    assert np.array_equal(model.predict_set(X), trained(data, LogisticRegression(max_iter=1000)).predict_set(X))
+    with pytest.raises(NotFittedError, match="call fit"):
+        PACClassifier().predict(X)
+
+
+def test_set_output_chooses_the_container_of_sets(data: Any) -> None:
+    X, y = data
+    names = np.array(["stroke", "tumour", "healthy"])
+    model = trained((X, names[y]))
+    plain, rows = model.predict_set(X[:4]), pd.DataFrame(X[:4], index=list("abcd"))
+    assert type(model.predict_set(rows)) is np.ndarray
+    assert model.set_output(transform="pandas") is model
+    frame = model.predict_set(rows)
+    assert isinstance(frame, pd.DataFrame)
+    assert frame.index.tolist() == list("abcd")
+    assert frame.columns.tolist() == model.classes_.tolist()
+    assert np.array_equal(frame.to_numpy(), plain)
+    assert model.predict_set(X[:4].tolist()).index.tolist() == [0, 1, 2, 3]  # a list has an index too: a method
+    assert model.set_output().predict_set(rows).index.tolist() == list("abcd")  # None changes nothing
+    assert isinstance(model.set_output(transform="polars").predict_set(X[:4]), pl.DataFrame)
+    assert type(model.set_output(transform="default").predict_set(rows)) is np.ndarray
+    with pytest.raises(InputError, match="set_output takes default, pandas, polars or None"):
+        model.set_output(transform="arrow")  # type: ignore[arg-type]
+
+
+def test_set_output_is_cloned_and_follows_the_global_setting(data: Any) -> None:
+    X, _ = data
+    model = trained(data)
+    with config_context(transform_output="pandas"):
+        assert isinstance(model.predict_set(X[:4]), pd.DataFrame)
+        assert type(model.set_output(transform="default").predict_set(X[:4])) is np.ndarray
+    copied = clone(model.set_output(transform="pandas"))
+    copied.fit(X[TRAIN], data[1][TRAIN]).calibrate(X[SOURCE], data[1][SOURCE], X[TARGET])
+    assert isinstance(copied.predict_set(X[:4]), pd.DataFrame)

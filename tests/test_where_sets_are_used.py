@@ -39,7 +39,7 @@ def executed(library: str) -> dict[str, Any]:
     return names
 
 
-@pytest.mark.parametrize("library", ["duckdb", "fastapi", "mlflow"])
+@pytest.mark.parametrize("library", ["duckdb", "polars", "fastapi", "mlflow"])
 def test_every_example_is_python_of_ten_lines(library: str) -> None:
     code = block(library)
     compile(code, library, "exec")
@@ -56,6 +56,13 @@ def test_sql_makes_the_sets(data: Data) -> None:
     ]
     found = pa.parquet.read_table("sets.parquet").sort_by("id")
     assert found.column("labels").to_pylist() == wanted
+
+
+def test_a_query_is_counted(data: Data) -> None:
+    made: Certificate = executed("polars")["certificate"]
+    rows = pa.parquet.read_table("target.parquet")
+    assert made.n_target == sum(number > 500 for number in rows.column("id").to_pylist())
+    assert made.guarantee == "pac-target"
 
 
 @pytest.mark.filterwarnings("ignore")  # of the library about itself

@@ -27,7 +27,7 @@ class LoaderScores(NamedTuple):
     """
 
     scores: NDArray[Any]
-    labels: NDArray[Any] | None
+    labels: Any  # not "array or None": the caller knows whether the loader has labels
 
 
 def score_loader(model: Any, loader: Iterable[Any], *, device: Any = None, softmax: bool = True) -> LoaderScores:

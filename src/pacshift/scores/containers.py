@@ -9,12 +9,15 @@ from numpy.typing import NDArray
 from pacshift.arrays import Label
 from pacshift.errors import InputError
 from pacshift.scores.names import shorten, text_of
+from pacshift.scores.streams import is_stream, join_blocks, stream_column, stream_pieces
 
 
 def to_matrix(
     scores: Any, name: str, classes: tuple[Label, ...] | None, columns: Sequence[str]
 ) -> tuple[NDArray[np.floating[Any]], list[Label] | None]:
     """The scores of the wanted columns; for a frame also the names of all its columns."""
+    if is_stream(scores):
+        return _stream_to_matrix(scores, name, classes, columns)
     is_arrow, found = _is_arrow(scores), column_names(scores)
     if found is None or not (is_arrow or hasattr(scores, "to_numpy")):
         return to_floats(scores, name), found
@@ -34,6 +37,17 @@ def column_names(table: Any) -> list[Label] | None:
 
 def _is_arrow(table: Any) -> bool:
     return hasattr(table, "column_names") and hasattr(table, "itercolumns")  # a table or a record batch
+
+
+def _stream_to_matrix(
+    stream: Any, name: str, classes: tuple[Label, ...] | None, columns: Sequence[str]
+) -> tuple[NDArray[np.floating[Any]], list[Label] | None]:
+    """The same, piece after piece; no other column is kept."""
+    parts = [to_matrix(piece, name, classes, columns) for piece in stream_pieces(stream)]
+    found = parts[0][1]
+    blocks = [values for values, _ in parts]
+    parts.clear()
+    return join_blocks(blocks), found
 
 
 def _select(frame: Any, found: list[Label], classes: tuple[Label, ...], columns: Sequence[str], name: str) -> Any:
@@ -71,7 +85,7 @@ def to_floats(scores: Any, name: str) -> NDArray[np.floating[Any]]:
     if values.dtype.kind in "biu":
         return values.astype(np.float64)
     if values.dtype.kind == "O":  # frames with nulls, nested lists with None
-        return _objectsto_floats(values, name)
+        return _objects_to_floats(values, name)
     if values.dtype.kind != "f":
         raise InputError(
             f"{name}: scores must be real numbers, got dtype {values.dtype}. Convert the columns to floats."
@@ -81,7 +95,7 @@ def to_floats(scores: Any, name: str) -> NDArray[np.floating[Any]]:
     return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
 
 
-def _objectsto_floats(values: NDArray[Any], name: str) -> NDArray[np.floating[Any]]:
+def _objects_to_floats(values: NDArray[Any], name: str) -> NDArray[np.floating[Any]]:
     text = next((value for value in values.flat if isinstance(value, (str, bytes))), None)
     try:
         if text is not None:  # NumPy would read "0.5" as a number, and "nan" too
@@ -97,9 +111,13 @@ def as_array(data: Any, name: str, what: str) -> NDArray[Any]:
         masked = int(np.ma.getmaskarray(data).sum())
         raise InputError(f"{name}: {masked} of the {what} are masked. Drop those rows.")
     try:
+        if is_stream(data):
+            return stream_column(data, name, what)
         if not hasattr(data, "__array__") and hasattr(data, "__dlpack__"):
             return np.from_dlpack(data)
         return np.asarray(data)
+    except InputError:
+        raise
     except Exception as error:  # whatever a foreign container raises, the user gets one kind of error
         remedy = "Pass a NumPy array or something np.asarray understands (for torch: tensor.detach().cpu())."
         raise InputError(f"{name}: cannot read the {what} ({error}). {remedy}") from error

@@ -13,8 +13,9 @@ from pacshift.errors import InputError
 from pacshift.parallel import map_ordered
 from pacshift.tables.convert import Faults, Rows, convert
 from pacshift.tables.finding import find_layout
+from pacshift.tables.frames import FrameSource
 from pacshift.tables.npz import NpzSource
-from pacshift.tables.sources import KINDS, Batch, FileSource, MemorySource, Source, Tables, is_frame, list_files
+from pacshift.tables.sources import KINDS, Batch, FileSource, Source, Tables, is_frame, list_files
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Called with the rows done so far and, where known, the rows in all."""
@@ -45,7 +46,7 @@ class TableReader:
         keep: bool = False,
     ) -> None:
         self.files = [] if is_frame(paths) else list_files(paths)
-        self.source: Source = MemorySource(paths) if is_frame(paths) else _open(self.files, label, scores, columns)
+        self.source: Source = FrameSource(paths) if is_frame(paths) else _open(self.files, label, scores, columns)
         self.layout = find_layout(
             self.source, label=label, scores=scores, classes=classes, by_position=by_position, columns=columns
         )

@@ -89,8 +89,9 @@ def tally_table(
     Parameters
     ----------
     paths : path-like, sequence of path-like or frame
-        Parquet, Feather, CSV or NPZ files, or folders of them. All together are one table. Or a frame in memory
-        with ``__arrow_c_stream__`` (polars, DuckDB, Arrow) or of pandas.
+        Parquet, Feather, CSV or NPZ files, or folders of them. All together are one table. Or a frame of pandas or
+        polars, a lazy frame of polars, a relation of DuckDB, or anything else with ``__arrow_c_stream__``. Frames
+        are read in batches; there is no copy of the whole.
     label : str or None
         Column of the true labels; None for an unlabelled target.
     scores : str, optional

@@ -14,17 +14,25 @@ from pacshift.errors import InputError, PacshiftError
 from pacshift.files import PathLike as PathLike
 from pacshift.files import require_regular
 from pacshift.scores.check import shorten
+from pacshift.scores.streams import is_lazy
 from pacshift.tables.formats import FORMATS
 
 
 class ArrowFrame(Protocol):
-    """A frame in memory that gives its rows as an Arrow stream: polars, DuckDB, Arrow, newer pandas."""
+    """A frame that gives its rows as an Arrow stream: polars, DuckDB, Arrow, newer pandas."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The stream, as a PyCapsule."""
 
 
-Tables: TypeAlias = PathLike | Sequence[PathLike] | ArrowFrame
+class LazyFrame(Protocol):
+    """A lazy frame of polars."""
+
+    def collect_schema(self) -> object:
+        """Names and types of its columns."""
+
+
+Tables: TypeAlias = PathLike | Sequence[PathLike] | ArrowFrame | LazyFrame
 """Files, folders or one frame: all of them together are one table."""
 
 KINDS = {suffix: kind.name for suffix, kind in FORMATS.items()} | {".npz": "npz"}
@@ -107,8 +115,8 @@ def distinct_labels(batches: Iterable[Batch], *, whole: bool) -> list[Any]:
 
 
 def is_frame(paths: Any) -> TypeGuard[ArrowFrame]:
-    """Whether a table is a frame in memory, and not in files."""
-    return hasattr(paths, "__arrow_c_stream__") or hasattr(paths, "iloc")
+    """Whether a table is a frame, and not in files."""
+    return hasattr(paths, "__arrow_c_stream__") or hasattr(paths, "iloc") or is_lazy(paths)
 
 
 def list_files(paths: Tables) -> list[Path]:
@@ -226,36 +234,6 @@ class FileSource:
         schemas = [self._schema(file) for file in self._files]
         kinds = {schema.field(column).type for schema in schemas if column in schema.names} - {pa.null()}
         return kinds.pop() if len(kinds) == 1 else _widest(kinds)
-
-
-class MemorySource:
-    """A frame in memory."""
-
-    class_names: list[Any] | None = None
-    has_text_labels = False
-
-    def __init__(self, frame: Any) -> None:
-        is_pandas = hasattr(frame, "iloc")  # its index is not a column
-        try:
-            self._table = pa.Table.from_pandas(frame, preserve_index=False) if is_pandas else pa.table(frame)
-        except Exception as error:  # whatever a foreign frame raises
-            raise InputError(f"cannot read the frame: {error}. Give every column one type.") from None
-        self.schema = self._table.schema
-
-    def count_rows(self) -> int | None:
-        return int(self._table.num_rows)
-
-    def batches(
-        self, scores: Sequence[str], others: Sequence[str], n_scores: int, label: str | None = None
-    ) -> Iterator[Batch]:
-        """Slices of the columns."""
-        names, first_row = [*scores, *([] if label is None else [label]), *others], 0
-        for data in self._table.select(names).to_batches(max_chunksize=max(1, BATCH_VALUES // n_scores)):
-            yield Batch(data, "the frame", first_row)
-            first_row += data.num_rows
-
-    def label_values(self, column: str, *, whole: bool = True) -> list[Any]:
-        return distinct_labels(self.batches([], [], 1, column), whole=whole)
 
 
 def _widest(kinds: set[Any]) -> Any:
