@@ -43,11 +43,23 @@ def test_the_map_shows_every_folder_and_module_of_the_package_once() -> None:
     assert sorted(shown) == sorted(made)
 
 
-@pytest.mark.parametrize("path", [README, ROOT / "CONTRIBUTING.md"], ids=page_id)
+@pytest.mark.parametrize("path", [*ROOT.glob("*.md"), *PAGES], ids=page_id)
 def test_local_links_lead_somewhere(path: Path) -> None:
-    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text())
-    assert links
-    assert [link for link in links if not (ROOT / link).exists()] == []
+    broken = []
+    for link, place in re.findall(r"\]\((?![a-z]+:)([^)#\s]*)(?:#([^)\s]+))?\)", path.read_text(encoding="utf-8")):
+        goal = path.parent / link if link else path
+        if not goal.exists() or (place and goal.suffix == ".md" and place not in places(goal)):
+            broken.append(f"{link}#{place}")
+    assert broken == []
+
+
+def places(page: Path) -> set[str]:
+    """What a link into a page can name: its headings, what it documents, and places with a name of their own."""
+    text = page.read_text(encoding="utf-8")
+    named = re.findall(r"^::: ([\w.]+)$|id=\"([\w-]+)\"|\{ ?#([\w-]+)", text, re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    plain = [re.sub(r"[^\w\s-]", "", heading).strip().lower() for heading in headings]
+    return {re.sub(r"[-\s]+", "-", heading) for heading in plain} | {name for names in named for name in names}
 
 
 def test_formulas_of_pages_and_docstrings_become_mathml() -> None:
