@@ -92,8 +92,8 @@ def run(lab: Lab) -> Blocks:
         rows.append((*size, *(cell for one in found for cell in _cells(one, case.target_mix))))
     chance = np.sqrt(DELTA * (1 - DELTA) / most)
     title = (
-        f"δ = {DELTA}: coverage should be at least {1 - DELTA:g}. Its standard error is about {chance:.2f} with {most} "
-        "draws. Seconds are processor time per draw."
+        f"δ = {DELTA}: coverage should be at least {1 - DELTA:g}. Its standard error is about {chance:.2f} with "
+        f"{most} draws. Seconds are processor time per draw."
     )
     table = markdown_table(HEADINGS, rows, left=0).strip()
     yield "prevalence", "\n\n".join([conditions("prevalence", stage=lab.stage.among((MIX_PEER,))), title, table])
