@@ -1,7 +1,6 @@
 """Seconds, cores and memory of a piece of work. Standard library only: every environment can import it."""
 
 import math
-import resource
 import sys
 import time
 import tracemalloc
@@ -64,8 +63,12 @@ def resident_growth(work: Callable[[], Any]) -> tuple[Any, int]:
 
 def peak_memory() -> int:
     """Largest number of bytes the process had. ``ru_maxrss`` on Linux starts at what the parent had."""
-    unit = 1 if sys.platform == "darwin" else 1024
-    return _status("VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    found = _status("VmHWM")
+    if found or sys.platform == "win32":  # Windows has neither; 0 stands for unknown
+        return found
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _status(field: str) -> int:
