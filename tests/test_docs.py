@@ -34,6 +34,15 @@ def test_files_named_on_a_page_exist(path: Path) -> None:
     assert [name for name in named if name not in placeholders and not (ROOT / name).exists()] == []
 
 
+def test_the_map_shows_every_folder_and_module_of_the_package_once() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = page.partition("| folder or module | job |")[2].partition("\n\n")[0]
+    shown = [name for row in table.splitlines()[2:] for name in re.findall(r"`([\w/.]+)`", row.split("|")[1])]
+    package = [path for path in (ROOT / "src" / "pacshift").iterdir() if not path.name.startswith(("_", "."))]
+    made = [f"{path.name}/" if path.is_dir() else path.name for path in package if path.suffix in ("", ".py")]
+    assert sorted(shown) == sorted(made)
+
+
 @pytest.mark.parametrize("path", [*ROOT.glob("*.md"), *PAGES], ids=page_id)
 def test_local_links_lead_somewhere(path: Path) -> None:
     broken = []
