@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.typing import NDArray
 
 from pacshift import InputError, Population, Tally, calibrate
 from pacshift.arrays import FloatArray
@@ -36,7 +38,7 @@ class Curious(Method):
         return Solution(np.full(tally.n_classes, 0.5))
 
 
-def mean_sizes(scores: FloatArray, cuts: Sequence[FloatArray]) -> list[float]:
+def mean_sizes(scores: NDArray[Any], cuts: Sequence[FloatArray]) -> list[float]:
     return [float((scores >= cut).sum(axis=1).mean()) for cut in cuts]
 
 
