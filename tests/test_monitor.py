@@ -220,5 +220,7 @@ def test_bad_input_is_named() -> None:
     two = calibrate_tally(Tally.from_scores([[0.9, 0.1], [0.1, 0.9]] * 50, [0, 1] * 50), method="PS", **good)
     with pytest.raises(InputError, match="same classes"):
         monitor.adopt(two)
+    with pytest.raises(InputError, match="softmax of logits"):
+        monitor.adopt(calibrate_tally(SOURCE, method="PS", **good).changed(softmax=True))
     with pytest.raises(InputError, match="score"):
         Monitor(SOURCE, certificate=replace(calibrate_tally(SOURCE, method="PS", **good), score="margin"), **good)
