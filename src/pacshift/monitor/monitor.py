@@ -10,7 +10,6 @@ from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
 from pacshift.certificate.columns import Columns
 from pacshift.certificate.provenance import check_text, reasons_against_use
-from pacshift.certificate.sets import count_sizes
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import options_of
@@ -278,4 +277,5 @@ class Monitor(Ledger):
         )
 
     def _sizes(self, scores: Any) -> IntArray | None:
-        return None if self.certificate is None else count_sizes(self.certificate.sets(scores, rng=self._rng))
+        in_use = self.certificate
+        return None if in_use is None else in_use.with_set_sizes(scores, rng=self._rng).set_sizes
