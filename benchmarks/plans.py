@@ -40,8 +40,8 @@ def run(lab: Lab) -> Blocks:
     headings = "panel", "true size", "foreseen from rows", "from a tally"
     text = [
         conditions("plans" + (f" --trials {lab.trials}" if lab.trials else "")),
-        f"Pilots of {PILOT_ROWS:,} rows; certificates from {N_ROWS:,} source and target rows, δ = {DELTA:g}; means "
-        f"of {draws} draws. Within 5 %: {close[0]} of {len(rows)} from rows, {close[1]} of {len(rows)} from a tally.",
+        f"Pilots of {PILOT_ROWS:,} rows; certificates from {N_ROWS:,} source and target rows, δ = {DELTA:g}; "
+        f"means of {draws} draws. Within 5 %: {close[0]} of {len(rows)} from rows, {close[1]} from a tally.",
         markdown_table(headings, rows).strip(),
     ]
     yield "plans", "\n\n".join(text)
