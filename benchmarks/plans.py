@@ -41,7 +41,8 @@ def run(lab: Lab) -> Blocks:
     text = [
         conditions("plans" + (f" --trials {lab.trials}" if lab.trials else "")),
         f"Pilots of {PILOT_ROWS:,} rows; certificates from {N_ROWS:,} source and target rows, δ = {DELTA:g}; "
-        f"means of {draws} draws. Within 5 %: {close[0]} of {len(rows)} from rows, {close[1]} from a tally.",
+        f"means of {draws} draws. Within 5 %: {close[0]} of {len(rows)} from rows, "
+        f"{close[1]} of {len(rows)} from a tally.",
         markdown_table(headings, rows).strip(),
     ]
     yield "plans", "\n\n".join(text)

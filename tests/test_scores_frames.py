@@ -73,7 +73,7 @@ def test_labels_are_the_sets_with_the_most_likely_first(certificate: Certificate
     assert {len(row) for row in labels} == {0, 1, 2}
     for row, inside, values in zip(labels, sets, scores, strict=True):
         assert sorted(row) == [name for name, is_in in zip(NAMES, inside, strict=True) if is_in]
-        places = [NAMES.index(name) for name in row]
+        places = [certificate.classes.index(name) for name in row]
         assert places == sorted(places, key=lambda place: (-values[place], place))
 
 

@@ -13,8 +13,6 @@ from pacshift.recipes.raw.data import BoolArray
 
 BUCKETS = 1 << 18
 DROPPED = 0.5
-N_FIRST, N_LAST = 10, 6
-"""Words at the beginning, mostly the headline, and at the end that count a second time."""
 N_LETTERS = 5
 WORD = re.compile(r"[a-z]+|[0-9]+")
 MARKUP = re.compile(r"&?(?:lt|gt|amp|quot|nbsp|#39|#36);|<[^>]*>|\\")
@@ -22,15 +20,14 @@ MARKUP = re.compile(r"&?(?:lt|gt|amp|quot|nbsp|#39|#36);|<[^>]*>|\\")
 
 
 def terms_of(text: str) -> list[str]:
-    """Words in lower case, word pairs, the words at both ends once more, and the first letters of each word.
+    """Words in lower case, each with its successor, and the first letters of each.
 
-    >>> terms_of("Prices UP")
-    ['prices', 'up', 'prices up', '^prices', '^up', '$prices', '$up', '#price', '#up']
+    >>> terms_of("Oil prices UP")
+    ['oil', 'prices', 'up', 'oil prices', 'prices up', '#oil', '#price', '#up']
     """
     words = WORD.findall(MARKUP.sub(" ", text).lower())
     pairs = [f"{first} {second}" for first, second in pairwise(words)]
-    ends = [f"^{word}" for word in words[:N_FIRST]] + [f"${word}" for word in words[-N_LAST:]]
-    return words + pairs + ends + [f"#{word[:N_LETTERS]}" for word in words]
+    return words + pairs + [f"#{word[:N_LETTERS]}" for word in words]
 
 
 def buckets_of(text: str) -> IntArray:
