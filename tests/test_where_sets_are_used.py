@@ -52,7 +52,8 @@ def test_sql_makes_the_sets(data: Data) -> None:
     made: Certificate = names["certificate"]
     rows = pa.parquet.read_table("new.parquet").sort_by("id")
     wanted = [
-        [name for name, inside in zip(made.classes, members, strict=True) if inside] for members in made.sets(rows)
+        [name for name, inside in zip(made.classes, members, strict=True) if inside]
+        for members in made.sets(rows.to_pandas()).to_numpy()
     ]
     found = pa.parquet.read_table("sets.parquet").sort_by("id")
     assert found.column("labels").to_pylist() == wanted
