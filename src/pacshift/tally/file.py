@@ -104,7 +104,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     if type(version) is not int or version not in READABLE_VERSIONS:  # True == 1
         known = " and ".join(map(str, READABLE_VERSIONS))
         raise InputError(f"{path}: tally version {version}, this pacshift reads {known}. Update pacshift.")
-    if header.get("arrays", checksums(arrays)) != checksums(arrays):  # older files have none
+    if "arrays" in header and header["arrays"] != checksums(arrays):  # older files have no checksums
         raise InputError(f"{path}: the counts do not match their checksums, the file is damaged. Make it again.")
     return header, arrays
 
