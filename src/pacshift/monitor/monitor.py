@@ -137,6 +137,16 @@ class Monitor(Ledger):
         return self._promise.epsilon
 
     @property
+    def class_epsilon(self) -> float | None:
+        """Share of any one class that the sets may miss, if there is a limit."""
+        return self._promise.class_epsilon
+
+    @property
+    def contamination(self) -> float:
+        """Share of every period that may be anything."""
+        return self._promise.contamination
+
+    @property
     def delta(self) -> float:
         """Chance that a report, or with ``forever`` any report, is wrong."""
         return self._delta
