@@ -356,7 +356,7 @@ def test_what_takes_time_is_logged_and_nothing_is_printed(
     target = POPULATION.draw(MIX["source"], 400, rng=1)[0]
     with caplog.at_level(logging.INFO, logger="pacshift"):
         calibrate(scores, labels, target, method="PS-LW")
-        tally_table(pd.DataFrame({"p_0": target[:, 0], "p_1": 1 - target[:, 0]}))
+        tally_table(pd.DataFrame({"p_0": target[:, 0], "p_1": 1 - target[:, 0]}), label=None)
     said = [message.rpartition(" in ")[0] for message in caplog.messages]
     assert said == [
         "counted 500 source rows",
