@@ -47,7 +47,7 @@ def write(tally: "Tally", path: str | os.PathLike[str]) -> None:
 
 def checksums(arrays: Arrays) -> dict[str, str]:
     """SHA-256 of every array by name. The zip's own checksums do not cover names, so an array could get lost."""
-    return {name: hashlib.sha256(np.ascontiguousarray(array)).hexdigest() for name, array in arrays.items()}
+    return {name: hashlib.sha256(np.ascontiguousarray(array).data).hexdigest() for name, array in arrays.items()}
 
 
 def header_of(tally: "Counts") -> dict[str, Any]:
