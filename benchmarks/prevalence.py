@@ -83,14 +83,18 @@ class Found:
 
 def run(lab: Lab) -> Blocks:
     """One table: a line per case."""
-    most, rows = lab.trials or lab.choose(100, 2), []
+    most, rows = lab.trials or lab.choose(500, 2), []
     for case in lab.choose(CASES, CASES[:1]):
-        trials = max(2 * most // case.n_classes, 1)  # ppi_py takes seconds per draw where classes are many
+        trials = most if case.n_classes == 2 else most // 10  # ppi_py takes seconds per draw of ten classes
         lab.say(f"prevalence: {case.n_classes} classes, {case.rows:,} rows, {trials} draws")
         found = [ours(case, trials), theirs(lab, case, trials)]
         size = (f"{case.n_classes}", f"{case.accuracy:.0%}", f"{case.rows:,}", f"{trials}")
         rows.append((*size, *(cell for one in found for cell in _cells(one, case.target_mix))))
-    title = f"δ = {DELTA}: coverage should be at least {1 - DELTA:g}. Seconds are processor time per draw."
+    chance = np.sqrt(DELTA * (1 - DELTA) / most)
+    title = (
+        f"δ = {DELTA}: coverage should be at least {1 - DELTA:g}. Its standard error is about {chance:.2f} with "
+        f"{most} draws. Seconds are processor time per draw."
+    )
     table = markdown_table(HEADINGS, rows, left=0).strip()
     yield "prevalence", "\n\n".join([conditions("prevalence", stage=lab.stage.among((MIX_PEER,))), title, table])
 
