@@ -50,10 +50,10 @@ floor: .stamps/floor ## run the core tests with the oldest supported versions (n
 			-m 'not (long or montecarlo or spark or browser)' $(CORE_TESTS); fi
 
 train-test: .stamps/train ## run the tests of pacshift train and pacshift.torch in an environment of its own, with torch
-	$(TRAIN)/python -m pytest $(PARALLEL) tests/recipes tests/test_torch.py src/pacshift/recipes
+	$(TRAIN)/python -m pytest $(PARALLEL) tests/recipes tests/test_torch.py 'tests/test_examples.py::test_example_runs[torch_logits]' src/pacshift/recipes
 
 bench: .stamps/dev ## measure speed and memory on this machine, into the pages of docs/
-	$(BIN)/python -m benchmarks speed core growth scale --write
+	$(BIN)/python -m benchmarks speed core growth scale history --write
 
 soak: .stamps/dev system ## damaged files, kill signals, full disks: about half an hour, into docs/survives.md
 	PYTHONPATH=tests $(BIN)/python -m soak --write

@@ -31,6 +31,7 @@ PARTS = {
         "the same on real scores that the test was not built with (needs --data)",
     ),
     "labels": ("labels.run", "what a few target labels gain (needs --data, else one case)"),
+    "plans": ("plans.run", "set sizes that plans foresee, beside true ones (--data for real scores)"),
     "populations": ("populations.run", "one half of the people certified for the other half (needs --data)"),
     "twins": ("twins.run", "how close the twins are to the real scores (needs --data)"),
     "reproduce": ("reproduce.run", "tables, counts and figures of the page on the paper"),
@@ -81,7 +82,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--trials", type=int, help="draws per panel or sample size (default: depends on the part)")
     parser.add_argument("--rounds", type=int, default=1, help="rounds over all libraries in speed (default 1)")
     parser.add_argument(
-        "--panels", default="", metavar="TEXT", help="sharpness: only panels whose name holds this"
+        "--panels", default="", metavar="TEXT", help="sharpness, plans: only panels whose name holds this"
     )
     parser.add_argument("--data", metavar="DIR", help="real scores (default: PACSHIFT_DATA, else what is shipped)")
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="trials and figures (out)")

@@ -16,11 +16,13 @@ from benchmarks.ps_lp_figures import ps_lp_figures
 from pacshift import Tally, calibrate_tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval, clopper_pearson
+from pacshift.plots import palette
 from pacshift.weights.elimination import eliminate
 from pacshift.weights.hull import hull
 
 NAMES = ("healthy", "sick")
-COLOURS = ("#4c78a8", "#e45756")
+CLASS_COLOURS = ("#a8d8c2", "#00735c")  # greens: no meaning of the palette is green
+TRUTH = "#00735c"
 SOURCE_MIX, TARGET_MIX = np.array([0.94, 0.06]), np.array([0.64, 0.36])
 MEANS = np.array([-0.9, 0.9])  # one measurement x, normal in each class, the same everywhere: label shift
 # The classifier expects a quarter of the patients to be sick.
@@ -77,9 +79,10 @@ def draw_shift() -> Figure:
     figure = Figure(figsize=(10, 2.7))
     axes = figure.subplots(1, 3, sharey=True)
     for label, name in enumerate(NAMES):
-        axes[0].plot(x, densities[:, label], color=COLOURS[label], lw=2, label=name)
+        axes[0].plot(x, densities[:, label], color=CLASS_COLOURS[label], lw=2, label=name)
     for axis, mix in zip(axes[1:], (SOURCE_MIX, TARGET_MIX), strict=True):
-        axis.stackplot(x, (densities * mix).T, colors=COLOURS, alpha=0.8)
+        axis.stackplot(x, (densities * mix).T, colors=CLASS_COLOURS)
+    axes[0].set_ylim(0, 0.52)  # room for the legend
     axes[0].set_title("given the label: the same")
     axes[1].set_title("source: 6 % sick")
     axes[2].set_title("target: 36 % sick")
@@ -95,12 +98,12 @@ def draw_breaks(tally: Tally) -> Figure:
     grid = np.linspace(0.01, 0.8, 300)
     figure = Figure(figsize=(6.4, 3.2))
     axis = figure.subplots()
-    for mix, name, style in ((SOURCE_MIX, "source", "--"), (TARGET_MIX, "target", "-")):
-        axis.plot(grid, miss_rates(grid) @ mix, style, color="black", label=f"error on the {name}")
-    axis.axhline(EPSILON, color="tab:red", lw=1, label="ε")
-    axis.axvline(tau, color="tab:blue", lw=1, label="threshold of PS")
+    for mix, name, colour in ((SOURCE_MIX, "source", palette.SOURCE), (TARGET_MIX, "target", palette.TARGET)):
+        axis.plot(grid, miss_rates(grid) @ mix, color=colour, label=f"error on the {name}")
+    axis.axhline(EPSILON, color=palette.LIMIT, ls="--", lw=1.5, label="ε, allowed")
+    axis.axvline(tau, color=palette.UNDECIDED, lw=1, label="threshold of PS")
     truth = float(miss_rates(np.array([tau]))[0] @ TARGET_MIX)
-    axis.plot(tau, truth, "o", color="tab:red")
+    axis.plot(tau, truth, "o", color=palette.LIMIT)
     axis.annotate(f"{truth:.3f}", (tau, truth), xytext=(8, -4), textcoords="offset points")
     axis.set(xlabel="threshold τ", ylabel="share of true labels missed", ylim=(0, 0.4))
     axis.legend(frameon=False)
@@ -112,10 +115,10 @@ def draw_system(confusion: Interval, target: Interval) -> Figure:
     figure = Figure(figsize=(9, 2.9), layout="constrained")
     axes = figure.subplots(1, 3, width_ratios=(2, 1.1, 1.1))
     middle = (confusion.lower + confusion.upper) / 2
-    axes[0].imshow(middle, cmap="Blues", vmin=0)
+    axes[0].imshow(middle, cmap="Greys", vmin=0, vmax=1.8)
     for (row, column), value in np.ndenumerate(middle):
         text = f"{value:.3f}\n[{confusion.lower[row, column]:.3f}, {confusion.upper[row, column]:.3f}]"
-        axes[0].text(column, row, text, ha="center", va="center", color="white" if value > 0.4 else "black")
+        axes[0].text(column, row, text, ha="center", va="center", color="black")
     axes[0].set(
         xticks=[0, 1], yticks=[0, 1], xlabel="true label", ylabel="predicted", title="C: counted on the source"
     )
@@ -124,10 +127,10 @@ def draw_system(confusion: Interval, target: Interval) -> Figure:
     weights = eliminate(confusion, target)
     for axis, box, title in ((axes[1], weights, "w: wanted"), (axes[2], target, "q: counted on the target")):
         centre = (box.lower + box.upper) / 2
-        axis.errorbar(centre, [1, 0], xerr=(box.upper - box.lower) / 2, fmt="o", capsize=4, color="tab:blue")
+        axis.errorbar(centre, [1, 0], xerr=(box.upper - box.lower) / 2, fmt="o", capsize=4, color=palette.TARGET)
         axis.set(yticks=[1, 0], yticklabels=NAMES, ylim=(-0.6, 1.6), title=title)
         axis.set_xlim(left=0)
-    axes[1].plot(TARGET_MIX / SOURCE_MIX, [1, 0], "x", color="tab:red", label="truth")
+    axes[1].plot(TARGET_MIX / SOURCE_MIX, [1, 0], "x", color=TRUTH, ms=9, mew=2, zorder=3, label="truth")
     axes[1].legend(frameon=False)
     return figure
 
@@ -146,11 +149,14 @@ def draw_box(confusion: Interval, target: Interval) -> Figure:
     ).all(axis=0)
     figure = Figure(figsize=(5.4, 4))
     axis = figure.subplots()
-    axis.contourf(first, second, inside, levels=[0.5, 1.5], colors=["#9ecae9"])
-    for box, colour, name in ((elimination, "tab:orange", "interval elimination"), (tight, "tab:blue", "hull")):
+    axis.contourf(first, second, inside, levels=[0.5, 1.5], colors=["#cfe3f2"])
+    for box, colour, name in (
+        (elimination, palette.UNDECIDED, "interval elimination"),
+        (tight, palette.TARGET, "hull"),
+    ):
         size = box.upper - box.lower
         axis.add_patch(Rectangle(tuple(box.lower), *size, fill=False, ec=colour, lw=2, label=name))
-    axis.plot(*(TARGET_MIX / SOURCE_MIX), "x", color="tab:red", ms=9, mew=2, label="truth")
+    axis.plot(*(TARGET_MIX / SOURCE_MIX), "x", color=TRUTH, ms=9, mew=2, label="truth")
     axis.set(xlabel="weight of healthy", ylabel="weight of sick")
     axis.legend(loc="upper left", bbox_to_anchor=(1.02, 1), frameon=False)
     return figure
@@ -164,13 +170,13 @@ def draw_bound(tally: Tally) -> Figure:
     curve, truth = certificate.curve, miss_rates(np.linspace(0.001, 0.6, 300))
     figure = Figure(figsize=(6.4, 3.2))
     axis = figure.subplots()
-    axis.plot(truth @ SOURCE_MIX, truth @ TARGET_MIX, color="black", label="true target error")
+    axis.plot(truth @ SOURCE_MIX, truth @ TARGET_MIX, color=TRUTH, label="true target error")
     if curve is not None:
-        axis.plot(curve.source_errors, curve.bounds, color="tab:blue", label="bound of PS-LP")
-        axis.axvline(curve.chosen, color="tab:blue", lw=1, ls="--", label="threshold of PS-LP")
+        axis.plot(curve.source_errors, curve.bounds, color=palette.TARGET, label="bound of PS-LP")
+        axis.axvline(curve.chosen, color=palette.TARGET, lw=1, ls="--", label="threshold of PS-LP")
     missed = tally.misses(published.thresholds).sum() / tally.n_source
-    axis.axvline(missed, color="tab:orange", lw=1, ls="--", label="threshold of PS-W")
-    axis.axhline(EPSILON, color="tab:red", lw=1, label="ε")
+    axis.axvline(missed, color=palette.UNDECIDED, lw=1, ls="--", label="threshold of PS-W")
+    axis.axhline(EPSILON, color=palette.LIMIT, ls="--", lw=1.5, label="ε, allowed")
     axis.set(xlabel="missed on the source: the higher τ, the more", ylabel="missed on the target")
     axis.set(xlim=(0, 0.1), ylim=(0, 0.35))
     axis.legend(fontsize=8, loc="upper right")

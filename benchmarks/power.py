@@ -34,7 +34,7 @@ def run(lab: Lab) -> Blocks:
     """One line per violation."""
     trials, sizes = lab.trials or lab.choose(20, 2), lab.choose(SIZES, SIZES[-1:])
     rows = [line(violation, sizes, trials, lab) for violation in violations(lab)]
-    headings = "scores", "violation", *(f"{size:,} rows a side" for size in sizes), f"goal at {GOAL_ROWS:,}"
+    headings = "scores", "violation", *(f"{size:,} rows on each side" for size in sizes), f"goal at {GOAL_ROWS:,}"
     text = [
         conditions("power" + (f" --trials {lab.trials}" if lab.trials else "")),
         f"Refused draws, of {trials} each; δ = {DELTA}, level {ASSUMPTION_SHARE * DELTA:g}.",
@@ -86,7 +86,7 @@ def many_classes(lab: Lab) -> str:
     rows = []
     for violation in imagenet(Path(lab.data)):
         rows.append(line(violation, MANY_SIZES, MANY_TRIALS, lab)[:-1])
-    headings = "scores", "violation", *(f"{size:,} rows a side" for size in MANY_SIZES)
+    headings = "scores", "violation", *(f"{size:,} rows on each side" for size in MANY_SIZES)
     return markdown_table(headings, rows, left=2).strip()
 
 
@@ -99,7 +99,7 @@ def run_unseen(lab: Lab) -> Blocks:
         stored = np.load(Path(lab.data) / path)
         population = Population(stored["probs"], stored["labels"])
         rows += [line(violation, sizes, trials, lab) for violation in real(title, population)]
-    headings = "scores", "violation", *(f"{size:,} rows a side" for size in sizes), f"goal at {GOAL_ROWS:,}"
+    headings = "scores", "violation", *(f"{size:,} rows on each side" for size in sizes), f"goal at {GOAL_ROWS:,}"
     title = f"Refused draws, of {trials} each, on scores that no choice in the test was made by."
     yield (
         "power-unseen",

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from pacshift import Population, Tally, calibrate_tally
 from pacshift.arrays import BoolArray, FloatArray
-from pacshift.plots.palette import TARGET
+from pacshift.plots.palette import TARGET, UNDECIDED
 from pacshift.ps_lp.method import EQUAL_MISS_RATE, TUNED, certified_thresholds, shares_for
 from pacshift.ps_lp.region import PrevalenceRegion, prevalence_region
 
@@ -88,7 +88,7 @@ def draw_sizes(sizes: dict[str, float]) -> Figure:
     figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.subplots()
     smallest = min(sizes, key=lambda name: sizes[name])
-    colours = [TARGET if name == smallest else "#bbbbbb" for name in sizes]
+    colours = [TARGET if name == smallest else UNDECIDED for name in sizes]
     bars = axes.barh(list(sizes), list(sizes.values()), color=colours, height=0.55)
     axes.bar_label(bars, fmt="%.2f", padding=4)
     axes.tick_params(labelsize=9)

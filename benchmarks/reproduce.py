@@ -59,11 +59,17 @@ def summary_table(results: Sequence[PanelResult]) -> str:
     return markdown_table(HEADINGS, [cells(summary) for result in results for summary in summarise(result)])
 
 
+BOX_COLOURS = (
+    "Boxes are coloured by promise. Blue: guaranteed on the target. Light blue: on average over many draws. "
+    "Black: guaranteed on the source only. Grey: nothing."
+)
+
+
 def figure_list(results: Sequence[PanelResult]) -> str:
     """Figures in the paper's order: those of its section 4 first, then those of the appendix."""
     main_text = [result for result in results if result.panel.figure.startswith("fig:")]
     appendix = [result for result in results if not result.panel.figure.startswith("fig:")]
-    parts = ["### Section 4 and the appendices on the oracle and more baselines"]
+    parts = [BOX_COLOURS, "### Section 4 and the appendices on the oracle and more baselines"]
     parts += [figure(result) for result in main_text]
     parts += ["### Appendix “More Results”"]
     parts += [figure(result) for result in appendix]

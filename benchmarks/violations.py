@@ -26,7 +26,7 @@ Draw = Callable[[int, np.random.Generator], Tally]
 
 @dataclass(frozen=True)
 class Violation:
-    """A way to break label shift, and whether the project asks that it is refused at 20,000 rows a side."""
+    """A way to break label shift, and whether the project asks that it is refused at 20,000 rows on each side."""
 
     data: str
     name: str

@@ -5,6 +5,7 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pyarrow as pa
 import pyarrow.csv
 
@@ -32,4 +33,6 @@ for command in Path(__file__).with_suffix(".sh").read_text().splitlines():
     program, *arguments = shlex.split(command)
     subprocess.run([Path(sysconfig.get_path("scripts"), program), *arguments], check=True)
 
-class_misses(Certificate.load("certificate.json")).figure.savefig("command_line.png", dpi=150)
+figure, axes = plt.subplots(figsize=(6, 2.5), layout="constrained")
+class_misses(Certificate.load("certificate.json"), ax=axes)
+figure.savefig("command_line.png", dpi=150)

@@ -18,23 +18,19 @@ def patients(mix: np.ndarray, n: int, rng: int) -> tuple[np.ndarray, np.ndarray]
 
 
 source, labels = patients(SUMMER, 10_000, rng=1)
-target, truth = patients(WINTER, 10_000, rng=2)  # calibration does not see the truth
+target, truth = patients(WINTER, 10_000, rng=2)  # the truth is used to count misses, not to calibrate
 
-names = ["PS-LP", "PS-LW", "PS-W", "PS-C", "LWCP", "WCP", "PS-R", "APS", "PS"]
-results = []
-for name in names:
-    certificate = pacshift.calibrate(
-        source, labels, target, epsilon=0.1, delta=0.05, classes=CLASSES, method=name, rng=0
-    )
-    result = pacshift.evaluate(certificate.sets(target, rng=1), truth, classes=CLASSES)
-    print(f"{name:5} {certificate.guarantee:10}  misses {result.error:5.1%}, {result.size:.2f} labels per set")
-    results.append(result)
+table = pacshift.compare(
+    source, labels, target, target_labels=truth, classes=CLASSES, epsilon=0.1, delta=0.05, rng=0
+)
+print(table)
+names = [row.method for row in table.rows]
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(7, 3), sharey=True, layout="constrained")
-left.barh(names, [100 * result.error for result in results], color="#0072b2")
-left.axvline(10, color="black", linestyle="--")
+left.barh(names, [100 * (row.error or 0) for row in table.rows], color="#0072b2")
+left.axvline(10, color="#c44f00", linestyle="--")
 left.set_xlabel("missed on the target, in % (allowed: 10)")
-right.barh(names, [result.size for result in results], color="#999999")
+right.barh(names, [row.size or 0 for row in table.rows], color="#8a939c")
 right.set_xlabel("labels per set")
 left.invert_yaxis()
 figure.savefig("compare_methods.png", dpi=150)

@@ -1,7 +1,6 @@
 """A few labels of the target: with a weak model they narrow down the label mix more than predictions do."""
 
 import matplotlib.pyplot as plt
-import numpy as np
 
 import pacshift
 
@@ -11,9 +10,9 @@ source, labels = weak.draw([0.9, 0.1], 2_000, rng=1)
 target, truth = weak.draw([0.6, 0.4], 4_000, rng=2)
 
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
-for row, count in enumerate([0, 100, 400, 1_600]):
+for place, count in enumerate([0, 100, 400, 1_600]):
     # The labelled rows must be a random sample of the target. Here rows come in random order.
-    known = np.where(np.arange(len(truth)) < count, truth, None) if count else None
+    known = [label if row < count else None for row, label in enumerate(truth)] if count else None
     certificate = pacshift.calibrate(
         source, labels, target, epsilon=0.1, delta=0.05, classes=CLASSES, target_labels=known
     )
@@ -21,8 +20,8 @@ for row, count in enumerate([0, 100, 400, 1_600]):
     assert certificate.prevalence is not None  # PS-LP bounds the label mix
     low, high = certificate.prevalence.lower[1], certificate.prevalence.upper[1]
     print(f"{count:5} labels: {low:.0%} to {high:.0%} of the target are 'yes', {size:.2f} labels per set")
-    axes.hlines(row, 100 * low, 100 * high, color="#0072b2", lw=8)
-    axes.text(100 * high + 1, row, f"{size:.2f} labels per set", va="center")
+    axes.hlines(place, 100 * low, 100 * high, color="#0072b2", lw=8)
+    axes.text(100 * high + 1, place, f"{size:.2f} labels per set", va="center")
 
 axes.axvline(40, color="black", linestyle="--")
 axes.set(yticks=range(4), yticklabels=["no label", "100 labels", "400 labels", "1,600 labels"], ylim=(3.5, -0.5))

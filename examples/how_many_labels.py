@@ -1,5 +1,7 @@
 """How many rows must be labelled? A plan from a small pilot, before money is spent on labels."""
 
+import matplotlib.pyplot as plt
+
 import pacshift
 from pacshift.plots import plan_curve
 
@@ -22,4 +24,6 @@ print(
     f"{plan.n_source:,} labelled rows: {plan.size:.2f} labels per set (in 90 % of cases {low:.2f} to {high:.2f})."
 )
 print(f"Label rows of class {plan.bottleneck!r} first.")
-plan_curve(plan).figure.savefig("how_many_labels.png", dpi=150)
+figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
+plan_curve(plan, ax=axes)
+figure.savefig("how_many_labels.png", dpi=150)

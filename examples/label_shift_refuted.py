@@ -38,8 +38,8 @@ for haze in (2, 3, 4):
 # What would have been missed without the test.
 errors["same scanner:\ncertified"] = pacshift.evaluate(certificate.sets(target), truth, classes=classes).error
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
-axes.bar(list(errors), [100 * error for error in errors.values()], color=["#999999"] * 3 + ["#0072b2"])
-axes.axhline(10, color="black", linestyle="--")
+axes.bar(list(errors), [100 * error for error in errors.values()], color=["#8a939c"] * 3 + ["#0072b2"])
+axes.axhline(10, color="#c44f00", linestyle="--")
 axes.set_ylabel("missed, in % (allowed: 10)")
 figure.savefig("label_shift_refuted.png", dpi=150)
 

@@ -1,5 +1,6 @@
 """My target labels arrived later: was the guarantee kept?"""
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import pacshift
@@ -36,7 +37,8 @@ print("the guarantee was BROKEN: doubt label shift" if broken else "nothing here
 # how often (the bars), and the counts of spring lie within (the crosses).
 for name, error, count in zip(CLASSES, result.class_error, result.class_counts, strict=True):
     print(f"  {name:10} {error:6.1%} of {count}")
-axes = class_misses(certificate)
+figure, axes = plt.subplots(figsize=(6, 2.5), layout="constrained")
+class_misses(certificate, ax=axes)
 axes.plot(result.class_error, range(len(CLASSES)), "kx", markersize=10, markeredgewidth=2)
-axes.figure.savefig("labels_arrived_later.png", dpi=150)
+figure.savefig("labels_arrived_later.png", dpi=150)
 # On the command line: pacshift check certificate.json labelled.parquet --label diagnosis

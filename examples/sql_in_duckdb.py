@@ -14,7 +14,7 @@ animals = pd.DataFrame(model.draw([0.2, 0.3, 0.5], 10_000, rng=2)[0], columns=CL
 certificate = pacshift.calibrate(source, labels, animals, epsilon=0.1, delta=0.05, classes=CLASSES)
 expression = certificate.to_sql("duckdb", columns=CLASSES)
 print(expression)
-counts = duckdb.sql(
+counts = duckdb.execute(
     f"SELECT array_to_string({expression}, ', ') AS labels, count(*) AS n FROM animals GROUP BY 1 ORDER BY 2 DESC"
 ).fetchall()
 for names, n in counts:

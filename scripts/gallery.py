@@ -15,7 +15,7 @@ from PIL import Image
 
 from pacshift import evaluate
 from pacshift.plots import label_mix
-from pacshift.plots.palette import TARGET
+from pacshift.plots.palette import LIMIT, TARGET, UNDECIDED
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs" / "figures" / "gallery"
@@ -64,9 +64,9 @@ def contest(found: dict[str, Any]) -> Figure:
     other = next(name for name in ("MAPIE", "crepes", "TorchCP", "puncc") if name in found["__doc__"])
     both = found["their_sets"], found["our_sets"]
     errors = [100 * evaluate(sets, truth[: len(sets)]).error for sets in both]
-    bars = axes.barh([other, "pacshift"], errors, color=["#999999", TARGET])
+    bars = axes.barh([other, "pacshift"], errors, color=[UNDECIDED, TARGET])
     axes.bar_label(bars, fmt="%.1f", padding=4)
-    axes.axvline(10, color="black", linestyle="--")
+    axes.axvline(10, color=LIMIT, linestyle="--")
     axes.set(xlabel="missed on the target, in % (allowed: 10)", xlim=(0, 1.2 * max(errors)))
     axes.invert_yaxis()
     return figure

@@ -44,6 +44,7 @@ def test_demo_shows_who_keeps_the_word(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.delenv("PACSHIFT_DATA", raising=False)
     shown = " ".join(good("demo", "-o", tmp_path / "d", "--draws", 2).stdout.split())
     assert "Guarantee (PS-" in shown
+    assert "Why PS-LP? PS-LW" in shown
     for name in ("report.html", "demo.png", "certificate.json", "source.parquet", "target.parquet"):
         assert (tmp_path / "d" / name).stat().st_size > 500
     document = json.loads(good("demo", "-o", tmp_path / "d", "--draws", 1, "--json").stdout)  # overwrites its own
@@ -51,7 +52,13 @@ def test_demo_shows_who_keeps_the_word(tmp_path: Path, monkeypatch: pytest.Monke
     assert list(errors) == list(METHODS)
     assert all(errors[name] <= 0.1 for name in METHODS if METHODS[name].guarantee == "pac-target")
     assert errors["PS"] > 0.2
+    rare = document["rare_classes"]
+    assert rare["sizes"]["PS-LW"] > 2 * rare["sizes"]["PS-LP"]
+    assert max(rare["errors"].values()) <= 0.1
     files = document["files"]
+    made = Certificate.load(files["certificate"]).provenance
+    assert made is not None
+    assert made.command == f"pacshift demo -o {tmp_path / 'd'} --draws 1 --json"
     good("calibrate", files["source"], files["target"], "-m", "PS-W", "-o", tmp_path / "c.json")
     verdict = json.loads(good("check", tmp_path / "c.json", files["labelled"], "--json").stdout)["verdict"]
     assert verdict == "kept"

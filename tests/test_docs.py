@@ -34,11 +34,32 @@ def test_files_named_on_a_page_exist(path: Path) -> None:
     assert [name for name in named if name not in placeholders and not (ROOT / name).exists()] == []
 
 
-@pytest.mark.parametrize("path", [README, ROOT / "CONTRIBUTING.md"], ids=page_id)
+def test_the_map_shows_every_folder_and_module_of_the_package_once() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = page.partition("| folder or module | job |")[2].partition("\n\n")[0]
+    shown = [name for row in table.splitlines()[2:] for name in re.findall(r"`([\w/.]+)`", row.split("|")[1])]
+    package = [path for path in (ROOT / "src" / "pacshift").iterdir() if not path.name.startswith(("_", "."))]
+    made = [f"{path.name}/" if path.is_dir() else path.name for path in package if path.suffix in ("", ".py")]
+    assert sorted(shown) == sorted(made)
+
+
+@pytest.mark.parametrize("path", [*ROOT.glob("*.md"), *PAGES], ids=page_id)
 def test_local_links_lead_somewhere(path: Path) -> None:
-    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text())
-    assert links
-    assert [link for link in links if not (ROOT / link).exists()] == []
+    broken = []
+    for link, place in re.findall(r"\]\((?![a-z]+:)([^)#\s]*)(?:#([^)\s]+))?\)", path.read_text(encoding="utf-8")):
+        goal = path.parent / link if link else path
+        if not goal.exists() or (place and goal.suffix == ".md" and place not in places(goal)):
+            broken.append(f"{link}#{place}")
+    assert broken == []
+
+
+def places(page: Path) -> set[str]:
+    """What a link into a page can name: its headings, what it documents, and places with a name of their own."""
+    text = page.read_text(encoding="utf-8")
+    named = re.findall(r"^::: ([\w.]+)$|id=\"([\w-]+)\"|\{ ?#([\w-]+)", text, re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    plain = [re.sub(r"[^\w\s-]", "", heading).strip().lower() for heading in headings]
+    return {re.sub(r"[-\s]+", "-", heading) for heading in plain} | {name for names in named for name in names}
 
 
 def test_formulas_of_pages_and_docstrings_become_mathml() -> None:

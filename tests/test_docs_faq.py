@@ -17,7 +17,7 @@ def texts_of(node: ast.AST) -> Iterator[str]:
     """All texts below a node; what is filled in is a gap."""
     for part in ast.walk(node):
         if isinstance(part, ast.JoinedStr):
-            yield "".join(v.value if isinstance(v, ast.Constant) else GAP for v in part.values)
+            yield "".join(str(v.value) if isinstance(v, ast.Constant) else GAP for v in part.values)
         elif isinstance(part, ast.Constant) and isinstance(part.value, str):
             yield part.value
 

@@ -11,15 +11,12 @@ from PIL import Image
 
 from certificates import HOSTILE, every_shape
 from pacshift.plots import readable
-from pacshift.report import ComparisonRow, numbers, write_report
+from pacshift.report import numbers
+from reports import every_page
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 SHAPES = every_shape()
-ROWS = [
-    ComparisonRow("PS-LW", "pac-target", 1.25, 0.0125, 0.0625),
-    ComparisonRow("PS-W", "pac-target", None, note="refused: <b>label shift</b> is false"),
-]
 DESK, PHONE = 1200, 360
 
 Open = Callable[..., Any]
@@ -30,7 +27,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("reports")
     paths = {name: folder / f"{name.replace(' ', '-')}.html" for name in SHAPES}
     for name, path in paths.items():
-        write_report(SHAPES[name], path, comparison=ROWS)
+        path.write_text(every_page()[name], encoding="utf-8")
     return paths
 
 

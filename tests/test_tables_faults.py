@@ -95,6 +95,23 @@ def latin_csv(folder: Path) -> Path:
     return folder / "a.csv"
 
 
+def latin_late(folder: Path) -> Path:
+    """Behind the first megabyte, by which types are guessed."""
+    rows = b"0.5,0.5,0\n" * 150_000
+    (folder / "a.csv").write_bytes(b"p_0,p_1,label\n" + rows + "0.5,0.5,é\n".encode("latin-1"))
+    return folder / "a.csv"
+
+
+def latin_names(folder: Path) -> Path:
+    (folder / "a.csv").write_bytes("p_0,p_1,p_é,label\n0.5,0.5,0,1\n".encode("latin-1"))
+    return folder / "a.csv"
+
+
+def utf16_csv(folder: Path) -> Path:
+    (folder / "a.csv").write_text("p_0,p_1,label\n0.5,0.5,0\n", encoding="utf-16")
+    return folder / "a.csv"
+
+
 def header_only(folder: Path) -> Path:
     (folder / "a.csv").write_text("p_0,p_1,label\n")
     return folder / "a.csv"
@@ -209,7 +226,10 @@ BAD: dict[Callable[[Path], Path], str] = {
     bad_feather: "cannot read .*a.feather: .* Is it a whole feather file",
     ragged_csv: "cannot read .*a.csv: .*Expected 3 columns, got 2",
     words_in_csv: "cannot read .*a.csv: .*invalid value 'many'",
-    latin_csv: "cannot read .*a.csv: it holds text that is not in UTF-8",
+    latin_csv: "cannot read .*a.csv: column 'label' is not in UTF-8. Save the file in UTF-8",
+    latin_late: "cannot read .*a.csv: column 'label' is not in UTF-8",
+    latin_names: "cannot read .*a.csv: the names of its columns are not in UTF-8",
+    utf16_csv: "cannot read .*a.csv: it is in UTF-16, and CSV is read in UTF-8",
     header_only: "no usable row",
     no_rows: "no usable row",
     no_scores: r"fewer than two are called p_\*, and the labels '0', '1', '2' of .* have no column.*'q_2'",

@@ -277,10 +277,7 @@ def test_counting_stops_where_a_score_is_not_finite(
             Tally.from_target(spoilt)
 
 
-@pytest.mark.parametrize("method", ["PS", "PS-LW", "LWCP", "PS-LP"])
-def test_ten_thousand_classes_need_no_square_table(
-    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ten_thousand_classes_need_no_square_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Cells, "table", refuse_squares(Cells.table))
     rng = np.random.default_rng(0)
     n_classes, labels = 10_000, rng.integers(0, 10_000, 60)
@@ -291,10 +288,11 @@ def test_ten_thousand_classes_need_no_square_table(
     assert (tmp_path / "many.tally").stat().st_size < 8_000_000
     again = Tally.load(tmp_path / "many.tally") + tally
     assert (again.n_source, again.n_target, again.class_counts.sum(), again.target.sum()) == (120, 120, 120, 120)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UninformativeWarning)  # two rows per class say little
-        made = calibrate_tally(again, epsilon=0.1, delta=0.1, method=method)
-    assert made.trivial == (method != "PS")
+    for method in ("PS", "PS-LW", "LWCP", "PS-LP"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UninformativeWarning)  # two rows per class say little
+            made = calibrate_tally(again, epsilon=0.1, delta=0.1, method=method)
+        assert made.trivial == (method != "PS"), method
 
 
 def refuse_squares(table: Callable[[Cells, int], Any]) -> Callable[[Cells, int], Any]:

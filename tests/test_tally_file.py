@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from pacshift import InputError, Tally
 from pacshift.arrays import FloatArray, IntArray
+from pacshift.tally.file import checksums
 from strategies import are_probabilities, labelled
 
 
@@ -40,11 +41,13 @@ def test_mixed_class_names_survive_a_file(tmp_path: Path) -> None:
 
 
 def rewrite(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], None]) -> None:
-    """Change header or arrays of a tally file as someone with an editor could."""
+    """Change header or arrays of a tally file as someone could who computes the checksums again."""
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files}
     header = json.loads(str(arrays.pop("header")))
     change(header, arrays)
+    if "arrays" in header:
+        header["arrays"] = checksums(arrays)
     with open(path, "wb") as out:
         np.savez_compressed(out, header=np.array(json.dumps(header)), **arrays)
 
@@ -113,6 +116,22 @@ def file(tmp_path: Path) -> Path:
     tally = Tally.from_scores(rng.dirichlet(np.ones(3), 30), labels) + Tally.from_target(rng.random((20, 3)))
     tally.save(tmp_path / "a.tally")
     return tmp_path / "a.tally"
+
+
+@pytest.mark.parametrize("name", [b"bins.npy", b"soft_target.npy"])
+def test_a_damaged_name_does_not_lose_an_array(name: bytes, file: Path) -> None:
+    """The checksums of a zip do not cover the names in it."""
+    content = file.read_bytes()
+    assert content.count(name) == 2  # before the array and in the directory
+    file.write_bytes(content.replace(name, b"x" + name[1:]))
+    with pytest.raises(InputError, match="do not match their checksums"):
+        Tally.load(file)
+
+
+def test_files_without_checksums_still_load(file: Path) -> None:
+    whole = Tally.load(file)
+    rewrite(file, lambda header, arrays: header.pop("arrays"))
+    assert Tally.load(file) == whole
 
 
 @pytest.mark.parametrize("case", TAMPERED)

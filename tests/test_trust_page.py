@@ -1,4 +1,4 @@
-"""The page "When can I trust it?" and the code speak of the same things."""
+"""The page "When can I trust it?", its proofs and the code speak of the same things."""
 
 import inspect
 import re
@@ -13,7 +13,8 @@ from pacshift.assumption import ASSUMPTION_SHARE
 from pacshift.methods import class_wise
 from pacshift.weights import box
 
-PAGE = (Path(__file__).resolve().parents[1] / "docs" / "trust.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGE = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("trust.md", "methods/trust-proofs.md"))
 LEMMAS: dict[int, Any] = {
     1: class_miss.class_miss,
     2: class_wise.capped,

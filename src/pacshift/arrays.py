@@ -32,8 +32,8 @@ class SupportsDLPack(Protocol):
 ScoresLike: TypeAlias = ArrayLike | Sequence[Any] | Frame | SupportsDLPack
 """A score matrix, one row per example and one column per class: array, tensor, nested lists or frame."""
 
-LabelsLike: TypeAlias = ArrayLike | Sequence[Any] | SupportsDLPack
-"""One label per row: array, tensor, list or series."""
+LabelsLike: TypeAlias = ArrayLike | Sequence[Any] | Frame | SupportsDLPack
+"""One label per row: array, tensor, list, series, or a frame with one column."""
 
 RngLike: TypeAlias = int | np.integer[Any] | Sequence[int] | np.random.Generator | None
 """A seed, a generator, or None for fresh randomness."""

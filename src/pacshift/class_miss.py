@@ -1,8 +1,7 @@
 """How often each class is missed at the chosen thresholds, with bounds for all classes at once.
 
 The thresholds were chosen on the same rows, so a bound for one fixed threshold would not do. The bounds here hold
-for all thresholds of all classes together. Proof: section "Class by class" of the docs page "When can I trust it?"
-(docs/trust.md).
+for all thresholds of all classes together. Proof: docs/methods/trust-proofs.md, Lemma 1.
 """
 
 from collections.abc import Sequence

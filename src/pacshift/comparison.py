@@ -3,11 +3,12 @@
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Any, TypeAlias
 
 from pacshift.calibrate import calibrate_tally
 from pacshift.certificate import Certificate
-from pacshift.display import html_table, text_table
+from pacshift.display import html_paragraphs, html_table, text_table
 from pacshift.errors import PacshiftError, UninformativeWarning
 from pacshift.methods import Guarantee, Method, resolve_method
 from pacshift.methods.base import GUARANTEE_IN_SHORT
@@ -15,7 +16,7 @@ from pacshift.request import promises_target
 from pacshift.tally import Tally
 
 MAX_NOTE_SHOWN = 100
-"""Characters of a note below a table; ``rows`` holds the whole note."""
+"""Characters of a note below a printed table; ``rows`` holds the whole note."""
 
 Measured: TypeAlias = tuple[float | None, float, float]
 """Error (None where labels are unknown), mean set size, share of empty sets."""
@@ -96,11 +97,11 @@ class Comparison:
         return len(self.rows)
 
     def __repr__(self) -> str:
-        return "\n".join([text_table(self.columns, self._cells()), *self._notes()])
+        notes = (shorten(note, MAX_NOTE_SHOWN, placeholder=" ...") for note in self._notes())
+        return "\n".join([text_table(self.columns, self._cells()), *notes])
 
     def _repr_html_(self) -> str:
-        notes = [[note] for note in self._notes()]
-        return html_table(self.columns, self._cells()) + (html_table(["notes"], notes) if notes else "")
+        return html_table(self.columns, self._cells()) + html_paragraphs(self._notes())
 
     def to_pandas(self) -> Any:
         """The table as a pandas frame with one row per method.
@@ -130,9 +131,7 @@ class Comparison:
         return [size, f"{100 * row.empty:.1f} %", error][: len(self.columns) - 2]
 
     def _notes(self) -> list[str]:
-        """The notes, one line each, cut where they grow long."""
-        notes = [f"{row.method}: {row.note}" for row in self.rows if row.note]
-        return [note if len(note) <= MAX_NOTE_SHOWN else f"{note[: MAX_NOTE_SHOWN - 3]}..." for note in notes]
+        return [f"{row.method}: {row.note}" for row in self.rows if row.note]
 
 
 def compare_methods(

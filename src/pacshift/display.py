@@ -14,7 +14,7 @@ MAX_VALUES = 6
 """Values of an array or list that a ``repr`` shows; longer ones are counted."""
 
 MAX_CHARACTERS = 80
-"""Length of a text in a ``repr``."""
+"""Length of a text in a ``repr`` or in a cell."""
 
 _CELL = "text-align:left;padding:0.2em 0.8em 0.2em 0"
 
@@ -68,8 +68,27 @@ def html_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, left_out
     '&lt;b&gt;</td></tr></table><p>… and 3 more</p>'
     """
     made = [_html_row(header, "th"), *(_html_row(row, "td") for row in rows)]
-    more = f"<p>… and {left_out:,} more</p>" if left_out else ""
+    more = html_paragraphs([f"… and {left_out:,} more"] if left_out else [])
     return f"<table>{''.join(made)}</table>{more}"
+
+
+def html_paragraphs(texts: Iterable[str]) -> str:
+    """One paragraph per text, escaped.
+
+    >>> html_paragraphs(["a < b"])
+    '<p>a &lt; b</p>'
+    """
+    return "".join(f"<p>{escape(text)}</p>" for text in texts)
+
+
+def one_line(text: str) -> str:
+    """A text for a cell: cut where it grows long, and what would break or reorder the line is spelled out.
+
+    >>> one_line("two\\nlines"), len(one_line("x" * 300))
+    ('two\\\\nlines', 80)
+    """
+    printable = "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+    return printable if len(printable) <= MAX_CHARACTERS else f"{printable[: MAX_CHARACTERS - 1]}…"
 
 
 def _html_row(cells: Sequence[str], tag: str) -> str:

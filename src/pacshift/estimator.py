@@ -274,8 +274,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         NotCalibratedError
             If ``calibrate`` was not called since the last ``fit``.
         """
-        labels: list[list[Label]] = self._calibrated().labels(self._scores(X), rng=self._generator(stream=1))
-        return labels
+        return self._calibrated().labels(self._scores(X), rng=self._generator(stream=1))
 
     def set_output(self, *, transform: Output | None = None) -> "PACClassifier":
         """Choose what ``predict_set`` returns, as scikit-learn's transformers choose what ``transform`` returns.

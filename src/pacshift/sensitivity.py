@@ -1,6 +1,6 @@
 """What if part of the target is not label-shifted: a bound of the error for every such share η, thresholds fixed.
 
-Section "Contamination" of the docs page "When can I trust it?" (docs/trust.md), Lemma 5.
+Section "Contamination" of docs/methods/trust-proofs.md, Lemma 5.
 """
 
 from dataclasses import dataclass

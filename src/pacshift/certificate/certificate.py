@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,8 +30,6 @@ from pacshift.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-FrameType = TypeVar("FrameType", bound=Frame)
 
 LAZY = ("curve", "sensitivity")
 """Fields that are computed when somebody looks at them."""
@@ -170,13 +168,15 @@ class Certificate:
         return bool(np.isneginf(self.thresholds).all())
 
     @overload
-    def sets(
-        self, scores: FrameType, *, score: TransformFunction | None = None, rng: RngLike = None
-    ) -> FrameType: ...
+    def sets(self, scores: Frame, *, score: TransformFunction | None = None, rng: RngLike = None) -> Any: ...
 
     @overload
     def sets(
-        self, scores: ArrayLike | SupportsDLPack, *, score: TransformFunction | None = None, rng: RngLike = None
+        self,
+        scores: ArrayLike | Sequence[Any] | SupportsDLPack,
+        *,
+        score: TransformFunction | None = None,
+        rng: RngLike = None,
     ) -> BoolArray: ...
 
     def sets(self, scores: ScoresLike, *, score: TransformFunction | None = None, rng: RngLike = None) -> Any:
@@ -216,6 +216,18 @@ class Certificate:
         """
         checked = self._checked(scores)
         return frame_like(scores, self._sets(checked, score, rng), self.classes)
+
+    @overload
+    def labels(self, scores: Frame, *, score: TransformFunction | None = None, rng: RngLike = None) -> Any: ...
+
+    @overload
+    def labels(
+        self,
+        scores: ArrayLike | Sequence[Any] | SupportsDLPack,
+        *,
+        score: TransformFunction | None = None,
+        rng: RngLike = None,
+    ) -> list[list[Label]]: ...
 
     def labels(self, scores: ScoresLike, *, score: TransformFunction | None = None, rng: RngLike = None) -> Any:
         """Make the prediction sets as lists of class names, the most likely first.

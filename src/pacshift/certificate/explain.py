@@ -52,23 +52,6 @@ def notes_shown(certificate: "Certificate", most: int = MAX_NOTES) -> list[str]:
     return [*lines, f"... and {left_out:,} more notes: {where}."] if left_out else lines
 
 
-def promise_in_short(certificate: "Certificate") -> str:
-    """The promise on one line; ``explain`` says under which assumptions.
-
-    >>> from pacshift import calibrate
-    >>> promise_in_short(calibrate([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50, None, method="PS"))
-    'misses at most 10 % of the source, with confidence 95 %; nothing about the target'
-    """
-    missed, sure = f"misses at most {percent(certificate.epsilon)}", percent(1 - certificate.delta)
-    cap = "" if certificate.class_epsilon is None else f" and {_cap(certificate)} of every class"
-    return {
-        "pac-target": f"{missed} of the target{cap}, with confidence {sure}, if label shift holds",
-        "pac-source": f"{missed} of the source, with confidence {sure}; nothing about the target",
-        "marginal": f"{missed} of the target on average over many calibrations, if label shift holds",
-        "none": "none",
-    }[certificate.guarantee]
-
-
 def _origin(certificate: "Certificate") -> list[str]:
     """What the maker said about model, use and term, on one line. The file holds the rest."""
     made = certificate.provenance

@@ -1,6 +1,5 @@
 """A certificate at a prompt and in a notebook: short, without arrays, however many classes there are."""
 
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,11 +9,11 @@ from pacshift.certificate.explain import (
     guarantee_in_words,
     implied_change,
     notes_shown,
-    promise_in_short,
+    percent,
     sets_in_words,
     share,
 )
-from pacshift.display import MAX_ROWS, html_table
+from pacshift.display import MAX_ROWS, html_paragraphs, html_table, one_line
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
@@ -28,12 +27,29 @@ def to_text(certificate: "Certificate") -> str:
     return "\n".join(
         [
             f"Certificate of {certificate.method}, {len(certificate.classes)} classes",
-            f"  promise: {promise_in_short(certificate)}",
+            f"  promise: {_promise(certificate)}",
             f"  data:    {certificate.n_source:,} source rows, {certificate.n_target:,} target rows",
             f"  sets:    {_sets_in_short(certificate)}",
             f"  notes:   {n_notes}; explain() says everything in words",
         ]
     )
+
+
+def _promise(certificate: "Certificate") -> str:
+    """The promise on one line; ``explain`` says under which assumptions.
+
+    >>> from pacshift import calibrate
+    >>> _promise(calibrate([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50, None, method="PS"))
+    'misses at most 10 % of the source, with confidence 95 %; nothing about the target'
+    """
+    missed, sure = f"misses at most {percent(certificate.epsilon)}", percent(1 - certificate.delta)
+    cap = "" if certificate.class_epsilon is None else f" and {percent(certificate.class_epsilon)} of every class"
+    return {
+        "pac-target": f"{missed} of the target{cap}, with confidence {sure}, if label shift holds",
+        "pac-source": f"{missed} of the source, with confidence {sure}; nothing about the target",
+        "marginal": f"{missed} of the target on average over many calibrations, if label shift holds",
+        "none": "none",
+    }[certificate.guarantee]
 
 
 def _sets_in_short(certificate: "Certificate") -> str:
@@ -57,11 +73,7 @@ def to_html(certificate: "Certificate") -> str:
         sets_in_words(certificate),
     ]
     after = notes_shown(certificate, MAX_NOTES_IN_NOTEBOOK)
-    return f"<div>{_paragraphs(before)}{_class_table(certificate)}{_paragraphs(after)}</div>"
-
-
-def _paragraphs(texts: list[str]) -> str:
-    return "".join(f"<p>{escape(text)}</p>" for text in texts)
+    return f"<div>{html_paragraphs(before)}{_class_table(certificate)}{html_paragraphs(after)}</div>"
 
 
 def _class_table(certificate: "Certificate") -> str:
@@ -79,7 +91,7 @@ def _class_table(certificate: "Certificate") -> str:
 def _class_row(certificate: "Certificate", label: int) -> list[str]:
     cut, mix, missed = certificate.thresholds[label], certificate.prevalence, certificate.class_miss
     return [
-        str(certificate.classes[label]),
+        one_line(str(certificate.classes[label])),
         share(certificate.class_counts[label] / max(certificate.n_source, 1)),
         "not bounded" if mix is None else between(mix, label),
         "in every set" if np.isneginf(cut) else f"{cut:.6g}",

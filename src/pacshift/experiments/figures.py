@@ -8,9 +8,8 @@ import numpy as np
 
 from pacshift.experiments.runner import PanelResult
 from pacshift.files import atomic_write
+from pacshift.methods import METHODS
 
-COLOURS = {"PS-W": "#2f6fb0", "PS-LP": "#d1495b", "ORACLE": "#3a9a6b"}
-PLAIN = "#9aa5b1"
 FORMATS = ("png", "pdf")
 
 
@@ -18,13 +17,16 @@ def draw_panel(result: PanelResult) -> Any:
     """A matplotlib figure of one panel."""
     from matplotlib.figure import Figure
 
+    from pacshift.plots.palette import LIMIT, SOURCE
+
     figure = Figure(figsize=(0.46 * 2 * len(result.methods) + 1.6, 2.9), layout="constrained")
     error_axes, size_axes = figure.subplots(1, 2)
     _boxes(error_axes, result, "error")
     _boxes(size_axes, result, "size")
-    _line(error_axes, result.panel.epsilon, f"ε\n{result.panel.epsilon:g}", "--")
+    _line(error_axes, result.panel.epsilon, f"ε\n{result.panel.epsilon:g}", style="--", colour=LIMIT)
     error_axes.set_ylim(0, None)
-    _line(size_axes, float(np.mean([row.best_size for row in result.rows])), "best\nthreshold", ":")
+    best = float(np.mean([row.best_size for row in result.rows]))
+    _line(size_axes, best, "best\nthreshold", style=":", colour=SOURCE)
     figure.suptitle(heading(result), fontsize=9)
     return figure
 
@@ -36,21 +38,23 @@ def heading(result: PanelResult) -> str:
     return f"{result.title}: {panel.row}, ε={panel.epsilon:g}, δ={panel.delta:g}, {sizes}"
 
 
-def _line(axes: Any, height: float, label: str, style: str) -> None:
+def _line(axes: Any, height: float, label: str, *, style: str, colour: str) -> None:
     """A reference line, named in the margin where no box can hide the name."""
-    axes.axhline(height, color="#222222", linestyle=style, linewidth=1)
+    axes.axhline(height, color=colour, linestyle=style, linewidth=1)
     place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
     axes.annotate(label, (1, height), (3, 0), **place, va="center", fontsize=7.5)
 
 
 def _boxes(axes: Any, result: PanelResult, quantity: str) -> None:
     from pacshift.plots import boxes  # loads matplotlib
+    from pacshift.plots.palette import PROMISE_FILLS
 
     measured = [row for row in result.rows if row.status != "refused"]
     values = {
         method: [getattr(row, quantity) for row in measured if row.method == method] for method in result.methods
     }
-    boxes(values, label=f"prediction set {quantity}", colours=dict.fromkeys(values, PLAIN) | COLOURS, ax=axes)
+    fills = {method: PROMISE_FILLS[METHODS[method].guarantee] for method in values}
+    boxes(values, label=f"prediction set {quantity}", colours=fills, ax=axes)
     axes.yaxis.label.set_size(9)
     axes.tick_params(labelsize=8)
 

@@ -67,7 +67,7 @@ def class_wise_solution(tally: Tally, *, epsilon: float, delta: float) -> Soluti
 def capped(solution: Solution, tally: Tally, *, class_epsilon: float, delta: float) -> Solution:
     """``solution`` with thresholds low enough that no class is missed more than ``class_epsilon``.
 
-    Lemma 2 of the docs page "When can I trust it?": the elementwise minimum with PS-LW's thresholds. Lower
+    Lemma 2 of docs/methods/trust-proofs.md: the elementwise minimum with PS-LW's thresholds. Lower
     thresholds miss less, so what was promised of ``solution`` still holds, and the cap holds with probability at
     least 1 - δ besides.
     """

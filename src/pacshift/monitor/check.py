@@ -55,6 +55,11 @@ def check_certificate(certificate: Certificate, source: Tally) -> None:
             f"the certificate is for the score {certificate.score!r}, the source has {source.score!r}. "
             "Count the source with the score of the certificate."
         )
+    if certificate.softmax:
+        raise InputError(
+            "the certificate takes the softmax of logits, but a monitor counts scores as they are. Pass softmax "
+            "probabilities to the monitor, and certificate.changed(softmax=False)."
+        )
 
 
 def same_sets(certificate: Certificate, other: Certificate | None) -> bool:

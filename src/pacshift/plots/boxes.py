@@ -50,7 +50,7 @@ def boxes(
     drawn = ax.boxplot(data, widths=0.62, patch_artist=True, flierprops={"markersize": 2.5})
     for name, box, median in zip(values, drawn["boxes"], drawn["medians"], strict=True):
         box.set(facecolor=(colours or {}).get(name, TARGET), alpha=0.75, linewidth=0.8)
-        median.set(color="#111111", linewidth=1.2)
+        median.set(color="white" if _is_dark(box.get_facecolor()) else "#111111", linewidth=1.2)
     for position, column in enumerate(data, start=1):
         if not len(column):
             ax.text(position, 0.5, "refused", transform=ax.get_xaxis_transform(), rotation=90, ha="center",
@@ -63,3 +63,9 @@ def boxes(
         ax.set_ylim(bottom=0)
         legend_above(ax)
     return ax
+
+
+def _is_dark(colour: Sequence[float]) -> bool:
+    """Whether black lines would vanish on a colour, by its luma."""
+    red, green, blue, *_ = colour
+    return 0.3 * red + 0.59 * green + 0.11 * blue < 0.3

@@ -26,3 +26,10 @@ PROMISE_MARKS: dict[Guarantee, tuple[str, dict[str, Any]]] = {
     "none": ("nothing promised", {"marker": "x", "color": UNDECIDED}),
 }
 """How methods are marked by what they promise: words and the properties of a line."""
+PROMISE_FILLS: dict[Guarantee, str] = {
+    "pac-target": TARGET,
+    "marginal": "#cfe3f2",
+    "pac-source": SOURCE,
+    "none": UNDECIDED,
+}
+"""The same for areas, where there is no mark: a promise on average is a light blue."""

@@ -10,7 +10,7 @@ from pacshift.plots.axes import MAX_CLASSES_SHOWN, WIDTH, class_height
 from pacshift.plots.certificate import label_mix, set_sizes
 from pacshift.plots.trust import class_misses
 
-TITLE_HEIGHT = 0.4  # inches
+TITLE_HEIGHT, MIN_HEIGHT = 0.4, 2.4  # inches
 
 
 def overview(certificate: Certificate) -> list[Axes]:
@@ -41,7 +41,7 @@ def overview(certificate: Certificate) -> list[Axes]:
         pictures.append(("Missed, class by class", class_misses))
     if certificate.set_sizes is not None:
         pictures.append(("Set sizes", set_sizes))
-    height = class_height(min(len(certificate.classes), MAX_CLASSES_SHOWN)) + TITLE_HEIGHT
+    height = max(class_height(min(len(certificate.classes), MAX_CLASSES_SHOWN)), MIN_HEIGHT) + TITLE_HEIGHT
     figure = plt.figure(figsize=(WIDTH * len(pictures), height), layout="constrained")
     axes = []
     for part, (title, draw) in zip(figure.subfigures(1, len(pictures), squeeze=False)[0], pictures, strict=True):

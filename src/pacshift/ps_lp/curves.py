@@ -20,7 +20,7 @@ MIN_SLOPE = 0.1
 """Curves grow at least so fast, so that each has an inverse."""
 
 GOOD_RECALL = 0.8
-"""Mean recall from which on predictions tell the mix better than high scores do."""
+"""Mean recall above which predictions tell the mix better than high scores do."""
 
 MIN_DETECTED = 20
 """Held-out rows of a class that must lie above a score for it to count as high."""

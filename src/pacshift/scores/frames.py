@@ -51,7 +51,7 @@ def index_of(table: Any) -> Any:
 
 def _library(scores: Any) -> str:
     """The library of a frame; "" for what is not a frame."""
-    if not hasattr(scores, "columns"):
+    if not hasattr(type(scores), "columns"):  # asking a lazy frame itself would compute its schema
         return ""
     origins = (kind.__module__.partition(".")[0] for kind in type(scores).__mro__)
     return next((library for library in origins if library in ("pandas", "polars", "pyarrow")), "")

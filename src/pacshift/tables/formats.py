@@ -4,6 +4,8 @@ pyarrow.dataset would be less code, but its scanner reads up to a gigabyte ahead
 are asked for a batch and give that batch, so memory stays what a batch needs.
 """
 
+import codecs
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -16,6 +18,7 @@ import pyarrow.dataset
 import pyarrow.ipc
 import pyarrow.parquet
 
+from pacshift.errors import InputError
 from pacshift.parallel import cores, map_ordered
 
 MAX_GROUP_BYTES = 1 << 25
@@ -104,17 +107,19 @@ class Feather:
                     yield batch.slice(start, rows)
 
 
-NOT_UTF8 = "it holds text that is not in UTF-8"
-
-
 class Csv:
     """Texts with a header; types are guessed from the first megabyte. Only empty texts are null."""
 
     name = "csv"
 
     def schema(self, file: str) -> Any:
+        _refuse_utf16(file)
         with pyarrow.csv.open_csv(file) as reader:
             schema = reader.schema
+        try:
+            list(schema.names)
+        except UnicodeDecodeError:
+            raise _not_utf8(file, "the names of its columns are") from None
         whole = [
             field.name for field in schema if field.type == pa.int64() and schema.names.count(field.name) == 1
         ]
@@ -128,25 +133,39 @@ class Csv:
     def batches(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
         for field in fields:
             if pa.types.is_binary(field.type):  # so Arrow calls what is not UTF-8
-                raise pa.ArrowInvalid(NOT_UTF8)
+                raise _not_utf8(file, f"column {field.name!r} is")
         options = pyarrow.csv.ConvertOptions(
             column_types={field.name: field.type for field in fields},
             include_columns=[field.name for field in fields],
         )
-        with _utf8_expected(), pyarrow.csv.open_csv(file, convert_options=options) as reader:
+        with self._utf8_expected(file), pyarrow.csv.open_csv(file, convert_options=options) as reader:
             for text in reader:
                 batch = _without_empty_texts(text)
                 for start in range(0, batch.num_rows, rows):
                     yield batch.slice(start, rows)
 
+    @contextmanager
+    def _utf8_expected(self, file: str) -> Iterator[None]:
+        """Arrow names a column by its number where text is not UTF-8; say it in words."""
+        try:
+            yield
+        except pa.ArrowInvalid as error:
+            if "UTF8" not in str(error):
+                raise
+            found = re.search(r"column #(\d+)", str(error))
+            what = "some text is" if found is None else f"column {self.schema(file).names[int(found[1])]!r} is"
+            raise _not_utf8(file, what) from None
 
-@contextmanager
-def _utf8_expected() -> Iterator[None]:
-    """Arrow names a column by its number where text is not UTF-8; say it in words."""
-    try:
-        yield
-    except pa.ArrowInvalid as error:
-        raise pa.ArrowInvalid(NOT_UTF8) if "UTF8" in str(error) else error from None
+
+def _refuse_utf16(file: str) -> None:
+    """Spreadsheets write it as "Unicode text", and Arrow would complain about columns."""
+    with open(file, "rb") as opened:
+        if opened.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            raise InputError(f"cannot read {file}: it is in UTF-16, and CSV is read in UTF-8. Save it in UTF-8.")
+
+
+def _not_utf8(file: str, what: str) -> InputError:
+    return InputError(f"cannot read {file}: {what} not in UTF-8. Save the file in UTF-8.")
 
 
 def _padded(file: str, columns: Sequence[str]) -> list[str]:

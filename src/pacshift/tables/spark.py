@@ -5,36 +5,33 @@ the workers. Randomised scores draw from a generator seeded by (seed, partition)
 draws the same numbers, another partitioning draws others.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from pacshift.arrays import Label
 from pacshift.certificate import Certificate
 from pacshift.certificate.columns import Columns
 from pacshift.errors import InputError, MissingExtraError
 from pacshift.scores.check import check_prediction_rng, check_rng
-from pacshift.scores.plausible import SAMPLE_ROWS
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tables.convert import Faults
 from pacshift.tables.finding import find_layout
 from pacshift.tables.layout import Layout
 from pacshift.tables.reading import TableTally, require_plausible
 from pacshift.tables.sets import SET, SET_SIZE, require_columns
-from pacshift.tables.sources import KINDS, MAX_LABEL_VALUES, Batch, PathLike, list_files
+from pacshift.tables.sources import KINDS, PathLike, list_files
 from pacshift.tables.spark_jobs import PACKED, add, add_parts, counter_of, fault_finder, predictor_of, unpack
 from pacshift.tally import Tally
 from pacshift.tally.counter import CountOptions
 
 try:
-    from pyspark.ml.functions import vector_to_array
     from pyspark.sql import DataFrame
     from pyspark.sql import SparkSession as SparkSession
     from pyspark.sql import types as spark_types
-    from pyspark.sql.functions import col
-    from pyspark.sql.pandas.types import to_arrow_schema
+
+    from pacshift.tables.spark_frames import SparkSource, select, without_vectors
 except ModuleNotFoundError as error:
     raise MissingExtraError("pacshift.tables.spark", error, "spark") from None
 
@@ -131,14 +128,14 @@ def tally_frame(
     >>> counted = tally_frame(labelled_frame, label="diagnosis", drop_invalid=True)  # doctest: +SKIP
     >>> counted.n_rows, counted.n_dropped  # doctest: +SKIP
     """
-    plain = _without_vectors(frame, scores, columns)
-    source = _FrameSource(plain)
+    plain = without_vectors(frame, scores, columns)
+    source = SparkSource(plain)
     layout = find_layout(
         source, label=label, scores=scores, classes=classes, by_position=by_position, columns=columns
     )
     options = CountOptions(resolve_transform(score), grid=True, soft=soft, bins=bins)
     job = counter_of(layout, options, _seed(check_rng(rng)))
-    parts = _select(plain, _needed(layout)).mapInArrow(job, PACKED)
+    parts = select(plain, _needed(layout)).mapInArrow(job, PACKED)
     # Added on the cluster first: the driver never holds a tally for every partition.
     sums = parts.repartition(_N_REDUCERS).mapInArrow(add_parts, PACKED)
     total = add(unpack(row[0]) for row in sums.collect())
@@ -196,9 +193,9 @@ def predict_sets(
     --------
     >>> predict_sets(frame, certificate, keep=["id"]).write.parquet("sets")  # doctest: +SKIP
     """
-    plain = _without_vectors(frame, scores, certificate.columns)
+    plain = without_vectors(frame, scores, certificate.columns)
     layout = find_layout(
-        _FrameSource(plain),
+        SparkSource(plain),
         label=None,
         scores=scores,
         classes=certificate.classes,
@@ -215,7 +212,7 @@ def predict_sets(
     fields.append(spark_types.StructField(SET_SIZE, spark_types.IntegerType()))
     needed = list(dict.fromkeys([*layout.columns, *kept]))  # a score column may be kept, but is needed once
     job = predictor_of(layout, certificate, needed, kept, _seed(check_prediction_rng(rng)))
-    return _select(plain, needed).mapInArrow(job, spark_types.StructType(fields))
+    return select(plain, needed).mapInArrow(job, spark_types.StructType(fields))
 
 
 def read_frame(
@@ -260,39 +257,10 @@ def read_frame(
     raise InputError(f"{files[0]}: Spark reads .parquet and .csv here. Convert it, or use the Arrow engine.")
 
 
-class _FrameSource:
-    """As much of a table source as finding the layout needs."""
-
-    class_names: list[Any] | None = None
-    has_text_labels = False
-
-    def __init__(self, frame: DataFrame) -> None:
-        self._frame = frame
-        self.schema = to_arrow_schema(frame.schema)
-
-    def count_rows(self) -> int | None:
-        return None
-
-    def batches(
-        self, scores: Sequence[str], _others: Sequence[str], _n_scores: int, _label: str | None = None
-    ) -> Iterator[Batch]:
-        """A few rows."""
-        frame = _select(self._frame, scores)
-        rows = frame.dropna(subset=frame.columns[:1]).limit(SAMPLE_ROWS).collect()
-        fields = [self.schema.field(name) for name in scores]
-        columns = [pa.array([row[place] for row in rows], field.type) for place, field in enumerate(fields)]
-        yield Batch(pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields)), "the data frame", 0)
-
-    def label_values(self, column: str, *, whole: bool = True) -> list[Any]:
-        labels = _select(self._frame, [column])
-        labels = labels if whole else labels.limit(SAMPLE_ROWS)
-        return [row[0] for row in labels.distinct().limit(MAX_LABEL_VALUES + 1).collect()]
-
-
 def _require_usable(frame: DataFrame, layout: Layout) -> None:
     """Raise here where workers would: Spark would wrap their words into a page of Java."""
     total = Faults()
-    for row in _select(frame, layout.columns).mapInArrow(fault_finder(layout), PACKED).collect():
+    for row in select(frame, layout.columns).mapInArrow(fault_finder(layout), PACKED).collect():
         total.add(unpack(row[0]).faults)
     total.raise_if_any(layout.classes, drop_invalid=False)
 
@@ -303,20 +271,3 @@ def _seed(rng: np.random.Generator) -> int:
 
 def _needed(layout: Layout) -> list[str]:
     return [*layout.columns, *([layout.label] if layout.label else [])]
-
-
-def _select(frame: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Columns by number: Spark takes p_a and p_A for one name, and a dot for a field of a struct."""
-    numbered = frame.toDF(*(f"c{place}" for place in range(len(frame.columns))))
-    return numbered.select(*(f"c{frame.columns.index(name)}" for name in names))
-
-
-def _without_vectors(frame: DataFrame, scores: str | None, columns: Columns | None) -> DataFrame:
-    name = scores or (columns.scores[0] if columns is not None and len(columns.scores) == 1 else None)
-    if name is not None and name in frame.columns and frame.schema[name].dataType.simpleString() == "vector":
-        return frame.withColumn(name, vector_to_array(_column(name)))
-    return frame
-
-
-def _column(name: str) -> Any:
-    return col("`" + name.replace("`", "``") + "`")

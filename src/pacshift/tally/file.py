@@ -1,5 +1,6 @@
 """Tallies on disk: an .npz of plain arrays with a JSON header. Nothing in it is executed, nonsense is refused."""
 
+import hashlib
 import json
 import math
 import os
@@ -38,9 +39,15 @@ def write(tally: "Tally", path: str | os.PathLike[str]) -> None:
     written = {"created": current_time().strftime(TIME_FORMAT), "pacshift_version": pacshift_version()}
     inputs = [one.to_json() for one in all_inputs(tally)]
     origin = {**written, "inputs": inputs, "n_more_inputs": tally.n_more_inputs}
-    text = json.dumps({"format": FORMAT, "version": VERSION, **origin} | header_of(tally))
+    arrays = arrays_of(tally)
+    document = {"format": FORMAT, "version": VERSION, **origin, "arrays": checksums(arrays)} | header_of(tally)
     with atomic_write(path) as draft, open(draft, "wb") as file:
-        np.savez_compressed(file, header=np.array(text), **arrays_of(tally))  # type: ignore[arg-type]
+        np.savez_compressed(file, header=np.array(json.dumps(document)), **arrays)  # type: ignore[arg-type]
+
+
+def checksums(arrays: Arrays) -> dict[str, str]:
+    """SHA-256 of every array by name. The zip's own checksums do not cover names, so an array could get lost."""
+    return {name: hashlib.sha256(np.ascontiguousarray(array).data).hexdigest() for name, array in arrays.items()}
 
 
 def header_of(tally: "Counts") -> dict[str, Any]:
@@ -97,6 +104,8 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     if type(version) is not int or version not in READABLE_VERSIONS:  # True == 1
         known = " and ".join(map(str, READABLE_VERSIONS))
         raise InputError(f"{path}: tally version {version}, this pacshift reads {known}. Update pacshift.")
+    if header.get("arrays", checksums(arrays)) != checksums(arrays):  # older files have none
+        raise InputError(f"{path}: the counts do not match their checksums, the file is damaged. Make it again.")
     return header, arrays
 
 

@@ -52,7 +52,7 @@ def weight_box(tally: Tally, *, delta: float, intervals: Intervals, contaminatio
 def clean_shares(shares: Interval, contamination: float) -> Interval:
     """Bounds of q⁰ where q = (1 - η) q⁰ + η h, from bounds of q and nothing known about h.
 
-    Lemma 4 of the docs page "When can I trust it?": q⁰ lies between (q - η) / (1 - η) and q / (1 - η).
+    Lemma 4 of docs/methods/trust-proofs.md: q⁰ lies between (q - η) / (1 - η) and q / (1 - η).
 
     >>> clean_shares(Interval(np.array([0.05, 0.4]), np.array([0.1, 0.95])), 0.1).upper.round(3)
     array([0.111, 1.   ])
