@@ -195,8 +195,13 @@ def test_filters_are_whitened_on_fitted_images_of_all_classes(monkeypatch: pytes
     pixels = np.stack([np.full((32, 32, 3), 60 * label, np.uint8) for label in by_class])
     raw = RawData("x", np.arange(32), by_class, ("a", "b", "c", "d"), pixels, np.zeros(32, bool))
     seen: list[Any] = []
+
+    def spy(images: Any) -> Any:
+        seen.append(images)
+        return whitening_filters(images)
+
     monkeypatch.setattr(models, "N_WHITENING_IMAGES", 8)
-    monkeypatch.setattr(models, "whitening_filters", lambda images: seen.append(images) or torch.ones(24, 3, 2, 2))
+    monkeypatch.setattr(models, "whitening_filters", spy)
     recipe = next(recipe for recipe in RECIPES if recipe.network == "slim-convnet")
     fitted = np.arange(24)  # no row of the last class
     models.build(recipe, raw, fitted, weights=None, seed=0, pixels=32, device=CPU)
@@ -204,12 +209,17 @@ def test_filters_are_whitened_on_fitted_images_of_all_classes(monkeypatch: pytes
     assert len(np.unique(seen[0].mean(dim=(1, 2, 3)))) == 3
 
 
-def test_the_slim_network_answers_an_image_and_its_mirror_alike() -> None:
+def test_the_slim_network_predicts_from_six_views() -> None:
     torch.manual_seed(0)
     network = slim_convnet(4, (8, 8, 16)).eval()
+    seen: list[Any] = []
+    network.body.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
     images = torch.from_numpy(PIXELS[:4]).permute(0, 3, 1, 2) / 255
-    assert torch.allclose(network(images), network(images.flip(-1)), atol=1e-6)
-    assert not network.filters.requires_grad
+    logits = network(images)
+    assert len({tuple(view.flatten().tolist()) for view in seen}) == 6
+    one_by_one = torch.stack([network.head(network.body(view)) / 9 for view in list(seen)])
+    weights = torch.tensor([2, 2, 1, 1, 1, 1]) / 8  # the unmoved image and its mirror image first
+    assert torch.allclose(logits, torch.einsum("v,vnk->nk", weights, one_by_one), atol=1e-6)
     assert "filters" in network.state_dict()  # a resumed run must not compute them from other rows
 
 
