@@ -35,15 +35,11 @@ predictor = SplitPredictor(LAC(), model)
 predictor.calibrate(DataLoader(TensorDataset(source_x, source_y), batch_size=1_000), alpha=0.1)
 their_sets = predictor.predict(target_x).numpy() > 0
 
-
-# pacshift: the unlabelled target is one more argument
-def scores(x: torch.Tensor) -> torch.Tensor:
-    with torch.no_grad():
-        return model(x).softmax(dim=1)
-
-
-certificate = pacshift.calibrate(scores(source_x), source_y, scores(target_x), epsilon=0.1, delta=0.05)
-our_sets = certificate.sets(scores(target_x))
+# pacshift: the unlabelled target is one more argument. softmax=True is for logits; sets() then takes logits too.
+with torch.no_grad():
+    source_logits, target_logits = model(source_x), model(target_x)
+certificate = pacshift.calibrate(source_logits, source_y, target_logits, epsilon=0.1, delta=0.05, softmax=True)
+our_sets = certificate.sets(target_logits)
 
 for name, sets in (("TorchCP", their_sets), ("pacshift", our_sets)):
     result = pacshift.evaluate(np.asarray(sets), target_y)

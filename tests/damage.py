@@ -146,6 +146,8 @@ def require_sound(certificate: Certificate, scores: Any, labels: Any, folder: Pa
     """What may be said of any certificate: it explains itself, survives a file and makes sets as it says."""
     assert not np.isnan(certificate.thresholds).any()
     assert certificate.explain()
+    assert len(repr(certificate).splitlines()) == 5
+    assert certificate._repr_html_().startswith("<div>")
     assert 0 < certificate.epsilon < 1
     certificate.save(folder / "c.json")
     loaded = Certificate.load(folder / "c.json")
@@ -153,7 +155,7 @@ def require_sound(certificate: Certificate, scores: Any, labels: Any, folder: Pa
     sets = outcome(lambda: loaded.sets(scores, rng=0))
     if isinstance(sets, PacshiftError):
         return require_message(sets)
-    assert sets.dtype == np.bool_
+    assert np.asarray(sets).dtype == np.bool_
     if own and certificate.method == "PS" and certificate.score == "probability":
         cut = binomial_cut(certificate.n_source, epsilon=certificate.epsilon, delta=certificate.delta)
         result = outcome(lambda: evaluate(sets, labels, classes=certificate.classes))

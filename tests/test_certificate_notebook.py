@@ -84,7 +84,7 @@ def test_html_shows_the_guarantee_and_one_row_per_class_up_to_twelve(shape: str)
 
 
 def test_html_escapes_hostile_names() -> None:
-    page = Page(CERTIFICATES["hostile"]._repr_html_())
+    page = Page(CERTIFICATES["hostile"].changed(notes=HOSTILE)._repr_html_())
     shown = [row[0] for row in page.rows[1:]]
     assert shown[0] == HOSTILE[0]
     assert shown[3] == r"two\nlines\x08\u202e"  # nothing breaks or turns the line

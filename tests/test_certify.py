@@ -5,6 +5,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +31,7 @@ from pacshift.ps_lp import many_classes
 from pacshift.ps_lp import method as ps_lp_method
 from pacshift.request import CLASS_EPSILON_SHARE
 from pacshift.sensitivity import clean_epsilon
+from pacshift.tables import tally_table
 from pacshift.weights.box import clean_shares
 
 ON_TARGET = [name for name, method in METHODS.items() if method.guarantee in ("pac-target", "marginal")]
@@ -354,12 +356,14 @@ def test_what_takes_time_is_logged_and_nothing_is_printed(
     target = POPULATION.draw(MIX["source"], 400, rng=1)[0]
     with caplog.at_level(logging.INFO, logger="pacshift"):
         calibrate(scores, labels, target, method="PS-LW")
+        tally_table(pd.DataFrame({"p_0": target[:, 0], "p_1": 1 - target[:, 0]}), label=None)
     said = [message.rpartition(" in ")[0] for message in caplog.messages]
     assert said == [
         "counted 500 source rows",
         "counted 400 target rows",
         "label shift was tested and not refuted",
         "PS-LW found thresholds",
+        "counted 400 rows of a table",
     ]
     assert {record.name.partition(".")[0] for record in caplog.records} == {"pacshift"}
     assert capsys.readouterr() == ("", "")

@@ -1,7 +1,5 @@
 """The documentation as built: every link leads somewhere, and no page scrolls sideways on a phone."""
 
-import shutil
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -10,7 +8,6 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PHONE = 360
 
 pytestmark = pytest.mark.slow
@@ -56,17 +53,6 @@ def test_every_internal_link_leads_somewhere(site: Path) -> None:
             if not goal.exists() or (goal in pages and place not in pages[goal].places):
                 broken.append(f"{path.relative_to(site)} -> {link}")
     assert broken == []
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("Chromium not found: install the system's chromium package")
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs the playwright package")
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield chromium
-        chromium.close()
 
 
 @pytest.mark.browser

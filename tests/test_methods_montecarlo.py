@@ -16,6 +16,8 @@ from scipy.stats import binomtest
 from pacshift.methods import METHODS, PSC, PSW, Method
 from worlds import Run, World, make_world, run
 
+pytestmark = pytest.mark.slow  # the draws of all worlds and methods take half a minute
+
 EPSILON, DELTA = 0.1, 0.1
 REPEATS = 40
 FEWER = {"PS-LP": 12}  # its linear programs take 0.1 s a draw

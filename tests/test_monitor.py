@@ -4,6 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 from hospital import NAMES, PANDEMIC, USUAL, patients, source_tally
@@ -52,6 +54,16 @@ def test_the_first_fresh_certificate_is_used_until_another_is_adopted() -> None:
     monitor.adopt(second.fresh)
     assert monitor.certificate is second.fresh
     assert monitor.history == (first, second)  # reports stay as they were
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames_are_counted_as_arrays_are(frame: Any) -> None:
+    rows = month(USUAL, 1)
+    columns = dict(zip(NAMES, rows.T, strict=True))
+    old = calibrate_tally(SOURCE, method="PS")
+    first, second = (Monitor(SOURCE, certificate=old).update(given) for given in (rows, frame(columns)))
+    assert (first.size, first.empty, first.error) == (second.size, second.empty, second.error)
+    assert len(repr(second)) < 1000  # its certificate is named, not listed
 
 
 def test_sizes_are_counted_on_rows_and_estimated_from_counts() -> None:

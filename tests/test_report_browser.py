@@ -14,7 +14,7 @@ from pacshift.plots import readable
 from pacshift.report import numbers
 from reports import every_page
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 SHAPES = every_shape()
 DESK, PHONE = 1200, 360

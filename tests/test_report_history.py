@@ -79,6 +79,16 @@ def test_bounds_are_rounded_outward(monitors: dict[str, Monitor]) -> None:
         assert float(high) / 1.011 <= 100 * upper <= float(high)
 
 
+def test_the_page_says_what_else_was_asked_for_and_what_is_wrong_with_the_certificate() -> None:
+    source = source_tally(9000)
+    old = calibrate_tally(source, epsilon=0.06, delta=0.05, method="PS", model_id="net 3")
+    monitor = Monitor(source, certificate=old, class_epsilon=0.4, contamination=0.02, model_id="net 4")
+    monitor.update(patients(1000, USUAL, np.random.default_rng(1))[0], "April")
+    page = render_history(monitor)
+    assert "The sets may miss at most 40 % of any one class. Up to 2 % of every period may be of any kind." in page
+    assert "is for model &#39;net 3&#39;" in page
+
+
 def test_a_monitor_that_never_certified_has_a_page() -> None:
     monitor = Monitor(source_tally(20_000), epsilon=0.1, delta=0.05)
     monitor.update(patients(20_000, USUAL, np.random.default_rng(1), bias=-9.0)[0], "September")

@@ -18,7 +18,7 @@ LABEL_KEYS = ("labels", "label")
 class LoaderScores(NamedTuple):
     """What ``score_loader`` gives.
 
-    Parameters
+    Attributes
     ----------
     scores : float array of shape (n, K)
         One row per example, in the order of the loader.

@@ -1,4 +1,4 @@
-"""Directions: functions of the cell that show best where the target is no mix of the source's classes.
+"""Directions: functions of the cell that show best where the target is not a mix of the source's classes.
 
 A direction is learned on rows that are not tested with it, so that nothing here can break validity: this module is
 about power alone. The best-fitting mix t minimises the weighted squared residual r of the target's cells. Then the

@@ -76,10 +76,7 @@ def calibrate(
     known_mix = options.read_known(known)
     data, labelled = None, None
     if tallies:
-        if target_label is not None:
-            raise InputError("--target-label names a column of the TARGET table, but --tallies gives no tables.")
-        tally = inputs.load_tallies(paths)
-        provenance.note_repeated_inputs(tally)
+        tally = _add_tallies(paths, target_label)
     else:
         files = inputs.split_paths(paths, source, target)
         data = Inputs(
@@ -128,6 +125,15 @@ def calibrate(
     _show(certificate, out, as_json=as_json, quiet=quiet)
     if certificate.trivial:
         raise typer.Exit(NOTHING_CERTIFIED)
+
+
+def _add_tallies(paths: list[Path] | None, target_label: str | None) -> Tally:
+    """The sum of tally files. Labels of the target would be in a table, which is not here."""
+    if target_label is not None:
+        raise InputError("--target-label names a column of the TARGET table, but --tallies gives no tables.")
+    tally = inputs.load_tallies(paths)
+    provenance.note_repeated_inputs(tally)
+    return tally
 
 
 def count(data: Inputs, method: str, score: str) -> Tally:

@@ -12,7 +12,7 @@ from pacshift.cli.inputs import Inputs
 from pacshift.cli.monitor_output import document, show
 from pacshift.cli.monitor_periods import Reading, follow
 from pacshift.cli.provenance import UsedModelId
-from pacshift.defaults import DELTA
+from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.methods import resolve_method
 from pacshift.methods.base import score_for
@@ -114,17 +114,7 @@ def monitor(
         options.check_output(table, force, [source, *targets])
         check_history_path(table)
     certificate = None if certificate_file is None else Certificate.load(certificate_file)
-    if certificate is not None:  # what is not asked for is as the certificate in use has it
-        epsilon = certificate.epsilon if epsilon is None else epsilon
-        class_epsilon = certificate.class_epsilon if class_epsilon is None else class_epsilon
-        contamination = certificate.contamination if contamination is None else contamination
-    promise: dict[str, Any] = {
-        "epsilon": 0.1 if epsilon is None else epsilon,
-        "delta": delta,
-        "method": method,
-        "class_epsilon": class_epsilon,
-        "contamination": contamination or 0.0,
-    }
+    promise = _promise(certificate, epsilon, class_epsilon, contamination) | {"delta": delta, "method": method}
     options.check_request(**promise, score=score)
     known_mix, silent = options.read_known(known), quiet or as_json
     data = Inputs(
@@ -176,6 +166,24 @@ def monitor(
         show(watch, examined, [out, *([] if table is None else [table])])
     if failed:
         raise typer.Exit(BROKEN)
+
+
+def _promise(
+    certificate: Certificate | None,
+    epsilon: float | None,
+    class_epsilon: float | None,
+    contamination: float | None,
+) -> dict[str, Any]:
+    """What was asked for; the rest is as the certificate in use has it."""
+    if certificate is not None:
+        epsilon = certificate.epsilon if epsilon is None else epsilon
+        class_epsilon = certificate.class_epsilon if class_epsilon is None else class_epsilon
+        contamination = certificate.contamination if contamination is None else contamination
+    return {
+        "epsilon": EPSILON if epsilon is None else epsilon,
+        "class_epsilon": class_epsilon,
+        "contamination": contamination or 0.0,
+    }
 
 
 def _adopt(watch: Monitor, name: str) -> None:

@@ -6,11 +6,10 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from pacshift.arrays import IntArray
+from pacshift.arrays import IntArray, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certificate.columns import Columns
 from pacshift.certificate.provenance import check_text, reasons_against_use
-from pacshift.certificate.sets import count_sizes
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import options_of
@@ -138,6 +137,16 @@ class Monitor(Ledger):
         return self._promise.epsilon
 
     @property
+    def class_epsilon(self) -> float | None:
+        """Share of any one class that the sets may miss, if there is a limit."""
+        return self._promise.class_epsilon
+
+    @property
+    def contamination(self) -> float:
+        """Share of every period that may be anything."""
+        return self._promise.contamination
+
+    @property
     def delta(self) -> float:
         """Chance that a report, or with ``forever`` any report, is wrong."""
         return self._delta
@@ -153,7 +162,12 @@ class Monitor(Ledger):
         return self._method.name
 
     def update(
-        self, target: Any, period: str | None = None, *, start: str | None = None, end: str | None = None
+        self,
+        target: ScoresLike | Tally,
+        period: str | None = None,
+        *,
+        start: str | None = None,
+        end: str | None = None,
     ) -> PeriodReport:
         """Add the rows of a period and report on it.
 
@@ -177,13 +191,13 @@ class Monitor(Ledger):
             If the rows do not have the source's classes.
         """
         name = str(len(self._saved.periods) + 1) if period is None else str(period)
-        is_tally = isinstance(target, Tally)
-        counted = target if is_tally else self.count(target)
-        sizes = None if is_tally else self._sizes(target)
+        rows = None if isinstance(target, Tally) else target
+        counted = target if isinstance(target, Tally) else self.count(target)
+        sizes = None if rows is None else self._sizes(rows)
         self.add({name: Counted(counted, start, end, sizes)})
         report = self.report(name)
-        if not is_tally and sizes is None and self.certificate is not None:  # adopted just now, for these rows
-            self.set_sizes({name: self._sizes(target)})
+        if rows is not None and sizes is None and self.certificate is not None:  # adopted just now, for these rows
+            self.set_sizes({name: self._sizes(rows)})
             report = self._saved.periods[name].report or report
         return report
 
@@ -204,7 +218,7 @@ class Monitor(Ledger):
             return []
         return reasons_against_use(self.certificate.provenance, model_id=self._model_id, today=today)
 
-    def count(self, scores: Any) -> Tally:
+    def count(self, scores: ScoresLike) -> Tally:
         """Count unlabelled rows as the method needs them.
 
         Parameters
@@ -277,5 +291,6 @@ class Monitor(Ledger):
             empty=empty,
         )
 
-    def _sizes(self, scores: Any) -> IntArray | None:
-        return None if self.certificate is None else count_sizes(self.certificate.sets(scores, rng=self._rng))
+    def _sizes(self, scores: ScoresLike) -> IntArray | None:
+        in_use = self.certificate
+        return None if in_use is None else in_use.with_set_sizes(scores, rng=self._rng).set_sizes

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pacshift.arrays import FloatArray, Label
+from pacshift.arrays import FloatArray, Label, LabelsLike, ScoresLike
 from pacshift.errors import InputError
 from pacshift.methods import Method
 from pacshift.planning.pilot import CountPilot, Mixes, Pilot, RowPilot
@@ -66,7 +66,7 @@ def check_rows(n_rows: int | None, limit: int) -> int | None:
     return None if n_rows is None else int(n_rows)
 
 
-def row_pilot(scores: Any, labels: Any, classes: Sequence[Label] | None) -> RowPilot:
+def row_pilot(scores: ScoresLike, labels: LabelsLike | None, classes: Sequence[Label] | None) -> RowPilot:
     """A pilot of labelled rows, with some of every class."""
     if labels is None:
         raise InputError("a pilot of scores needs the labels of its rows: plan(scores, labels, ...).")

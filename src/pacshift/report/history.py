@@ -99,6 +99,20 @@ def _count(history: Sequence[PeriodReport], verdict: Verdict) -> int:
 
 
 def _promise(monitor: Monitor) -> str:
+    return " ".join([_confidence(monitor), *_conditions(monitor)])
+
+
+def _conditions(monitor: Monitor) -> list[str]:
+    """What is asked for besides epsilon, and what should be known about the certificate in use."""
+    found = []
+    if monitor.class_epsilon is not None:
+        found.append(f"The sets may miss at most {percent(monitor.class_epsilon)} of any one class.")
+    if monitor.contamination:
+        found.append(f"Up to {percent(monitor.contamination)} of every period may be of any kind.")
+    return [*found, *(f"Note: {text}" for text in monitor.warnings())]
+
+
+def _confidence(monitor: Monitor) -> str:
     sure, unsure = percent(1 - monitor.delta), percent(monitor.delta)
     if monitor.forever:
         return (

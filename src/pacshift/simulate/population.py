@@ -5,9 +5,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from pacshift.arrays import FloatArray, IntArray, Label
+from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike
 from pacshift.scores.check import check_labels, check_rate, check_rng, check_scores, is_finite, not_finite_error
 from pacshift.simulate.best import cheapest_thresholds, highest_threshold
 from pacshift.simulate.mix import check_mix, check_row_weights, require_rows, resample
@@ -64,7 +64,12 @@ class Population:
     """
 
     def __init__(
-        self, scores: Any, labels: Any, *, classes: Sequence[Label] | None = None, row_weights: Any = None
+        self,
+        scores: ScoresLike,
+        labels: LabelsLike,
+        *,
+        classes: Sequence[Label] | None = None,
+        row_weights: ArrayLike | None = None,
     ) -> None:
         matrix = check_scores(scores, name="population", classes=classes)
         if not is_finite(matrix.values):

@@ -1,7 +1,9 @@
 """Tables to tallies: each batch is counted, the counts are added; memory does not grow with the rows."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,8 @@ from pacshift.tables.suggest import ColumnsError
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
 from pacshift.tally.inputs import Input, Role, printable
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,7 +164,7 @@ def count_table(
     """Count what a reader reads; with ``labelled`` False as a target, although there may be labels."""
     layout = reader.layout.without_label() if labelled is False else reader.layout
     counter = Counter(len(layout.classes), options, labelled=layout.label is not None)
-    generator = check_rng(rng)
+    generator, start = check_rng(rng), perf_counter()
 
     def work(batch: Batch, uniform: FloatArray | None) -> tuple[None, Faults]:
         return None, count_batch(batch, layout, counter, uniform)
@@ -171,6 +175,7 @@ def count_table(
     ):
         pass
     tally = Tally.from_counter(counter, layout.classes)
+    logger.info("counted %d rows of a table in %.2f s", tally.n_source + tally.n_target, perf_counter() - start)
     if counter.labelled:
         require_plausible(tally, layout, reader.source)
     tally = replace(tally, inputs=_inputs(reader, layout, sha256=sha256))

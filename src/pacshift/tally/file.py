@@ -47,7 +47,7 @@ def write(tally: "Tally", path: str | os.PathLike[str]) -> None:
 
 def checksums(arrays: Arrays) -> dict[str, str]:
     """SHA-256 of every array by name. The zip's own checksums do not cover names, so an array could get lost."""
-    return {name: hashlib.sha256(np.ascontiguousarray(array)).hexdigest() for name, array in arrays.items()}
+    return {name: hashlib.sha256(np.ascontiguousarray(array).data).hexdigest() for name, array in arrays.items()}
 
 
 def header_of(tally: "Counts") -> dict[str, Any]:
@@ -104,7 +104,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     if type(version) is not int or version not in READABLE_VERSIONS:  # True == 1
         known = " and ".join(map(str, READABLE_VERSIONS))
         raise InputError(f"{path}: tally version {version}, this pacshift reads {known}. Update pacshift.")
-    if header.get("arrays", checksums(arrays)) != checksums(arrays):  # older files have none
+    if "arrays" in header and header["arrays"] != checksums(arrays):  # older files have no checksums
         raise InputError(f"{path}: the counts do not match their checksums, the file is damaged. Make it again.")
     return header, arrays
 

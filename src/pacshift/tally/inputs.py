@@ -131,5 +131,5 @@ def limited(inputs: Sequence[Input], n_more: int = 0) -> tuple[Input, ...]:
 
 
 def printable(text: str) -> str:
-    """Text that UTF-8 can hold: bytes of a file name that are no text are written as escapes."""
+    """Text that UTF-8 can hold: bytes of a file name that are not text are written as escapes."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -15,7 +15,7 @@ from pacshift.tally import Tally
 from pacshift.tally.grid import to_grid
 
 EXPONENT = 0.5
-"""Power of the estimated weights: predicted shares are no label shares, and scores are often not calibrated."""
+"""Power of the estimated weights: predicted shares are not label shares, and scores are often not calibrated."""
 
 TINY = 1e-280
 """Below this size products and quotients lose digits, so that relative rounding bounds do not hold."""
