@@ -109,7 +109,7 @@ RECIPES: tuple[Recipe, ...] = (
         "slim-convnet",
         0.8,
         Settings(
-            epochs=8,
+            epochs=13,
             batch=512,
             rate=0.75,
             momentum=0.85,
