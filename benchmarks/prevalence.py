@@ -96,7 +96,8 @@ def run(lab: Lab) -> Blocks:
         f"{most} draws. Seconds are processor time per draw."
     )
     table = markdown_table(HEADINGS, rows, left=0).strip()
-    yield "prevalence", "\n\n".join([conditions("prevalence", stage=lab.stage.among((MIX_PEER,))), title, table])
+    command = "prevalence" + (f" --trials {lab.trials}" if lab.trials else "")
+    yield "prevalence", "\n\n".join([conditions(command, stage=lab.stage.among((MIX_PEER,))), title, table])
 
 
 def _cells(found: Found | None, truth: FloatArray) -> Sequence[str]:
