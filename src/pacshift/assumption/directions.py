@@ -14,6 +14,7 @@ import scipy
 
 from pacshift.arrays import FloatArray
 from pacshift.assumption.folds import FEW_CLASSES, CellCounts
+from pacshift.least_squares import nonnegative_least_squares
 from pacshift.tally.cells import N_CONFIDENCE
 
 SMOOTH_DEGREE = 3
@@ -103,7 +104,7 @@ def _simplex_fit(model: FloatArray, seen: FloatArray, weights: FloatArray) -> Fl
     if len(matrix) > 400:  # the same squares from a square matrix: far faster for many cells
         matrix, root = np.linalg.qr(matrix)
         matrix, wanted = root, matrix.T @ wanted
-    mix, _ = scipy.optimize.nnls(matrix, wanted)
+    mix = nonnegative_least_squares(matrix, wanted)
     return np.asarray(mix / mix.sum())
 
 

@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-import scipy  # its parts load when first used
 
 from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.errors import InputError
+from pacshift.least_squares import nonnegative_least_squares
 from pacshift.simulate import Population
 from pacshift.tally import Tally
 from pacshift.tally.cells import Cells
@@ -114,7 +114,7 @@ class CountPilot:
     def target_mix(self) -> FloatArray:
         """The label mix that explains the pilot's target best."""
         given_label = self._tally.confusion / np.maximum(self._tally.class_counts, 1)
-        found, _ = scipy.optimize.nnls(given_label, self._tally.target / self._tally.n_target)
+        found = nonnegative_least_squares(given_label, self._tally.target / self._tally.n_target)
         return np.asarray(found / found.sum())
 
     def draw(self, mixes: Mixes, n_source: int, n_target: int, rng: np.random.Generator) -> Tally:

@@ -1,0 +1,21 @@
+"""Least squares with unknowns that are not negative."""
+
+import numpy as np
+import scipy  # its parts load when first used
+
+from pacshift.arrays import FloatArray
+
+
+def nonnegative_least_squares(matrix: FloatArray, wanted: FloatArray) -> FloatArray:
+    """The x >= 0 that brings ``matrix @ x`` closest to ``wanted``.
+
+    SciPy's ``nnls`` is exact, but some versions give up on nearly dependent columns; ``lsq_linear`` then comes close.
+
+    >>> nonnegative_least_squares(np.eye(2), np.array([3.0, -1.0]))
+    array([3., 0.])
+    """
+    try:
+        found, _ = scipy.optimize.nnls(matrix, wanted)
+    except RuntimeError:
+        found = scipy.optimize.lsq_linear(matrix, wanted, bounds=(0, np.inf)).x
+    return np.asarray(found)
