@@ -9,7 +9,8 @@ from pacshift.arrays import FloatArray
 def nonnegative_least_squares(matrix: FloatArray, wanted: FloatArray) -> FloatArray:
     """The x >= 0 that brings ``matrix @ x`` closest to ``wanted``.
 
-    SciPy's ``nnls`` is exact, but some versions give up on nearly dependent columns. Then ``lsq_linear`` comes close.
+    SciPy's ``nnls`` is exact, but some versions give up on nearly dependent columns. ``lsq_linear`` then comes
+    close.
 
     >>> nonnegative_least_squares(np.eye(2), np.array([3.0, -1.0]))
     array([3., 0.])
