@@ -24,10 +24,10 @@ demo: .stamps/demo ## set up, then compare all methods on a simulated label shif
 	$(BIN)/pacshift demo -o out/demo
 
 fast: .stamps/dev system ## set up, then run the tests and doctests that are quick: under 3 minutes on 2 cores
-	$(BIN)/python -m pytest $(PARALLEL) -rs -m 'not (slow or long or spark or soak)'
+	$(BIN)/python -m pytest $(PARALLEL) -rs -m 'not (slow or montecarlo or long or spark or soak)'
 
 test: fast ## set up, then run all tests, doctests and examples
-	$(BIN)/python -m pytest $(PARALLEL) -rs -m 'slow and not (long or spark or soak)'
+	$(BIN)/python -m pytest $(PARALLEL) -rs -m '(slow or montecarlo) and not (long or spark or soak)'
 	$(BIN)/python -m pytest -m spark
 	$(BIN)/python -m pytest -m soak
 

@@ -79,7 +79,7 @@ def two_steps(network: Any, encoder: Any, settings: Settings) -> list[float]:
 @pytest.mark.parametrize(
     ("make", "size"),
     [(ResNet50, 32), (DenseNet121, 32), (slim_convnet, 32), (Lite0, 32)],
-    ids=lambda value: str(value),
+    ids=["ResNet-50", "DenseNet-121", "slim ConvNet", "Lite0"],
 )
 def test_full_image_networks_take_two_steps(make: Any, size: int) -> None:
     torch.manual_seed(0)
