@@ -245,7 +245,7 @@ def test_every_kind_keeps_the_target_error_in_hard_worlds(name: str, bins: bool)
 @pytest.mark.long
 @pytest.mark.parametrize("name", HARD)
 def test_every_kind_keeps_the_target_error_in_hard_worlds_in_many_draws(name: str) -> None:
-    # Each kind has less than δ for itself: the shares of the three and of the region are all of δ.
+    # Each kind has less than δ for itself: the shares of both kinds and of the region are all of δ.
     for kind, count in failures_of_kinds(name, 0.2, 400).items():
         assert binomtest(count, 400, 0.2, alternative="greater").pvalue > 1e-3, kind
 

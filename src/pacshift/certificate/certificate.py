@@ -331,22 +331,7 @@ class Certificate:
         >>> certificate.with_set_sizes([[0.7, 0.3], [0.05, 0.95]]).set_sizes.tolist()
         [1, 1, 0]
         """
-        return self.counted(count_sizes(self._sets(self._checked(scores), None, rng)))
-
-    def counted(self, set_sizes: IntArray) -> "Certificate":
-        """The same certificate with set sizes that were counted elsewhere.
-
-        Parameters
-        ----------
-        set_sizes : int array of shape (K + 1,)
-            How many of the target's sets have 0, 1, ..., K labels.
-
-        Returns
-        -------
-        Certificate
-            With these ``set_sizes``.
-        """
-        return self.changed(set_sizes=set_sizes)
+        return self.changed(set_sizes=count_sizes(self._sets(self._checked(scores), None, rng)))
 
     def changed(self, **fields: Any) -> "Certificate":
         """A copy with other values of some fields. Lazy fields stay lazy, unlike with ``dataclasses.replace``.
