@@ -106,7 +106,7 @@ def test_the_cap_alone_holds_where_it_binds_always() -> None:
 def _task(epsilon: float, delta: float) -> Any:
     from pacshift.methods import Task
 
-    return Task(epsilon=epsilon, delta=delta, rng=np.random.default_rng(0))
+    return Task(epsilon=epsilon, delta=delta)
 
 
 @pytest.mark.parametrize("method", ON_TARGET)
@@ -316,7 +316,7 @@ def test_logits_and_probabilities_are_not_mixed_up() -> None:
         with pytest.raises(InputError, match=remedy):
             certificate.sets(other[:9])
         with pytest.raises(InputError, match=remedy):
-            certificate.sets_of_rows(other[:9], None)
+            certificate.sets_of_rows(other[:9])
 
 
 def test_data_that_look_like_a_mistake_are_noted() -> None:

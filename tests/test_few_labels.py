@@ -148,7 +148,7 @@ def test_the_shares_add_up() -> None:
         never_empty=False,
         labelled=tally_of([20, 10]),
     )
-    method = request.task(tally, weights=None, rng=0).delta
+    method = request.task(tally, weights=None, seed=0).delta
     assert method + request.cap_delta + (MIX_SHARE + DIRECT_SHARE) * 0.1 == pytest.approx(0.1)
     assert method > 0
 

@@ -23,7 +23,7 @@ from worlds import make_world
 @settings(deadline=None, max_examples=25)
 def test_it_grows_and_passes_through_the_chosen_point(tally: Tally, epsilon: float, delta: float) -> None:
     try:
-        found = PSLP().solve(tally, Task(epsilon, delta, np.random.default_rng(0)))
+        found = PSLP().solve(tally, Task(epsilon, delta))
     except AssumptionError:
         return
     if found.curve is None:

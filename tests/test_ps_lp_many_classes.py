@@ -49,7 +49,7 @@ def test_ps_lp_is_never_behind_ps_lw_in_such_a_case() -> None:
     scores = rng.dirichlet(np.full(size, 0.05), len(labels))
     scores[np.arange(len(labels)), labels] += rng.random(len(labels))
     tally = Tally.from_scores(scores, labels, soft=False) + Tally.from_target(scores[:500], soft=False)
-    task = Task(0.1, 0.05, rng)
+    task = Task(0.1, 0.05)
     ours, plain = PSLP().solve(tally, task), PSLW().solve(tally, task)
     assert (ours.thresholds >= plain.thresholds).all()
 

@@ -162,7 +162,7 @@ def test_real_scores_of_a_hundred_classes(shared_data: Path) -> None:
     mix = rng.dirichlet(np.full(100, 0.5))
     tally = Tally.from_scores(*population.draw(np.full(100, 0.01), 20_000, rng), soft=False)
     tally = tally + Tally.from_target(population.draw(mix, 20_000, rng)[0], soft=False)
-    thresholds = PSLP().solve(tally, Task(0.1, 0.01, rng)).thresholds
+    thresholds = PSLP().solve(tally, Task(0.1, 0.01)).thresholds
     best = population.size(population.best_threshold(0.1, mix), mix)
     assert population.error(thresholds, mix) <= 0.1
     assert population.size(thresholds, mix) < 1.35 * best

@@ -15,7 +15,7 @@ from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import score_for
 from pacshift.request import check_request
 from pacshift.rows import Rows
-from pacshift.scores.check import check_rng
+from pacshift.scores.check import check_seed
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally
 
@@ -80,7 +80,8 @@ def calibrate(
         The true importance weights q(y)/p(y), target frequency over source frequency per class. Only for
         ``"ORACLE"``.
     rng : int, numpy.random.Generator or None, optional
-        Seed or generator for randomised methods and scores. The same seed gives the same certificate.
+        Seed of the coins that some methods throw over the data; a generator gives its next number, None is 0.
+        The same data and seed give the same certificate, in whatever order the rows come.
     never_empty : bool, default False
         Add the label with the highest score to sets that would be empty. Sets only grow, so the guarantee stays.
     class_epsilon : float, optional
@@ -134,10 +135,10 @@ def calibrate(
     >>> certificate.sets([[0.99, 0.01], [0.5, 0.5]]).tolist()
     [[True, False], [True, True]]
     """
-    chosen, generator = resolve_method(method), check_rng(rng)
+    chosen, seed = resolve_method(method), check_seed(rng)
     transform = resolve_transform(score_for(chosen, score))
     rows = Rows.check(source_scores, source_labels, target_scores, classes=classes, softmax=softmax)
-    tally = rows.tally(transform, soft=chosen.needs_soft, bins=chosen.needs_bins, rng=generator)
+    tally = rows.tally(transform, soft=chosen.needs_soft, bins=chosen.needs_bins)
     request = check_request(
         tally,
         chosen,
@@ -147,10 +148,10 @@ def calibrate(
         contamination=contamination,
         known_mix=known_mix,
         never_empty=never_empty,
-        labelled=rows.labelled_target(target_labels, transform, rng=generator),
+        labelled=rows.labelled_target(target_labels, transform),
     )
-    origin = record(tally, model_id=model_id, note=note, valid_until=valid_until, rng=rng)
-    task = rows.task(request, tally, transform, weights=weights, rng=generator)
+    origin = record(tally, model_id=model_id, note=note, valid_until=valid_until, seed=seed)
+    task = rows.task(request, tally, transform, weights=weights, seed=seed)
     certificate = certify(tally, chosen, request, task, transform=transform)
     return certificate.changed(provenance=origin, softmax=rows.softmax)
 
@@ -192,7 +193,7 @@ def calibrate_tally(
     weights : array of length K, optional
         The true importance weights q(y)/p(y), one per class. Only for ``"ORACLE"``.
     rng : int, numpy.random.Generator or None, optional
-        Seed or generator for randomised methods.
+        Seed of the coins that some methods throw over the counts; a generator gives its next number, None is 0.
     never_empty : bool, default False
         Add the label with the highest score to sets that would be empty.
     class_epsilon : float, optional
@@ -236,7 +237,7 @@ def calibrate_tally(
     >>> certificate.n_source, certificate.n_target, certificate.sets([[0.9, 0.1]]).tolist()
     (2000, 1000, [[True, False]])
     """
-    chosen = resolve_method(method)
+    chosen, seed = resolve_method(method), check_seed(rng)
     request = check_request(
         tally,
         chosen,
@@ -248,6 +249,6 @@ def calibrate_tally(
         never_empty=never_empty,
         labelled=target_labels,
     )
-    origin = record(tally, model_id=model_id, note=note, valid_until=valid_until, rng=rng)
-    task = request.task(tally, weights=weights, rng=rng)
+    origin = record(tally, model_id=model_id, note=note, valid_until=valid_until, seed=seed)
+    task = request.task(tally, weights=weights, seed=seed)
     return certify(tally, chosen, request, task).changed(provenance=origin)

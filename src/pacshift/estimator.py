@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.arrays import Label
+from pacshift.arrays import Label, RngLike
 from pacshift.calibrate import calibrate
 from pacshift.certificate import Certificate
 from pacshift.defaults import DELTA, EPSILON
@@ -21,7 +21,7 @@ try:
     from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
     from sklearn.exceptions import NotFittedError
     from sklearn.linear_model import LogisticRegression
-    from sklearn.utils import check_random_state, column_or_1d, get_tags
+    from sklearn.utils import column_or_1d, get_tags
     from sklearn.utils.metaestimators import available_if
     from sklearn.utils.validation import check_is_fitted
 except ModuleNotFoundError as error:
@@ -183,7 +183,6 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             If the data refute label shift, and the method promises something about the target.
         """
         self.estimator_ = self._model()
-        rng = self._generator(stream=0)
         target = None if X_target is None else self._scores(X_target)
         certificate = calibrate(
             self._scores(X_source),
@@ -195,7 +194,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             classes=self._class_names(),
             score=self.score_function,
             weights=weights,
-            rng=rng,
+            rng=self._seed(),
             never_empty=self.never_empty,
             class_epsilon=self.class_epsilon,
             contamination=self.contamination,
@@ -205,7 +204,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             model_id=self.model_id,
             valid_until=self.valid_until,
         )
-        self.certificate_ = certificate if target is None else certificate.with_set_sizes(target, rng=rng)
+        self.certificate_ = certificate if target is None else certificate.with_set_sizes(target)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -252,8 +251,8 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         NotCalibratedError
             If ``calibrate`` was not called since the last ``fit``.
         """
-        certificate, scores = self._calibrated(), self._scores(X)
-        sets = certificate.sets(scores, rng=self._generator(stream=1))
+        certificate = self._calibrated()
+        sets = certificate.sets(self._scores(X))
         return to_frame(self._output(), sets, certificate.classes, index_of(X))
 
     def predict_labels(self, X: Any) -> list[list[Label]]:
@@ -274,7 +273,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         NotCalibratedError
             If ``calibrate`` was not called since the last ``fit``.
         """
-        return self._calibrated().labels(self._scores(X), rng=self._generator(stream=1))
+        return self._calibrated().labels(self._scores(X))
 
     def set_output(self, *, transform: Output | None = None) -> "PACClassifier":
         """Choose what ``predict_set`` returns, as scikit-learn's transformers choose what ``transform`` returns.
@@ -381,8 +380,9 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             )
         return list(classes)
 
-    def _generator(self, *, stream: int) -> np.random.Generator:
-        """One generator per stream: sets must be independent of the calibration."""
-        if isinstance(self.random_state, np.random.Generator):
-            return self.random_state
-        return np.random.default_rng([stream, check_random_state(self.random_state).randint(2**31 - 1)])
+    def _seed(self) -> RngLike:
+        """The seed of the coins; a ``RandomState``, which only scikit-learn knows, gives its next number."""
+        if isinstance(self.random_state, np.random.RandomState):
+            return int(self.random_state.randint(2**31 - 1))
+        given: RngLike = self.random_state
+        return given

@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pacshift.arrays import RngLike
 from pacshift.bounds import Interval
 from pacshift.errors import InputError
 from pacshift.few_labels import DIRECT_SHARE, MIX_SHARE, both_bounds, check_labelled, mix_bounds
 from pacshift.methods import METHODS, Method, Task
-from pacshift.scores.check import check_flag, check_rate, check_rng, check_weights
+from pacshift.scores.check import check_flag, check_rate, check_weights
 from pacshift.scores.known_mix import check_known_mix
 from pacshift.sensitivity import clean_epsilon
 from pacshift.tally import Tally
@@ -49,12 +48,12 @@ class Request:
         """What the cap may cost."""
         return 0.0 if self.class_epsilon is None else CLASS_EPSILON_SHARE * self.delta
 
-    def task(self, tally: Tally, *, weights: ArrayLike | None, rng: RngLike) -> Task:
+    def task(self, tally: Tally, *, weights: ArrayLike | None, seed: int) -> Task:
         """What the method is asked: ε of the label-shifted part of the target, at its share of δ."""
         return Task(
             epsilon=clean_epsilon(self.epsilon, self.contamination),
             delta=self.delta - self.cap_delta - self.label_delta,
-            rng=check_rng(rng),
+            seed=seed,
             weights=None if weights is None else check_weights(weights, tally.n_classes),
             known=self.mix(MIX_SHARE * self.delta),
             contamination=self.contamination,

@@ -8,7 +8,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pacshift.arrays import FloatArray, Label, LabelsLike, RngLike, ScoresLike
+from pacshift.arrays import FloatArray, Label, LabelsLike, ScoresLike
 from pacshift.errors import InputError
 from pacshift.few_labels import split_labels
 from pacshift.methods import Task
@@ -51,17 +51,15 @@ class Rows:
             target = None if target is None else to_probabilities(target, name="target")
         return cls(source, source_labels, target, bool(softmax))
 
-    def tally(self, transform: Transform, *, soft: bool, bins: bool, rng: RngLike) -> Tally:
+    def tally(self, transform: Transform, *, soft: bool, bins: bool) -> Tally:
         """The counts of source and target."""
-        source = self.source_tally(transform, soft=soft, rng=rng)
+        source = self.source_tally(transform, soft=soft)
         return source if self.target is None else source + self.target_tally(soft=soft, bins=bins)
 
-    def source_tally(self, transform: Transform, *, soft: bool, rng: RngLike) -> Tally:
+    def source_tally(self, transform: Transform, *, soft: bool) -> Tally:
         """The counts of the source."""
         start = perf_counter()
-        made = Tally.from_scores(
-            self.source, self.labels, classes=self.source.classes, score=transform, soft=soft, rng=rng
-        )
+        made = Tally.from_scores(self.source, self.labels, classes=self.source.classes, score=transform, soft=soft)
         logger.info("counted %d source rows in %.2f s", made.n_source, perf_counter() - start)
         return made
 
@@ -73,7 +71,7 @@ class Rows:
         logger.info("counted %d target rows in %.2f s", made.n_target, perf_counter() - start)
         return made
 
-    def labelled_target(self, labels: LabelsLike | None, transform: Transform, *, rng: RngLike) -> Tally | None:
+    def labelled_target(self, labels: LabelsLike | None, transform: Transform) -> Tally | None:
         """The counts of the target rows that have labels."""
         if labels is None:
             return None
@@ -83,13 +81,13 @@ class Rows:
             )
         places, known = split_labels(labels, self.target.classes, len(self.target))
         rows = replace(self.target, values=self.target.values[places])
-        return Tally.from_scores(rows, known, score=transform, soft=False, rng=rng)
+        return Tally.from_scores(rows, known, score=transform, soft=False)
 
     def task(
-        self, request: Request, tally: Tally, transform: Transform, *, weights: ArrayLike | None, rng: RngLike
+        self, request: Request, tally: Tally, transform: Transform, *, weights: ArrayLike | None, seed: int
     ) -> Task:
         """What a method is asked. Sizes of sets are counted on the rows where scores are compared as they are."""
-        task = request.task(tally, weights=weights, rng=rng)
+        task = request.task(tally, weights=weights, seed=seed)
         if self.target is None or transform.function is not None:
             return task
         return replace(task, count_labels=self.mean_sizes)

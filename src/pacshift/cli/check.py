@@ -53,7 +53,7 @@ def check(
     ] = "broken",
     model_id: UsedModelId = None,
     drop_invalid: options.DropInvalid = False,
-    seed: options.Seed = 0,
+    seed: options.NoSeed = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -65,6 +65,7 @@ def check(
     """
     from pacshift.tables import evaluate_table
 
+    options.tell_no_seed(seed)
     certificate = Certificate.load(certificate_file)
     level = check_rate(level, "--level")
     warn_before_use(certificate, model_id)
@@ -76,7 +77,6 @@ def check(
             scores=scores,
             by_position=by_position,
             drop_invalid=drop_invalid,
-            rng=options.seed_for(seed, "predict"),
             progress=report,
         )
     result = found.evaluation

@@ -10,7 +10,6 @@ import typer
 
 from pacshift.arrays import Label
 from pacshift.cli.console import note, progress
-from pacshift.cli.options import seed_for
 from pacshift.errors import InputError
 from pacshift.scores.transforms import resolve_transform
 from pacshift.tally import Tally
@@ -55,7 +54,6 @@ class Inputs:
     classes: tuple[Label, ...] | None
     grid: bool
     drop_invalid: bool
-    seed: int
     silent: bool
     engine: str = "arrow"
     master: str | None = None
@@ -89,10 +87,9 @@ class Inputs:
             "target", self.target, label=column, classes=classes, columns=self._source_reader.layout.remembered
         )
         options = CountOptions(resolve_transform(score), grid=self.grid, soft=False)
-        rng = seed_for(self.seed, "target labels")
         with progress("counting the labelled target", silent=self.silent) as report:
             # Rows without a label are why rows are dropped here; other faults were found in the first pass.
-            return count_table(reader, options, labelled=True, drop_invalid=True, rng=rng, progress=report).tally
+            return count_table(reader, options, labelled=True, drop_invalid=True, progress=report).tally
 
     @property
     def columns(self) -> "Columns":
@@ -108,7 +105,6 @@ class Inputs:
                 self._target_reader,
                 certificates,
                 drop_invalid=self.drop_invalid,
-                rng=seed_for(self.seed, "predict"),
                 progress=report,
             )
 
@@ -146,7 +142,7 @@ class Inputs:
             raise ColumnsError(f"{what}: {error}", error.options if what == "source" else ()) from None
 
     def _count(self, what: str, options: CountOptions, classes: tuple[Label, ...] | None) -> Tally:
-        is_source, rng = what == "source", seed_for(self.seed, what)
+        is_source = what == "source"
         with progress(f"counting the {what}", silent=self.silent) as report:
             if self.engine == "spark":
                 from pacshift.cli.spark import tally_with_spark
@@ -163,7 +159,6 @@ class Inputs:
                     soft=options.soft,
                     bins=options.bins,
                     drop_invalid=self.drop_invalid,
-                    rng=rng,
                 )
             else:
                 from pacshift.tables.reading import count_table
@@ -174,7 +169,6 @@ class Inputs:
                     labelled=is_source,
                     drop_invalid=self.drop_invalid,
                     sha256=self.sha256,
-                    rng=rng,
                     progress=report,
                 )
         tell_dropped(what, counted.n_dropped, counted.n_rows)

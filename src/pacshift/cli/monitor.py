@@ -125,7 +125,6 @@ def monitor(
         classes=options.read_classes(classes) or (None if certificate is None else certificate.classes),
         grid=not exact,
         drop_invalid=drop_invalid,
-        seed=seed,
         silent=silent,
         by_position=by_position,
     )
@@ -148,7 +147,6 @@ def monitor(
         table={"scores": scores if columns is None else None, "columns": columns, "by_position": by_position},
         soft=resolve_method(method).needs_soft,
         drop_invalid=drop_invalid,
-        seed=seed,
         silent=silent,
     )
     if adopt is not None:

@@ -26,7 +26,7 @@ def predict(
     by_position: options.ByPosition = False,
     model_id: UsedModelId = None,
     drop_invalid: options.DropInvalid = False,
-    seed: options.Seed = 0,
+    seed: options.NoSeed = None,
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -38,6 +38,7 @@ def predict(
     from pacshift.tables import write_sets
 
     require_regular(certificate_file)  # that it is missing is the first thing to say
+    options.tell_no_seed(seed)
     options.check_output(out, force, [certificate_file, *table])
     certificate = Certificate.load(certificate_file)
     warn_before_use(certificate, model_id)
@@ -51,7 +52,6 @@ def predict(
             keep=keep or (),
             drop_invalid=drop_invalid,
             overwrite=force,
-            rng=options.seed_for(seed, "predict"),
             progress=report,
         )
     tell_dropped("table", written.n_dropped, written.n_rows)

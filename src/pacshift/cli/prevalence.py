@@ -45,7 +45,6 @@ def prevalence(
             by_position=by_position,
             grid=True,
             drop_invalid=drop_invalid,
-            seed=0,
             silent=quiet or as_json,
         )
         tally = data.tally("probability", soft=False, bins=False)

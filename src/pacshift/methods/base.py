@@ -38,8 +38,9 @@ class Task:
         Share of true labels that the sets may miss, of the part of the target that is label-shifted.
     delta : float
         Allowed chance that the calibration data mislead us.
-    rng : numpy.random.Generator
-        For methods that draw random numbers.
+    seed : int
+        For methods that throw coins: ``pacshift.tally.coins.score_coins(purpose, tally, task.seed)`` gives numbers
+        that are independent of the counts. A generator laid over the counts, which are sorted, would not be.
     weights : array of shape (K,), optional
         The true importance weights, for methods with ``needs_weights``.
     count_labels : callable, optional
@@ -55,7 +56,7 @@ class Task:
 
     epsilon: float
     delta: float
-    rng: np.random.Generator
+    seed: int = 0
     weights: FloatArray | None = None
     count_labels: Callable[[Sequence[FloatArray]], list[float]] | None = None
     known: Interval | None = None

@@ -28,7 +28,7 @@ from pacshift.tally import Tally
 
 @dataclass(frozen=True)
 class PSLP(Method):
-    """Two kinds of sets, each with the guarantee; the smaller on the target are kept. Deterministic.
+    """Two kinds of sets, each with the guarantee; the smaller on the target are kept.
 
     The kinds are thresholds per class that are tuned on held-out rows (one threshold for all classes where scores
     are not probabilities), and thresholds of equal miss rate. The proof is the docs page "PS-LP: the proof".
@@ -80,11 +80,17 @@ class PSLP(Method):
         )
         included = (counts == 0) & (self.unseen == "include")
         certified = certified_thresholds(
-            tally, region, epsilon=epsilon, delta=delta, included=included, contamination=task.contamination
+            tally,
+            region,
+            epsilon=epsilon,
+            delta=delta,
+            included=included,
+            contamination=task.contamination,
+            seed=task.seed,
         )
         kind = smallest_kind(tally, certified, task.count_labels)
         thresholds = certified[kind]
-        curve = CurveOnDemand(tally, region, kind, thresholds, epsilon, delta, included)
+        curve = CurveOnDemand(tally, region, kind, thresholds, epsilon, delta, included, task.seed)
         plan = correction_plan(tally, epsilon=epsilon, delta=delta, contamination=task.contamination)
         by_bets = kind == EQUAL_MISS_RATE or plan is None
         return Solution(

@@ -63,7 +63,7 @@ class Monitor(Ledger):
     columns : Columns, optional
         Score columns of the source's table, which the fresh certificates remember.
     rng : int, default 0
-        Seed for methods and scores that draw random numbers.
+        Seed of the coins that methods throw over the counts.
 
     Raises
     ------
@@ -293,4 +293,4 @@ class Monitor(Ledger):
 
     def _sizes(self, scores: ScoresLike) -> IntArray | None:
         in_use = self.certificate
-        return None if in_use is None else in_use.with_set_sizes(scores, rng=self._rng).set_sizes
+        return None if in_use is None else in_use.with_set_sizes(scores).set_sizes

@@ -36,6 +36,7 @@ class CurveOnDemand:
     epsilon: float
     delta: float
     included: BoolArray
+    seed: int = 0
 
     def __call__(self) -> BoundCurve:
         """The curve along the family that the thresholds belong to."""
@@ -49,7 +50,7 @@ class CurveOnDemand:
 
     def _along_path(self) -> BoundCurve:
         """Bounds at steps of the path on which the tuned thresholds lie."""
-        held = held_out(self.tally)
+        held = held_out(self.tally, self.seed)
         path, test = tuned_path(self.tally, held, epsilon=self.epsilon), self._test(held)
         certifying = replace(self.tally, counts=self.tally.counts - held)
         steps = np.linspace(0, PATH_STEPS - 1, BETTING_POINTS).astype(int).tolist()

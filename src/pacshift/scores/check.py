@@ -2,6 +2,7 @@
 
 import math
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +21,6 @@ MIN_RATE = 1e-100
 
 _UNWRITABLE = re.compile("[\\x00\\ud800-\\udfff]")
 _BLOCK_VALUES = 1 << 17  # scores of one block: few calls per score, and still near the processor
-_PREDICTION = 0x73657473  # goes with an int seed, so that prediction draws other numbers than calibration
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -213,11 +213,25 @@ def check_rng(rng: RngLike) -> np.random.Generator:
         raise InputError(f"rng must be a seed >= 0, a numpy Generator or None, got {rng!r}.") from None
 
 
-def check_prediction_rng(rng: RngLike) -> np.random.Generator:
-    """As ``check_rng``, but an int seed draws other numbers than it does in calibration.
+def check_seed(rng: RngLike) -> int:
+    """The seed of the coins: an int as it is, the next number of a Generator, 0 for None.
 
-    The guarantee of randomised scores needs both to be independent, and users like to pass one seed everywhere.
+    >>> check_seed(7), check_seed(None)
+    (7, 0)
     """
-    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0:
-        return check_rng([int(rng), _PREDICTION])
-    return check_rng(rng)
+    if rng is None:
+        return 0
+    generator = check_rng(rng)
+    return int(rng) if isinstance(rng, (int, np.integer)) else int(generator.integers(2**63))
+
+
+def ignore_rng(rng: RngLike) -> None:
+    """Warn whoever passes random numbers for scores, which are fixed functions of their rows by now."""
+    if rng is not None:
+        check_rng(rng)
+        warnings.warn(
+            "rng has no effect here: the uniform number of a randomised score is a function of the row's own "
+            "scores. Leave it out.",
+            DeprecationWarning,
+            stacklevel=3,
+        )

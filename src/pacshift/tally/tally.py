@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
-from pacshift.scores.check import ScoreMatrix, check_labels, check_rng, check_scores
+from pacshift.scores.check import ScoreMatrix, check_labels, check_scores, ignore_rng
 from pacshift.scores.plausible import require_plausible
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tally.addition import sum_fields
@@ -86,7 +86,7 @@ class Tally(Counts):
         soft : bool, default True
             Keep sums of probabilities, which only PS-R and WCP use.
         rng : int, numpy.random.Generator or None
-            Source of the numbers of randomised transforms.
+            Has no effect: randomised scores are fixed functions of their rows. Will be removed.
 
         Returns
         -------
@@ -103,10 +103,11 @@ class Tally(Counts):
         >>> Tally.from_scores([[0.9, 0.1], [0.2, 0.8]], ["no", "yes"], classes=["no", "yes"]).n_source
         2
         """
+        ignore_rng(rng)
         checked = check_scores(scores, name="source", classes=classes)
         index = check_labels(labels, checked.classes, n_rows=len(checked), name="source")
         options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=False)
-        counter = count_matrix(checked, index, options, name="source", rng=check_rng(rng))
+        counter = count_matrix(checked, index, options, name="source")
         made = cls.from_counter(counter, checked.classes)
         if checked.named_by_frame:
             require_plausible(checked, made.class_counts)
@@ -151,7 +152,7 @@ class Tally(Counts):
         """
         checked = check_scores(scores, name="target", classes=classes)
         options = CountOptions(soft=soft, bins=bins)
-        counter = count_matrix(checked, None, options, name="target", rng=check_rng(None))
+        counter = count_matrix(checked, None, options, name="target")
         return cls.from_counter(counter, checked.classes)
 
     @classmethod
