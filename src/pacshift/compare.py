@@ -68,7 +68,7 @@ def compare(
     weights : array of length K, optional
         The true importance weights, for ``"ORACLE"``.
     rng : int, numpy.random.Generator or None, optional
-        Seed or generator for randomised methods and scores.
+        As in ``calibrate``.
     class_epsilon : float, optional
         As in ``calibrate``, for the methods that promise something about the target.
     contamination : float, default 0

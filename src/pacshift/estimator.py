@@ -77,7 +77,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
     valid_until : str, datetime.date or None
         The last day on which the sets should be used, such as ``"2027-01-31"``.
     random_state : int, RandomState, Generator or None
-        For methods and scores that draw random numbers.
+        Seed of the coins that methods throw over the calibration data; None is 0.
 
     Attributes
     ----------
