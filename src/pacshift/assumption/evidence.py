@@ -36,7 +36,7 @@ class Assumption:
     finding : str
         Where the target differs most, or that no difference was found.
     noticeable : tuple of str
-        What the test could have noticed with these data.
+        Differences that the test would have noticed in nearly every draw of such data.
     """
 
     level: float

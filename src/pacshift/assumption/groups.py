@@ -81,14 +81,10 @@ def searched_groups(counts: CellCounts, classes: Sequence[Label], mix: FloatArra
     return _groups(counts, classes, found + [(None, bins) for bins in ranges])
 
 
-def plain_groups(counts: CellCounts, classes: Sequence[Label]) -> tuple[Groups, Groups]:
-    """Confidence below each edge over all classes, and the predicted classes (a few hundred at most)."""
+def unsure_groups(counts: CellCounts, classes: Sequence[Label]) -> Groups:
+    """Confidence below each edge, over all classes."""
     ranges = [(0, end) for end in range(N_CONFIDENCE - 1)] if _has_confidence(counts) else []
-    labels = np.argsort(-counts.class_counts, kind="stable")[:MAX_CLASSES_SHOWN].tolist()
-    return (
-        _groups(counts, classes, [(None, bins) for bins in ranges]),
-        _groups(counts, classes, [(label, None) for label in labels]),
-    )
+    return _groups(counts, classes, [(None, bins) for bins in ranges])
 
 
 def chance(counts: CellCounts, groups: Groups, mix: FloatArray, *, level: float) -> FloatArray:

@@ -6,7 +6,7 @@ import numpy as np
 
 from pacshift.arrays import FloatArray, Label
 from pacshift.assumption.folds import CellCounts
-from pacshift.assumption.groups import Groups, chance, deviations, plain_groups, searched_groups
+from pacshift.assumption.groups import Groups, chance, searched_groups
 from pacshift.assumption.program import MixRows
 from pacshift.bounds import Interval
 
@@ -15,9 +15,6 @@ CANDIDATES = 40
 
 PLAIN_WORTH = 2.0
 """How much larger the difference from some mixes must be to be said instead of one from all mixes."""
-
-POWER_QUANTILE = 1.65
-"""A difference of so many standard deviations above the hurdle is noticed in 95 of 100 draws."""
 
 CANNOT_SEE = (
     "No test on unlabelled rows can see a change that looks like another mix of the same classes, and this one "
@@ -132,30 +129,6 @@ def _units(n_classes: int) -> Iterator[FloatArray]:
         unit = np.zeros(n_classes)
         unit[label] = 1.0
         yield unit
-
-
-def noticeable(
-    counts: CellCounts, classes: Sequence[Label], mix: FloatArray, *, hurdle: float, tested: float
-) -> tuple[str, ...]:
-    """What the test notices in 95 of 100 draws, roughly, where no change of the mix explains it.
-
-    ``tested`` is the share of the rows that are tested.
-    """
-    unsure, predicted = plain_groups(counts, classes)
-    standard = (np.sqrt(2 * hurdle) + POWER_QUANTILE) / np.sqrt(tested)
-    found = []
-    if unsure.names:
-        explained, gap = unsure.rates(counts) @ mix, standard * deviations(counts, unsure, mix)
-        half = int(np.argmin(np.abs(explained - 0.5)))
-        new = gap[0] / max(1 - explained[0], 0.01)
-        found += [
-            f"target rows of {unsure.names[half]}: a share off by about {points(gap[half])}",
-            f"target rows of a kind that the source does not have: about {percent(new)} of them, if their "
-            f"{unsure.names[0].replace('below', 'is below')}",
-        ]
-    gap = standard * deviations(counts, predicted, mix)
-    hardest = int(np.argmax(gap))
-    return (*found, f"target rows {predicted.names[hardest]}: a share off by about {points(gap[hardest])}")
 
 
 def percent(share: float) -> str:
