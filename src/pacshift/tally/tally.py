@@ -204,7 +204,8 @@ class Tally(Counts):
         Raises
         ------
         InputError
-            If there is none, or classes or scores differ.
+            If there is none, classes or scores differ, or two tallies were counted from the same rows, as their
+            ``inputs`` tell.
 
         Examples
         --------
