@@ -76,7 +76,8 @@ class Tally(Counts):
         scores : array_like or frame
             One row per example, one column per class.
         labels : array_like
-            True label of each row, matched to ``classes`` by value.
+            True label of each row, matched to ``classes`` by value. If scores and labels have a pandas index, it
+            must be the same.
         classes : sequence, optional
             Names of the columns. Default: the column names of a frame, else 0 to K-1.
         score : str or callable, default "probability"
@@ -96,7 +97,7 @@ class Tally(Counts):
         Raises
         ------
         InputError
-            If scores are not a finite matrix or a label is not among the classes.
+            If scores are not a finite matrix, a label is not among the classes, or the indexes differ.
 
         Examples
         --------
@@ -104,7 +105,7 @@ class Tally(Counts):
         2
         """
         checked = check_scores(scores, name="source", classes=classes)
-        index = check_labels(labels, checked.classes, n_rows=len(checked), name="source")
+        index = check_labels(labels, checked.classes, n_rows=len(checked), name="source", index=checked.index)
         options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=False)
         counter = count_matrix(checked, index, options, name="source", rng=check_rng(rng))
         made = cls.from_counter(counter, checked.classes)
