@@ -111,6 +111,8 @@ def test_only_files_of_one_size_that_begin_alike_are_read(tmp_path: Path, monkey
     monkeypatch.setattr("pacshift.files.file_sha256", digest)
     assert repeated_files(files) == []
     assert read == ["tail", "end"]
+    assert repeated_files([*files, files[0]]) == [[files[0], files[0]]]
+    assert read == ["tail", "end"]  # one file under two names need not be read
     shutil.copy(files[2], tmp_path / "again")
     assert repeated_files([*files, tmp_path / "again"]) == [[files[2], tmp_path / "again"]]
 

@@ -40,6 +40,13 @@ def test_tallies_that_share_a_file_do_not_add() -> None:
         Tally.sum([counted_from(HASHES[0], HASHES[0])])
 
 
+def test_a_sum_that_an_older_version_made_is_not_loaded(tmp_path: Path) -> None:
+    path = tmp_path / "old.tally"
+    counted_from(HASHES[0], HASHES[0], rows=1).save(path)
+    with pytest.raises(InputError, match=f"'ward.csv' is counted twice in {path}"):
+        Tally.load(path)
+
+
 def test_another_role_is_not_the_same_rows() -> None:
     source = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]], [0, 1])
     source = replace(source, inputs=(Input("source", "ward.csv", 2, (), HASHES[0]),))

@@ -15,6 +15,7 @@ from pacshift.tally.cells import Cells
 from pacshift.tally.counter import Counter, CountOptions, count_matrix
 from pacshift.tally.counts import Counts
 from pacshift.tally.file import arrays_of, header_of, read_fields, write
+from pacshift.tally.repeats import require_distinct
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,6 +267,8 @@ class Tally(Counts):
         Raises
         ------
         InputError
-            If the file is not a tally, or its counts do not add up.
+            If the file is not a tally, its counts do not add up, or it says that a file was counted twice.
         """
-        return cls(**read_fields(path))
+        made = cls(**read_fields(path))
+        require_distinct([made], [os.fspath(path)])
+        return made
