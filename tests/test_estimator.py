@@ -123,7 +123,7 @@ def test_frames_with_text_columns_through_a_pipeline(data: Any, frame: Any) -> N
     table = frame({**dict(zip(names, X.T, strict=True)), "ward": np.where(X[:, 0] > 0, "north", "south")})
     pick = make_column_transformer((OneHotEncoder(), ["ward"]), (StandardScaler(), names))
     model = wrap(make_pipeline(pick, LogisticRegression())).fit(table[TRAIN], y[TRAIN])
-    model.calibrate(table[SOURCE], pd.Series(y[SOURCE]), table[TARGET])
+    model.calibrate(table[SOURCE], pd.Series(y)[SOURCE], table[TARGET])
     assert model.feature_names_in_.tolist() == [*names, "ward"]
     assert model.n_features_in_ == 7
     assert model.predict_set(table[TARGET]).shape == (1000, 3)
@@ -312,3 +312,22 @@ def test_set_output_is_cloned_and_follows_the_global_setting(data: Any) -> None:
     copied = clone(model.set_output(transform="pandas"))
     copied.fit(X[TRAIN], data[1][TRAIN]).calibrate(X[SOURCE], data[1][SOURCE], X[TARGET])
     assert isinstance(copied.predict_set(X[:4]), pd.DataFrame)
+
+
+def test_labels_with_another_index_than_the_features(data: Any) -> None:
+    X, y = pd.DataFrame(data[0]), pd.Series(data[1])
+    shuffled = y.sample(frac=1, random_state=0)
+    model = wrap(LogisticRegression())
+    with pytest.raises(InputError, match=r"fit: the X and the y have different indexes.*y.loc\[X.index\]"):
+        model.fit(X, shuffled)
+    model.fit(X, shuffled.loc[X.index])
+    source, target = X[SOURCE], X[TARGET]
+    with pytest.raises(
+        InputError, match=r"source: the X_source and the y_source have different indexes: row 0 is 1000"
+    ):
+        model.calibrate(source, y[TARGET], target)
+    with pytest.raises(InputError, match="the X_target and the target_labels have different indexes"):
+        model.calibrate(source, y[SOURCE], target, target_labels=y[SOURCE])
+    by_index = model.calibrate(source, y[SOURCE], target).certificate_
+    by_position = model.calibrate(source, y[SOURCE].to_numpy(), target).certificate_
+    np.testing.assert_array_equal(by_index.thresholds, by_position.thresholds)

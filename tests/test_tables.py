@@ -216,8 +216,10 @@ def test_read_table_and_set_sizes(tmp_path: Path) -> None:
     assert loaded.labels is not None
     assert loaded.labels.tolist() == np.array(["x", "y", "z"])[labels].tolist()
     assert read_table(tmp_path / "a.npz").labels is None
-    tally = tally_table([tmp_path / "a.npz"] * 2, label="label").tally
-    assert tally.n_source == 600
+    more, truth = simulate(100, 3)
+    np.savez(tmp_path / "b.npz", probs=more, labels=truth, class_names=["x", "y", "z"])
+    tally = tally_table([tmp_path / "a.npz", tmp_path / "b.npz"], label="label").tally
+    assert tally.n_source == 400
     certificate = calibrate_tally(tally, epsilon=0.1, delta=0.1, method="PS")
     sizes = np.bincount(certificate.sets(scores).sum(axis=1), minlength=4)
     assert count_set_sizes(certificate, tmp_path / "a.npz").tolist() == sizes.tolist()

@@ -55,7 +55,8 @@ def calibrate(
         NumPy arrays, torch CPU tensors, nested lists, and pandas, polars or Arrow frames. The classifier must not
         have been trained on these examples. Scores need not be calibrated or sum to 1.
     source_labels : array or series of length m
-        The true labels of the source examples. They are matched to ``classes`` by value.
+        The true labels of the source examples. They are matched to ``classes`` by value. If scores and labels have
+        a pandas index, it must be the same.
     target_scores : array or frame of shape (n, K), or None
         Scores of unlabelled examples from the population that the sets are for. None is allowed for methods that
         do not use the target, such as ``"PS"`` and ``"PS-LW"``.

@@ -127,7 +127,8 @@ def _truth(rows: Rows, labels: LabelsLike | None) -> IntArray | None:
         raise InputError("target_scores is None, but sets are compared on the target. Pass its scores.")
     if labels is None:
         return None
-    return check_labels(labels, rows.target.classes, n_rows=len(rows.target), name="target_labels")
+    target = rows.target
+    return check_labels(labels, target.classes, n_rows=len(target), name="target_labels", index=target.index)
 
 
 def _chosen(methods: Iterable[str | Method] | None, *, with_weights: bool) -> list[Method]:

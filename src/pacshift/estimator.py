@@ -13,7 +13,7 @@ from pacshift.certificate import Certificate
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError, MissingExtraError, PacshiftError
 from pacshift.methods import Method
-from pacshift.scores.frames import index_of, to_frame
+from pacshift.scores.frames import index_of, require_same_index, to_frame
 from pacshift.scores.transforms import TransformFunction
 
 try:
@@ -148,6 +148,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             The object itself.
         """
         self.__dict__.pop("certificate_", None)
+        require_same_index(index_of(X), y, "fit", rows="X", what="y")
         labels = y if y is None else column_or_1d(y, warn=True)  # None: the estimator words that error itself
         self.estimator_ = clone(self._given()).fit(X, labels, **fit_params)
         return self
@@ -183,6 +184,8 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             If the data refute label shift, and the method promises something about the target.
         """
         self.estimator_ = self._model()
+        require_same_index(index_of(X_source), y_source, "source", rows="X_source", what="y_source")
+        require_same_index(index_of(X_target), target_labels, "target", rows="X_target", what="target_labels")
         target = None if X_target is None else self._scores(X_target)
         certificate = calibrate(
             self._scores(X_source),

@@ -54,7 +54,7 @@ class Request:
             epsilon=clean_epsilon(self.epsilon, self.contamination),
             delta=self.delta - self.cap_delta - self.label_delta,
             seed=seed,
-            weights=None if weights is None else check_weights(weights, tally.n_classes),
+            weights=None if weights is None else check_weights(weights, tally.classes),
             known=self.mix(MIX_SHARE * self.delta),
             contamination=self.contamination,
         )

@@ -14,6 +14,7 @@ from pacshift.few_labels import split_labels
 from pacshift.methods import Task
 from pacshift.request import Request
 from pacshift.scores.check import ScoreMatrix, check_flag, check_labels, check_scores
+from pacshift.scores.frames import require_same_index
 from pacshift.scores.plausible import require_plausible
 from pacshift.scores.softmax import to_probabilities
 from pacshift.scores.transforms import Transform
@@ -80,7 +81,8 @@ class Rows:
                 "target_labels are labels of target rows, but target_scores is None. Pass the scores too."
             )
         places, known = split_labels(labels, self.target.classes, len(self.target))
-        rows = replace(self.target, values=self.target.values[places])
+        require_same_index(self.target.index, labels, "target_labels")
+        rows = replace(self.target, values=self.target.values[places], index=None)
         return Tally.from_scores(rows, known, score=transform, soft=False)
 
     def task(
@@ -105,5 +107,5 @@ class Rows:
 def _require_plausible_logits(source: ScoreMatrix, labels: LabelsLike) -> None:
     """Look for columns such as ``id`` before the softmax, after which every column looks like a class."""
     if source.named_by_frame:
-        index = check_labels(labels, source.classes, n_rows=len(source), name="source")
+        index = check_labels(labels, source.classes, n_rows=len(source), name="source", index=source.index)
         require_plausible(source, np.bincount(index, minlength=len(source.classes)))

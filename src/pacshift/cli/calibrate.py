@@ -130,9 +130,7 @@ def _add_tallies(paths: list[Path] | None, target_label: str | None) -> Tally:
     """The sum of tally files. Labels of the target would be in a table, which is not here."""
     if target_label is not None:
         raise InputError("--target-label names a column of the TARGET table, but --tallies gives no tables.")
-    tally = inputs.load_tallies(paths)
-    provenance.note_repeated_inputs(tally)
-    return tally
+    return inputs.load_tallies(paths)
 
 
 def count(data: Inputs, method: str, score: str) -> Tally:

@@ -11,9 +11,11 @@ import typer
 from pacshift.arrays import Label
 from pacshift.cli.console import note, progress
 from pacshift.errors import InputError
+from pacshift.files import counted_twice, repeated_files
 from pacshift.scores.transforms import resolve_transform
 from pacshift.tally import Tally
 from pacshift.tally.counter import CountOptions
+from pacshift.tally.repeats import require_distinct
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
@@ -202,4 +204,8 @@ def load_tallies(paths: Sequence[Path] | None) -> Tally:
     """The sum of tally files, whatever site each came from."""
     if not paths:
         raise InputError("--tallies: name at least one tally file (made with `pacshift tally`).")
-    return Tally.sum(Tally.load(path) for path in paths)
+    for first, second, *_ in repeated_files(paths):  # tallies of older versions do not say what was counted
+        raise counted_twice(first, second)
+    tallies = [Tally.load(path) for path in paths]
+    require_distinct(tallies, [str(path) for path in paths])
+    return Tally.sum(tallies)

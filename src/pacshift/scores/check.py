@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, RngLike, ScoresLike
 from pacshift.errors import InputError
 from pacshift.scores.containers import as_array, to_floats, to_matrix
+from pacshift.scores.frames import in_class_order, index_of, require_same_index
 from pacshift.scores.names import match_labels, text_of
 from pacshift.scores.names import shorten as shorten
 
@@ -27,12 +28,14 @@ _BLOCK_VALUES = 1 << 17  # scores of one block: few calls per score, and still n
 class ScoreMatrix:
     """A checked score matrix: row x, column y holds f(x, y); ``classes`` names the columns.
 
-    ``named_by_frame``: the names are those of a frame's columns, whatever these may be.
+    ``named_by_frame``: the names are those of a frame's columns, whatever these may be. ``index``: that of a
+    pandas frame.
     """
 
     values: NDArray[np.floating[Any]]
     classes: tuple[Label, ...]
     named_by_frame: bool = False
+    index: Any = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -81,7 +84,7 @@ def check_scores(
         raise InputError(
             f"{name}: {values.shape[1]} score columns but {len(named)} class names. Give one name per column."
         )
-    return ScoreMatrix(values, named, named_by_frame=given is None and found is not None)
+    return ScoreMatrix(values, named, given is None and found is not None, index_of(scores))
 
 
 def is_finite(values: NDArray[np.floating[Any]]) -> bool:
@@ -130,15 +133,21 @@ def _plain(name: Any) -> Label:
     return value
 
 
-def check_labels(labels: LabelsLike, classes: tuple[Label, ...], *, n_rows: int, name: str) -> IntArray:
-    """Column index of each label, matched by name (see ``scores.names``), never by position."""
+def check_labels(
+    labels: LabelsLike, classes: tuple[Label, ...], *, n_rows: int, name: str, index: Any = None
+) -> IntArray:
+    """Column of each label, matched by name (see ``scores.names``), never by position.
+
+    ``index`` is that of a pandas frame of the rows; labels that have one must have the same.
+    """
     values = _label_array(labels, name)
     if values.ndim != 1:
         raise InputError(f"{name}: labels must be one per row, got an array of {values.ndim} dimensions.")
     if len(values) != n_rows:
         raise InputError(f"{name}: {len(values)} labels for {n_rows} rows of scores. Give one label per row.")
-    index = match_labels(values, classes)
-    unknown = index < 0
+    require_same_index(index, labels, name)
+    columns = match_labels(values, classes)
+    unknown = columns < 0
     if unknown.any():
         row = int(unknown.argmax())
         raise InputError(
@@ -146,7 +155,7 @@ def check_labels(labels: LabelsLike, classes: tuple[Label, ...], *, n_rows: int,
             f"{values[[row]].tolist()[0]!r} in row {row}. The classes are {shorten(classes)}. "
             "Name the columns with classes=, as the labels are written."
         )
-    return index
+    return columns
 
 
 def _label_array(labels: Any, name: str) -> NDArray[Any]:
@@ -194,9 +203,10 @@ def check_flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
-def check_weights(weights: Any, n_classes: int) -> FloatArray:
-    """One finite importance weight >= 0 per class, not all of them 0."""
-    values = np.asarray(to_floats(weights, "weights"), dtype=np.float64)
+def check_weights(weights: Any, classes: tuple[Label, ...]) -> FloatArray:
+    """One finite importance weight >= 0 per class, not all of them 0; those of a pandas series by name."""
+    n_classes = len(classes)
+    values = np.asarray(to_floats(in_class_order(weights, classes, "weights"), "weights"), dtype=np.float64)
     if values.shape != (n_classes,) or not np.isfinite(values).all() or (values < 0).any() or not values.any():
         raise InputError(
             f"weights: one finite number >= 0 per class is needed ({n_classes} of them, not all 0), "
