@@ -22,7 +22,7 @@ from pacshift.ps_lp.method import (
     smallest_kind,
 )
 from pacshift.ps_lp.reasons import reasons_for, reasons_for_many_classes
-from pacshift.ps_lp.region import prevalence_region, weight_intervals
+from pacshift.ps_lp.region import prevalence_region, weight_intervals, within_known
 from pacshift.tally import Tally
 
 
@@ -86,11 +86,12 @@ class PSLP(Method):
         thresholds = certified[kind]
         curve = CurveOnDemand(tally, region, kind, thresholds, epsilon, delta, included)
         plan = correction_plan(tally, epsilon=epsilon, delta=delta, contamination=task.contamination)
+        mix = within_known(region.prevalence, task.known, task.contamination)
         by_bets = kind == EQUAL_MISS_RATE or plan is None
         return Solution(
             thresholds,
-            weights=weight_intervals(region.prevalence, counts, delta=shares.priors * delta),
-            prevalence=region.prevalence,
+            weights=weight_intervals(mix, counts, delta=shares.priors * delta),
+            prevalence=mix,
             accuracy=region.accuracy,
             reasons=reasons_for(tally, region, thresholds, epsilon=epsilon, delta=delta),
             curve=curve if by_bets and (thresholds > -np.inf).any() else None,
