@@ -13,7 +13,7 @@ from pacshift import PSLP, AssumptionError, Certificate, Tally, calibrate, calib
 from pacshift.bounds import BoundCurve
 from pacshift.methods import Task
 from pacshift.ps_lp.curve import CurveOnDemand
-from pacshift.ps_lp.method import EQUAL_MISS_RATE, ONE_THRESHOLD, TUNED, certified_thresholds
+from pacshift.ps_lp.method import EQUAL_MISS_RATE, ONE_THRESHOLD, TUNED, certified_thresholds, shares_for
 from pacshift.ps_lp.region import prevalence_region
 from strategies import drawn_scores, tallies
 from worlds import make_world
@@ -42,7 +42,8 @@ def test_every_kind_has_one_that_survives_a_pickle(kind: str) -> None:
     tally = replace(tally, bins=None) if kind == ONE_THRESHOLD else tally
     region, included = prevalence_region(tally.confusion, tally.target, delta=0.005), np.zeros(3, bool)
     kinds = certified_thresholds(tally, region, epsilon=0.1, delta=0.05, included=included)
-    compute = CurveOnDemand(tally, region, kind, kinds[kind], 0.1, 0.05, included)
+    shares = shares_for(tally.class_counts, epsilon=0.1)
+    compute = CurveOnDemand(tally, region, kind, kinds[kind], 0.1, 0.05, included, shares)
     here, there = compute(), pickle.loads(pickle.dumps(compute))()
     assert np.array_equal(here.bounds, there.bounds)
     assert here.chosen == tally.misses(kinds[kind]).sum() / tally.n_source

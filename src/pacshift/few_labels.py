@@ -18,6 +18,7 @@ from pacshift.scores.containers import as_array
 from pacshift.tally import Tally
 from pacshift.tally.histogram import mean_size
 from pacshift.tally.threshold import class_threshold
+from pacshift.wording import between, given
 
 MIX_SHARE = 0.1
 """Share of δ for the bounds of the label mix (Lemma 1)."""
@@ -96,9 +97,10 @@ def both_bounds(known: Interval | None, found: Interval, classes: Sequence[Label
     if wrong.any() or lower.sum() > 1 + ROUNDING or upper.sum() < 1 - ROUNDING:
         label = int(np.argmax(lower - upper))
         raise AssumptionError(
-            f"the labelled target rows contradict known_mix: by the labels {found.lower[label]:.4g} to "
-            f"{found.upper[label]:.4g} of the target is {classes[label]!r}, by known_mix {known.lower[label]:.4g} "
-            f"to {known.upper[label]:.4g}. If both were right, the chance of this would be at most {level:.3g}. "
+            "the labelled target rows contradict known_mix: by the labels "
+            f"{between(found.lower[label], found.upper[label])} of the target is {classes[label]!r}, by known_mix "
+            f"{between(known.lower[label], known.upper[label])}. If both were right, the chance of this would be "
+            f"at most {given(level)}. "
             "Correct known_mix, or check that the labelled rows are a random sample of the target."
         )
     return Interval(np.minimum(lower, upper), np.maximum(lower, upper))  # apart by rounding at most

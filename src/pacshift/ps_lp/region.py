@@ -17,6 +17,7 @@ from pacshift.ps_lp.programs import MixProgram, least_violation
 from pacshift.ps_lp.region_box import exact_box, quick_box
 from pacshift.ps_lp.region_rows import SetCounts, UpperBound, exact_upper, known_rows, predicted_sets
 from pacshift.ps_lp.tails import bernstein_upper
+from pacshift.wording import digits_apart, percent
 
 BOX_SHARE = 0.03
 """Share of the region's delta for its boxes; the sums get the rest."""
@@ -206,11 +207,12 @@ def _require_some_mix(
     share = float(counts.observed_share[:n_classes][members].sum())
     violation *= 1 - counts.contamination  # limits were divided by it
     reachable = share + violation if too_few else share - violation
+    digits = digits_apart(min(share, reachable), max(share, reachable))
     named = " or ".join(repr(names[label]) for label in np.flatnonzero(members).tolist())
     raise AssumptionError(
-        f"label shift is refuted: {100 * share:.3g} % of the target is predicted {named}; no mix of the source's "
-        f"classes that fits the other predictions can give {'less' if too_few else 'more'} than about "
-        f"{100 * reachable:.3g} %, chance allowed for. Either P(x given y) differs between source and target, or "
-        f"rows depend on each other{', or the known bounds are wrong' if n_known else ''}. No method for label "
-        "shift may be used."
+        f"label shift is refuted: {percent(share, digits)} of the target is predicted {named}; no mix of the "
+        f"source's classes that fits the other predictions can give {'less' if too_few else 'more'} than about "
+        f"{percent(reachable, digits)}, beyond sampling error. Either P(x given y) differs between source and "
+        f"target, or rows depend on each other{', or the known bounds are wrong' if n_known else ''}. No method "
+        "for label shift may be used."
     )

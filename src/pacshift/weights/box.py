@@ -9,6 +9,7 @@ from pacshift.errors import AssumptionError, InputError
 from pacshift.tally import Tally
 from pacshift.weights.elimination import EmptyBox, NoBox, eliminate
 from pacshift.weights.hull import hull
+from pacshift.wording import number_up
 
 Intervals: TypeAlias = Literal["elimination", "strict", "hull"]
 INTERVALS: tuple[Intervals, ...] = ("elimination", "strict", "hull")
@@ -44,7 +45,7 @@ def weight_box(tally: Tally, *, delta: float, intervals: Intervals, contaminatio
         raise NoBox("a weight has no upper bound", cell=(label, label), lower=0.0, stuck=(label,))
     if box.upper.max() < 1 - ROUNDING:  # source frequencies average the true weights to exactly 1
         raise AssumptionError(
-            f"label shift is refuted: weights average to 1, but none can exceed {box.upper.max():.3g}."
+            f"label shift is refuted: weights average to 1, but none can exceed {number_up(box.upper.max())}."
         )
     return box
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from pacshift.arrays import IntArray
 from pacshift.bounds import ROUNDING, Interval
+from pacshift.wording import number_down, number_up
 
 Form: TypeAlias = Literal["signed", "strict"]
 
@@ -114,7 +115,8 @@ def _intersect(one: Interval, other: Interval) -> Interval:
     if (gap > ROUNDING).any():
         label = int(np.argmax(gap))
         raise EmptyBox(
-            f"the weight of class {label} would have to be above {lower[label]:.3g} and below {upper[label]:.3g}",
+            f"the weight of class {label} would have to be above {number_down(lower[label])} and below "
+            f"{number_up(upper[label])}",
             label=label,
         )
     return Interval(np.minimum(lower, upper), np.maximum(lower, upper))  # apart by rounding at most
@@ -207,7 +209,8 @@ class _System:
             if weight.upper < -ROUNDING:
                 label = int(self.order[row])
                 raise EmptyBox(
-                    f"the weight of class {label} would have to be {weight.upper:.3g} or less", label=label
+                    f"the weight of class {label} would have to be {number_up(float(weight.upper))} or less",
+                    label=label,
                 )
             lower[row], upper[row] = max(float(weight.lower), 0.0), max(float(weight.upper), 0.0)
         home = np.argsort(self.order)

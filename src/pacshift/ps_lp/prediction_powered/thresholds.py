@@ -18,6 +18,7 @@ from pacshift.ps_lp.prediction_powered.options import CorrectionShares, Plan
 from pacshift.ps_lp.prediction_powered.rescale import rescaled, rescaling_factors, undo_rescaling
 from pacshift.tally import Tally
 from pacshift.tally.threshold import largest_threshold
+from pacshift.wording import digits_apart, up
 
 SUM_ROUNDING = 1e-12
 """Room for the rounding of sums, on the side of a larger error."""
@@ -61,11 +62,13 @@ def corrected_thresholds(
 
 def _require_a_mix(largest: FloatArray) -> None:
     """Label shift is refuted where the label shares cannot add up to 1 ("The box")."""
-    if largest.sum() < 1:
+    most = float(largest.sum())
+    if most < 1:
         raise AssumptionError(
-            "label shift is refuted: label shares add up to 1, but by the target's scores those of all classes "
-            f"together cannot exceed {largest.sum():.3g}, chance allowed for. Either P(x given y) differs between "
-            "source and target, or rows depend on each other. No method for label shift may be used."
+            "label shift is refuted: label shares add up to 100 %, but by the target's scores those of all "
+            f"classes together cannot exceed {up(most, digits_apart(most, 1.0))}, beyond sampling error. Either "
+            "P(x given y) differs between source and target, or rows depend on each other. No method for label "
+            "shift may be used."
         )
 
 
