@@ -9,7 +9,6 @@ from pacshift.arrays import Label
 from pacshift.bounds import ROUNDING, Interval
 from pacshift.errors import InputError
 from pacshift.scores.check import shorten
-from pacshift.wording import percent
 
 
 def check_known_mix(known_mix: Any, classes: tuple[Label, ...]) -> Interval:
@@ -47,9 +46,8 @@ def check_known_mix(known_mix: Any, classes: tuple[Label, ...]) -> Interval:
         lower[label], upper[label] = _pair(name, ends)
     if lower.sum() > 1 + ROUNDING or upper.sum() < 1 - ROUNDING:
         raise InputError(
-            "known_mix: no label mix lies within these bounds. The shares of all classes sum to 100 %, but the "
-            f"lower bounds sum to {percent(lower.sum(), 4)} and the upper bounds to {percent(upper.sum(), 4)}. "
-            "Widen the bounds."
+            "known_mix: no label mix lies within these bounds. The shares of all classes sum to 1, but the lower "
+            f"bounds sum to {lower.sum():.4g} and the upper bounds to {upper.sum():.4g}. Widen the bounds."
         )
     return Interval(lower, upper)
 
