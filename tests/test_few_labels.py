@@ -24,6 +24,7 @@ from pacshift import (
     Tally,
     calibrate,
 )
+from pacshift.certify import _direct_note
 from pacshift.few_labels import (
     DIRECT_SHARE,
     MIX_SHARE,
@@ -37,7 +38,7 @@ from pacshift.few_labels import (
 )
 from pacshift.methods import resolve_method
 from pacshift.report import render_report
-from pacshift.request import check_request
+from pacshift.request import Request, check_request
 
 SOURCE_MIX, TARGET_MIX = [0.6, 0.3, 0.1], [0.1, 0.3, 0.6]
 
@@ -165,7 +166,8 @@ def test_labels_refute_label_shift_that_predictions_cannot(weak: Population) -> 
 def test_labels_refute_what_was_said_to_be_known(weak: Population) -> None:
     source, source_labels, target, truth = drawn(weak, 7)
     with pytest.raises(
-        AssumptionError, match=r"the labelled target rows contradict known_mix: by the labels 0\.5"
+        AssumptionError,
+        match=r"the labelled target rows contradict known_mix: by the labels 5\d\.\d to [\d.]+ % of the target",
     ):
         calibrate(
             source,
@@ -250,6 +252,16 @@ def test_words_file_page_and_estimator(weak: Population, tmp_path: Path) -> None
     model = PACClassifier(LogisticRegression(), epsilon=0.2, delta=0.1).fit(source, source_labels)
     model.calibrate(source, source_labels, target, target_labels=first(truth, 300))
     assert model.certificate_.n_target_labels == 300
+
+
+def test_what_labels_certify_needs_no_label_shift_but_single_classes_do() -> None:
+    asked = Request(epsilon=0.2, delta=0.1, labelled=tally_of([4, 3]), class_epsilon=0.5)
+    said = _direct_note(asked)
+    assert said.startswith("the thresholds are certified by the 7 labelled target rows alone")
+    assert "all cases together needs these rows to be a random sample of the target, but not label shift." in said
+    assert said.endswith(
+        "What is said about single classes, a limit (class_epsilon) included, rests on the source, and needs label shift."
+    )
 
 
 def test_the_command_reads_a_column_with_nulls(tmp_path: Path) -> None:

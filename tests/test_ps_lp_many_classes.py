@@ -11,7 +11,9 @@ from pacshift.bounds import Interval, binomial_cut
 from pacshift.methods import Task
 from pacshift.ps_lp.equal_miss_rate import equal_miss_ranks
 from pacshift.ps_lp.many_classes import ranks_for_any_mix
+from pacshift.ps_lp.method import EQUAL_MISS_RATE, ONE_THRESHOLD
 from pacshift.ps_lp.programs import MixProgram
+from pacshift.ps_lp.reasons import reasons_for_many_classes
 from strategies import seeds
 
 
@@ -65,3 +67,21 @@ def test_errors_above_epsilon_are_as_rare_as_promised() -> None:
     rates[:, used] = rng.beta(ranks[used], counts[used] + 1 - ranks[used], (repeats, int(used.sum())))
     failed = int((rates @ share > epsilon).sum())
     assert binomtest(failed, repeats, delta, alternative="greater").pvalue > 1e-3
+
+
+def test_what_is_said_about_the_target_is_true() -> None:
+    tally = Tally.from_scores(np.eye(3)[[0, 1, 2] * 10], [0, 1, 2] * 10)
+    cuts = np.full(3, 0.5)
+
+    def said(kind: str, *, tried: bool, contamination: float = 0.0) -> str:
+        return " ".join(reasons_for_many_classes(tally, cuts, kind=kind, tried=tried, contamination=contamination))
+
+    assert said(ONE_THRESHOLD, tried=True) == ""
+    chosen = said(EQUAL_MISS_RATE, tried=True)
+    assert "did not give smaller sets on the target" in chosen
+    assert "too few" not in chosen
+    assert "No threshold depends" not in chosen
+    assert "rows are too few" in said(EQUAL_MISS_RATE, tried=False)
+    contaminated = said(EQUAL_MISS_RATE, tried=False, contamination=0.02)
+    assert "does not allow for contamination" in contaminated
+    assert "too few" not in contaminated

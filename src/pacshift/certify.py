@@ -24,6 +24,7 @@ from pacshift.scores.transforms import Transform
 from pacshift.sensitivity import SensitivityOnDemand
 from pacshift.tally import Tally
 from pacshift.tally.cells import Cells
+from pacshift.wording import given
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +81,9 @@ def _direct_note(request: Request) -> str:
     rows = 0 if request.labelled is None else request.labelled.n_source
     return (
         f"the thresholds are certified by the {rows:,} labelled target rows alone, because that gives smaller "
-        "sets. What they promise needs these rows to be a random sample of the target, but not label shift."
+        "sets. What they promise about all cases together needs these rows to be a random sample of the target, "
+        "but not label shift. What is said about single classes, a limit (class_epsilon) included, rests on the "
+        "source, and needs label shift."
     )
 
 
@@ -105,7 +108,7 @@ def _tested(tally: Tally, request: Request) -> Assumption:
         contamination=request.contamination,
         known_from="the labelled target rows say" if request.known is None else "target labels and known_mix say",
     )
-    return _accepted(replace(found, level=level))
+    return _accepted(replace(found, level=level), is_mix_given=request.known is not None)
 
 
 def checked_assumption(
@@ -121,16 +124,18 @@ def checked_assumption(
             ASSUMPTION_SHARE * delta,
             contamination,
             bounds,
-        )
+        ),
+        is_mix_given=known is not None,
     )
 
 
-def _accepted(found: Assumption) -> Assumption:
+def _accepted(found: Assumption, *, is_mix_given: bool) -> Assumption:
     if found.refuted:
+        and_known = " and the given bounds of the mix were right" if is_mix_given else ""
         finding = found.finding.removeprefix("label shift is refuted: ")
         raise AssumptionError(
-            f"label shift is refuted: {finding} Nothing is certified. If label shift held, the chance of such a "
-            f"refusal would be at most {found.level:g}. {ways_on()}"
+            f"label shift is refuted: {finding} Nothing is certified. If label shift held{and_known}, the test "
+            f"would refuse with probability at most {given(found.level)}. {ways_on()}"
         )
     return found
 

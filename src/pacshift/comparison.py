@@ -14,6 +14,7 @@ from pacshift.methods import Guarantee, Method, resolve_method
 from pacshift.methods.base import GUARANTEE_IN_SHORT
 from pacshift.request import promises_target
 from pacshift.tally import Tally
+from pacshift.wording import mean_size, percent
 
 MAX_NOTE_SHOWN = 100
 """Characters of a note below a printed table; ``rows`` holds the whole note."""
@@ -126,9 +127,9 @@ class Comparison:
         """Size, empty sets and error as text, as many as there are columns."""
         if row.size is None or row.empty is None:
             return ["refused", *["-"] * (len(self.columns) - 3)]
-        size = f"{row.size:.3f}" + (" (all labels)" if row.trivial else "")
+        size = mean_size(row.size) + (" (all labels)" if row.trivial else "")
         error = "-" if row.error is None else f"{row.error:.4f}"
-        return [size, f"{100 * row.empty:.1f} %", error][: len(self.columns) - 2]
+        return [size, percent(row.empty), error][: len(self.columns) - 2]
 
     def _notes(self) -> list[str]:
         return [f"{row.method}: {row.note}" for row in self.rows if row.note]

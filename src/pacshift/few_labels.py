@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray, Label
-from pacshift.bounds import Interval, binomial_cut, clopper_pearson
+from pacshift.bounds import ROUNDING, Interval, binomial_cut, clopper_pearson
 from pacshift.errors import AssumptionError, InputError
 from pacshift.methods.ps import pac_threshold
 from pacshift.scores.containers import as_array
 from pacshift.tally import Tally
 from pacshift.tally.histogram import mean_size
 from pacshift.tally.threshold import class_threshold
+from pacshift.wording import between, given
 
 MIX_SHARE = 0.1
 """Share of δ for the bounds of the label mix (Lemma 1)."""
@@ -92,16 +93,17 @@ def both_bounds(known: Interval | None, found: Interval, classes: Sequence[Label
     if known is None:
         return found
     lower, upper = np.maximum(known.lower, found.lower), np.minimum(known.upper, found.upper)
-    wrong = lower > upper
-    if wrong.any() or lower.sum() > 1 + 1e-12 or upper.sum() < 1 - 1e-12:
+    wrong = lower > upper + ROUNDING
+    if wrong.any() or lower.sum() > 1 + ROUNDING or upper.sum() < 1 - ROUNDING:
         label = int(np.argmax(lower - upper))
         raise AssumptionError(
-            f"the labelled target rows contradict known_mix: by the labels {found.lower[label]:.4g} to "
-            f"{found.upper[label]:.4g} of the target is {classes[label]!r}, by known_mix {known.lower[label]:.4g} "
-            f"to {known.upper[label]:.4g}. If both were right, the chance of this would be at most {level:.3g}. "
+            "the labelled target rows contradict known_mix: by the labels "
+            f"{between(found.lower[label], found.upper[label])} of the target is {classes[label]!r}, by known_mix "
+            f"{between(known.lower[label], known.upper[label])}. If both were right, the chance of this would be "
+            f"at most {given(level)}. "
             "Correct known_mix, or check that the labelled rows are a random sample of the target."
         )
-    return Interval(lower, upper)
+    return Interval(np.minimum(lower, upper), np.maximum(lower, upper))  # apart by rounding at most
 
 
 def direct_thresholds(tally: Tally, labelled: Tally, *, epsilon: float, delta: float) -> list[FloatArray]:

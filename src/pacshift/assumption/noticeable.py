@@ -11,7 +11,7 @@ from pacshift.arrays import BoolArray, FloatArray, Label
 from pacshift.assumption.directions import by_cells, simplex_fit
 from pacshift.assumption.folds import FEW_CLASSES, CellCounts, n_folds
 from pacshift.assumption.groups import unsure_groups
-from pacshift.assumption.words import percent, points
+from pacshift.wording import percent, points
 
 POWER_QUANTILE = 1.65
 """A normal variable with mean 1.65 standard deviations above a hurdle exceeds it in 95 of 100 draws."""
@@ -19,8 +19,8 @@ POWER_QUANTILE = 1.65
 LEARNING = 2.0
 """How much larger a difference must be because its direction has to be learned.
 
-At this factor 20 of 20 draws were refused for 2 to 30 classes and 1,000 to 20,000 rows, at 1.5 between 15 and 20, at 1
-between 0 and 7 (`python -m benchmarks power` has the power of whole violations).
+At this factor 20 of 20 draws were refused for 2 to 30 classes and 1,000 to 20,000 rows, at 1.5 between 15 and 20,
+at 1 between 0 and 7 (`python -m benchmarks power` has the power of whole violations).
 """
 
 PROBE = 0.05
@@ -59,9 +59,9 @@ def noticeable(
 
 
 def _into(explained: FloatArray, below: BoolArray) -> FloatArray:
-    """The change of the cells' shares per row that moves into the cells ``below``, in proportion to what is there."""
+    """The change of the cells' shares for each share of rows that moves into ``below``, spread as the rows are."""
     inside, outside = explained[below].sum(), explained[~below].sum()
-    return np.where(below, explained / max(inside, 1e-12), -explained / max(outside, 1e-12))
+    return np.asarray(np.where(below, explained / max(inside, 1e-12), -explained / max(outside, 1e-12)))
 
 
 def _distance(counts: CellCounts, shares: FloatArray, variance: FloatArray) -> float:

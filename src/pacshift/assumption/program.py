@@ -16,7 +16,7 @@ from pacshift.assumption.boxes import MAX_BOX_CLASSES, box_rows
 from pacshift.assumption.directions import MANY_STAKES, directions, fold_pairs, n_directions
 from pacshift.assumption.folds import FEW_CLASSES, CellCounts, joined, n_folds, n_splits, split
 from pacshift.assumption.tops import largest_shares, likely_tops, shares_by_sets, suggested_sets
-from pacshift.bounds import Interval
+from pacshift.bounds import ROUNDING, Interval
 from pacshift.ps_lp.programs import MixProgram, least_violation
 from pacshift.ps_lp.region_box import quick_box
 
@@ -48,10 +48,6 @@ def level_shares(n_classes: int) -> LevelShares:
     return FEW_SHARES if n_classes <= MAX_BOX_CLASSES else WITHOUT_BOXES
 
 
-TOLERANCE = 1e-9
-"""Violations up to this are rounding."""
-
-
 @dataclass(frozen=True, eq=False)
 class MixRows:
     """Inequalities that the true mix keeps with probability at least ``1 - level``.
@@ -68,12 +64,14 @@ class MixRows:
     @property
     def refuted(self) -> bool:
         """Whether no mix keeps all inequalities. With many classes they are looked at one by one."""
-        if self.box.upper.sum() < 1 - TOLERANCE or self.box.lower.sum() > 1 + TOLERANCE:
+        if self.box.upper.sum() < 1 - ROUNDING or self.box.lower.sum() > 1 + ROUNDING:
+            return True
+        if (self.box.lower > self.box.upper + ROUNDING).any():  # what is known contradicts a largest share
             return True
         if len(self.box.upper) > FEW_CLASSES:
             least = np.array([-self._over_box(-row) for row in self.rows])
-            return bool((least > self.limits + TOLERANCE).any())
-        return least_violation(*self._stacked, len(self.limits) + 2 * len(self.box.upper))[0] > TOLERANCE
+            return bool((least > self.limits + ROUNDING).any())
+        return least_violation(*self._stacked, len(self.limits) + 2 * len(self.box.upper))[0] > ROUNDING
 
     def largest(self, cost: FloatArray) -> float:
         """The largest ``cost · t`` over the mixes that are left (of the box alone where classes are many)."""
@@ -135,8 +133,8 @@ def _known_box(top: FloatArray, known: Interval | None, contamination: float) ->
     if known is None:
         return Interval(np.zeros_like(top), top)
     clean = 1 - contamination
-    lower = np.maximum((known.lower - contamination) / clean, 0.0)
-    return Interval(lower, np.minimum(top, known.upper / clean))
+    lower = np.maximum((known.lower - ROUNDING - contamination) / clean, 0.0)
+    return Interval(lower, np.minimum(top, (known.upper + ROUNDING) / clean))
 
 
 def _tops(counts: CellCounts, folds: list[CellCounts], level: float, contamination: float) -> FloatArray:

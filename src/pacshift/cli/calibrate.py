@@ -18,6 +18,7 @@ from pacshift.errors import InputError, UninformativeWarning
 from pacshift.methods import resolve_method
 from pacshift.methods.base import score_for
 from pacshift.tally import Tally
+from pacshift.wording import mean_size, percent
 
 
 def calibrate(
@@ -168,7 +169,7 @@ def _show(certificate: Certificate, out: Path, *, as_json: bool, quiet: bool) ->
         mean = float(certificate.set_sizes @ range(len(certificate.set_sizes)) / total)
         single, empty = certificate.set_sizes[1] / total, certificate.set_sizes[0] / total
         console.print(
-            f"[bold]On the target[/]: {mean:.3f} labels per set on average, "
-            f"{single:.1%} with exactly one, {empty:.1%} empty."
+            f"[bold]On the target[/]: {mean_size(mean)} labels per set on average, "
+            f"{percent(single)} with exactly one, {percent(empty)} empty."
         )
     console.print(f"written: {plain(out)}")

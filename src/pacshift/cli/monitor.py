@@ -60,11 +60,11 @@ def monitor(
         typer.Option("--adopt", metavar="PERIOD", help="From now on use the fresh certificate of this period."),
     ] = None,
     forever: Annotated[
-        bool, typer.Option("--forever", help="Make all reports right at once, however many there will be.")
+        bool, typer.Option("--forever", help="Make all reports hold simultaneously, however many there will be.")
     ] = False,
     fail_on: Annotated[
         Literal["broken", "consistent"],
-        typer.Option("--fail-on", help="Exit with 4 if something broke, or already if a period is not proven."),
+        typer.Option("--fail-on", help="Exit with 4 if something broke, or also if a period is not proven."),
     ] = "broken",
     epsilon: Annotated[
         float | None,

@@ -57,7 +57,7 @@ KnownScores: TypeAlias = Annotated[
     typer.Option(
         "--scores",
         metavar="COLUMNS",
-        help="Score columns, if they are not called as those the certificate was made from.",
+        help="Score columns, if they are named differently from the certificate's columns.",
     ),
 ]
 ByPosition: TypeAlias = Annotated[

@@ -11,6 +11,7 @@ from pacshift.cli.console import plain, print_json, progress, results
 from pacshift.cli.inputs import tell_dropped
 from pacshift.cli.provenance import UsedModelId, warn_before_use
 from pacshift.files import require_regular
+from pacshift.wording import mean_size, percent
 
 
 def predict(
@@ -63,6 +64,7 @@ def predict(
         mean = float(sizes @ range(len(sizes)) / sizes.sum())
         console = results()
         console.print(
-            f"{written.n_rows:,} sets, {mean:.3f} labels on average, {sizes[0] / sizes.sum():.1%} empty."
+            f"{written.n_rows:,} sets, {mean_size(mean)} labels on average, "
+            f"{percent(sizes[0] / sizes.sum())} empty."
         )
         console.print(f"written: {plain(out)}")

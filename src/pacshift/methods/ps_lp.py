@@ -22,7 +22,7 @@ from pacshift.ps_lp.method import (
     smallest_kind,
 )
 from pacshift.ps_lp.reasons import reasons_for, reasons_for_many_classes
-from pacshift.ps_lp.region import prevalence_region, weight_intervals
+from pacshift.ps_lp.region import prevalence_region, weight_intervals, within_known
 from pacshift.tally import Tally
 
 
@@ -69,7 +69,8 @@ class PSLP(Method):
         epsilon, delta, counts = task.epsilon, task.delta, tally.class_counts
         if tally.n_classes > MAX_LP_CLASSES:
             return self._solve_many_classes(tally, task)
-        shares = shares_for(counts, epsilon=epsilon)
+        plan = correction_plan(tally, epsilon=epsilon, delta=delta, contamination=task.contamination)
+        shares = shares_for(counts, epsilon=epsilon, plan=plan)
         region = prevalence_region(
             tally.confusion,
             tally.target,
@@ -90,16 +91,16 @@ class PSLP(Method):
         )
         kind = smallest_kind(tally, certified, task.count_labels)
         thresholds = certified[kind]
-        curve = CurveOnDemand(tally, region, kind, thresholds, epsilon, delta, included, task.seed)
-        plan = correction_plan(tally, epsilon=epsilon, delta=delta, contamination=task.contamination)
-        by_bets = kind == EQUAL_MISS_RATE or plan is None
+        curve = CurveOnDemand(tally, region, kind, thresholds, epsilon, delta, included, shares, task.seed)
+        mix = within_known(region.prevalence, task.known, task.contamination)
+        has_curve = kind == EQUAL_MISS_RATE or plan is None  # none is drawn along the bound for many classes
         return Solution(
             thresholds,
-            weights=weight_intervals(region.prevalence, counts, delta=shares.priors * delta),
-            prevalence=region.prevalence,
+            weights=weight_intervals(mix, counts, delta=shares.priors * delta),
+            prevalence=mix,
             accuracy=region.accuracy,
             reasons=reasons_for(tally, region, thresholds, epsilon=epsilon, delta=delta),
-            curve=curve if by_bets and (thresholds > -np.inf).any() else None,
+            curve=curve if has_curve and (thresholds > -np.inf).any() else None,
         )
 
     def _solve_many_classes(self, tally: Tally, task: Task) -> Solution:
@@ -113,5 +114,7 @@ class PSLP(Method):
         return Solution(
             thresholds,
             prevalence=None if largest is None else Interval(np.zeros(tally.n_classes), largest),
-            reasons=reasons_for_many_classes(tally, thresholds, target_used=kind != EQUAL_MISS_RATE),
+            reasons=reasons_for_many_classes(
+                tally, thresholds, kind=kind, tried=tried, contamination=task.contamination
+            ),
         )

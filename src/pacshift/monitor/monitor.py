@@ -40,7 +40,7 @@ class Monitor(Ledger):
     delta : float, default 0.05
         Chance that a report is wrong; with ``forever`` the chance that any report is ever wrong.
     forever : bool, default False
-        Make all reports right at once, however many there will be. Each report then gets a smaller share of
+        Make all reports hold simultaneously, however many there will be. Each report then gets a smaller share of
         ``delta``, so its fresh certificate has larger sets.
     method : str or Method, default "PS-LP"
         Makes the fresh certificates. It must have a guarantee on the target.

@@ -69,12 +69,16 @@ CORRECTED_BESIDE_REGION = CorrectionShares(box=0.14, one_threshold=0.14, rescale
 """Where the bound for many classes replaces bets, it gets their shares of ``MANY_ROWS``."""
 
 
-def shares_for(class_counts: IntArray, *, epsilon: float) -> Shares:
-    """The shares of δ, fixed by the label counts and ε alone ("Shares of δ").
+def shares_for(class_counts: IntArray, *, epsilon: float, plan: Plan | None = None) -> Shares:
+    """The shares of δ, fixed by the numbers of rows and ε alone ("Shares of δ").
+
+    With a ``plan``, the bound for many classes has the shares of bets with many rows.
 
     >>> shares_for(np.array([100, 100]), epsilon=0.1) is FEW_ROWS
     True
     """
+    if plan is not None:
+        return MANY_ROWS
     seen = class_counts[class_counts > 0]
     typical = np.exp(np.log(seen).mean()) * min(epsilon / USUAL_EPSILON, 1.0) if len(seen) else 0.0
     return MANY_ROWS if typical > MANY_ROWS_PER_CLASS else FEW_ROWS
@@ -136,7 +140,7 @@ def certified_thresholds(
     into every set; ``seed`` is that of the coins which hold rows out.
     """
     plan = correction_plan(tally, epsilon=epsilon, delta=delta, contamination=contamination)
-    shares = shares_for(tally.class_counts, epsilon=epsilon) if plan is None else MANY_ROWS
+    shares = shares_for(tally.class_counts, epsilon=epsilon, plan=plan)
     ranks = equal_miss_ranks(
         MixProgram(region.rows, region.limits),
         region.prevalence,

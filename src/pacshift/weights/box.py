@@ -4,11 +4,12 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from pacshift.bounds import Interval, clopper_pearson
+from pacshift.bounds import ROUNDING, Interval, clopper_pearson
 from pacshift.errors import AssumptionError, InputError
 from pacshift.tally import Tally
 from pacshift.weights.elimination import EmptyBox, NoBox, eliminate
 from pacshift.weights.hull import hull
+from pacshift.wording import number_up
 
 Intervals: TypeAlias = Literal["elimination", "strict", "hull"]
 INTERVALS: tuple[Intervals, ...] = ("elimination", "strict", "hull")
@@ -42,9 +43,9 @@ def weight_box(tally: Tally, *, delta: float, intervals: Intervals, contaminatio
     if not np.isfinite(box.upper).all():
         label = int(np.argmax(box.upper))
         raise NoBox("a weight has no upper bound", cell=(label, label), lower=0.0, stuck=(label,))
-    if box.upper.max() < 1:  # source frequencies average the true weights to exactly 1
+    if box.upper.max() < 1 - ROUNDING:  # source frequencies average the true weights to exactly 1
         raise AssumptionError(
-            f"label shift is refuted: weights average to 1, but none can exceed {box.upper.max():.3g}."
+            f"label shift is refuted: weights average to 1, but none can exceed {number_up(box.upper.max())}."
         )
     return box
 
