@@ -25,6 +25,7 @@ PARTS = {
     "needs": ("needs.run", "set sizes by classes, rows per class, epsilon and delta"),
     "many": ("many.run", "set sizes with 100 and 1,000 classes (needs --data, else one synthetic case)"),
     "guarantee": ("guarantee.run", "how often each method breaks its promise"),
+    "hunt": ("hunt.run", "a search for worlds in which a promise is broken too often"),
     "power": ("power.run", "what the test of label shift notices, by violation and number of rows"),
     "power-unseen": (
         "power.run_unseen",

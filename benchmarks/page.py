@@ -13,7 +13,7 @@ DOCS = ROOT / "docs"
 BLOCKS = {
     "performance.md": ("in-short", "history", "speed", "quality", "prevalence", "growth", "core"),
     "scale.md": ("rows", "classes", "files", "workers", "cost"),
-    "guarantee.md": ("guarantee",),
+    "guarantee.md": ("guarantee", "hunt"),
     "how-much-data.md": ("needs",),
     "tables/sharpness.md": ("sharpness",),
     "tables/power.md": ("power", "power-unseen"),

@@ -1,0 +1,198 @@
+"""The tries of the hunt: named ones, and as many random ones as wanted. Running them on all cores."""
+
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from multiprocessing import get_context
+from typing import Protocol
+from zlib import crc32
+
+import numpy as np
+
+from benchmarks.hunt_routes import ROUTES
+from benchmarks.hunt_tries import (
+    CLASS_MISS,
+    CLOSED_FORM,
+    ERROR,
+    OF_OTHERS,
+    ON_COUNTS,
+    OPTIONS,
+    PREVALENCE,
+    Outcome,
+    Subject,
+    Try,
+    subjects,
+)
+from benchmarks.hunt_worlds import coin_world, ordered_world, random_world, tied_world, weights_world
+from benchmarks.lab import Say
+from pacshift.parallel import cores
+
+SCAN, AGAIN, AT_SMALL_DELTA = 1, 2, 3
+"""Stages; their draws have nothing in common."""
+
+DELTAS, SMALL_DELTA = (0.05, 0.1, 0.2), 0.005
+"""Failures are counted at a large δ, where there are enough of them; suspicious worlds also at a small one."""
+
+MANY_CLASSES, FEWER = 25, 5
+"""From this many classes on a draw takes long, and there are fewer of them by this factor."""
+
+DRAWS_PER_JOB = 25
+
+DEFAULT = Subject("PS-LP", "PS-LP")
+DEFAULT_SHARE = 0.3
+"""Share of the random worlds for the method that users get who choose none, besides its turn among all."""
+
+NAMED = {
+    case.name: case
+    for case in (
+        Try("coins 6697/500", coin_world((6697, 500)), DEFAULT, 0.05),
+        Try("coins 64888/500", coin_world((64888, 500)), DEFAULT, 0.05),
+        Try("coins 67951/1000", coin_world((67951, 1000)), DEFAULT, 0.05),
+        Try("coins 6550/2000", coin_world((6550, 2000)), DEFAULT, 0.05),
+        Try("coins 19484/2000", coin_world((19484, 2000)), DEFAULT, 0.005),
+        Try("coins, independent rows", coin_world((0.907 * 21484, 0.093 * 21484), iid=True), DEFAULT, 0.05),
+        Try("coins, ties 3416/500", tied_world((3416, 500)), DEFAULT, 0.05),
+        Try("known weights", weights_world(), Subject("ORACLE", "ORACLE"), 0.05, seed=4),
+        Try("aps in order", ordered_world(), Subject("PS", "PS"), 0.05, ("score=aps",), seed=27),
+        Try("raps in order", ordered_world(), Subject("PS", "PS"), 0.05, ("score=raps",), seed=27),
+    )
+}
+"""Worlds that find fixed coins: a stream of coins laid over sorted rows always picks the same ranks."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the draws of one try showed."""
+
+    name: str
+    draws: int
+    wrong: Mapping[str, int]
+    """How often each promise was broken."""
+    refusals: int
+    error: float
+    """Mean error as a multiple of ε."""
+    deviation: float
+    """Standard error of this mean."""
+    not_offered: str = ""
+    """Why there was no answer, if the combination of options is refused."""
+
+    @classmethod
+    def of(cls, name: str, outcomes: list[Outcome]) -> "Result":
+        """Count the outcomes. Draws that the package does not take as input are no draws."""
+        taken = [one for one in outcomes if not one.not_offered]
+        errors = np.array([one.error for one in taken if not (one.refused or np.isnan(one.error))])
+        spread = float(errors.std(ddof=1) / len(errors) ** 0.5) if len(errors) > 1 else 0.0
+        return cls(
+            name,
+            len(taken),
+            {promise: sum(promise in one.broken for one in taken) for promise in (ERROR, CLASS_MISS, PREVALENCE)},
+            sum(one.refused for one in taken),
+            float(errors.mean()) if len(errors) else 0.0,
+            spread,
+            next((one.not_offered for one in outcomes if one.not_offered), ""),
+        )
+
+
+@lru_cache(maxsize=64)
+def try_of(name: str) -> Try:
+    """A named try, the random one with this number, or a neighbour of it ("12.1"): the same one every time."""
+    if name in NAMED:
+        return NAMED[name]
+    number, _, neighbour = name.partition(".")
+    case = random_try(int(number))
+    return nearby(case, int(neighbour)) if neighbour else case
+
+
+def random_try(number: int) -> Try:
+    """Any promise in any world."""
+    rng = np.random.default_rng([SCAN, number])
+    every = subjects()
+    subject = DEFAULT if rng.random() < DEFAULT_SHARE else every[number % len(every)]
+    options = random_options(subject, rng)
+    is_method = bool(subject.method)
+    iid = (is_method and subject.method not in ON_COUNTS) or bool(rng.random() < 0.5)
+    plain = set(options) <= CLOSED_FORM and subject.method != "APS"
+    route = str(rng.choice([*ROUTES] if is_method else ["tally", "grid"]))
+    return Try(
+        str(number),
+        random_world(rng, iid=iid, finite=not plain),
+        subject,
+        float(rng.choice(DELTAS)),
+        options,
+        route="rows" if "softmax" in options else route,
+        seed=None if rng.random() < 0.5 else int(rng.integers(20)),
+        cap=float(rng.choice([0.5, 1.0, 1.5, 3.0])),
+        slack=float(rng.choice([0.0, 0.01, 0.2])),
+        label_share=float(rng.choice([0.01, 0.1, 0.5, 1.0])),
+    )
+
+
+def nearby(case: Try, number: int) -> Try:
+    """The same try with somewhat other numbers of rows and another seed: fixed coins are good or bad by chance."""
+    rng = np.random.default_rng([int(case.name), number])
+    counts = np.array(case.world.counts) * rng.uniform(0.8, 1.25, len(case.world.counts))
+    if not case.world.iid:
+        counts = np.round(counts)
+    world = replace(case.world, counts=tuple(counts.tolist()))
+    return replace(case, name=f"{case.name}.{number}", world=world, seed=int(rng.integers(20)))
+
+
+def random_options(subject: Subject, rng: np.random.Generator) -> tuple[str, ...]:
+    """None to four options; at most one of them says what the score is."""
+    possible = OF_OTHERS.get(subject.name, OPTIONS.keys())
+    wanted = [name for name in OPTIONS if name in possible]
+    chosen = rng.permutation(wanted)[: rng.choice(5, p=[0.35, 0.2, 0.25, 0.15, 0.05])].tolist()
+    scores = [name for name in chosen if name.startswith("score=")]
+    return tuple(name for name in wanted if name in chosen and name not in scores[1:])
+
+
+def run_draws(name: str, stage: int, draws: range) -> list[Outcome]:
+    """Some draws of a try. Each has a seed of its own, so that they can be made anywhere in any order."""
+    case = try_of(name)
+    if stage == AT_SMALL_DELTA:
+        case = replace(case, delta=SMALL_DELTA)
+    number = crc32(name.encode())
+    return [case.run(np.random.default_rng([stage, number, draw])) for draw in draws]
+
+
+class RunTries(Protocol):
+    """Runs so many draws of each named try."""
+
+    def __call__(self, stage: int, draws: Mapping[str, int]) -> list[Result]:
+        """Results in the order of the names."""
+        ...
+
+
+@contextmanager
+def all_cores(say: Say, *, n_workers: int | None = None) -> Iterator[RunTries]:
+    """Runs tries in processes with one BLAS thread each; with one worker, right here."""
+    number = n_workers or cores()
+    if number == 1:
+        yield lambda stage, draws: [Result.of(name, run_draws(name, stage, range(n))) for name, n in draws.items()]
+        return
+    os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read by the processes started below
+    with ProcessPoolExecutor(number, mp_context=get_context("spawn")) as pool:
+
+        def run(stage: int, draws: Mapping[str, int]) -> list[Result]:
+            jobs = [
+                (name, stage, range(start, min(start + DRAWS_PER_JOB, n)))
+                for name, n in draws.items()
+                for start in range(0, n, DRAWS_PER_JOB)
+            ]
+            found: dict[str, list[Outcome]] = {name: [] for name in draws}
+            waiting = [(job[0], pool.submit(run_draws, *job)) for job in jobs]
+            for done, (name, future) in enumerate(waiting, 1):
+                found[name] += future.result()
+                if done % 100 == 0 or done == len(jobs):
+                    say(f"hunt: stage {stage}, {done} of {len(jobs)} jobs")
+            return [Result.of(name, outcomes) for name, outcomes in found.items()]
+
+        yield run
+
+
+def fewer_if_slow(name: str, draws: int) -> int:
+    """Draws of a try, fewer where there are many classes."""
+    return max(1, draws // FEWER) if try_of(name).world.law.n_classes >= MANY_CLASSES else draws

@@ -1,0 +1,283 @@
+"""What is tried in a world: every method with every option that promises something, and what came of it."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from benchmarks.hunt_laws import NEW_KIND
+from benchmarks.hunt_routes import ROUTES, both_sides
+from benchmarks.hunt_worlds import Sample, World
+from pacshift import AssumptionError, Certificate, InputError, UninformativeWarning
+from pacshift.arrays import FloatArray
+from pacshift.assumption import check_assumption
+from pacshift.methods import METHODS, Method
+from pacshift.prevalence import prevalence_tally
+from pacshift.scores.known_mix import check_known_mix
+from pacshift.scores.transforms import TRANSFORMS
+
+ROUNDING = 1e-9
+"""A sum of shares may be wrong by this much."""
+
+ON_COUNTS = ("PS-LP", "PS-LW", "LWCP")
+"""Methods whose proof is conditional on the label counts: these may be anything. Others get independent rows."""
+
+NOT_JUDGED = {"WCP": "promises something only if its estimated weights are the true ones, which they never are"}
+"""Methods whose promise cannot be broken, and why."""
+
+TEST, MIX = "test of label shift", "prevalence"
+"""What promises something besides the methods: refusals at a level, and intervals of the label mix."""
+
+NUMBERS: dict[str, Callable[[World], Any]] = {"envelope": lambda world: max(1.0, float(world.weights.max()))}
+"""Options of methods that are numbers, with a true value."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A method with its options, or one of the other promises."""
+
+    name: str
+    method: str = ""
+    choices: tuple[tuple[str, Any], ...] = ()
+
+    def make(self, world: World) -> Method:
+        """The method itself."""
+        given = {name: NUMBERS[name](world) if name in NUMBERS else value for name, value in self.choices}
+        return METHODS[self.method](**given)
+
+    @property
+    def is_marginal(self) -> bool:
+        """Whether the promise is about the mean error alone."""
+        return self.method in METHODS and METHODS[self.method].guarantee == "marginal"
+
+
+def subjects() -> list[Subject]:
+    """Everything that promises something; methods are found by themselves, with all values of their options."""
+    found = [Subject(TEST), Subject(MIX)]
+    for name, method in METHODS.items():
+        if method.guarantee != "none" and name not in NOT_JUDGED:
+            found += [Subject(_named(name, choices), name, choices) for choices in _choices(method)]
+    return found
+
+
+def _named(method: str, choices: tuple[tuple[str, Any], ...]) -> str:
+    return ", ".join([method, *(f"{name}={value}" if name not in NUMBERS else name for name, value in choices)])
+
+
+def _choices(method: type[Method]) -> Iterator[tuple[tuple[str, Any], ...]]:
+    """Every combination of the values of a method's options; defaults are left out."""
+    hints = get_type_hints(method)
+    lists = []
+    for name, default in _defaults(method):
+        values = get_args(hints[name]) if get_origin(hints[name]) is Literal else ()
+        other = [(name, value) for value in values if value != default]
+        other += [(name, "true")] if name in NUMBERS else []
+        lists.append([None, *other])
+    for chosen in product(*lists):
+        yield tuple(choice for choice in chosen if choice is not None)
+
+
+def _defaults(method: type[Method]) -> list[tuple[str, Any]]:
+    return [(option.name, option.default) for option in fields(method)] if is_dataclass(method) else []
+
+
+def custom_score(scores: FloatArray) -> FloatArray:
+    """A score function of a user's own, which turns neighbours into ties."""
+    return np.asarray(np.round(np.sqrt(scores), 2), np.float64)
+
+
+Option = Callable[["Try", Sample, np.random.Generator], dict[str, Any]]
+
+
+def _some_labels(case: "Try", sample: Sample, rng: np.random.Generator) -> dict[str, Any]:
+    """Labels of random target rows. A row of a new kind has none of the labels, so it gets none."""
+    chosen = rng.random(len(sample.target)) < case.label_share
+    known = [
+        int(y) if one and y != NEW_KIND else None for y, one in zip(sample.target_labels, chosen, strict=True)
+    ]
+    return {"target_labels": known} if any(label is not None for label in known) else {}
+
+
+def _known_mix(case: "Try", sample: Sample, rng: np.random.Generator) -> dict[str, Any]:
+    """Bounds that are true of the target and of its label-shifted part, exact ones among them."""
+    slack = case.slack + case.strangers
+    return {
+        "known_mix": {
+            label: (max(0.0, share - slack), min(1.0, share + slack)) for label, share in enumerate(case.world.mix)
+        }
+    }
+
+
+OPTIONS: dict[str, Option] = {
+    "class_epsilon": lambda case, sample, rng: {"class_epsilon": case.class_epsilon},
+    "contamination": lambda case, sample, rng: {"contamination": case.strangers},
+    "known_mix": _known_mix,
+    "target_labels": _some_labels,
+    "never_empty": lambda case, sample, rng: {"never_empty": True},
+    "softmax": lambda case, sample, rng: {"softmax": True},
+    **{
+        f"score={name}": lambda case, sample, rng, name=name: {"score": name}  # type: ignore[misc]
+        for name in TRANSFORMS
+        if name != "probability"
+    },
+    "score=custom": lambda case, sample, rng: {"score": custom_score},
+}
+"""What a user may ask for: a new option is one more entry."""
+
+CLOSED_FORM = {"class_epsilon", "contamination", "known_mix", "target_labels"}
+"""Options with which thresholds are compared with plain scores, and that is all."""
+
+OF_OTHERS = {TEST: {"contamination", "known_mix"}, MIX: {"known_mix"}}
+"""Options of what is no method."""
+
+
+@dataclass(frozen=True, eq=False)
+class Try:
+    """A promise in a world: what is asked for, by which route, with which seed."""
+
+    name: str
+    world: World
+    subject: Subject
+    delta: float
+    options: tuple[str, ...] = ()
+    route: str = "rows"
+    seed: int | None = None
+    cap: float = 1.5
+    """``class_epsilon`` as a multiple of epsilon."""
+    slack: float = 0.0
+    """How far bounds of ``known_mix`` lie from the truth."""
+    label_share: float = 0.1
+
+    @property
+    def strangers(self) -> float:
+        """Share of the target that is not label-shifted."""
+        return 0.4 * self.world.epsilon if "contamination" in self.options else 0.0
+
+    @property
+    def class_epsilon(self) -> float:
+        """The limit per class."""
+        return min(self.cap * self.world.epsilon, 0.9)
+
+    @cached_property
+    def method(self) -> Method:
+        """The method that is tried."""
+        return self.subject.make(self.world)
+
+    def run(self, rng: np.random.Generator) -> "Outcome":
+        """One draw, and what became of the promises."""
+        sample = self.world.draw(rng, strangers=self.strangers)
+        asked: dict[str, Any] = {}
+        for option in self.options:
+            asked |= OPTIONS[option](self, sample, rng)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UninformativeWarning)  # all labels is a valid answer
+                return OTHERS.get(self.subject.name, _calibrated)(self, sample, asked)
+        except AssumptionError:
+            return Outcome(refused=True)
+        except InputError as error:
+            return Outcome(not_offered=str(error))
+
+    def __str__(self) -> str:
+        seed = "" if self.seed is None else f", rng = {self.seed}"
+        asked = "".join(f", {option}" for option in self.options)
+        return f"{self.world}{asked}, by {self.route}{seed}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one draw showed: the promises that were broken, and the error as a multiple of ε."""
+
+    broken: frozenset[str] = field(default_factory=frozenset)
+    error: float = float("nan")
+    refused: bool = False
+    not_offered: str = ""
+
+
+ERROR, CLASS_MISS, PREVALENCE = "error", "bounds of class misses", "bounds of the label mix"
+"""Promises of a certificate: the error (and the limit per class), and two that stand beside it."""
+
+
+def _calibrated(case: Try, sample: Sample, asked: dict[str, Any]) -> Outcome:
+    method, world = case.method, case.world
+    request = asked | {"epsilon": world.epsilon, "delta": case.delta, "rng": case.seed}
+    if method.needs_weights:
+        request["weights"] = world.weights
+    certificate = ROUTES[case.route](sample, method, request)
+    return judge(case, certificate)
+
+
+def judge(case: Try, certificate: Certificate) -> Outcome:
+    """Compare what a certificate promises with the truth."""
+    world = case.world
+    given = {"score": custom_score} if certificate.score == "custom" else {}
+    table = world.law.missed(certificate, logits="softmax" in case.options, **given)
+    misses = np.diag(table)
+    error = promised_error(case, misses, table)
+    broken = set()
+    if error > world.epsilon * (1 + ROUNDING) and not case.subject.is_marginal:
+        broken.add(ERROR)
+    if (
+        "class_epsilon" in case.options
+        and (class_misses(case, misses, table) > case.class_epsilon + ROUNDING).any()
+    ):
+        broken.add(ERROR)  # one confidence for both
+    if not _within(certificate.class_miss, misses):
+        broken.add(CLASS_MISS)
+    if not _within(certificate.prevalence, np.array(world.mix)):
+        broken.add(PREVALENCE)
+    return Outcome(frozenset(broken), error / world.epsilon)
+
+
+def promised_error(case: Try, misses: FloatArray, table: FloatArray) -> float:
+    """The error that a promise is about: of the source, of the worst mix, or of this target with its strangers."""
+    world = case.world
+    if case.method.guarantee == "pac-source":
+        return float(world.source_mix @ misses)
+    shifted = misses.max() if case.method.any_mix and not case.subject.is_marginal else world.mix @ misses
+    return float((1 - case.strangers) * shifted + case.strangers * _stranger_missed(world, table))
+
+
+def class_misses(case: Try, misses: FloatArray, table: FloatArray) -> FloatArray:
+    """How often each class is missed in the whole target; strangers with a label belong to its class."""
+    label, found = case.world.stranger[0], misses.copy()
+    if case.strangers and label != NEW_KIND:
+        usual = (1 - case.strangers) * case.world.mix[label]
+        strange = case.strangers * _stranger_missed(case.world, table)
+        found[label] = (usual * misses[label] + strange) / (usual + case.strangers)
+    return found
+
+
+def _stranger_missed(world: World, table: FloatArray) -> float:
+    label, looks = world.stranger
+    return 1.0 if label == NEW_KIND else float(table[label, looks])
+
+
+def _within(bounds: Any, truth: FloatArray) -> bool:
+    if bounds is None:
+        return True
+    return bool(((bounds.lower <= truth + ROUNDING) & (truth <= bounds.upper + ROUNDING)).all())
+
+
+def _tested(case: Try, sample: Sample, asked: dict[str, Any]) -> Outcome:
+    """Whether the test refuses at level δ, although all of the target but the strangers is label-shifted."""
+    given = {"contamination": asked.get("contamination", 0.0)}
+    tally = both_sides(sample, grid=case.route == "grid")
+    if "known_mix" in asked:
+        given["known"] = check_known_mix(asked["known_mix"], tally.classes)
+    found = check_assumption(tally, level=case.delta, **given)
+    return Outcome(frozenset({ERROR} if found.refuted else ()))
+
+
+def _bounded(case: Try, sample: Sample, asked: dict[str, Any]) -> Outcome:
+    """Whether the intervals hold the label mix."""
+    found = prevalence_tally(both_sides(sample, grid=case.route == "grid"), delta=case.delta, **asked)
+    return Outcome(frozenset() if _within(found.mix, np.array(case.world.mix)) else frozenset({ERROR}))
+
+
+OTHERS: dict[str, Callable[[Try, Sample, dict[str, Any]], Outcome]] = {TEST: _tested, MIX: _bounded}
+"""How the other promises are tried."""

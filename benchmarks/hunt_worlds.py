@@ -1,0 +1,222 @@
+"""Worlds in which the truth is known: named ones where a program once failed, and random ones without end."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.hunt_laws import NEW_KIND, Atoms, Law, Piece, Pieces
+from pacshift import Population
+from pacshift.arrays import FloatArray, IntArray
+
+CLASSES = (2, 3, 5, 10, 25, 60, 120, 250)
+CLASS_CHANCE = (0.4, 0.2, 0.12, 0.1, 0.08, 0.05, 0.03, 0.02)
+MAX_SCORES = 3_000_000
+"""Scores in one matrix of a random world."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """What a user would have, and the labels of the target, which a user has of few rows."""
+
+    source: FloatArray
+    labels: IntArray
+    target: FloatArray
+    target_labels: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """A law, the label mixes on both sides, and how many rows are drawn.
+
+    Parameters
+    ----------
+    counts : source rows per class
+        Drawn as they are, or on average if ``iid``.
+    mix : label mix of the target
+    stranger : (label, looks)
+        Rows that contaminate the target, where it is asked for: their label, and the class they look like.
+    """
+
+    kind: str
+    law: Law
+    counts: tuple[float, ...]
+    mix: tuple[float, ...]
+    n_target: int
+    epsilon: float = 0.1
+    iid: bool = False
+    in_order: bool = False
+    stranger: tuple[int, int] = (NEW_KIND, 0)
+
+    @property
+    def n_source(self) -> int:
+        """Source rows in all."""
+        return round(sum(self.counts))
+
+    @property
+    def source_mix(self) -> FloatArray:
+        """The label mix of the source."""
+        return np.array(self.counts) / sum(self.counts)
+
+    @property
+    def weights(self) -> FloatArray:
+        """The importance weights; a class that is nowhere has weight 0."""
+        priors, mix = self.source_mix, np.array(self.mix)
+        return np.asarray(np.divide(mix, priors, out=np.zeros_like(mix), where=priors > 0))
+
+    def draw(self, rng: np.random.Generator, *, strangers: float = 0.0) -> Sample:
+        """Fresh rows of both sides; ``strangers`` is their share of the target."""
+        n_classes = self.law.n_classes
+        if self.iid:
+            labels = rng.choice(n_classes, self.n_source, p=self.source_mix)
+        else:
+            labels = np.repeat(np.arange(n_classes), np.array(self.counts, np.int64))
+        hidden = rng.choice(n_classes, self.n_target, p=np.array(self.mix) / sum(self.mix))
+        looks, strange = hidden.copy(), rng.random(self.n_target) < strangers
+        hidden[strange], looks[strange] = self.stranger
+        source, target = self.law.draw(labels, rng), self.law.draw(looks, rng)
+        order = self._order(source[np.arange(len(labels)), labels], labels, rng)
+        return Sample(source[order], labels[order], target, hidden)
+
+    def _order(self, true: FloatArray, labels: IntArray, rng: np.random.Generator) -> IntArray:
+        return np.lexsort((true, labels)) if self.in_order else rng.permutation(len(labels))
+
+    def __str__(self) -> str:
+        counts = [f"{count:,.0f}" for count in self.counts]
+        shown = " / ".join(counts) if len(counts) <= 3 else f"{min(self.counts):,.0f} to {max(self.counts):,.0f}"
+        main = int(np.argmax(self.mix))
+        return (
+            f"{self.kind}, K = {len(counts)}, {shown} rows a class{' on average' * self.iid}"
+            f"{' in order' * self.in_order}, n = {self.n_target:,}, {self.mix[main]:.0%} of class {main}, "
+            f"ε = {self.epsilon:g}"
+        )
+
+
+def coin_world(counts: tuple[float, float], *, law: Law | None = None, iid: bool = False) -> World:
+    """Two classes that no row confuses; all of the target is of the second, with scores from .5 to 1."""
+    plain = Pieces((((0.6, 1.0, 1.0),), ((0.5, 1.0, 1.0),)), (1, 0))
+    return World("two classes apart", law or plain, counts, (0.0, 1.0), 5_000, iid=iid)
+
+
+def tied_world(counts: tuple[float, float]) -> World:
+    """The second class has two scores alone; to miss the lower one is to miss a little more than ε."""
+    law = Pieces((((0.6, 1.0, 1.0),), ((0.6, 0.6, 0.101), (0.9, 0.9, 0.899))), (1, 0))
+    return coin_world(counts, law=law)
+
+
+def weights_world() -> World:
+    """Known weights (.4, 1.9): all errors are of the first class, of whose sorted rows few are kept."""
+    law = Pieces((((0.0, 1.0, 1.0),), ((0.9, 1.0, 1.0),)), (1, 0))
+    return World("known weights", law, (1200, 800), (0.24, 0.76), 2_000)
+
+
+def ordered_world() -> World:
+    """One class of scores from .5 to 1, another of few rows, given in the order of their scores."""
+    law = Pieces((((0.5, 1.0, 1.0),), ((0.5, 1.0, 1.0),)), (1, 0)).atoms(20_000)
+    return World("rows in order", law, (1000, 1000), (0.5, 0.5), 2_000, in_order=True)
+
+
+def random_world(rng: np.random.Generator, *, iid: bool, finite: bool) -> World:
+    """Any world: rows over orders of magnitude, any mix, ties, steps, twins among classes, hardly any rows."""
+    n_classes = int(rng.choice(CLASSES, p=CLASS_CHANCE))
+    epsilon = float(rng.choice([0.02, 0.05, 0.1, 0.2, 0.3]))
+    mix = _mix(n_classes, rng)
+    counts = _counts(n_classes, rng)
+    if iid:
+        counts = np.maximum(counts, 0.5)
+    kind = str(rng.choice(list(LAWS)))
+    law = LAWS[kind](n_classes, epsilon, mix, rng)
+    most = MAX_SCORES // n_classes
+    return World(
+        kind,
+        law.atoms() if finite and isinstance(law, Pieces) else law,
+        tuple((counts * min(1.0, most / counts.sum())).tolist() if iid else np.minimum(counts, most).tolist()),
+        tuple(mix.tolist()),
+        int(min(10 ** rng.uniform(1.5, 4.3), most)),
+        epsilon=epsilon,
+        iid=iid,
+        in_order=bool(rng.random() < 0.5),
+        stranger=_stranger(n_classes, rng),
+    )
+
+
+def _mix(n_classes: int, rng: np.random.Generator) -> FloatArray:
+    """All of one class, nearly all of one class, few classes, or many."""
+    corner = np.eye(n_classes)[rng.integers(n_classes)]
+    kind = rng.random()
+    if kind < 0.35:
+        return np.asarray(corner)
+    if kind < 0.6:
+        share = rng.uniform(0.5, 0.99)
+        return np.asarray(share * corner + (1 - share) * rng.dirichlet(np.ones(n_classes)))
+    return np.asarray(rng.dirichlet(np.full(n_classes, rng.choice([0.2, 1.0, 20.0]))))
+
+
+def _counts(n_classes: int, rng: np.random.Generator) -> FloatArray:
+    """From a few dozen rows to tens of thousands; at times some classes have 0 to 3."""
+    total = 10 ** rng.uniform(1.5, 4.7) * min(n_classes, 10) ** 0.5
+    counts = np.floor(total * rng.dirichlet(np.full(n_classes, rng.choice([0.3, 1.0, 10.0])))) + 1
+    if rng.random() < 0.3:
+        rare = rng.permutation(n_classes)[: rng.integers(1, max(2, n_classes // 4 + 1))]
+        counts[rare] = rng.integers(0, 4, len(rare))
+    return np.asarray(counts if counts.sum() else counts + 1)
+
+
+def _stranger(n_classes: int, rng: np.random.Generator) -> tuple[int, int]:
+    """A new kind, or one class in the clothes of another."""
+    label, looks = rng.permutation(n_classes)[:2].tolist()
+    return (NEW_KIND if rng.random() < 0.5 else label), looks
+
+
+def _apart(n_classes: int, epsilon: float, mix: FloatArray, rng: np.random.Generator) -> Law:
+    """No row is confused; the score of the true label is spread evenly."""
+    low = rng.choice([0.5, 0.6, 0.9], n_classes)
+    return Pieces([((float(least), 1.0, 1.0),) for least in low], _others(n_classes, rng))
+
+
+def _steps(n_classes: int, epsilon: float, mix: FloatArray, rng: np.random.Generator) -> Law:
+    """The main class jumps from no misses to a little more than ε at one tied score."""
+    pieces: list[tuple[Piece, ...]] = []
+    main = int(np.argmax(mix))
+    for label in range(n_classes):
+        jump = min(1.02 * epsilon / mix[main], 0.9) if label == main else rng.uniform(0, 0.3)
+        low, high = np.sort(rng.uniform(0.2, 1.0, 2)).tolist()
+        ends = (high, high) if rng.random() < 0.5 else (high, 1.0)
+        pieces.append(((low, low, jump), (*ends, 1 - jump)))
+    return Pieces(pieces, _others(n_classes, rng))
+
+
+def _twins(n_classes: int, epsilon: float, mix: FloatArray, rng: np.random.Generator) -> Law:
+    """The first two classes are predicted nearly alike, but one of them has far lower scores when it is missed."""
+    wrong = 0.5 - rng.choice([0.0, 0.01, 0.05])
+    easy: tuple[Piece, ...] = ((0.4, 0.5, wrong), (0.5, 1.0, 1 - wrong))
+    hard: tuple[Piece, ...] = ((0.0, 0.5, 1 - wrong), (0.5, 1.0, wrong))
+    rest: tuple[Piece, ...] = ((0.3, 1.0, 1.0),)
+    return Pieces([easy, hard] + [rest] * (n_classes - 2), _others(n_classes, rng))
+
+
+def _overlap(n_classes: int, epsilon: float, mix: FloatArray, rng: np.random.Generator) -> Law:
+    """Classes of an imagined classifier, from no better than chance to good; in a third of worlds many ties."""
+    strength, rows = float(rng.choice([0.0, 1.0, 3.0, 6.0])), max(20, 4_000 // n_classes)
+    made = Population.synthetic(n_classes, strength=strength, rows_per_class=rows, rng=rng)
+    scores = np.asarray(made.scores, float)
+    if rng.random() < 1 / 3:
+        scores = np.round(scores, 1 if n_classes < 10 else 2) + 1e-3
+        scores /= scores.sum(axis=1, keepdims=True)
+    return Atoms(scores, made.index, np.ones(len(scores)))
+
+
+def _others(n_classes: int, rng: np.random.Generator) -> list[int]:
+    """For each class the one that it is confused with: its neighbour, or always one of the first two."""
+    if rng.random() < 0.5:
+        return [label ^ 1 if label ^ 1 < n_classes else 0 for label in range(n_classes)]
+    return [int(label == 0) for label in range(n_classes)]
+
+
+LAWS: dict[str, Callable[[int, float, FloatArray, np.random.Generator], Law]] = {
+    "classes apart": _apart,
+    "steps": _steps,
+    "twins": _twins,
+    "overlap": _overlap,
+}
+"""Kinds of random worlds: a new kind is one more entry."""

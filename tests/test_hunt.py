@@ -1,0 +1,296 @@
+"""The hunt: worlds that once broke a promise, a small search for others, and whether it would find them.
+
+python -m benchmarks hunt          # the whole search
+"""
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from benchmarks.hunt import Bag, Effort, Group, counted, groups, hunt, refused
+from benchmarks.hunt_laws import NEW_KIND, Atoms, Pieces
+from benchmarks.hunt_routes import ROUTES
+from benchmarks.hunt_runs import (
+    DEFAULT,
+    NAMED,
+    SCAN,
+    Result,
+    all_cores,
+    nearby,
+    random_options,
+    random_try,
+    run_draws,
+    try_of,
+)
+from benchmarks.hunt_tries import (
+    CLASS_MISS,
+    ERROR,
+    NOT_JUDGED,
+    OPTIONS,
+    PREVALENCE,
+    Outcome,
+    Subject,
+    Try,
+    class_misses,
+    promised_error,
+    subjects,
+)
+from benchmarks.hunt_worlds import LAWS, World
+from pacshift import Tally, calibrate
+from pacshift.arrays import FloatArray, IntArray
+from pacshift.methods import METHODS, Method, Solution, Task
+from pacshift.methods.base import one_threshold
+
+SURE = 0.01
+"""Failures that are less likely than this, if they came in a share δ of draws, are too many."""
+
+IN_TESTS = 4
+"""The draws of tests have nothing in common with those of the hunt."""
+
+DRAWS = {
+    "coins 6697/500": 150,
+    "coins 64888/500": 40,
+    "coins 67951/1000": 30,
+    "coins 6550/2000": 100,
+    "coins 19484/2000": 60,
+    "coins, independent rows": 60,
+    "coins, ties 3416/500": 40,
+    "known weights": 40,
+    "aps in order": 30,
+    "raps in order": 30,
+}
+"""Draws of the named worlds that are enough to find fixed coins."""
+
+
+def chance(result: Result, promise: str = ERROR) -> float:
+    """How likely so many failures are, if they came in a share δ of draws."""
+    if not result.draws:
+        return 1.0
+    delta = try_of(result.name).delta
+    return float(binomtest(result.wrong[promise], result.draws, delta, alternative="greater").pvalue)
+
+
+def drawn(name: str, draws: int) -> Result:
+    return Result.of(name, run_draws(name, IN_TESTS, range(draws)))
+
+
+@pytest.mark.montecarlo
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMED)
+def test_named_worlds_keep_their_promise(name: str) -> None:
+    result = drawn(name, DRAWS[name])
+    assert result.draws == DRAWS[name]
+    assert chance(result) > SURE, f"{result.wrong[ERROR]} of {result.draws}"
+
+
+@pytest.mark.montecarlo
+def test_coins_that_pick_fixed_ranks_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Break the coins on purpose: one fixed stream over the sorted scores, whatever the counts are."""
+
+    def fixed(tally: Tally, *_: Any, **__: Any) -> IntArray:
+        rng, counts = np.random.default_rng(15), tally.counts
+        held = (rng.random(len(counts)) < 0.15).astype(np.int64)
+        repeated = counts != 1
+        held[repeated] = rng.binomial(counts[repeated], 0.15)
+        return held
+
+    for module in ("tuned", "method"):  # where it is, and where it is used
+        monkeypatch.setattr(f"pacshift.ps_lp.{module}.held_out", fixed)
+    assert chance(drawn("coins 67951/1000", 25)) < SURE
+
+
+SMALL_HUNT = Effort(worlds=46, scan=2, neighbours=0, again=4, at_small_delta=0, max_classes=5)
+
+
+@pytest.fixture(scope="module")
+def bag() -> Bag:
+    with all_cores(lambda line: None, n_workers=1) as run_tries:
+        return hunt(run_tries, SMALL_HUNT, lambda line: None)
+
+
+def significant(results: list[Result]) -> dict[str, float]:
+    """Worlds in which a promise was broken too often for chance, all worlds and promises considered."""
+    promises = ERROR, CLASS_MISS, PREVALENCE
+    found = {
+        f"{one.name}: {promise}: {try_of(one.name)}": chance(one, promise) * len(results) * len(promises)
+        for one in results
+        for promise in promises
+    }
+    return {name: p for name, p in found.items() if p < 1e-4}
+
+
+@pytest.mark.montecarlo
+@pytest.mark.slow
+def test_small_hunt_finds_nothing(bag: Bag) -> None:
+    assert significant(bag.scanned) == {}
+    assert significant(bag.again) == {}
+
+
+@pytest.mark.montecarlo
+@pytest.mark.slow
+def test_small_hunt_over_all_worlds_finds_nothing(bag: Bag) -> None:
+    """All worlds together: failures come at most at a rate of the largest δ, in truth at a fraction of it."""
+    for part in groups().values():
+        for group in part:
+            members = [one for one in group.members(bag.scanned) if not group.on_average]
+            failures, draws = sum(one.wrong[group.promise] for one in members), sum(one.draws for one in members)
+            if draws:
+                assert binomtest(failures, draws, 0.2, alternative="greater").pvalue > SURE, group.title
+
+
+@dataclass(frozen=True)
+class Liar(Method):
+    """Promises PAC on the target, and takes the plain quantile of the source."""
+
+    how: Literal["openly", "secretly"] = "openly"
+
+    name = "LIAR"
+    guarantee = "pac-target"
+
+    def solve(self, tally: Tally, task: Task) -> Solution:
+        return Solution(one_threshold(tally, float(np.quantile(tally.values, min(3 * task.epsilon, 1.0)))))
+
+
+@pytest.fixture
+def liar(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Subject]]:
+    """The liar among the methods; random worlds depend on which there are."""
+    monkeypatch.setitem(METHODS, "LIAR", Liar)
+    try_of.cache_clear()
+    yield [one for one in subjects() if one.method == "LIAR"]
+    try_of.cache_clear()
+
+
+@pytest.mark.montecarlo
+def test_new_methods_are_hunted_too(liar: list[Subject]) -> None:
+    assert [one.name for one in liar] == ["LIAR", "LIAR, how=secretly"]
+    names = [str(number) for number in range(100) if random_try(number).subject in liar]
+    small = [name for name in names if try_of(name).world.law.n_classes <= 10]
+    assert significant([drawn(name, 8) for name in small])
+
+
+def test_every_promise_has_its_turn() -> None:
+    tries = [random_try(number) for number in range(200)]
+    assert {case.subject for case in tries} == set(subjects())
+    assert {case.route for case in tries} == set(ROUTES)
+    assert {case.world.kind for case in tries} == set(LAWS)
+    assert {len(case.world.mix) for case in tries} >= {2, 3, 5, 10, 25, 60, 250}
+    assert {case.world.in_order for case in tries} == {True, False}
+    assert {case.seed is None for case in tries} == {True, False}
+    assert min(min(case.world.counts) for case in tries if not case.world.iid) == 0
+
+
+def test_every_pair_of_options_has_its_turn() -> None:
+    rng = np.random.default_rng(0)
+    asked = [random_options(DEFAULT, rng) for _ in range(700)]
+    pairs = {frozenset(pair) for options in asked for pair in combinations(options, 2)}
+    possible = {frozenset(pair) for pair in combinations(OPTIONS, 2)}
+    assert pairs == {pair for pair in possible if sum(name.startswith("score=") for name in pair) < 2}
+
+
+def test_every_option_of_calibrate_is_tried_or_changes_no_promise() -> None:
+    asked = {name for option in OPTIONS for name in [option.split("=")[0]]}
+    fixed = {"epsilon", "delta", "method", "weights", "rng", "classes", "note", "model_id", "valid_until"}
+    data = {"source_scores", "source_labels", "target_scores"}
+    assert asked | fixed | data == set(inspect.signature(calibrate).parameters)
+
+
+def test_every_method_that_promises_something_is_tried_or_said_not_to_be() -> None:
+    tried = {subject.method for subject in subjects()}
+    promising = {name for name, method in METHODS.items() if method.guarantee != "none"}
+    assert promising - tried == set(NOT_JUDGED)
+
+
+def test_a_try_is_the_same_every_time() -> None:
+    for name in ("3", "3.1"):
+        one, two = (Result.of(name, run_draws(name, SCAN, range(2))) for _ in range(2))
+        assert one == two
+    assert nearby(random_try(3), 1).world.counts != random_try(3).world.counts
+
+
+def random_thresholds(n_classes: int) -> Any:
+    """A certificate with other thresholds for each class."""
+    rng = np.random.default_rng(0)
+    certificate = calibrate(
+        rng.dirichlet(np.ones(n_classes), 200), rng.integers(n_classes, size=200), None, method="PS-LW"
+    )
+    return certificate.changed(thresholds=rng.uniform(0.3, 0.9, n_classes))
+
+
+LAW = Pieces(
+    (((0.2, 0.2, 0.3), (0.4, 1.0, 0.7)), ((0.5, 1.0, 1.0),), ((0.1, 0.9, 0.5), (0.9, 0.9, 0.5))), others=(1, 2, 0)
+)
+
+
+@pytest.mark.parametrize("law", [LAW, LAW.atoms(), LAW.atoms(3)])
+def test_misses_are_those_of_many_rows(law: Pieces | Atoms) -> None:
+    certificate, rng = random_thresholds(3), np.random.default_rng(1)
+    table = law.missed(certificate)
+    for looks in range(3):
+        rows = law.draw(np.full(100_000, looks), rng)
+        counted_misses = (~certificate.sets(rows)).mean(axis=0)
+        assert np.abs(table[:, looks] - counted_misses).max() < 0.007
+
+
+def test_atoms_keep_their_weights() -> None:
+    law = Atoms(np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]]), np.array([0, 0, 1]), np.array([1.0, 3.0, 5.0]))
+    rows = law.draw(np.repeat([0, 1], 10_000), np.random.default_rng(0))
+    assert rows[:10_000, 0].mean() == pytest.approx(0.675, abs=0.01)
+    assert (rows[10_000:, 1] == 0.8).all()
+
+
+def tried(stranger: tuple[int, int], *options: str) -> tuple[Try, FloatArray]:
+    """Two classes, the sets of which miss .1 and .2, and label 0 in .9 of rows that look like class 1."""
+    world = World("", LAW.atoms(), (10, 10), (0.75, 0.25), 10, stranger=stranger)
+    return Try("", world, Subject("PS-LP", "PS-LP"), 0.1, options), np.array([[0.1, 0.9], [0.3, 0.2]])
+
+
+def test_errors_count_strangers_where_they_are_asked_for() -> None:
+    usual = 0.75 * 0.1 + 0.25 * 0.2
+    case, table = tried((0, 1))
+    assert promised_error(case, np.diag(table), table) == pytest.approx(usual)
+    case, table = tried((0, 1), "contamination")  # a share of .04
+    assert promised_error(case, np.diag(table), table) == pytest.approx(0.96 * usual + 0.04 * 0.9)
+    among = (0.96 * 0.75 * 0.1 + 0.04 * 0.9) / (0.96 * 0.75 + 0.04)
+    assert class_misses(case, np.diag(table), table) == pytest.approx([among, 0.2])
+    case, table = tried((NEW_KIND, 1), "contamination")
+    assert promised_error(case, np.diag(table), table) == pytest.approx(0.96 * usual + 0.04)
+    assert class_misses(case, np.diag(table), table) == pytest.approx([0.1, 0.2])
+
+
+def test_results_count_what_happened() -> None:
+    outcomes = [
+        Outcome(frozenset({ERROR}), 2.0),
+        Outcome(error=1.0),
+        Outcome(refused=True),
+        Outcome(not_offered="no"),
+    ]
+    result = Result.of("0", outcomes)
+    assert (result.draws, result.wrong[ERROR], result.refusals, result.error) == (3, 1, 1, 1.5)
+    assert result.not_offered == "no"
+
+
+def test_the_most_suspicious_world_of_a_group_is_last() -> None:
+    every = Group("", lambda case: True)
+    few, many, none = (Result(str(n), 10, {ERROR: wrong}, 0, 0.5, 0.0) for n, wrong in ((0, 1), (1, 9), (2, 0)))
+    assert [one.name for one in every.members([many, none, few])][-1] == "1"
+
+
+def test_smallest_refused_combinations_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asking(*options: str) -> Try:
+        return Try("", random_try(0).world, Subject("PS", "PS"), 0.1, options)
+
+    asked = {"a": asking("known_mix"), "b": asking("known_mix", "softmax"), "c": asking("softmax"), "d": asking()}
+    monkeypatch.setattr("benchmarks.hunt.try_of", asked.__getitem__)
+    answers = {name: [Outcome(not_offered="no")] for name in "ab"} | {name: [Outcome(error=0.5)] for name in "cd"}
+    assert refused([Result.of(name, outcomes) for name, outcomes in answers.items()]) == ["PS with `known_mix`"]
+
+
+def test_ratios_surely_above_one_are_bold() -> None:
+    assert counted(20, 100, 0.05)[2] == "**4.0**"
+    assert counted(6, 100, 0.05)[2] == "1.2"
