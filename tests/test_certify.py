@@ -25,6 +25,7 @@ from pacshift import (
 )
 from pacshift.arrays import FloatArray
 from pacshift.assumption import ASSUMPTION_SHARE, check_assumption
+from pacshift.bounds import clean_shares
 from pacshift.methods import resolve_method
 from pacshift.methods.class_wise import capped
 from pacshift.ps_lp import many_classes
@@ -32,7 +33,6 @@ from pacshift.ps_lp import method as ps_lp_method
 from pacshift.request import CLASS_EPSILON_SHARE
 from pacshift.sensitivity import clean_epsilon
 from pacshift.tables import tally_table
-from pacshift.weights.box import clean_shares
 
 ON_TARGET = [name for name, method in METHODS.items() if method.guarantee in ("pac-target", "marginal")]
 PAC = [name for name in ON_TARGET if METHODS[name].guarantee == "pac-target"]

@@ -66,10 +66,8 @@ def _with_labels(solution: Solution, tally: Tally, request: Request, task: Task)
     """The solution, or what the labelled target rows certify on their own if its sets are smaller."""
     if request.labelled is None:
         return solution, False
-    # Labelled rows are drawn from the whole target, so contamination does not touch what they prove.
-    direct = direct_thresholds(
-        tally, request.labelled, epsilon=request.epsilon, delta=DIRECT_SHARE * request.delta
-    )
+    # Rows of a new kind have no label and are always missed: the others may be missed at task.epsilon (Lemma 4).
+    direct = direct_thresholds(tally, request.labelled, epsilon=task.epsilon, delta=DIRECT_SHARE * request.delta)
     choice = smallest_sets(tally, solution.thresholds, direct, task.count_labels)
     if not choice.is_direct:
         return solution, False

@@ -42,7 +42,7 @@ class Request:
         if self.labelled is None:
             return self.known
         found = mix_bounds(self.labelled, delta=delta)
-        return both_bounds(self.known, found, self.labelled.classes, level=delta)
+        return both_bounds(self.known, found, self.labelled.classes, level=delta, contamination=self.contamination)
 
     @property
     def cap_delta(self) -> float:
