@@ -87,6 +87,39 @@ def test_no_class_is_missed_more_than_the_cap_and_the_target_no_more_than_epsilo
 
 
 @pytest.mark.montecarlo
+@pytest.mark.usefixtures("untested")
+def test_with_contamination_the_cap_holds_for_the_clean_part_and_not_for_all_cases() -> None:
+    """The contaminated rows are of class 2 and look like class 0: the most that the page allows is missed."""
+    share, cap, clean, repeats, failures, whole = 0.04, 0.1, np.array([0.6, 0.37, 0.03]), 20, 0, []
+    for seed in range(repeats):
+        rng = np.random.default_rng([seed, 5])
+        tally = Tally.from_scores(*POPULATION.draw(MIX["source"], 3000, rng))
+        target = POPULATION.draw(clean, 3000, rng)[0]
+        target[rng.random(3000) < share] = [0.98, 0.01, 0.01]
+        found = certify(tally + Tally.from_target(target), "PS-LP", class_epsilon=cap, contamination=share)
+        rates = miss_rates(found.thresholds)
+        error = share + (1 - share) * clean @ rates
+        failures += bool(rates.max() > cap or error > 0.1)
+        whole.append(((1 - share) * clean[2] * rates[2] + share) / ((1 - share) * clean[2] + share))
+    assert holds(failures, repeats, 0.1)
+    largest = (cap * (1 - share) * clean[2] + share) / ((1 - share) * clean[2] + share)
+    assert np.mean(whole) > 5 * cap  # the sentence that promised the cap for all cases was false
+    assert max(whole) <= largest
+
+
+@given(st.floats(0, 1), st.floats(0.001, 0.5), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
+def test_what_a_cap_says_of_all_cases_of_a_class(
+    cap: float, share: float, mix: float, part: float, of_class: float
+) -> None:
+    """The bound of "A limit per class" is at least the rate for every smaller share and larger mix."""
+    least, strange = part * mix, of_class * share
+    missed = cap * (1 - share) * mix + strange
+    cases = (1 - share) * mix + strange
+    bound = (cap * (1 - share) * least + share) / ((1 - share) * least + share)
+    assert missed <= bound * cases + 1e-12
+
+
+@pytest.mark.montecarlo
 def test_the_cap_alone_holds_where_it_binds_always() -> None:
     """Thresholds that miss everything, lowered to the cap: its failures stay within its own delta."""
     repeats, delta, failures, largest = 300, 0.2, 0, []

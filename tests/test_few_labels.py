@@ -232,7 +232,7 @@ def test_labels_refute_label_shift_that_predictions_cannot(weak: Population) -> 
     source, source_labels, _, _ = drawn(weak, 5)
     target, _ = weak.draw([1, 0, 0], 2000, 6)
     calibrate(source, source_labels, target, epsilon=0.2, delta=0.1)
-    with pytest.raises(AssumptionError, match="but the labelled target rows say at (least|most)"):
+    with pytest.raises(AssumptionError, match=r"but the labelled target rows say at (least|most)"):
         calibrate(source, source_labels, target, epsilon=0.2, delta=0.1, target_labels=[2] * 100 + [None] * 1900)
 
 
@@ -300,6 +300,22 @@ def test_labels_without_target_scores_are_refused(weak: Population) -> None:
     source, source_labels, _, _ = drawn(weak, 8)
     with pytest.raises(InputError, match="target_scores is None"):
         calibrate(source, source_labels, None, epsilon=0.2, delta=0.1, method="PS-LW", target_labels=[1])
+
+
+def test_a_note_says_what_the_labels_prove_and_what_rests_on_label_shift(weak: Population) -> None:
+    source, source_labels, target, truth = drawn(weak, 0, 600, 600)
+    made = [
+        calibrate(
+            source, source_labels, target, epsilon=0.2, delta=0.5, target_labels=truth, class_epsilon=cap
+        ).notes[-1]
+        for cap in (None, 0.4)
+    ]
+    assert all("certified by the 600 labelled target rows alone" in note for note in made)
+    assert made[0].endswith(
+        "but not label shift. What is said of the misses class by class, the label mix, the weights and the "
+        "accuracy needs label shift."
+    )
+    assert "What is said of the limit per class, the misses class by class," in made[1]
 
 
 def test_without_sizes_the_labels_replace_only_what_is_trivial() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from pacshift.certificate.explain import (
     between,
+    clean_part,
     guarantee_in_words,
     implied_change,
     notes_shown,
@@ -44,6 +45,7 @@ def _promise(certificate: "Certificate") -> str:
     """
     missed, sure = f"misses at most {percent(certificate.epsilon)}", percent(1 - certificate.delta)
     cap = "" if certificate.class_epsilon is None else f" and {percent(certificate.class_epsilon)} of every class"
+    cap += clean_part(certificate) if cap else ""
     return {
         "pac-target": f"{missed} of the target{cap}, with confidence {sure}, if label shift holds",
         "pac-source": f"{missed} of the source, with confidence {sure}; nothing about the target",
