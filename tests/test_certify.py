@@ -217,7 +217,7 @@ def test_bounds_that_take_predictions_as_they_are_are_not_used_on_a_contaminated
     assert ps_lp_method.correction_plan(some, epsilon=0.1, delta=0.1, contamination=0.01) is None
     monkeypatch.setattr(many_classes, "corrected_thresholds", None)  # calling it would fail
     found = many_classes.certify_many_classes(many, epsilon=0.1, delta=0.1, contamination=0.01)
-    assert found.largest_shares is None
+    assert found.prevalence is None
 
 
 @given(st.floats(0, 0.5), st.floats(0, 1), st.floats(0, 1), st.floats(0, 0.2))

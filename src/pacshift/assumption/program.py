@@ -69,6 +69,8 @@ class MixRows:
         """Whether no mix keeps all inequalities. With many classes they are looked at one by one."""
         if self.box.upper.sum() < 1 - TOLERANCE or self.box.lower.sum() > 1 + TOLERANCE:
             return True
+        if (self.box.lower > self.box.upper + TOLERANCE).any():  # known to be more frequent than it can be
+            return True
         if len(self.box.upper) > FEW_CLASSES:
             least = np.array([-self._over_box(-row) for row in self.rows])
             return bool((least > self.limits + TOLERANCE).any())

@@ -25,14 +25,17 @@ def reasons_for(
     )
 
 
-def reasons_for_many_classes(tally: Tally, thresholds: FloatArray, *, target_used: bool) -> tuple[str, ...]:
-    """What many classes change, and which of them are in every set."""
+def reasons_for_many_classes(
+    tally: Tally, thresholds: FloatArray, *, target_used: bool, known: bool = False
+) -> tuple[str, ...]:
+    """What many classes change, and which of them are in every set. ``known``: the mix is bounded."""
     if target_used:
         return few_sentences(tally, thresholds)
+    within = " within the bounds that are known" if known else ""
     many = (
         f"{tally.n_classes} classes are more than the {MAX_LP_CLASSES} for which PS-LP solves linear programs, "
         "and source or target rows are too few to bound the error by the target's predictions: each class got a "
-        "threshold of its own, whatever the target's label mix. The target was not used."
+        f"threshold of its own, whatever the target's label mix{within}. The target was not used."
     )
     return (many, *few_sentences(tally, thresholds))
 

@@ -63,7 +63,8 @@ def _require_a_mix(largest: FloatArray) -> None:
         raise AssumptionError(
             "label shift is refuted: label shares add up to 1, but by the target's scores those of all classes "
             f"together cannot exceed {largest.sum():.3g}, chance allowed for. Either P(x given y) differs between "
-            "source and target, or rows depend on each other. No method for label shift may be used."
+            "source and target, or rows depend on each other, or bounds of the label mix that were given are "
+            "wrong. No method for label shift may be used."
         )
 
 
