@@ -54,8 +54,8 @@ def certify(tally: Tally, method: str, **request: Any) -> Certificate:
     weights = MIX["target"] / MIX["source"] if METHODS[method].needs_weights else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UninformativeWarning)
-        asked = {"epsilon": 0.1, "delta": 0.1, **request}
-        return calibrate_tally(tally, method=method, weights=weights, rng=0, **asked)
+        asked = {"epsilon": 0.1, "delta": 0.1, "weights": weights, **request}
+        return calibrate_tally(tally, method=method, rng=0, **asked)
 
 
 def miss_rates(thresholds: FloatArray) -> FloatArray:
@@ -320,6 +320,7 @@ def test_methods_without_a_promise_about_the_target_are_not_refused(method: str)
     [
         ({"class_epsilon": 0}, "class_epsilon must lie strictly between 0 and 1"),
         ({"contamination": 0.1}, "contamination must be below epsilon"),
+        ({"weights": [1, 1, 1]}, "weights are the true importance weights for ORACLE; method PS-LW does not use"),
         ({"contamination": -0.1}, "contamination must be a share"),
         ({"contamination": "much"}, "contamination must be a share"),
         ({"contamination": np.nan}, "contamination must be a share"),

@@ -227,6 +227,18 @@ def test_the_shares_add_up() -> None:
     assert method > 0
 
 
+def test_only_methods_that_use_the_mix_pay_for_its_bounds() -> None:
+    tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50) + Tally.from_target([[0.9, 0.1]] * 50)
+    for name, share in (("PS-LP", 0.6), ("PS-C", 0.7), ("ORACLE", 0.7)):
+        asked: dict[str, Any] = {"epsilon": 0.1, "delta": 0.1, "known_mix": {0: (0.1, 1)}}
+        task = check_request(tally, resolve_method(name), labelled=tally_of([20, 10]), **asked).task(
+            tally, weights=None, rng=0
+        )
+        assert task.delta == pytest.approx(share * 0.1)
+        assert task.known is not None
+        assert (task.known.upper[0] < 1) == (name == "PS-LP")
+
+
 def test_labels_refute_label_shift_that_predictions_cannot(weak: Population) -> None:
     """All rows look like class 0, so predictions say: all of class 0. The labels say otherwise."""
     source, source_labels, _, _ = drawn(weak, 5)

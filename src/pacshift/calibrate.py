@@ -150,6 +150,7 @@ def calibrate(
         known_mix=known_mix,
         never_empty=never_empty,
         labelled=rows.labelled_target(target_labels, transform, rng=generator),
+        weights=weights,
     )
     origin = record(tally, model_id=model_id, note=note, valid_until=valid_until, rng=rng)
     task = rows.task(request, tally, transform, weights=weights, rng=generator)
@@ -251,6 +252,7 @@ def calibrate_tally(
         known_mix=known_mix,
         never_empty=never_empty,
         labelled=target_labels,
+        weights=weights,
     )
     origin = record(tally, model_id=model_id, note=note, valid_until=valid_until, rng=rng)
     task = request.task(tally, weights=weights, rng=rng)

@@ -58,6 +58,7 @@ class PSLP(Method):
     tests_assumption = True
     needs_target = True
     needs_bins = True
+    uses_known_mix = True
 
     def __post_init__(self) -> None:
         if self.unseen not in ("all", "include"):
