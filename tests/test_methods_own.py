@@ -158,6 +158,7 @@ class EverythingInOneSet:
     needs_target: ClassVar[bool] = False
     needs_soft: ClassVar[bool] = False
     needs_bins: ClassVar[bool] = False
+    uses_known_mix: ClassVar[bool] = False
     needs_weights: ClassVar[bool] = False
     version: ClassVar[str] = "7"
     extra_assumption = ""
