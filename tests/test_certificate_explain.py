@@ -10,6 +10,7 @@ from certificates import birds, certify
 from pacshift import METHODS, Certificate, Interval
 from pacshift.certificate.explain import LABEL_SHIFT
 from pacshift.methods import MethodFacts
+from pacshift.report import render_report
 
 
 def lines(certificate: Certificate) -> dict[str, str]:
@@ -45,6 +46,33 @@ def test_the_guarantee_in_words(guarantee: Any, words: str, never: str) -> None:
     assert never not in lines(certificate)["Guarantee (TOY)"]
     assert ("Assumption" in lines(certificate)) == (guarantee in ("pac-target", "marginal"))
     assert "importance weights" not in certificate.explain()
+
+
+def test_with_contamination_classes_are_spoken_of_in_the_label_shifted_part() -> None:
+    plain = certify(3, "PS-LP", n=2000, class_epsilon=0.15)
+    made = certify(3, "PS-LP", n=2000, class_epsilon=0.15, contamination=0.02)
+    for other in ("label-shifted part", "may all be missed", "of the rest"):
+        assert other not in plain.explain()
+    said = lines(made)
+    missed = next(text for head, text in said.items() if head.startswith("Missed, class by class"))
+    all_missed = "A class's cases among the other 2 % may all be missed."
+    assert "misses at most 15 % of every class of the label-shifted part, with" in said["Guarantee (PS-LP)"]
+    assert said["Guarantee (PS-LP)"].endswith(all_missed)
+    assert missed.endswith(f"They are about the label-shifted part. {all_missed}")
+    assert "Label mix and weights are those of the rest." in said["Assumption"]
+    assert "of every class of the label-shifted part" in repr(made)
+    page = render_report(made)
+    for words in ("Of every class of the label-shifted part at most 15 % is missed.", "may all be missed"):
+        assert words in page.replace("&#39;", "'")
+    marginal = certify(3, "LWCP", n=2000, class_epsilon=0.15, contamination=0.02).explain()
+    assert "No class of the label-shifted part is missed more than 15 %" in marginal
+
+
+def test_the_implied_change_is_one_of_the_label_shifted_part() -> None:
+    for share, whose in ((0.0, "of the target ("), (0.02, "of the target's label-shifted part (")):
+        made = replace(certify(3, "PS-LP", n=2000), contamination=share)
+        changed = replace(made, prevalence=Interval(np.array([0.8, 0.0, 0.0]), np.array([0.9, 0.2, 0.2])))
+        assert whose in lines(changed)["Implied change"]
 
 
 def test_an_extra_assumption_is_said_under_every_guarantee() -> None:

@@ -236,3 +236,32 @@ def binomial_cut(total: int, *, epsilon: float, delta: float) -> int:
         else:
             high = middle
     return low
+
+
+def clean_shares(shares: Interval, contamination: float) -> Interval:
+    """Bounds of q⁰ where q = (1 - η) q⁰ + η h, from bounds of q and nothing known about h.
+
+    Lemma 4 of docs/methods/trust-proofs.md: q⁰ lies between (q - η) / (1 - η) and q / (1 - η). It holds for shares
+    of predictions and for shares of classes.
+
+    Parameters
+    ----------
+    shares : Interval
+        Bounds of shares of the whole target.
+    contamination : float
+        Largest share η of the target that need not be label-shifted.
+
+    Returns
+    -------
+    Interval
+        Bounds of the same shares of the label-shifted part.
+
+    Examples
+    --------
+    >>> clean_shares(Interval(np.array([0.05, 0.4]), np.array([0.1, 0.95])), 0.1).upper.round(3)
+    array([0.111, 1.   ])
+    """
+    if not contamination:
+        return shares
+    lower, upper = (shares.lower - contamination) / (1 - contamination), shares.upper / (1 - contamination)
+    return Interval(np.maximum(lower, 0.0), np.minimum(upper, 1.0))

@@ -87,17 +87,19 @@ def calibrate(
         Add the label with the highest score to sets that would be empty. Sets only grow, so the guarantee stays.
     class_epsilon : float, optional
         The largest share of any one class that the sets may miss. This is promised besides ``epsilon``, with the
-        same confidence for both together. For methods that promise something about the target.
+        same confidence for both together. For methods that promise something about the target. With
+        ``contamination`` it is promised for the label-shifted part: other cases of a class may all be missed.
     contamination : float, default 0
-        A share of the target that may be anything: new kinds of cases, broken sensors. The promise holds for the
-        whole target even so. Must be below ``epsilon``. Sets grow.
+        A share of the target that may be anything: new kinds of cases, broken sensors. The promise of ``epsilon``
+        holds for the whole target even so. Must be below ``epsilon``. Sets grow.
     known_mix : dict of class to (low, high), optional
         Bounds that you are sure of on how frequent a class is in the target, such as ``{"sick": (0, 0.3)}``. They
         help to notice that label shift is false, and PS-LP's sets get smaller. The promise then rests on them.
     target_labels : array or list of length n, optional
         Labels of some target rows, None or NaN for the others. The labelled rows must be a random sample of the
         target. They narrow down the label mix, can refute label shift, and many of them make smaller sets on
-        their own. For methods with a PAC guarantee on this target, such as PS-LP.
+        their own. For methods with a PAC guarantee on this target, such as PS-LP. Leave rows of a new kind, which
+        have no class, unlabelled, and allow for them with ``contamination``.
     note, model_id : str, optional
         What the certificate should remember: anything, and which classifier the scores come from.
     valid_until : str or datetime.date, optional
@@ -150,6 +152,7 @@ def calibrate(
         known_mix=known_mix,
         never_empty=never_empty,
         labelled=rows.labelled_target(target_labels, transform),
+        weights=weights,
     )
     origin = record(tally, model_id=model_id, note=note, valid_until=valid_until, seed=seed)
     task = rows.task(request, tally, transform, weights=weights, seed=seed)
@@ -198,9 +201,11 @@ def calibrate_tally(
     never_empty : bool, default False
         Add the label with the highest score to sets that would be empty.
     class_epsilon : float, optional
-        The largest share of any one class that the sets may miss, promised besides ``epsilon``.
+        The largest share of any one class that the sets may miss, promised besides ``epsilon``. With
+        ``contamination`` it is promised for the label-shifted part of the target.
     contamination : float, default 0
-        A share of the target that may be anything; the promise holds even so. Must be below ``epsilon``.
+        A share of the target that may be anything; the promise of ``epsilon`` holds even so. Must be below
+        ``epsilon``.
     known_mix : dict of class to (low, high), optional
         Bounds that you are sure of on how frequent a class is in the target.
     target_labels : Tally, optional
@@ -249,6 +254,7 @@ def calibrate_tally(
         known_mix=known_mix,
         never_empty=never_empty,
         labelled=target_labels,
+        weights=weights,
     )
     origin = record(tally, model_id=model_id, note=note, valid_until=valid_until, seed=seed)
     task = request.task(tally, weights=weights, seed=seed)

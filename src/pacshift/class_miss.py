@@ -70,8 +70,13 @@ def band_ranks(total: int) -> IntArray:
     return np.unique(np.concatenate([first, grid[grid <= total], [total] if total else []])).astype(np.int64)
 
 
-def often_missed_note(misses: Interval, classes: Sequence[Label], *, epsilon: float) -> tuple[str, ...]:
-    """A note that names the classes which are shown to be missed more than twice as often as all cases may be."""
+def often_missed_note(
+    misses: Interval, classes: Sequence[Label], *, epsilon: float, whose: str = ""
+) -> tuple[str, ...]:
+    """A note that names the classes which are shown to be missed more than twice as often as all cases may be.
+
+    ``whose`` is "label-shifted " where the bounds are about that part of the target.
+    """
     found = np.flatnonzero(misses.lower > OFTEN_MISSED * epsilon)
     if not len(found):
         return ()
@@ -79,7 +84,7 @@ def often_missed_note(misses: Interval, classes: Sequence[Label], *, epsilon: fl
     listed = [f"{classes[label]!r} ({at_least(misses.lower[label])})" for label in worst[:6].tolist()]
     more = f" and {len(worst) - 6} more" if len(worst) > 6 else ""
     return (
-        f"the sets miss more than {given(OFTEN_MISSED * epsilon)} (twice epsilon) of "
-        f"{'classes' if len(found) > 1 else 'class'} {', '.join(listed)}{more}. The promise is about all cases "
+        f"the sets miss more than {given(OFTEN_MISSED * epsilon)} (twice epsilon) of the {whose}cases of "
+        f"{', '.join(listed)}{more}. The promise is about all cases "
         "together. To limit the misses of every class, set class_epsilon (--class-epsilon), or use method PS-LW.",
     )

@@ -157,7 +157,7 @@ def compare_methods(
         Called with the number of methods done and of all methods.
     **request
         ``epsilon``, ``delta`` and whatever else ``calibrate_tally`` takes. Methods that promise nothing about the
-        target do not get ``class_epsilon``, ``contamination`` and ``known_mix``.
+        target do not get ``class_epsilon``, ``contamination`` and ``known_mix``. Only ORACLE gets ``weights``.
 
     Returns
     -------
@@ -207,10 +207,10 @@ def compare_certificates(
 
 
 def fitting(request: dict[str, Any], method: Method) -> dict[str, Any]:
-    """The request without what only concerns promises about the target, for methods that make none."""
-    if promises_target(method):
-        return request
-    return {name: value for name, value in request.items() if name not in TARGET_OPTIONS}
+    """The request without what the method has no use for: promises about the target, and weights."""
+    unused = () if promises_target(method) else TARGET_OPTIONS
+    unused = unused if method.needs_weights else (*unused, "weights")
+    return {name: value for name, value in request.items() if name not in unused}
 
 
 def _answer(method: Method, certified: Callable[[Method], Certificate]) -> Certificate | PacshiftError:

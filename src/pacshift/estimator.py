@@ -67,9 +67,10 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
     never_empty : bool
         Fill empty sets with the top label.
     class_epsilon : float or None
-        Share of any one class that the sets may miss, promised besides ``epsilon``.
+        Share of any one class that the sets may miss, promised besides ``epsilon``. With ``contamination`` it is
+        promised for the label-shifted part of the target.
     contamination : float
-        A share of the target that may be anything; the promise holds even so. Below ``epsilon``.
+        A share of the target that may be anything; the promise of ``epsilon`` holds even so. Below ``epsilon``.
     known_mix : dict of class to (low, high) or None
         Bounds that you are sure of on how frequent a class is in the target.
     note, model_id : str or None

@@ -1,7 +1,8 @@
 """A few labels of the target: they bound its label mix, and many of them certify thresholds on their own.
 
 The docs page "A few target labels" (docs/methods/few-labels.md) has the proofs. The labelled rows must be a random
-sample of the target. They are counted as a tally of their own, and among the unlabelled rows too.
+sample of the target. They are counted as a tally of their own, and among the unlabelled rows too. A row of a new
+kind, which has no class, stays unlabelled; ``contamination`` allows for such rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray, Label
-from pacshift.bounds import ROUNDING, Interval, binomial_cut, clopper_pearson
+from pacshift.bounds import ROUNDING, Interval, binomial_cut, clean_shares, clopper_pearson
 from pacshift.errors import AssumptionError, InputError
 from pacshift.methods.ps import pac_threshold
 from pacshift.scores.containers import as_array
@@ -81,6 +82,8 @@ def check_labelled(labelled: Tally, tally: Tally) -> Tally:
 def mix_bounds(labelled: Tally, *, delta: float) -> Interval:
     """Bounds of the target's label mix, right for all classes at once with probability at least 1 - δ (Lemma 1).
 
+    The mix of the rows that have a class: those of a new kind are not labelled (Lemma 3).
+
     >>> labelled = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 0] * 50)
     >>> mix_bounds(labelled, delta=0.05).lower.round(3)
     array([0.957, 0.   ])
@@ -88,13 +91,25 @@ def mix_bounds(labelled: Tally, *, delta: float) -> Interval:
     return clopper_pearson(labelled.class_counts, labelled.n_source, delta=delta / labelled.n_classes)
 
 
-def both_bounds(known: Interval | None, found: Interval, classes: Sequence[Label], *, level: float) -> Interval:
-    """The mixes within both. If there is none: AssumptionError, of chance at most ``level`` if both are right."""
+def both_bounds(
+    known: Interval | None,
+    found: Interval,
+    classes: Sequence[Label],
+    *,
+    level: float,
+    contamination: float = 0.0,
+) -> Interval:
+    """The mixes within both. If there is none: AssumptionError, of chance at most ``level`` if both are right.
+
+    With contamination the two may be about different rows: all of the target, and those that have a class. What
+    both bound is the mix of the label-shifted part (Lemma 3), so they contradict each other only there.
+    """
     if known is None:
         return found
     lower, upper = np.maximum(known.lower, found.lower), np.minimum(known.upper, found.upper)
-    wrong = lower > upper + ROUNDING
-    if wrong.any() or lower.sum() > 1 + ROUNDING or upper.sum() < 1 - ROUNDING:
+    clean = clean_shares(Interval(lower, upper), contamination)
+    wrong = clean.lower > clean.upper + ROUNDING
+    if wrong.any() or clean.lower.sum() > 1 + ROUNDING or clean.upper.sum() < 1 - ROUNDING:
         label = int(np.argmax(lower - upper))
         raise AssumptionError(
             "the labelled target rows contradict known_mix: by the labels "
@@ -107,7 +122,7 @@ def both_bounds(known: Interval | None, found: Interval, classes: Sequence[Label
 
 
 def direct_thresholds(tally: Tally, labelled: Tally, *, epsilon: float, delta: float) -> list[FloatArray]:
-    """Thresholds that miss at most ε of the target, all of them with probability ≥ 1 - δ (Lemma 2).
+    """Thresholds that miss at most ε of the target rows that have a class, all with probability ≥ 1 - δ (Lemma 2).
 
     One threshold for all classes, and thresholds that miss the same share of every class of the source. Neither
     family looks at the target, so the binomial bound holds for both; label shift is not assumed.

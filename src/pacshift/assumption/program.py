@@ -16,7 +16,7 @@ from pacshift.assumption.boxes import MAX_BOX_CLASSES, box_rows
 from pacshift.assumption.directions import MANY_STAKES, directions, fold_pairs, n_directions
 from pacshift.assumption.folds import FEW_CLASSES, CellCounts, joined, n_folds, n_splits, split
 from pacshift.assumption.tops import largest_shares, likely_tops, shares_by_sets, suggested_sets
-from pacshift.bounds import ROUNDING, Interval
+from pacshift.bounds import ROUNDING, Interval, clean_shares
 from pacshift.ps_lp.programs import MixProgram, least_violation
 from pacshift.ps_lp.region_box import quick_box
 
@@ -132,9 +132,8 @@ def _known_box(top: FloatArray, known: Interval | None, contamination: float) ->
     """Bounds of the mix t of the label-shifted part ("Known mix" of the page)."""
     if known is None:
         return Interval(np.zeros_like(top), top)
-    clean = 1 - contamination
-    lower = np.maximum((known.lower - ROUNDING - contamination) / clean, 0.0)
-    return Interval(lower, np.minimum(top, (known.upper + ROUNDING) / clean))
+    clean = clean_shares(known, contamination)
+    return Interval(np.maximum(clean.lower - ROUNDING, 0.0), np.minimum(top, clean.upper + ROUNDING))
 
 
 def _tops(counts: CellCounts, folds: list[CellCounts], level: float, contamination: float) -> FloatArray:

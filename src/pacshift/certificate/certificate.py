@@ -72,11 +72,12 @@ class Certificate:
         Lower bound of the classifier's accuracy on the target, where the method computes it.
     class_miss : Interval or None
         Bounds of how often each class is missed on source and target. Those of all classes hold together with
-        confidence ``1 - delta``. This is a statement of its own, beside the guarantee.
+        confidence ``1 - delta``. This is a statement of its own, beside the guarantee. With ``contamination`` the
+        label-shifted part of the target is meant, as with ``class_epsilon``, ``prevalence`` and ``weights``.
     class_epsilon : float or None
         Share of any one class that the sets may miss, if a limit was asked for.
     contamination : float
-        Share of the target that may be anything, without breaking the promise.
+        Share of the target that may be anything, without breaking the promise of ``epsilon``.
     known_mix : Interval or None
         Bounds of the target's label mix that the user was sure of.
     assumption : Assumption or None

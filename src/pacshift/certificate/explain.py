@@ -67,9 +67,11 @@ def guarantee_in_words(certificate: "Certificate") -> str:
     covered, sure = all_but(certificate.epsilon), all_but(certificate.delta)
     holds = f"the set contains the true label for at least {covered} of the"
     target = f"{holds} target population{_contaminated(certificate)}"
-    cap = "" if certificate.class_epsilon is None else f", and misses at most {_cap(certificate)} of every class"
+    capped = certificate.class_epsilon is not None
+    cap = f", and misses at most {_cap(certificate)} of every class{clean_part(certificate)}" if capped else ""
+    others = may_all_be_missed(certificate) if capped else ""
     promise = {
-        "pac-target": f"{target}{cap}, with confidence {sure} over the calibration data.",
+        "pac-target": f"{target}{cap}, with confidence {sure} over the calibration data.{others}",
         "pac-source": f"{holds} source population, with confidence {sure} over the calibration data. "
         "Nothing is guaranteed on the target if the label mix differs.",
         "marginal": f"on average over many calibrations, {target}. "
@@ -83,7 +85,25 @@ def _capped(certificate: "Certificate", sure: str) -> str:
     """The limit per class as a sentence of its own, with a blank in front."""
     if certificate.class_epsilon is None:
         return ""
-    return f" No class is missed more than {_cap(certificate)}, with confidence {sure} over the calibration data."
+    return (
+        f" No class{clean_part(certificate)} is missed more than {_cap(certificate)}, with confidence {sure} over "
+        f"the calibration data.{may_all_be_missed(certificate)}"
+    )
+
+
+def clean_part(certificate: "Certificate") -> str:
+    """What statements about classes are about where part of the target may be anything, with a blank in front."""
+    return " of the label-shifted part" if certificate.contamination else ""
+
+
+def may_all_be_missed(certificate: "Certificate") -> str:
+    """What is not promised of a class where part of the target may be anything: a sentence, with a blank in front.
+
+    Section "A limit per class" of docs/methods/trust-proofs.md.
+    """
+    if not certificate.contamination:
+        return ""
+    return f" A class's cases among the other {given(certificate.contamination)} may all be missed."
 
 
 def _contaminated(certificate: "Certificate") -> str:
@@ -119,10 +139,11 @@ def implied_change(certificate: "Certificate") -> str:
     ]
     others = [f"{name!r} {now[each]}" for each, name in enumerate(certificate.classes) if each != label]
     more = f" (others: {', '.join(others)})" if len(others) < MAX_CLASSES_LISTED else ""
+    whose = "'s label-shifted part" if certificate.contamination else ""
     return (
         f"class {certificate.classes[label]!r} makes up {percent(before[label])} of the source and {now[label]} "
-        f"of the target{more}. If this is impossible, label shift does not hold: say what you know with known_mix "
-        "(--known)."
+        f"of the target{whose}{more}. If this is impossible, label shift does not hold: say what you know with "
+        "known_mix (--known)."
     )
 
 
@@ -174,22 +195,37 @@ def class_misses(certificate: "Certificate") -> list[str]:
     first = "all classes" if len(certificate.classes) <= MAX_CLASSES_LISTED else "the classes missed most"
     return [
         f"Missed, class by class ({first}): {listed}. These bounds hold together, with confidence "
-        f"{all_but(certificate.delta)}, beside the guarantee."
+        f"{all_but(certificate.delta)}, beside the guarantee.{about_the_clean_part(certificate)}"
     ]
+
+
+def about_the_clean_part(certificate: "Certificate") -> str:
+    """Which cases bounds of the classes' misses are about, if not all of the target, with a blank in front."""
+    if not certificate.contamination:
+        return ""
+    return f" They are about the label-shifted part.{may_all_be_missed(certificate)}"
+
+
+def not_for_all(certificate: "Certificate") -> list[str]:
+    """For which part of the target label shift need not hold; nothing if it must hold for all of it."""
+    if not certificate.contamination:
+        return []
+    whole = f"This need not hold for {given(certificate.contamination)} of the target."
+    return [whole, "Label mix and weights are those of the rest."]
 
 
 def _assumption(certificate: "Certificate") -> list[str]:
     """Label shift and what the method adds to it. Without a guarantee there is nothing to assume."""
     facts, guarantee = certificate.facts, certificate.guarantee
     sentences = [LABEL_SHIFT] if guarantee in ("pac-target", "marginal") else []
-    if sentences and certificate.contamination:
-        sentences.append(f"This need not hold for {given(certificate.contamination)} of the target.")
+    sentences += not_for_all(certificate) if sentences else []
     if sentences and facts.any_mix:
         sentences.append("Any target label mix is covered.")
     if facts.extra_assumption and guarantee != "none":
         sentences.append(facts.extra_assumption)
     if certificate.n_target_labels:
-        sentences.append("The labelled target examples are a random sample of the target.")
+        whose = "target's examples that have a class" if certificate.contamination else "target"
+        sentences.append(f"The labelled target examples are a random sample of the {whose}.")
     if certificate.known_mix is not None:
         sentences.append(f"What you said about the target: {known_shares(certificate)}.")
     return [f"Assumption: {' '.join(sentences)}"] if sentences else []

@@ -4,7 +4,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pacshift.certificate.explain import guarantee_in_words, implied_change, notes_shown, sets_in_words
+from pacshift.certificate.explain import (
+    clean_part,
+    guarantee_in_words,
+    implied_change,
+    notes_shown,
+    sets_in_words,
+)
 from pacshift.display import MAX_ROWS, html_paragraphs, html_table, one_line
 from pacshift.wording import all_but, between, given, mean_size, percent
 
@@ -37,6 +43,7 @@ def _promise(certificate: "Certificate") -> str:
     """
     missed, sure = f"misses at most {given(certificate.epsilon)}", all_but(certificate.delta)
     cap = "" if certificate.class_epsilon is None else f" and {given(certificate.class_epsilon)} of every class"
+    cap += clean_part(certificate) if cap else ""
     return {
         "pac-target": f"{missed} of the target{cap}, with confidence {sure}, if label shift holds",
         "pac-source": f"{missed} of the source, with confidence {sure}; nothing about the target",

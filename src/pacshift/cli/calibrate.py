@@ -50,7 +50,8 @@ def calibrate(
         typer.Option(
             "--target-label",
             metavar="COLUMN",
-            help="Labels of a random sample of the target's rows; empty or null in the other rows.",
+            help="Labels of a random sample of the target's rows; empty or null in the other rows, and in rows of "
+            "a new kind.",
         ),
     ] = None,
     model_id: provenance.ModelId = None,

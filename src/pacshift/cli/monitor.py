@@ -77,7 +77,8 @@ def monitor(
         typer.Option(
             "--class-epsilon",
             metavar="SHARE",
-            help="Share of any one class that sets may miss. Default: the certificate's, else no limit.",
+            help="Share of any one class (with --contamination: of its label-shifted part) that sets may miss. "
+            "Default: the certificate's, else no limit.",
         ),
     ] = None,
     contamination: Annotated[

@@ -87,7 +87,8 @@ ClassEpsilon: TypeAlias = Annotated[
     typer.Option(
         "--class-epsilon",
         metavar="SHARE",
-        help="Share of any one class that the sets may miss, besides --epsilon.",
+        help="Share of any one class (with --contamination: of its label-shifted part) that the sets may miss, "
+        "besides --epsilon.",
     ),
 ]
 Contamination: TypeAlias = Annotated[
@@ -95,7 +96,8 @@ Contamination: TypeAlias = Annotated[
     typer.Option(
         "--contamination",
         metavar="SHARE",
-        help="Share of the target that may be of any kind, below --epsilon; the promise holds even so.",
+        help="Share of the target that may be of any kind, below --epsilon; the promise of --epsilon holds even "
+        "so.",
     ),
 ]
 Known: TypeAlias = Annotated[

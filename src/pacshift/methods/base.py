@@ -47,8 +47,8 @@ class Task:
         Mean set sizes on the target for each vector of thresholds in a list, counted on the rows themselves; None
         if only a tally is at hand.
     known : Interval, optional
-        Bounds of the target's label mix that the user is sure of, or that labels of target rows prove. A method
-        may use them to make sets smaller. They may depend on the target.
+        Bounds of the target's label mix that the user is sure of and, for methods with ``uses_known_mix``, that
+        labels of target rows prove. A method may use them to make sets smaller. They may depend on the target.
     contamination : float
         Share of the target that need not be label-shifted. ``epsilon`` allows for it already; a method that looks
         at target counts must allow for it too.
@@ -119,6 +119,9 @@ class Method(Protocol):
         Whether the tally should hold the target's scores in coarse bins.
     needs_weights : bool
         Whether the user must give the true importance weights.
+    uses_known_mix : bool
+        Whether ``solve`` uses ``task.known``. Only then are bounds from target labels part of it, at a share of
+        delta. May be left out.
     version : str
         Changes when the method gives other thresholds for the same data. May be left out.
 
@@ -139,6 +142,7 @@ class Method(Protocol):
     needs_soft: ClassVar[bool] = False
     needs_bins: ClassVar[bool] = False
     needs_weights: ClassVar[bool] = False
+    uses_known_mix: ClassVar[bool] = False
     version: ClassVar[str] = "1"
 
     @property
@@ -165,7 +169,7 @@ class Method(Protocol):
 
 
 FACT_TYPES = {fact: type(getattr(Method, fact, "")) for fact in Method.__annotations__} | {"extra_assumption": str}
-OPTIONAL_FACTS = {"version": ""}
+OPTIONAL_FACTS: dict[str, Any] = {"version": "", "uses_known_mix": False}
 
 
 @dataclass(frozen=True, slots=True)

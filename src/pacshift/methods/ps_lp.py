@@ -8,7 +8,6 @@ from typing import Literal
 
 import numpy as np
 
-from pacshift.bounds import Interval
 from pacshift.errors import InputError
 from pacshift.methods.base import Method, Solution, Task
 from pacshift.ps_lp.curve import CurveOnDemand
@@ -59,6 +58,7 @@ class PSLP(Method):
     tests_assumption = True
     needs_target = True
     needs_bins = True
+    uses_known_mix = True
 
     def __post_init__(self) -> None:
         if self.unseen not in ("all", "include"):
@@ -106,15 +106,16 @@ class PSLP(Method):
     def _solve_many_classes(self, tally: Tally, task: Task) -> Solution:
         """Find thresholds without linear programs (docs/methods/many-classes.md)."""
         found = certify_many_classes(
-            tally, epsilon=task.epsilon, delta=task.delta, contamination=task.contamination
+            tally, epsilon=task.epsilon, delta=task.delta, known=task.known, contamination=task.contamination
         )
-        tried = found.largest_shares is not None
+        tried = found.prevalence is not None
         kind = smallest_kind(tally, found.certified, task.count_labels) if tried else EQUAL_MISS_RATE
-        thresholds, largest = found.certified[kind], found.largest_shares
-        return Solution(
-            thresholds,
-            prevalence=None if largest is None else Interval(np.zeros(tally.n_classes), largest),
-            reasons=reasons_for_many_classes(
-                tally, thresholds, kind=kind, tried=tried, contamination=task.contamination
-            ),
+        reasons = reasons_for_many_classes(
+            tally,
+            found.certified[kind],
+            kind=kind,
+            tried=tried,
+            known=task.known is not None,
+            contamination=task.contamination,
         )
+        return Solution(found.certified[kind], prevalence=found.prevalence, reasons=reasons)

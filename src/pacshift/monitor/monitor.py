@@ -49,7 +49,7 @@ class Monitor(Ledger):
         epsilon than the monitor's, small changes do not end its proof.
     class_epsilon : float, optional
         Share of any one class that the sets may miss, besides ``epsilon``. Fresh certificates keep it, and the
-        verdict looks at every class too.
+        verdict looks at every class too. With ``contamination`` it is about the label-shifted part of a period.
     contamination : float, default 0
         Share of every period that may be anything. The reports are right even so, but prove less.
     known_mix : dict of class to (low, high), optional

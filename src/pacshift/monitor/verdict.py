@@ -42,7 +42,7 @@ def judge(fresh: Fresh, in_use: Certificate | None, miss_rates: Interval | None,
     missed = f"The sets in use miss {between(lower, upper, digits_apart(promise.epsilon, lower))} of this period"
     if lower > promise.epsilon:
         return Finding("broken", error, f"{missed}, more than the {allowed} allowed. {USE_FRESH}")
-    classes = None if promise.class_epsilon is None else _judge_classes(miss_rates, promise.class_epsilon, in_use)
+    classes = _judge_classes(miss_rates, promise, in_use)
     if classes is not None and (classes.verdict == "broken" or not is_below):
         return Finding(classes.verdict, error, classes.text)
     if upper <= promise.epsilon:
@@ -50,15 +50,17 @@ def judge(fresh: Fresh, in_use: Certificate | None, miss_rates: Interval | None,
     return Finding("consistent", error, f"{missed}: neither kept nor broken at {allowed} allowed. {HAS_FRESH}")
 
 
-def _judge_classes(miss_rates: Interval, allowed: float, in_use: Certificate) -> Finding | None:
+def _judge_classes(miss_rates: Interval, promise: Promise, in_use: Certificate) -> Finding | None:
     """What is wrong with the class that is missed most often; None if no class is missed too often."""
-    if (miss_rates.upper <= allowed).all():
+    allowed = promise.class_epsilon
+    if allowed is None or (miss_rates.upper <= allowed).all():
         return None
     is_broken = bool((miss_rates.lower > allowed).any())
     worst = int((miss_rates.lower if is_broken else miss_rates.upper).argmax())
     low, high = float(miss_rates.lower[worst]), float(miss_rates.upper[worst])
     shown = between(low, high, digits_apart(allowed, low))
-    missed = f"The sets in use miss {shown} of class {in_use.classes[worst]!r}"
+    whose = " in the label-shifted part" if promise.contamination else ""
+    missed = f"The sets in use miss {shown} of class {in_use.classes[worst]!r}{whose}"
     if is_broken:
         return Finding("broken", None, f"{missed}, more than the {given(allowed)} allowed. {USE_FRESH}")
     return Finding(

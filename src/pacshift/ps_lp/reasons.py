@@ -27,15 +27,17 @@ def reasons_for(
 
 
 def reasons_for_many_classes(
-    tally: Tally, thresholds: FloatArray, *, kind: str, tried: bool, contamination: float
+    tally: Tally, thresholds: FloatArray, *, kind: str, tried: bool, contamination: float, known: bool = False
 ) -> tuple[str, ...]:
     """What many classes change, and which of them are in every set.
 
-    ``tried`` says whether the bound that uses the target's predictions was computed too.
+    ``tried`` says whether the bound that uses the target's predictions was computed too, ``known`` whether bounds
+    of the mix are known.
     """
     if kind != EQUAL_MISS_RATE:
         return few_sentences(tally, thresholds)
-    own = "each class got a threshold of its own from the source, whatever the target's label mix"
+    within = " within the bounds that are known" if known else ""
+    own = f"each class got a threshold of its own from the source, whatever the target's label mix{within}"
     if tried:
         many = (
             f"{own}. Thresholds that rest on the target's predictions were certified too, but did not give "

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from pacshift import plots
 from pacshift.certificate import Certificate
-from pacshift.certificate.explain import implied_change, known_shares
+from pacshift.certificate.explain import about_the_clean_part, implied_change, known_shares
 from pacshift.certificate.file import to_document
 from pacshift.comparison import ComparisonRow
 from pacshift.report import numbers, text
@@ -97,6 +97,7 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
         rows=numbers.class_rows(certificate),
         reasons=[plots.readable(note, longest=2000) for note in (*certificate.reasons, *certificate.notes)],
         pictures=_pictures(certificate),
+        whose_misses=about_the_clean_part(certificate),
         most=plots.MAX_CLASSES_SHOWN,
         comparison=list(comparison or ()),
         size_note=numbers.size_note(certificate, comparison or ()),

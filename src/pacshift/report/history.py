@@ -106,7 +106,8 @@ def _conditions(monitor: Monitor) -> list[str]:
     """What is asked for besides epsilon, and what should be known about the certificate in use."""
     found = []
     if monitor.class_epsilon is not None:
-        found.append(f"The sets may miss at most {given(monitor.class_epsilon)} of any one class.")
+        whose = " of the label-shifted part" if monitor.contamination else ""
+        found.append(f"The sets may miss at most {given(monitor.class_epsilon)} of any one class{whose}.")
     if monitor.contamination:
         found.append(f"Up to {given(monitor.contamination)} of every period may be of any kind.")
     return [*found, *(f"Note: {text}" for text in monitor.warnings())]

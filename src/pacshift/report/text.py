@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pacshift.certificate import Certificate
-from pacshift.certificate.explain import LABEL_SHIFT, refusals
+from pacshift.certificate.explain import LABEL_SHIFT, clean_part, may_all_be_missed, not_for_all, refusals
 from pacshift.methods import Guarantee
 from pacshift.plots import readable
 from pacshift.wording import all_but, given
@@ -63,10 +63,13 @@ def verdict(certificate: Certificate) -> Verdict:
 def _further(certificate: Certificate) -> str:
     """What is promised beyond epsilon, in sentences with a blank in front."""
     cap, share_left = certificate.class_epsilon, certificate.contamination
-    said = "" if cap is None else f" Of every class at most {given(cap)} is missed."
+    said = ""
     if share_left:
-        said += f" This holds even if up to {given(share_left)} of the target is not label-shifted at all."
-    return said
+        said = f" This holds even if up to {given(share_left)} of the target is not label-shifted at all."
+    if cap is None:
+        return said
+    whose = clean_part(certificate)
+    return f"{said} Of every class{whose} at most {given(cap)} is missed.{may_all_be_missed(certificate)}"
 
 
 def _trivial_verdict(certificate: Certificate) -> Verdict:
@@ -100,7 +103,10 @@ def limits(certificate: Certificate) -> list[str]:
         within = (
             "holds within every class" if certificate.class_epsilon is None else "every class has its own limit"
         )
-        whom = f"It is a share of many cases, and {within}, but it is no promise for a single case or a subgroup."
+        whom = (
+            f"It is a share of many cases, and {within}{clean_part(certificate)}, but it is no promise for a "
+            "single case or a subgroup."
+        )
     else:
         whom = (
             "It is a share of all cases together. It is no promise for a single case, a subgroup or each class: "
@@ -122,7 +128,8 @@ def assumption(certificate: Certificate) -> list[str]:
         "none": "Nothing is guaranteed, even under label shift.",
     }
     made = [sentences.get(certificate.guarantee, f"Label shift.{LABEL_SHIFT.removeprefix('label shift.')}")]
-    return [*made, *filter(None, [certificate.facts.extra_assumption])]
+    rest = not_for_all(certificate) if promises_target(certificate) else []
+    return [*made, *rest, *filter(None, [certificate.facts.extra_assumption])]
 
 
 def promises_target(certificate: Certificate) -> bool:

@@ -4,7 +4,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from pacshift.bounds import ROUNDING, Interval, clopper_pearson
+from pacshift.bounds import ROUNDING, Interval, clean_shares, clopper_pearson
 from pacshift.errors import AssumptionError, InputError
 from pacshift.tally import Tally
 from pacshift.weights.elimination import EmptyBox, NoBox, eliminate
@@ -48,20 +48,6 @@ def weight_box(tally: Tally, *, delta: float, intervals: Intervals, contaminatio
             f"label shift is refuted: weights average to 1, but none can exceed {number_up(box.upper.max())}."
         )
     return box
-
-
-def clean_shares(shares: Interval, contamination: float) -> Interval:
-    """Bounds of q⁰ where q = (1 - η) q⁰ + η h, from bounds of q and nothing known about h.
-
-    Lemma 4 of docs/methods/trust-proofs.md: q⁰ lies between (q - η) / (1 - η) and q / (1 - η).
-
-    >>> clean_shares(Interval(np.array([0.05, 0.4]), np.array([0.1, 0.95])), 0.1).upper.round(3)
-    array([0.111, 1.   ])
-    """
-    if not contamination:
-        return shares
-    lower, upper = (shares.lower - contamination) / (1 - contamination), shares.upper / (1 - contamination)
-    return Interval(np.maximum(lower, 0.0), np.minimum(upper, 1.0))
 
 
 def lacking(failure: NoBox, tally: Tally, *, delta: float) -> str:

@@ -67,8 +67,8 @@ def _require_a_mix(largest: FloatArray) -> None:
         raise AssumptionError(
             "label shift is refuted: label shares add up to 100 %, but by the target's scores those of all "
             f"classes together cannot exceed {up(most, digits_apart(most, 1.0))}, beyond sampling error. Either "
-            "P(x given y) differs between source and target, or rows depend on each other. No method for label "
-            "shift may be used."
+            "P(x given y) differs between source and target, or rows depend on each other, or bounds of the label "
+            "mix that were given are wrong. No method for label shift may be used."
         )
 
 
