@@ -20,9 +20,8 @@ plan = pacshift.plan(
     delta=0.05,
 )
 low, high = plan.interval
-print(
-    f"{plan.n_source:,} labelled rows: {plan.size:.2f} labels per set (in 90 % of cases {low:.2f} to {high:.2f})."
-)
+print(f"{plan.n_source:,} labelled rows: {plan.size:.2f} labels per set.")
+print(f"In about 90 % of cases {low:.2f} to {high:.2f} labels.")
 print(f"Label rows of class {plan.bottleneck!r} first.")
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
 plan_curve(plan, ax=axes)

@@ -64,6 +64,16 @@ def test_the_band_at_the_ends() -> None:
     assert band.upper[1] == 0
 
 
+def test_on_a_grid_a_class_that_is_in_every_set_is_never_missed() -> None:
+    """The grid has no point below -inf: the sets in use must not be called broken for a class they always hold."""
+    tally = uniform_tally(np.random.default_rng(3), (200, 200), grid=True)
+    for cuts in ([-np.inf, 0.5], [-np.inf, -np.inf], [np.inf, -np.inf]):
+        band = miss_rate_band(tally, np.array(cuts), delta=0.1)
+        exact = miss_rate_band(replace(tally, grid=False), np.array(cuts), delta=0.1)
+        assert (band.lower == exact.lower).all()
+        assert (band.lower <= band.upper).all()
+
+
 @given(st.integers(0, 10_000))
 def test_the_grid_of_ranks_grows_and_ends_at_the_count(count: int) -> None:
     ranks = rank_grid(count)

@@ -126,3 +126,93 @@ def test_streams_at_full_length() -> None:
     streams = [run_stream(seed, forever=True) for seed in range(1000, 2500)]
     wrong = sum(any(stream.wrong) for stream in streams)
     assert binomtest(wrong, len(streams), DELTA, alternative="greater").pvalue > 1e-3
+
+
+def steered_stream(seed: int) -> Stream:
+    """Verdicts choose the next mix, the hard one after ``kept``, and whether a month gets more rows."""
+    rng = np.random.default_rng([seed, 8])
+    source = Tally.from_scores(*POPULATION.draw([0.8, 0.2], 5000, rng), soft=False)
+    in_use = calibrate_tally(source, epsilon=0.1, delta=0.3, method="PS")
+    monitor = Monitor(source, epsilon=EPSILON, delta=DELTA, forever=True, certificate=in_use)
+    made, mix, month = Stream([], [], []), MIXES[0], 0
+    for look in range(6):
+        used = monitor.certificate
+        assert used is not None
+        report = monitor.update(POPULATION.draw(mix, 400, rng)[0], str(month))
+        made.wrong.append(not is_right(report, mix, used))
+        made.verdicts.append(report.verdict)
+        if report.verdict == "broken":
+            monitor.adopt(report.fresh)
+        elif report.verdict == "kept" or look % 2:
+            mix, month = MIXES[3] if report.verdict == "kept" else MIXES[0], month + 1
+    return made
+
+
+@pytest.mark.montecarlo
+def test_streams_that_follow_their_own_reports() -> None:
+    """Lemma 4 allows more than δ here, but verdicts alone hardly help an adversary."""
+    streams = [steered_stream(seed) for seed in range(8)]
+    wrong = sum(any(stream.wrong) for stream in streams)
+    assert binomtest(wrong, len(streams), DELTA, alternative="greater").pvalue > 1e-3
+    # The reports did steer: streams took different ways.
+    assert len({tuple(stream.verdicts) for stream in streams}) > 1
+    assert {"kept", "broken"} <= {verdict for stream in streams for verdict in stream.verdicts}
+
+
+N_KINDS = 6
+
+
+def make_kinds() -> Population:
+    """Every class is predicted rightly, with a score between .5 and 1 that varies."""
+    own = np.tile((np.arange(2000) + 0.5) / 4000 + 0.5, N_KINDS)
+    labels = np.repeat(np.arange(N_KINDS), 2000)
+    scores = np.repeat((1 - own)[:, None] / (N_KINDS - 1), N_KINDS, axis=1)
+    scores[np.arange(len(labels)), labels] = own
+    return Population(scores, labels)
+
+
+KINDS = make_kinds()
+
+
+@dataclass
+class Attack:
+    """Whether the fresh certificate errs too much: on each mix that was fixed, and on the one that was chosen."""
+
+    fixed: list[bool]
+    chosen: bool
+
+
+def run_attack(seed: int, *, method: str, forever: bool = False) -> Attack:
+    """One period of nearly one class for each class; then again the one with the largest true error."""
+    rng = np.random.default_rng([seed, 3])
+    source = Tally.from_scores(*KINDS.draw(np.ones(N_KINDS), 300 * N_KINDS, rng), soft=False)
+    monitor = Monitor(source, epsilon=0.1, delta=DELTA, method=method, forever=forever)
+    mixes = 0.976 * np.eye(N_KINDS) + 0.004
+
+    def fresh_error(label: int) -> float:
+        fresh = monitor.update(KINDS.draw(mixes[label], 500, rng)[0]).fresh
+        return 1.0 if fresh is None else KINDS.error(fresh.thresholds, mixes[label])
+
+    errors = [fresh_error(label) for label in range(N_KINDS)]
+    return Attack([error > 0.1 for error in errors], fresh_error(int(np.argmax(errors))) > 0.1)
+
+
+@pytest.mark.montecarlo
+def test_with_ps_lw_an_adversary_who_knows_the_truth_gains_nothing() -> None:
+    """Lemma 5: one event covers all mixes."""
+    attacks = [run_attack(seed, method="PS-LW") for seed in range(15)]
+    wrong = sum(any(attack.fixed) or attack.chosen for attack in attacks)
+    assert binomtest(wrong, len(attacks), DELTA, alternative="greater").pvalue > 1e-3
+
+
+@pytest.mark.long
+def test_without_the_assumption_a_report_is_wrong_more_often_but_not_more_than_the_list_allows() -> None:
+    """The assumption is needed: the seventh report is wrong with probability above δ. Lemma 4 bounds it."""
+    attacks = [run_attack(seed, method="PS-LP") for seed in range(100)]
+    for label in range(N_KINDS):
+        wrong = sum(attack.fixed[label] for attack in attacks)
+        assert binomtest(wrong, len(attacks), DELTA, alternative="greater").pvalue > 1e-3
+    chosen = sum(attack.chosen for attack in attacks)
+    assert binomtest(chosen, len(attacks), DELTA, alternative="greater").pvalue < 1e-3
+    allowed = DELTA * (0.1 + 0.88 * N_KINDS)
+    assert binomtest(chosen, len(attacks), allowed, alternative="greater").pvalue > 1e-3

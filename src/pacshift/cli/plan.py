@@ -153,6 +153,7 @@ def _document(made: Plan, out: Path | None) -> dict[str, Any]:
         "n_target": made.n_target,
         "size": made.size,
         "interval": [None if math.isinf(end) else end for end in made.interval],
+        "approximate": made.approximate,
         "epsilon": made.epsilon,
         "delta": made.delta,
         "bottleneck": made.bottleneck,

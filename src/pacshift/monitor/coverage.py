@@ -9,7 +9,7 @@ from pacshift.tally import Tally
 from pacshift.tally.grid import to_grid
 
 GRID_STEP = 0.5
-"""Distance of two ranks of the grid, in square roots of the rank: half of a standard deviation or less."""
+"""Distance of two ranks of the grid, in square roots of the rank: half of a standard deviation of small ranks."""
 
 
 def lies_below(in_use: Certificate, fresh: Certificate) -> bool:

@@ -29,7 +29,10 @@ from pacshift.tally import Tally
 class Monitor(Ledger):
     """Watch whether a certificate still holds in each new period, and make a fresh one for it.
 
-    Each period is compared with the same labelled source under label shift. The page "Monitor" has the proofs.
+    Each period is compared with the same labelled source under label shift. The sizes and label mixes of periods
+    must not depend on the source or on earlier reports: a period that is closed because its report looks good, or
+    patients who are admitted by the verdict, are not covered. The page "Monitor" has the proofs, and says what
+    holds even then.
 
     Parameters
     ----------

@@ -15,7 +15,12 @@ from pacshift.tally.histogram import mean_size
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PeriodReport:
-    """What is known about one period. Everything it says is right at once with probability at least 1 - δ.
+    """What is known about one period.
+
+    Under label shift, and if sizes and mixes of periods do not depend on the source or on earlier reports, the
+    verdict, the error, the mix, the weights, the accuracy and the promise of the fresh certificate are right at
+    once with the confidence of the monitor. The fresh certificate's ``class_miss`` and ``sensitivity`` have the
+    confidence that they have in any certificate.
 
     Attributes
     ----------

@@ -32,6 +32,10 @@ class Pilot(Protocol):
     classes: tuple[Label, ...]
 
     @property
+    def approximate(self) -> bool:
+        """Whether sizes under another mix do not follow exactly."""
+
+    @property
     def source_mix(self) -> FloatArray:
         """Share of each class among the labelled rows."""
 
@@ -58,6 +62,8 @@ class Mixes:
 
 class RowPilot:
     """Labelled rows."""
+
+    approximate = False
 
     def __init__(self, population: Population) -> None:
         self._population, self.classes = population, population.classes
@@ -105,6 +111,10 @@ class CountPilot:
 
     def __init__(self, tally: Tally) -> None:
         self._tally, self.classes = _check_tally(tally), tally.classes
+
+    @property
+    def approximate(self) -> bool:
+        return len(self.classes) > 2
 
     @cached_property
     def source_mix(self) -> FloatArray:

@@ -15,7 +15,7 @@ from pacshift.planning.curve import Curve
 from pacshift.planning.pilot import CountPilot, Mixes, Pilot
 from pacshift.planning.request import Question, check_method, check_mixes, check_question, check_rows, row_pilot
 from pacshift.planning.search import find_curve, needed_rows, refined
-from pacshift.planning.simulate import NORMAL_90, Effort, Progress, Simulator, effort_for
+from pacshift.planning.simulate import Effort, Progress, Simulator, effort_for, half_width
 from pacshift.scores.check import check_rate
 from pacshift.tally import Tally
 from pacshift.wording import all_but, given, mean_size, percent
@@ -39,8 +39,12 @@ class Plan:
     found : {"size", "n_source", "n_target"}
         Which of the three was found; the other two were given.
     interval : tuple of two floats
-        Where the one that was found lies in 90 % of cases: another pilot and other data would give other numbers.
-        Infinite where no number of rows that was tried is enough.
+        Made to hold the one that was found in 90 % of cases: another pilot and other data give other numbers. A
+        size is that of one future certificate. The page "How much data do I need?" says how often the interval
+        held it. Infinite where no number of rows that was tried is enough.
+    approximate : bool
+        Whether the pilot is a tally of more than two classes. It tells sizes roughly, and the interval does not
+        cover this error.
     bottleneck : str, int, float or bool
         The class whose source rows are the first to add.
     bottleneck_share : float
@@ -73,6 +77,7 @@ class Plan:
     size: float
     found: Literal["size", "n_source", "n_target"]
     interval: tuple[float, float]
+    approximate: bool
     bottleneck: Label
     bottleneck_share: float
     class_rows: IntArray
@@ -96,11 +101,13 @@ class Plan:
         rows = f"{self.n_source:,} labelled source rows and {self.n_target:,} unlabelled target rows"
         start = f"With {rows}, sets hold {mean_size(self.size)} labels on average"
         if self.found == "size":
-            answer = f"{start} (in 90 % of cases {mean_size(low)} to {mean_size(high)})."
+            answer = f"{start} (in about 90 % of cases {mean_size(low)} to {mean_size(high)})."
         else:
             kind = "source" if self.found == "n_source" else "target"
             most = "more than was tried" if math.isinf(high) else f"{high:,.0f}"
-            answer = f"{start}. Needed {kind} rows: in 90 % of cases {low:,.0f} to {most}."
+            answer = f"{start}. Needed {kind} rows: in about 90 % of cases {low:,.0f} to {most}."
+        if self.approximate:
+            answer += " A tally of more than two classes tells sizes roughly: the interval does not cover this."
         promise = f"They miss at most {given(self.epsilon)}, with confidence {all_but(self.delta)}."
         fewest = self.class_rows[list(self.classes).index(self.bottleneck)]
         return (
@@ -215,7 +222,7 @@ def _answer(
     n_source, n_target = question.rows(rows)
     simulator.thresholds.clear()  # those of the answer are wanted, not those of the curve
     size = float(simulator.sizes(n_source, n_target, effort.final_draws).mean())
-    spread = NORMAL_90 * float(simulator.sizes_of_pilots(n_source, n_target, effort.pilots).std(ddof=1))
+    spread = half_width(simulator.sizes_of_pilots(n_source, n_target, effort.pilots), effort.final_draws)
     class_rows = np.round(mixes[0].source * n_source).astype(np.int64)
     label, share = _bottleneck(simulator, pilot, mixes, class_rows)
     return Plan(
@@ -226,6 +233,7 @@ def _answer(
         size=size,
         found=question.found,
         interval=_interval(question, curve, size, spread),
+        approximate=pilot.approximate,
         bottleneck=pilot.classes[label],
         bottleneck_share=share,
         class_rows=class_rows,

@@ -35,10 +35,10 @@ def plan_curve(plan: Plan, *, ax: Axes | None = None) -> Axes:
     rows = getattr(plan, plan.curve_over)
     low, high = plan.interval
     if plan.found == "size":
-        ax.vlines(rows, low, high, color=UNDECIDED, linewidth=4, label="90 % of cases")
+        ax.vlines(rows, low, high, color=UNDECIDED, linewidth=4, label="about 90 % of cases")
     else:
         right = min(high, float(plan.curve_rows[-1]))
-        ax.hlines(plan.size, low, right, color=UNDECIDED, linewidth=4, label="90 % of cases")
+        ax.hlines(plan.size, low, right, color=UNDECIDED, linewidth=4, label="about 90 % of cases")
     ax.plot([rows], [plan.size], "o", color=TARGET, markersize=9, markeredgecolor="white", label="plan", zorder=3)
     wide = plan.curve_rows[-1] > 100 * plan.curve_rows[0]
     log_ticks(ax, steps=(1,) if wide else (1, 3), form=",.0f")

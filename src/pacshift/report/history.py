@@ -98,8 +98,15 @@ def _count(history: Sequence[PeriodReport], verdict: Verdict) -> int:
     return sum(report.verdict == verdict for report in history)
 
 
+NO_FEEDBACK = (
+    "This holds if the sizes and label mixes of periods do not depend on the source or on earlier reports: "
+    "close a period by the calendar, not because its report looks good."
+)
+"""The assumption of the theorem that a reader can break ("Assumption: no feedback" of docs/methods/monitor.md)."""
+
+
 def _promise(monitor: Monitor) -> str:
-    return " ".join([_confidence(monitor), *_conditions(monitor)])
+    return " ".join([_confidence(monitor), NO_FEEDBACK, *_conditions(monitor)])
 
 
 def _conditions(monitor: Monitor) -> list[str]:

@@ -41,9 +41,11 @@ def code_to_float(codes: IntArray) -> FloatArray:
 
 
 def to_grid(values: ArrayLike) -> FloatArray:
-    """The largest grid point not above each value.
+    """The largest grid point not above each value. Thresholds may be infinite, and stay so.
 
-    >>> to_grid([0.7, 1 / 3, -0.7]).round(6).tolist()
-    [0.699951, 0.333313, -0.700073]
+    >>> to_grid([0.7, 1 / 3, -0.7, -np.inf]).round(6).tolist()
+    [0.699951, 0.333313, -0.700073, -inf]
     """
-    return code_to_float(float_to_code(np.asarray(values, np.float64)))
+    values = np.asarray(values, np.float64)
+    # Below -inf, rounding would reach the bits of NaN.
+    return np.where(np.isneginf(values), values, code_to_float(float_to_code(values)))
