@@ -151,7 +151,7 @@ def certify(method: Method, values: dict[str, Any], *, counted: bool) -> Certifi
         if not counted:
             rows = [np.log(rows) if asked.get("softmax") else rows for rows in (SOURCE, TARGET)]
             return calibrate(rows[0], SOURCE_LABELS, rows[1], score=score, **asked)
-        how: dict[str, Any] = {"score": score_for(method, score), "rng": 0}
+        how: dict[str, Any] = {"score": score_for(method, score)}
         tally = Tally.from_scores(SOURCE, SOURCE_LABELS, soft=True, **how) + Tally.from_target(TARGET, soft=True)
         if "target_labels" in asked:
             asked["target_labels"] = Tally.from_scores(TARGET[:200], TRUTH[:200], **how)

@@ -96,8 +96,8 @@ def compare(
     >>> compare(source, labels, target, methods=["PS-LW", "LWCP", "PS"], target_labels=truth)
     method  promise       mean size  empty sets  error
     PS-LW   target (PAC)  0.974      2.7 %       0.0533
-    LWCP    on average    0.935      6.5 %       0.0910
-    PS      source only   0.922      7.8 %       0.1167
+    LWCP    on average    0.935      6.53 %      0.0910
+    PS      source only   0.922      7.83 %      0.1167
     """
     check_contamination(contamination, check_rate(epsilon, "epsilon"))
     check_rate(delta, "delta")

@@ -80,7 +80,7 @@ class Comparison:
     --------
     >>> Comparison((ComparisonRow("PS", "pac-source", size=1.25, empty=0.0, error=0.2),), (None,), 0.1, 0.05)
     method  promise      mean size  empty sets  error
-    PS      source only  1.250      0.0 %       0.2000
+    PS      source only  1.250      0 %         0.2000
     """
 
     rows: tuple[ComparisonRow, ...]

@@ -16,12 +16,15 @@ from pacshift.wording import percent, points
 POWER_QUANTILE = 1.65
 """A normal variable with mean 1.65 standard deviations above a hurdle exceeds it in 95 of 100 draws."""
 
-LEARNING = 2.0
-"""How much larger a difference must be because its direction has to be learned.
+LEARNING, ROWS_FOR_LEARNING = 2.5, 2.0
+"""A difference must be larger because its direction has to be learned: a factor, and rows per unit of the hurdle.
 
-At this factor 20 of 20 draws were refused for 2 to 30 classes and 1,000 to 20,000 rows, at 1.5 between 15 and 20,
-at 1 between 0 and 7 (`python -m benchmarks power` has the power of whole violations).
+With these 14 or 15 of 15 draws were refused for 3 to 30 classes with 160 to 1,700 rows per class, and 20 of 20
+already at a factor of 2 for 2 classes with 500 to 10,000. At a factor of 1 it was 0 to 14 of 20.
 """
+
+FEWEST_ROWS_PER_CLASS = 150
+"""With fewer rows too little is learned for such a rule: 100 per class gave 10 of 15, 33 per class none."""
 
 PROBE = 0.05
 """Share of rows that change their confidence in the difference whose distance is measured."""
@@ -30,13 +33,14 @@ PROBE = 0.05
 def noticeable(
     counts: CellCounts, classes: Sequence[Label], *, hurdle: float, contamination: float = 0.0
 ) -> tuple[str, ...]:
-    """Differences that are refused in nearly every draw, in words; none where classes are many.
+    """Differences that are refused in nearly every draw, in words; none where classes are many or rows are few.
 
     A difference that a change of the mix explains is not noticed. So its size is measured by the distance from the
     nearest mix of the source's classes, in standard deviations of the cells.
     """
     unsure = unsure_groups(counts, classes)
-    if counts.n_classes > FEW_CLASSES or not unsure.names:
+    rows = min(float(counts.class_counts.sum()), counts.n_target)
+    if counts.n_classes > FEW_CLASSES or not unsure.names or rows < FEWEST_ROWS_PER_CLASS * counts.n_classes:
         return ()
     _, mix, variance = by_cells(counts)
     explained = np.asarray(counts.rates @ mix)
@@ -51,11 +55,8 @@ def noticeable(
               f"{unsure.names[0]}", percent),
         (moved, f"the share of target rows of {unsure.names[half]} is {{}} larger than the mix explains", points),
     ]  # fmt: skip
-    return tuple(
-        words.format("about " + in_words(size + contamination))
-        for size, words, in_words in found
-        if size + contamination < 1
-    )
+    more = ROWS_FOR_LEARNING * hurdle / counts.n_target + contamination
+    return tuple(words.format("about " + said(size + more)) for size, words, said in found if size + more < 1)
 
 
 def _into(explained: FloatArray, below: BoolArray) -> FloatArray:
