@@ -154,13 +154,16 @@ def test_a_limit_per_class_is_kept_and_about_the_best_under_it_is_found(
     most = min(times * epsilon, 1.0)
     found = population.best_class_thresholds(epsilon, mix, class_epsilon=most)
     assert population.error(found, mix) <= epsilon + 1e-12
-    missed = lambda cuts: [population.error(cuts, unit) for unit in np.eye(2)]  # noqa: E731
-    assert max(missed(found)) <= most + 1e-12
+
+    def most_missed(cuts: Any) -> float:
+        return max(population.error(cuts, unit) for unit in np.eye(2))
+
+    assert most_missed(found) <= most + 1e-12
     columns = [np.append(np.unique(column), np.inf) for column in population.scores.T]
     allowed = [
         pair
         for pair in itertools.product(*columns)
-        if population.error(pair, mix) <= epsilon and max(missed(pair)) <= most
+        if population.error(pair, mix) <= epsilon and most_missed(pair) <= most
     ]
     best = min(population.size(pair, mix) for pair in allowed)
     assert best - 1e-12 <= population.size(found, mix) <= best + 0.7 / 12 + 1e-12
