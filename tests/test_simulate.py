@@ -145,6 +145,30 @@ def test_thresholds_per_class_are_about_the_best_of_all(seed: int, epsilon: floa
     assert best - 1e-12 <= population.size(found, mix) <= best + 0.7 / 12  # at most one row of the larger class
 
 
+@given(seeds, st.sampled_from([0.05, 0.1, 0.3]), st.sampled_from([1.5, 3.0]))
+@settings(max_examples=20)
+def test_a_limit_per_class_is_kept_and_about_the_best_under_it_is_found(
+    seed: int, epsilon: float, times: float
+) -> None:
+    population, mix = Population.synthetic(2, strength=2, rows_per_class=12, rng=seed), [0.3, 0.7]
+    most = min(times * epsilon, 1.0)
+    found = population.best_class_thresholds(epsilon, mix, class_epsilon=most)
+    assert population.error(found, mix) <= epsilon + 1e-12
+
+    def most_missed(cuts: Any) -> float:
+        return max(population.error(cuts, unit) for unit in np.eye(2))
+
+    assert most_missed(found) <= most + 1e-12
+    columns = [np.append(np.unique(column), np.inf) for column in population.scores.T]
+    allowed = [
+        pair
+        for pair in itertools.product(*columns)
+        if population.error(pair, mix) <= epsilon and most_missed(pair) <= most
+    ]
+    best = min(population.size(pair, mix) for pair in allowed)
+    assert best - 1e-12 <= population.size(found, mix) <= best + 0.7 / 12 + 1e-12
+
+
 @pytest.mark.parametrize("epsilon", [0.02, 0.1, 0.3])
 def test_the_allowed_error_is_used_up_where_rows_are_many(epsilon: float) -> None:
     population, mix = Population.synthetic(3, strength=2, rows_per_class=3000, rng=0), [0.5, 0.3, 0.2]

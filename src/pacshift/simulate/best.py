@@ -38,17 +38,24 @@ class Column:
         own_below = np.concatenate([[0.0], np.cumsum((shares * own)[order])])
         return cls(thresholds, own_below[place], below[-1] - below[place])
 
+    def up_to(self, share: float) -> "Column":
+        """Only the thresholds that miss at most this share of the class."""
+        kept = self.missed <= share * self.missed[-1]
+        return Column(self.thresholds[kept], self.missed[kept], self.size[kept])
+
 
 def cheapest_thresholds(
-    scores: NDArray[np.floating[Any]], index: IntArray, shares: FloatArray, allowed: float
+    scores: NDArray[np.floating[Any]], index: IntArray, shares: FloatArray, allowed: float, most: float = 1.0
 ) -> FloatArray:
-    """Thresholds per class that miss at most ``allowed``; ``shares`` are the probabilities of the rows.
+    """Thresholds per class that miss at most ``allowed``, and of each class at most the share ``most``.
+
+    ``shares`` are the probabilities of the rows.
 
     Error and size are sums over the columns. So a price per missed label decides every column by itself, and
     bisection finds the lowest price at which few enough labels are missed. What is left of the allowed error goes
     to the column where it saves most.
     """
-    columns = [Column.of(scores[:, y], shares, index == y) for y in range(scores.shape[1])]
+    columns = [Column.of(scores[:, y], shares, index == y).up_to(most) for y in range(scores.shape[1])]
     low, high = 0.0, 1.0
     while _missed(columns, _choose(columns, high)) > allowed and high < HIGHEST_PRICE:
         low, high = high, 2 * high

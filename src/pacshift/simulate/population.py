@@ -278,11 +278,12 @@ class Population:
         allowed = check_rate(epsilon, "epsilon") * (1 + ROUNDING)
         return highest_threshold(self._true_scores, self.row_shares(mix), allowed)
 
-    def best_class_thresholds(self, epsilon: float, mix: Any) -> FloatArray:
+    def best_class_thresholds(self, epsilon: float, mix: Any, *, class_epsilon: float = 1.0) -> FloatArray:
         """Find the thresholds per class with the smallest sets whose error under ``mix`` is at most ``epsilon``.
 
-        A class may be missed always, if that makes the sets smallest. The search goes along the convex hull of
-        error and size, so it is exact up to a few rows per class, and never worse than the best single threshold.
+        By default a class may be missed always, if that makes the sets smallest. The search goes along the convex
+        hull of error and size, so it is exact up to a few rows per class; without a limit per class it is never
+        worse than the best single threshold.
 
         Parameters
         ----------
@@ -290,14 +291,18 @@ class Population:
             Allowed error, strictly between 0 and 1.
         mix : array-like of shape (K,)
             Label mix of the population that is asked about; scaled to add up to 1.
+        class_epsilon : float, default 1
+            No class may be missed more often than this.
 
         Returns
         -------
         numpy.ndarray of shape (K,)
             One threshold per class; infinite for a class that is in no set.
         """
-        allowed = check_rate(epsilon, "epsilon") * (1 + ROUNDING)
-        found = cheapest_thresholds(self.scores, self.index, self.row_shares(mix), allowed)
+        allowed, most = check_rate(epsilon, "epsilon") * (1 + ROUNDING), class_epsilon * (1 + ROUNDING)
+        found = cheapest_thresholds(self.scores, self.index, self.row_shares(mix), allowed, most)
+        if class_epsilon < 1:
+            return found
         single = np.full(len(self.classes), self.best_threshold(epsilon, mix))
         return min(found, single, key=lambda thresholds: self.size(thresholds, mix))
 
