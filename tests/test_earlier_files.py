@@ -1,8 +1,8 @@
 """Files of every earlier form are read for ever, and give the sets that they gave when they were written.
 
 ``files/earlier`` has one folder per form: the first one, then with facts about the method, with tallies in cells,
-with the test of label shift, with a checksum, with columns and provenance, with kinds of scores (logits). Each holds what the code of its
-time wrote, and in ``expected.json`` what that code answered.
+with the test of label shift, with a checksum, with columns and provenance, with kinds of scores. Each holds what
+the code of its time wrote, and in ``expected.json`` what that code answered.
 """
 
 import json
