@@ -16,6 +16,7 @@ from pacshift.assumption import ASSUMPTION_SHARE, Assumption, check_assumption, 
 from pacshift.assumption.evidence import MAX_SAVED_GROUPS
 from pacshift.assumption.program import level_shares, mix_rows
 from pacshift.bounds import Interval
+from pacshift.tally.cells import Cells
 
 LEVEL = ASSUMPTION_SHARE * 0.05
 POPULATION = Population.synthetic(["cat", "dog", "owl"], strength=4, rows_per_class=4000, rng=0)
@@ -156,17 +157,32 @@ def test_long_lists_are_saved_without_the_smallest_differences() -> None:
     assert saved["groups"] == list(long.groups[7:])
 
 
-def test_logits_are_tested_by_their_predictions() -> None:
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e6])
+def test_scores_at_any_scale_are_tested_by_their_top_scores(scale: float) -> None:
+    source = POPULATION.draw(SOURCE_MIX, 10_000, rng=1)
+    tally = Tally.from_scores(scale * np.log(source[0]), source[1], classes=POPULATION.classes)
+    same = scale * np.log(shifted())
+    for target, refuted in ((same, False), (0.7 * same, True)):  # the same predictions, other top scores
+        found = check_assumption(tally + Tally.from_target(target, classes=POPULATION.classes), level=LEVEL)
+        assert found.refuted is refuted
+        assert any("top score" in name for name in found.groups)
+        assert all("confidence" not in text for text in (*found.groups, found.finding, *found.noticeable))
+        assert "top score" in found.finding
+
+
+def test_tallies_without_bins_are_tested_by_their_predictions_alone() -> None:
     source = POPULATION.draw(SOURCE_MIX, 10_000, rng=1)
     tally = Tally.from_scores(np.log(source[0]), source[1], classes=POPULATION.classes)
-    same, moved = np.log(shifted()), np.log(shifted())[:, ::-1]
-    for target, refuted in ((same, False), (np.where(moved > -0.05, 5.0, moved), False)):
-        both = tally + Tally.from_target(target, classes=POPULATION.classes)
-        found = check_assumption(both, level=LEVEL)
-        assert found.refuted is refuted
-        assert all("confidence" not in name for name in found.groups)
-    only_cat = tally + Tally.from_target(np.tile([[9.0, 0, 0]], (9000, 1)), classes=POPULATION.classes)
-    assert check_assumption(only_cat, level=LEVEL).refuted  # some cats are always taken for dogs
+    tally = tally + Tally.from_target(0.7 * np.log(shifted()), classes=POPULATION.classes)
+    old = replace(
+        tally, source_cells=tally.source_cells.without_bins(), target_cells=tally.target_cells.without_bins()
+    )
+    found = check_assumption(old, level=LEVEL)
+    assert not found.refuted
+    assert "target rows (predicted classes alone), chance allowed for" in found.finding
+    assert all(name.startswith("predicted") and "," not in name for name in found.groups)
+    cats = replace(old, target_cells=Cells.of_table(np.array([[9000], [0], [0]])))
+    assert check_assumption(cats, level=LEVEL).refuted  # some cats are always taken for dogs
 
 
 def test_nothing_is_said_without_rows() -> None:

@@ -27,10 +27,28 @@ def test_cells_hold_the_confusion_and_the_confidence() -> None:
     assert counts.target[counts.confidence == N_CONFIDENCE - 1].sum() == sure.sum()
 
 
-def test_scores_that_are_no_probabilities_have_one_bin_per_class() -> None:
-    counts = count_cells(Tally.from_scores(np.log(SOURCE[0]), SOURCE[1]) + Tally.from_target(np.log(TARGET)))
-    assert len(counts.target) == 3
-    assert not counts.confidence.any()
+def test_scores_that_are_no_probabilities_have_bins_of_their_own() -> None:
+    tally = Tally.from_scores(np.log(SOURCE[0]), SOURCE[1]) + Tally.from_target(np.log(TARGET))
+    counts = count_cells(tally)
+    assert len(counts.target) == 3 * N_CONFIDENCE
+    assert counts.top_edges is not None
+    assert counts.n_bins == len(counts.top_edges) + 1 <= N_CONFIDENCE
+    assert np.array_equal(counts.target.reshape(3, -1).sum(axis=1), tally.target)
+    top, edges = np.log(TARGET).max(axis=1).astype(np.float32), np.array(counts.top_edges)
+    expected = np.bincount(np.searchsorted(edges, top, side="right"), minlength=N_CONFIDENCE)
+    assert np.array_equal(np.bincount(counts.confidence, counts.target), expected)
+    assert 3500 < counts.class_counts.sum() < 3700  # a tenth chose the edges
+
+
+def test_sides_that_do_not_have_the_same_bins_have_one_bin() -> None:
+    source = Tally.from_scores(*SOURCE)
+    for target in (
+        Tally.from_target(np.log(TARGET)),
+        Tally.from_target(TARGET) + Tally.from_target(np.log(TARGET)),
+    ):
+        counts = count_cells(source + target)
+        assert (len(counts.target), counts.n_bins) == (3, 1)
+        assert np.array_equal(counts.source, source.confusion)
 
 
 def test_folds_add_up_and_are_the_same_every_time() -> None:

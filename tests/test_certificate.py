@@ -87,7 +87,7 @@ def test_one_threshold_per_class(certificate: Certificate) -> None:
 
 
 def test_never_empty_adds_the_top_label_to_empty_sets_only(certificate: Certificate) -> None:
-    scores = np.array([[0.1, 0.3, 0.2], [0.9, 0.8, 0.0], [0.4, 0.4, 0.1]])
+    scores = np.array([[0.3, 0.4, 0.3], [0.5, 0.5, 0.0], [0.4, 0.4, 0.2]])
     plain = replace(certificate, thresholds=np.full(3, 0.5))
     assert plain.sets(scores).tolist() == [[False] * 3, [True, True, False], [False] * 3]
     filled = replace(plain, never_empty=True).sets(scores)
@@ -106,14 +106,14 @@ def test_never_empty_goes_by_the_model_score_not_the_transform() -> None:
 
 
 def test_set_sizes_are_counted(certificate: Certificate) -> None:
-    cut = replace(certificate, thresholds=np.full(3, 0.5))
-    counted = cut.with_set_sizes([[0.1, 0.2, 0.3], [0.9, 0.1, 0.1], [0.9, 0.9, 0.9]])
+    cut = replace(certificate, thresholds=np.full(3, 0.2))
+    counted = cut.with_set_sizes([[0.2, 0.3, 0.5], [0.9, 0.05, 0.05], [0.4, 0.3, 0.3]])
     assert counted.set_sizes is not None
-    assert counted.set_sizes.tolist() == [1, 1, 0, 1]
+    assert counted.set_sizes.tolist() == [0, 1, 0, 2]
 
 
 def test_columns_of_a_frame_are_found_by_name(certificate: Certificate) -> None:
-    scores = np.array([[0.9, 0.1, 0.2], [0.0, 0.6, 0.6]])
+    scores = np.array([[0.8, 0.05, 0.15], [0.0, 0.5, 0.5]])
     cut = replace(certificate, thresholds=np.full(3, 0.5))
     shuffled = pd.DataFrame(scores[:, ::-1], columns=["wren", "owl", "crow"])
     assert np.array_equal(cut.sets(shuffled), cut.sets(scores))
@@ -123,7 +123,7 @@ def test_wrong_scores_are_refused(certificate: Certificate) -> None:
     with pytest.raises(InputError, match="scores: 2 score columns but 3 class names"):
         certificate.sets(np.ones((2, 2)))
     with pytest.raises(InputError, match=r"scores: 1 row\(s\) hold NaN or infinite scores, the first is row 1"):
-        certificate.sets([[0.1, 0.2, 0.3], [0.1, np.nan, 0.2]])
+        certificate.sets([[0.1, 0.2, 0.7], [0.1, np.nan, 0.2]])
 
 
 def test_own_score_functions_are_asked_for_after_loading(tmp_path: Path) -> None:

@@ -285,7 +285,7 @@ def another(value: Any) -> Any:
     if isinstance(value, bool) or value is None:
         return not value
     if isinstance(value, float):
-        return math.nextafter(value, 1)
+        return math.nextafter(value, math.inf)
     return value + 1 if isinstance(value, int) else f"{value} "
 
 

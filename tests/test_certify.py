@@ -342,7 +342,7 @@ def test_requests_that_break_a_rule_are_refused(request_: dict[str, Any], messag
 
 def test_logits_and_probabilities_are_not_mixed_up() -> None:
     scores, labels = POPULATION.draw(MIX["source"], 500, rng=0)
-    logits = np.log(scores)
+    logits = np.log(scores) + 3
     with pytest.raises(InputError, match="target: the source's scores are probabilities that sum to 1"):
         calibrate(scores, labels, logits, epsilon=0.1, delta=0.1)
     with pytest.raises(InputError, match="Pass the raw scores"):

@@ -195,7 +195,7 @@ def test_rows_of_another_kind_are_not_added() -> None:
     """Logits would make every later report on the period fail."""
     monitor = Monitor(SOURCE, epsilon=0.1, delta=0.05)
     with pytest.raises(InputError, match="softmax"):
-        monitor.update(np.log(month(USUAL, 1)), "May")
+        monitor.update(np.log(month(USUAL, 1)) + 3, "May")
     assert monitor.waiting == ()
     assert monitor.update(month(USUAL, 1), "May").rows == 3000
 

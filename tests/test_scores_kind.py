@@ -1,6 +1,6 @@
-"""What kind of numbers scores are: read off a few rows, added up, and never mixed up."""
+"""What kind of numbers scores are: read off ranges and sums of rows, and added up in any order."""
 
-import itertools
+import json
 from random import Random
 
 import numpy as np
@@ -8,32 +8,44 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pacshift import InputError, Tally
-from pacshift.scores.kind import OTHER, PROBABILITIES, UNIT, ScoreKind, kind_of_all, require_same_kind
+from pacshift import Tally
+from pacshift.arrays import FloatArray
+from pacshift.scores.kind import BYTES, LOGS, OTHER, PERCENTAGES, PROBABILITIES, UNIT, ScoreKind, kind_of_all
+from score_kinds import MAKERS, softmax
 
-ENDS = st.floats(-5, 5)
-KINDS = st.builds(
-    lambda ends, sums: ScoreKind(min(ends), max(ends), sorted(ends)[1], sums),
-    st.tuples(ENDS, ENDS, ENDS),
-    st.booleans(),
+
+def range_of(rows: FloatArray) -> tuple[float, float, float]:
+    return float(rows.min()), float(rows.max()), float(rows.max(axis=1).min())
+
+
+MATRICES = st.builds(
+    lambda kind, seed, rows: MAKERS[kind](np.random.default_rng(seed).normal(size=(rows, 3)) * 2),
+    st.sampled_from(sorted(MAKERS)),
+    st.integers(0, 9),
+    st.integers(1, 5),
 )
-
-
-def softmax(logits: np.ndarray, dtype: type = np.float64) -> np.ndarray:
-    odds = np.exp(logits)
-    return np.asarray((odds / odds.sum(axis=1, keepdims=True)).astype(dtype))
+KINDS = MATRICES.map(lambda rows: ScoreKind.of(rows, *range_of(rows)))
 
 
 @pytest.mark.parametrize("n_classes", [2, 10, 300])
-def test_three_kinds_are_told_apart(n_classes: int) -> None:
+def test_six_kinds_are_told_apart(n_classes: int) -> None:
     logits = np.random.default_rng(0).normal(size=(500, n_classes)) * 3
+    probabilities = softmax(logits)
     cases = [
-        (softmax(logits), PROBABILITIES),
-        (softmax(logits, np.float16).astype(np.float32), PROBABILITIES),
-        (softmax(logits).round(4), PROBABILITIES),
+        (probabilities, PROBABILITIES),
+        (softmax(logits).astype(np.float16).astype(np.float32), PROBABILITIES),
+        (probabilities.round(4), PROBABILITIES),
+        (np.eye(n_classes)[logits.argmax(axis=1)], PROBABILITIES),
         (1 / (1 + np.exp(-logits)), UNIT),
+        (np.where(probabilities == probabilities.max(axis=1, keepdims=True), probabilities, 0.0), UNIT),
+        (100 * probabilities, PERCENTAGES),
+        ((100 * probabilities).round(2), PERCENTAGES),
+        (np.log(probabilities), LOGS),
+        (np.log(probabilities).astype(np.float32).round(3), LOGS),
+        (np.round(255 / (1 + np.exp(-logits))), BYTES),
         (logits, OTHER),
-        (100 * softmax(logits), OTHER),
+        (-(logits**2), OTHER),
+        (1000 * probabilities, OTHER),
     ]
     for scores, kind in cases:
         assert ScoreKind.of_rows(scores).name == kind
@@ -44,43 +56,52 @@ def test_three_kinds_are_told_apart(n_classes: int) -> None:
         assert counted.least_top == scores.max(axis=1).min()
 
 
+def test_a_few_odd_rows_do_not_change_the_kind() -> None:
+    scores = softmax(np.random.default_rng(0).normal(size=(500, 4)))
+    for factor in (1, 100):
+        odd = scores.copy() * factor
+        odd[7:10] = 0.0
+        assert ScoreKind.of_rows(odd).name == ScoreKind.of_rows(scores * factor).name
+    assert not ScoreKind.of(odd / 100, 0.0, 1.0, 0.0).sums_to_one
+
+
 @given(st.lists(KINDS, min_size=1, max_size=6), st.randoms())
 def test_kinds_add_up_in_any_order(kinds: list[ScoreKind], random: Random) -> None:
     shuffled = list(kinds)
     random.shuffle(shuffled)
     assert kind_of_all(kinds) == kind_of_all(shuffled)
+    pairs = [kind_of_all(kinds[start : start + 2]) for start in range(0, len(kinds), 2)]
+    assert kind_of_all(pairs) == kind_of_all(kinds)
     assert kind_of_all([*kinds, None]) is None
     assert kind_of_all([]) is None
 
 
-def test_parts_of_a_tally_have_the_kind_of_the_whole(tmp_path_factory: pytest.TempPathFactory) -> None:
-    scores = softmax(np.random.default_rng(1).normal(size=(1000, 4)))
+@pytest.mark.parametrize("n_classes", [2, 9, 40])
+@pytest.mark.parametrize("kind", sorted(MAKERS))
+def test_parts_of_a_tally_have_the_kind_of_the_whole(kind: str, n_classes: int, tmp_path: object) -> None:
+    scores = MAKERS[kind](np.random.default_rng(1).normal(size=(1000, n_classes)) * 3)
     whole = Tally.from_target(scores)
-    parts = Tally.sum(Tally.from_target(scores[start : start + 130]) for start in range(0, 1000, 130))
-    assert parts == whole
-    path = tmp_path_factory.mktemp("tally") / "a.tally"
+    for step in (7, 130):
+        parts = Tally.sum(Tally.from_target(scores[start : start + step]) for start in range(0, 1000, step))
+        assert parts.target_kind == whole.target_kind
+    path = f"{tmp_path}/a.tally"
     whole.save(path)
-    assert Tally.load(path).target_kind == whole.target_kind
+    assert Tally.load(path) == whole
 
 
-def test_only_plain_mistakes_are_errors() -> None:
-    kinds = {
-        PROBABILITIES: ScoreKind(0.0, 1.0, 0.4, True),
-        UNIT: ScoreKind(0.0, 1.0, 0.4, False),
-        OTHER: ScoreKind(-3.0, 9.0, 0.4, False),
-        "a little beyond 1": ScoreKind(0.0, 1.2, 0.4, False),
-    }
-    wrong = {(PROBABILITIES, OTHER), (UNIT, OTHER), (OTHER, PROBABILITIES), (PROBABILITIES, "a little beyond 1")}
-    wrong |= {("a little beyond 1", PROBABILITIES)}
-    for made_from, given_ in itertools.product(kinds, repeat=2):
-        if (made_from, given_) in wrong:
-            with pytest.raises(InputError, match="Thresholds of one kind of scores mean nothing for another"):
-                require_same_kind(kinds[made_from], kinds[given_], name="scores", n_rows=8)
-        else:
-            require_same_kind(kinds[made_from], kinds[given_], name="scores", n_rows=8)
-    require_same_kind(None, kinds[OTHER], name="scores", n_rows=8)
-    require_same_kind(kinds[OTHER], None, name="scores", n_rows=8)
-    require_same_kind(kinds[OTHER], kinds[PROBABILITIES], name="scores", n_rows=7)  # may be chance
+@given(KINDS)
+def test_kinds_come_back_from_files(kind: ScoreKind) -> None:
+    for one in (kind, kind.with_tops((0.5, 2.0))):
+        assert ScoreKind.from_json(json.loads(json.dumps(one.to_json()))) == one
+
+
+def test_kinds_of_older_files_are_read() -> None:
+    assert ScoreKind.from_json([0.0, 1.0, 0.4, True]) == ScoreKind(0.0, 1.0, 0.4, True)
+    old = {"low": -3.0, "high": 9.0, "least_top": 0.4, "sums_to_one": False}
+    assert ScoreKind.from_json(old) == ScoreKind(-3.0, 9.0, 0.4, False)
+    for bad in ([0.0, 1.0, 0.4], {"low": 0.0}, old | {"tops": [1.0]}, old | {"sums_to_one": 1}, "text", 5):
+        with pytest.raises((ValueError, KeyError, TypeError)):
+            ScoreKind.from_json(bad)
 
 
 def test_rows_that_are_not_finite_are_left_to_the_counter() -> None:

@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 
 from pacshift import Tally
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.tally.cells import CONFIDENCE_EDGES, N_CONFIDENCE, Cells, cell_codes, code_type, confidence_bin
+from pacshift.tally.cells import (
+    CONFIDENCE_EDGES,
+    N_CONFIDENCE,
+    N_TOP,
+    Cells,
+    cell_codes,
+    code_type,
+    confidence_bin,
+    least_top,
+    top_bin,
+    typical_tops,
+)
 from strategies import are_probabilities, labelled
 
 
@@ -39,25 +50,25 @@ def test_cells_are_what_a_loop_counts(data: tuple[FloatArray, IntArray]) -> None
     scores, labels = data
     tally = Tally.from_scores(scores, labels) + Tally.from_target(scores)
     known = are_probabilities(scores)
-    assert tally.source_cells.has_confidence == tally.target_cells.has_confidence == known
+    assert tally.source_cells.bins == tally.target_cells.bins == ("confidence" if known else "top scores")
     expected: Counter[tuple[int, int, int]] = Counter()
     for row, label in zip(scores, labels.tolist(), strict=True):
-        expected[int(row.argmax()), bin_of(row.max()) if known else 0, label] += 1
+        expected[int(row.argmax()), bin_of(row.max()) if known else int(top_bin(row.max()[None])[0]), label] += 1
     cells = tally.source_cells
-    found = zip(cells.predicted.tolist(), cells.confidence.tolist(), cells.labels.tolist(), strict=True)
+    found = zip(cells.predicted.tolist(), cells.bin.tolist(), cells.labels.tolist(), strict=True)
     assert dict(zip(found, cells.counts.tolist(), strict=True)) == expected
     target: Counter[tuple[int, int]] = Counter()
     for (predicted, confidence, _), count in expected.items():
         target[predicted, confidence] += count
     cells = tally.target_cells
-    found_target = zip(cells.predicted.tolist(), cells.confidence.tolist(), strict=True)
+    found_target = zip(cells.predicted.tolist(), cells.bin.tolist(), strict=True)
     assert dict(zip(found_target, cells.counts.tolist(), strict=True)) == target
 
 
 @given(labelled())
 def test_confusion_and_target_are_marginals(data: tuple[FloatArray, IntArray]) -> None:
     tally = Tally.from_scores(*data) + Tally.from_target(data[0])
-    plain = tally.source_cells.without_confidence()
+    plain = tally.source_cells.without_bins()
     assert np.array_equal(plain.table(tally.n_classes), tally.confusion)
     assert np.array_equal(plain.label_counts(), tally.class_counts)
     assert np.array_equal(tally.target, tally.confusion.sum(axis=1))
@@ -66,18 +77,53 @@ def test_confusion_and_target_are_marginals(data: tuple[FloatArray, IntArray]) -
     assert np.array_equal(dense.counts, plain.counts)
 
 
-def test_a_part_without_confidence_takes_it_from_the_sum() -> None:
+def test_parts_of_both_kinds_have_no_bins_in_the_sum() -> None:
     probabilities, logits = np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([[2.0, -1.0]])
     sure, unsure = Tally.from_scores(probabilities, [0, 1]), Tally.from_scores(logits, [1])
-    assert sure.source_cells.has_confidence
-    assert not unsure.source_cells.has_confidence
-    for total in (sure + unsure, unsure + sure, Tally.sum([sure, unsure, sure])):
-        assert not total.source_cells.has_confidence
-        assert not total.source_cells.confidence.any()
+    assert sure.source_cells.bins == "confidence"
+    assert unsure.source_cells.bins == "top scores"
+    for total in (sure + unsure, unsure + sure, Tally.sum([sure, unsure, sure]), sure + (unsure + sure)):
+        assert total.source_cells.bins == "none"
+        assert not total.source_cells.bin.any()
+    assert (unsure + unsure).source_cells.bins == "top scores"
     both = sure + Tally.from_target(logits)  # source and target are told apart
-    assert both.source_cells.has_confidence
-    assert not both.target_cells.has_confidence
+    assert both.source_cells.bins == "confidence"
+    assert both.target_cells.bins == "top scores"
     assert sure + Tally.from_target(probabilities) == Tally.from_target(probabilities) + sure
+
+
+@given(st.lists(st.floats(-1e30, 1e30), min_size=1), st.floats(1e-6, 1e6))
+def test_bins_of_top_scores_keep_their_order_at_any_scale(tops: list[float], scale: float) -> None:
+    ordered = np.sort(np.array(tops)) * scale
+    bins = top_bin(ordered)
+    assert (np.diff(bins) >= 0).all()
+    assert bins.min() >= 0
+    assert bins.max() < N_TOP
+    single = ordered.astype(np.float32)
+    assert np.array_equal(bins, top_bin(single))
+    below = least_top(bins.astype(np.int64))
+    assert (below <= single).all()
+    assert (single - below <= np.abs(below) / 16 + 1e-37).all()
+
+
+def test_scores_beyond_single_precision_are_in_the_outermost_bins() -> None:
+    found = top_bin(np.array([-1e300, -1e30, -0.0, 0.0, 1e30, 1e300]))
+    assert (np.diff(found) >= 0).all()
+    assert found[2] == found[3]
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_typical_top_scores_are_quantiles_of_the_classes(scale: float) -> None:
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2], [500, 300, 3])  # three rows say too little about a class
+    scores = np.column_stack([rng.normal(10 + labels * 5, 1), *rng.normal(-20, 1, (2, len(labels)))]) * scale
+    expected = [np.quantile(scores[labels == label, 0], [0.1, 0.9]) for label in (0, 1)]
+    low, high = typical_tops(Tally.from_scores(scores, labels).source_cells) or (0.0, 0.0)
+    assert low == pytest.approx(expected[0][0], rel=0.05)
+    assert high == pytest.approx(expected[1][1], rel=0.05)
+    assert typical_tops(Cells.of_table(np.eye(3, dtype=np.int64))) is None
+    probabilities = Tally.from_scores([[0.9, 0.1]] * 20, [0] * 20)
+    assert typical_tops(probabilities.source_cells) == pytest.approx((0.88, 0.92))
 
 
 @pytest.mark.parametrize(

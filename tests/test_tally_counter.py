@@ -20,7 +20,7 @@ from pacshift import InputError, Tally, UninformativeWarning, calibrate_tally, p
 from pacshift.scores.transforms import TRANSFORMS
 from pacshift.tables import sources, tally_table
 from pacshift.tally import counter, stores
-from pacshift.tally.cells import CONFIDENCE_EDGES, Cells
+from pacshift.tally.cells import CONFIDENCE_EDGES, Cells, top_bin
 from pacshift.tally.counter import Counter as Counts
 from pacshift.tally.counter import CountOptions, count_block, read_blocks, top_labels
 from pacshift.tally.grid import to_grid
@@ -110,7 +110,8 @@ def naive(scores: NDArray[Any], labels: NDArray[np.int64] | None) -> dict[str, A
         label = 0 if labels is None else int(labels[place])
         top = np.float32(max(row))
         reached = sum(bool(top >= np.float32(1) - np.float32(edge)) for edge in CONFIDENCE_EDGES)
-        cells[row.index(max(row)), reached if probabilities else 0, label] += 1
+        fine = int(top_bin(np.array([top]))[0])
+        cells[row.index(max(row)), reached if probabilities else fine, label] += 1
         own[label][float(to_grid(row[label]))] += 1
         for column, score in enumerate(row):
             soft[label][column] += round(Fraction(score) * 2**28)
@@ -124,7 +125,7 @@ def naive(scores: NDArray[Any], labels: NDArray[np.int64] | None) -> dict[str, A
 
 
 def decoded(cells: Cells) -> dict[tuple[int, int, int], int]:
-    keys = zip(cells.predicted.tolist(), cells.confidence.tolist(), cells.labels.tolist(), strict=True)
+    keys = zip(cells.predicted.tolist(), cells.bin.tolist(), cells.labels.tolist(), strict=True)
     return dict(zip(keys, cells.counts.tolist(), strict=True))
 
 
@@ -171,8 +172,7 @@ def test_one_score_that_is_no_probability_takes_bins_and_sums_from_all(engine: E
     assert target.soft is None
     assert target.bins is None
     for cells in (source.source_cells, target.target_cells):
-        assert not cells.has_confidence
-        assert not cells.confidence.any()
+        assert cells.bins != "confidence"
         assert cells.n_rows == 1000
 
 

@@ -53,21 +53,28 @@ def rewrite(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], None]
 
 
 TAMPERED: dict[str, tuple[Callable[[dict[str, Any], dict[str, Any]], Any], str]] = {
-    "newer": (lambda h, a: h.update(version=3), "tally version 3, this pacshift reads 1 and 2. Update pacshift"),
+    "newer": (lambda h, a: h.update(version=4), "tally version 4, this pacshift reads 1 to 3. Update pacshift"),
+    "kind in part": (lambda h, a: h["source_kind"].pop("low"), "do not add up"),
+    "kind of text": (lambda h, a: h["source_kind"].update(high="1"), "where a number belongs"),
+    "kind upside down": (lambda h, a: h["source_kind"].update(low=2.0), "where the range of the scores belongs"),
+    "kind not whole": (lambda h, a: h["source_kind"].update(whole=1), "where true or false belongs"),
+    "sums of no rows": (lambda h, a: h["source_kind"]["sums"].update(n_rows=0), "where sums of rows belong"),
+    "sums of parts": (lambda h, a: h["target_kind"]["sums"].update(n_rows=2.5), "where a number of rows belongs"),
+    "sums unheard of": (lambda h, a: h["target_kind"].update(sums=5), "do not add up"),
     "inputs text": (lambda h, a: h.update(inputs="a.parquet"), "the inputs must be a list"),
     "inputs without rows": (lambda h, a: h["inputs"][0].pop("rows"), "rows"),
     "inputs role": (lambda h, a: h["inputs"][0].update(role="other"), "where source or target belongs"),
     "more inputs": (lambda h, a: h.update(n_more_inputs=-1), "number of more inputs"),
     "version true": (lambda h, a: h.update(version=True), "tally version True"),
     "grid text": (lambda h, a: h.update(grid="yes"), "grid must be true or false, it is 'yes'"),
-    "confidence text": (lambda h, a: h.update(source_confidence="yes"), "must be true or false"),
+    "bins unheard of": (lambda h, a: h.update(source_bins="yes"), "unknown source_bins"),
     "score number": (lambda h, a: h.update(score=5), "score must be text, it is 5"),
     "format": (lambda h, a: h.update(format="other"), "tally version None"),
     "classes": (lambda h, a: h.update(classes=["a", "a", "b"]), "do not add up"),
     "fewer classes": (lambda h, a: h.update(classes=["a", "b"]), "do not add up"),
     "classes a number": (lambda h, a: h.update(classes=3), "do not add up"),
-    "no confidence": (lambda h, a: h.update(source_confidence=False), "which the header denies"),
-    "confidence unknown": (lambda h, a: h.pop("target_confidence"), "do not add up"),
+    "no bins": (lambda h, a: h.update(source_bins="none"), "which the header denies"),
+    "bins unknown": (lambda h, a: h.pop("target_bins"), "do not add up"),
     "negative": (lambda h, a: a["source_counts"].__setitem__(0, -1), "must hold counts"),
     "empty cell": (lambda h, a: a["target_counts"].__setitem__(0, 0), "target_counts must be at least 1"),
     "more rows": (lambda h, a: a["source_counts"].__setitem__(0, 99), "as many as its examples"),
@@ -150,7 +157,7 @@ def test_files_of_version_1_give_the_same_tally_without_confidence_bins(tmp_path
     labels, classes = ["ant", "bee", "cow", "bee", "cow", "bee"], ("ant", "bee", "cow")
     fresh = Tally.from_scores(scores, labels, classes=classes, grid=True)
     fresh = fresh + Tally.from_target(scores[:4], classes=classes)
-    cells = {name: getattr(fresh, name).without_confidence() for name in ("source_cells", "target_cells")}
+    cells = {name: getattr(fresh, name).without_bins() for name in ("source_cells", "target_cells")}
     old = Tally.load(VERSION_1)
     assert old == replace(fresh, **cells, source_kind=None, target_kind=None)
     assert old != fresh

@@ -19,12 +19,11 @@ from pacshift.methods import Method, Solution, Task
 from pacshift.methods.base import facts_of, options_of
 from pacshift.methods.class_wise import capped
 from pacshift.request import Request, promises_target
-from pacshift.scores.kind import require_same_kind
+from pacshift.scores.same_kind import require_same_kind
 from pacshift.scores.transforms import Transform
 from pacshift.sensitivity import SensitivityOnDemand
 from pacshift.tally import Tally
 from pacshift.tally.cells import Cells
-from pacshift.wording import given
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +35,7 @@ def certify(
     tally: Tally, method: Method, request: Request, task: Task, *, transform: Transform | None = None
 ) -> Certificate:
     """Test label shift, run the method, and collect everything that a certificate holds."""
-    require_same_kind(tally.source_kind, tally.target_kind, name="target", n_rows=tally.n_target)
+    require_same_kind(tally.full_source_kind, tally.full_target_kind, name="target", n_rows=tally.n_target)
     assumption = _assumption(tally, request) if promises_target(method) and tally.n_target else None
     solution = _solve(method, tally, task)
     is_direct = False
@@ -141,7 +140,7 @@ def _accepted(found: Assumption, *, is_mix_given: bool) -> Assumption:
         finding = found.finding.removeprefix("label shift is refuted: ")
         raise AssumptionError(
             f"label shift is refuted: {finding} Nothing is certified. If label shift held{and_known}, the test "
-            f"would refuse with probability at most {given(found.level)}. {ways_on()}"
+            f"would refuse with probability at most {up(found.level)}. {ways_on()}"
         )
     return found
 
@@ -199,7 +198,7 @@ def _certificate(
         contamination=request.contamination,
         known_mix=request.known,
         assumption=assumption,
-        score_kind=tally.source_kind,
+        score_kind=tally.full_source_kind,
         reasons=solution.reasons,
         notes=(*_often_missed(misses, tally, request), *suspicious(tally)),
         curve=solution.curve,
@@ -226,7 +225,7 @@ def suspicious(tally: Tally) -> tuple[str, ...]:
     found = []
     if tally.n_target >= FEWEST_ROWS_ALIKE and _same_cells(tally.source_cells, tally.target_cells):
         found.append(
-            "source and target have the same number of rows in every group of predicted label and confidence. If "
+            "source and target have the same number of rows in every group of predicted label and top score. If "
             "they are the same rows, nothing was learned about another population: pass the target's own scores."
         )
     for name, kind, rows in (
@@ -243,7 +242,7 @@ def suspicious(tally: Tally) -> tuple[str, ...]:
 
 def _same_cells(source: Cells, target: Cells) -> bool:
     """Whether both have the same counts by predicted label and confidence."""
-    if source.n_rows != target.n_rows or source.has_confidence != target.has_confidence:
+    if source.n_rows != target.n_rows or source.bins != target.bins:
         return False
     unlabelled, place = np.unique(source.codes // source.n_labels, return_inverse=True)
     counts = np.bincount(place, weights=source.counts, minlength=len(unlabelled))

@@ -30,9 +30,9 @@ def check_assumption(
 ) -> Assumption:
     """Test whether the target is a mix of the source's classes.
 
-    Predicted classes and their confidence are looked at. Under label shift the test refuses with probability at
-    most ``level``, whatever the sample sizes (docs page "Is it label shift?"). The same tally always gives the
-    same answer.
+    Predicted classes and their confidence are looked at; their top scores, where scores are not probabilities.
+    Under label shift the test refuses with probability at most ``level``, whatever the sample sizes (docs page
+    "Is it label shift?"). The same tally always gives the same answer.
 
     Parameters
     ----------

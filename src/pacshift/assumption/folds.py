@@ -1,4 +1,4 @@
-"""Rows by cell (predicted class, confidence bin), and their random split into folds.
+"""Rows by cell (predicted class and bin of confidence or top score), and their random split into folds.
 
 Only the counts are needed: to put every row into a random fold, independently of everything else, is to split the
 count of every cell by a multinomial draw ("Folds" of docs/methods/assumption.md).
@@ -12,8 +12,9 @@ import numpy as np
 import scipy  # its parts load when first used
 
 from pacshift.arrays import FloatArray, IntArray
+from pacshift.assumption.bins import choose_bins
 from pacshift.tally import Tally
-from pacshift.tally.cells import N_CONFIDENCE
+from pacshift.tally.cells import N_CONFIDENCE, Cells
 from pacshift.tally.coins import coins
 
 FEW_CLASSES = 60
@@ -31,12 +32,15 @@ class CellCounts:
     """Source rows ``source[cell, label]`` and target rows ``target[cell]``.
 
     ``predicted`` and ``confidence`` say which cells these are; ``source`` is sparse where classes are many.
+    ``top_edges`` are the top scores at which bins begin, where these are not bins of confidence; empty where there
+    is one bin.
     """
 
     source: Any
     target: FloatArray
     predicted: IntArray
     confidence: IntArray
+    top_edges: tuple[float, ...] | None = None
 
     @cached_property
     def class_counts(self) -> FloatArray:
@@ -60,6 +64,11 @@ class CellCounts:
         return self.target / max(self.n_target, 1.0)
 
     @property
+    def n_bins(self) -> int:
+        """Bins of each predicted class that can hold rows; 1 where predicted classes alone are looked at."""
+        return int(self.confidence.max()) + 1 if self.top_edges is None else len(self.top_edges) + 1
+
+    @property
     def n_classes(self) -> int:
         """Number of classes, K."""
         return int(self.source.shape[1])
@@ -72,18 +81,36 @@ class CellCounts:
 def count_cells(tally: Tally) -> CellCounts:
     """All cells, also empty ones: a list of the filled cells would tell early folds about later ones.
 
-    There is one bin per predicted class where either side has no confidence bins.
+    Top scores that are not probabilities get bins from a few source rows, which are not counted here ("Cells" of
+    the page). There is one bin per predicted class where the two sides do not have the same bins.
     """
     source, target = tally.source_cells, tally.target_cells
-    n_bins = N_CONFIDENCE
-    if not (source.has_confidence and target.has_confidence):
-        source, target, n_bins = source.without_confidence(), target.without_confidence(), 1
-    cell = np.arange(tally.n_classes * n_bins)
-    places = source.predicted * n_bins + source.confidence, source.labels
-    counts = scipy.sparse.csc_matrix((source.counts.astype(float), places), (len(cell), tally.n_classes))
+    if source.bins == target.bins == "confidence":
+        return _counted(tally.n_classes, source, source.bin, target, target.bin)
+    if source.bins == target.bins == "top scores":
+        chosen = choose_bins(source)
+        places = chosen.place(chosen.source), chosen.place(target)
+        return _counted(tally.n_classes, chosen.source, places[0], target, places[1], chosen.top_scores)
+    source, target = source.without_bins(), target.without_bins()
+    return _counted(tally.n_classes, source, source.bin, target, target.bin, ())
+
+
+def _counted(
+    n_classes: int,
+    source: Cells,
+    source_bin: IntArray,
+    target: Cells,
+    target_bin: IntArray,
+    top_edges: tuple[float, ...] | None = None,
+) -> CellCounts:
+    """Rows by predicted class and the bin of each of ``source.codes`` and ``target.codes``."""
+    n_bins = 1 if top_edges == () else N_CONFIDENCE
+    cell = np.arange(n_classes * n_bins)
+    places = source.predicted * n_bins + source_bin, source.labels
+    counts = scipy.sparse.csc_matrix((source.counts.astype(float), places), (len(cell), n_classes))
     target_counts = np.zeros(len(cell))
-    np.add.at(target_counts, target.predicted * n_bins + target.confidence, target.counts)
-    return CellCounts(_stored(counts), target_counts, cell // n_bins, cell % n_bins)
+    np.add.at(target_counts, target.predicted * n_bins + target_bin, target.counts)
+    return CellCounts(_stored(counts), target_counts, cell // n_bins, cell % n_bins, top_edges)
 
 
 def n_folds(n_classes: int) -> int:

@@ -1,4 +1,4 @@
-"""Groups of rows that people understand: a predicted class, a range of confidence, or both."""
+"""Groups of rows that people understand: a predicted class, a range of confidence or of top scores, or both."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +14,9 @@ from pacshift.wording import at_least, between, given
 
 LEVEL_STARTS = (0, 1, 3, 7)
 """First bins of four levels of confidence: below 50 %, 50 to 75 %, 75 to 95 %, at least 95 %."""
+
+N_LEVELS = len(LEVEL_STARTS)
+"""Levels of top scores that are not probabilities: each has as many of their bins."""
 
 MAX_CLASSES_BY_LEVEL = 30
 """Up to this many classes every class is shown by level of confidence; beyond, classes and levels stand apart."""
@@ -56,10 +59,38 @@ def confidence_words(first: int, last: int) -> str:
     return f"confidence {at_least(low) if last >= N_CONFIDENCE - 1 else between(low, high)}"
 
 
+def top_words(edges: Sequence[float], first: int, last: int) -> str:
+    """The top scores of bins ``first`` to ``last`` in words, where bins begin at ``edges``.
+
+    >>> top_words([1.5, 3.25], 0, 0), top_words([1.5, 3.25], 1, 1), top_words([1.5, 3.25], 1, 2)
+    ('top score below 1.5', 'top score 1.5 to 3.25', 'top score at least 1.5')
+    """
+    if first == 0:
+        return f"top score below {edges[last]:.4g}"
+    low = f"{edges[first - 1]:.4g}"
+    return f"top score at least {low}" if last >= len(edges) else f"top score {low} to {edges[last]:.4g}"
+
+
+def _levels(counts: CellCounts) -> list[_Bins]:
+    """A few ranges of bins that hold all rows; none where there is one bin."""
+    if counts.n_bins == 1:
+        return []
+    starts: Sequence[int] = LEVEL_STARTS
+    if counts.top_edges is not None:
+        starts = np.unique(np.arange(N_LEVELS) * counts.n_bins // N_LEVELS).tolist()
+    ends = [*(start - 1 for start in starts[1:]), counts.n_bins - 1]
+    return list(zip(starts, ends, strict=True))
+
+
+def _ranges(counts: CellCounts) -> tuple[list[_Bins], list[_Bins]]:
+    """Everything below each edge, and everything from it on."""
+    last = counts.n_bins - 1
+    return [(0, end) for end in range(last)], [(start, last) for start in range(1, last + 1)]
+
+
 def shown_groups(counts: CellCounts, classes: Sequence[Label], mix: FloatArray) -> Groups:
     """Groups for a picture: class by level of confidence; where classes are many, classes and levels apart."""
-    ends = [*(start - 1 for start in LEVEL_STARTS[1:]), N_CONFIDENCE - 1]
-    levels: list[_Bins] = list(zip(LEVEL_STARTS, ends, strict=True)) if _has_confidence(counts) else []
+    levels = _levels(counts)
     found: list[tuple[int | None, _Bins]]
     if len(classes) <= MAX_CLASSES_BY_LEVEL:
         found = [(label, level) for label in range(len(classes)) for level in levels or [None]]
@@ -71,10 +102,8 @@ def shown_groups(counts: CellCounts, classes: Sequence[Label], mix: FloatArray) 
 
 def searched_groups(counts: CellCounts, classes: Sequence[Label], mix: FloatArray) -> Groups:
     """Groups in which the largest difference is looked for: classes, ranges of confidence, and both together."""
-    last = N_CONFIDENCE - 1
-    ranges: list[_Bins] = [(0, end) for end in range(last)]
-    ranges += [(start, last) for start in range(1, N_CONFIDENCE)]
-    ranges = ranges if _has_confidence(counts) else []
+    below, above = _ranges(counts)
+    ranges = below + above
     many = len(classes) > MAX_CLASSES_BY_LEVEL
     most = min(MAX_CLASSES_BY_LEVEL, MAX_SEARCHED // len(classes) + 1)
     labels = _most_different(counts, mix)[:most] if many else range(len(classes))
@@ -83,9 +112,8 @@ def searched_groups(counts: CellCounts, classes: Sequence[Label], mix: FloatArra
 
 
 def unsure_groups(counts: CellCounts, classes: Sequence[Label]) -> Groups:
-    """Confidence below each edge, over all classes."""
-    ranges = [(0, end) for end in range(N_CONFIDENCE - 1)] if _has_confidence(counts) else []
-    return _groups(counts, classes, [(None, bins) for bins in ranges])
+    """Confidence (or top score) below each edge, over all classes."""
+    return _groups(counts, classes, [(None, bins) for bins in _ranges(counts)[0]])
 
 
 def chance(counts: CellCounts, groups: Groups, mix: FloatArray, *, level: float) -> FloatArray:
@@ -109,10 +137,6 @@ def around(centre: FloatArray, width: FloatArray) -> Interval:
     return Interval(np.maximum(centre - width, 0.0), np.minimum(centre + width, 1.0))
 
 
-def _has_confidence(counts: CellCounts) -> bool:
-    return bool(counts.confidence.any())
-
-
 def _most_different(counts: CellCounts, mix: FloatArray) -> list[int]:
     """Predicted classes, largest difference between target and mix first."""
     difference: FloatArray = np.zeros(counts.n_classes)
@@ -131,7 +155,8 @@ def _groups(counts: CellCounts, classes: Sequence[Label], found: Sequence[tuple[
             words.append(f"predicted {classes[label]!r}")
         if bins is not None:
             members[row] *= (counts.confidence >= bins[0]) & (counts.confidence <= bins[1])
-            words.append(confidence_words(*bins))
+            named = counts.top_edges is not None
+            words.append(top_words(counts.top_edges or (), *bins) if named else confidence_words(*bins))
         names.append(", ".join(words))
     rows = counts.target + np.asarray(counts.source.sum(axis=1)).ravel()
     filled = members @ rows > 0

@@ -19,7 +19,7 @@ PLAIN_WORTH = 2.0
 
 CANNOT_SEE = (
     "No test on unlabelled rows can see a change that looks like another mix of the same classes, and this one "
-    "does not see changes that leave the predicted classes and their confidence as they are."
+    "does not see changes that leave the predicted classes and their confidence (or top scores) as they are."
 )
 """What remains hidden, for certificates and reports."""
 
@@ -45,10 +45,12 @@ def ways_on() -> str:
 
 
 def nothing_found(counts: CellCounts) -> str:
-    """The finding where label shift was not refuted."""
+    """The finding where label shift was not refuted, and what was looked at."""
+    also = " and their confidence" if counts.top_edges is None else " and their top scores"
+    also = also if counts.n_bins > 1 else " (predicted classes alone)"
     return (
         f"No difference was found: some mix of the source's {counts.n_classes} classes explains the predictions "
-        f"of the {counts.n_target:,.0f} target rows and their confidence, within sampling error."
+        f"of the {counts.n_target:,.0f} target rows{also}, within sampling error."
     )
 
 
@@ -107,8 +109,12 @@ def _rows_that_are(group: str) -> str:
 
     >>> _rows_that_are("predicted 'cat', confidence below 50 %"), _rows_that_are("confidence below 50 %")
     ("predicted 'cat' with confidence below 50 %", 'of confidence below 50 %')
+    >>> _rows_that_are("predicted 'cat', top score below 3.2"), _rows_that_are("top score below 3.2")
+    ("predicted 'cat' with top score below 3.2", 'of top score below 3.2')
     """
-    return f"of {group}" if group.startswith("confidence") else group.replace(", confidence", " with confidence")
+    if group.startswith(("confidence", "top score")):
+        return f"of {group}"
+    return group.replace(", confidence", " with confidence").replace(", top score", " with top score")
 
 
 def outside_known(classes: Sequence[Label], free: MixRows, known: Interval, known_from: str) -> str:

@@ -23,7 +23,8 @@ from pacshift.errors import InputError
 from pacshift.methods import Guarantee, MethodFacts
 from pacshift.scores.check import ScoreMatrix, check_scores, ignore_rng
 from pacshift.scores.frames import frame_like, series_like
-from pacshift.scores.kind import ScoreKind, require_same_kind
+from pacshift.scores.kind import ScoreKind
+from pacshift.scores.same_kind import require_same_kind
 from pacshift.scores.softmax import to_probabilities
 from pacshift.scores.transforms import TRANSFORMS, Transform, TransformFunction, resolve_transform
 from pacshift.sensitivity import Sensitivity

@@ -7,7 +7,7 @@ import numpy as np
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
 from pacshift.scores.check import shorten
-from pacshift.wording import all_but, at_least, between, given, percent
+from pacshift.wording import all_but, at_least, between, given, percent, up
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
@@ -169,7 +169,7 @@ def refusals(certificate: "Certificate") -> str:
     holds = (
         "If label shift holds and what you said about the mix is right" if given_mix else "If label shift holds"
     )
-    level = "" if found is None else f", the test refuses with probability at most {given(found.level)}"
+    level = "" if found is None else f", the test refuses with probability at most {up(found.level)}"
     own = (
         f"; {certificate.method} itself refuses only where its own bounds of the mix fail, which is part of the "
         f"{given(certificate.delta)} for which the guarantee may fail"

@@ -82,7 +82,7 @@ def _content(certificate: "Certificate") -> dict[str, Any]:
         "class_epsilon": certificate.class_epsilon,
         "contamination": certificate.contamination,
         "assumption": None if certificate.assumption is None else certificate.assumption.to_json(),
-        "source_scores": None if certificate.score_kind is None else asdict(certificate.score_kind),
+        "source_scores": None if certificate.score_kind is None else certificate.score_kind.to_json(),
         "reasons": list(certificate.reasons),
         "notes": list(certificate.notes),
         "classes": [_class_row(certificate, label) for label in range(len(certificate.classes))],

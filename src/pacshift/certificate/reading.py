@@ -215,10 +215,7 @@ def _assumption(document: Any) -> Assumption | None:
 
 
 def _score_kind(document: Any) -> ScoreKind | None:
-    if document is None:
-        return None
-    numbers = {name: _number(document[name]) for name in ("low", "high", "least_top")}
-    return ScoreKind(**numbers, sums_to_one=_flag(document["sums_to_one"]))
+    return None if document is None else ScoreKind.from_json(_mapping(document))
 
 
 def _rate_or_none(value: Any, name: str) -> float | None:

@@ -8,7 +8,7 @@ from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 from pacshift.methods import Method
 from pacshift.scores.check import shorten
-from pacshift.scores.kind import require_same_kind
+from pacshift.scores.same_kind import require_same_kind
 from pacshift.tally import Tally
 
 
@@ -42,7 +42,7 @@ def check_target(target: Tally, source: Tally) -> None:
     if target.classes != source.classes:
         both = f"{shorten(source.classes)} and {shorten(target.classes)}"
         raise InputError(f"source and period must have the same classes, got {both}.")
-    require_same_kind(source.source_kind, target.target_kind, name="period", n_rows=target.n_target)
+    require_same_kind(source.full_source_kind, target.full_target_kind, name="period", n_rows=target.n_target)
 
 
 def check_certificate(certificate: Certificate, source: Tally) -> None:

@@ -52,6 +52,8 @@ def fingerprint(source: Tally) -> str:
     """SHA-256 of the counts of a source, by which a state folder knows its own."""
     digest = hashlib.sha256(json.dumps([source.classes, source.score, source.grid]).encode())
     cells = source.source_cells
+    # Top scores that are not probabilities were not counted when the first folders were made.
+    cells = cells.without_bins() if cells.bins == "top scores" else cells
     for array in (cells.codes, cells.counts, source.values, source.counts, source.starts):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()

@@ -131,11 +131,11 @@ class CountPilot:
         counts, size = rng.multinomial(n_source, mixes.source), len(self.classes)
         codes, drawn = self._draw_cells(counts, rng)
         target_codes, target_drawn = self._draw_cells(rng.multinomial(n_target, mixes.target), rng)
-        has_confidence = self._tally.source_cells.has_confidence
+        bins = self._tally.source_cells.bins
         return replace(
             self._tally,
-            source_cells=Cells(codes, drawn, size, has_confidence),
-            target_cells=Cells(*sum_by_key(target_codes // size, target_drawn), 1, has_confidence),
+            source_cells=Cells(codes, drawn, size, bins),
+            target_cells=Cells(*sum_by_key(target_codes // size, target_drawn), 1, bins),
             bins=np.array([rng.multinomial(n_target, shares) for shares in self._bin_shares(mixes.target)]),
             soft=None,
             inputs=(),

@@ -1,21 +1,21 @@
-"""What kind of numbers scores are: probabilities that sum to 1, numbers between 0 and 1, or others such as logits.
+"""What kind of numbers scores are: probabilities, percentages, log-probabilities, logits and others.
 
 Thresholds found on one kind say nothing about another. The kind is read off the range of all scores and the sums
-of some rows, so that it costs nearly nothing.
+of the rows. Kinds add up: that of all blocks is the kind of the whole, however the rows are cut.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.errors import InputError
+from pacshift.scores.sums import ROUNDING, TOTALS, RowSums, flag, number
 
 ROWS_LOOKED_AT = 64
-"""Rows of each block whose sums are looked at."""
+"""Rows of each block that are looked at first: what they do not have, the block does not have."""
 
 VALUES_LOOKED_AT = 5000
 """Scores that are looked at before sets are made."""
@@ -23,19 +23,20 @@ VALUES_LOOKED_AT = 5000
 FEWEST_ROWS = 8
 """From so few rows on, logits do not look like probabilities by chance."""
 
-ROUNDING = 1e-3
-"""How far a probability may lie outside of [0, 1] because it was rounded."""
+MOST_ROWS = 0.9
+"""Rows of one kind have the sum of that kind in so many cases; the others lack mass or hold nothing."""
 
-SUM_TOLERANCE = 0.02
-"""How far the sum of a row of probabilities may lie from 1: half precision and rounded columns are allowed for."""
+MIDDLE = (0.1, 0.9)
+"""Quantiles of the top scores between which they typically lie."""
 
 PROBABILITIES, UNIT = "probabilities that sum to 1", "numbers between 0 and 1"
-OTHER = "other numbers, as logits are"
+PERCENTAGES, BYTES = "percentages that sum to 100", "whole numbers between 0 and 255"
+LOGS, OTHER = "log-probabilities", "other numbers, as logits are"
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreKind:
-    """The range of some scores, and whether their rows sum to 1.
+    """The range of some scores, and what is known about the sums of their rows.
 
     Parameters
     ----------
@@ -44,7 +45,14 @@ class ScoreKind:
     least_top : float
         The smallest of the rows' largest scores.
     sums_to_one : bool
-        Whether the rows that were looked at sum to 1, but for rounding.
+        Whether the scores lie between 0 and 1 and every row sums to 1, but for rounding.
+    whole : bool
+        Whether all scores are whole numbers between 0 and 255.
+    sums : RowSums or None
+        Sums of the rows; None where they say nothing (logits), and in files of older versions.
+    tops : tuple of float or None
+        Between which numbers top scores typically lie: 10 and 90 % quantiles, of labelled rows the least and the
+        largest of any class. None where it is not known.
 
     Examples
     --------
@@ -56,10 +64,13 @@ class ScoreKind:
     high: float
     least_top: float
     sums_to_one: bool
+    whole: bool = False
+    sums: RowSums | None = None
+    tops: tuple[float, float] | None = None
 
     @classmethod
     def of(cls, scores: NDArray[np.floating[Any]], low: float, high: float, least_top: float) -> "ScoreKind":
-        """The kind of a block of scores whose range is known already; some of its rows are summed.
+        """The kind of a block of scores whose range is known already.
 
         Parameters
         ----------
@@ -72,10 +83,10 @@ class ScoreKind:
         -------
         ScoreKind
         """
-        some = scores[:: -(-len(scores) // ROWS_LOOKED_AT)]
-        in_range = low >= -ROUNDING and high <= 1 + ROUNDING
-        sums = some.sum(axis=1, dtype=np.float64) if in_range else np.empty(0)
-        return cls(low, high, least_top, in_range and bool((np.abs(sums - 1) <= SUM_TOLERANCE).all()))
+        sums = RowSums.of(scores, low, high)
+        all_near = sums is not None and not sums.of_exponentials and sums.near[0] == sums.n_rows
+        is_whole = sums is not None and not sums.of_exponentials and _are_whole(scores)
+        return cls(low, high, least_top, _in_unit(low, high) and all_near, is_whole, sums)
 
     @classmethod
     def of_rows(cls, scores: NDArray[np.floating[Any]]) -> "ScoreKind":
@@ -95,27 +106,78 @@ class ScoreKind:
         some = some[np.isfinite(some).all(axis=1)]
         if not len(some):
             return cls(0.0, 1.0, 0.0, False)
-        return cls.of(some, float(some.min()), float(some.max()), float(some.max(axis=1).min()))
+        tops = some.max(axis=1)
+        kind = cls.of(some, float(some.min()), float(tops.max()), float(tops.min()))
+        if kind.name == PROBABILITIES or len(some) < FEWEST_ROWS:
+            return kind
+        first, last = np.quantile(tops, MIDDLE).tolist()
+        return kind.with_tops((first, last))
+
+    def with_tops(self, tops: tuple[float, float] | None) -> "ScoreKind":
+        """The same kind, with the numbers between which top scores typically lie.
+
+        Parameters
+        ----------
+        tops : tuple of float or None
+            The numbers, if they are known.
+
+        Returns
+        -------
+        ScoreKind
+        """
+        return ScoreKind(
+            self.low, self.high, self.least_top, self.sums_to_one, self.whole, self.sums, tops or self.tops
+        )
 
     def __or__(self, other: "ScoreKind") -> "ScoreKind":
         """The kind of both together."""
+        sums = None
+        if self.sums and other.sums and self.sums.of_exponentials == other.sums.of_exponentials:
+            sums = self.sums | other.sums
         return ScoreKind(
             min(self.low, other.low),
             max(self.high, other.high),
             min(self.least_top, other.least_top),
             self.sums_to_one and other.sums_to_one,
+            self.whole and other.whole,
+            sums,
         )
 
     @property
+    def in_unit(self) -> bool:
+        """Whether all scores lie between 0 and 1, but for rounding."""
+        return _in_unit(self.low, self.high)
+
+    @property
     def name(self) -> str:
-        """One of the three kinds, in words.
+        """One of the six kinds, in words.
 
         >>> ScoreKind(0.0, 1.0, 0.4, sums_to_one=True).name, ScoreKind(-3.0, 9.0, 0.4, sums_to_one=False).name
         ('probabilities that sum to 1', 'other numbers, as logits are')
         """
-        if self.sums_to_one:
-            return PROBABILITIES
-        return UNIT if self.low >= -ROUNDING and self.high <= 1 + ROUNDING else OTHER
+        if self.in_unit:
+            return PROBABILITIES if self.sums_to_one or self.share_near(0) >= MOST_ROWS else UNIT
+        if self.sums is None:
+            return OTHER
+        if self.sums.of_exponentials:
+            return LOGS if self.share_near(0) >= MOST_ROWS else OTHER
+        if self.share_near(1) >= MOST_ROWS and self.high <= TOTALS[1] * (1 + ROUNDING):
+            return PERCENTAGES
+        return BYTES if self.whole else OTHER
+
+    def share_near(self, place: int) -> float:
+        """Share of the rows that sum to ``TOTALS[place]``; 0 where it is not known.
+
+        Parameters
+        ----------
+        place : int
+            Which total.
+
+        Returns
+        -------
+        float
+        """
+        return 0.0 if self.sums is None else self.sums.near[place] / self.sums.n_rows
 
     @property
     def is_constant(self) -> bool:
@@ -123,7 +185,47 @@ class ScoreKind:
         return self.least_top == self.high
 
     def __str__(self) -> str:
-        return f"{self.name} (from {self.low:.4g} to {self.high:.4g})"
+        ends = f"from {self.low:.4g} to {self.high:.4g}"
+        if self.name == UNIT and self.sums is not None:
+            return f"{self.name} (rows sum to {self.sums.least:.4g} to {self.sums.largest:.4g})"
+        if self.name in (OTHER, BYTES) and self.tops is not None:
+            return f"{self.name} ({ends}, top scores mostly {self.tops[0]:.4g} to {self.tops[1]:.4g})"
+        return f"{self.name} ({ends})"
+
+    def to_json(self) -> dict[str, Any]:
+        """A dictionary of plain values, for files.
+
+        Returns
+        -------
+        dict
+            What ``from_json`` reads.
+        """
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, saved: Any) -> "ScoreKind":
+        """Read what ``to_json`` wrote, also by older versions.
+
+        Parameters
+        ----------
+        saved : dict or list
+            The dictionary; a list of its first four values in tallies of older versions.
+
+        Returns
+        -------
+        ScoreKind
+            The same kind.
+        """
+        if isinstance(saved, list):
+            saved = dict(zip(("low", "high", "least_top", "sums_to_one"), saved, strict=True))
+        low, high, least_top = (number(saved[name]) for name in ("low", "high", "least_top"))
+        sums_to_one, whole = flag(saved["sums_to_one"]), flag(saved.get("whole", False))
+        sums, tops = saved.get("sums"), saved.get("tops")
+        if tops is not None:
+            first, last = map(number, tops)
+            tops = first, last
+        row_sums = None if sums is None else RowSums.from_json(sums)
+        return cls(low, high, least_top, sums_to_one, whole, row_sums, tops)
 
 
 def kind_of_all(kinds: Iterable[ScoreKind | None]) -> ScoreKind | None:
@@ -132,25 +234,10 @@ def kind_of_all(kinds: Iterable[ScoreKind | None]) -> ScoreKind | None:
     return None if None in known or not known else reduce(ScoreKind.__or__, [kind for kind in known if kind])
 
 
-def require_same_kind(made_from: ScoreKind | None, given: ScoreKind | None, *, name: str, n_rows: int) -> None:
-    """InputError if ``n_rows`` rows of scores are plainly of another kind than those the thresholds belong to."""
-    if made_from is None or given is None or not _differ(made_from, given, n_rows):
-        return
-    remedy = (
-        "Apply softmax to the logits first"
-        if made_from.name != OTHER
-        else "Pass the raw scores (logits), not probabilities"
-    )
-    raise InputError(
-        f"{name}: the source's scores are {made_from}, but these are {given}. Thresholds of one kind of "
-        f"scores mean nothing for another. {remedy}, or calibrate again with this kind of scores."
-    )
+def _in_unit(low: float, high: float) -> bool:
+    return low >= -ROUNDING and high <= 1 + ROUNDING
 
 
-def _differ(made_from: ScoreKind, given: ScoreKind, n_rows: int) -> bool:
-    """Probabilities against logits, in either direction; never where the given scores could be of either kind."""
-    if made_from.name == OTHER:  # a few rows of logits may look like probabilities by chance
-        return given.name == PROBABILITIES and n_rows >= FEWEST_ROWS
-    if made_from.name == UNIT:  # these may be anything that happened to lie between 0 and 1, so allow for more
-        return not -1 <= given.low <= given.high <= 2
-    return given.name == OTHER
+def _are_whole(scores: NDArray[np.floating[Any]]) -> bool:
+    some = scores[:: -(-len(scores) // ROWS_LOOKED_AT)]
+    return bool((some == np.rint(some)).all() and (scores == np.rint(scores)).all())

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from pacshift.errors import InputError
 from pacshift.scores.check import ScoreMatrix
-from pacshift.scores.kind import FEWEST_ROWS, PROBABILITIES, ScoreKind
+from pacshift.scores.kind import FEWEST_ROWS, PERCENTAGES, PROBABILITIES, ScoreKind
+from pacshift.scores.same_kind import is_exact
 
 _BLOCK_ROWS = 4096
 
@@ -33,9 +34,10 @@ def softmax(logits: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
 
 def to_probabilities(scores: ScoreMatrix, *, name: str) -> ScoreMatrix:
     """The softmax of checked scores; an InputError if they are probabilities already."""
-    if len(scores) >= FEWEST_ROWS and ScoreKind.of_rows(scores.values).name == PROBABILITIES:
+    kind = ScoreKind.of_rows(scores.values)
+    if kind.name in (PROBABILITIES, PERCENTAGES) and (len(scores) >= FEWEST_ROWS or is_exact(kind)):
         raise InputError(
-            f"{name}: softmax=True is for logits, but these scores are {PROBABILITIES} already. A second softmax "
-            "would make all of them nearly alike. Pass the logits, or use softmax=False."
+            f"{name}: softmax=True is for logits, but these scores are {kind.name} already. Their softmax "
+            "would mean nothing. Pass the logits, or use softmax=False."
         )
     return replace(scores, values=softmax(scores.values))

@@ -1,17 +1,23 @@
 """Counts of rows by predicted label, confidence and true label: filled cells only, so K × K never matters.
 
-The confidence of a row is read off 1 minus its top score, in bins whose edges are fixed beforehand. Under label
-shift the target's frequencies of (predicted label, bin) are a mixture of those of the source's classes.
+The confidence of a row is read off 1 minus its top score, in bins whose edges are fixed beforehand. Top scores
+that are not probabilities may have any scale: they are kept to five bits of mantissa. Under label shift the
+target's frequencies of (predicted label, bin) are a mixture of those of the source's classes.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.arrays import IntArray
+from pacshift.arrays import FloatArray, IntArray
+from pacshift.scores.kind import FEWEST_ROWS, MIDDLE
 from pacshift.tally.stores import edges_reached, sum_by_key
+
+Bins = Literal["confidence", "top scores", "none"]
+"""By what rows of one predicted label are told apart: probabilities by confidence, others by their top score."""
 
 CONFIDENCE_EDGES = (0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.018, 0.01, 0.004, 0.001)
 """Edges of 1 - top score. Bin b holds the rows that lie within the first b of them, and no further."""
@@ -29,30 +35,71 @@ def confidence_bin(top: NDArray[np.floating]) -> NDArray[np.uint8]:
     return edges_reached(top, _TOP_EDGES)
 
 
-def n_codes(n_classes: int, n_labels: int) -> int:
+TOP_BITS = 5
+"""Bits of mantissa kept of top scores that are not probabilities: 32 bins per octave, in their order."""
+
+N_TOP = 1 << (9 + TOP_BITS)
+"""All bins of such top scores: sign, exponent and mantissa of single precision."""
+
+_DROPPED = 23 - TOP_BITS
+_LARGEST = np.finfo(np.float32).max
+
+
+def top_bin(top: NDArray[np.floating]) -> NDArray[np.int32]:
+    """Bin of each top score at any scale, in their order.
+
+    >>> top_bin(np.array([-1.0, 0.0, 1.0, 1.03125, 2.0])).tolist()
+    [4127, 8192, 12256, 12257, 12288]
+    """
+    with np.errstate(over="ignore"):
+        single = np.clip(top.astype(np.float32), -_LARGEST, _LARGEST)
+    single += np.float32(0)  # makes -0.0 and 0.0 one value
+    bits = single.view(np.int32)
+    bits ^= (bits >> 31) & np.int32(0x7FFF_FFFF)  # the bits of negative numbers fall as they grow
+    bits >>= _DROPPED
+    bits += N_TOP // 2
+    return bits
+
+
+def least_top(bins: IntArray) -> FloatArray:
+    """The smallest top score of each bin.
+
+    >>> least_top(np.array([4127, 8192, 12257])).tolist()
+    [-1.03125, 0.0, 1.03125]
+    """
+    bits = ((np.asarray(bins) - N_TOP // 2) << _DROPPED).astype(np.int32)
+    return np.where(bits < 0, bits ^ np.int32(0x7FFF_FFFF), bits).view(np.float32).astype(np.float64)
+
+
+def n_bins(bins: Bins) -> int:
+    """How many bins each predicted label has in the codes of cells."""
+    return N_TOP if bins == "top scores" else N_CONFIDENCE
+
+
+def n_codes(n_classes: int, n_labels: int, bins: Bins = "confidence") -> int:
     """How many codes of cells there are."""
-    return n_classes * N_CONFIDENCE * n_labels
+    return n_classes * n_bins(bins) * n_labels
 
 
-def code_type(n_classes: int, n_labels: int) -> type[np.integer]:
+def code_type(n_classes: int, n_labels: int, bins: Bins = "confidence") -> type[np.integer]:
     """A small type that holds every code of a cell."""
-    largest = n_codes(n_classes, n_labels) - 1
+    largest = n_codes(n_classes, n_labels, bins) - 1
     return np.uint16 if largest < 1 << 16 else np.uint32 if largest < 1 << 32 else np.int64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """How many rows fall into each cell (predicted label, confidence bin, true label).
+    """How many rows fall into each cell (predicted label, bin, true label).
 
-    The code of a cell is ``(predicted * N_CONFIDENCE + bin) * n_labels + label``. ``codes`` ascend and ``counts``
-    are at least 1. Unlabelled rows have one label, 0 (``n_labels`` is 1). Without ``has_confidence`` (scores that
-    are not probabilities) every row is in bin 0.
+    The code of a cell is ``(predicted * n_bins + bin) * n_labels + label``, where ``n_bins`` is 13, or 16,384 for
+    ``bins`` of top scores. ``codes`` ascend and ``counts`` are at least 1. Unlabelled rows have one label, 0
+    (``n_labels`` is 1). Without bins (rows of older versions, or of both kinds) every row is in bin 0.
     """
 
     codes: IntArray
     counts: IntArray
     n_labels: int
-    has_confidence: bool = True
+    bins: Bins = "confidence"
 
     @classmethod
     def empty(cls, n_labels: int) -> "Cells":
@@ -60,35 +107,36 @@ class Cells:
 
     @classmethod
     def sum(cls, parts: Sequence["Cells"]) -> "Cells":
-        """Add many; the sum has confidence bins where every part with rows has them."""
+        """Add many; the sum has the bins that every part with rows has, or none."""
         filled = [part for part in parts if len(part.codes)]
         if len(filled) <= 1:
             return filled[0] if filled else parts[0]
-        has_confidence = all(part.has_confidence for part in filled)
-        filled = filled if has_confidence else [part.without_confidence() for part in filled]
+        bins = filled[0].bins
+        if any(part.bins != bins for part in filled):
+            filled, bins = [part.without_bins() for part in filled], "none"
         codes, counts = (np.concatenate([getattr(part, name) for part in filled]) for name in ("codes", "counts"))
-        return cls(*sum_by_key(codes, counts), parts[0].n_labels, has_confidence)
+        return cls(*sum_by_key(codes, counts), parts[0].n_labels, bins)
 
     @classmethod
     def of_table(cls, table: IntArray) -> "Cells":
-        """Cells without confidence bins from a dense ``table[predicted, label]``."""
+        """Cells without bins from a dense ``table[predicted, label]``."""
         predicted, label = np.nonzero(table)
         n_labels = table.shape[1]
         codes = predicted * (N_CONFIDENCE * n_labels) + label
-        return cls(codes, table[predicted, label], n_labels, has_confidence=not len(codes))
+        return cls(codes, table[predicted, label], n_labels, "none" if len(codes) else "confidence")
 
-    def without_confidence(self) -> "Cells":
+    def without_bins(self) -> "Cells":
         """The same rows, all in bin 0."""
         codes = self.predicted * (N_CONFIDENCE * self.n_labels) + self.labels
-        return Cells(*sum_by_key(codes, self.counts), self.n_labels, has_confidence=not len(codes))
+        return Cells(*sum_by_key(codes, self.counts), self.n_labels, "none" if len(codes) else "confidence")
 
     @property
     def predicted(self) -> IntArray:
-        return self.codes // (N_CONFIDENCE * self.n_labels)
+        return self.codes // (n_bins(self.bins) * self.n_labels)
 
     @property
-    def confidence(self) -> IntArray:
-        return self.codes // self.n_labels % N_CONFIDENCE
+    def bin(self) -> IntArray:
+        return self.codes // self.n_labels % n_bins(self.bins)
 
     @property
     def labels(self) -> IntArray:
@@ -112,15 +160,40 @@ class Cells:
 
 
 def cell_codes(
-    predicted: NDArray[np.integer], top: NDArray[np.floating] | None, labels: IntArray | None, n_classes: int
+    predicted: NDArray[np.integer],
+    top: NDArray[np.floating],
+    labels: IntArray | None,
+    n_classes: int,
+    bins: Bins = "confidence",
 ) -> NDArray[np.integer]:
-    """The code of each row's cell; without ``top`` scores in bin 0, without ``labels`` unlabelled."""
-    kind = code_type(n_classes, 1 if labels is None else n_classes)
+    """The code of each row's cell; without ``labels`` unlabelled."""
+    kind = code_type(n_classes, 1 if labels is None else n_classes, bins)
     codes = predicted.astype(kind)
-    codes *= N_CONFIDENCE
-    if top is not None:
-        codes += confidence_bin(top)
+    codes *= n_bins(bins)
+    codes += (confidence_bin(top) if bins == "confidence" else top_bin(top)).astype(kind, copy=False)
     if labels is not None:
         codes *= n_classes
         codes += labels.astype(kind)
     return codes
+
+
+def typical_tops(cells: Cells) -> tuple[float, float] | None:
+    """Between which numbers top scores typically lie, in the least and the largest class; None where not counted.
+
+    Classes of a few rows say too little and are left out, unless there are no others.
+    """
+    if cells.bins == "none" or not len(cells.codes):
+        return None
+    labels, bins = cells.labels, cells.bin
+    order = np.lexsort((bins, labels))
+    reached, totals = np.cumsum(cells.counts[order]), cells.label_counts()
+    chosen = totals >= FEWEST_ROWS if totals.max() >= FEWEST_ROWS else totals > 0
+    before = np.cumsum(totals) - totals
+    first, last = (
+        bins[order][np.searchsorted(reached, (before + np.maximum(share * totals, 1))[chosen])] for share in MIDDLE
+    )
+    lower, upper = int(first.min()), int(last.max()) + 1
+    if cells.bins == "confidence":
+        edges = [0.0, *_TOP_EDGES.tolist(), 1.0]
+        return edges[lower], edges[upper]
+    return tuple(least_top(np.array([lower, min(upper, N_TOP - 1)])).tolist())

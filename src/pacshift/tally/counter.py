@@ -19,7 +19,7 @@ from pacshift.parallel import run_all
 from pacshift.scores.check import ScoreMatrix, not_finite_error
 from pacshift.scores.kind import ScoreKind, kind_of_all
 from pacshift.scores.transforms import TRANSFORMS, Transform
-from pacshift.tally.cells import Cells, cell_codes, n_codes
+from pacshift.tally.cells import Bins, Cells, cell_codes, n_codes
 from pacshift.tally.histogram import BINS, MAX_BINNED_CLASSES, count_bins
 from pacshift.tally.scratch import scratch
 from pacshift.tally.soft import SoftCounter, SoftSums, are_probabilities, block_sums
@@ -77,8 +77,13 @@ class BlockCounts:
     def cells(self) -> NDArray[np.integer[Any]]:
         """Codes of the rows' cells, see ``Cells``."""
         rows = slice(self.n_rows)
-        labels, top = None if self.labels is None else self.labels[rows], self.top[rows]
-        return cell_codes(self.predicted[rows], top if self.are_probabilities else None, labels, self.n_classes)
+        labels = None if self.labels is None else self.labels[rows]
+        return cell_codes(self.predicted[rows], self.top[rows], labels, self.n_classes, self.cell_bins)
+
+    @property
+    def cell_bins(self) -> Bins:
+        """By what the rows of one predicted label are told apart."""
+        return "confidence" if self.are_probabilities else "top scores"
 
 
 def count_block(
@@ -205,8 +210,8 @@ class Counter:
 
     def __init__(self, n_classes: int, options: CountOptions, *, labelled: bool) -> None:
         self.n_classes, self.options, self.labelled = n_classes, options, labelled
-        self._lock, self._has_confidence = Lock(), True
-        self._cells = KeyCounts(n_codes(n_classes, n_classes if labelled else 1))
+        self._lock = Lock()
+        self._cells: dict[Bins, KeyCounts] = {}
         self._scores: ScoreStore = GridScores(n_classes) if options.grid else ExactScores(n_classes)
         self._soft = SoftCounter(n_classes) if options.soft else None
         with_bins = options.bins and not labelled and n_classes <= MAX_BINNED_CLASSES
@@ -224,20 +229,29 @@ class Counter:
         return part.n_rows
 
     def _add(self, part: BlockCounts) -> None:
-        self._cells.add(part.cells)
+        self._store(part.cell_bins).add(part.cells)
         if part.labels is not None and part.scores is not None:
             self._scores.add(part.labels[: part.n_rows], part.scores[: part.n_rows])
         with self._lock:  # one block of scores that are not probabilities takes these away for all
-            self._has_confidence &= part.are_probabilities
             self._kinds = [kind_of_all([*self._kinds, part.kind])]
             self._soft = self._soft if part.are_probabilities else None
             self._bins = None if self._bins is None or part.bins is None else self._bins + part.bins
 
+    def _store(self, bins: Bins) -> KeyCounts:
+        with self._lock:
+            if bins not in self._cells:
+                self._cells[bins] = KeyCounts(n_codes(self.n_classes, self._n_labels, bins))
+            return self._cells[bins]
+
+    @property
+    def _n_labels(self) -> int:
+        return self.n_classes if self.labelled else 1
+
     @property
     def cells(self) -> Cells:
-        """Rows by predicted label, confidence bin and true label."""
-        found = Cells(*self._cells.result(), self.n_classes if self.labelled else 1)
-        return found if self._has_confidence else found.without_confidence()
+        """Rows by predicted label, bin and true label; without bins where blocks are of both kinds."""
+        found = [Cells(*store.result(), self._n_labels, bins) for bins, store in self._cells.items()]
+        return Cells.sum(found or [Cells.empty(self._n_labels)])
 
     @property
     def kind(self) -> ScoreKind | None:

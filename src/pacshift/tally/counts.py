@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.scores.kind import ScoreKind
-from pacshift.tally.cells import Cells
+from pacshift.tally.cells import Cells, typical_tops
 from pacshift.tally.inputs import Input
 from pacshift.tally.soft import SoftSums
 from pacshift.tally.stores import running_sum
@@ -47,6 +47,16 @@ class Counts:
     def n_target(self) -> int:
         """Unlabelled target rows, n."""
         return self.target_cells.n_rows
+
+    @cached_property
+    def full_source_kind(self) -> ScoreKind | None:
+        """``source_kind`` with what the cells say about top scores, for comparisons."""
+        return self.source_kind and self.source_kind.with_tops(typical_tops(self.source_cells))
+
+    @cached_property
+    def full_target_kind(self) -> ScoreKind | None:
+        """``target_kind`` with what the cells say about top scores, for comparisons."""
+        return self.target_kind and self.target_kind.with_tops(typical_tops(self.target_cells))
 
     @cached_property
     def confusion(self) -> IntArray:

@@ -2,11 +2,9 @@
 
 import hashlib
 import json
-import math
 import os
 from collections.abc import Mapping
-from dataclasses import astuple
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +14,7 @@ from pacshift.errors import InputError
 from pacshift.files import atomic_write, read_arrays
 from pacshift.scores.check import check_classes
 from pacshift.scores.kind import ScoreKind
-from pacshift.tally.cells import N_CONFIDENCE, Cells
+from pacshift.tally.cells import Bins, Cells, n_codes
 from pacshift.tally.histogram import BINS
 from pacshift.tally.inputs import Input, all_inputs
 from pacshift.tally.soft import SoftSums
@@ -26,8 +24,9 @@ if TYPE_CHECKING:
     from pacshift.tally.tally import Tally
 
 FORMAT = "pacshift-tally"
-VERSION = 2
-READABLE_VERSIONS = (1, 2)
+VERSION = 3
+READABLE_VERSIONS = (1, 2, 3)
+SIDES = ("source", "target")
 MAX_TOTAL = 2.0**62
 """Larger sums would come close to overflow."""
 
@@ -56,10 +55,10 @@ def header_of(tally: "Counts") -> dict[str, Any]:
         "classes": tally.classes,
         "score": tally.score,
         "grid": tally.grid,
-        "source_confidence": tally.source_cells.has_confidence,
-        "target_confidence": tally.target_cells.has_confidence,
-        "source_kind": None if tally.source_kind is None else astuple(tally.source_kind),
-        "target_kind": None if tally.target_kind is None else astuple(tally.target_kind),
+        "source_bins": tally.source_cells.bins,
+        "target_bins": tally.target_cells.bins,
+        "source_kind": None if tally.source_kind is None else tally.source_kind.to_json(),
+        "target_kind": None if tally.target_kind is None else tally.target_kind.to_json(),
     }
 
 
@@ -86,6 +85,11 @@ def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
         n_classes = len(header["classes"])
         if header["version"] == 1:
             header, arrays = _from_version_1(header, arrays, n_classes)
+        if header["version"] == 2:  # top scores that are not probabilities were not counted
+            old = {
+                f"{side}_bins": "confidence" if _flag(header, f"{side}_confidence") else "none" for side in SIDES
+            }
+            header = header | old
         require_sound(header, arrays, n_classes)
         return _fields(header, arrays, n_classes)
     except (InputError, TypeError, KeyError, ValueError, IndexError) as error:
@@ -102,7 +106,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path} is not a pacshift tally ({error}). Make one with `pacshift tally`.") from None
     if type(version) is not int or version not in READABLE_VERSIONS:  # True == 1
-        known = " and ".join(map(str, READABLE_VERSIONS))
+        known = f"{READABLE_VERSIONS[0]} to {READABLE_VERSIONS[-1]}"
         raise InputError(f"{path}: tally version {version}, this pacshift reads {known}. Update pacshift.")
     if "arrays" in header and header["arrays"] != checksums(arrays):  # older files have no checksums
         raise InputError(f"{path}: the counts do not match their checksums, the file is damaged. Make it again.")
@@ -113,7 +117,7 @@ def _fields(header: Mapping[str, Any], arrays: Arrays, n_classes: int) -> dict[s
     fields: dict[str, Any] = {name: arrays[name] for name in ("values", "counts", "starts")}
     for side, n_labels in (("source", n_classes), ("target", 1)):
         codes, counts = arrays[f"{side}_codes"], arrays[f"{side}_counts"]
-        fields[f"{side}_cells"] = Cells(codes, counts, n_labels, _flag(header, f"{side}_confidence"))
+        fields[f"{side}_cells"] = Cells(codes, counts, n_labels, _bins(header, side))
     if any(name.startswith("soft_") for name in arrays):
         fields["soft"] = SoftSums(*(arrays[f"soft_{name}"] for name in ("labels", "sums", "target")))
     return fields | {
@@ -139,11 +143,17 @@ def _kind(entry: Any) -> ScoreKind | None:
     """Range and kind of the scores, which files of older versions do not have."""
     if entry is None:
         return None
-    low, high, least_top, sums_to_one = entry
-    kind = ScoreKind(float(low), float(high), float(least_top), sums_to_one)
-    if not -math.inf < low <= least_top <= high < math.inf or not isinstance(sums_to_one, bool):
+    kind = ScoreKind.from_json(entry)
+    if not kind.low <= kind.least_top <= kind.high:
         raise ValueError(f"{entry!r} where the range of the scores belongs")
     return kind
+
+
+def _bins(header: Mapping[str, Any], side: str) -> Bins:
+    found = header[f"{side}_bins"]
+    if found not in get_args(Bins):
+        raise ValueError(f"unknown {side}_bins {found!r}")
+    return found  # type: ignore[no-any-return]
 
 
 def _flag(header: Mapping[str, Any], name: str) -> bool:
@@ -171,7 +181,7 @@ def _from_version_1(header: dict[str, Any], arrays: Arrays, n_classes: int) -> t
     for side, table in tables.items():
         cells = Cells.of_table(table)
         arrays |= {f"{side}_codes": cells.codes, f"{side}_counts": cells.counts}
-        header[f"{side}_confidence"] = cells.has_confidence
+        header[f"{side}_bins"] = cells.bins
     if "soft_source" in arrays:
         labels = np.flatnonzero(tables["source"].sum(axis=0))
         sums = np.ascontiguousarray(arrays.pop("soft_source").T[labels])
@@ -185,10 +195,12 @@ def require_sound(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]],
         if name != "values":
             _require_counts(name, array, _shape(name, arrays, n_classes))
     for side, n_labels in (("source", n_classes), ("target", 1)):
-        _require_cells(side, arrays, n_classes, n_labels, _flag(header, f"{side}_confidence"))
+        _require_cells(side, arrays, n_classes, n_labels, _bins(header, side))
     if "bins" in arrays and (arrays["bins"].sum(axis=1) != arrays["target_counts"].sum()).any():
         raise ValueError("the bins of a class must hold every target row")
-    source = Cells(arrays["source_codes"], arrays["source_counts"], n_classes).label_counts()
+    source = Cells(
+        arrays["source_codes"], arrays["source_counts"], n_classes, _bins(header, "source")
+    ).label_counts()
     _require_scores(arrays["values"], arrays["counts"], arrays["starts"], source)
     if "soft_labels" in arrays and not np.array_equal(arrays["soft_labels"], np.flatnonzero(source)):
         raise ValueError("soft_labels must be the labels that occur")
@@ -218,16 +230,15 @@ def _require_counts(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> N
 
 
 def _require_cells(
-    side: str, arrays: Mapping[str, NDArray[Any]], n_classes: int, n_labels: int, has_confidence: bool
+    side: str, arrays: Mapping[str, NDArray[Any]], n_classes: int, n_labels: int, bins: Bins
 ) -> None:
     codes, counts = arrays[f"{side}_codes"], arrays[f"{side}_counts"]
-    cells = Cells(codes, counts, n_labels)
-    if (np.diff(codes) <= 0).any() or codes.max(initial=0) >= n_classes * N_CONFIDENCE * n_labels:
+    if (np.diff(codes) <= 0).any() or codes.max(initial=0) >= n_codes(n_classes, n_labels, bins):
         raise ValueError(f"{side}_codes must ascend and name cells of {n_classes} classes")
     if (counts == 0).any():
         raise ValueError(f"{side}_counts must be at least 1")
-    if not has_confidence and cells.confidence.any():
-        raise ValueError(f"{side}_codes name confidence bins, which the header denies")
+    if bins == "none" and Cells(codes, counts, n_labels, bins).bin.any():
+        raise ValueError(f"{side}_codes name bins, which the header denies")
 
 
 def _require_scores(

@@ -1,0 +1,127 @@
+"""Sums of rows, by which kinds of scores are told apart: probabilities sum to 1, percentages to 100."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROUNDING = 1e-3
+"""How far a probability may lie outside of [0, 1] because it was rounded."""
+
+SUM_TOLERANCE = 0.02
+"""How far the sum of a row may lie from its total, as a share of it: half precision and rounded columns."""
+
+TOTALS = (1.0, 100.0, 255.0)
+"""What rows of probabilities, of percentages and of 8-bit probabilities sum to."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowSums:
+    """Sums of rows: of the scores where none is negative, of their exponentials where none is positive.
+
+    Parameters
+    ----------
+    least, largest : float
+        The smallest and the largest sum.
+    near : tuple of int
+        How many rows sum to 1, to 100 and to 255, but for rounding.
+    n_rows : int
+        How many rows there are.
+    of_exponentials : bool
+        Whether exponentials were added up.
+    """
+
+    least: float
+    largest: float
+    near: tuple[int, int, int]
+    n_rows: int
+    of_exponentials: bool = False
+
+    @classmethod
+    def of(cls, scores: NDArray[np.floating[Any]], low: float, high: float) -> "RowSums | None":
+        """The sums of a block whose range is known; None where no sum could tell anything.
+
+        Parameters
+        ----------
+        scores : float array of shape (n, K)
+            The block.
+        low, high : float
+            Smallest and largest score.
+
+        Returns
+        -------
+        RowSums or None
+        """
+        if low >= -ROUNDING and high <= TOTALS[-1] * (1 + ROUNDING):
+            return cls._of(scores.sum(axis=1, dtype=np.float64), of_exponentials=False)
+        if high <= ROUNDING:
+            powers = np.exp(np.maximum(scores, -100).astype(np.float32))  # NumPy is fast in single precision
+            return cls._of(powers.sum(axis=1, dtype=np.float64), of_exponentials=True)
+        return None
+
+    @classmethod
+    def _of(cls, sums: NDArray[np.float64], *, of_exponentials: bool) -> "RowSums":
+        # Rounded, because the last bits depend on how the rows are cut into blocks.
+        least, largest = round(float(sums.min()), 6), round(float(sums.max()), 6)
+        one, hundred, byte = (_rows_near(sums, total, least, largest) for total in TOTALS)
+        return cls(least, largest, (one, hundred, byte), len(sums), of_exponentials)
+
+    def __or__(self, other: "RowSums") -> "RowSums":
+        """The sums of both together; both must be of the same numbers."""
+        one, hundred, byte = (mine + theirs for mine, theirs in zip(self.near, other.near, strict=True))
+        return RowSums(
+            min(self.least, other.least),
+            max(self.largest, other.largest),
+            (one, hundred, byte),
+            self.n_rows + other.n_rows,
+            self.of_exponentials,
+        )
+
+    @classmethod
+    def from_json(cls, saved: Any) -> "RowSums":
+        """Read what ``dataclasses.asdict`` made of it, from a file.
+
+        Parameters
+        ----------
+        saved : dict
+            The dictionary.
+
+        Returns
+        -------
+        RowSums
+            The same sums.
+        """
+        one, hundred, byte = (_count(rows) for rows in saved["near"])
+        n_rows = _count(saved["n_rows"])
+        if not max(one, hundred, byte, 1) <= n_rows:
+            raise ValueError(f"{saved!r} where sums of rows belong")
+        ends = number(saved["least"]), number(saved["largest"])
+        return cls(*ends, (one, hundred, byte), n_rows, flag(saved["of_exponentials"]))
+
+
+def _rows_near(sums: NDArray[np.float64], total: float, least: float, largest: float) -> int:
+    low, high = total * (1 - SUM_TOLERANCE), total * (1 + SUM_TOLERANCE)
+    if largest < low or least > high:
+        return 0
+    return len(sums) if low <= least <= largest <= high else int(((sums >= low) & (sums <= high)).sum())
+
+
+def number(value: Any) -> float:
+    """A finite number of a file, or a ValueError."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
+        raise ValueError(f"{value!r} where a number belongs")
+    return float(value)
+
+
+def flag(value: Any) -> bool:
+    """A flag of a file, or a ValueError."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{value!r} where true or false belongs")
+    return value
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+        raise ValueError(f"{value!r} where a number of rows belongs")
+    return value
