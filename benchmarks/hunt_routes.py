@@ -20,13 +20,13 @@ def _rows(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificate:
 
 
 def _counted(sample: Sample, method: Method, asked: dict[str, Any], *, grid: bool = False) -> Certificate:
-    counting = {"score": asked.get("score", method.default_score), "grid": grid, "rng": asked["rng"]}
+    counting = {"score": asked.get("score", method.default_score), "grid": grid}
     return _from_tally(both_sides(sample, **counting), sample, method, asked, counting)
 
 
 def _in_parts(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificate:
-    """Three sites count for themselves, with the same seed."""
-    counting = {"score": asked.get("score", method.default_score), "rng": asked["rng"]}
+    """Three sites count for themselves."""
+    counting = {"score": asked.get("score", method.default_score)}
     parts = np.array_split(np.arange(len(sample.labels)), 3)
     classes = range(sample.source.shape[1])
     tally = Tally.sum(
@@ -45,7 +45,7 @@ def _tables(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificat
 
     from pacshift.tables import tally_table
 
-    counting = {"score": asked.get("score", method.default_score), "grid": True, "rng": asked["rng"]}
+    counting = {"score": asked.get("score", method.default_score), "grid": True}
     columns = {f"p_{label}": sample.source[:, label] for label in range(sample.source.shape[1])}
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "source.csv"), Path(folder, "target.parquet")
