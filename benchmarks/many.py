@@ -119,7 +119,7 @@ def one_draw(case: Case, seed: int) -> list[float]:
     mix, counts = rng.dirichlet(np.full(n_classes, 0.5)), case.counts(rng)
     tally = draw_source(population, counts, rng)
     tally = tally + Tally.from_target(population.draw(mix, case.n_target, rng)[0], soft=False)
-    task = Task(EPSILON, DELTA, rng)
+    task = Task(EPSILON, DELTA)
     any_mix = thresholds_at_ranks(tally, ranks_for_any_mix(counts, epsilon=EPSILON, delta=DELTA))
     start = time.perf_counter()
     certified = PSLP().solve(tally, task).thresholds

@@ -77,5 +77,5 @@ def fresh_thresholds(population: Population, panel: Panel, seed: int) -> FloatAr
     target = Tally.from_target(population.draw(panel.target_mix, N_ROWS, rng)[0], soft=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UninformativeWarning)  # its size, K, says it
-        task = Task(epsilon=panel.epsilon, delta=DELTA, rng=np.random.default_rng(0))
+        task = Task(epsilon=panel.epsilon, delta=DELTA)
         return PSLP().solve(source + target, task).thresholds

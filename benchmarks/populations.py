@@ -107,7 +107,7 @@ def one_draw(survey: Survey, source: BoolArray, target: BoolArray, size: int, tr
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UninformativeWarning)
-            solution = PSLP().solve(tally, Task(EPSILON, DELTA, rng))
+            solution = PSLP().solve(tally, Task(EPSILON, DELTA))
     except AssumptionError:
         return Outcome(refused[0], refused[1], None, None)
     true = survey.scores[target, survey.labels[target]]

@@ -123,7 +123,7 @@ def measure(panel: Panel, data: Dataset, trials: int) -> Line:
         tally = tally + Tally.from_target(target, soft=False)
         for method in METHODS:
             weights = panel.weights if method.needs_weights else None
-            task = Task(panel.epsilon, panel.delta, rng, weights, partial(mean_sizes, target))
+            task = Task(panel.epsilon, panel.delta, 0, weights, partial(mean_sizes, target))
             found[method.name].append(method.solve(tally, task).thresholds)
         for kind, thresholds in by_kind(tally, panel).items():
             found[kind].append(thresholds)

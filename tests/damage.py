@@ -152,7 +152,7 @@ def require_sound(certificate: Certificate, scores: Any, labels: Any, folder: Pa
     certificate.save(folder / "c.json")
     loaded = Certificate.load(folder / "c.json")
     assert np.array_equal(loaded.thresholds, certificate.thresholds)
-    sets = outcome(lambda: loaded.sets(scores, rng=0))
+    sets = outcome(lambda: loaded.sets(scores))
     if isinstance(sets, PacshiftError):
         return require_message(sets)
     assert np.asarray(sets).dtype == np.bool_

@@ -115,7 +115,7 @@ def test_rows_say_the_same_as_the_wealth() -> None:
     hurdles = np.full(values.shape[1], 4.0)
     placed = place_bets(values, mix, likely_tops(past, mix), past, fold, hurdles / 4)
     top = np.array([0.5, 0.9, 1.0])
-    bets = Bets((placed, placed), hurdles, 0.1)
+    bets = Bets((placed, placed, placed, placed), 2, hurdles, 0.1)  # two folds of two splits
     rows, limits = bets.rows(top)
     assert ((rows >= 0) & (rows <= 1)).all()
     for mixture in rng.dirichlet(np.ones(3), 50):

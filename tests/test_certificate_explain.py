@@ -10,6 +10,7 @@ from certificates import birds, certify
 from pacshift import METHODS, Certificate, Interval
 from pacshift.certificate.explain import LABEL_SHIFT
 from pacshift.methods import MethodFacts
+from pacshift.report import render_report
 
 
 def lines(certificate: Certificate) -> dict[str, str]:
@@ -45,6 +46,33 @@ def test_the_guarantee_in_words(guarantee: Any, words: str, never: str) -> None:
     assert never not in lines(certificate)["Guarantee (TOY)"]
     assert ("Assumption" in lines(certificate)) == (guarantee in ("pac-target", "marginal"))
     assert "importance weights" not in certificate.explain()
+
+
+def test_with_contamination_classes_are_spoken_of_in_the_label_shifted_part() -> None:
+    plain = certify(3, "PS-LP", n=2000, class_epsilon=0.15)
+    made = certify(3, "PS-LP", n=2000, class_epsilon=0.15, contamination=0.02)
+    for other in ("label-shifted part", "may all be missed", "of the rest"):
+        assert other not in plain.explain()
+    said = lines(made)
+    missed = next(text for head, text in said.items() if head.startswith("Missed, class by class"))
+    all_missed = "A class's cases among the other 2 % may all be missed."
+    assert "misses at most 15 % of every class of the label-shifted part, with" in said["Guarantee (PS-LP)"]
+    assert said["Guarantee (PS-LP)"].endswith(all_missed)
+    assert missed.endswith(f"They are about the label-shifted part. {all_missed}")
+    assert "Label mix and weights are those of the rest." in said["Assumption"]
+    assert "of every class of the label-shifted part" in repr(made)
+    page = render_report(made)
+    for words in ("Of every class of the label-shifted part at most 15 % is missed.", "may all be missed"):
+        assert words in page.replace("&#39;", "'")
+    marginal = certify(3, "LWCP", n=2000, class_epsilon=0.15, contamination=0.02).explain()
+    assert "No class of the label-shifted part is missed more than 15 %" in marginal
+
+
+def test_the_implied_change_is_one_of_the_label_shifted_part() -> None:
+    for share, whose in ((0.0, "of the target ("), (0.02, "of the target's label-shifted part (")):
+        made = replace(certify(3, "PS-LP", n=2000), contamination=share)
+        changed = replace(made, prevalence=Interval(np.array([0.8, 0.0, 0.0]), np.array([0.9, 0.2, 0.2])))
+        assert whose in lines(changed)["Implied change"]
 
 
 def test_an_extra_assumption_is_said_under_every_guarantee() -> None:
@@ -90,6 +118,17 @@ def test_what_else_is_promised_is_said_and_nothing_more(
     assert ("This need not hold for 2 % of the target." in certificate.explain()) == bool(contamination)
 
 
+def test_how_often_label_shift_is_refused_although_it_holds_is_said_for_the_test_and_for_the_method() -> None:
+    own = "itself refuses only where its own bounds of the mix fail, which is part of the 5 %"
+    by_method = {method: certify(2, method, n=500) for method in ("PS-LP", "PS-LW")}
+    for method, certificate in by_method.items():
+        said = lines(certificate)["Test of label shift"]
+        assert "If label shift holds, the test refuses with probability at most 0.5 %" in said
+        assert (own in said) == (method == "PS-LP")  # PS-LW has no bounds of the mix
+    known = replace(by_method["PS-LP"], known_mix=Interval(np.zeros(2), np.ones(2)))
+    assert "holds and what you said about the mix is right, the test" in lines(known)["Test of label shift"]
+
+
 def test_the_implied_change_is_the_largest_sure_one() -> None:
     certificate = replace(birds(), class_counts=np.array([300, 60, 240]))
     moved = replace(certificate, prevalence=Interval(np.array([0.4, 0.3, 0.1]), np.array([0.55, 0.5, 0.5])))
@@ -97,7 +136,7 @@ def test_the_implied_change_is_the_largest_sure_one() -> None:
         "class 'owl' makes up 10 % of the source and 30 to 50 % of the target (others: 'crow' 40 to 55 %,"
     )
     still = replace(certificate, prevalence=Interval(np.zeros(3), np.ones(3)))
-    assert lines(still)["Implied change"].startswith("no class is surely more or less frequent")
+    assert lines(still)["Implied change"].startswith("no class is shown to be more or less frequent")
     assert "Implied change" not in lines(replace(moved, guarantee="pac-source"))
     two = replace(certificate, prevalence=None)
     assert "about" in lines(two)["Implied change"]

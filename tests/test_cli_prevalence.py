@@ -25,7 +25,7 @@ def test_the_intervals_hold_the_truth_and_are_shown(data: Data) -> None:
     assert 0.5 < document["accuracy_at_least"] < 1
     shown = good("prevalence", data.source, data.target, "--delta", "0.2").stdout
     assert "share of the target" in shown
-    assert "probability at least 0.8" in " ".join(shown.split())
+    assert "probability at least 80 %" in " ".join(shown.split())
     assert good("prevalence", data.source, data.target, "--quiet").stdout == ""
 
 

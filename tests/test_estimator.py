@@ -123,7 +123,7 @@ def test_frames_with_text_columns_through_a_pipeline(data: Any, frame: Any) -> N
     table = frame({**dict(zip(names, X.T, strict=True)), "ward": np.where(X[:, 0] > 0, "north", "south")})
     pick = make_column_transformer((OneHotEncoder(), ["ward"]), (StandardScaler(), names))
     model = wrap(make_pipeline(pick, LogisticRegression())).fit(table[TRAIN], y[TRAIN])
-    model.calibrate(table[SOURCE], pd.Series(y[SOURCE]), table[TARGET])
+    model.calibrate(table[SOURCE], pd.Series(y)[SOURCE], table[TARGET])
     assert model.feature_names_in_.tolist() == [*names, "ward"]
     assert model.n_features_in_ == 7
     assert model.predict_set(table[TARGET]).shape == (1000, 3)
@@ -232,13 +232,11 @@ def test_score_is_accuracy_and_model_selection_works(data: Any) -> None:
     assert search.best_estimator_.calibrate(X[SOURCE], y[SOURCE], X[TARGET]).certificate_.guarantee == "pac-target"
 
 
-def test_random_scores_repeat_with_a_seed_but_never_reuse_the_calibration_numbers(data: Any) -> None:
+def test_random_scores_repeat_and_any_random_state_will_do(data: Any) -> None:
     X, _ = data
     model = trained(data, score_function="aps")
     assert np.array_equal(model.predict_set(X), model.predict_set(X))
     assert np.array_equal(model.predict_set(X), trained(data, score_function="aps").predict_set(X))
-    reused = model.certificate_.sets(model.predict_proba(X), rng=model._generator(stream=0))
-    assert not np.array_equal(model.predict_set(X), reused)
     for state in (None, np.random.RandomState(0), np.random.default_rng(0)):
         trained(data, score_function="aps", random_state=state).predict_set(X)
 
@@ -314,3 +312,22 @@ def test_set_output_is_cloned_and_follows_the_global_setting(data: Any) -> None:
     copied = clone(model.set_output(transform="pandas"))
     copied.fit(X[TRAIN], data[1][TRAIN]).calibrate(X[SOURCE], data[1][SOURCE], X[TARGET])
     assert isinstance(copied.predict_set(X[:4]), pd.DataFrame)
+
+
+def test_labels_with_another_index_than_the_features(data: Any) -> None:
+    X, y = pd.DataFrame(data[0]), pd.Series(data[1])
+    shuffled = y.sample(frac=1, random_state=0)
+    model = wrap(LogisticRegression())
+    with pytest.raises(InputError, match=r"fit: the X and the y have different indexes.*y.loc\[X.index\]"):
+        model.fit(X, shuffled)
+    model.fit(X, shuffled.loc[X.index])
+    source, target = X[SOURCE], X[TARGET]
+    with pytest.raises(
+        InputError, match=r"source: the X_source and the y_source have different indexes: row 0 is 1000"
+    ):
+        model.calibrate(source, y[TARGET], target)
+    with pytest.raises(InputError, match="the X_target and the target_labels have different indexes"):
+        model.calibrate(source, y[SOURCE], target, target_labels=y[SOURCE])
+    by_index = model.calibrate(source, y[SOURCE], target).certificate_
+    by_position = model.calibrate(source, y[SOURCE].to_numpy(), target).certificate_
+    np.testing.assert_array_equal(by_index.thresholds, by_position.thresholds)

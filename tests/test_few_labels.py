@@ -24,6 +24,8 @@ from pacshift import (
     Tally,
     calibrate,
 )
+from pacshift.assumption.program import _known_box
+from pacshift.bounds import clean_shares
 from pacshift.few_labels import (
     DIRECT_SHARE,
     MIX_SHARE,
@@ -36,6 +38,7 @@ from pacshift.few_labels import (
     split_labels,
 )
 from pacshift.methods import resolve_method
+from pacshift.ps_lp.region_rows import known_rows
 from pacshift.report import render_report
 from pacshift.request import check_request
 
@@ -121,6 +124,77 @@ def test_theorem_certificates_with_labels_keep_their_promise(n_labels: int, weak
     assert 0 < direct < trials  # both ways of certifying were chosen
 
 
+def with_a_new_kind(truth: Any, target: Any, share: float, rng: np.random.Generator) -> list[int | None]:
+    """Rows of a new kind look like any other row. They have no class, so they stay unlabelled."""
+    new = rng.random(len(truth)) < share
+    target[new] = target[rng.permutation(len(truth))[: int(new.sum())]]
+    return [None if strange else int(label) for strange, label in zip(new, truth, strict=True)]
+
+
+@pytest.mark.montecarlo
+def test_lemma_4_rows_of_a_new_kind_are_allowed_for(weak: Population) -> None:
+    """All rows that have a class are labelled. The others are always missed."""
+    failed, direct, errors, trials, delta, share = 0, 0, [], 40, 0.5, 0.1
+    for seed in range(trials):
+        source, source_labels, target, truth = drawn(weak, seed, 600, 600)
+        labels = with_a_new_kind(truth, target, share, np.random.default_rng([seed, 1]))
+        made = calibrate(
+            source, source_labels, target, epsilon=0.2, delta=delta, contamination=share, target_labels=labels
+        )
+        errors.append(share + (1 - share) * weak.error(made.thresholds, TARGET_MIX))
+        failed += errors[-1] > 0.2
+        direct += any("labelled target rows alone" in note for note in made.notes)
+    assert binom.sf(failed - 1, trials, delta) > 1e-3
+    assert direct > trials / 2
+    assert np.mean(errors) > 0.17  # sharp: nearly all that is allowed is used
+
+
+@settings(max_examples=200)
+@given(
+    st.floats(0, 0.9),
+    st.lists(st.floats(0, 1), min_size=3, max_size=3),
+    st.lists(st.floats(0, 1), min_size=4, max_size=4),
+    st.floats(0, 0.1),
+)
+def test_lemma_3_bounds_of_either_mix_hold_the_clean_one(
+    share: float, clean: list[float], strange: list[float], slack: float
+) -> None:
+    """The last of ``strange`` has no class. A box around the shares of all rows, or of those with a class."""
+    mix, other = (np.array(some) + 1e-3 for some in (clean, strange))
+    mix, other = mix / mix.sum(), other / other.sum()
+    whole = (1 - share) * mix + share * other[:3]
+    for shares in (whole, whole / whole.sum()):
+        box = clean_shares(Interval(shares - slack, shares + slack), share)
+        assert (box.lower <= mix + 1e-12).all()
+        assert (mix <= box.upper + 1e-12).all()
+
+
+def test_lemma_3_is_sharp_and_the_region_and_the_test_use_the_same_bounds() -> None:
+    """All contaminated rows are of the class, or none of them is: both ends are reached."""
+    share, mix = 0.1, np.array([0.3, 0.7])
+    for contaminated in (0, 1):
+        whole = (1 - share) * mix + share * np.eye(2)[contaminated]
+        box = clean_shares(Interval(whole, whole), share)
+        assert box.lower[contaminated] == pytest.approx(mix[contaminated])
+        assert box.upper[1 - contaminated] == pytest.approx(mix[1 - contaminated])
+    known = Interval(np.array([0.2, 0.05]), np.array([0.5, 1.0]))
+    box = _known_box(np.ones(2), known, share)
+    rows, limits = known_rows(known, share, n_classes=2)
+    for t in np.linspace(0, 1, 101):
+        candidate = np.array([t, 1 - t])
+        inside = bool(((box.lower <= candidate + 1e-12) & (candidate <= box.upper + 1e-12)).all())
+        assert inside == bool((rows @ candidate <= limits + 1e-12).all())
+
+
+def test_known_mix_and_labels_may_be_about_different_rows() -> None:
+    """5 % of the target is of a new kind: class 0 is half of all rows, and 52.6 % of those with a class."""
+    of_all, of_labelled = (Interval(np.array([s, 0.0]), np.array([s, 1.0])) for s in (0.5, 0.526))
+    with pytest.raises(AssumptionError, match="contradict known_mix"):
+        both_bounds(of_all, of_labelled, (0, 1), level=0.1)
+    both = both_bounds(of_all, of_labelled, (0, 1), level=0.1, contamination=0.05)
+    assert clean_shares(both, 0.05).contains([0.5 / 0.95, 0.45 / 0.95]).all()
+
+
 def test_labels_make_sets_smaller_where_the_classifier_is_weak(weak: Population) -> None:
     source, source_labels, target, truth = drawn(weak, 4, 3000, 4000)
     made = [
@@ -148,9 +222,21 @@ def test_the_shares_add_up() -> None:
         never_empty=False,
         labelled=tally_of([20, 10]),
     )
-    method = request.task(tally, weights=None, rng=0).delta
+    method = request.task(tally, weights=None, seed=0).delta
     assert method + request.cap_delta + (MIX_SHARE + DIRECT_SHARE) * 0.1 == pytest.approx(0.1)
     assert method > 0
+
+
+def test_only_methods_that_use_the_mix_pay_for_its_bounds() -> None:
+    tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50) + Tally.from_target([[0.9, 0.1]] * 50)
+    for name, share in (("PS-LP", 0.6), ("PS-C", 0.7), ("ORACLE", 0.7)):
+        asked: dict[str, Any] = {"epsilon": 0.1, "delta": 0.1, "known_mix": {0: (0.1, 1)}}
+        task = check_request(tally, resolve_method(name), labelled=tally_of([20, 10]), **asked).task(
+            tally, weights=None, seed=0
+        )
+        assert task.delta == pytest.approx(share * 0.1)
+        assert task.known is not None
+        assert (task.known.upper[0] < 1) == (name == "PS-LP")
 
 
 def test_labels_refute_label_shift_that_predictions_cannot(weak: Population) -> None:
@@ -158,14 +244,15 @@ def test_labels_refute_label_shift_that_predictions_cannot(weak: Population) -> 
     source, source_labels, _, _ = drawn(weak, 5)
     target, _ = weak.draw([1, 0, 0], 2000, 6)
     calibrate(source, source_labels, target, epsilon=0.2, delta=0.1)
-    with pytest.raises(AssumptionError, match="but the labelled target rows say at most"):
+    with pytest.raises(AssumptionError, match=r"but the labelled target rows say at (least|most)"):
         calibrate(source, source_labels, target, epsilon=0.2, delta=0.1, target_labels=[2] * 100 + [None] * 1900)
 
 
 def test_labels_refute_what_was_said_to_be_known(weak: Population) -> None:
     source, source_labels, target, truth = drawn(weak, 7)
     with pytest.raises(
-        AssumptionError, match=r"the labelled target rows contradict known_mix: by the labels 0\.5"
+        AssumptionError,
+        match=r"the labelled target rows contradict known_mix: by the labels 5\d\.\d to [\d.]+ % of the target",
     ):
         calibrate(
             source,
@@ -226,6 +313,22 @@ def test_labels_without_target_scores_are_refused(weak: Population) -> None:
     source, source_labels, _, _ = drawn(weak, 8)
     with pytest.raises(InputError, match="target_scores is None"):
         calibrate(source, source_labels, None, epsilon=0.2, delta=0.1, method="PS-LW", target_labels=[1])
+
+
+def test_a_note_says_what_the_labels_prove_and_what_rests_on_label_shift(weak: Population) -> None:
+    source, source_labels, target, truth = drawn(weak, 0, 600, 600)
+    made = [
+        calibrate(
+            source, source_labels, target, epsilon=0.2, delta=0.5, target_labels=truth, class_epsilon=cap
+        ).notes[-1]
+        for cap in (None, 0.4)
+    ]
+    assert all("certified by the 600 labelled target rows alone" in note for note in made)
+    assert made[0].endswith(
+        "but not label shift. What is said of the misses class by class, the label mix, the weights and the "
+        "accuracy needs label shift."
+    )
+    assert "What is said of the limit per class, the misses class by class," in made[1]
 
 
 def test_without_sizes_the_labels_replace_only_what_is_trivial() -> None:

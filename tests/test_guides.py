@@ -8,6 +8,7 @@ import os
 import re
 import runpy
 import shutil
+from calendar import month_abbr
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -19,6 +20,24 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE, CODE = DOCS / "guides" / "year.md", DOCS / "guides" / "year.py"
 OUTPUT = re.compile(r"(<!-- output: (begin|again) -->\n)(.*?)(<!-- output: end -->)", re.DOTALL)
 SECOND_PART = "Oct: "
+TOLD = re.compile(r"^\*\*(?:In|From) (\w+)(?: (and|to) (\w+))?\*\*(.+?)^$", re.DOTALL | re.MULTILINE)
+
+
+def months_told() -> dict[str, set[str]]:
+    """The verdicts that the text names, by month."""
+    found: dict[str, set[str]] = {}
+    for first, word, last, text in TOLD.findall(PAGE.read_text(encoding="utf-8")):
+        months = list(month_abbr)[1:]
+        ends = months.index(first[:3]), months.index((last or first)[:3])
+        assert word != "and" or ends[1] == ends[0] + 1
+        verdicts = set(re.findall(r"`(kept|consistent|broken|refuted)`", text))
+        found |= dict.fromkeys(months[ends[0] : ends[1] + 1], verdicts)
+    return found
+
+
+def test_the_text_of_the_year_tells_what_is_printed() -> None:
+    printed = re.findall(r"^(\w{3}): (\w+)", PAGE.read_text(encoding="utf-8"), re.MULTILINE)[:9]
+    assert months_told() == {month: {verdict} for month, verdict in printed}
 
 
 @pytest.mark.slow

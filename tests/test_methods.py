@@ -34,7 +34,7 @@ from strategies import drawn_scores, drawn_tally
 
 def task(epsilon: float, delta: float, seed: int = 0, weights: list[float] | None = None) -> Task:
     true = None if weights is None else np.array(weights)
-    return Task(epsilon=epsilon, delta=delta, rng=np.random.default_rng(seed), weights=true)
+    return Task(epsilon=epsilon, delta=delta, seed=seed, weights=true)
 
 
 def binary(first: list[float], second: list[float], target: tuple[int, int] = (50, 50)) -> Tally:

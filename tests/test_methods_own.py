@@ -19,7 +19,7 @@ from pacshift.certificate.explain import LABEL_SHIFT
 from pacshift.certificate.file import to_document
 from pacshift.cli import app
 from pacshift.methods import Guarantee, Method, Solution, Task, resolve_method
-from pacshift.methods.base import FACT_TYPES, check_method, facts_of
+from pacshift.methods.base import FACT_TYPES, OPTIONAL_FACTS, check_method, facts_of
 from pacshift.report import compare_methods, render_report
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "architecture.md"
@@ -158,6 +158,7 @@ class EverythingInOneSet:
     needs_target: ClassVar[bool] = False
     needs_soft: ClassVar[bool] = False
     needs_bins: ClassVar[bool] = False
+    uses_known_mix: ClassVar[bool] = False
     needs_weights: ClassVar[bool] = False
     version: ClassVar[str] = "7"
     extra_assumption = ""
@@ -183,7 +184,7 @@ def test_any_object_with_the_facts_is_a_method(tmp_path: Path) -> None:
 
 
 def test_a_method_from_before_versions_is_still_a_method() -> None:
-    facts = {fact: getattr(EverythingInOneSet, fact) for fact in FACT_TYPES if fact != "version"}
+    facts = {fact: getattr(EverythingInOneSet, fact) for fact in FACT_TYPES if fact not in OPTIONAL_FACTS}
     old: Any = SimpleNamespace(**facts, solve=EverythingInOneSet().solve)
     assert check_method(old) is old
     assert facts_of(old).version == ""

@@ -19,7 +19,7 @@ from strategies import drawn_scores, seeds, tallies
 
 
 def task(epsilon: float, delta: float, seed: int = 0) -> Task:
-    return Task(epsilon=epsilon, delta=delta, rng=np.random.default_rng(seed))
+    return Task(epsilon=epsilon, delta=delta, seed=seed)
 
 
 def next_up(tally: Tally, threshold: float) -> float:

@@ -40,7 +40,7 @@ from worlds import make_world, run
 
 
 def solve(tally: Tally, epsilon: float = 0.1, delta: float = 0.05, method: Method | None = None) -> Solution:
-    return (method or PSLP()).solve(tally, Task(epsilon, delta, np.random.default_rng(0)))
+    return (method or PSLP()).solve(tally, Task(epsilon, delta))
 
 
 @given(tallies(), st.sampled_from([0.02, 0.1, 0.4]), st.sampled_from([0.2, 5e-4]))

@@ -13,7 +13,16 @@ from pacshift import PSLP, AssumptionError, Certificate, Tally, calibrate, calib
 from pacshift.bounds import BoundCurve
 from pacshift.methods import Task
 from pacshift.ps_lp.curve import CurveOnDemand
-from pacshift.ps_lp.method import EQUAL_MISS_RATE, ONE_THRESHOLD, TUNED, certified_thresholds
+from pacshift.ps_lp.method import (
+    EQUAL_MISS_RATE,
+    FEW_ROWS,
+    MANY_ROWS,
+    ONE_THRESHOLD,
+    TUNED,
+    certified_thresholds,
+    correction_plan,
+    shares_for,
+)
 from pacshift.ps_lp.region import prevalence_region
 from strategies import drawn_scores, tallies
 from worlds import make_world
@@ -23,7 +32,7 @@ from worlds import make_world
 @settings(deadline=None, max_examples=25)
 def test_it_grows_and_passes_through_the_chosen_point(tally: Tally, epsilon: float, delta: float) -> None:
     try:
-        found = PSLP().solve(tally, Task(epsilon, delta, np.random.default_rng(0)))
+        found = PSLP().solve(tally, Task(epsilon, delta))
     except AssumptionError:
         return
     if found.curve is None:
@@ -42,10 +51,46 @@ def test_every_kind_has_one_that_survives_a_pickle(kind: str) -> None:
     tally = replace(tally, bins=None) if kind == ONE_THRESHOLD else tally
     region, included = prevalence_region(tally.confusion, tally.target, delta=0.005), np.zeros(3, bool)
     kinds = certified_thresholds(tally, region, epsilon=0.1, delta=0.05, included=included)
-    compute = CurveOnDemand(tally, region, kind, kinds[kind], 0.1, 0.05, included)
+    shares = shares_for(tally.class_counts, epsilon=0.1)
+    compute = CurveOnDemand(tally, region, kind, kinds[kind], 0.1, 0.05, included, shares)
     here, there = compute(), pickle.loads(pickle.dumps(compute))()
     assert np.array_equal(here.bounds, there.bounds)
     assert here.chosen == tally.misses(kinds[kind]).sum() / tally.n_source
+
+
+@pytest.fixture(scope="module")
+def fifty_one() -> Tally:
+    """So many classes and rows that the bound for many classes replaces bets, but few rows per class."""
+    world = make_world(51, strength=6, shift=0.1, members=100)
+    source, labels = world.population.draw(np.full(51, 1 / 51), 51 * 200, rng=0)
+    return Tally.from_scores(source, labels) + Tally.from_target(
+        world.population.draw(world.target_mix, 20_000, 1)[0]
+    )
+
+
+@pytest.mark.parametrize("kind", [EQUAL_MISS_RATE, ONE_THRESHOLD])
+def test_above_50_classes_it_runs_along_the_family_that_was_certified_or_there_is_none(
+    kind: str, fifty_one: Tally, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shares_for(fifty_one.class_counts, epsilon=0.2) is FEW_ROWS
+    assert correction_plan(fifty_one, epsilon=0.2, delta=0.05) is not None
+    monkeypatch.setattr("pacshift.methods.ps_lp.smallest_kind", lambda *_: kind)
+    found = PSLP().solve(fifty_one, Task(0.2, 0.05))
+    if kind == ONE_THRESHOLD:
+        assert found.curve is None
+        return
+    chosen = fifty_one.misses(found.thresholds) + 1  # ranks
+    asked: list[tuple[float, float]] = []
+    monkeypatch.setattr(
+        "pacshift.ps_lp.curve.error_bound",
+        lambda _mixes, _box, counts, ranks, *, delta: asked.append((delta, float(np.ptp(ranks / counts)))) or 0.5,  # type: ignore[func-returns-value]
+    )
+    assert isinstance(found.curve, CurveOnDemand)
+    found.curve()
+    certified = float(np.ptp(chosen / fifty_one.class_counts))
+    assert {delta for delta, _ in asked} == {MANY_ROWS.equal_miss_rate * 0.05}
+    assert max(spread for _, spread in asked) <= certified + 2 / fifty_one.class_counts.min()  # no class is spared
+    assert found.curve.shares.caution == 0
 
 
 def made(monkeypatch: pytest.MonkeyPatch, curve: BoundCurve) -> tuple[Certificate, list[int]]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from pacshift import PSLP, AssumptionError, Population, Tally
+from pacshift import PSLP, AssumptionError, Interval, Population, Tally
 from pacshift.arrays import IntArray
 from pacshift.methods import Task
 from pacshift.ps_lp.equal_miss_rate import thresholds_at_ranks
@@ -105,6 +105,33 @@ def test_errors_above_epsilon_are_rare_and_sets_are_smaller_than_for_any_mix(
     assert np.mean(sizes) < min(1.5 * best, float(np.mean(any_mix)))
 
 
+@pytest.mark.montecarlo
+def test_known_bounds_sharpen_the_bound_and_keep_its_promise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(options, "PROMISING", 1.0)
+    world, delta, runs, failures, sizes = many_world(24, seed=5), 0.2, 6, 0, []
+    known = Interval(0.95 * world.target_mix, 1.05 * world.target_mix)
+    for seed in range(runs):
+        found = certify_many_classes(draw(world, 60, 4000, seed), epsilon=0.1, delta=delta, known=known)
+        failures += any(world.error(each, world.target_mix) > 0.1 for each in found.certified.values())
+        sizes.append(world.size(found.certified["rescaled"]))
+        assert found.prevalence is not None
+        assert found.prevalence.contains(world.target_mix).all()
+    assert binomtest(failures, runs, delta, alternative="greater").pvalue > 1e-3
+    plain = certify_many_classes(draw(world, 60, 4000, 0), epsilon=0.1, delta=delta)
+    assert sizes[0] < 0.95 * world.size(plain.certified["rescaled"])
+    assert np.mean(sizes) < 0.95 * world.size(plain.certified["rescaled"])
+
+
+def test_shares_that_are_known_exactly_are_not_refuted_by_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(options, "PROMISING", 1.0)
+    world = many_world(24, seed=5)
+    tally = draw(world, 60, 4000, 1)
+    for nudge in (0.0, 1e-12):
+        known = Interval(world.target_mix, world.target_mix * (1 - nudge))
+        found = certify_many_classes(tally, epsilon=0.1, delta=0.2, known=known)
+        assert world.error(found.certified["rescaled"], world.target_mix) <= 0.1
+
+
 def test_the_same_counts_give_the_same_thresholds_and_rows_may_come_in_any_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -162,7 +189,7 @@ def test_real_scores_of_a_hundred_classes(shared_data: Path) -> None:
     mix = rng.dirichlet(np.full(100, 0.5))
     tally = Tally.from_scores(*population.draw(np.full(100, 0.01), 20_000, rng), soft=False)
     tally = tally + Tally.from_target(population.draw(mix, 20_000, rng)[0], soft=False)
-    thresholds = PSLP().solve(tally, Task(0.1, 0.01, rng)).thresholds
+    thresholds = PSLP().solve(tally, Task(0.1, 0.01)).thresholds
     best = population.size(population.best_threshold(0.1, mix), mix)
     assert population.error(thresholds, mix) <= 0.1
     assert population.size(thresholds, mix) < 1.35 * best

@@ -11,7 +11,6 @@ from scipy.stats import binom, binomtest, chisquare
 
 from pacshift import AssumptionError, Population, Tally
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.ps_lp import tuned
 from pacshift.ps_lp.method import MANY_ROWS, TUNED, betting_test, certified_thresholds
 from pacshift.ps_lp.region import prevalence_region
 from pacshift.ps_lp.tuned import (
@@ -47,15 +46,14 @@ def uneven_world() -> World:
     return replace(world, population=Population(odds / odds.sum(axis=1, keepdims=True), world.population.index))
 
 
-def test_as_many_rows_are_held_out_as_coins_would_hold_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_as_many_rows_are_held_out_as_coins_would_hold_out() -> None:
     """Binomial counts, for scores that occur once and for repeated ones."""
     once, often = np.ones(1000, np.int64), np.full(1000, 7, np.int64)
     for counts in (once, often):
         tally = replace(Tally.from_target([[0.5, 0.5]]), counts=counts)
         seen = np.zeros(counts[0] + 1)
         for seed in range(20):
-            monkeypatch.setattr(tuned, "HELD_OUT_SEED", seed)
-            seen += np.bincount(held_out(tally), minlength=len(seen))
+            seen += np.bincount(held_out(tally, seed), minlength=len(seen))
         expected = binom.pmf(np.arange(len(seen)), counts[0], HELD_OUT_SHARE) * seen.sum()
         enough = expected > 5
         observed = np.append(seen[enough], seen[~enough].sum())

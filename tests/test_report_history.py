@@ -85,7 +85,7 @@ def test_the_page_says_what_else_was_asked_for_and_what_is_wrong_with_the_certif
     monitor = Monitor(source, certificate=old, class_epsilon=0.4, contamination=0.02, model_id="net 4")
     monitor.update(patients(1000, USUAL, np.random.default_rng(1))[0], "April")
     page = render_history(monitor)
-    assert "The sets may miss at most 40 % of any one class. Up to 2 % of every period may be of any kind." in page
+    assert "The sets may miss at most 40 % of any one class of the label-shifted part. Up to 2 % of every" in page
     assert "is for model &#39;net 3&#39;" in page
 
 

@@ -57,10 +57,10 @@ def test_methods_can_count_exact_sizes_on_the_target() -> None:
 def test_counts_are_those_of_the_tallies() -> None:
     transform = TRANSFORMS["probability"]
     expected = Tally.from_scores(SOURCE, LABELS) + Tally.from_target(TARGET)
-    assert rows().tally(transform, soft=True, bins=True, rng=None) == expected
+    assert rows().tally(transform, soft=True, bins=True) == expected
     assert rows(classes=["a", "b", "c"]).target is not None
     no_target = Rows.check(SOURCE, LABELS, None, classes=None, softmax=False)
-    assert no_target.tally(transform, soft=True, bins=True, rng=None) == Tally.from_scores(SOURCE, LABELS)
+    assert no_target.tally(transform, soft=True, bins=True) == Tally.from_scores(SOURCE, LABELS)
 
 
 def test_frames_are_read_once_and_matched_by_name() -> None:
@@ -74,11 +74,11 @@ def test_frames_are_read_once_and_matched_by_name() -> None:
 
 def test_labelled_target_rows() -> None:
     some = [int(label) if row % 3 == 0 else None for row, label in enumerate(TRUTH)]
-    counted = rows().labelled_target(some, TRANSFORMS["probability"], rng=None)
+    counted = rows().labelled_target(some, TRANSFORMS["probability"])
     assert counted is not None
     assert counted.class_counts.tolist() == np.bincount(TRUTH[::3], minlength=3).tolist()
-    assert rows().labelled_target(None, TRANSFORMS["probability"], rng=None) is None
+    assert rows().labelled_target(None, TRANSFORMS["probability"]) is None
     with pytest.raises(InputError, match="target_scores is None"):
         Rows.check(SOURCE, LABELS, None, classes=None, softmax=False).labelled_target(
-            some, TRANSFORMS["probability"], rng=None
+            some, TRANSFORMS["probability"]
         )

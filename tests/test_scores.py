@@ -453,7 +453,7 @@ def test_flags() -> None:
 @pytest.mark.parametrize("weights", [[1.0], [1, 2, -1], [0, 0, 0], [1, np.nan, 1], np.ones((3, 1)), "abc", None])
 def test_weights_are_one_number_per_class(weights: Any) -> None:
     with pytest.raises(InputError, match="weights"):
-        check_weights(weights, 3)
+        check_weights(weights, (0, 1, 2))
 
 
 @pytest.mark.parametrize("rng", [-1, "seed", 0.5, [[-1]]])

@@ -6,18 +6,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import kstest
 
 from pacshift import InputError, Tally, calibrate
 from pacshift.arrays import FloatArray
-from pacshift.scores.check import check_prediction_rng, check_rng, check_scores
-from pacshift.scores.transforms import TRANSFORMS, resolve_transform
+from pacshift.scores.check import check_scores
+from pacshift.scores.transforms import TRANSFORMS, resolve_transform, uniform_numbers
 
 ROW = np.array([[0.5, 0.2, 0.3]])
 
 
-def transformed(name: Any, scores: Any, seed: int = 0) -> FloatArray:
+def transformed(name: Any, scores: Any) -> FloatArray:
     checked = check_scores(scores, name="x")
-    blocks = resolve_transform(name).blocks(checked, np.random.default_rng(seed))
+    blocks = resolve_transform(name).blocks(checked)
     return np.vstack([block for _, block in blocks])
 
 
@@ -30,9 +31,9 @@ def test_by_hand() -> None:
     assert np.array_equal(transformed("probability", ROW), ROW)
     np.testing.assert_allclose(transformed("margin", ROW), [[0.2, -0.3, -0.2]])
     np.testing.assert_allclose(transformed("aps-plain", ROW), [[0.5, 0.0, 0.2]], atol=1e-15)
-    uniform = np.random.default_rng(4).random(1)[0]
+    (uniform,) = uniform_numbers(ROW)
     expected = [[1 - 0.5 * uniform, 1 - 0.8 - 0.2 * uniform, 1 - 0.5 - 0.3 * uniform]]
-    np.testing.assert_allclose(transformed("aps", ROW, seed=4), expected)
+    np.testing.assert_allclose(transformed("aps", ROW), expected)
 
 
 def test_raps_adds_a_penalty_from_the_sixth_rank_on() -> None:
@@ -54,9 +55,7 @@ def test_margin_of_a_tie_is_zero() -> None:
 
 
 @settings(deadline=None, max_examples=40)
-@given(
-    st.integers(0, 2**32 - 1), st.integers(2, 40), st.sampled_from(["margin", "aps-plain", "raps-plain", np.sqrt])
-)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.sampled_from([*list(TRANSFORMS)[1:], np.sqrt]))
 def test_a_row_gets_the_same_bits_wherever_it_stands(seed: int, n_classes: int, name: Any) -> None:
     rng = np.random.default_rng(seed)
     scores = rng.dirichlet(np.full(n_classes, 0.3), 300)
@@ -77,27 +76,50 @@ def test_prediction_misses_exactly_what_calibration_counted(seed: int, n_classes
     rng = np.random.default_rng(seed)
     scores = rng.dirichlet(np.full(n_classes, 0.5), 400)
     labels = np.array([rng.choice(n_classes, p=row) for row in scores])
-    made = calibrate(scores, labels, None, epsilon=0.2, delta=0.2, method="PS", score=score, rng=seed)
-    tally = Tally.from_scores(scores, labels, score=score, rng=seed)
-    sets = made.sets(scores, rng=np.random.default_rng(seed))  # the numbers that calibration drew
+    made = calibrate(scores, labels, None, epsilon=0.2, delta=0.2, method="PS", score=score)
+    tally = Tally.from_scores(scores, labels, score=score)
+    sets = made.sets(scores)
     missed = ~sets[np.arange(400), labels]
     assert np.array_equal(np.bincount(labels[missed], minlength=n_classes), tally.misses(made.thresholds))
 
 
-def test_one_seed_draws_other_numbers_for_sets_than_for_calibration() -> None:
-    """Rows that were calibrated on must not get the numbers they were calibrated with."""
+def test_uniform_numbers_are_uniform_and_belong_to_the_row() -> None:
+    scores = np.random.default_rng(0).dirichlet(np.ones(4), 20_000)
+    numbers = uniform_numbers(scores)
+    assert kstest(numbers, "uniform").pvalue > 1e-3
+    assert max(abs(np.corrcoef(numbers, column)[0, 1]) for column in scores.T) < 0.03
+    assert np.array_equal(numbers[::-1], uniform_numbers(np.ascontiguousarray(scores[::-1])))
+    # The last bits of a softmax may differ from place to place; columns that change places are another row.
+    assert np.array_equal(numbers, uniform_numbers(scores * (1 + 1e-16)))
+    assert (numbers != uniform_numbers(np.ascontiguousarray(scores[:, ::-1]))).all()
+
+
+def test_rows_that_differ_little_get_unrelated_numbers() -> None:
+    """Scores on a coarse grid, as half precision and rounded tables have them."""
+    share = np.arange(1001) / 1000
+    numbers = uniform_numbers(np.column_stack([share, 1 - share]))
+    assert kstest(numbers, "uniform").pvalue > 1e-3
+    assert abs(np.corrcoef(numbers[1:], numbers[:-1])[0, 1]) < 0.1
+
+
+@pytest.mark.parametrize("score", ["aps", "raps"])
+def test_the_order_of_the_rows_does_not_matter(score: str) -> None:
     rng = np.random.default_rng(0)
     scores = rng.dirichlet(np.ones(4), 500)
     labels = np.array([rng.choice(4, p=row) for row in scores])
-    made = calibrate(scores, labels, None, epsilon=0.2, delta=0.2, method="PS", score="aps", rng=7)
-    same_numbers = made.sets(scores, rng=np.random.default_rng(7))  # a generator is used as it is
-    for seed in (7, np.int64(7)):
-        sets = made.sets(scores, rng=seed)
-        assert np.array_equal(sets, made.sets(scores, rng=seed))
-        assert not np.array_equal(sets, same_numbers)
-        assert not np.array_equal(sets, made.sets(scores, rng=8))
-    calibration, prediction = (check(7).random(1000) for check in (check_rng, check_prediction_rng))
-    assert abs(np.mean((calibration - 0.5) * (prediction - 0.5))) < 0.02  # 1/12 if they were the same
+    order = np.lexsort((scores[:, 0], labels))
+    asked: Any = {"epsilon": 0.2, "delta": 0.2, "method": "PS", "score": score}
+    made, again = calibrate(scores, labels, None, **asked), calibrate(scores[order], labels[order], None, **asked)
+    assert np.array_equal(made.thresholds, again.thresholds)
+    assert np.array_equal(made.sets(scores)[order], again.sets(scores[order]))
+
+
+def test_a_seed_for_scores_has_no_effect_and_says_so() -> None:
+    made = calibrate([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50, None, method="PS", score="aps")
+    scores = [[0.7, 0.3]]
+    for call in (made.sets, made.labels, made.with_set_sizes):
+        with pytest.warns(DeprecationWarning, match="rng has no effect"):
+            call(scores, rng=1)
     wrong: Any
     for wrong in (-1, "seed", 0.5):
         with pytest.raises(InputError, match="rng must be a seed >= 0"):

@@ -25,7 +25,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def calibrated(score: str = "probability") -> Certificate:
-    tally = Tally.from_scores(SCORES, LABELS, classes=CLASSES, grid=True, score=score, rng=1)
+    tally = Tally.from_scores(SCORES, LABELS, classes=CLASSES, grid=True, score=score)
     return calibrate_tally(tally, epsilon=0.2, delta=0.1, method="PS")
 
 
@@ -63,24 +63,32 @@ def test_score_columns_can_be_kept(table: Path, tmp_path: Path) -> None:
     assert written["p_bee"].to_pylist() == SCORES[:, 1].tolist()
 
 
-def test_randomised_sets_follow_the_seed(table: Path, tmp_path: Path) -> None:
+def test_randomised_sets_can_be_written(table: Path, tmp_path: Path) -> None:
     certificate = calibrated("aps")
-    write_sets(certificate, table, tmp_path / "sets.parquet", rng=5)
+    write_sets(certificate, table, tmp_path / "sets.parquet")
     written = pq.read_table(tmp_path / "sets.parquet")
     assert written.column_names == ["set", "set_size"]
-    assert written["set"].to_pylist() == names(certificate.sets(SCORES, rng=5))
+    assert written["set"].to_pylist() == names(certificate.sets(SCORES))
 
 
-def test_tables_keep_prediction_and_calibration_apart(table: Path, tmp_path: Path) -> None:
-    """One int seed everywhere: sets of a table use the numbers that ``sets`` uses, not those of calibration."""
+def test_randomised_sets_of_tables_are_those_of_memory(table: Path) -> None:
     certificate = calibrated("aps")
-    sets = certificate.sets(SCORES, rng=5)
-    assert not np.array_equal(sets, certificate.sets(SCORES, rng=np.random.default_rng(5)))
-    assert (
-        count_set_sizes(certificate, table, rng=5).tolist() == np.bincount(sets.sum(axis=1), minlength=4).tolist()
-    )
-    found = evaluate_table(certificate, table, label="who", rng=5).evaluation
+    sets = certificate.sets(SCORES)
+    assert count_set_sizes(certificate, table).tolist() == np.bincount(sets.sum(axis=1), minlength=4).tolist()
+    found = evaluate_table(certificate, table, label="who").evaluation
     assert found.error == evaluate(sets, LABELS, classes=CLASSES).error
+
+
+def test_a_seed_has_no_effect_on_tables_and_says_so(table: Path, tmp_path: Path) -> None:
+    certificate = calibrated("aps")
+    calls: list[Any] = [
+        lambda: write_sets(certificate, table, tmp_path / "sets.parquet", rng=5),
+        lambda: count_set_sizes(certificate, table, rng=5),
+        lambda: evaluate_table(certificate, table, label="who", rng=5),
+    ]
+    for call in calls:
+        with pytest.warns(DeprecationWarning, match="rng has no effect"):
+            call()
 
 
 def test_the_number_of_a_row_does_not_depend_on_rows_left_out(tmp_path: Path) -> None:
@@ -89,8 +97,8 @@ def test_the_number_of_a_row_does_not_depend_on_rows_left_out(tmp_path: Path) ->
     columns: dict[str, Any] = {f"p_{name}": spoilt[:, place] for place, name in enumerate(CLASSES)}
     pq.write_table(pa.table(columns | {"id": np.arange(1000)}), tmp_path / "table.parquet")
     certificate, output = calibrated("aps"), tmp_path / "sets.parquet"
-    write_sets(certificate, tmp_path / "table.parquet", output, keep=["id"], drop_invalid=True, rng=5)
-    written, whole = pq.read_table(output), names(certificate.sets(SCORES, rng=5))
+    write_sets(certificate, tmp_path / "table.parquet", output, keep=["id"], drop_invalid=True)
+    written, whole = pq.read_table(output), names(certificate.sets(SCORES))
     assert written["set"].to_pylist() == [whole[row] for row in written["id"].to_pylist()]
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands import make_tables, run
-from pacshift import Certificate, Tally, calibrate_tally
+from pacshift import Tally, calibrate_tally
 from pacshift.tables import tally_table
 from pacshift.tally.inputs import MAX_INPUTS, Input, all_inputs, counts_sha256
 
@@ -100,20 +100,14 @@ def test_a_certificate_says_how_many_more_there_are() -> None:
     assert made.inputs[-1].name == "10 more files"
 
 
-def test_the_command_lists_them_or_not_and_notes_what_is_counted_twice(tmp_path: Path) -> None:
+def test_the_command_lists_them_or_not(tmp_path: Path) -> None:
     data = make_tables(tmp_path)
-    for out, more in (("a.tally", ()), ("b.tally", ("--no-inputs",)), ("c.tally", ())):
+    for out, more in (("a.tally", ()), ("b.tally", ("--no-inputs",))):
         assert run("tally", data.source, "--label", "label", "-o", tmp_path / out, "-q", *more).exit_code == 0
     (one,) = Tally.load(tmp_path / "a.tally").inputs
     assert (one.name, one.sha256) == (data.source.name, hashlib.sha256(data.source.read_bytes()).hexdigest())
     (hidden,) = Tally.load(tmp_path / "b.tally").inputs
     assert (hidden.name, hidden.rows, hidden.columns) == (None, one.rows, ())
-    certificate = tmp_path / "c.json"
-    words = ("calibrate", "--tallies", tmp_path / "a.tally", tmp_path / "c.tally", "-m", "PS", "-o", certificate)
-    done = run(*words)
-    assert f"the file '{data.source.name}' (source) went into these tallies more than once" in done.stderr
-    assert [each.name for each in Certificate.load(certificate).provenance.inputs] == ["a.tally", "c.tally"]  # type: ignore[union-attr]
-    assert "more than once" not in run(*words[:3], *words[4:], "-f").stderr
 
 
 def test_old_tallies_name_no_files(tmp_path: Path) -> None:

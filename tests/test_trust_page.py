@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from pacshift import class_miss, request, sensitivity
+from pacshift import bounds, class_miss, request, sensitivity
 from pacshift.assumption import ASSUMPTION_SHARE
 from pacshift.methods import class_wise
-from pacshift.weights import box
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("trust.md", "methods/trust-proofs.md"))
@@ -19,7 +18,7 @@ LEMMAS: dict[int, Any] = {
     1: class_miss.class_miss,
     2: class_wise.capped,
     3: sensitivity.clean_epsilon,
-    4: box.clean_shares,
+    4: bounds.clean_shares,
     5: sensitivity.SensitivityOnDemand.__call__,
 }
 

@@ -40,7 +40,8 @@ for number, month in enumerate(CALENDAR, start=1):
     new_scanner = 4.0 if month in CALENDAR[8:] else 0.0
     scores, diagnoses = patients(6_000, MONTHS[month], new_scanner)  # the diagnoses are not known yet
     report = monitor.update(scores, month, start=f"2026-{number:02d}-01")
-    print(f"{month}: {report.verdict}")
+    fresh = "" if report.fresh_size is None else f", fresh sets would have {report.fresh_size:.2f}"
+    print(f"{month}: {report.verdict}, {report.size:.2f} labels in a set{fresh}")
     if report.verdict == "broken":
         monitor.adopt(report.fresh)
         print("     the fresh certificate of this month is used from now on")

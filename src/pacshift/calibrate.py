@@ -15,7 +15,7 @@ from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import score_for
 from pacshift.request import check_request
 from pacshift.rows import Rows
-from pacshift.scores.check import check_rng
+from pacshift.scores.check import check_seed
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally
 
@@ -55,7 +55,8 @@ def calibrate(
         NumPy arrays, torch CPU tensors, nested lists, and pandas, polars or Arrow frames. The classifier must not
         have been trained on these examples. Scores need not be calibrated or sum to 1.
     source_labels : array or series of length m
-        The true labels of the source examples. They are matched to ``classes`` by value.
+        The true labels of the source examples. They are matched to ``classes`` by value. If scores and labels have
+        a pandas index, it must be the same.
     target_scores : array or frame of shape (n, K), or None
         Scores of unlabelled examples from the population that the sets are for. None is allowed for methods that
         do not use the target, such as ``"PS"`` and ``"PS-LW"``.
@@ -80,22 +81,25 @@ def calibrate(
         The true importance weights q(y)/p(y), target frequency over source frequency per class. Only for
         ``"ORACLE"``.
     rng : int, numpy.random.Generator or None, optional
-        Seed or generator for randomised methods and scores. The same seed gives the same certificate.
+        Seed of the coins that some methods throw over the data; a generator gives its next number, None is 0.
+        The same data and seed give the same certificate, in whatever order the rows come.
     never_empty : bool, default False
         Add the label with the highest score to sets that would be empty. Sets only grow, so the guarantee stays.
     class_epsilon : float, optional
         The largest share of any one class that the sets may miss. This is promised besides ``epsilon``, with the
-        same confidence for both together. For methods that promise something about the target.
+        same confidence for both together. For methods that promise something about the target. With
+        ``contamination`` it is promised for the label-shifted part: other cases of a class may all be missed.
     contamination : float, default 0
-        A share of the target that may be anything: new kinds of cases, broken sensors. The promise holds for the
-        whole target even so. Must be below ``epsilon``. Sets grow.
+        A share of the target that may be anything: new kinds of cases, broken sensors. The promise of ``epsilon``
+        holds for the whole target even so. Must be below ``epsilon``. Sets grow.
     known_mix : dict of class to (low, high), optional
         Bounds that you are sure of on how frequent a class is in the target, such as ``{"sick": (0, 0.3)}``. They
         help to notice that label shift is false, and PS-LP's sets get smaller. The promise then rests on them.
     target_labels : array or list of length n, optional
         Labels of some target rows, None or NaN for the others. The labelled rows must be a random sample of the
         target. They narrow down the label mix, can refute label shift, and many of them make smaller sets on
-        their own. For methods with a PAC guarantee on this target, such as PS-LP.
+        their own. For methods with a PAC guarantee on this target, such as PS-LP. Leave rows of a new kind, which
+        have no class, unlabelled, and allow for them with ``contamination``.
     note, model_id : str, optional
         What the certificate should remember: anything, and which classifier the scores come from.
     valid_until : str or datetime.date, optional
@@ -134,10 +138,10 @@ def calibrate(
     >>> certificate.sets([[0.99, 0.01], [0.5, 0.5]]).tolist()
     [[True, False], [True, True]]
     """
-    chosen, generator = resolve_method(method), check_rng(rng)
+    chosen, seed = resolve_method(method), check_seed(rng)
     transform = resolve_transform(score_for(chosen, score))
     rows = Rows.check(source_scores, source_labels, target_scores, classes=classes, softmax=softmax)
-    tally = rows.tally(transform, soft=chosen.needs_soft, bins=chosen.needs_bins, rng=generator)
+    tally = rows.tally(transform, soft=chosen.needs_soft, bins=chosen.needs_bins)
     request = check_request(
         tally,
         chosen,
@@ -147,10 +151,11 @@ def calibrate(
         contamination=contamination,
         known_mix=known_mix,
         never_empty=never_empty,
-        labelled=rows.labelled_target(target_labels, transform, rng=generator),
+        labelled=rows.labelled_target(target_labels, transform),
+        weights=weights,
     )
-    origin = record(tally, model_id=model_id, note=note, valid_until=valid_until, rng=rng)
-    task = rows.task(request, tally, transform, weights=weights, rng=generator)
+    origin = record(tally, model_id=model_id, note=note, valid_until=valid_until, seed=seed)
+    task = rows.task(request, tally, transform, weights=weights, seed=seed)
     certificate = certify(tally, chosen, request, task, transform=transform)
     return certificate.changed(provenance=origin, softmax=rows.softmax)
 
@@ -192,13 +197,15 @@ def calibrate_tally(
     weights : array of length K, optional
         The true importance weights q(y)/p(y), one per class. Only for ``"ORACLE"``.
     rng : int, numpy.random.Generator or None, optional
-        Seed or generator for randomised methods.
+        Seed of the coins that some methods throw over the counts; a generator gives its next number, None is 0.
     never_empty : bool, default False
         Add the label with the highest score to sets that would be empty.
     class_epsilon : float, optional
-        The largest share of any one class that the sets may miss, promised besides ``epsilon``.
+        The largest share of any one class that the sets may miss, promised besides ``epsilon``. With
+        ``contamination`` it is promised for the label-shifted part of the target.
     contamination : float, default 0
-        A share of the target that may be anything; the promise holds even so. Must be below ``epsilon``.
+        A share of the target that may be anything; the promise of ``epsilon`` holds even so. Must be below
+        ``epsilon``.
     known_mix : dict of class to (low, high), optional
         Bounds that you are sure of on how frequent a class is in the target.
     target_labels : Tally, optional
@@ -236,7 +243,7 @@ def calibrate_tally(
     >>> certificate.n_source, certificate.n_target, certificate.sets([[0.9, 0.1]]).tolist()
     (2000, 1000, [[True, False]])
     """
-    chosen = resolve_method(method)
+    chosen, seed = resolve_method(method), check_seed(rng)
     request = check_request(
         tally,
         chosen,
@@ -247,7 +254,8 @@ def calibrate_tally(
         known_mix=known_mix,
         never_empty=never_empty,
         labelled=target_labels,
+        weights=weights,
     )
-    origin = record(tally, model_id=model_id, note=note, valid_until=valid_until, rng=rng)
-    task = request.task(tally, weights=weights, rng=rng)
+    origin = record(tally, model_id=model_id, note=note, valid_until=valid_until, seed=seed)
+    task = request.task(tally, weights=weights, seed=seed)
     return certify(tally, chosen, request, task).changed(provenance=origin)

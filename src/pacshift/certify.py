@@ -24,6 +24,7 @@ from pacshift.scores.transforms import Transform
 from pacshift.sensitivity import SensitivityOnDemand
 from pacshift.tally import Tally
 from pacshift.tally.cells import Cells
+from pacshift.wording import given
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ def certify(
         solution = capped(solution, tally, class_epsilon=request.class_epsilon, delta=request.cap_delta)
     certificate = _certificate(tally, method, request, solution, assumption, transform)
     if is_direct:
-        certificate = certificate.changed(notes=(*certificate.notes, _direct_note(request)), sensitivity=None)
+        certificate = certificate.changed(notes=(*certificate.notes, _direct_note(certificate)), sensitivity=None)
     if certificate.trivial:
         causes = " ".join(solution.reasons) or "no threshold passes."
         warnings.warn(f"every set contains all labels: {causes}", UninformativeWarning, stacklevel=3)
@@ -66,21 +67,29 @@ def _with_labels(solution: Solution, tally: Tally, request: Request, task: Task)
     """The solution, or what the labelled target rows certify on their own if its sets are smaller."""
     if request.labelled is None:
         return solution, False
-    # Labelled rows are drawn from the whole target, so contamination does not touch what they prove.
-    direct = direct_thresholds(
-        tally, request.labelled, epsilon=request.epsilon, delta=DIRECT_SHARE * request.delta
-    )
+    # Rows of a new kind have no label and are always missed: the others may be missed at task.epsilon (Lemma 4).
+    direct = direct_thresholds(tally, request.labelled, epsilon=task.epsilon, delta=DIRECT_SHARE * request.delta)
     choice = smallest_sets(tally, solution.thresholds, direct, task.count_labels)
     if not choice.is_direct:
         return solution, False
     return replace(solution, thresholds=choice.thresholds, reasons=(), curve=None), True
 
 
-def _direct_note(request: Request) -> str:
-    rows = 0 if request.labelled is None else request.labelled.n_source
+def _direct_note(certificate: Certificate) -> str:
+    """What the labelled rows prove on their own, and what still rests on label shift ("Theorem" of the page)."""
+    found = {
+        "the limit per class": certificate.class_epsilon,
+        "the misses class by class": certificate.class_miss,
+        "the label mix": certificate.prevalence,
+        "the weights": certificate.weights,
+        "the accuracy": certificate.accuracy,
+    }
+    resting = [name for name, value in found.items() if value is not None]
+    named = " and ".join(filter(None, [", ".join(resting[:-1]), resting[-1]]))
     return (
-        f"the thresholds are certified by the {rows:,} labelled target rows alone, because that gives smaller "
-        "sets. What they promise needs these rows to be a random sample of the target, but not label shift."
+        f"the thresholds are certified by the {certificate.n_target_labels:,} labelled target rows alone, because "
+        "that gives smaller sets. The promise about all cases together needs these rows to be a random sample of "
+        f"the target, but not label shift. What is said of {named} needs label shift."
     )
 
 
@@ -105,7 +114,7 @@ def _tested(tally: Tally, request: Request) -> Assumption:
         contamination=request.contamination,
         known_from="the labelled target rows say" if request.known is None else "target labels and known_mix say",
     )
-    return _accepted(replace(found, level=level))
+    return _accepted(replace(found, level=level), is_mix_given=request.known is not None)
 
 
 def checked_assumption(
@@ -121,16 +130,18 @@ def checked_assumption(
             ASSUMPTION_SHARE * delta,
             contamination,
             bounds,
-        )
+        ),
+        is_mix_given=known is not None,
     )
 
 
-def _accepted(found: Assumption) -> Assumption:
+def _accepted(found: Assumption, *, is_mix_given: bool) -> Assumption:
     if found.refuted:
+        and_known = " and the given bounds of the mix were right" if is_mix_given else ""
         finding = found.finding.removeprefix("label shift is refuted: ")
         raise AssumptionError(
-            f"label shift is refuted: {finding} Nothing is certified. If label shift held, the chance of such a "
-            f"refusal would be at most {found.level:g}. {ways_on()}"
+            f"label shift is refuted: {finding} Nothing is certified. If label shift held{and_known}, the test "
+            f"would refuse with probability at most {given(found.level)}. {ways_on()}"
         )
     return found
 
@@ -190,7 +201,7 @@ def _certificate(
         assumption=assumption,
         score_kind=tally.source_kind,
         reasons=solution.reasons,
-        notes=(*often_missed_note(misses, tally.classes, epsilon=request.epsilon), *suspicious(tally)),
+        notes=(*_often_missed(misses, tally, request), *suspicious(tally)),
         curve=solution.curve,
         sensitivity=sensitivity if has_sensitivity else None,
         never_empty=request.never_empty,
@@ -203,6 +214,11 @@ def _misses(tally: Tally, thresholds: FloatArray, request: Request) -> Interval:
     found = class_miss(tally, thresholds, delta=request.delta - request.cap_delta, never_empty=request.never_empty)
     cap = 1.0 if request.class_epsilon is None else request.class_epsilon
     return Interval(np.minimum(found.lower, cap), np.minimum(found.upper, cap))
+
+
+def _often_missed(misses: Interval, tally: Tally, request: Request) -> tuple[str, ...]:
+    whose = "label-shifted " if request.contamination else ""
+    return often_missed_note(misses, tally.classes, epsilon=request.epsilon, whose=whose)
 
 
 def suspicious(tally: Tally) -> tuple[str, ...]:

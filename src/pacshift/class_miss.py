@@ -13,12 +13,13 @@ from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.bounds import Interval, binomial_lower, binomial_upper
 from pacshift.tally import Tally
 from pacshift.tally.grid import to_grid
+from pacshift.wording import at_least, given
 
 RANK_RATIO = 1.03
 """Ratio of neighbouring ranks of the band. A finer grid costs level, a coarser one is wider between its ranks."""
 
 OFTEN_MISSED = 2.0
-"""A class that is surely missed more often than this many times epsilon is named in a note."""
+"""A class whose miss rate has a lower bound above this many times epsilon is named in a note."""
 
 
 def class_miss(tally: Tally, thresholds: FloatArray, *, delta: float, never_empty: bool = False) -> Interval:
@@ -69,16 +70,21 @@ def band_ranks(total: int) -> IntArray:
     return np.unique(np.concatenate([first, grid[grid <= total], [total] if total else []])).astype(np.int64)
 
 
-def often_missed_note(misses: Interval, classes: Sequence[Label], *, epsilon: float) -> tuple[str, ...]:
-    """A note that names the classes which are surely missed more than twice as often as all cases may be."""
+def often_missed_note(
+    misses: Interval, classes: Sequence[Label], *, epsilon: float, whose: str = ""
+) -> tuple[str, ...]:
+    """A note that names the classes which are shown to be missed more than twice as often as all cases may be.
+
+    ``whose`` is "label-shifted " where the bounds are about that part of the target.
+    """
     found = np.flatnonzero(misses.lower > OFTEN_MISSED * epsilon)
     if not len(found):
         return ()
     worst = found[np.argsort(-misses.lower[found], kind="stable")]
-    listed = [f"{classes[label]!r} (at least {100 * misses.lower[label]:.3g} %)" for label in worst[:6].tolist()]
+    listed = [f"{classes[label]!r} ({at_least(misses.lower[label])})" for label in worst[:6].tolist()]
     more = f" and {len(worst) - 6} more" if len(worst) > 6 else ""
     return (
-        f"the sets surely miss more than {OFTEN_MISSED * epsilon:g} (twice epsilon) of the cases of "
-        f"{', '.join(listed)}{more}. The promise is about all cases together. To limit the misses of every class, "
-        "set class_epsilon (--class-epsilon), or use method PS-LW.",
+        f"the sets miss more than {given(OFTEN_MISSED * epsilon)} (twice epsilon) of the {whose}cases of "
+        f"{', '.join(listed)}{more}. The promise is about all cases "
+        "together. To limit the misses of every class, set class_epsilon (--class-epsilon), or use method PS-LW.",
     )

@@ -1,11 +1,9 @@
 """Every method on the same rows in memory, counted once."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from pacshift.arrays import IntArray, Label, LabelsLike, RngLike, ScoresLike
@@ -19,7 +17,7 @@ from pacshift.errors import InputError
 from pacshift.methods import METHODS, Method, resolve_method
 from pacshift.request import check_contamination, check_request
 from pacshift.rows import Rows
-from pacshift.scores.check import check_labels, check_prediction_rng, check_rate, check_rng
+from pacshift.scores.check import check_labels, check_rate, check_seed
 from pacshift.scores.transforms import Transform, resolve_transform
 from pacshift.tally import Tally
 
@@ -70,7 +68,7 @@ def compare(
     weights : array of length K, optional
         The true importance weights, for ``"ORACLE"``.
     rng : int, numpy.random.Generator or None, optional
-        Seed or generator for randomised methods and scores.
+        As in ``calibrate``.
     class_epsilon : float, optional
         As in ``calibrate``, for the methods that promise something about the target.
     contamination : float, default 0
@@ -106,21 +104,19 @@ def compare(
     rows = Rows.check(source_scores, source_labels, target_scores, classes=classes, softmax=softmax)
     truth = _truth(rows, target_labels)
     chosen = _chosen(methods, with_weights=weights is not None)
-    counted = _count(rows, [own_score(method, score) for method in chosen], rng)
+    counted = _count(rows, [own_score(method, score) for method in chosen])
+    seed = check_seed(rng)
     limits = {"class_epsilon": class_epsilon, "contamination": contamination, "known_mix": known_mix}
 
     def certified(method: Method) -> Certificate:
-        tally, transform, generator = counted[own_score(method, score)]
+        tally, transform = counted[own_score(method, score)]
         request = check_request(tally, method, epsilon=epsilon, delta=delta, **fitting(limits, method))
-        # Each method gets the generator in the state in which calibrate would give it.
-        task = rows.task(request, tally, transform, weights=weights, rng=deepcopy(generator))
-        origin = record(tally, model_id=None, note=None, valid_until=None, rng=rng)
+        task = rows.task(request, tally, transform, weights=weights, seed=seed)
+        origin = record(tally, model_id=None, note=None, valid_until=None, seed=seed)
         made = certify(tally, method, request, task, transform=transform)
         return made.changed(provenance=origin, softmax=rows.softmax)
 
-    made = compare_certificates(
-        chosen, certified, lambda found: [_measure(each, rows, truth, rng) for each in found]
-    )
+    made = compare_certificates(chosen, certified, lambda found: [_measure(each, rows, truth) for each in found])
     found, certificates = zip(*made, strict=True)
     return Comparison(found, certificates, epsilon, delta)
 
@@ -131,7 +127,8 @@ def _truth(rows: Rows, labels: LabelsLike | None) -> IntArray | None:
         raise InputError("target_scores is None, but sets are compared on the target. Pass its scores.")
     if labels is None:
         return None
-    return check_labels(labels, rows.target.classes, n_rows=len(rows.target), name="target_labels")
+    target = rows.target
+    return check_labels(labels, target.classes, n_rows=len(target), name="target_labels", index=target.index)
 
 
 def _chosen(methods: Iterable[str | Method] | None, *, with_weights: bool) -> list[Method]:
@@ -143,22 +140,21 @@ def _chosen(methods: Iterable[str | Method] | None, *, with_weights: bool) -> li
     return chosen
 
 
-def _count(rows: Rows, scores: Iterable[str], rng: RngLike) -> dict[str, tuple[Tally, Transform, Generator]]:
-    """For each score the counts, its transform, and the generator after it has drawn the transform's numbers."""
+def _count(rows: Rows, scores: Iterable[str]) -> dict[str, tuple[Tally, Transform]]:
+    """For each score the counts and its transform."""
     target, counted = rows.target_tally(soft=True, bins=True), {}
     for name in dict.fromkeys(scores):
-        transform, generator = resolve_transform(name), check_rng(rng)
-        counted[name] = rows.source_tally(transform, soft=True, rng=generator) + target, transform, generator
+        transform = resolve_transform(name)
+        counted[name] = rows.source_tally(transform, soft=True) + target, transform
     return counted
 
 
-def _measure(certificate: Certificate, rows: Rows, truth: IntArray | None, rng: RngLike) -> Measured:
+def _measure(certificate: Certificate, rows: Rows, truth: IntArray | None) -> Measured:
     """Error, mean size and share of empty sets on the target, whose scores need no second check."""
     target, transform = rows.target, certificate.transform
     assert target is not None  # compare has looked
     assert transform is not None  # certify was given it
-    uniform = transform.draw(len(target), check_prediction_rng(rng))
-    sets = make_sets(target, certificate.thresholds, transform, uniform, never_empty=False)
+    sets = make_sets(target, certificate.thresholds, transform, never_empty=False)
     sizes = sets.sum(axis=1)
     error = None if truth is None else float(1 - sets[np.arange(len(sets)), truth].mean())
     return error, float(sizes.mean()), float((sizes == 0).mean())

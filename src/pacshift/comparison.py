@@ -14,6 +14,7 @@ from pacshift.methods import Guarantee, Method, resolve_method
 from pacshift.methods.base import GUARANTEE_IN_SHORT
 from pacshift.request import promises_target
 from pacshift.tally import Tally
+from pacshift.wording import mean_size, percent
 
 MAX_NOTE_SHOWN = 100
 """Characters of a note below a printed table; ``rows`` holds the whole note."""
@@ -126,9 +127,9 @@ class Comparison:
         """Size, empty sets and error as text, as many as there are columns."""
         if row.size is None or row.empty is None:
             return ["refused", *["-"] * (len(self.columns) - 3)]
-        size = f"{row.size:.3f}" + (" (all labels)" if row.trivial else "")
+        size = mean_size(row.size) + (" (all labels)" if row.trivial else "")
         error = "-" if row.error is None else f"{row.error:.4f}"
-        return [size, f"{100 * row.empty:.1f} %", error][: len(self.columns) - 2]
+        return [size, percent(row.empty), error][: len(self.columns) - 2]
 
     def _notes(self) -> list[str]:
         return [f"{row.method}: {row.note}" for row in self.rows if row.note]
@@ -156,7 +157,7 @@ def compare_methods(
         Called with the number of methods done and of all methods.
     **request
         ``epsilon``, ``delta`` and whatever else ``calibrate_tally`` takes. Methods that promise nothing about the
-        target do not get ``class_epsilon``, ``contamination`` and ``known_mix``.
+        target do not get ``class_epsilon``, ``contamination`` and ``known_mix``. Only ORACLE gets ``weights``.
 
     Returns
     -------
@@ -206,10 +207,10 @@ def compare_certificates(
 
 
 def fitting(request: dict[str, Any], method: Method) -> dict[str, Any]:
-    """The request without what only concerns promises about the target, for methods that make none."""
-    if promises_target(method):
-        return request
-    return {name: value for name, value in request.items() if name not in TARGET_OPTIONS}
+    """The request without what the method has no use for: promises about the target, and weights."""
+    unused = () if promises_target(method) else TARGET_OPTIONS
+    unused = unused if method.needs_weights else (*unused, "weights")
+    return {name: value for name, value in request.items() if name not in unused}
 
 
 def _answer(method: Method, certified: Callable[[Method], Certificate]) -> Certificate | PacshiftError:

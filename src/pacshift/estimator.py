@@ -7,13 +7,13 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.arrays import Label
+from pacshift.arrays import Label, RngLike
 from pacshift.calibrate import calibrate
 from pacshift.certificate import Certificate
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError, MissingExtraError, PacshiftError
 from pacshift.methods import Method
-from pacshift.scores.frames import index_of, to_frame
+from pacshift.scores.frames import index_of, require_same_index, to_frame
 from pacshift.scores.transforms import TransformFunction
 
 try:
@@ -21,7 +21,7 @@ try:
     from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
     from sklearn.exceptions import NotFittedError
     from sklearn.linear_model import LogisticRegression
-    from sklearn.utils import check_random_state, column_or_1d, get_tags
+    from sklearn.utils import column_or_1d, get_tags
     from sklearn.utils.metaestimators import available_if
     from sklearn.utils.validation import check_is_fitted
 except ModuleNotFoundError as error:
@@ -67,9 +67,10 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
     never_empty : bool
         Fill empty sets with the top label.
     class_epsilon : float or None
-        Share of any one class that the sets may miss, promised besides ``epsilon``.
+        Share of any one class that the sets may miss, promised besides ``epsilon``. With ``contamination`` it is
+        promised for the label-shifted part of the target.
     contamination : float
-        A share of the target that may be anything; the promise holds even so. Below ``epsilon``.
+        A share of the target that may be anything; the promise of ``epsilon`` holds even so. Below ``epsilon``.
     known_mix : dict of class to (low, high) or None
         Bounds that you are sure of on how frequent a class is in the target.
     note, model_id : str or None
@@ -77,7 +78,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
     valid_until : str, datetime.date or None
         The last day on which the sets should be used, such as ``"2027-01-31"``.
     random_state : int, RandomState, Generator or None
-        For methods and scores that draw random numbers.
+        Seed of the coins that methods throw over the calibration data; None is 0.
 
     Attributes
     ----------
@@ -148,6 +149,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             The object itself.
         """
         self.__dict__.pop("certificate_", None)
+        require_same_index(index_of(X), y, "fit", rows="X", what="y")
         labels = y if y is None else column_or_1d(y, warn=True)  # None: the estimator words that error itself
         self.estimator_ = clone(self._given()).fit(X, labels, **fit_params)
         return self
@@ -183,7 +185,8 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             If the data refute label shift, and the method promises something about the target.
         """
         self.estimator_ = self._model()
-        rng = self._generator(stream=0)
+        require_same_index(index_of(X_source), y_source, "source", rows="X_source", what="y_source")
+        require_same_index(index_of(X_target), target_labels, "target", rows="X_target", what="target_labels")
         target = None if X_target is None else self._scores(X_target)
         certificate = calibrate(
             self._scores(X_source),
@@ -195,7 +198,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             classes=self._class_names(),
             score=self.score_function,
             weights=weights,
-            rng=rng,
+            rng=self._seed(),
             never_empty=self.never_empty,
             class_epsilon=self.class_epsilon,
             contamination=self.contamination,
@@ -205,7 +208,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             model_id=self.model_id,
             valid_until=self.valid_until,
         )
-        self.certificate_ = certificate if target is None else certificate.with_set_sizes(target, rng=rng)
+        self.certificate_ = certificate if target is None else certificate.with_set_sizes(target)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -252,8 +255,8 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         NotCalibratedError
             If ``calibrate`` was not called since the last ``fit``.
         """
-        certificate, scores = self._calibrated(), self._scores(X)
-        sets = certificate.sets(scores, rng=self._generator(stream=1))
+        certificate = self._calibrated()
+        sets = certificate.sets(self._scores(X))
         return to_frame(self._output(), sets, certificate.classes, index_of(X))
 
     def predict_labels(self, X: Any) -> list[list[Label]]:
@@ -274,7 +277,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         NotCalibratedError
             If ``calibrate`` was not called since the last ``fit``.
         """
-        return self._calibrated().labels(self._scores(X), rng=self._generator(stream=1))
+        return self._calibrated().labels(self._scores(X))
 
     def set_output(self, *, transform: Output | None = None) -> "PACClassifier":
         """Choose what ``predict_set`` returns, as scikit-learn's transformers choose what ``transform`` returns.
@@ -381,8 +384,9 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             )
         return list(classes)
 
-    def _generator(self, *, stream: int) -> np.random.Generator:
-        """One generator per stream: sets must be independent of the calibration."""
-        if isinstance(self.random_state, np.random.Generator):
-            return self.random_state
-        return np.random.default_rng([stream, check_random_state(self.random_state).randint(2**31 - 1)])
+    def _seed(self) -> RngLike:
+        """The seed of the coins; a ``RandomState``, which only scikit-learn knows, gives its next number."""
+        if isinstance(self.random_state, np.random.RandomState):
+            return int(self.random_state.randint(2**31 - 1))
+        given: RngLike = self.random_state
+        return given

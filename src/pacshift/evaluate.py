@@ -10,6 +10,7 @@ from pacshift.display import short_repr
 from pacshift.errors import InputError
 from pacshift.scores.check import check_classes, check_labels
 from pacshift.scores.containers import as_array, column_names
+from pacshift.scores.frames import index_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +94,7 @@ def evaluate(sets: ScoresLike, labels: LabelsLike, *, classes: Sequence[Label] |
     sets : array_like or frame of bool, shape (n, K)
         As ``Certificate.sets`` gives them.
     labels : array_like of shape (n,)
-        True labels, matched to ``classes`` by value.
+        True labels, matched to ``classes`` by value. If sets and labels have a pandas index, it must be the same.
     classes : sequence, optional
         Names of the columns. Default: the column names of a frame, else 0 to K-1.
 
@@ -123,5 +124,5 @@ def evaluate(sets: ScoresLike, labels: LabelsLike, *, classes: Sequence[Label] |
     names = check_classes(range(matrix.shape[1]) if given is None else given)
     if len(names) != matrix.shape[1]:
         raise InputError(f"{matrix.shape[1]} columns but {len(names)} class names. Give one name per column.")
-    index = check_labels(labels, names, n_rows=len(matrix), name="evaluate")
-    return SetCounts.of(matrix, index).evaluation()
+    columns = check_labels(labels, names, n_rows=len(matrix), name="evaluate", index=index_of(sets))
+    return SetCounts.of(matrix, columns).evaluation()

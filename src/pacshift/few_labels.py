@@ -1,7 +1,8 @@
 """A few labels of the target: they bound its label mix, and many of them certify thresholds on their own.
 
 The docs page "A few target labels" (docs/methods/few-labels.md) has the proofs. The labelled rows must be a random
-sample of the target. They are counted as a tally of their own, and among the unlabelled rows too.
+sample of the target. They are counted as a tally of their own, and among the unlabelled rows too. A row of a new
+kind, which has no class, stays unlabelled; ``contamination`` allows for such rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray, Label
-from pacshift.bounds import Interval, binomial_cut, clopper_pearson
+from pacshift.bounds import ROUNDING, Interval, binomial_cut, clean_shares, clopper_pearson
 from pacshift.errors import AssumptionError, InputError
 from pacshift.methods.ps import pac_threshold
 from pacshift.scores.containers import as_array
 from pacshift.tally import Tally
 from pacshift.tally.histogram import mean_size
 from pacshift.tally.threshold import class_threshold
+from pacshift.wording import between, given
 
 MIX_SHARE = 0.1
 """Share of δ for the bounds of the label mix (Lemma 1)."""
@@ -80,6 +82,8 @@ def check_labelled(labelled: Tally, tally: Tally) -> Tally:
 def mix_bounds(labelled: Tally, *, delta: float) -> Interval:
     """Bounds of the target's label mix, right for all classes at once with probability at least 1 - δ (Lemma 1).
 
+    The mix of the rows that have a class: those of a new kind are not labelled (Lemma 3).
+
     >>> labelled = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 0] * 50)
     >>> mix_bounds(labelled, delta=0.05).lower.round(3)
     array([0.957, 0.   ])
@@ -87,25 +91,38 @@ def mix_bounds(labelled: Tally, *, delta: float) -> Interval:
     return clopper_pearson(labelled.class_counts, labelled.n_source, delta=delta / labelled.n_classes)
 
 
-def both_bounds(known: Interval | None, found: Interval, classes: Sequence[Label], *, level: float) -> Interval:
-    """The mixes within both. If there is none: AssumptionError, of chance at most ``level`` if both are right."""
+def both_bounds(
+    known: Interval | None,
+    found: Interval,
+    classes: Sequence[Label],
+    *,
+    level: float,
+    contamination: float = 0.0,
+) -> Interval:
+    """The mixes within both. If there is none: AssumptionError, of chance at most ``level`` if both are right.
+
+    With contamination the two may be about different rows: all of the target, and those that have a class. What
+    both bound is the mix of the label-shifted part (Lemma 3), so they contradict each other only there.
+    """
     if known is None:
         return found
     lower, upper = np.maximum(known.lower, found.lower), np.minimum(known.upper, found.upper)
-    wrong = lower > upper
-    if wrong.any() or lower.sum() > 1 + 1e-12 or upper.sum() < 1 - 1e-12:
+    clean = clean_shares(Interval(lower, upper), contamination)
+    wrong = clean.lower > clean.upper + ROUNDING
+    if wrong.any() or clean.lower.sum() > 1 + ROUNDING or clean.upper.sum() < 1 - ROUNDING:
         label = int(np.argmax(lower - upper))
         raise AssumptionError(
-            f"the labelled target rows contradict known_mix: by the labels {found.lower[label]:.4g} to "
-            f"{found.upper[label]:.4g} of the target is {classes[label]!r}, by known_mix {known.lower[label]:.4g} "
-            f"to {known.upper[label]:.4g}. If both were right, the chance of this would be at most {level:.3g}. "
+            "the labelled target rows contradict known_mix: by the labels "
+            f"{between(found.lower[label], found.upper[label])} of the target is {classes[label]!r}, by known_mix "
+            f"{between(known.lower[label], known.upper[label])}. If both were right, the chance of this would be "
+            f"at most {given(level)}. "
             "Correct known_mix, or check that the labelled rows are a random sample of the target."
         )
-    return Interval(lower, upper)
+    return Interval(np.minimum(lower, upper), np.maximum(lower, upper))  # apart by rounding at most
 
 
 def direct_thresholds(tally: Tally, labelled: Tally, *, epsilon: float, delta: float) -> list[FloatArray]:
-    """Thresholds that miss at most ε of the target, all of them with probability ≥ 1 - δ (Lemma 2).
+    """Thresholds that miss at most ε of the target rows that have a class, all with probability ≥ 1 - δ (Lemma 2).
 
     One threshold for all classes, and thresholds that miss the same share of every class of the source. Neither
     family looks at the target, so the binomial bound holds for both; label shift is not assumed.

@@ -6,15 +6,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike
+from pacshift.arrays import IntArray, Label, LabelsLike, ScoresLike
 from pacshift.assumption import Assumption
 from pacshift.bounds import Interval
 from pacshift.certify import checked_assumption
 from pacshift.defaults import DELTA
 from pacshift.display import short_repr
 from pacshift.errors import InputError
-from pacshift.ps_lp.programs import MixProgram
-from pacshift.ps_lp.region import PrevalenceRegion, prevalence_region, weight_intervals
+from pacshift.ps_lp.region import PrevalenceRegion, prevalence_region, weight_intervals, within_known
+from pacshift.ps_lp.region_box import exact_box
 from pacshift.scores.check import check_rate
 from pacshift.scores.known_mix import check_known_mix
 from pacshift.tally import Tally
@@ -178,7 +178,7 @@ def prevalence_tally(tally: Tally, *, delta: float = DELTA, known_mix: KnownMix 
         exact=tally.n_classes <= MAX_EXACT_CLASSES,
         known=known,
     )
-    mix = region.prevalence if many and known is None else _box(region)
+    mix = within_known(region.prevalence if many and known is None else _box(region), known, 0.0)
     weights = weight_intervals(mix, tally.class_counts, delta=(1 - REGION_SHARE) * delta)
     return Prevalence(
         classes=tally.classes,
@@ -195,7 +195,4 @@ def prevalence_tally(tally: Tally, *, delta: float = DELTA, known_mix: KnownMix 
 
 def _box(region: PrevalenceRegion) -> Interval:
     """The exact bounding box of the region, all of its rows together."""
-    rows, limits = np.vstack([region.rows, region.extra_rows]), np.append(region.limits, region.extra_limits)
-    program, units = MixProgram(rows, limits), np.eye(rows.shape[1])
-    lower: FloatArray = np.clip([-program.largest(-unit) for unit in units], 0.0, 1.0)
-    return Interval(lower, np.clip([program.largest(unit) for unit in units], lower, 1.0))
+    return exact_box(np.vstack([region.rows, region.extra_rows]), np.append(region.limits, region.extra_limits))

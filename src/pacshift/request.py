@@ -6,15 +6,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pacshift.arrays import RngLike
 from pacshift.bounds import Interval
 from pacshift.errors import InputError
 from pacshift.few_labels import DIRECT_SHARE, MIX_SHARE, both_bounds, check_labelled, mix_bounds
-from pacshift.methods import METHODS, Method, Task
-from pacshift.scores.check import check_flag, check_rate, check_rng, check_weights
+from pacshift.methods import PSC, PSLP, PSW, Method, Task
+from pacshift.scores.check import check_flag, check_rate, check_weights
 from pacshift.scores.known_mix import check_known_mix
 from pacshift.sensitivity import clean_epsilon
 from pacshift.tally import Tally
+
+ALLOWING_FOR_CONTAMINATION = (PSLP.name, PSW.name, PSC.name)
+"""Methods that look at the target and widen what they see there (Lemma 4 of docs/methods/trust-proofs.md)."""
 
 CLASS_EPSILON_SHARE = 0.2
 """Share of δ for the cap on every class's misses; the method gets the rest. Only where a cap is asked for."""
@@ -31,32 +33,36 @@ class Request:
     known: Interval | None = None
     never_empty: bool = False
     labelled: Tally | None = None
+    uses_mix: bool = False
+    """Whether the method uses bounds of the mix: those from labels cost a share of δ, and only then."""
 
     @property
     def label_delta(self) -> float:
         """What the labelled target rows may cost."""
-        return 0.0 if self.labelled is None else (MIX_SHARE + DIRECT_SHARE) * self.delta
+        if self.labelled is None:
+            return 0.0
+        return (DIRECT_SHARE + (MIX_SHARE if self.uses_mix else 0.0)) * self.delta
 
     def mix(self, delta: float) -> Interval | None:
         """Bounds of the target's mix: what the user knows, and what labelled rows show at ``delta``."""
         if self.labelled is None:
             return self.known
         found = mix_bounds(self.labelled, delta=delta)
-        return both_bounds(self.known, found, self.labelled.classes, level=delta)
+        return both_bounds(self.known, found, self.labelled.classes, level=delta, contamination=self.contamination)
 
     @property
     def cap_delta(self) -> float:
         """What the cap may cost."""
         return 0.0 if self.class_epsilon is None else CLASS_EPSILON_SHARE * self.delta
 
-    def task(self, tally: Tally, *, weights: ArrayLike | None, rng: RngLike) -> Task:
+    def task(self, tally: Tally, *, weights: ArrayLike | None, seed: int) -> Task:
         """What the method is asked: ε of the label-shifted part of the target, at its share of δ."""
         return Task(
             epsilon=clean_epsilon(self.epsilon, self.contamination),
             delta=self.delta - self.cap_delta - self.label_delta,
-            rng=check_rng(rng),
-            weights=None if weights is None else check_weights(weights, tally.n_classes),
-            known=self.mix(MIX_SHARE * self.delta),
+            seed=seed,
+            weights=None if weights is None else check_weights(weights, tally.classes),
+            known=self.mix(MIX_SHARE * self.delta) if self.uses_mix else self.known,
             contamination=self.contamination,
         )
 
@@ -77,6 +83,7 @@ def check_request(
     known_mix: Any = None,
     never_empty: bool = False,
     labelled: Tally | None = None,
+    weights: ArrayLike | None = None,
 ) -> Request:
     """The request, or an InputError that says what is wrong with it."""
     if not tally.n_source:
@@ -92,9 +99,15 @@ def check_request(
         known=None if known_mix is None else check_known_mix(known_mix, tally.classes),
         never_empty=check_flag(never_empty, "never_empty"),
         labelled=None if labelled is None else check_labelled(labelled, tally),
+        uses_mix=bool(getattr(method, "uses_known_mix", False)),
     )
     _require_target_promise(method, request)
     _require_use_of_labels(method, request)
+    if weights is not None and not method.needs_weights:
+        raise InputError(
+            f"weights are the true importance weights for ORACLE; method {method.name} does not use them. Leave "
+            "them out, or use ORACLE."
+        )
     return request
 
 
@@ -126,10 +139,10 @@ def _require_target_promise(method: Method, request: Request) -> None:
             f"{name} is about the target, but method {method.name} promises nothing there "
             f"(guarantee {method.guarantee!r}). Use PS-LP, PS-LW or another method that does, or leave it out."
         )
-    if request.contamination and method.needs_target and method.name not in METHODS:
+    if request.contamination and method.needs_target and method.name not in ALLOWING_FOR_CONTAMINATION:
         raise InputError(
-            f"contamination: method {method.name} looks at the target, and pacshift cannot know whether it allows "
-            "for contamination there. Use PS-LP, PS-LW, PS-W, PS-C or ORACLE."
+            f"contamination: method {method.name} looks at the target, where contaminated rows distort what it "
+            "sees, and nothing proves that it allows for them. Use PS-LP, PS-LW, PS-W, PS-C or ORACLE."
         )
 
 

@@ -8,12 +8,13 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pacshift.arrays import FloatArray, Label, LabelsLike, RngLike, ScoresLike
+from pacshift.arrays import FloatArray, Label, LabelsLike, ScoresLike
 from pacshift.errors import InputError
 from pacshift.few_labels import split_labels
 from pacshift.methods import Task
 from pacshift.request import Request
 from pacshift.scores.check import ScoreMatrix, check_flag, check_labels, check_scores
+from pacshift.scores.frames import require_same_index
 from pacshift.scores.plausible import require_plausible
 from pacshift.scores.softmax import to_probabilities
 from pacshift.scores.transforms import Transform
@@ -51,17 +52,15 @@ class Rows:
             target = None if target is None else to_probabilities(target, name="target")
         return cls(source, source_labels, target, bool(softmax))
 
-    def tally(self, transform: Transform, *, soft: bool, bins: bool, rng: RngLike) -> Tally:
+    def tally(self, transform: Transform, *, soft: bool, bins: bool) -> Tally:
         """The counts of source and target."""
-        source = self.source_tally(transform, soft=soft, rng=rng)
+        source = self.source_tally(transform, soft=soft)
         return source if self.target is None else source + self.target_tally(soft=soft, bins=bins)
 
-    def source_tally(self, transform: Transform, *, soft: bool, rng: RngLike) -> Tally:
+    def source_tally(self, transform: Transform, *, soft: bool) -> Tally:
         """The counts of the source."""
         start = perf_counter()
-        made = Tally.from_scores(
-            self.source, self.labels, classes=self.source.classes, score=transform, soft=soft, rng=rng
-        )
+        made = Tally.from_scores(self.source, self.labels, classes=self.source.classes, score=transform, soft=soft)
         logger.info("counted %d source rows in %.2f s", made.n_source, perf_counter() - start)
         return made
 
@@ -73,7 +72,7 @@ class Rows:
         logger.info("counted %d target rows in %.2f s", made.n_target, perf_counter() - start)
         return made
 
-    def labelled_target(self, labels: LabelsLike | None, transform: Transform, *, rng: RngLike) -> Tally | None:
+    def labelled_target(self, labels: LabelsLike | None, transform: Transform) -> Tally | None:
         """The counts of the target rows that have labels."""
         if labels is None:
             return None
@@ -82,14 +81,15 @@ class Rows:
                 "target_labels are labels of target rows, but target_scores is None. Pass the scores too."
             )
         places, known = split_labels(labels, self.target.classes, len(self.target))
-        rows = replace(self.target, values=self.target.values[places])
-        return Tally.from_scores(rows, known, score=transform, soft=False, rng=rng)
+        require_same_index(self.target.index, labels, "target_labels")
+        rows = replace(self.target, values=self.target.values[places], index=None)
+        return Tally.from_scores(rows, known, score=transform, soft=False)
 
     def task(
-        self, request: Request, tally: Tally, transform: Transform, *, weights: ArrayLike | None, rng: RngLike
+        self, request: Request, tally: Tally, transform: Transform, *, weights: ArrayLike | None, seed: int
     ) -> Task:
         """What a method is asked. Sizes of sets are counted on the rows where scores are compared as they are."""
-        task = request.task(tally, weights=weights, rng=rng)
+        task = request.task(tally, weights=weights, seed=seed)
         if self.target is None or transform.function is not None:
             return task
         return replace(task, count_labels=self.mean_sizes)
@@ -107,5 +107,5 @@ class Rows:
 def _require_plausible_logits(source: ScoreMatrix, labels: LabelsLike) -> None:
     """Look for columns such as ``id`` before the softmax, after which every column looks like a class."""
     if source.named_by_frame:
-        index = check_labels(labels, source.classes, n_rows=len(source), name="source")
+        index = check_labels(labels, source.classes, n_rows=len(source), name="source", index=source.index)
         require_plausible(source, np.bincount(index, minlength=len(source.classes)))

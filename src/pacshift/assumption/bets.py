@@ -129,16 +129,21 @@ def _variance(hoped: FoldBets, mix: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Bets:
-    """The bets of all folds, added up (Lemma 4), and the log-wealth that direction d may reach by chance."""
+    """The bets of all folds, added up and averaged over the splits (Lemma 4).
+
+    ``folds`` holds those of all ``n_splits`` splits. ``hurdles`` is the log-wealth that direction d may reach by
+    chance.
+    """
 
     folds: tuple[FoldBets, ...]
+    n_splits: int
     hurdles: FloatArray
     contamination: float
 
     def rows(self, top: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Inequalities ``rows t <= limits`` with entries in [0, 1] that the true mix keeps; one per direction."""
-        constant = np.sum([fold.constant(self.contamination) for fold in self.folds], axis=0)
-        losses = np.sum([fold.losses(top, self.contamination) for fold in self.folds], axis=0)
+        constant = np.sum([fold.constant(self.contamination) for fold in self.folds], axis=0) / self.n_splits
+        losses = np.sum([fold.losses(top, self.contamination) for fold in self.folds], axis=0) / self.n_splits
         # constant - losses·t <= hurdle; as t sums to 1, the largest loss may be added on both sides.
         largest = losses.max(axis=1)
         scale = np.maximum(np.ptp(losses, axis=1), 1e-300)

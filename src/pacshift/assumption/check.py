@@ -2,10 +2,11 @@
 
 from pacshift.assumption.directions import best_mix
 from pacshift.assumption.evidence import Assumption
-from pacshift.assumption.folds import count_cells, n_folds
+from pacshift.assumption.folds import count_cells
 from pacshift.assumption.groups import around, chance, shown_groups
+from pacshift.assumption.noticeable import noticeable
 from pacshift.assumption.program import difference_hurdle, mix_rows
-from pacshift.assumption.words import largest_difference, nothing_found, noticeable, outside_known
+from pacshift.assumption.words import largest_difference, nothing_found, outside_known
 from pacshift.bounds import Interval
 from pacshift.errors import InputError
 from pacshift.tally import Tally
@@ -86,7 +87,7 @@ def check_assumption(
         finding = largest_difference(counts, tally.classes, mix, [None, *some], level=level)
     groups = shown_groups(counts, tally.classes, mix)
     explained = groups.rates(counts) @ mix
-    hurdle, tested = difference_hurdle(counts.n_classes, level), 1 - 1 / n_folds(counts.n_classes)
+    hurdle = difference_hurdle(counts.n_classes, level)
     return Assumption(
         level=level,
         refuted=rows.refuted,
@@ -96,5 +97,5 @@ def check_assumption(
         explained=explained,
         allowed=around(explained, chance(counts, groups, mix, level=level)),
         finding=finding,
-        noticeable=noticeable(counts, tally.classes, mix, hurdle=hurdle, tested=tested),
+        noticeable=noticeable(counts, tally.classes, hurdle=hurdle, contamination=contamination),
     )

@@ -67,9 +67,9 @@ def by_cells(past: CellCounts) -> tuple[FloatArray, FloatArray, FloatArray]:
     n, totals = max(past.n_target, 1.0), np.maximum(past.class_counts, 1.0)
     variance = (past.target + 1) / n**2
     for _ in range(1 + REWEIGHTINGS):
-        mix = _simplex_fit(past.rates, past.shares, 1 / np.sqrt(variance))
+        mix = simplex_fit(past.rates, past.shares, 1 / np.sqrt(variance))
         variance = _cell_variance(past, mix, n, totals)
-    mix = _simplex_fit(past.rates, past.shares, 1 / np.sqrt(variance))
+    mix = simplex_fit(past.rates, past.shares, 1 / np.sqrt(variance))
     return (past.shares - past.rates @ mix) / variance, mix, variance
 
 
@@ -83,7 +83,7 @@ def _by_features(past: CellCounts, features: FloatArray, variance: FloatArray) -
     """The same fit seen through a few functions of the cell: less noise where the difference is smooth."""
     root = np.linalg.cholesky(_ridged(features.T @ (features * variance[:, None]), 1e-9))
     model, seen = (_solve_lower(root, features.T @ part) for part in (past.rates, past.shares))
-    mix = _simplex_fit(model, seen, np.ones(len(seen)))
+    mix = simplex_fit(model, seen, np.ones(len(seen)))
     return np.asarray(features @ scipy.linalg.solve_triangular(root, seen - model @ mix, lower=True, trans=1))
 
 
@@ -96,7 +96,7 @@ def _solve_lower(root: Any, wanted: FloatArray) -> FloatArray:
     return np.asarray(scipy.linalg.solve_triangular(root, wanted, lower=True))
 
 
-def _simplex_fit(model: FloatArray, seen: FloatArray, weights: FloatArray) -> FloatArray:
+def simplex_fit(model: FloatArray, seen: FloatArray, weights: FloatArray) -> FloatArray:
     """Weighted least squares over mixes; the sum is tied to 1 by a heavy row."""
     heavy = SUM_WEIGHT * max(float(np.abs(weights).mean()), 1e-300)
     matrix = np.vstack([model * weights[:, None], np.full(model.shape[1], heavy)])

@@ -22,7 +22,7 @@ class Assumption:
     level : float
         Largest chance that the test refuses although label shift holds.
     refuted : bool
-        Whether no mix of the source's classes explains the target, chance allowed for.
+        Whether no mix of the source's classes explains the target within sampling error.
     mix : float array of shape (K,)
         The label mix that explains the target best.
     groups : tuple of str
@@ -36,7 +36,7 @@ class Assumption:
     finding : str
         Where the target differs most, or that no difference was found.
     noticeable : tuple of str
-        What the test could have noticed with these data.
+        Differences that the test would have noticed in nearly every draw of such data.
     """
 
     level: float

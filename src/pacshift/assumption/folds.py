@@ -14,6 +14,7 @@ import scipy  # its parts load when first used
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.tally import Tally
 from pacshift.tally.cells import N_CONFIDENCE
+from pacshift.tally.coins import coins
 
 FEW_CLASSES = 60
 """Up to this many classes counts are dense and every class's share is bounded; beyond, sparse and simpler."""
@@ -21,8 +22,8 @@ FEW_CLASSES = 60
 N_FOLDS, N_FOLDS_MANY = 8, 4
 """Every fold but the first is tested with directions learned on the folds before it; fewer with many classes."""
 
-FOLD_SEED = 20231
-"""The split must not depend on the data; a fixed seed makes the test a function of the tally."""
+N_SPLITS, N_SPLITS_MANY = 3, 1
+"""How many random splits into folds are averaged over (few, many classes): less depends on the luck of one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,11 +91,20 @@ def n_folds(n_classes: int) -> int:
     return N_FOLDS if n_classes <= FEW_CLASSES else N_FOLDS_MANY
 
 
-def split(counts: CellCounts, seed: int = FOLD_SEED) -> list[CellCounts]:
-    """Every row goes to a fold drawn at random, independently of all else ("Folds" of the page)."""
-    rng, parts = np.random.default_rng(seed), n_folds(counts.n_classes)
+def n_splits(n_classes: int) -> int:
+    """Number of splits, fixed by the number of classes."""
+    return N_SPLITS if n_classes <= FEW_CLASSES else N_SPLITS_MANY
+
+
+def split(counts: CellCounts, number: int = 0) -> list[CellCounts]:
+    """Every row goes to a fold drawn at random, independently of all else ("Folds" of the page).
+
+    ``number`` tells the splits of the same counts apart.
+    """
+    parts = n_folds(counts.n_classes)
     even = np.full(parts, 1 / parts)
     source = scipy.sparse.csc_matrix(counts.source)
+    rng = coins("folds", number, source.data, source.indices, source.indptr, counts.target)
     source_folds = rng.multinomial(source.data.astype(np.int64), even).T.astype(float)
     target_folds = rng.multinomial(counts.target.astype(np.int64), even).T.astype(float)
     return [

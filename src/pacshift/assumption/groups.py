@@ -10,6 +10,7 @@ from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.assumption.folds import CellCounts
 from pacshift.bounds import Interval
 from pacshift.tally.cells import CONFIDENCE_EDGES, N_CONFIDENCE
+from pacshift.wording import at_least, between, given
 
 LEVEL_STARTS = (0, 1, 3, 7)
 """First bins of four levels of confidence: below 50 %, 50 to 75 %, 75 to 95 %, at least 95 %."""
@@ -49,10 +50,10 @@ def confidence_words(first: int, last: int) -> str:
     >>> confidence_words(0, 0), confidence_words(1, 2), confidence_words(7, 12)
     ('confidence below 50 %', 'confidence 50 to 75 %', 'confidence at least 95 %')
     """
-    low, high = (f"{100 * (1 - CONFIDENCE_EDGES[edge]):.4g}" for edge in (max(first - 1, 0), min(last, 11)))
+    low, high = (1 - CONFIDENCE_EDGES[edge] for edge in (max(first - 1, 0), min(last, 11)))
     if first == 0:
-        return f"confidence below {high} %"
-    return f"confidence at least {low} %" if last >= N_CONFIDENCE - 1 else f"confidence {low} to {high} %"
+        return f"confidence below {given(high)}"
+    return f"confidence {at_least(low) if last >= N_CONFIDENCE - 1 else between(low, high)}"
 
 
 def shown_groups(counts: CellCounts, classes: Sequence[Label], mix: FloatArray) -> Groups:
@@ -81,14 +82,10 @@ def searched_groups(counts: CellCounts, classes: Sequence[Label], mix: FloatArra
     return _groups(counts, classes, found + [(None, bins) for bins in ranges])
 
 
-def plain_groups(counts: CellCounts, classes: Sequence[Label]) -> tuple[Groups, Groups]:
-    """Confidence below each edge over all classes, and the predicted classes (a few hundred at most)."""
+def unsure_groups(counts: CellCounts, classes: Sequence[Label]) -> Groups:
+    """Confidence below each edge, over all classes."""
     ranges = [(0, end) for end in range(N_CONFIDENCE - 1)] if _has_confidence(counts) else []
-    labels = np.argsort(-counts.class_counts, kind="stable")[:MAX_CLASSES_SHOWN].tolist()
-    return (
-        _groups(counts, classes, [(None, bins) for bins in ranges]),
-        _groups(counts, classes, [(label, None) for label in labels]),
-    )
+    return _groups(counts, classes, [(None, bins) for bins in ranges])
 
 
 def chance(counts: CellCounts, groups: Groups, mix: FloatArray, *, level: float) -> FloatArray:

@@ -5,6 +5,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from math import log
 
 import numpy as np
@@ -13,9 +14,9 @@ from pacshift.arrays import FloatArray
 from pacshift.assumption.bets import Bets, place_bets
 from pacshift.assumption.boxes import MAX_BOX_CLASSES, box_rows
 from pacshift.assumption.directions import MANY_STAKES, directions, fold_pairs, n_directions
-from pacshift.assumption.folds import FEW_CLASSES, CellCounts, joined, split
+from pacshift.assumption.folds import FEW_CLASSES, CellCounts, joined, n_folds, n_splits, split
 from pacshift.assumption.tops import largest_shares, likely_tops, shares_by_sets, suggested_sets
-from pacshift.bounds import Interval
+from pacshift.bounds import ROUNDING, Interval, clean_shares
 from pacshift.ps_lp.programs import MixProgram, least_violation
 from pacshift.ps_lp.region_box import quick_box
 
@@ -47,10 +48,6 @@ def level_shares(n_classes: int) -> LevelShares:
     return FEW_SHARES if n_classes <= MAX_BOX_CLASSES else WITHOUT_BOXES
 
 
-TOLERANCE = 1e-9
-"""Violations up to this are rounding."""
-
-
 @dataclass(frozen=True, eq=False)
 class MixRows:
     """Inequalities that the true mix keeps with probability at least ``1 - level``.
@@ -67,12 +64,14 @@ class MixRows:
     @property
     def refuted(self) -> bool:
         """Whether no mix keeps all inequalities. With many classes they are looked at one by one."""
-        if self.box.upper.sum() < 1 - TOLERANCE or self.box.lower.sum() > 1 + TOLERANCE:
+        if self.box.upper.sum() < 1 - ROUNDING or self.box.lower.sum() > 1 + ROUNDING:
+            return True
+        if (self.box.lower > self.box.upper + ROUNDING).any():  # what is known contradicts a largest share
             return True
         if len(self.box.upper) > FEW_CLASSES:
             least = np.array([-self._over_box(-row) for row in self.rows])
-            return bool((least > self.limits + TOLERANCE).any())
-        return least_violation(*self._stacked, len(self.limits) + 2 * len(self.box.upper))[0] > TOLERANCE
+            return bool((least > self.limits + ROUNDING).any())
+        return least_violation(*self._stacked, len(self.limits) + 2 * len(self.box.upper))[0] > ROUNDING
 
     def largest(self, cost: FloatArray) -> float:
         """The largest ``cost · t`` over the mixes that are left (of the box alone where classes are many)."""
@@ -111,9 +110,9 @@ class MixRows:
 
 def mix_rows(counts: CellCounts, *, level: float, known: Interval | None, contamination: float) -> MixRows:
     """All inequalities of the test ("The test" of the page)."""
-    folds = split(counts)
-    bets = _all_bets(folds, level, contamination)
-    box = _known_box(_tops(counts, folds, level, contamination), known, contamination)
+    splits = [split(counts, number) for number in range(n_splits(counts.n_classes))]
+    bets = _all_bets(splits, level, contamination)
+    box = _known_box(_tops(counts, splits[0], level, contamination), known, contamination)
     boxes, box_limits = np.empty((0, counts.n_classes)), np.empty(0)
     if share := level_shares(counts.n_classes).boxes:
         boxes, box_limits = box_rows(counts, delta=share * level, contamination=contamination)
@@ -133,9 +132,8 @@ def _known_box(top: FloatArray, known: Interval | None, contamination: float) ->
     """Bounds of the mix t of the label-shifted part ("Known mix" of the page)."""
     if known is None:
         return Interval(np.zeros_like(top), top)
-    clean = 1 - contamination
-    lower = np.maximum((known.lower - contamination) / clean, 0.0)
-    return Interval(lower, np.minimum(top, known.upper / clean))
+    clean = clean_shares(known, contamination)
+    return Interval(np.maximum(clean.lower - ROUNDING, 0.0), np.minimum(top, clean.upper + ROUNDING))
 
 
 def _tops(counts: CellCounts, folds: list[CellCounts], level: float, contamination: float) -> FloatArray:
@@ -148,19 +146,20 @@ def _tops(counts: CellCounts, folds: list[CellCounts], level: float, contaminati
     return np.minimum(own, shares_by_sets(sets, joined(folds[1:]), delta=delta / 2, contamination=contamination))
 
 
-def _all_bets(folds: list[CellCounts], level: float, contamination: float) -> Bets:
-    n_classes, placed = folds[0].n_classes, []
+def _all_bets(splits: list[list[CellCounts]], level: float, contamination: float) -> Bets:
+    """The bets on every fold but the first of each split (Lemmas 2 to 4)."""
+    n_classes, placed = splits[0][0].n_classes, []
     n_differences, n_shares = n_directions(n_classes)
     hurdles = np.full(n_differences + n_shares, difference_hurdle(n_classes, level))
     if n_shares:
         hurdles[n_differences:] = log(n_shares / (level_shares(n_classes).class_shares * level))
-    for earlier, fold in fold_pairs(folds):
+    factors = None if n_shares else np.array(MANY_STAKES)
+    wanted = hurdles / (n_folds(n_classes) - 1)
+    for earlier, fold in chain.from_iterable(map(fold_pairs, splits)):
         past = joined(earlier)
         values, mix = directions(past)
-        top = likely_tops(past, mix)
-        factors = None if n_shares else np.array(MANY_STAKES)
-        placed.append(place_bets(values, mix, top, past, fold, hurdles / (len(folds) - 1), factors=factors))
-    return Bets(tuple(placed), hurdles, contamination)
+        placed.append(place_bets(values, mix, likely_tops(past, mix), past, fold, wanted, factors=factors))
+    return Bets(tuple(placed), len(splits), hurdles, contamination)
 
 
 def difference_hurdle(n_classes: int, level: float) -> float:

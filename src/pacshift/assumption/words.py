@@ -6,18 +6,16 @@ import numpy as np
 
 from pacshift.arrays import FloatArray, Label
 from pacshift.assumption.folds import CellCounts
-from pacshift.assumption.groups import Groups, chance, deviations, plain_groups, searched_groups
+from pacshift.assumption.groups import Groups, chance, searched_groups
 from pacshift.assumption.program import MixRows
 from pacshift.bounds import Interval
+from pacshift.wording import between, digits_apart, down, given, percent, up
 
 CANDIDATES = 40
 """Groups for which the largest share that any mix can give is computed."""
 
 PLAIN_WORTH = 2.0
 """How much larger the difference from some mixes must be to be said instead of one from all mixes."""
-
-POWER_QUANTILE = 1.65
-"""A difference of so many standard deviations above the hurdle is noticed in 95 of 100 draws."""
 
 CANNOT_SEE = (
     "No test on unlabelled rows can see a change that looks like another mix of the same classes, and this one "
@@ -50,7 +48,7 @@ def nothing_found(counts: CellCounts) -> str:
     """The finding where label shift was not refuted."""
     return (
         f"No difference was found: some mix of the source's {counts.n_classes} classes explains the predictions "
-        f"of the {counts.n_target:,.0f} target rows and their confidence, chance allowed for."
+        f"of the {counts.n_target:,.0f} target rows and their confidence, within sampling error."
     )
 
 
@@ -88,17 +86,19 @@ def largest_difference(
 def _sentence(group: str, share: float, reached: float, more: bool, fitting: MixRows | None) -> str:
     which = "" if fitting is None else " that fits its predictions"
     limit = min(max(reached, 0.0), 1.0)
+    digits = digits_apart(min(share, limit), max(share, limit), digits=2)
+    bound = f"more than {up(limit, digits)}" if more else f"less than {down(limit, digits)}"
     return (
-        f"{percent(share)} of the target rows are {_rows_that_are(group)}; no mix of the source's classes{which} "
-        f"has {'more' if more else 'less'} than {percent(limit)}, chance allowed for."
+        f"{percent(share, digits)} of the target rows are {_rows_that_are(group)}; no mix of the source's "
+        f"classes{which} has {bound}, beyond sampling error."
     )
 
 
 def _many_small(groups: Groups, observed: FloatArray, explained: FloatArray, group: int) -> str:
     return (
         "The target differs from every mix of the source's classes, a little in many groups at once. Most "
-        f"clearly, {percent(observed[group])} of the target rows are {_rows_that_are(groups.names[group])}; the "
-        f"mix that fits best has {percent(explained[group])}."
+        f"clearly, {percent(observed[group], 2)} of the target rows are {_rows_that_are(groups.names[group])}; "
+        f"the mix that fits best has {percent(explained[group], 2)}."
     )
 
 
@@ -117,12 +117,12 @@ def outside_known(classes: Sequence[Label], free: MixRows, known: Interval, know
     upper, lower = np.array(ends).T
     above, below = lower - known.upper, known.lower - upper
     label = int(np.argmax(np.maximum(above, below)))
-    bound = f"at most {percent(known.upper[label])}" if above[label] >= below[label] else (
-        f"at least {percent(known.lower[label])}"
+    bound = f"at most {given(known.upper[label])}" if above[label] >= below[label] else (
+        f"at least {given(known.lower[label])}"
     )  # fmt: skip
     return (
-        f"Under label shift {percent(lower[label])} to {percent(upper[label])} of the target would be "
-        f"{classes[label]!r}, but {known_from} {bound}. Either these bounds are wrong or label shift is false."
+        f"Under label shift {between(lower[label], upper[label])} of the target would be {classes[label]!r}, but "
+        f"{known_from} {bound}. Either these bounds are wrong or label shift does not hold."
     )
 
 
@@ -132,45 +132,3 @@ def _units(n_classes: int) -> Iterator[FloatArray]:
         unit = np.zeros(n_classes)
         unit[label] = 1.0
         yield unit
-
-
-def noticeable(
-    counts: CellCounts, classes: Sequence[Label], mix: FloatArray, *, hurdle: float, tested: float
-) -> tuple[str, ...]:
-    """What the test notices in 95 of 100 draws, roughly, where no change of the mix explains it.
-
-    ``tested`` is the share of the rows that are tested.
-    """
-    unsure, predicted = plain_groups(counts, classes)
-    standard = (np.sqrt(2 * hurdle) + POWER_QUANTILE) / np.sqrt(tested)
-    found = []
-    if unsure.names:
-        explained, gap = unsure.rates(counts) @ mix, standard * deviations(counts, unsure, mix)
-        half = int(np.argmin(np.abs(explained - 0.5)))
-        new = gap[0] / max(1 - explained[0], 0.01)
-        found += [
-            f"target rows of {unsure.names[half]}: a share off by about {points(gap[half])}",
-            f"target rows of a kind that the source does not have: about {percent(new)} of them, if their "
-            f"{unsure.names[0].replace('below', 'is below')}",
-        ]
-    gap = standard * deviations(counts, predicted, mix)
-    hardest = int(np.argmax(gap))
-    return (*found, f"target rows {predicted.names[hardest]}: a share off by about {points(gap[hardest])}")
-
-
-def percent(share: float) -> str:
-    """A share in per cent.
-
-    >>> percent(0.314159), percent(0.00123), percent(1.0)
-    ('31 %', '0.12 %', '100 %')
-    """
-    return f"{100 * share:.2g} %" if share < 0.995 else "100 %"
-
-
-def points(share: float) -> str:
-    """A difference of shares in percentage points.
-
-    >>> points(0.0123)
-    '1.2 percentage points'
-    """
-    return f"{100 * share:.2g} percentage points"

@@ -21,7 +21,7 @@ from pacshift.certificate.sets import count_sizes, label_lists, make_sets
 from pacshift.certificate.sql import Dialect, check_columns, set_expression
 from pacshift.errors import InputError
 from pacshift.methods import Guarantee, MethodFacts
-from pacshift.scores.check import ScoreMatrix, check_prediction_rng, check_scores
+from pacshift.scores.check import ScoreMatrix, check_scores, ignore_rng
 from pacshift.scores.frames import frame_like, series_like
 from pacshift.scores.kind import ScoreKind, require_same_kind
 from pacshift.scores.softmax import to_probabilities
@@ -72,11 +72,12 @@ class Certificate:
         Lower bound of the classifier's accuracy on the target, where the method computes it.
     class_miss : Interval or None
         Bounds of how often each class is missed on source and target. Those of all classes hold together with
-        confidence ``1 - delta``. This is a statement of its own, beside the guarantee.
+        confidence ``1 - delta``. This is a statement of its own, beside the guarantee. With ``contamination`` the
+        label-shifted part of the target is meant, as with ``class_epsilon``, ``prevalence`` and ``weights``.
     class_epsilon : float or None
         Share of any one class that the sets may miss, if a limit was asked for.
     contamination : float
-        Share of the target that may be anything, without breaking the promise.
+        Share of the target that may be anything, without breaking the promise of ``epsilon``.
     known_mix : Interval or None
         Bounds of the target's label mix that the user was sure of.
     assumption : Assumption or None
@@ -191,8 +192,7 @@ class Certificate:
         score : callable, optional
             The score function of your own that the certificate was made with, after loading it from a file.
         rng : int, numpy.random.Generator or None
-            Source of the numbers of randomised scores. An int seed draws other numbers here than in ``calibrate``,
-            since the guarantee needs both to be independent.
+            Has no effect: randomised scores are fixed functions of their rows. Will be removed.
 
         Returns
         -------
@@ -214,8 +214,8 @@ class Certificate:
         >>> certificate.sets([[0.7, 0.3], [0.05, 0.95]]).tolist()
         [[False, False], [False, True]]
         """
-        checked = self._checked(scores)
-        return frame_like(scores, self._sets(checked, score, rng), self.classes)
+        ignore_rng(rng)
+        return frame_like(scores, self._sets(self._checked(scores), score), self.classes)
 
     @overload
     def labels(self, scores: Frame, *, score: TransformFunction | None = None, rng: RngLike = None) -> Any: ...
@@ -239,7 +239,7 @@ class Certificate:
         score : callable, optional
             As in ``sets``.
         rng : int, numpy.random.Generator or None
-            As in ``sets``; with the same seed both give the same sets.
+            Has no effect, as in ``sets``.
 
         Returns
         -------
@@ -259,8 +259,9 @@ class Certificate:
         >>> certificate.labels([[0.95, 0.05], [0.91, 0.93], [0.5, 0.5]])
         [['cat'], ['dog', 'cat'], []]
         """
+        ignore_rng(rng)
         checked = self._checked(scores)
-        return series_like(scores, label_lists(self._sets(checked, score, rng), checked))
+        return series_like(scores, label_lists(self._sets(checked, score), checked))
 
     def _checked(self, scores: ScoresLike) -> ScoreMatrix:
         """Scores as a matrix of the kind that the thresholds belong to."""
@@ -271,32 +272,27 @@ class Certificate:
         require_same_kind(self.score_kind, ScoreKind.of_rows(checked.values), name="scores", n_rows=len(checked))
         return checked
 
-    def _sets(self, scores: ScoreMatrix, score: TransformFunction | None, rng: RngLike) -> BoolArray:
-        transform = self._transform(score)
-        uniform = transform.draw(len(scores), check_prediction_rng(rng))
-        return make_sets(scores, self.thresholds, transform, uniform, never_empty=self.never_empty)
+    def _sets(self, scores: ScoreMatrix, score: TransformFunction | None = None) -> BoolArray:
+        return make_sets(scores, self.thresholds, self._transform(score), never_empty=self.never_empty)
 
-    def sets_of_rows(self, scores: NDArray[Any], uniform: FloatArray | None) -> BoolArray:
+    def sets_of_rows(self, scores: NDArray[Any]) -> BoolArray:
         """Prediction sets of some rows of a table, for engines that read it piece by piece.
 
         Parameters
         ----------
         scores : array
             One row per example, one column per class.
-        uniform : array or None
-            The uniform number of each row, drawn already; None unless the score is randomised.
 
         Returns
         -------
         bool array of shape (n, K)
             As from ``sets``.
         """
-        transform = self._transform(None)
-        return make_sets(self._checked(scores), self.thresholds, transform, uniform, never_empty=self.never_empty)
+        return self._sets(self._checked(scores))
 
     @property
     def is_randomized(self) -> bool:
-        """Whether sets depend on random numbers, as those of ``aps`` and ``raps`` scores do."""
+        """Whether scores use the uniform numbers of their rows, as ``aps`` and ``raps`` do."""
         return self._transform(None).randomized
 
     def _transform(self, score: TransformFunction | None) -> Transform:
@@ -316,7 +312,7 @@ class Certificate:
         scores : array_like or frame
             The target's scores: one row per example, one column per class.
         rng : int, numpy.random.Generator or None
-            As in ``sets``.
+            Has no effect, as in ``sets``.
 
         Returns
         -------
@@ -331,7 +327,8 @@ class Certificate:
         >>> certificate.with_set_sizes([[0.7, 0.3], [0.05, 0.95]]).set_sizes.tolist()
         [1, 1, 0]
         """
-        return self.changed(set_sizes=count_sizes(self._sets(self._checked(scores), None, rng)))
+        ignore_rng(rng)
+        return self.changed(set_sizes=count_sizes(self._sets(self._checked(scores))))
 
     def changed(self, **fields: Any) -> "Certificate":
         """A copy with other values of some fields. Lazy fields stay lazy, unlike with ``dataclasses.replace``.

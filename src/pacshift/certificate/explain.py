@@ -1,6 +1,5 @@
 """A certificate in plain words: guarantee, assumption, data, sets, notes."""
 
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy as np
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
 from pacshift.scores.check import shorten
+from pacshift.wording import all_but, at_least, between, given, percent
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
@@ -19,7 +19,6 @@ LABEL_SHIFT = (
 
 MAX_CLASSES_LISTED = 6
 MAX_NOTE_SHOWN = 300
-SMALLEST_SHARE = 0.0001
 MAX_NOTES = 20
 
 
@@ -36,9 +35,9 @@ def explain(certificate: "Certificate") -> str:
     lines += class_misses(certificate)
     lines += notes_shown(certificate)
     if certificate.accuracy is not None:
-        least = percent(rounded_down(certificate.accuracy))
         lines.append(
-            f"The classifier's own accuracy on the target is at least {least} (same confidence, same assumption)."
+            f"The classifier's own accuracy on the target is {at_least(certificate.accuracy)} "
+            "(same confidence, same assumption)."
         )
     return "\n".join([*lines, *_origin(certificate)])
 
@@ -63,24 +62,16 @@ def _origin(certificate: "Certificate") -> list[str]:
     return [f"Made: {made.created} with pacshift {made.pacshift_version}{model}.{term}{note}"]
 
 
-def percent(share: float) -> str:
-    """A share as a percentage with the digits that matter.
-
-    >>> percent(0.9), percent(0.9995), percent(1 - 1e-8)
-    ('90 %', '99.95 %', '99.999999 %')
-    """
-    short = f"{100 * share:.6g}"
-    return f"{100 * share:.15g} %" if short == "100" and share < 1 else f"{short} %"  # 100 % would be a lie
-
-
 def guarantee_in_words(certificate: "Certificate") -> str:
     """What is promised, about whom and how surely."""
-    covered, sure = percent(1 - certificate.epsilon), percent(1 - certificate.delta)
+    covered, sure = all_but(certificate.epsilon), all_but(certificate.delta)
     holds = f"the set contains the true label for at least {covered} of the"
     target = f"{holds} target population{_contaminated(certificate)}"
-    cap = "" if certificate.class_epsilon is None else f", and misses at most {_cap(certificate)} of every class"
+    capped = certificate.class_epsilon is not None
+    cap = f", and misses at most {_cap(certificate)} of every class{clean_part(certificate)}" if capped else ""
+    others = may_all_be_missed(certificate) if capped else ""
     promise = {
-        "pac-target": f"{target}{cap}, with confidence {sure} over the calibration data.",
+        "pac-target": f"{target}{cap}, with confidence {sure} over the calibration data.{others}",
         "pac-source": f"{holds} source population, with confidence {sure} over the calibration data. "
         "Nothing is guaranteed on the target if the label mix differs.",
         "marginal": f"on average over many calibrations, {target}. "
@@ -94,17 +85,35 @@ def _capped(certificate: "Certificate", sure: str) -> str:
     """The limit per class as a sentence of its own, with a blank in front."""
     if certificate.class_epsilon is None:
         return ""
-    return f" No class is missed more than {_cap(certificate)}, with confidence {sure} over the calibration data."
+    return (
+        f" No class{clean_part(certificate)} is missed more than {_cap(certificate)}, with confidence {sure} over "
+        f"the calibration data.{may_all_be_missed(certificate)}"
+    )
+
+
+def clean_part(certificate: "Certificate") -> str:
+    """What statements about classes are about where part of the target may be anything, with a blank in front."""
+    return " of the label-shifted part" if certificate.contamination else ""
+
+
+def may_all_be_missed(certificate: "Certificate") -> str:
+    """What is not promised of a class where part of the target may be anything: a sentence, with a blank in front.
+
+    Section "A limit per class" of docs/methods/trust-proofs.md.
+    """
+    if not certificate.contamination:
+        return ""
+    return f" A class's cases among the other {given(certificate.contamination)} may all be missed."
 
 
 def _contaminated(certificate: "Certificate") -> str:
     if not certificate.contamination:
         return ""
-    return f", even if up to {percent(certificate.contamination)} of it is not label-shifted at all"
+    return f", even if up to {given(certificate.contamination)} of it is not label-shifted at all"
 
 
 def _cap(certificate: "Certificate") -> str:
-    return percent(certificate.class_epsilon or 0.0)
+    return given(certificate.class_epsilon or 0.0)
 
 
 def implied_change(certificate: "Certificate") -> str:
@@ -122,16 +131,19 @@ def implied_change(certificate: "Certificate") -> str:
         return ""
     label = _moved_most(before, bounds)
     if label is None:
-        return "no class is surely more or less frequent in the target than in the source."
+        return "no class is shown to be more or less frequent in the target than in the source."
+    lower, upper = bounds.lower.tolist(), bounds.upper.tolist()
+    is_bound = certificate.prevalence is not None
     now = [
-        between(bounds, each) if certificate.prevalence is not None else f"about {share(bounds.lower[each])}"
-        for each in range(len(before))
+        between(low, high) if is_bound else f"about {percent(low)}" for low, high in zip(lower, upper, strict=True)
     ]
     others = [f"{name!r} {now[each]}" for each, name in enumerate(certificate.classes) if each != label]
     more = f" (others: {', '.join(others)})" if len(others) < MAX_CLASSES_LISTED else ""
+    whose = "'s label-shifted part" if certificate.contamination else ""
     return (
-        f"class {certificate.classes[label]!r} makes up {share(before[label])} of the source and {now[label]} of "
-        f"the target{more}. If that cannot be, label shift is false: say what you know with known_mix (--known)."
+        f"class {certificate.classes[label]!r} makes up {percent(before[label])} of the source and {now[label]} "
+        f"of the target{whose}{more}. If this is impossible, label shift does not hold: say what you know with "
+        "known_mix (--known)."
     )
 
 
@@ -141,46 +153,6 @@ def _moved_most(before: FloatArray, after: Interval) -> int | None:
     return int(np.lexsort((before, -moved.round(6)))[0]) if moved.max() > 0 else None
 
 
-def share(value: float) -> str:
-    """A percentage to three digits.
-
-    >>> share(0.04556), share(0.0), share(0.00004)
-    ('4.56 %', '0 %', '< 0.01 %')
-    """
-    return "< 0.01 %" if 0 < value < SMALLEST_SHARE else f"{100 * float(value):.3g} %"
-
-
-def between(bounds: Interval, label: int) -> str:
-    """Two shares in percent, rounded outward to three digits, so that what is shown is still true.
-
-    >>> between(Interval(np.array([0.07891]), np.array([0.1021])), 0)
-    '7.89 to 10.3 %'
-    >>> between(Interval(np.array([2e-9]), np.array([0.1021])), 0)
-    '0 to 10.3 %'
-    """
-    low, high = float(bounds.lower[label]), float(bounds.upper[label])
-    low = rounded_down(low) if low >= SMALLEST_SHARE else 0.0  # 2e-07 % would say no more
-    return f"{100 * low:.4g} to {100 * rounded_up(high):.4g} %"
-
-
-def rounded_down(value: float) -> float:
-    """To three significant digits, never above.
-
-    >>> rounded_down(0.71298), rounded_down(0.1), rounded_up(1.5001)
-    (0.712, 0.1, 1.51)
-    """
-    return _three_digits(value, ROUND_FLOOR)
-
-
-def rounded_up(value: float) -> float:
-    """To three significant digits, never below."""
-    return _three_digits(value, ROUND_CEILING)
-
-
-def _three_digits(value: float, rounding: str) -> float:
-    return float(Context(prec=3, rounding=rounding).create_decimal(repr(float(value))))
-
-
 def assumption_test(certificate: "Certificate") -> list[str]:
     """What the test of label shift saw, and at which level."""
     found = certificate.assumption
@@ -188,11 +160,26 @@ def assumption_test(certificate: "Certificate") -> list[str]:
         if certificate.guarantee in ("pac-target", "marginal") and not certificate.n_target:
             return ["Test of label shift: none, because no target was given."]
         return []
-    return [
-        f"Test of label shift: {found.finding} If label shift holds, the chance of a refusal is at most "
-        f"{found.level:.3g}. A refusal certifies nothing, so the confidence above is not touched. Such a test can "
-        "refute label shift, but never prove it."
-    ]
+    return [f"Test of label shift: {found.finding} {refusals(certificate)}"]
+
+
+def refusals(certificate: "Certificate") -> str:
+    """How often label shift is refused although it holds: by the test, and by the method itself, within delta."""
+    found, given_mix = certificate.assumption, certificate.known_mix is not None
+    holds = (
+        "If label shift holds and what you said about the mix is right" if given_mix else "If label shift holds"
+    )
+    level = "" if found is None else f", the test refuses with probability at most {given(found.level)}"
+    own = (
+        f"; {certificate.method} itself refuses only where its own bounds of the mix fail, which is part of the "
+        f"{given(certificate.delta)} for which the guarantee may fail"
+        if certificate.facts.tests_assumption
+        else ""
+    )
+    return (
+        f"{holds}{level}{own}. A refusal certifies nothing, so this does not affect the confidence above. Such a "
+        "test can refute label shift, but never prove it."
+    )
 
 
 def class_misses(certificate: "Certificate") -> list[str]:
@@ -201,26 +188,44 @@ def class_misses(certificate: "Certificate") -> list[str]:
     if bounds is None or certificate.trivial:
         return []
     order = np.lexsort((-bounds.upper, -bounds.lower))[:MAX_CLASSES_LISTED].tolist()
-    listed = ", ".join(f"class {certificate.classes[label]!r} {between(bounds, label)}" for label in order)
+    listed = ", ".join(
+        f"class {certificate.classes[label]!r} {between(bounds.lower[label], bounds.upper[label])}"
+        for label in order
+    )
     first = "all classes" if len(certificate.classes) <= MAX_CLASSES_LISTED else "the classes missed most"
     return [
         f"Missed, class by class ({first}): {listed}. These bounds hold together, with confidence "
-        f"{percent(1 - certificate.delta)}, beside the guarantee."
+        f"{all_but(certificate.delta)}, beside the guarantee.{about_the_clean_part(certificate)}"
     ]
+
+
+def about_the_clean_part(certificate: "Certificate") -> str:
+    """Which cases bounds of the classes' misses are about, if not all of the target, with a blank in front."""
+    if not certificate.contamination:
+        return ""
+    return f" They are about the label-shifted part.{may_all_be_missed(certificate)}"
+
+
+def not_for_all(certificate: "Certificate") -> list[str]:
+    """For which part of the target label shift need not hold; nothing if it must hold for all of it."""
+    if not certificate.contamination:
+        return []
+    whole = f"This need not hold for {given(certificate.contamination)} of the target."
+    return [whole, "Label mix and weights are those of the rest."]
 
 
 def _assumption(certificate: "Certificate") -> list[str]:
     """Label shift and what the method adds to it. Without a guarantee there is nothing to assume."""
     facts, guarantee = certificate.facts, certificate.guarantee
     sentences = [LABEL_SHIFT] if guarantee in ("pac-target", "marginal") else []
-    if sentences and certificate.contamination:
-        sentences.append(f"This need not hold for {percent(certificate.contamination)} of the target.")
+    sentences += not_for_all(certificate) if sentences else []
     if sentences and facts.any_mix:
         sentences.append("Any target label mix is covered.")
     if facts.extra_assumption and guarantee != "none":
         sentences.append(facts.extra_assumption)
     if certificate.n_target_labels:
-        sentences.append("The labelled target examples are a random sample of the target.")
+        whose = "target's examples that have a class" if certificate.contamination else "target"
+        sentences.append(f"The labelled target examples are a random sample of the {whose}.")
     if certificate.known_mix is not None:
         sentences.append(f"What you said about the target: {known_shares(certificate)}.")
     return [f"Assumption: {' '.join(sentences)}"] if sentences else []
@@ -233,7 +238,7 @@ def known_shares(certificate: "Certificate") -> str:
         return ""
     named = np.flatnonzero((known.lower > 0) | (known.upper < 1)).tolist()
     parts = [
-        f"class {certificate.classes[label]!r} makes up {between(known, label)}"
+        f"class {certificate.classes[label]!r} makes up {between(known.lower[label], known.upper[label])}"
         for label in named[:MAX_CLASSES_LISTED]
     ]
     more = f" and {len(named) - MAX_CLASSES_LISTED} more" if len(named) > MAX_CLASSES_LISTED else ""
@@ -280,7 +285,7 @@ def empty_sets(certificate: "Certificate") -> str:
     if sizes is None or not sizes[0]:
         return ""
     return (
-        f" {share(sizes[0] / sizes.sum())} of the target's sets are empty: no label fits well. "
+        f" {percent(sizes[0] / sizes.sum())} of the target's sets are empty: no label fits well. "
         "They count as misses, which the guarantee allows for. To put the top label into them, use never_empty "
         "(--never-empty); the guarantee stays."
     )

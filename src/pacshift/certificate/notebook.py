@@ -5,15 +5,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pacshift.certificate.explain import (
-    between,
+    clean_part,
     guarantee_in_words,
     implied_change,
     notes_shown,
-    percent,
     sets_in_words,
-    share,
 )
 from pacshift.display import MAX_ROWS, html_paragraphs, html_table, one_line
+from pacshift.wording import all_but, between, given, mean_size, percent
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
@@ -42,8 +41,9 @@ def _promise(certificate: "Certificate") -> str:
     >>> _promise(calibrate([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50, None, method="PS"))
     'misses at most 10 % of the source, with confidence 95 %; nothing about the target'
     """
-    missed, sure = f"misses at most {percent(certificate.epsilon)}", percent(1 - certificate.delta)
-    cap = "" if certificate.class_epsilon is None else f" and {percent(certificate.class_epsilon)} of every class"
+    missed, sure = f"misses at most {given(certificate.epsilon)}", all_but(certificate.delta)
+    cap = "" if certificate.class_epsilon is None else f" and {given(certificate.class_epsilon)} of every class"
+    cap += clean_part(certificate) if cap else ""
     return {
         "pac-target": f"{missed} of the target{cap}, with confidence {sure}, if label shift holds",
         "pac-source": f"{missed} of the source, with confidence {sure}; nothing about the target",
@@ -58,7 +58,8 @@ def _sets_in_short(certificate: "Certificate") -> str:
         return "every set contains all labels"
     if sizes is not None and sizes.sum():
         mean = float(sizes @ np.arange(len(sizes)) / sizes.sum())
-        return f"{mean:.3f} labels on average, {share(sizes[0] / sizes.sum())} of the target's sets are empty"
+        empty = percent(sizes[0] / sizes.sum())
+        return f"{mean_size(mean)} labels on average, {empty} of the target's sets are empty"
     low, high = certificate.thresholds.min(), certificate.thresholds.max()
     return f"labels with a score of at least {low:.4g}" + ("" if low == high else f" to {high:.4g}, by class")
 
@@ -92,8 +93,8 @@ def _class_row(certificate: "Certificate", label: int) -> list[str]:
     cut, mix, missed = certificate.thresholds[label], certificate.prevalence, certificate.class_miss
     return [
         one_line(str(certificate.classes[label])),
-        share(certificate.class_counts[label] / max(certificate.n_source, 1)),
-        "not bounded" if mix is None else between(mix, label),
+        percent(certificate.class_counts[label] / max(certificate.n_source, 1)),
+        "not bounded" if mix is None else between(mix.lower[label], mix.upper[label]),
         "in every set" if np.isneginf(cut) else f"{cut:.6g}",
-        "not bounded" if missed is None else between(missed, label),
+        "not bounded" if missed is None else between(missed.lower[label], missed.upper[label]),
     ]

@@ -1,6 +1,5 @@
 """Where a certificate comes from: when and by what it was made, for which model, from which data, until when."""
 
-import numbers
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from typing import Any
@@ -30,7 +29,7 @@ class Provenance:
     inputs : tuple of Input
         The data.
     seed : int or None
-        Seed of the random numbers, where it is known.
+        Seed of the coins that the method threw; None in certificates of older versions that did not know it.
     command : str or None
         The command line, if it was made by one.
 
@@ -132,7 +131,7 @@ def reasons_against_use(
     return [] if model_id is None else [older]
 
 
-def record(tally: Tally, *, model_id: Any, note: Any, valid_until: Any, rng: Any) -> Provenance:
+def record(tally: Tally, *, model_id: Any, note: Any, valid_until: Any, seed: int) -> Provenance:
     """The provenance of a certificate that is about to be made from counts; InputError for bad texts or dates."""
     now = current_time()
     return Provenance(
@@ -142,7 +141,7 @@ def record(tally: Tally, *, model_id: Any, note: Any, valid_until: Any, rng: Any
         note=check_text(note, "note"),
         valid_until=check_valid_until(valid_until, now.date()),
         inputs=limited(all_inputs(tally), tally.n_more_inputs),
-        seed=int(rng) if isinstance(rng, numbers.Integral) and not isinstance(rng, bool) else None,
+        seed=seed,
     )
 
 

@@ -18,14 +18,10 @@ def make_sets(
     scores: ScoreMatrix,
     thresholds: FloatArray,
     transform: Transform,
-    uniform: FloatArray | None,
     *,
     never_empty: bool,
 ) -> BoolArray:
-    """Whether each label's transformed score reaches its threshold, on all cores.
-
-    ``uniform`` holds one number per row where the transform is randomised.
-    """
+    """Whether each label's transformed score reaches its threshold, on all cores."""
     cuts = _cuts(thresholds, scores.values.dtype if transform.function is None else np.dtype(np.float64))
     if cuts.ndim:  # matrices of equal shape compare twice as fast as a matrix and a row
         cuts = np.tile(cuts, (scores.block_rows, 1))
@@ -33,7 +29,7 @@ def make_sets(
 
     def job(chunk: slice) -> None:
         for rows in scores.blocks(chunk):
-            block = transform.of_block(scores, rows, uniform)
+            block = transform.of_block(scores, rows)
             if not block.max() < np.inf:  # the cheapest look that finds NaN; -inf compares as it should
                 raise not_finite_error(scores, "scores")
             np.greater_equal(block, cuts[: len(block)] if cuts.ndim else cuts, out=result[rows])

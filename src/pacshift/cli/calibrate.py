@@ -18,6 +18,7 @@ from pacshift.errors import InputError, UninformativeWarning
 from pacshift.methods import resolve_method
 from pacshift.methods.base import score_for
 from pacshift.tally import Tally
+from pacshift.wording import mean_size, percent
 
 
 def calibrate(
@@ -49,7 +50,8 @@ def calibrate(
         typer.Option(
             "--target-label",
             metavar="COLUMN",
-            help="Labels of a random sample of the target's rows; empty or null in the other rows.",
+            help="Labels of a random sample of the target's rows; empty or null in the other rows, and in rows of "
+            "a new kind.",
         ),
     ] = None,
     model_id: provenance.ModelId = None,
@@ -87,7 +89,6 @@ def calibrate(
             classes=options.read_classes(classes),
             grid=not exact,
             drop_invalid=drop_invalid,
-            seed=seed,
             silent=quiet or as_json,
             engine=engine,
             master=master,
@@ -106,7 +107,7 @@ def calibrate(
             delta=delta,
             method=method,
             weights=options.read_numbers(weights, "--weights"),
-            rng=options.seed_for(seed, "method"),
+            rng=seed,
             never_empty=never_empty,
             class_epsilon=class_epsilon,
             contamination=contamination,
@@ -131,9 +132,7 @@ def _add_tallies(paths: list[Path] | None, target_label: str | None) -> Tally:
     """The sum of tally files. Labels of the target would be in a table, which is not here."""
     if target_label is not None:
         raise InputError("--target-label names a column of the TARGET table, but --tallies gives no tables.")
-    tally = inputs.load_tallies(paths)
-    provenance.note_repeated_inputs(tally)
-    return tally
+    return inputs.load_tallies(paths)
 
 
 def count(data: Inputs, method: str, score: str) -> Tally:
@@ -171,7 +170,7 @@ def _show(certificate: Certificate, out: Path, *, as_json: bool, quiet: bool) ->
         mean = float(certificate.set_sizes @ range(len(certificate.set_sizes)) / total)
         single, empty = certificate.set_sizes[1] / total, certificate.set_sizes[0] / total
         console.print(
-            f"[bold]On the target[/]: {mean:.3f} labels per set on average, "
-            f"{single:.1%} with exactly one, {empty:.1%} empty."
+            f"[bold]On the target[/]: {mean_size(mean)} labels per set on average, "
+            f"{percent(single)} with exactly one, {percent(empty)} empty."
         )
     console.print(f"written: {plain(out)}")

@@ -10,13 +10,13 @@ from rich.table import Table
 
 from pacshift.bounds import clopper_pearson
 from pacshift.certificate import Certificate
-from pacshift.certificate.explain import percent
 from pacshift.cli import options
 from pacshift.cli.console import BROKEN, plain, print_json, progress, results
 from pacshift.cli.inputs import tell_dropped
 from pacshift.cli.provenance import UsedModelId, warn_before_use
 from pacshift.evaluate import Evaluation
 from pacshift.scores.check import check_rate
+from pacshift.wording import between, given, mean_size, percent
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def check(
             "--label",
             "-l",
             metavar="COLUMN",
-            help="Column of the true labels, if it is not called as the one the certificate was made from.",
+            help="Column of the true labels, if it is named differently from the certificate's.",
         ),
     ] = None,
     scores: options.KnownScores = None,
@@ -47,24 +47,23 @@ def check(
     level: Annotated[float, typer.Option("--level", help="Confidence of the interval around the error.")] = 0.95,
     fail_on: Annotated[
         Literal["broken", "consistent"],
-        typer.Option(
-            "--fail-on", help="Exit with 4 if the promise is broken, or already if it is not proven kept."
-        ),
+        typer.Option("--fail-on", help="Exit with 4 if the promise is broken, or also if it is not proven kept."),
     ] = "broken",
     model_id: UsedModelId = None,
     drop_invalid: options.DropInvalid = False,
-    seed: options.Seed = 0,
+    seed: options.NoSeed = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Compare the sets with true labels: error and size per class, and whether the guarantee was kept.
 
-    Exit code 4 says that the guarantee was broken beyond doubt (see --level and --fail-on).
+    Exit code 4 says that the guarantee was broken: the error is above epsilon (see --level, --fail-on).
 
     Example: pacshift check certificate.json labelled.parquet --label diagnosis
     """
     from pacshift.tables import evaluate_table
 
+    options.tell_no_seed(seed)
     certificate = Certificate.load(certificate_file)
     level = check_rate(level, "--level")
     warn_before_use(certificate, model_id)
@@ -76,7 +75,6 @@ def check(
             scores=scores,
             by_position=by_position,
             drop_invalid=drop_invalid,
-            rng=options.seed_for(seed, "predict"),
             progress=report,
         )
     result = found.evaluation
@@ -100,8 +98,8 @@ def judge(certificate: Certificate, result: Evaluation, level: float) -> Verdict
     missed = round(result.error * result.n)
     interval = clopper_pearson(np.array(missed), result.n, delta=1 - level)
     lower, upper = float(interval.lower), float(interval.upper)
-    allowed, sure = percent(certificate.epsilon), percent(level)
-    where = f"error {100 * result.error:.2f} %, {sure} interval {100 * lower:.2f} to {100 * upper:.2f} %"
+    allowed, sure = given(certificate.epsilon), given(level)
+    where = f"error {percent(result.error, 4)}, {sure} interval {between(lower, upper, 4)}"
     if lower > certificate.epsilon:
         word = "broken" if certificate.guarantee == "pac-target" else "above"
         text = f"The error is above the {allowed} asked for ({where}). " + _why_above(certificate)
@@ -123,7 +121,7 @@ def _why_above(certificate: Certificate) -> str:
         return (
             "The guarantee was broken. Either these rows are not from the target that was calibrated for, or "
             f"label shift does not hold, {f'or this does not hold: “{extra}”, ' if extra else ''}"
-            f"or this is one of the unlucky calibrations, at most {percent(certificate.delta)}."
+            f"or this is one of the unlucky calibrations, at most {given(certificate.delta)}."
         )
     return _what_was_promised(certificate)
 
@@ -174,10 +172,10 @@ def _show(certificate: Certificate, result: Evaluation, verdict: Verdict) -> Non
         column.justify = "right"
     rows = zip(certificate.classes, result.class_counts, result.class_error, result.class_size, strict=True)
     for name, count, error, size in rows:
-        known = (f"{error:.4f}", f"{size:.3f}") if count else ("-", "-")
+        known = (f"{error:.4f}", mean_size(size)) if count else ("-", "-")
         table.add_row(plain(name), f"{count:,}", *known)
     table.add_section()
-    table.add_row("all", f"{result.n:,}", f"{result.error:.4f}", f"{result.size:.3f}", style="bold")
+    table.add_row("all", f"{result.n:,}", f"{result.error:.4f}", mean_size(result.size), style="bold")
     console = results()
     console.print(table)
     colour = {"broken": "red", "above": "red", "kept": "green"}.get(verdict.word, "yellow")

@@ -9,7 +9,6 @@ import typer
 from rich.table import Table
 
 from pacshift.certificate import Certificate
-from pacshift.certificate.explain import share
 from pacshift.cli import inputs, options
 from pacshift.cli.console import note, plain, print_json, progress, results
 from pacshift.cli.inputs import Inputs
@@ -18,6 +17,7 @@ from pacshift.comparison import ComparisonRow, Measured, compare_methods, own_sc
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.methods import METHODS
+from pacshift.wording import mean_size, percent
 
 if TYPE_CHECKING:
     from pacshift.tables.evaluating import MeasuredSets
@@ -67,7 +67,6 @@ def compare(
         classes=options.read_classes(classes),
         grid=not exact,
         drop_invalid=drop_invalid,
-        seed=seed,
         silent=quiet or as_json,
         target_label=target_label,
         keep_source=True,
@@ -90,7 +89,7 @@ def compare(
             epsilon=epsilon,
             delta=delta,
             weights=options.read_numbers(weights, "--weights"),
-            rng=options.seed_for(seed, "method"),
+            rng=seed,
             class_epsilon=class_epsilon,
             contamination=contamination,
             known_mix=options.known_for(known_mix, target_counts.classes),
@@ -112,8 +111,8 @@ def compare(
 def _summary(sets: "MeasuredSets", *, labelled: bool) -> Measured:
     """Error (where labels are known), mean size and share of empty sets."""
     n_sets = int(sets.set_sizes.sum())
-    mean_size = float(sets.set_sizes @ np.arange(len(sets.set_sizes)) / n_sets)
-    return sets.n_missed / n_sets if labelled else None, mean_size, float(sets.set_sizes[0] / n_sets)
+    mean = float(sets.set_sizes @ np.arange(len(sets.set_sizes)) / n_sets)
+    return sets.n_missed / n_sets if labelled else None, mean, float(sets.set_sizes[0] / n_sets)
 
 
 def show(rows: Sequence[ComparisonRow], *, epsilon: float) -> None:
@@ -137,7 +136,7 @@ def cells(row: ComparisonRow, *, epsilon: float, with_error: bool) -> list[str]:
         made.append("-" if row.error is None else error_cell(row.error, epsilon))
     if row.size is None or row.empty is None:
         return [*made, "refused", "-"]
-    return [*made, f"{row.size:.3f}" + (" (all labels)" if row.trivial else ""), share(row.empty)]
+    return [*made, mean_size(row.size) + (" (all labels)" if row.trivial else ""), percent(row.empty)]
 
 
 def error_cell(error: float, epsilon: float) -> str:

@@ -105,7 +105,7 @@ def exit_codes() -> Iterator[None]:
     except BrokenPipeError:
         raise  # `pacshift ... | head` is no error
     except (OSError, MemoryError) as error:
-        _fail(f"the system refused: {error or type(error).__name__}.", BAD_INPUT)
+        _fail(f"operating system error: {error or type(error).__name__}.", BAD_INPUT)
     except KeyboardInterrupt:
         messages().print("stopped; no half-written files are left")
         raise typer.Exit(stop_code()) from None

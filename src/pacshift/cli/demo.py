@@ -21,6 +21,7 @@ from pacshift.experiments.panels import select_panels
 from pacshift.experiments.trial import Draw, Experiment, TrialRow, run_trial
 from pacshift.files import atomic_write
 from pacshift.methods import METHODS
+from pacshift.wording import given, percent
 
 if TYPE_CHECKING:
     from pacshift.report import ComparisonRow
@@ -182,7 +183,7 @@ def _show(found: Findings, files: dict[str, Path]) -> None:
     console.print(table)
     console.print(
         f"Target error is exact: the share of the whole target population whose set misses the true label. "
-        f"Last column: in how many of {draws} draws of all the data it was above {epsilon:g}.\n"
+        f"Last column: in how many of {draws} draws of all the data it was above {given(epsilon)}.\n"
     )
     sizes = {"size": found.size("PS-LP"), "size_by_class": found.size("PS-LW")}
     print_words(why_ps_lp(found.rare, **sizes))
@@ -204,12 +205,12 @@ def _show(found: Findings, files: dict[str, Path]) -> None:
 def _story(draw: Draw) -> str:
     panel, base = draw.experiment.panel, draw.base
     changed = int(np.argmax(panel.weights))
-    before, after = 100 * panel.source_mix[changed], 100 * panel.target_mix[changed]
+    before, after = percent(panel.source_mix[changed]), percent(panel.target_mix[changed])
     name = plain(repr(base.class_names[changed]))
     origin = "synthetic twin of real scores" if base.origin == "twin" else "scores of a real model"
     return (
         f"[bold]{plain(base.title)}[/] ({origin}, {base.n_classes} classes). "
-        f"Source: {panel.n_source:,} labelled examples, {before:.3g} % of them {name}. "
-        f"Target: {panel.n_target:,} examples without labels, {after:.3g} % of them {name} (only ORACLE is told). "
-        f"Wanted: sets that miss the true label of at most {100 * panel.epsilon:.3g} % of the target."
+        f"Source: {panel.n_source:,} labelled examples, {before} of them {name}. "
+        f"Target: {panel.n_target:,} examples without labels, {after} of them {name} (only ORACLE is told). "
+        f"Wanted: sets that miss the true label of at most {given(panel.epsilon)} of the target."
     )

@@ -8,6 +8,7 @@ import numpy as np
 from pacshift.calibrate import calibrate
 from pacshift.errors import UninformativeWarning
 from pacshift.simulate import Population
+from pacshift.wording import mean_size, percent
 
 N_CLASSES, N_RARE, ROWS = 10, 2, 5_000
 RARE_SHARE = 0.1
@@ -50,11 +51,12 @@ def why_ps_lp(case: RareCase, *, size: float, size_by_class: float) -> str:
     here = (
         "PS-LW does about as well here"
         if abs(larger) < 0.02
-        else f"PS-LW's sets are {abs(larger):.0%} {'larger' if larger > 0 else 'smaller'} here"
+        else f"PS-LW's sets are {percent(abs(larger), 2)} {'larger' if larger > 0 else 'smaller'} here"
     )
     return (
         f"Why PS-LP? {here}, and it needs no target. But it bounds every class by itself, so it pays for many or "
         f"rare classes. A made-up case with {N_CLASSES} classes, the rarest with {case.fewest} of {ROWS:,} source "
-        f"rows, same ε and δ: sets of {case.sizes['PS-LP']:.3f} labels with PS-LP, {case.sizes['PS-LW']:.3f} with "
-        f"PS-LW (target errors {case.errors['PS-LP']:.4f} and {case.errors['PS-LW']:.4f})."
+        f"rows, same ε and δ: sets of {mean_size(case.sizes['PS-LP'])} labels with PS-LP, "
+        f"{mean_size(case.sizes['PS-LW'])} with PS-LW (target errors {case.errors['PS-LP']:.4f} and "
+        f"{case.errors['PS-LW']:.4f})."
     )

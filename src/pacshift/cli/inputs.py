@@ -10,11 +10,12 @@ import typer
 
 from pacshift.arrays import Label
 from pacshift.cli.console import note, progress
-from pacshift.cli.options import seed_for
 from pacshift.errors import InputError
+from pacshift.files import counted_twice, repeated_files
 from pacshift.scores.transforms import resolve_transform
 from pacshift.tally import Tally
 from pacshift.tally.counter import CountOptions
+from pacshift.tally.repeats import require_distinct
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
@@ -55,7 +56,6 @@ class Inputs:
     classes: tuple[Label, ...] | None
     grid: bool
     drop_invalid: bool
-    seed: int
     silent: bool
     engine: str = "arrow"
     master: str | None = None
@@ -89,10 +89,9 @@ class Inputs:
             "target", self.target, label=column, classes=classes, columns=self._source_reader.layout.remembered
         )
         options = CountOptions(resolve_transform(score), grid=self.grid, soft=False)
-        rng = seed_for(self.seed, "target labels")
         with progress("counting the labelled target", silent=self.silent) as report:
             # Rows without a label are why rows are dropped here; other faults were found in the first pass.
-            return count_table(reader, options, labelled=True, drop_invalid=True, rng=rng, progress=report).tally
+            return count_table(reader, options, labelled=True, drop_invalid=True, progress=report).tally
 
     @property
     def columns(self) -> "Columns":
@@ -108,7 +107,6 @@ class Inputs:
                 self._target_reader,
                 certificates,
                 drop_invalid=self.drop_invalid,
-                rng=seed_for(self.seed, "predict"),
                 progress=report,
             )
 
@@ -146,7 +144,7 @@ class Inputs:
             raise ColumnsError(f"{what}: {error}", error.options if what == "source" else ()) from None
 
     def _count(self, what: str, options: CountOptions, classes: tuple[Label, ...] | None) -> Tally:
-        is_source, rng = what == "source", seed_for(self.seed, what)
+        is_source = what == "source"
         with progress(f"counting the {what}", silent=self.silent) as report:
             if self.engine == "spark":
                 from pacshift.cli.spark import tally_with_spark
@@ -163,7 +161,6 @@ class Inputs:
                     soft=options.soft,
                     bins=options.bins,
                     drop_invalid=self.drop_invalid,
-                    rng=rng,
                 )
             else:
                 from pacshift.tables.reading import count_table
@@ -174,7 +171,6 @@ class Inputs:
                     labelled=is_source,
                     drop_invalid=self.drop_invalid,
                     sha256=self.sha256,
-                    rng=rng,
                     progress=report,
                 )
         tell_dropped(what, counted.n_dropped, counted.n_rows)
@@ -208,4 +204,8 @@ def load_tallies(paths: Sequence[Path] | None) -> Tally:
     """The sum of tally files, whatever site each came from."""
     if not paths:
         raise InputError("--tallies: name at least one tally file (made with `pacshift tally`).")
-    return Tally.sum(Tally.load(path) for path in paths)
+    for first, second, *_ in repeated_files(paths):  # tallies of older versions do not say what was counted
+        raise counted_twice(first, second)
+    tallies = [Tally.load(path) for path in paths]
+    require_distinct(tallies, [str(path) for path in paths])
+    return Tally.sum(tallies)

@@ -60,11 +60,11 @@ def monitor(
         typer.Option("--adopt", metavar="PERIOD", help="From now on use the fresh certificate of this period."),
     ] = None,
     forever: Annotated[
-        bool, typer.Option("--forever", help="Make all reports right at once, however many there will be.")
+        bool, typer.Option("--forever", help="Make all reports hold simultaneously, however many there will be.")
     ] = False,
     fail_on: Annotated[
         Literal["broken", "consistent"],
-        typer.Option("--fail-on", help="Exit with 4 if something broke, or already if a period is not proven."),
+        typer.Option("--fail-on", help="Exit with 4 if something broke, or also if a period is not proven."),
     ] = "broken",
     epsilon: Annotated[
         float | None,
@@ -77,7 +77,8 @@ def monitor(
         typer.Option(
             "--class-epsilon",
             metavar="SHARE",
-            help="Share of any one class that sets may miss. Default: the certificate's, else no limit.",
+            help="Share of any one class (with --contamination: of its label-shifted part) that sets may miss. "
+            "Default: the certificate's, else no limit.",
         ),
     ] = None,
     contamination: Annotated[
@@ -125,7 +126,6 @@ def monitor(
         classes=options.read_classes(classes) or (None if certificate is None else certificate.classes),
         grid=not exact,
         drop_invalid=drop_invalid,
-        seed=seed,
         silent=silent,
         by_position=by_position,
     )
@@ -148,7 +148,6 @@ def monitor(
         table={"scores": scores if columns is None else None, "columns": columns, "by_position": by_position},
         soft=resolve_method(method).needs_soft,
         drop_invalid=drop_invalid,
-        seed=seed,
         silent=silent,
     )
     if adopt is not None:

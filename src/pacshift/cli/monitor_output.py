@@ -9,6 +9,7 @@ from rich.table import Table
 from pacshift.cli import options
 from pacshift.cli.console import note, plain, results
 from pacshift.monitor import Monitor, PeriodReport
+from pacshift.wording import between, down, mean_size, percent
 
 COLOURS = {"kept": "green", "consistent": "yellow", "broken": "red", "refuted": "red"}
 
@@ -52,16 +53,16 @@ def show(watch: Monitor, examined: Sequence[PeriodReport], files: Sequence[Path]
     for column in (shown.columns[1], *shown.columns[3:]):
         column.justify = "right"
     for report in watch.history:
-        missed = "-" if report.error is None else f"{100 * report.error[0]:.3g} to {100 * report.error[1]:.3g} %"
+        missed = "-" if report.error is None else between(*report.error)
         shown.add_row(
             plain(report.period),
             f"{report.rows:,}",
             f"[{COLOURS[report.verdict]}]{report.verdict}[/]",
             missed,
             _number(report.size),
-            "-" if report.empty is None else f"{report.empty:.1%}",
+            "-" if report.empty is None else percent(report.empty),
             _number(report.fresh_size),
-            "-" if report.accuracy is None else f">= {100 * report.accuracy:.3g} %",
+            "-" if report.accuracy is None else f">= {down(report.accuracy)}",
         )
     console = results()
     console.print(shown)
@@ -77,4 +78,4 @@ def show(watch: Monitor, examined: Sequence[PeriodReport], files: Sequence[Path]
 
 
 def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
+    return "-" if value is None else mean_size(value)

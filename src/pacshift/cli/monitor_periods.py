@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pacshift.cli import options
 from pacshift.cli.console import progress
 from pacshift.cli.inputs import tell_dropped
 from pacshift.errors import InputError
@@ -28,7 +27,6 @@ class Reading:
     table: dict[str, Any]
     soft: bool
     drop_invalid: bool
-    seed: int
     silent: bool
 
     def cut(self, file: Path, rows_before: int) -> "Cut":
@@ -112,7 +110,6 @@ def _count_file(watch: Monitor, file: Path, rows_before: int, reading: Reading) 
             soft=reading.soft,
             in_use=watch.certificate,
             drop_invalid=reading.drop_invalid,
-            rng=options.seed_for(reading.seed, "predict"),
             progress=report,
         )
     tell_dropped(str(file), counted.n_dropped, counted.n_rows - counted.n_dropped)

@@ -1,6 +1,5 @@
 """Options that several commands share, and how their values are read."""
 
-import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -9,6 +8,7 @@ import typer
 
 from pacshift import files
 from pacshift.arrays import Label
+from pacshift.cli.console import note
 from pacshift.errors import InputError
 from pacshift.methods import METHODS, resolve_method
 from pacshift.request import check_contamination
@@ -57,7 +57,7 @@ KnownScores: TypeAlias = Annotated[
     typer.Option(
         "--scores",
         metavar="COLUMNS",
-        help="Score columns, if they are not called as those the certificate was made from.",
+        help="Score columns, if they are named differently from the certificate's columns.",
     ),
 ]
 ByPosition: TypeAlias = Annotated[
@@ -87,7 +87,8 @@ ClassEpsilon: TypeAlias = Annotated[
     typer.Option(
         "--class-epsilon",
         metavar="SHARE",
-        help="Share of any one class that the sets may miss, besides --epsilon.",
+        help="Share of any one class (with --contamination: of its label-shifted part) that the sets may miss, "
+        "besides --epsilon.",
     ),
 ]
 Contamination: TypeAlias = Annotated[
@@ -95,7 +96,8 @@ Contamination: TypeAlias = Annotated[
     typer.Option(
         "--contamination",
         metavar="SHARE",
-        help="Share of the target that may be of any kind, below --epsilon; the promise holds even so.",
+        help="Share of the target that may be of any kind, below --epsilon; the promise of --epsilon holds even "
+        "so.",
     ),
 ]
 Known: TypeAlias = Annotated[
@@ -106,7 +108,12 @@ Known: TypeAlias = Annotated[
         help="Share of a class in the target that you are sure of, as 'heart disease=0..0.3'; can be repeated.",
     ),
 ]
-Seed: TypeAlias = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same answer.")]
+Seed: TypeAlias = Annotated[
+    int, typer.Option("--seed", min=0, help="Seed of the coins that methods throw over the counts.")
+]
+NoSeed: TypeAlias = Annotated[
+    int | None, typer.Option("--seed", min=0, hidden=True, help="Has no effect any more; will be removed.")
+]
 Exact: TypeAlias = Annotated[
     bool, typer.Option("--exact", help="Keep every score instead of rounding down to 12 bits: more memory.")
 ]
@@ -176,9 +183,10 @@ def known_for(
     return None if known is None else {by_text.get(name, name): bounds for name, bounds in known.items()}
 
 
-def seed_for(seed: int, purpose: str) -> list[int]:
-    """One seed per purpose: the guarantee needs calibration and prediction to be independent."""
-    return [seed, zlib.crc32(purpose.encode())]
+def tell_no_seed(seed: int | None) -> None:
+    """Say that a seed is not needed where older versions took one."""
+    if seed is not None:
+        note("--seed has no effect here: randomised scores are fixed functions of their rows. Leave it out.")
 
 
 def check_request(

@@ -11,6 +11,7 @@ from pacshift.cli.console import plain, print_json, progress, results
 from pacshift.cli.inputs import tell_dropped
 from pacshift.cli.provenance import UsedModelId, warn_before_use
 from pacshift.files import require_regular
+from pacshift.wording import mean_size, percent
 
 
 def predict(
@@ -26,7 +27,7 @@ def predict(
     by_position: options.ByPosition = False,
     model_id: UsedModelId = None,
     drop_invalid: options.DropInvalid = False,
-    seed: options.Seed = 0,
+    seed: options.NoSeed = None,
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -38,6 +39,7 @@ def predict(
     from pacshift.tables import write_sets
 
     require_regular(certificate_file)  # that it is missing is the first thing to say
+    options.tell_no_seed(seed)
     options.check_output(out, force, [certificate_file, *table])
     certificate = Certificate.load(certificate_file)
     warn_before_use(certificate, model_id)
@@ -51,7 +53,6 @@ def predict(
             keep=keep or (),
             drop_invalid=drop_invalid,
             overwrite=force,
-            rng=options.seed_for(seed, "predict"),
             progress=report,
         )
     tell_dropped("table", written.n_dropped, written.n_rows)
@@ -63,6 +64,7 @@ def predict(
         mean = float(sizes @ range(len(sizes)) / sizes.sum())
         console = results()
         console.print(
-            f"{written.n_rows:,} sets, {mean:.3f} labels on average, {sizes[0] / sizes.sum():.1%} empty."
+            f"{written.n_rows:,} sets, {mean_size(mean)} labels on average, "
+            f"{percent(sizes[0] / sizes.sum())} empty."
         )
         console.print(f"written: {plain(out)}")

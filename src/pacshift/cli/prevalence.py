@@ -9,6 +9,7 @@ from pacshift.cli.inputs import Inputs
 from pacshift.defaults import DELTA
 from pacshift.errors import InputError
 from pacshift.prevalence import Prevalence, prevalence_tally
+from pacshift.wording import all_but, at_least, between, numbers_between, percent
 
 
 def prevalence(
@@ -45,7 +46,6 @@ def prevalence(
             by_position=by_position,
             grid=True,
             drop_invalid=drop_invalid,
-            seed=0,
             silent=quiet or as_json,
         )
         tally = data.tally("probability", soft=False, bins=False)
@@ -79,12 +79,13 @@ def _show(found: Prevalence) -> None:
     table = Table("class", "share of the target", "share of the source", "weight")
     shares = found.class_counts / found.class_counts.sum()
     for place, name in enumerate(found.classes):
-        share, weight = (f"{box.lower[place]:.3g} to {box.upper[place]:.3g}" for box in (found.mix, found.weights))
-        table.add_row(plain(name), share, f"{shares[place]:.3g}", weight)
+        share = between(found.mix.lower[place], found.mix.upper[place])
+        weight = numbers_between(found.weights.lower[place], found.weights.upper[place])
+        table.add_row(plain(name), share, percent(shares[place]), weight)
     console = results()
     console.print(table)
     console.print(
-        f"If label shift holds, all of this is right with probability at least {1 - found.delta:g}. "
-        f"The classifier's accuracy on the target is then at least {found.accuracy:.3g}.",
+        f"If label shift holds, all of this is right with probability at least {all_but(found.delta)}. "
+        f"The classifier's accuracy on the target is then {at_least(found.accuracy)}.",
         soft_wrap=True,
     )

@@ -1,7 +1,6 @@
 """Where a certificate comes from, on the command line: its files and command, and whether it may still be used."""
 
 import shlex
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -66,15 +65,6 @@ def _tally_inputs(path: Path) -> list[Input]:
     tally, sha256 = Tally.load(path), file_sha256(path)
     rows: tuple[tuple[Role, int], ...] = (("source", tally.n_source), ("target", tally.n_target))
     return [Input(role, printable(path.name), n_rows, (), sha256) for role, n_rows in rows if n_rows]
-
-
-def note_repeated_inputs(tally: Tally) -> None:
-    """Say which files were counted more than once: their rows are not independent draws any more."""
-    seen: Counter[tuple[str, str | None]] = Counter((one.role, one.sha256) for one in tally.inputs)
-    for one in tally.inputs:
-        if one.sha256 is not None and seen.pop((one.role, one.sha256), 1) > 1:
-            what = "the same rows" if one.name is None else f"the file {one.name!r}"
-            note(f"{what} ({one.role}) went into these tallies more than once. Count every row once.")
 
 
 def warn_before_use(certificate: Certificate, model_id: str | None) -> None:

@@ -41,12 +41,7 @@ def tally(
     drop_invalid: options.DropInvalid = False,
     engine: options.Engine = "arrow",
     master: options.Master = None,
-    seed: Annotated[
-        int,
-        typer.Option(
-            "--seed", min=0, help="For aps and raps, which draw random numbers: use a different seed at each site."
-        ),
-    ] = 0,
+    seed: options.NoSeed = None,
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -59,6 +54,7 @@ def tally(
     from pacshift.cli.spark import tally_with_spark
     from pacshift.tables import tally_table
 
+    options.tell_no_seed(seed)
     options.check_output(out, force, table)
     what = "target" if label is None else "source"
     chosen: dict[str, Any] = {
@@ -70,7 +66,6 @@ def tally(
         "soft": soft,
         "bins": bins,
         "drop_invalid": drop_invalid,
-        "rng": options.seed_for(seed, what),
     }
     with progress(f"counting the {what}", silent=quiet or as_json) as report:
         if engine == "spark":

@@ -87,7 +87,7 @@ def thresholds_of(draw: "Draw", method: str, score: str) -> FloatArray:
     """
     panel = draw.experiment.panel
     weights = np.asarray(panel.weights) if METHODS[method].needs_weights else None
-    task = Task(epsilon=panel.epsilon, delta=panel.delta, rng=draw.rng(method), weights=weights)
+    task = Task(epsilon=panel.epsilon, delta=panel.delta, seed=draw.experiment.seed, weights=weights)
     return METHODS[method]().solve(draw.tally(score), task).thresholds
 
 
@@ -119,15 +119,14 @@ class Draw:
         """The counts that calibration sees."""
         if score not in self._tallies:
             probs, labels = self.base.probs, self.base.labels
-            self._tallies[score] = Tally.from_scores(
-                probs[self.source], labels[self.source], score=score, rng=self.rng("source " + score)
-            ) + Tally.from_target(probs[self.target])
+            source = Tally.from_scores(probs[self.source], labels[self.source], score=score)
+            self._tallies[score] = source + Tally.from_target(probs[self.target])
         return self._tallies[score]
 
     def population(self, score: str) -> Population:
         """All rows that the target is drawn from, where the true error of thresholds is known."""
         if score not in self._populations:
-            scores = self._transformed(score, self.target_base, f"base {score}")
+            scores = self._transformed(score, self.target_base)
             self._populations[score] = Population(scores, self.base.labels[self.target_base])
         return self._populations[score]
 
@@ -141,7 +140,7 @@ class Draw:
                 population.empty(thresholds, mix),
             )
         if score not in self._test_scores:
-            self._test_scores[score] = self._transformed(score, self.test, f"test {score}")
+            self._test_scores[score] = self._transformed(score, self.test)
         found = evaluate(self._test_scores[score] >= thresholds, self.base.labels[self.test])
         return found.error, found.size, found.empty
 
@@ -149,10 +148,10 @@ class Draw:
         """Error over all rows that the target is drawn from, weighted to the target mix."""
         return self.population(score).error(thresholds, self.experiment.panel.target_mix)
 
-    def _transformed(self, score: str, rows: IntArray, purpose: str) -> FloatArray:
+    def _transformed(self, score: str, rows: IntArray) -> FloatArray:
         """f(x, y) of some rows of the base."""
         scores = ScoreMatrix(self.base.probs[rows], tuple(range(self.base.n_classes)))
-        blocks = resolve_transform(score).blocks(scores, self.rng(purpose))
+        blocks = resolve_transform(score).blocks(scores)
         return np.concatenate([block for _, block in blocks])
 
     @cached_property

@@ -38,16 +38,17 @@ class Task:
         Share of true labels that the sets may miss, of the part of the target that is label-shifted.
     delta : float
         Allowed chance that the calibration data mislead us.
-    rng : numpy.random.Generator
-        For methods that draw random numbers.
+    seed : int
+        For methods that throw coins: ``pacshift.tally.coins.score_coins(purpose, tally, task.seed)`` gives numbers
+        that are independent of the counts. A generator laid over the counts, which are sorted, would not be.
     weights : array of shape (K,), optional
         The true importance weights, for methods with ``needs_weights``.
     count_labels : callable, optional
         Mean set sizes on the target for each vector of thresholds in a list, counted on the rows themselves; None
         if only a tally is at hand.
     known : Interval, optional
-        Bounds of the target's label mix that the user is sure of, or that labels of target rows prove. A method
-        may use them to make sets smaller. They may depend on the target.
+        Bounds of the target's label mix that the user is sure of and, for methods with ``uses_known_mix``, that
+        labels of target rows prove. A method may use them to make sets smaller. They may depend on the target.
     contamination : float
         Share of the target that need not be label-shifted. ``epsilon`` allows for it already; a method that looks
         at target counts must allow for it too.
@@ -55,7 +56,7 @@ class Task:
 
     epsilon: float
     delta: float
-    rng: np.random.Generator
+    seed: int = 0
     weights: FloatArray | None = None
     count_labels: Callable[[Sequence[FloatArray]], list[float]] | None = None
     known: Interval | None = None
@@ -118,6 +119,9 @@ class Method(Protocol):
         Whether the tally should hold the target's scores in coarse bins.
     needs_weights : bool
         Whether the user must give the true importance weights.
+    uses_known_mix : bool
+        Whether ``solve`` uses ``task.known``. Only then are bounds from target labels part of it, at a share of
+        delta. May be left out.
     version : str
         Changes when the method gives other thresholds for the same data. May be left out.
 
@@ -138,6 +142,7 @@ class Method(Protocol):
     needs_soft: ClassVar[bool] = False
     needs_bins: ClassVar[bool] = False
     needs_weights: ClassVar[bool] = False
+    uses_known_mix: ClassVar[bool] = False
     version: ClassVar[str] = "1"
 
     @property
@@ -164,7 +169,7 @@ class Method(Protocol):
 
 
 FACT_TYPES = {fact: type(getattr(Method, fact, "")) for fact in Method.__annotations__} | {"extra_assumption": str}
-OPTIONAL_FACTS = {"version": ""}
+OPTIONAL_FACTS: dict[str, Any] = {"version": "", "uses_known_mix": False}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from pacshift.errors import InputError
 from pacshift.methods.base import Method, Solution, Task, one_threshold
 from pacshift.methods.ps import pac_threshold, too_few
 from pacshift.tally import Tally
+from pacshift.tally.coins import score_coins
 from pacshift.weights.rejection import thin
 
 
@@ -38,7 +39,7 @@ class Oracle(Method):
 
 def rejection_solution(tally: Tally, task: Task, weights: FloatArray) -> Solution:
     """PS on a sample thinned by ``weights`` as if they were true."""
-    kept = thin(tally.counts, tally, weights / weights.max(), task.rng)
+    kept = thin(tally.counts, tally, weights / weights.max(), score_coins("rejection", tally, task.seed))
     few = too_few(
         int(kept.sum()), epsilon=task.epsilon, delta=task.delta, what="examples kept by rejection sampling"
     )

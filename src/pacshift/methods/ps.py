@@ -8,6 +8,7 @@ from pacshift.bounds import binomial_cdf
 from pacshift.methods.base import Method, Solution, Task, one_threshold
 from pacshift.tally import Tally
 from pacshift.tally.threshold import largest_threshold
+from pacshift.wording import all_but, given
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,6 @@ def too_few(total: int, *, epsilon: float, delta: float, what: str = "source exa
     if total >= needed:
         return ()
     return (
-        f"{total} {what} cannot show an error rate below {epsilon:g} with confidence {1 - delta:g}: "
+        f"{total} {what} cannot show an error rate below {given(epsilon)} with confidence {all_but(delta)}: "
         f"at least {needed} are needed.",
     )

@@ -8,7 +8,6 @@ from typing import Literal
 
 import numpy as np
 
-from pacshift.bounds import Interval
 from pacshift.errors import InputError
 from pacshift.methods.base import Method, Solution, Task
 from pacshift.ps_lp.curve import CurveOnDemand
@@ -22,13 +21,13 @@ from pacshift.ps_lp.method import (
     smallest_kind,
 )
 from pacshift.ps_lp.reasons import reasons_for, reasons_for_many_classes
-from pacshift.ps_lp.region import prevalence_region, weight_intervals
+from pacshift.ps_lp.region import prevalence_region, weight_intervals, within_known
 from pacshift.tally import Tally
 
 
 @dataclass(frozen=True)
 class PSLP(Method):
-    """Two kinds of sets, each with the guarantee; the smaller on the target are kept. Deterministic.
+    """Two kinds of sets, each with the guarantee; the smaller on the target are kept.
 
     The kinds are thresholds per class that are tuned on held-out rows (one threshold for all classes where scores
     are not probabilities), and thresholds of equal miss rate. The proof is the docs page "PS-LP: the proof".
@@ -59,6 +58,7 @@ class PSLP(Method):
     tests_assumption = True
     needs_target = True
     needs_bins = True
+    uses_known_mix = True
 
     def __post_init__(self) -> None:
         if self.unseen not in ("all", "include"):
@@ -69,7 +69,8 @@ class PSLP(Method):
         epsilon, delta, counts = task.epsilon, task.delta, tally.class_counts
         if tally.n_classes > MAX_LP_CLASSES:
             return self._solve_many_classes(tally, task)
-        shares = shares_for(counts, epsilon=epsilon)
+        plan = correction_plan(tally, epsilon=epsilon, delta=delta, contamination=task.contamination)
+        shares = shares_for(counts, epsilon=epsilon, plan=plan)
         region = prevalence_region(
             tally.confusion,
             tally.target,
@@ -80,32 +81,41 @@ class PSLP(Method):
         )
         included = (counts == 0) & (self.unseen == "include")
         certified = certified_thresholds(
-            tally, region, epsilon=epsilon, delta=delta, included=included, contamination=task.contamination
+            tally,
+            region,
+            epsilon=epsilon,
+            delta=delta,
+            included=included,
+            contamination=task.contamination,
+            seed=task.seed,
         )
         kind = smallest_kind(tally, certified, task.count_labels)
         thresholds = certified[kind]
-        curve = CurveOnDemand(tally, region, kind, thresholds, epsilon, delta, included)
-        plan = correction_plan(tally, epsilon=epsilon, delta=delta, contamination=task.contamination)
-        by_bets = kind == EQUAL_MISS_RATE or plan is None
+        curve = CurveOnDemand(tally, region, kind, thresholds, epsilon, delta, included, shares, task.seed)
+        mix = within_known(region.prevalence, task.known, task.contamination)
+        has_curve = kind == EQUAL_MISS_RATE or plan is None  # none is drawn along the bound for many classes
         return Solution(
             thresholds,
-            weights=weight_intervals(region.prevalence, counts, delta=shares.priors * delta),
-            prevalence=region.prevalence,
+            weights=weight_intervals(mix, counts, delta=shares.priors * delta),
+            prevalence=mix,
             accuracy=region.accuracy,
             reasons=reasons_for(tally, region, thresholds, epsilon=epsilon, delta=delta),
-            curve=curve if by_bets and (thresholds > -np.inf).any() else None,
+            curve=curve if has_curve and (thresholds > -np.inf).any() else None,
         )
 
     def _solve_many_classes(self, tally: Tally, task: Task) -> Solution:
         """Find thresholds without linear programs (docs/methods/many-classes.md)."""
         found = certify_many_classes(
-            tally, epsilon=task.epsilon, delta=task.delta, contamination=task.contamination
+            tally, epsilon=task.epsilon, delta=task.delta, known=task.known, contamination=task.contamination
         )
-        tried = found.largest_shares is not None
+        tried = found.prevalence is not None
         kind = smallest_kind(tally, found.certified, task.count_labels) if tried else EQUAL_MISS_RATE
-        thresholds, largest = found.certified[kind], found.largest_shares
-        return Solution(
-            thresholds,
-            prevalence=None if largest is None else Interval(np.zeros(tally.n_classes), largest),
-            reasons=reasons_for_many_classes(tally, thresholds, target_used=kind != EQUAL_MISS_RATE),
+        reasons = reasons_for_many_classes(
+            tally,
+            found.certified[kind],
+            kind=kind,
+            tried=tried,
+            known=task.known is not None,
+            contamination=task.contamination,
         )
+        return Solution(found.certified[kind], prevalence=found.prevalence, reasons=reasons)

@@ -13,6 +13,7 @@ from pacshift.errors import InputError
 from pacshift.methods.base import Method, Solution, Task, one_threshold
 from pacshift.methods.ps import too_few
 from pacshift.tally import Tally
+from pacshift.tally.coins import score_coins
 from pacshift.tally.threshold import largest_threshold
 from pacshift.weights.box import Intervals, check_intervals, lacking, split_delta, weight_box
 from pacshift.weights.elimination import NoBox
@@ -86,7 +87,8 @@ class PSW(Method):
         envelope = self.envelope or weights.upper.max()
         search = example_threshold if self.worst_case == "example" else worst_class_threshold
         keep = Interval(weights.lower / envelope, weights.upper / envelope)
-        threshold, accepted = search(tally, keep, epsilon=task.epsilon, delta=delta, rng=task.rng)
+        rng = score_coins("rejection", tally, task.seed)
+        threshold, accepted = search(tally, keep, epsilon=task.epsilon, delta=delta, rng=rng)
         few = too_few(accepted, epsilon=task.epsilon, delta=delta, what="examples kept by rejection sampling")
         return Solution(one_threshold(tally, threshold), weights=weights, reasons=few)
 

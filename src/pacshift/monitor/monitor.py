@@ -40,7 +40,7 @@ class Monitor(Ledger):
     delta : float, default 0.05
         Chance that a report is wrong; with ``forever`` the chance that any report is ever wrong.
     forever : bool, default False
-        Make all reports right at once, however many there will be. Each report then gets a smaller share of
+        Make all reports hold simultaneously, however many there will be. Each report then gets a smaller share of
         ``delta``, so its fresh certificate has larger sets.
     method : str or Method, default "PS-LP"
         Makes the fresh certificates. It must have a guarantee on the target.
@@ -49,7 +49,7 @@ class Monitor(Ledger):
         epsilon than the monitor's, small changes do not end its proof.
     class_epsilon : float, optional
         Share of any one class that the sets may miss, besides ``epsilon``. Fresh certificates keep it, and the
-        verdict looks at every class too.
+        verdict looks at every class too. With ``contamination`` it is about the label-shifted part of a period.
     contamination : float, default 0
         Share of every period that may be anything. The reports are right even so, but prove less.
     known_mix : dict of class to (low, high), optional
@@ -63,7 +63,7 @@ class Monitor(Ledger):
     columns : Columns, optional
         Score columns of the source's table, which the fresh certificates remember.
     rng : int, default 0
-        Seed for methods and scores that draw random numbers.
+        Seed of the coins that methods throw over the counts.
 
     Raises
     ------
@@ -293,4 +293,4 @@ class Monitor(Ledger):
 
     def _sizes(self, scores: ScoresLike) -> IntArray | None:
         in_use = self.certificate
-        return None if in_use is None else in_use.with_set_sizes(scores, rng=self._rng).set_sizes
+        return None if in_use is None else in_use.with_set_sizes(scores).set_sizes

@@ -7,9 +7,9 @@ import numpy as np
 
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
-from pacshift.certificate.explain import percent
 from pacshift.monitor.coverage import error_bounds, lies_below
 from pacshift.monitor.promise import Fresh, Promise
+from pacshift.wording import between, digits_apart, given
 
 Verdict: TypeAlias = Literal["kept", "consistent", "broken", "refuted"]
 
@@ -38,11 +38,11 @@ def judge(fresh: Fresh, in_use: Certificate | None, miss_rates: Interval | None,
     lower, upper = error_bounds(miss_rates, certificate.prevalence, promise.contamination)
     is_below = lies_below(in_use, certificate)
     upper = min(upper, promise.epsilon) if is_below else upper
-    error, allowed = (lower, upper), percent(promise.epsilon)
-    missed = f"The sets in use miss {_between(lower, upper)} of this period"
+    error, allowed = (lower, upper), given(promise.epsilon)
+    missed = f"The sets in use miss {between(lower, upper, digits_apart(promise.epsilon, lower))} of this period"
     if lower > promise.epsilon:
         return Finding("broken", error, f"{missed}, more than the {allowed} allowed. {USE_FRESH}")
-    classes = None if promise.class_epsilon is None else _judge_classes(miss_rates, promise.class_epsilon, in_use)
+    classes = _judge_classes(miss_rates, promise, in_use)
     if classes is not None and (classes.verdict == "broken" or not is_below):
         return Finding(classes.verdict, error, classes.text)
     if upper <= promise.epsilon:
@@ -50,20 +50,19 @@ def judge(fresh: Fresh, in_use: Certificate | None, miss_rates: Interval | None,
     return Finding("consistent", error, f"{missed}: neither kept nor broken at {allowed} allowed. {HAS_FRESH}")
 
 
-def _judge_classes(miss_rates: Interval, allowed: float, in_use: Certificate) -> Finding | None:
+def _judge_classes(miss_rates: Interval, promise: Promise, in_use: Certificate) -> Finding | None:
     """What is wrong with the class that is missed most often; None if no class is missed too often."""
-    if (miss_rates.upper <= allowed).all():
+    allowed = promise.class_epsilon
+    if allowed is None or (miss_rates.upper <= allowed).all():
         return None
     is_broken = bool((miss_rates.lower > allowed).any())
     worst = int((miss_rates.lower if is_broken else miss_rates.upper).argmax())
-    between = _between(float(miss_rates.lower[worst]), float(miss_rates.upper[worst]))
-    missed = f"The sets in use miss {between} of class {in_use.classes[worst]!r}"
+    low, high = float(miss_rates.lower[worst]), float(miss_rates.upper[worst])
+    shown = between(low, high, digits_apart(allowed, low))
+    whose = " in the label-shifted part" if promise.contamination else ""
+    missed = f"The sets in use miss {shown} of class {in_use.classes[worst]!r}{whose}"
     if is_broken:
-        return Finding("broken", None, f"{missed}, more than the {percent(allowed)} allowed. {USE_FRESH}")
+        return Finding("broken", None, f"{missed}, more than the {given(allowed)} allowed. {USE_FRESH}")
     return Finding(
-        "consistent", None, f"{missed}: neither kept nor broken at {percent(allowed)} allowed. {HAS_FRESH}"
+        "consistent", None, f"{missed}: neither kept nor broken at {given(allowed)} allowed. {HAS_FRESH}"
     )
-
-
-def _between(lower: float, upper: float) -> str:
-    return f"{100 * lower:.3g} % to {100 * upper:.3g} %"

@@ -11,6 +11,7 @@ from pacshift.errors import InputError
 from pacshift.methods import Method
 from pacshift.planning.pilot import CountPilot, Mixes, Pilot, RowPilot
 from pacshift.scores.check import shorten
+from pacshift.scores.frames import in_class_order
 from pacshift.simulate import Population
 from pacshift.simulate.mix import check_mix
 
@@ -97,4 +98,4 @@ def _mix(given: Any, classes: tuple[Label, ...]) -> FloatArray:
         if unknown:
             raise InputError(f"the mix names {shorten(unknown)}, but the classes are {shorten(classes)}.")
         given = [given.get(name, 0.0) for name in classes]
-    return check_mix(given, len(classes))
+    return check_mix(in_class_order(given, classes, "mix"), len(classes))

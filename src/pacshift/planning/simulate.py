@@ -95,7 +95,7 @@ class Simulator:
         if self._progress:
             self._progress(min(self._done, self._total), self._total)
         # Label shift holds for these draws, so only the method is run, without the test of label shift before it.
-        task = Task(epsilon=self._epsilon, delta=self._delta, rng=np.random.default_rng(self._seed))
+        task = Task(epsilon=self._epsilon, delta=self._delta, seed=self._seed)
         try:
             thresholds = self._method.solve(tally, task).thresholds
         except AssumptionError:  # at most a share delta of the draws: all labels is what is left

@@ -8,7 +8,6 @@ from typing import Any, Literal
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike
-from pacshift.certificate.explain import percent
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.display import short_repr
 from pacshift.methods import Method, resolve_method
@@ -19,6 +18,7 @@ from pacshift.planning.search import find_curve, needed_rows, refined
 from pacshift.planning.simulate import NORMAL_90, Effort, Progress, Simulator, effort_for
 from pacshift.scores.check import check_rate
 from pacshift.tally import Tally
+from pacshift.wording import all_but, given, mean_size, percent
 
 MAX_VALUES = 20_000_000
 """Rows times classes that may be asked about: more would take too long to draw."""
@@ -94,18 +94,19 @@ class Plan:
         """
         low, high = self.interval
         rows = f"{self.n_source:,} labelled source rows and {self.n_target:,} unlabelled target rows"
-        start = f"With {rows}, sets hold {self.size:.3f} labels on average"
+        start = f"With {rows}, sets hold {mean_size(self.size)} labels on average"
         if self.found == "size":
-            answer = f"{start} (in 90 % of cases {low:.3f} to {high:.3f})."
+            answer = f"{start} (in 90 % of cases {mean_size(low)} to {mean_size(high)})."
         else:
             kind = "source" if self.found == "n_source" else "target"
             most = "more than was tried" if math.isinf(high) else f"{high:,.0f}"
             answer = f"{start}. Needed {kind} rows: in 90 % of cases {low:,.0f} to {most}."
-        promise = f"They miss at most {percent(self.epsilon)}, with confidence {percent(1 - self.delta)}."
+        promise = f"They miss at most {given(self.epsilon)}, with confidence {all_but(self.delta)}."
         fewest = self.class_rows[list(self.classes).index(self.bottleneck)]
         return (
             f"{answer} {promise} Bottleneck: class {self.bottleneck!r} with {fewest:,} source rows "
-            f"({self.bottleneck_share:.0%} of the uncertainty from the source). Add rows of this class first."
+            f"({percent(self.bottleneck_share, 2)} of the uncertainty from the source). "
+            "Add rows of this class first."
         )
 
 

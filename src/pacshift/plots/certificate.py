@@ -20,6 +20,7 @@ from pacshift.plots.axes import (
     percent_ticks,
 )
 from pacshift.plots.palette import SOURCE, TARGET, UNDECIDED
+from pacshift.wording import percent
 
 LARGEST_WEIGHT_SHOWN = 1e6  # no axis goes further
 LARGEST_LINEAR_WEIGHT = 20.0  # beyond it the axis is logarithmic
@@ -222,6 +223,4 @@ def _weight_scale(ax: Axes, weights: Interval, largest: float) -> float:
 
 
 def _share(share: float) -> str:
-    if 0 < share < 0.001:
-        return "< 0.1 %"
-    return f"{100 * share:.3g} %" if share else ""
+    return percent(share) if share else ""

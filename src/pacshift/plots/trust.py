@@ -20,6 +20,7 @@ from pacshift.plots.axes import (
     row_axes,
 )
 from pacshift.plots.palette import LIMIT, SOURCE, TARGET, UNDECIDED
+from pacshift.wording import percent
 
 MAX_GROUPS_SHOWN = 16
 LONGEST_GROUP = 36
@@ -121,7 +122,7 @@ def _group_name(found: Assumption, group: int) -> str:
     text = found.groups[group].replace("predicted ", "", 1).replace(", confidence ", ", ", 1)
     if len(text) > LONGEST_GROUP:
         text = f"{text[: LONGEST_GROUP - 21]}…{text[-20:]}"
-    return plain_text(f"{text}: {100 * found.observed[group]:.2g} %", LONGEST_GROUP + 12)
+    return plain_text(f"{text}: {percent(found.observed[group], 2)}", LONGEST_GROUP + 12)
 
 
 def _telling_groups(found: Assumption, most: int) -> IntArray:

@@ -66,7 +66,7 @@ class BettingTest:
     def passes(self, misses: IntArray) -> bool:
         """Step "The test": whether the error is below ε at the threshold with these misses per class.
 
-        Whoever passes here also passes the ideal test of the page ("From one threshold to all"), which is
+        Thresholds that pass here also pass the ideal test of the page ("From one threshold to all"), which is
         monotone in the misses. This test itself is not: part and zone of Lemma 3 are chosen anew each time. A
         threshold found by bisection is valid all the same, because the test passed at that threshold.
         """

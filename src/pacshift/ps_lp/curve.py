@@ -13,7 +13,7 @@ from pacshift.arrays import BoolArray, FloatArray, IntArray
 from pacshift.bounds import BoundCurve
 from pacshift.ps_lp.betting import BettingTest
 from pacshift.ps_lp.equal_miss_rate import error_bound, ranks_of, thresholds_at_ranks
-from pacshift.ps_lp.method import EQUAL_MISS_RATE, TUNED, betting_test, shares_for
+from pacshift.ps_lp.method import EQUAL_MISS_RATE, TUNED, Shares, betting_test
 from pacshift.ps_lp.programs import MixProgram
 from pacshift.ps_lp.region import PrevalenceRegion
 from pacshift.ps_lp.tuned import PATH_STEPS, held_out, tuned_path
@@ -36,6 +36,8 @@ class CurveOnDemand:
     epsilon: float
     delta: float
     included: BoolArray
+    shares: Shares
+    seed: int = 0
 
     def __call__(self) -> BoundCurve:
         """The curve along the family that the thresholds belong to."""
@@ -49,7 +51,7 @@ class CurveOnDemand:
 
     def _along_path(self) -> BoundCurve:
         """Bounds at steps of the path on which the tuned thresholds lie."""
-        held = held_out(self.tally)
+        held = held_out(self.tally, self.seed)
         path, test = tuned_path(self.tally, held, epsilon=self.epsilon), self._test(held)
         certifying = replace(self.tally, counts=self.tally.counts - held)
         steps = np.linspace(0, PATH_STEPS - 1, BETTING_POINTS).astype(int).tolist()
@@ -67,9 +69,9 @@ class CurveOnDemand:
         """Bounds at rates up to three times the one of the chosen thresholds."""
         counts, chosen = self.tally.class_counts, self.tally.misses(self.thresholds)
         rate = float(np.max((chosen + 1) / (counts + 1), where=self.thresholds > -np.inf, initial=0.0))
-        mixes, shares = MixProgram(self.region.rows, self.region.limits), shares_for(counts, epsilon=self.epsilon)
-        rates, share = np.linspace(0.0, min(3 * rate, 0.99), RANK_POINTS), shares.equal_miss_rate * self.delta
-        ranks = [ranks_of(each, counts, shares.caution) for each in rates]
+        mixes = MixProgram(self.region.rows, self.region.limits)
+        rates, share = np.linspace(0.0, min(3 * rate, 0.99), RANK_POINTS), self.shares.equal_miss_rate * self.delta
+        ranks = [ranks_of(each, counts, self.shares.caution) for each in rates]
         bounds = [error_bound(mixes, self.region.prevalence, counts, each, delta=share) for each in ranks]
         misses = [self.tally.misses(thresholds_at_ranks(self.tally, each)) for each in ranks]
         return _growing_curve(self.tally, bounds, misses, chosen, self.epsilon)

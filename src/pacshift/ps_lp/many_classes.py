@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.bounds import Interval, binomial_cut
+from pacshift.bounds import Interval, binomial_cut, clean_shares
 from pacshift.ps_lp.equal_miss_rate import equal_miss_ranks, thresholds_at_ranks
 from pacshift.ps_lp.method import EQUAL_MISS_RATE, ONE_THRESHOLD, RESCALED
 from pacshift.ps_lp.prediction_powered.options import CorrectionShares, plan_for
@@ -21,50 +21,90 @@ CORRECTED = CorrectionShares(box=0.15, one_threshold=0.15, rescaled=0.40)
 ANY_MIX = 0.30
 """The rest of δ, for ranks that hold for any mix, if the bound is tried; else they get all of it."""
 
+ROUNDING = 1e-9
+"""By how much known bounds are widened, so that shares which are known exactly still add up to 1."""
+
 
 @dataclass(frozen=True, eq=False)
 class ManyClasses:
     """What was certified: thresholds by kind, and the bounds of the target's label shares if they were used."""
 
     certified: dict[str, FloatArray]
-    largest_shares: FloatArray | None = None
+    prevalence: Interval | None = None
 
 
-def certify_many_classes(tally: Tally, *, epsilon: float, delta: float, contamination: float = 0.0) -> ManyClasses:
+def certify_many_classes(
+    tally: Tally, *, epsilon: float, delta: float, known: Interval | None = None, contamination: float = 0.0
+) -> ManyClasses:
     """All kinds that are valid together with probability at least 1 - δ ("Above 200 classes").
 
     Whether the bound is tried depends on the numbers of rows alone. It takes the target's predictions as they are,
-    so it is not tried where part of the target may be anything.
+    so it is not tried where part of the target may be anything. ``known`` bounds the target's label mix.
     """
     counts = tally.class_counts
     plan = plan_for(counts, tally.n_target, epsilon=epsilon, delta=delta, shares=CORRECTED)
     plan = None if contamination else plan
-    ranks = ranks_for_any_mix(counts, epsilon=epsilon, delta=delta if plan is None else ANY_MIX * delta)
+    box = None if known is None else known_box(known, contamination)
+    ranks = ranks_for_any_mix(counts, epsilon=epsilon, delta=delta if plan is None else ANY_MIX * delta, box=box)
     certified = {EQUAL_MISS_RATE: thresholds_at_ranks(tally, ranks)}
     if plan is None:
         return ManyClasses(certified)
-    anything = np.ones(tally.n_classes)
-    found = corrected_thresholds(tally, plan, anything, epsilon=epsilon, delta=delta, shares=CORRECTED)
+    within = Interval(np.zeros(tally.n_classes), np.ones(tally.n_classes)) if box is None else box
+    found = corrected_thresholds(tally, plan, within.upper, epsilon=epsilon, delta=delta, shares=CORRECTED)
     certified |= {ONE_THRESHOLD: found.one_threshold, RESCALED: found.rescaled}
-    return ManyClasses(certified, found.largest_shares)
+    return ManyClasses(certified, Interval(np.minimum(within.lower, found.largest_shares), found.largest_shares))
 
 
-def ranks_for_any_mix(class_counts: IntArray, *, epsilon: float, delta: float) -> IntArray:
+def known_box(known: Interval, contamination: float) -> Interval:
+    """Known bounds as a box of the mix t of the label-shifted part ("Above 200 classes").
+
+    What the other classes have at least is no longer there for a class: t_j <= 1 - the other lower ends.
+
+    >>> known_box(Interval(np.array([0.2, 0.3, 0.0]), np.array([1.0, 1.0, 0.6])), 0.0).upper.round(3)
+    array([0.7, 0.8, 0.5])
+    """
+    clean = clean_shares(known, contamination)
+    left = 1 - (clean.lower.sum() - clean.lower)
+    upper = np.minimum(np.minimum(clean.upper, left) + ROUNDING, 1.0)
+    return Interval(np.maximum(clean.lower - ROUNDING, 0.0), upper)
+
+
+def ranks_for_any_mix(
+    class_counts: IntArray, *, epsilon: float, delta: float, box: Interval | None = None
+) -> IntArray:
     """The better of two rules for the ranks k_j, both valid at the whole δ for every mix ("Above 200 classes").
 
     Equal miss rate promises an error of at most ε for the one mix that the target has, and suffers where one class
     has few examples. PS-LW promises it for each class by itself, at δ/K. Both depend on the m_j alone, and so does
     the choice: the larger expected miss rate, averaged over classes, gives the smaller sets. Rank 0: no threshold.
 
+    With a ``box``, equal miss rate is for the mixes in it. The box may come from labels of the target, and the
+    choice must not depend on data: where the m_j alone choose equal miss rate it is used, else both rules get δ/2.
+
     >>> ranks_for_any_mix(np.array([2000] * 245 + [60] * 5), epsilon=0.1, delta=0.05).tolist()[::245]
     [154, 0]
     """
-    n_classes = len(class_counts)
-    every_mix = MixProgram(np.empty((0, n_classes)), np.empty(0))
-    simplex = Interval(np.zeros(n_classes), np.ones(n_classes))
-    equal = equal_miss_ranks(every_mix, simplex, class_counts, epsilon=epsilon, delta=delta)
+
+    def mean_rate(ranks: IntArray) -> float:
+        return float((ranks / (class_counts + 1)).mean())
+
+    equal = _equal_miss_ranks(class_counts, None, epsilon=epsilon, delta=delta)
     by_class = _class_wise_ranks(class_counts, epsilon=epsilon, delta=delta)
-    return max(equal, by_class, key=lambda ranks: float((ranks / (class_counts + 1)).mean()))
+    if box is None:
+        return max(equal, by_class, key=mean_rate)
+    if mean_rate(equal) >= mean_rate(by_class):
+        return _equal_miss_ranks(class_counts, box, epsilon=epsilon, delta=delta)
+    equal = _equal_miss_ranks(class_counts, box, epsilon=epsilon, delta=delta / 2)
+    by_class = _class_wise_ranks(class_counts, epsilon=epsilon, delta=delta / 2)
+    return max(equal, by_class, key=mean_rate)
+
+
+def _equal_miss_ranks(class_counts: IntArray, box: Interval | None, *, epsilon: float, delta: float) -> IntArray:
+    """Ranks of equal miss rate for every mix in the box, or for every mix."""
+    n_classes = len(class_counts)
+    every_mix = MixProgram(np.empty((0, n_classes)), np.empty(0))  # the box alone is quick to ask
+    mixes = Interval(np.zeros(n_classes), np.ones(n_classes)) if box is None else box
+    return equal_miss_ranks(every_mix, mixes, class_counts, epsilon=epsilon, delta=delta)
 
 
 def _class_wise_ranks(class_counts: IntArray, *, epsilon: float, delta: float) -> IntArray:

@@ -69,12 +69,16 @@ CORRECTED_BESIDE_REGION = CorrectionShares(box=0.14, one_threshold=0.14, rescale
 """Where the bound for many classes replaces bets, it gets their shares of ``MANY_ROWS``."""
 
 
-def shares_for(class_counts: IntArray, *, epsilon: float) -> Shares:
-    """The shares of δ, fixed by the label counts and ε alone ("Shares of δ").
+def shares_for(class_counts: IntArray, *, epsilon: float, plan: Plan | None = None) -> Shares:
+    """The shares of δ, fixed by the numbers of rows and ε alone ("Shares of δ").
+
+    With a ``plan``, the bound for many classes has the shares of bets with many rows.
 
     >>> shares_for(np.array([100, 100]), epsilon=0.1) is FEW_ROWS
     True
     """
+    if plan is not None:
+        return MANY_ROWS
     seen = class_counts[class_counts > 0]
     typical = np.exp(np.log(seen).mean()) * min(epsilon / USUAL_EPSILON, 1.0) if len(seen) else 0.0
     return MANY_ROWS if typical > MANY_ROWS_PER_CLASS else FEW_ROWS
@@ -128,14 +132,15 @@ def certified_thresholds(
     delta: float,
     included: BoolArray,
     contamination: float = 0.0,
+    seed: int = 0,
 ) -> dict[str, FloatArray]:
     """Thresholds of both kinds, one per class; they are valid at once with probability at least 1 - δ.
 
     "Theorem" and "All together" of the proof page. ``included`` marks classes that the kind tested by bets puts
-    into every set.
+    into every set; ``seed`` is that of the coins which hold rows out.
     """
     plan = correction_plan(tally, epsilon=epsilon, delta=delta, contamination=contamination)
-    shares = shares_for(tally.class_counts, epsilon=epsilon) if plan is None else MANY_ROWS
+    shares = shares_for(tally.class_counts, epsilon=epsilon, plan=plan)
     ranks = equal_miss_ranks(
         MixProgram(region.rows, region.limits),
         region.prevalence,
@@ -146,7 +151,7 @@ def certified_thresholds(
     )
     found = {EQUAL_MISS_RATE: thresholds_at_ranks(tally, ranks)}
     if plan is None:
-        return _by_bets(tally, region, epsilon=epsilon, delta=delta, included=included) | found
+        return _by_bets(tally, region, epsilon=epsilon, delta=delta, included=included, seed=seed) | found
     corrected = corrected_thresholds(
         tally, plan, region.prevalence.upper, epsilon=epsilon, delta=delta, shares=CORRECTED_BESIDE_REGION
     )
@@ -154,10 +159,10 @@ def certified_thresholds(
 
 
 def _by_bets(
-    tally: Tally, region: PrevalenceRegion, *, epsilon: float, delta: float, included: BoolArray
+    tally: Tally, region: PrevalenceRegion, *, epsilon: float, delta: float, included: BoolArray, seed: int
 ) -> dict[str, FloatArray]:
     """Tuned thresholds where scores are plain, else one threshold for all classes."""
-    held = held_out(tally) if tuning_is_tried(tally) else None
+    held = held_out(tally, seed) if tuning_is_tried(tally) else None
     test = betting_test(tally, region, epsilon=epsilon, delta=delta, included=included, held=held)
     if held is None:
         return {ONE_THRESHOLD: np.where(included, -np.inf, largest_threshold(tally, test.passes))}

@@ -3,9 +3,10 @@
 import numpy as np
 
 from pacshift.arrays import FloatArray
-from pacshift.ps_lp.method import MAX_LP_CLASSES
+from pacshift.ps_lp.method import EQUAL_MISS_RATE, MAX_LP_CLASSES
 from pacshift.ps_lp.region import PrevalenceRegion
 from pacshift.tally import Tally
+from pacshift.wording import up
 
 MOST_SENTENCES = 20
 """More classes than this in every set are named in one sentence."""
@@ -19,20 +20,38 @@ def reasons_for(
         return classes_in_every_set(tally, thresholds)
     label = int(np.argmax(region.prevalence.upper / np.sqrt(tally.class_counts + 1)))
     return (
-        f"no thresholds pass: class {tally.classes[label]!r} may be up to {region.prevalence.upper[label]:.2g} of "
+        f"no thresholds pass: class {tally.classes[label]!r} may be up to {up(region.prevalence.upper[label])} of "
         f"the target, and its {tally.class_counts[label]} source examples cannot rule out that errors exceed "
         f"epsilon={epsilon:g} at delta={delta:g}. Add source examples of this class, or target rows.",
     )
 
 
-def reasons_for_many_classes(tally: Tally, thresholds: FloatArray, *, target_used: bool) -> tuple[str, ...]:
-    """What many classes change, and which of them are in every set."""
-    if target_used:
+def reasons_for_many_classes(
+    tally: Tally, thresholds: FloatArray, *, kind: str, tried: bool, contamination: float, known: bool = False
+) -> tuple[str, ...]:
+    """What many classes change, and which of them are in every set.
+
+    ``tried`` says whether the bound that uses the target's predictions was computed too, ``known`` whether bounds
+    of the mix are known.
+    """
+    if kind != EQUAL_MISS_RATE:
         return few_sentences(tally, thresholds)
+    within = " within the bounds that are known" if known else ""
+    own = f"each class got a threshold of its own from the source, whatever the target's label mix{within}"
+    if tried:
+        many = (
+            f"{own}. Thresholds that rest on the target's predictions were certified too, but did not give "
+            "smaller sets on the target."
+        )
+        return (many, *few_sentences(tally, thresholds))
+    why = (
+        "the bound by the target's predictions does not allow for contamination"
+        if contamination
+        else "source or target rows are too few to bound the error by the target's predictions"
+    )
     many = (
         f"{tally.n_classes} classes are more than the {MAX_LP_CLASSES} for which PS-LP solves linear programs, "
-        "and source or target rows are too few to bound the error by the target's predictions: each class got a "
-        "threshold of its own, whatever the target's label mix. The target was not used."
+        f"and {why}: {own}. No threshold depends on the target."
     )
     return (many, *few_sentences(tally, thresholds))
 

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray, Label
-from pacshift.bounds import Interval, clopper_pearson
+from pacshift.bounds import ROUNDING, Interval, clopper_pearson
 from pacshift.errors import AssumptionError
 from pacshift.ps_lp.programs import MixProgram, least_violation
 from pacshift.ps_lp.region_box import exact_box, quick_box
 from pacshift.ps_lp.region_rows import SetCounts, UpperBound, exact_upper, known_rows, predicted_sets
 from pacshift.ps_lp.tails import bernstein_upper
+from pacshift.wording import digits_apart, percent
 
 BOX_SHARE = 0.03
 """Share of the region's delta for its boxes; the sums get the rest."""
@@ -137,12 +138,28 @@ def prevalence_region(
     extra_rows, extra_limits = np.empty((0, len(target))), np.empty(0)
     if len(larger):
         extra_rows, extra_limits = count(larger, bernstein_upper).sums(prevalence, for_sums / len(larger))
+        extra_limits = extra_limits + ROUNDING
     everything = np.vstack([rows, extra_rows]), np.concatenate([limits, extra_limits])
     about = np.vstack([single, single, 0 * given[0], larger])
     _require_some_mix(*everything, about, counts, range(len(target)) if classes is None else classes)
     recall = np.diag(counts.rate.lower[: len(target)])
     accuracy = max(0.0, -(1 - contamination) * MixProgram(rows, limits).largest(-recall))
     return PrevalenceRegion(rows, limits, extra_rows, extra_limits, prevalence, accuracy)
+
+
+def within_known(box: Interval, known: Interval | None, contamination: float) -> Interval:
+    """A box of the region, cut at the bounds that are known: the region itself leaves room for rounding.
+
+    Not with contamination: known bounds are about the whole target, the box about its label-shifted part.
+
+    >>> box = Interval(np.array([0.34 - 1e-9, 0.1]), np.array([0.34 + 1e-9, 0.2]))
+    >>> within_known(box, Interval(np.array([0.34, 0.0]), np.array([0.34, 1.0])), 0.0)
+    Interval(lower=[0.34, 0.1], upper=[0.34, 0.2])
+    """
+    if known is None or contamination:
+        return box
+    lower, upper = np.minimum(known.lower, known.upper), np.maximum(known.lower, known.upper)
+    return Interval(np.clip(box.lower, lower, upper), np.clip(box.upper, lower, upper))
 
 
 def weight_intervals(prevalence: Interval, class_counts: IntArray, *, delta: float) -> Interval:
@@ -164,11 +181,12 @@ def _tightened(
     The rows ``given`` come last; they are about no set of predicted classes.
     """
     boxes, most = counts.rate.lower, counts.box_limits
-    rows, limits = np.vstack([boxes, given[0]]), np.concatenate([most, given[1]])
+    # Raised limits only add mixes; without them a known mix that is exactly true would be lost to rounding.
+    rows, limits = np.vstack([boxes, given[0]]), np.concatenate([most, given[1]]) + ROUNDING
     prevalence = quick_box(rows, limits)
     for box in [quick_box] * (QUICK_BOXES - 1) + [exact_box if exact else quick_box] * rounds:
         sums, widths = counts.sums(prevalence, level)
-        rows, limits = np.vstack([boxes, sums, given[0]]), np.concatenate([most, widths, given[1]])
+        rows, limits = np.vstack([boxes, sums, given[0]]), np.concatenate([most, widths, given[1]]) + ROUNDING
         prevalence = box(rows, limits)
     return rows, limits, prevalence
 
@@ -189,11 +207,12 @@ def _require_some_mix(
     share = float(counts.observed_share[:n_classes][members].sum())
     violation *= 1 - counts.contamination  # limits were divided by it
     reachable = share + violation if too_few else share - violation
+    digits = digits_apart(min(share, reachable), max(share, reachable))
     named = " or ".join(repr(names[label]) for label in np.flatnonzero(members).tolist())
     raise AssumptionError(
-        f"label shift is refuted: {100 * share:.3g} % of the target is predicted {named}; no mix of the source's "
-        f"classes that fits the other predictions can give {'less' if too_few else 'more'} than about "
-        f"{100 * reachable:.3g} %, chance allowed for. Either P(x given y) differs between source and target, or "
-        f"rows depend on each other{', or the known bounds are wrong' if n_known else ''}. No method for label "
-        "shift may be used."
+        f"label shift is refuted: {percent(share, digits)} of the target is predicted {named}; no mix of the "
+        f"source's classes that fits the other predictions can give {'less' if too_few else 'more'} than about "
+        f"{percent(reachable, digits)}, beyond sampling error. Either P(x given y) differs between source and "
+        f"target, or rows depend on each other{', or the known bounds are wrong' if n_known else ''}. No method "
+        "for label shift may be used."
     )

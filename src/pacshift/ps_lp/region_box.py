@@ -6,14 +6,14 @@ Used by the section "The region" of the proof page (docs/methods/ps-lp-proof.md)
 import numpy as np
 
 from pacshift.arrays import FloatArray
-from pacshift.bounds import Interval
+from pacshift.bounds import ROUNDING, Interval
 from pacshift.ps_lp.programs import MixProgram
 
 QUICK_BOX_ROUNDS = 6
 """How often a quick box is computed from the one before."""
 
-ROUNDING, MIN_ENTRY = 1e-12, 1e-6
-"""Room for rounding in quick boxes; smaller entries of a row are not divided by."""
+MIN_ENTRY = 1e-6
+"""Smaller entries of a row are not divided by: the room for rounding would grow beyond use."""
 
 
 def quick_box(rows: FloatArray, limits: FloatArray) -> Interval:
@@ -36,9 +36,11 @@ def quick_box(rows: FloatArray, limits: FloatArray) -> Interval:
 
 
 def exact_box(rows: FloatArray, limits: FloatArray) -> Interval:
-    """Step "Sums": the bounding box of a region, by two linear programs per class."""
+    """Step "Sums": the bounding box of a region, by two linear programs per class.
+
+    Where a region is a point, rounding can put a lower end above its upper one: then the upper one is raised.
+    """
     program = MixProgram(rows, limits)
     units = np.eye(rows.shape[1])
-    lower = [-program.largest(-unit) for unit in units]
-    upper = [program.largest(unit) for unit in units]
-    return Interval(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0))
+    lower: FloatArray = np.clip([-program.largest(-unit) for unit in units], 0.0, 1.0)
+    return Interval(lower, np.clip([program.largest(unit) for unit in units], lower, 1.0))

@@ -19,7 +19,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.bounds import Interval, binomial_upper
+from pacshift.bounds import Interval, binomial_upper, clean_shares
 from pacshift.ps_lp.programs import largest_in_box
 from pacshift.ps_lp.tails import deviation
 
@@ -159,13 +159,12 @@ def exact_upper(count: IntArray, total: IntArray, *, delta: float) -> FloatArray
 def known_rows(known: Interval | None, contamination: float, *, n_classes: int) -> tuple[FloatArray, FloatArray]:
     """Bounds of the whole target's label shares s as rows of the mix t of its label-shifted part ("Known mix").
 
-    With (1-η) t_j <= s_j <= (1-η) t_j + η: t_j <= upper / (1-η), and the other classes together have at most
-    (1 - lower) / (1-η).
+    That of t_j >= lower says that the other classes together have at most 1 - lower.
 
     >>> known_rows(Interval(np.array([0.2, 0.0]), np.array([1.0, 0.6])), 0.0, n_classes=2)[1]
     array([1. , 0.6, 0.8, 1. ])
     """
     if known is None:
         return np.empty((0, n_classes)), np.empty(0)
-    limits = np.concatenate([known.upper, 1 - known.lower]) / (1 - contamination)
-    return np.vstack([np.eye(n_classes), 1 - np.eye(n_classes)]), limits
+    clean = clean_shares(known, contamination)
+    return np.vstack([np.eye(n_classes), 1 - np.eye(n_classes)]), np.concatenate([clean.upper, 1 - clean.lower])

@@ -12,7 +12,7 @@ import numpy as np
 import scipy  # its parts load when first used
 
 from pacshift.arrays import BoolArray, FloatArray, IntArray
-from pacshift.bounds import Interval
+from pacshift.bounds import ROUNDING, Interval
 
 MAX_STAKE = 0.8
 """No single bet is larger than this share of the wealth."""
@@ -26,7 +26,7 @@ STAKE_CAUTION = 0.97
 FEW_MISSES = 3.0
 """A class with fewer expected misses (m_j ε) gets no bet where it would force small stakes on the others."""
 
-ROUNDING = 1 + 1e-9
+WIDER = 1 + ROUNDING
 """Cells are made wider by this factor, so that rounding cannot lose a mix between two cells."""
 
 
@@ -71,11 +71,12 @@ def stake_cells(
     scale = normal_deviations(delta) / np.sqrt(epsilon * (1 - epsilon))
     smallest = min(scale / np.sqrt(float(high**2 @ (1 / totals))), _largest_allowed(high, totals))
     largest = min(scale / np.sqrt(least_squares), _largest_allowed(low, totals))
-    first, last = (_nearest_power(stake) for stake in (smallest / ROUNDING, largest * ROUNDING))
+    first, last = (_nearest_power(stake) for stake in (smallest / WIDER, largest * WIDER))
     for power in range(first, last + 1):
         stake = STAKE_RATIO**power
         box = _mixes_with_stake(stake, prevalence, class_counts, is_bet_on, scale=scale)
-        if (box.lower <= box.upper).all() and box.lower.sum() <= 1 + 1e-9 <= box.upper.sum() + 2e-9:
+        some_sum_to_1 = box.lower.sum() <= 1 + ROUNDING and box.upper.sum() >= 1 - ROUNDING
+        if (box.lower <= box.upper).all() and some_sum_to_1:
             yield StakeCell(stake, box)
 
 
@@ -92,7 +93,7 @@ def _mixes_with_stake(
     stake: float, prevalence: Interval, class_counts: IntArray, is_bet_on: BoolArray, *, scale: float
 ) -> Interval:
     """Box around the mixes whose exact stake rounds to ``stake``."""
-    least, most = stake / np.sqrt(STAKE_RATIO) / ROUNDING, stake * np.sqrt(STAKE_RATIO) * ROUNDING
+    least, most = stake / np.sqrt(STAKE_RATIO) / WIDER, stake * np.sqrt(STAKE_RATIO) * WIDER
     low, high = prevalence.lower.copy(), prevalence.upper.copy()
     totals = class_counts[is_bet_on]
     small, large = low[is_bet_on] ** 2 / totals, high[is_bet_on] ** 2 / totals

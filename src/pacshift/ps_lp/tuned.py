@@ -14,15 +14,13 @@ import numpy as np
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.ps_lp.curves import Curves, HeldOutBins, estimated_mix, fit_curves, one_curve_for_all
 from pacshift.tally import Tally
+from pacshift.tally.coins import score_coins
 from pacshift.tally.grid import to_grid
 from pacshift.tally.histogram import bin_edges, bin_of, mean_size
 from pacshift.tally.stores import running_sum
 
 HELD_OUT_SHARE = 0.15
 """Each source row is held out with this probability."""
-
-HELD_OUT_SEED = 15
-"""The coins are the same for the same counts, wherever they were counted."""
 
 MAX_CLASS_MISS = 3.0
 """No threshold exceeds its class's held-out quantile at this multiple of ε, so that no class is abandoned."""
@@ -43,12 +41,12 @@ LEVELS_TRIED = np.linspace(-20.0, 30.0, 251)
 """Levels among which the ends of the path are looked for."""
 
 
-def held_out(tally: Tally) -> IntArray:
+def held_out(tally: Tally, seed: int = 0) -> IntArray:
     """Step "Holding out": how many rows of each entry of ``tally.values`` are held out, by one coin per row.
 
     Which of the rows with the same label and score it is does not matter, so that counts are enough.
     """
-    rng, counts = np.random.default_rng(HELD_OUT_SEED), tally.counts
+    rng, counts = score_coins("held out", tally, seed), tally.counts
     held = (rng.random(len(counts)) < HELD_OUT_SHARE).astype(np.int64)
     repeated = counts != 1
     held[repeated] = rng.binomial(counts[repeated], HELD_OUT_SHARE)

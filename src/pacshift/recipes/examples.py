@@ -18,6 +18,7 @@ from pacshift.experiments.trial import Draw, Experiment, thresholds_of
 from pacshift.files import atomic_write
 from pacshift.recipes.raw.data import BoolArray, RawData
 from pacshift.recipes.reading import READERS, read_raw
+from pacshift.wording import percent
 
 METHODS = ("PS", "PS-W", "PS-LP")
 RULE = (
@@ -218,7 +219,7 @@ def _data_url(pixels: Any) -> str:
 def _introduction(panel: Panel, base: Dataset, columns: Sequence[Column]) -> list[str]:
     errors = "; ".join(f"{column.title}: {column.error:.3f} and {column.size:.2f}" for column in columns)
     shares = [
-        ", ".join(f"{name} {100 * share:.3g} %" for name, share in zip(base.class_names, mix, strict=True))
+        ", ".join(f"{name} {percent(share)}" for name, share in zip(base.class_names, mix, strict=True))
         for mix in (panel.source_mix, panel.target_mix)
     ]
     return [

@@ -9,13 +9,14 @@ from matplotlib.axes import Axes
 
 from pacshift import plots
 from pacshift.certificate import Certificate
-from pacshift.certificate.explain import implied_change, known_shares, share
+from pacshift.certificate.explain import about_the_clean_part, implied_change, known_shares
 from pacshift.certificate.file import to_document
 from pacshift.comparison import ComparisonRow
 from pacshift.report import numbers, text
 from pacshift.report.page import render, write_page
 from pacshift.report.pictures import Picture, drawn
 from pacshift.report.recipe import recipe
+from pacshift.wording import given, percent
 
 
 def write_report(
@@ -96,6 +97,7 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
         rows=numbers.class_rows(certificate),
         reasons=[plots.readable(note, longest=2000) for note in (*certificate.reasons, *certificate.notes)],
         pictures=_pictures(certificate),
+        whose_misses=about_the_clean_part(certificate),
         most=plots.MAX_CLASSES_SHOWN,
         comparison=list(comparison or ()),
         size_note=numbers.size_note(certificate, comparison or ()),
@@ -119,7 +121,7 @@ def _pictures(certificate: Certificate) -> dict[str, Markup]:
         groups = plots.class_height(min(len(certificate.assumption.groups), plots.MAX_GROUPS_SHOWN))
         pictures["groups"] = _picture(plots.assumption_groups, certificate, groups, GROUPS_ALT)
     if certificate.curve is not None:
-        allowed = f"{CURVE_ALT} The allowed error is {certificate.epsilon:g}."
+        allowed = f"{CURVE_ALT} The allowed error is {given(certificate.epsilon)}."
         pictures["curve"] = _picture(plots.bound_curve, certificate, 3.0, allowed)
     if certificate.sensitivity is not None:
         pictures["sensitivity"] = _picture(plots.sensitivity_curve, certificate, 3.0, SENSITIVITY_ALT)
@@ -154,6 +156,6 @@ def _sizes_alt(certificate: Certificate) -> str:
     counts = certificate.set_sizes
     if counts is None or not counts.sum():
         return ""
-    parts = [f"{share(count / counts.sum())} hold {size}" for size, count in enumerate(counts) if count]
+    parts = [f"{percent(count / counts.sum())} hold {size}" for size, count in enumerate(counts) if count]
     more = f" and {len(parts) - 8} further sizes" if len(parts) > 8 else ""
     return f"Sizes of the target's sets: {', '.join(parts[:8])}{more}."

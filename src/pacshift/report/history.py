@@ -7,12 +7,12 @@ from functools import partial
 
 from markupsafe import Markup
 
-from pacshift.certificate.explain import percent, rounded_down, rounded_up, share
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.report import Verdict
 from pacshift.report import history_pictures as pictures
-from pacshift.report.page import mean_size, render, write_page
+from pacshift.report.page import render, write_page
 from pacshift.report.pictures import Picture, drawn
+from pacshift.wording import all_but, between, down, given, mean_size, percent
 
 VERDICTS: dict[Verdict, tuple[str, str]] = {
     "kept": ("good", "the sets in use keep the promise: proven"),
@@ -106,14 +106,15 @@ def _conditions(monitor: Monitor) -> list[str]:
     """What is asked for besides epsilon, and what should be known about the certificate in use."""
     found = []
     if monitor.class_epsilon is not None:
-        found.append(f"The sets may miss at most {percent(monitor.class_epsilon)} of any one class.")
+        whose = " of the label-shifted part" if monitor.contamination else ""
+        found.append(f"The sets may miss at most {given(monitor.class_epsilon)} of any one class{whose}.")
     if monitor.contamination:
-        found.append(f"Up to {percent(monitor.contamination)} of every period may be of any kind.")
+        found.append(f"Up to {given(monitor.contamination)} of every period may be of any kind.")
     return [*found, *(f"Note: {text}" for text in monitor.warnings())]
 
 
 def _confidence(monitor: Monitor) -> str:
-    sure, unsure = percent(1 - monitor.delta), percent(monitor.delta)
+    sure, unsure = all_but(monitor.delta), given(monitor.delta)
     if monitor.forever:
         return (
             f"Confidence {sure} for all reports at once, past and future: "
@@ -121,7 +122,7 @@ def _confidence(monitor: Monitor) -> str:
         )
     return (
         f"Confidence {sure} for each report by itself. Of many reports up to {unsure} may be wrong. "
-        "The option --forever makes all of them right at once."
+        "The option --forever makes all of them hold simultaneously."
     )
 
 
@@ -145,11 +146,11 @@ def _row(report: PeriodReport) -> HistoryRow:
         period=report.period,
         verdict=report.verdict,
         rows=report.rows,
-        missed="" if ends is None else f"{100 * rounded_down(ends[0]):.4g} to {100 * rounded_up(ends[1]):.4g} %",
+        missed="" if ends is None else between(*ends),
         size="" if report.size is None else mean_size(report.size),
-        empty="" if report.empty is None else share(report.empty),
+        empty="" if report.empty is None else percent(report.empty),
         fresh_size="" if report.fresh_size is None else mean_size(report.fresh_size),
-        accuracy="" if report.accuracy is None else f"≥ {percent(rounded_down(report.accuracy))}",
+        accuracy="" if report.accuracy is None else f"≥ {down(report.accuracy)}",
     )
 
 

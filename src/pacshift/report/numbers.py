@@ -9,10 +9,9 @@ import numpy as np
 from pacshift.arrays import IntArray
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
-from pacshift.certificate.explain import between, percent, rounded_down, rounded_up, share
 from pacshift.comparison import ComparisonRow
 from pacshift.plots import readable
-from pacshift.report.page import mean_size
+from pacshift.wording import all_but, between, down, given, mean_size, numbers_between, percent
 
 MAX_INPUTS_SHOWN = 10
 """Files named on the page; the certificate itself, also on the page, names more."""
@@ -30,13 +29,11 @@ class KeyFigure:
 
 def key_figures(certificate: Certificate) -> list[KeyFigure]:
     """The numbers a reader looks for first."""
-    covered = 1 - certificate.epsilon
+    covered = all_but(certificate.epsilon)
     figures = [
+        KeyFigure("allowed to miss (ε)", given(certificate.epsilon), certificate.epsilon, f"so {covered} hit"),
         KeyFigure(
-            "allowed to miss (ε)", percent(certificate.epsilon), certificate.epsilon, f"so {percent(covered)} hit"
-        ),
-        KeyFigure(
-            "chance to be misled (δ)", percent(certificate.delta), certificate.delta, "by the calibration data"
+            "chance to be misled (δ)", given(certificate.delta), certificate.delta, "by the calibration data"
         ),
     ]
     counts = certificate.set_sizes
@@ -45,11 +42,11 @@ def key_figures(certificate: Certificate) -> list[KeyFigure]:
         single, empty = float(counts[1] / counts.sum()), float(counts[0] / counts.sum())
         figures += [
             KeyFigure("labels in a set", mean_size(mean), mean, f"on average, of {len(certificate.classes)}"),
-            KeyFigure("sets with one label", share(single), single, "of target cases"),
-            KeyFigure("empty sets", share(empty), empty, "of target cases"),
+            KeyFigure("sets with one label", percent(single), single, "of target cases"),
+            KeyFigure("empty sets", percent(empty), empty, "of target cases"),
         ]
     if certificate.accuracy is not None:
-        shown = f"≥ {percent(rounded_down(certificate.accuracy))}"
+        shown = f"≥ {down(certificate.accuracy)}"
         figures.append(
             KeyFigure("classifier’s accuracy", shown, certificate.accuracy, "its top label, on the target")
         )
@@ -132,18 +129,19 @@ def _class_row(certificate: Certificate, label: int) -> ClassRow:
     return ClassRow(
         name=readable(certificate.classes[label], longest=120),
         source=count,
-        source_share=share(count / max(certificate.n_source, 1)),
+        source_share=percent(count / max(certificate.n_source, 1)),
         predicted=int(certificate.predicted_counts[label]),
-        prevalence="" if certificate.prevalence is None else between(certificate.prevalence, label),
+        prevalence=_shares(certificate.prevalence, label),
         weight=_ends(certificate.weights, label),
-        missed="" if certificate.class_miss is None else between(certificate.class_miss, label),
+        missed=_shares(certificate.class_miss, label),
         threshold="in every set" if cut == -math.inf else ("in no set" if cut == math.inf else f"{cut:.4g}"),
         exact=exact,
     )
 
 
 def _ends(interval: Interval | None, label: int) -> str:
-    if interval is None:
-        return ""
-    low, high = rounded_down(float(interval.lower[label])), rounded_up(float(interval.upper[label]))
-    return f"{low:.4g} to {'∞' if math.isinf(high) else f'{high:.4g}'}"
+    return "" if interval is None else numbers_between(float(interval.lower[label]), float(interval.upper[label]))
+
+
+def _shares(interval: Interval | None, label: int) -> str:
+    return "" if interval is None else between(interval.lower[label], interval.upper[label])

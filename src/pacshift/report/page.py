@@ -5,10 +5,10 @@ from typing import Any
 
 import jinja2
 
-from pacshift.certificate.explain import percent, share
 from pacshift.documents import pacshift_version
 from pacshift.files import atomic_write
 from pacshift.plots import readable
+from pacshift.wording import given, mean_size, percent
 
 ENVIRONMENT = jinja2.Environment(
     loader=jinja2.PackageLoader("pacshift.report", "."),
@@ -19,16 +19,7 @@ ENVIRONMENT = jinja2.Environment(
 )
 
 
-def mean_size(value: float) -> str:
-    """A mean number of labels in a set, with the same digits wherever it stands.
-
-    >>> mean_size(1.36789)
-    '1.368'
-    """
-    return f"{value:.3f}"
-
-
-ENVIRONMENT.filters.update(percent=percent, share=share, readable=readable, mean_size=mean_size)
+ENVIRONMENT.filters.update(given=given, percent=percent, readable=readable, mean_size=mean_size)
 
 
 def render(template: str, **content: Any) -> str:

@@ -128,7 +128,7 @@ def _python(certificate: Certificate, known: type[Method] | None) -> str:
         lines.append(f"known_mix={readable(str(dict(_known(certificate))), longest=2000)},")
     if certificate.n_target_labels:
         lines.append("target_labels=target_labels,  # None for rows without a label")
-    if certificate.provenance is not None and certificate.provenance.seed is not None:
+    if certificate.provenance is not None and certificate.provenance.seed:  # 0 is the default
         lines.append(f"rng={certificate.provenance.seed},")
     inner = "\n".join(f"    {line}" for line in lines)
     made = f"certificate = pacshift.calibrate(\n{inner}\n)"

@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pacshift.certificate import Certificate
-from pacshift.certificate.explain import LABEL_SHIFT, percent
+from pacshift.certificate.explain import LABEL_SHIFT, clean_part, may_all_be_missed, not_for_all, refusals
 from pacshift.methods import Guarantee
 from pacshift.plots import readable
+from pacshift.wording import all_but, given
 
 GUARANTEES: dict[Guarantee, str] = {
     "pac-target": "guaranteed on the target",
@@ -31,7 +32,7 @@ def verdict(certificate: Certificate) -> Verdict:
     """What is guaranteed, in one sentence, and how surely, in another."""
     if certificate.trivial:
         return _trivial_verdict(certificate)
-    covered, sure = percent(1 - certificate.epsilon), _confidence(certificate)
+    covered, sure = all_but(certificate.epsilon), _confidence(certificate)
     holds = f"In at least {covered} of {{}} cases, the set of labels given contains the true one."
     further = _further(certificate)
     made = {
@@ -62,10 +63,13 @@ def verdict(certificate: Certificate) -> Verdict:
 def _further(certificate: Certificate) -> str:
     """What is promised beyond epsilon, in sentences with a blank in front."""
     cap, share_left = certificate.class_epsilon, certificate.contamination
-    said = "" if cap is None else f" Of every class at most {percent(cap)} is missed."
+    said = ""
     if share_left:
-        said += f" This holds even if up to {percent(share_left)} of the target is not label-shifted at all."
-    return said
+        said = f" This holds even if up to {given(share_left)} of the target is not label-shifted at all."
+    if cap is None:
+        return said
+    whose = clean_part(certificate)
+    return f"{said} Of every class{whose} at most {given(cap)} is missed.{may_all_be_missed(certificate)}"
 
 
 def _trivial_verdict(certificate: Certificate) -> Verdict:
@@ -79,7 +83,7 @@ def _trivial_verdict(certificate: Certificate) -> Verdict:
 
 
 def _confidence(certificate: Certificate) -> str:
-    sure, unsure = percent(1 - certificate.delta), percent(certificate.delta)
+    sure, unsure = all_but(certificate.delta), given(certificate.delta)
     return (
         f"Confidence: {sure}. If the calibration were repeated with fresh data, at most {unsure} of the "
         "repetitions would give sets that fall short of this."
@@ -99,7 +103,10 @@ def limits(certificate: Certificate) -> list[str]:
         within = (
             "holds within every class" if certificate.class_epsilon is None else "every class has its own limit"
         )
-        whom = f"It is a share of many cases, and {within}, but it is no promise for a single case or a subgroup."
+        whom = (
+            f"It is a share of many cases, and {within}{clean_part(certificate)}, but it is no promise for a "
+            "single case or a subgroup."
+        )
     else:
         whom = (
             "It is a share of all cases together. It is no promise for a single case, a subgroup or each class: "
@@ -121,7 +128,8 @@ def assumption(certificate: Certificate) -> list[str]:
         "none": "Nothing is guaranteed, even under label shift.",
     }
     made = [sentences.get(certificate.guarantee, f"Label shift.{LABEL_SHIFT.removeprefix('label shift.')}")]
-    return [*made, *filter(None, [certificate.facts.extra_assumption])]
+    rest = not_for_all(certificate) if promises_target(certificate) else []
+    return [*made, *rest, *filter(None, [certificate.facts.extra_assumption])]
 
 
 def promises_target(certificate: Certificate) -> bool:
@@ -153,9 +161,8 @@ def assumption_check(certificate: Certificate) -> str:
     found = certificate.assumption
     if found is not None:
         return (
-            f"Label shift was tested on these data. {readable(found.finding, longest=2000)} If label shift holds, "
-            f"the chance of a refusal is at most {found.level:.3g}. After a refusal there is no certificate, "
-            "so the confidence above is not touched. Such a test can refute label shift, but never prove it."
+            f"Label shift was tested on these data. {readable(found.finding, longest=2000)} "
+            f"{readable(refusals(certificate), longest=2000)}"
         )
     bounded = certificate.weights is not None or certificate.prevalence is not None
     if certificate.facts.tests_assumption and bounded:  # made by a version without the test

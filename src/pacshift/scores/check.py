@@ -2,6 +2,7 @@
 
 import math
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, RngLike, ScoresLike
 from pacshift.errors import InputError
 from pacshift.scores.containers import as_array, to_floats, to_matrix
+from pacshift.scores.frames import in_class_order, index_of, require_same_index
 from pacshift.scores.names import match_labels, text_of
 from pacshift.scores.names import shorten as shorten
 
@@ -20,19 +22,20 @@ MIN_RATE = 1e-100
 
 _UNWRITABLE = re.compile("[\\x00\\ud800-\\udfff]")
 _BLOCK_VALUES = 1 << 17  # scores of one block: few calls per score, and still near the processor
-_PREDICTION = 0x73657473  # goes with an int seed, so that prediction draws other numbers than calibration
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreMatrix:
     """A checked score matrix: row x, column y holds f(x, y); ``classes`` names the columns.
 
-    ``named_by_frame``: the names are those of a frame's columns, whatever these may be.
+    ``named_by_frame``: the names are those of a frame's columns, whatever these may be. ``index``: that of a
+    pandas frame.
     """
 
     values: NDArray[np.floating[Any]]
     classes: tuple[Label, ...]
     named_by_frame: bool = False
+    index: Any = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -81,7 +84,7 @@ def check_scores(
         raise InputError(
             f"{name}: {values.shape[1]} score columns but {len(named)} class names. Give one name per column."
         )
-    return ScoreMatrix(values, named, named_by_frame=given is None and found is not None)
+    return ScoreMatrix(values, named, given is None and found is not None, index_of(scores))
 
 
 def is_finite(values: NDArray[np.floating[Any]]) -> bool:
@@ -130,15 +133,21 @@ def _plain(name: Any) -> Label:
     return value
 
 
-def check_labels(labels: LabelsLike, classes: tuple[Label, ...], *, n_rows: int, name: str) -> IntArray:
-    """Column index of each label, matched by name (see ``scores.names``), never by position."""
+def check_labels(
+    labels: LabelsLike, classes: tuple[Label, ...], *, n_rows: int, name: str, index: Any = None
+) -> IntArray:
+    """Column of each label, matched by name (see ``scores.names``), never by position.
+
+    ``index`` is that of a pandas frame of the rows; labels that have one must have the same.
+    """
     values = _label_array(labels, name)
     if values.ndim != 1:
         raise InputError(f"{name}: labels must be one per row, got an array of {values.ndim} dimensions.")
     if len(values) != n_rows:
         raise InputError(f"{name}: {len(values)} labels for {n_rows} rows of scores. Give one label per row.")
-    index = match_labels(values, classes)
-    unknown = index < 0
+    require_same_index(index, labels, name)
+    columns = match_labels(values, classes)
+    unknown = columns < 0
     if unknown.any():
         row = int(unknown.argmax())
         raise InputError(
@@ -146,7 +155,7 @@ def check_labels(labels: LabelsLike, classes: tuple[Label, ...], *, n_rows: int,
             f"{values[[row]].tolist()[0]!r} in row {row}. The classes are {shorten(classes)}. "
             "Name the columns with classes=, as the labels are written."
         )
-    return index
+    return columns
 
 
 def _label_array(labels: Any, name: str) -> NDArray[Any]:
@@ -194,9 +203,10 @@ def check_flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
-def check_weights(weights: Any, n_classes: int) -> FloatArray:
-    """One finite importance weight >= 0 per class, not all of them 0."""
-    values = np.asarray(to_floats(weights, "weights"), dtype=np.float64)
+def check_weights(weights: Any, classes: tuple[Label, ...]) -> FloatArray:
+    """One finite importance weight >= 0 per class, not all of them 0; those of a pandas series by name."""
+    n_classes = len(classes)
+    values = np.asarray(to_floats(in_class_order(weights, classes, "weights"), "weights"), dtype=np.float64)
     if values.shape != (n_classes,) or not np.isfinite(values).all() or (values < 0).any() or not values.any():
         raise InputError(
             f"weights: one finite number >= 0 per class is needed ({n_classes} of them, not all 0), "
@@ -213,11 +223,25 @@ def check_rng(rng: RngLike) -> np.random.Generator:
         raise InputError(f"rng must be a seed >= 0, a numpy Generator or None, got {rng!r}.") from None
 
 
-def check_prediction_rng(rng: RngLike) -> np.random.Generator:
-    """As ``check_rng``, but an int seed draws other numbers than it does in calibration.
+def check_seed(rng: RngLike) -> int:
+    """The seed of the coins: an int as it is, the next number of a Generator, 0 for None.
 
-    The guarantee of randomised scores needs both to be independent, and users like to pass one seed everywhere.
+    >>> check_seed(7), check_seed(None)
+    (7, 0)
     """
-    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0:
-        return check_rng([int(rng), _PREDICTION])
-    return check_rng(rng)
+    if rng is None:
+        return 0
+    generator = check_rng(rng)
+    return int(rng) if isinstance(rng, (int, np.integer)) else int(generator.integers(2**63))
+
+
+def ignore_rng(rng: RngLike) -> None:
+    """Warn whoever passes random numbers for scores, which are fixed functions of their rows by now."""
+    if rng is not None:
+        check_rng(rng)
+        warnings.warn(
+            "rng has no effect here: the uniform number of a randomised score is a function of the row's own "
+            "scores. Leave it out.",
+            DeprecationWarning,
+            stacklevel=3,
+        )

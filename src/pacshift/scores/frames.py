@@ -1,10 +1,11 @@
-"""Frames in give frames out: results in the library of the scores, with the index of the scores."""
+"""Frames in give frames out, with the index of the scores; labels with another index are refused."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from pacshift.arrays import BoolArray, Label
-from pacshift.scores.names import text_of
+from pacshift.errors import InputError
+from pacshift.scores.names import shorten, text_of
 
 
 def frame_like(scores: Any, sets: BoolArray, classes: Sequence[Label]) -> Any:
@@ -47,6 +48,53 @@ def series_like(scores: Any, lists: list[list[Label]]) -> Any:
 def index_of(table: Any) -> Any:
     """The index of a pandas frame or series; None for what has none."""
     return table.index if hasattr(table, "iloc") else None
+
+
+def require_same_index(index: Any, values: Any, name: str, *, rows: str = "scores", what: str = "labels") -> None:
+    """Refuse values whose pandas index is not the ``index`` of the rows, or that in another order.
+
+    Values are matched to rows by position, so each would go to a row of another name. They are not put in order
+    silently: only the user knows which side is wrong. Where one side has no index, there is nothing to compare;
+    unequal lengths are refused elsewhere.
+    """
+    own = index_of(values)
+    if index is None or own is None or len(index) != len(own) or index.equals(own):
+        return
+    differing = (place for place in range(len(own)) if not _same_name(index[place], own[place]))
+    place = next(differing, None)
+    if place is None:  # two types that hold the same names
+        return
+    found, wanted = own[[place]].tolist()[0], index[[place]].tolist()[0]
+    raise InputError(
+        f"{name}: the {rows} and the {what} have different indexes: row {place} is {wanted!r} in the {rows} and "
+        f"{found!r} in the {what}. Match them by index: {what}.loc[{rows}.index]. If they belong together row by "
+        f"row as they stand, say so with {what}.to_numpy(), or with reset_index(drop=True) on both."
+    )
+
+
+def _same_name(one: Any, other: Any) -> bool:
+    try:
+        return one is other or bool(one == other) or bool(one != one and other != other)  # NaN is NaN
+    except (TypeError, ValueError):  # NA beside a name
+        return False
+
+
+def in_class_order(values: Any, classes: Sequence[Label], name: str) -> Any:
+    """The values of a pandas series in the order of ``classes``, by the names in its index; others as they are.
+
+    >>> in_class_order([0.5, 1.5], ("healthy", "sick"), "weights")
+    [0.5, 1.5]
+    """
+    index = index_of(values)
+    if index is None or (type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1):
+        return values  # numbers that pandas gave to the rows are not names
+    found, wanted = [text_of(one) for one in index], [text_of(one) for one in classes]
+    if len(found) != len(wanted) or set(found) != set(wanted):
+        raise InputError(
+            f"{name}: the index holds {shorten(list(index))}, but the classes are {shorten(classes)}. Name every "
+            "class once, or pass a plain list in the order of the classes."
+        )
+    return values.iloc[[found.index(one) for one in wanted]]
 
 
 def _library(scores: Any) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pacshift.arrays import Label
-from pacshift.bounds import Interval
+from pacshift.bounds import ROUNDING, Interval
 from pacshift.errors import InputError
 from pacshift.scores.check import shorten
 
@@ -44,7 +44,7 @@ def check_known_mix(known_mix: Any, classes: tuple[Label, ...]) -> Interval:
     for name, ends in known_mix.items():
         label = _place(name, classes)
         lower[label], upper[label] = _pair(name, ends)
-    if lower.sum() > 1 + 1e-12 or upper.sum() < 1 - 1e-12:
+    if lower.sum() > 1 + ROUNDING or upper.sum() < 1 - ROUNDING:
         raise InputError(
             "known_mix: no label mix lies within these bounds. The shares of all classes sum to 1, but the lower "
             f"bounds sum to {lower.sum():.4g} and the upper bounds to {upper.sum():.4g}. Widen the bounds."
@@ -64,8 +64,8 @@ def _pair(name: Any, ends: Any) -> tuple[float, float]:
         low, high = (float(end) for end in ends)
     except (TypeError, ValueError):
         low = high = np.nan
-    if not 0 <= low <= high <= 1:
+    if not (low >= -ROUNDING and low <= high + ROUNDING and high <= 1 + ROUNDING):
         raise InputError(
             f"known_mix: the share of {name!r} must be given as two numbers, 0 <= low <= high <= 1, got {ends!r}."
         )
-    return low, high
+    return max(min(low, high), 0.0), min(max(low, high), 1.0)  # 1 - .7 - .3 is 6e-17, .1 + .2 is above .3

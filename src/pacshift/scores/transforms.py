@@ -1,7 +1,8 @@
 """Transforms: from the model's scores to the f(x, y) that is compared with a threshold.
 
-Label shift leaves p(x given y) alone, so any fixed function of (x, y), with independent randomness of its own
-if it wants, keeps every guarantee.
+Label shift leaves p(x given y) alone, so any fixed function of (x, y) keeps every guarantee. Randomised scores are
+fixed functions too: the uniform number of a row is a hash of the row's own scores. So it does not depend on where
+the row stands, in which file or block it comes, or whether it is seen in calibration or in prediction.
 """
 
 import difflib
@@ -21,23 +22,19 @@ TransformFunction: TypeAlias = Callable[[FloatArray], Any]
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """A named function of a block of score rows and, if ``randomized``, of one uniform number per row."""
+    """A named function of a block of score rows and, if ``randomized``, of ``uniform_numbers`` of these rows."""
 
     name: str
     function: Callable[[FloatArray, FloatArray], FloatArray] | None
     randomized: bool = False
 
-    def draw(self, n_rows: int, rng: np.random.Generator) -> FloatArray | None:
-        """The uniform numbers of ``n_rows`` rows, in their order; None where none are used."""
-        return rng.random(n_rows) if self.randomized else None
-
-    def apply(self, block: NDArray[np.floating[Any]], uniform: FloatArray | None) -> FloatArray:
+    def apply(self, block: NDArray[np.floating[Any]]) -> FloatArray:
         """Transform a block of finite scores; the transform must have a function."""
         assert self.function is not None  # callers take plain scores as they are
         # One layout, one type: a row gets the same bits in calibration and in prediction.
         plain = np.ascontiguousarray(block, dtype=np.float64)
-        numbers = uniform if self.randomized and uniform is not None else np.ones(len(plain))
         with np.errstate(over="ignore", invalid="ignore"):
+            numbers = uniform_numbers(plain) if self.randomized else np.ones(len(plain))
             result = self.function(plain, numbers)
         if not is_finite(result):  # sums and differences of scores near 1e308
             raise InputError(
@@ -45,20 +42,44 @@ class Transform:
             )
         return result
 
-    def blocks(self, scores: ScoreMatrix, rng: np.random.Generator) -> Iterator[tuple[slice, NDArray[Any]]]:
+    def blocks(self, scores: ScoreMatrix) -> Iterator[tuple[slice, NDArray[Any]]]:
         """The transformed matrix, block after block: never a second matrix in memory."""
-        uniform = self.draw(len(scores), rng)
         for rows in scores.blocks():
-            yield rows, self.of_block(scores, rows, uniform)
+            yield rows, self.of_block(scores, rows)
 
-    def of_block(self, scores: ScoreMatrix, rows: slice, uniform: FloatArray | None) -> NDArray[Any]:
-        """Some rows of the transformed matrix; ``uniform`` has the numbers of all rows."""
+    def of_block(self, scores: ScoreMatrix, rows: slice) -> NDArray[Any]:
+        """Some rows of the transformed matrix."""
         block = scores.values[rows]
         if self.function is None:
             return block
         if not is_finite(block):
             raise not_finite_error(scores, "scores")
-        return self.apply(block, None if uniform is None else uniform[rows])
+        return self.apply(block)
+
+
+def uniform_numbers(scores: FloatArray) -> FloatArray:
+    """One number in [0, 1) per row, as good as uniform, and a function of the row's own scores alone.
+
+    The scores, in single precision so that the last bits of a softmax do not matter, are multiplied as 64-bit
+    integers by one odd constant per column and added up; two rounds of splitmix64's finaliser mix the bits
+    (Steele, Lea, Flood, OOPSLA 2014).
+
+    >>> uniform_numbers(np.array([[0.9, 0.1], [0.1, 0.9], [0.9, 0.1]])).round(3)
+    array([0.017, 0.581, 0.017])
+    """
+    single = scores.astype(np.float32) + np.float32(0)  # makes -0.0 and 0.0 one value
+    columns = _mixed(np.arange(1, scores.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
+    return np.asarray(
+        (_mixed(_mixed(single.view(np.uint32).astype(np.uint64) @ columns)) >> np.uint64(11)) * 2.0**-53
+    )
+
+
+def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finaliser of splitmix64: every bit of the input changes about half of the bits of the output."""
+    values = values + np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
 
 
 def adaptive(scores: FloatArray, uniform: FloatArray, *, penalty: float = 0.0, free_ranks: int = 0) -> FloatArray:

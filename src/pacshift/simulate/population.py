@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike
 from pacshift.scores.check import check_labels, check_rate, check_rng, check_scores, is_finite, not_finite_error
+from pacshift.scores.frames import in_class_order, require_same_index
 from pacshift.simulate.best import cheapest_thresholds, highest_threshold
 from pacshift.simulate.mix import check_mix, check_row_weights, require_rows, resample
 from pacshift.simulate.synthetic import synthetic_scores
@@ -76,7 +77,10 @@ class Population:
             raise not_finite_error(matrix, "population")
         self.scores: NDArray[np.floating[Any]] = matrix.values
         self.classes = matrix.classes
-        self.index = check_labels(labels, matrix.classes, n_rows=len(matrix), name="population")
+        self.index = check_labels(
+            labels, matrix.classes, n_rows=len(matrix), name="population", index=matrix.index
+        )
+        require_same_index(matrix.index, row_weights, "population", what="row_weights")
         self._row_weights = None if row_weights is None else check_row_weights(row_weights, len(matrix))
 
     @classmethod
@@ -130,7 +134,7 @@ class Population:
         numpy.ndarray of shape (n,)
             Probabilities that add up to 1.
         """
-        shares = check_mix(mix, len(self.classes))
+        shares = check_mix(in_class_order(mix, self.classes, "mix"), len(self.classes))
         require_rows(self._class_weight, shares)
         per_row = (shares / np.where(self._class_weight > 0, self._class_weight, 1))[self.index]
         return np.asarray(per_row if self._row_weights is None else per_row * self._row_weights)
@@ -316,7 +320,7 @@ class Population:
             return np.asarray(sums / self._class_weight)
 
     def _mean(self, by_class: FloatArray, mix: Any) -> float:
-        shares = check_mix(mix, len(self.classes))
+        shares = check_mix(in_class_order(mix, self.classes, "mix"), len(self.classes))
         require_rows(self._class_weight, shares)
         # A sum, not `@`: the same bits on any number of BLAS threads.
         return float((shares * by_class)[shares > 0].sum())

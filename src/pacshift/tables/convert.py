@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pacshift.arrays import BoolArray, FloatArray, IntArray, Label
+from pacshift.arrays import BoolArray, IntArray, Label
 from pacshift.errors import InputError
 from pacshift.scores.check import is_finite, shorten
 from pacshift.scores.names import NOT_FOUND, find_name, places_by_text
@@ -61,19 +61,18 @@ class Faults:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The usable rows of a batch, with their uniform numbers where some were drawn.
+    """The usable rows of a batch.
 
     ``kept`` marks them among the rows of the batch; it is None where every row is usable.
     """
 
     scores: NDArray[np.floating[Any]]
     index: IntArray | None
-    uniform: FloatArray | None
     kept: BoolArray | None
     faults: Faults
 
 
-def convert(batch: Batch, layout: Layout, uniform: FloatArray | None = None) -> Rows:
+def convert(batch: Batch, layout: Layout) -> Rows:
     """Scores as a matrix, labels as column indices; rows that cannot be used are counted and left out."""
     raw = raw_scores(batch, layout)
     scores = raw if isinstance(raw, np.ndarray) else column_matrix(raw)
@@ -82,11 +81,10 @@ def convert(batch: Batch, layout: Layout, uniform: FloatArray | None = None) -> 
     if index is not None and len(index) and index.min() < 0:
         faulty |= {NO_LABEL: index == NULL, UNKNOWN: index == UNKNOWN_LABEL}
     if not faulty:
-        return Rows(scores, index, uniform, None, Faults())
+        return Rows(scores, index, None, Faults())
     bad = np.logical_or.reduce(list(faulty.values()))
     faults = _faults(batch, layout, faulty, bad)
-    index, uniform = (None if part is None else part[~bad] for part in (index, uniform))
-    return Rows(scores[~bad], index, uniform, ~bad, faults)
+    return Rows(scores[~bad], None if index is None else index[~bad], ~bad, faults)
 
 
 def raw_scores(batch: Batch, layout: Layout) -> NDArray[np.floating[Any]] | list[NDArray[np.floating[Any]]]:

@@ -12,7 +12,7 @@ from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
 from pacshift.certificate.sets import count_sizes
 from pacshift.evaluate import Evaluation, SetCounts
-from pacshift.scores.check import check_prediction_rng
+from pacshift.scores.check import ignore_rng
 from pacshift.tables.convert import Rows
 from pacshift.tables.reader import Progress, TableReader
 from pacshift.tables.sources import Batch, Tables
@@ -62,7 +62,7 @@ def evaluate_table(
     drop_invalid : bool, default False
         Leave out rows that cannot be used, instead of raising an error.
     rng : int, numpy.random.Generator or None
-        As in ``Certificate.sets``.
+        Has no effect: randomised scores are fixed functions of their rows. Will be removed.
     progress : callable, optional
         Called with the rows done so far and, where known, the rows in all.
 
@@ -88,6 +88,7 @@ def evaluate_table(
     0.5
     >>> folder.cleanup()
     """
+    ignore_rng(rng)
     remembered = None if certificate.columns is None else certificate.columns.label
     reader = certificate_reader(
         certificate, paths, label=label or remembered or "label", scores=scores, by_position=by_position
@@ -95,10 +96,9 @@ def evaluate_table(
 
     def count(rows: Rows, _batch: Batch) -> SetCounts:
         assert rows.index is not None  # a reader with a label has one
-        return SetCounts.of(certificate.sets_of_rows(rows.scores, rows.uniform), rows.index)
+        return SetCounts.of(certificate.sets_of_rows(rows.scores), rows.index)
 
-    numbers = prediction_numbers([certificate], rng)
-    parts = reader.map_rows(count, rng=numbers, drop_invalid=drop_invalid, progress=progress)
+    parts = reader.map_rows(count, drop_invalid=drop_invalid, progress=progress)
     return TableEvaluation(reduce(add, parts).evaluation(), reader.faults.n_rows)
 
 
@@ -127,7 +127,7 @@ def count_set_sizes(
     drop_invalid : bool, default False
         Leave out rows that cannot be used, instead of raising an error.
     rng : int, numpy.random.Generator or None
-        As in ``Certificate.sets``.
+        Has no effect: randomised scores are fixed functions of their rows. Will be removed.
     progress : callable, optional
         Called with the rows done so far and, where known, the rows in all.
 
@@ -153,8 +153,9 @@ def count_set_sizes(
     [1, 1, 0]
     >>> folder.cleanup()
     """
+    ignore_rng(rng)
     reader = certificate_reader(certificate, paths, label=None, scores=scores, by_position=by_position)
-    (measured,) = measure_sets(reader, [certificate], drop_invalid=drop_invalid, rng=rng, progress=progress)
+    (measured,) = measure_sets(reader, [certificate], drop_invalid=drop_invalid, progress=progress)
     return measured.set_sizes
 
 
@@ -193,7 +194,6 @@ def measure_sets(
     certificates: Sequence[Certificate],
     *,
     drop_invalid: bool = False,
-    rng: Any = None,
     progress: Progress | None = None,
 ) -> list[MeasuredSets]:
     """The sets of several certificates of the same classes, measured in one pass over the table."""
@@ -201,18 +201,11 @@ def measure_sets(
     def measure(rows: Rows, _batch: Batch) -> list[MeasuredSets]:
         return [_measured(certificate, rows) for certificate in certificates]
 
-    numbers = prediction_numbers(certificates, rng)
-    parts = reader.map_rows(measure, rng=numbers, drop_invalid=drop_invalid, progress=progress)
+    parts = reader.map_rows(measure, drop_invalid=drop_invalid, progress=progress)
     return [reduce(add, column) for column in zip(*parts, strict=True)]
 
 
 def _measured(certificate: Certificate, rows: Rows) -> MeasuredSets:
-    sets = certificate.sets_of_rows(rows.scores, rows.uniform)
+    sets = certificate.sets_of_rows(rows.scores)
     missed = 0 if rows.index is None else int((~sets[np.arange(len(sets)), rows.index]).sum())
     return MeasuredSets(count_sizes(sets), missed)
-
-
-def prediction_numbers(certificates: Sequence[Certificate], rng: Any) -> np.random.Generator | None:
-    """The generator of the uniform numbers that sets are made with; None where none of them uses any."""
-    generator = check_prediction_rng(rng)
-    return generator if any(certificate.is_randomized for certificate in certificates) else None

@@ -17,7 +17,6 @@ from pacshift.certificate.sets import count_sizes
 from pacshift.errors import InputError
 from pacshift.monitor.periods import Counted
 from pacshift.tables.convert import Rows
-from pacshift.tables.evaluating import prediction_numbers
 from pacshift.tables.reader import Progress, TableReader
 from pacshift.tables.sources import Batch
 from pacshift.tally import Tally
@@ -134,14 +133,12 @@ class PeriodCounter:
         keys = keys if rows.kept is None else keys[rows.kept]
         for key in np.unique(keys).tolist():
             own = keys == key
-            everything = bool(own.all())
             if key == NO_TIME:
                 with self._lock:
                     self.n_undated += int(own.sum())
                 continue
-            scores = rows.scores if everything else rows.scores[own]
-            uniform = rows.uniform if everything or rows.uniform is None else rows.uniform[own]
-            sizes = None if self.in_use is None else count_sizes(self.in_use.sets_of_rows(scores, uniform))
+            scores = rows.scores if own.all() else rows.scores[own]
+            sizes = None if self.in_use is None else count_sizes(self.in_use.sets_of_rows(scores))
             self._counter(key, sizes).count(scores, None)
 
     def _counter(self, key: int, sizes: IntArray | None) -> Counter:
@@ -180,7 +177,6 @@ def count_periods(
     soft: bool = False,
     in_use: Certificate | None = None,
     drop_invalid: bool = False,
-    rng: Any = None,
     progress: Progress | None = None,
 ) -> CountedFile:
     """Count an unlabelled file period by period, in one pass; memory grows with the periods, not with the rows.
@@ -192,10 +188,9 @@ def count_periods(
         names = ", ".join(map(str, reader.source.schema.names[:20]))
         raise InputError(f"{file}: no column {cut.column!r} with timestamps. The columns are {names}.")
     counter = PeriodCounter(cut, len(classes), CountOptions(soft=soft), in_use)
-    numbers = None if in_use is None else prediction_numbers([in_use], rng)
     columns = [cut.column] if cut.column is not None else []
     work: Callable[[Rows, Batch], None] = counter.add
-    for _ in reader.map_rows(work, rng=numbers, columns=columns, drop_invalid=drop_invalid, progress=progress):
+    for _ in reader.map_rows(work, columns=columns, drop_invalid=drop_invalid, progress=progress):
         pass
     if counter.n_undated and not drop_invalid:
         raise InputError(

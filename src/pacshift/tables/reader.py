@@ -1,13 +1,10 @@
 """One reader per table: batches are worked on by all cores, results come in order, memory stays bounded."""
 
-import copy
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-import numpy as np
-
-from pacshift.arrays import FloatArray, Label
+from pacshift.arrays import Label
 from pacshift.certificate.columns import Columns
 from pacshift.errors import InputError
 from pacshift.parallel import map_ordered
@@ -62,21 +59,19 @@ class TableReader:
 
     def map_batches(
         self,
-        work: Callable[[Batch, FloatArray | None], tuple[_Result | None, Faults]],
+        work: Callable[[Batch], tuple[_Result | None, Faults]],
         *,
-        rng: np.random.Generator | None = None,
         columns: Sequence[str] = (),
         drop_invalid: bool = False,
         progress: Progress | None = None,
     ) -> Iterator[_Result]:
         """``work`` of every batch, in order; ``columns`` are read beside scores and label.
 
-        With ``rng`` the work gets one uniform number per row: the same for a row whatever the batches. Faulty rows
-        raise at the end, so that all of them are counted.
+        Faulty rows raise at the end, so that all of them are counted.
         """
         self.n_rows, self.faults, self.usable_rows = 0, Faults(), {}
         total = self.source.count_rows() if progress else None
-        for batch, result, faults in map_ordered(self._jobs(work, rng, columns)):
+        for batch, result, faults in map_ordered(self._jobs(work, columns)):
             self.n_rows += batch.data.num_rows
             usable = batch.data.num_rows - faults.n_rows
             self.usable_rows[batch.file] = self.usable_rows.get(batch.file, 0) + usable
@@ -88,35 +83,24 @@ class TableReader:
         self.faults.raise_if_any(self.layout.classes, drop_invalid=drop_invalid)
         if not self.n_usable:
             raise InputError("the table has no usable row. At least one example is needed.")
-        if rng is not None:
-            _advance(rng, self.n_rows)  # as if it had drawn the numbers itself
 
     def map_rows(self, work: Callable[[Rows, Batch], _Result], **options: Any) -> Iterator[_Result]:
         """``work`` of the usable rows of every batch, in order; options as in ``map_batches``."""
 
-        def on_rows(batch: Batch, uniform: FloatArray | None) -> tuple[_Result | None, Faults]:
-            rows = convert(batch, self.layout, uniform)
+        def on_rows(batch: Batch) -> tuple[_Result | None, Faults]:
+            rows = convert(batch, self.layout)
             return work(rows, batch) if len(rows.scores) else None, rows.faults
 
         return self.map_batches(on_rows, **options)
 
     def _jobs(
-        self,
-        work: Callable[[Batch, FloatArray | None], tuple[_Result | None, Faults]],
-        rng: np.random.Generator | None,
-        columns: Sequence[str],
+        self, work: Callable[[Batch], tuple[_Result | None, Faults]], columns: Sequence[str]
     ) -> Iterator[Callable[[], tuple[Batch, _Result | None, Faults]]]:
-        first_row = 0
         for batch in self._batches(columns):
-            own = None if rng is None else _ahead(rng, first_row)
-            first_row += batch.data.num_rows
 
-            def job(
-                batch: Batch = batch, own: np.random.Generator | None = own
-            ) -> tuple[Batch, _Result | None, Faults]:
+            def job(batch: Batch = batch) -> tuple[Batch, _Result | None, Faults]:
                 batch.require_sound()
-                uniform = None if own is None else own.random(batch.data.num_rows)
-                return (batch, *work(batch, uniform))
+                return (batch, *work(batch))
 
             yield job
 
@@ -141,17 +125,3 @@ def _open(files: list[Path], label: str | None, scores: str | None, columns: Col
         return FileSource(files)
     remembered = columns.scores[0] if columns is not None and len(columns.scores) == 1 else None
     return NpzSource(files, scores=scores or remembered, label=label)
-
-
-def _ahead(rng: np.random.Generator, rows: int) -> np.random.Generator:
-    """The generator as it will be ``rows`` uniform numbers later: a row's number does not depend on batches."""
-    return _advance(np.random.Generator(copy.deepcopy(rng.bit_generator)), rows)
-
-
-def _advance(rng: np.random.Generator, rows: int) -> np.random.Generator:
-    advance = getattr(rng.bit_generator, "advance", None)
-    if advance is None:
-        rng.random(rows)
-    else:
-        advance(rows)
-    return rng

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.arrays import FloatArray, Label
+from pacshift.arrays import Label
 from pacshift.certificate.columns import Columns
 from pacshift.files import file_sha256
-from pacshift.scores.check import check_rng
+from pacshift.scores.check import ignore_rng
 from pacshift.scores.names import shorten
 from pacshift.scores.plausible import foreign_columns
 from pacshift.scores.transforms import TransformFunction, resolve_transform
@@ -122,7 +122,7 @@ def tally_table(
     sha256 : bool, default False
         List the SHA-256 of every file in the tally's ``inputs``. Files are read once more for it.
     rng : int, numpy.random.Generator or None
-        Source of the numbers of randomised transforms.
+        Has no effect: randomised scores are fixed functions of their rows. Will be removed.
     progress : callable, optional
         Called with the rows done so far and, where known, the rows in all.
 
@@ -146,9 +146,10 @@ def tally_table(
     [[1, 1], [0, 1]]
     >>> folder.cleanup()
     """
+    ignore_rng(rng)
     reader = TableReader(paths, label=label, scores=scores, classes=classes, by_position=by_position)
     options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=bins)
-    return count_table(reader, options, drop_invalid=drop_invalid, sha256=sha256, rng=rng, progress=progress)
+    return count_table(reader, options, drop_invalid=drop_invalid, sha256=sha256, progress=progress)
 
 
 def count_table(
@@ -158,21 +159,17 @@ def count_table(
     labelled: bool | None = None,
     drop_invalid: bool = False,
     sha256: bool = False,
-    rng: Any = None,
     progress: Progress | None = None,
 ) -> TableTally:
     """Count what a reader reads; with ``labelled`` False as a target, although there may be labels."""
     layout = reader.layout.without_label() if labelled is False else reader.layout
     counter = Counter(len(layout.classes), options, labelled=layout.label is not None)
-    generator, start = check_rng(rng), perf_counter()
+    start = perf_counter()
 
-    def work(batch: Batch, uniform: FloatArray | None) -> tuple[None, Faults]:
-        return None, count_batch(batch, layout, counter, uniform)
+    def work(batch: Batch) -> tuple[None, Faults]:
+        return None, count_batch(batch, layout, counter)
 
-    draws = counter.labelled and options.transform.randomized
-    for _ in reader.map_batches(
-        work, rng=generator if draws else None, drop_invalid=drop_invalid, progress=progress
-    ):
+    for _ in reader.map_batches(work, drop_invalid=drop_invalid, progress=progress):
         pass
     tally = Tally.from_counter(counter, layout.classes)
     logger.info("counted %d rows of a table in %.2f s", tally.n_source + tally.n_target, perf_counter() - start)
@@ -208,18 +205,18 @@ def require_plausible(tally: Tally, layout: Layout, source: Source) -> None:
         )
 
 
-def count_batch(batch: Batch, layout: Layout, counter: Counter, uniform: FloatArray | None) -> Faults:
+def count_batch(batch: Batch, layout: Layout, counter: Counter) -> Faults:
     """What every engine does with a batch: count the usable rows, and say what is wrong with the others."""
     labels, n_rows = batch_labels(batch, layout), batch.data.num_rows
     n_counted = 0
     if n_rows and (labels is None or labels.min() >= 0):
-        n_counted = counter.count(raw_scores(batch, layout), labels, uniform)
+        n_counted = counter.count(raw_scores(batch, layout), labels)
     if n_counted == n_rows:
         return Faults()
     rest = Batch(batch.data.slice(n_counted), batch.file, batch.first_row + n_counted)
-    rows = convert(rest, layout, None if uniform is None else uniform[n_counted:])  # finds the bad rows
+    rows = convert(rest, layout)  # finds the bad rows
     if len(rows.scores):
-        counter.count(rows.scores, rows.index, rows.uniform)
+        counter.count(rows.scores, rows.index)
     return rows.faults
 
 

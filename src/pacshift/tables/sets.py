@@ -18,9 +18,9 @@ from pacshift.certificate import Certificate
 from pacshift.certificate.sets import count_sizes
 from pacshift.errors import InputError
 from pacshift.files import atomic_write, check_output
-from pacshift.scores.check import shorten
+from pacshift.scores.check import ignore_rng, shorten
 from pacshift.tables.convert import Rows
-from pacshift.tables.evaluating import certificate_reader, prediction_numbers
+from pacshift.tables.evaluating import certificate_reader
 from pacshift.tables.reader import Progress
 from pacshift.tables.sources import KINDS, Batch, PathLike, Tables, is_frame, list_files
 from pacshift.tables.spreadsheet import escape_batch
@@ -86,7 +86,7 @@ def write_sets(
     overwrite : bool, default False
         Whether a file that exists may be replaced.
     rng : int, numpy.random.Generator or None
-        As in ``Certificate.sets``.
+        Has no effect: randomised scores are fixed functions of their rows. Will be removed.
     progress : callable, optional
         Called with the rows done so far and, where known, the rows in all.
 
@@ -117,6 +117,7 @@ def write_sets(
     >>> folder.cleanup()
     """
     kind = _kind(output, certificate.classes)
+    ignore_rng(rng)
     check_output(output, overwrite=overwrite, inputs=[] if is_frame(paths) else list_files(paths))
     reader = certificate_reader(certificate, paths, label=None, scores=scores, by_position=by_position)
     require_columns(keep, reader.source.schema.names)
@@ -125,11 +126,10 @@ def write_sets(
     total = np.zeros(len(certificate.classes) + 1, np.int64)
 
     def work(rows: Rows, batch: Batch) -> tuple[Any, IntArray]:
-        sets = certificate.sets_of_rows(rows.scores, rows.uniform)
+        sets = certificate.sets_of_rows(rows.scores)
         return sets_batch(batch.data, rows, sets, keep, certificate.classes), count_sizes(sets)
 
-    numbers = prediction_numbers([certificate], rng)
-    written = reader.map_rows(work, rng=numbers, columns=keep, drop_invalid=drop_invalid, progress=progress)
+    written = reader.map_rows(work, columns=keep, drop_invalid=drop_invalid, progress=progress)
     with atomic_write(output, overwrite=overwrite) as draft, _writer(draft, kind) as write:
         for result, sizes in written:
             write(result)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from pacshift.errors import InputError, PacshiftError
 from pacshift.files import PathLike as PathLike
-from pacshift.files import require_regular
+from pacshift.files import counted_twice, repeated_files, require_regular
 from pacshift.scores.check import shorten
 from pacshift.scores.streams import is_lazy
 from pacshift.tables.formats import FORMATS
@@ -120,7 +120,10 @@ def is_frame(paths: Any) -> TypeGuard[ArrowFrame]:
 
 
 def list_files(paths: Tables) -> list[Path]:
-    """The files themselves, and all score tables in the folders, in the order of their names; of a frame none."""
+    """The files themselves, and all score tables in the folders, in the order of their names; of a frame none.
+
+    Every proof is about independent rows, so a file that would be counted twice is refused.
+    """
     if is_frame(paths):
         return []
     several: Any = [paths] if isinstance(paths, (str, os.PathLike)) else paths
@@ -136,7 +139,19 @@ def list_files(paths: Tables) -> list[Path]:
     kinds = sorted({KINDS[file.suffix.lower()] for file in files})
     if len(kinds) > 1:
         raise InputError(f"one table cannot mix {' and '.join(kinds)} files. Name the files of one kind.")
+    for first, second, *_ in repeated_files(files):
+        if first.samefile(second) or _has_rows(first):  # files without rows are alike: Spark leaves some
+            raise counted_twice(first, second)
     return files
+
+
+def _has_rows(file: Path) -> bool:
+    kind = FORMATS.get(file.suffix.lower())
+    if kind is None:  # NPZ: who writes arrays without rows?
+        return True
+    require_regular(file)
+    with readable(file, kind.name):
+        return any(batch.num_rows for batch in kind.batches(str(file), list(kind.schema(str(file)))[:1], 1))
 
 
 def _expand(path: Path) -> list[Path]:

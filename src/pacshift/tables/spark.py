@@ -1,20 +1,17 @@
 """The same counts from a Spark cluster: one tally per partition, added by Spark, a few collected.
 
 Each executor runs ``pacshift.tables.reading.count_batch`` on its Arrow batches, so pacshift must be installed on
-the workers. Randomised scores draw from a generator seeded by (seed, partition): a task that Spark runs again
-draws the same numbers, another partitioning draws others.
+the workers. Partitions do not matter, nor do tasks that Spark runs again.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from pacshift.arrays import Label
 from pacshift.certificate import Certificate
 from pacshift.certificate.columns import Columns
 from pacshift.errors import InputError, MissingExtraError
-from pacshift.scores.check import check_prediction_rng, check_rng
+from pacshift.scores.check import ignore_rng
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tables.convert import Faults
 from pacshift.tables.finding import find_layout
@@ -111,7 +108,7 @@ def tally_frame(
     drop_invalid : bool, default False
         Leave out rows that cannot be used, instead of raising an error.
     rng : int, numpy.random.Generator or None
-        Source of the numbers of randomised transforms, which depend on the partitions.
+        Has no effect: randomised scores are fixed functions of their rows. Will be removed.
 
     Returns
     -------
@@ -128,13 +125,14 @@ def tally_frame(
     >>> counted = tally_frame(labelled_frame, label="diagnosis", drop_invalid=True)  # doctest: +SKIP
     >>> counted.n_rows, counted.n_dropped  # doctest: +SKIP
     """
+    ignore_rng(rng)
     plain = without_vectors(frame, scores, columns)
     source = SparkSource(plain)
     layout = find_layout(
         source, label=label, scores=scores, classes=classes, by_position=by_position, columns=columns
     )
     options = CountOptions(resolve_transform(score), grid=True, soft=soft, bins=bins)
-    job = counter_of(layout, options, _seed(check_rng(rng)))
+    job = counter_of(layout, options)
     parts = select(plain, _needed(layout)).mapInArrow(job, PACKED)
     # Added on the cluster first: the driver never holds a tally for every partition.
     sums = parts.repartition(_N_REDUCERS).mapInArrow(add_parts, PACKED)
@@ -177,7 +175,7 @@ def predict_sets(
         Leave out rows that cannot be used. Otherwise all rows are looked at now, in a job of its own, so that such
         rows are reported before the work and not by a failure in the midst of it.
     rng : int, numpy.random.Generator or None
-        As in ``Certificate.sets``; the numbers depend on the partitions.
+        Has no effect: randomised scores are fixed functions of their rows. Will be removed.
 
     Returns
     -------
@@ -193,6 +191,7 @@ def predict_sets(
     --------
     >>> predict_sets(frame, certificate, keep=["id"]).write.parquet("sets")  # doctest: +SKIP
     """
+    ignore_rng(rng)
     plain = without_vectors(frame, scores, certificate.columns)
     layout = find_layout(
         SparkSource(plain),
@@ -211,7 +210,7 @@ def predict_sets(
     fields.append(spark_types.StructField(SET, spark_types.ArrayType(spark_types.StringType())))
     fields.append(spark_types.StructField(SET_SIZE, spark_types.IntegerType()))
     needed = list(dict.fromkeys([*layout.columns, *kept]))  # a score column may be kept, but is needed once
-    job = predictor_of(layout, certificate, needed, kept, _seed(check_prediction_rng(rng)))
+    job = predictor_of(layout, certificate, needed, kept)
     return select(plain, needed).mapInArrow(job, spark_types.StructType(fields))
 
 
@@ -263,10 +262,6 @@ def _require_usable(frame: DataFrame, layout: Layout) -> None:
     for row in select(frame, layout.columns).mapInArrow(fault_finder(layout), PACKED).collect():
         total.add(unpack(row[0]).faults)
     total.raise_if_any(layout.classes, drop_invalid=False)
-
-
-def _seed(rng: np.random.Generator) -> int:
-    return int(rng.integers(2**63))
 
 
 def _needed(layout: Layout) -> list[str]:

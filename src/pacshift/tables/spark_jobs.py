@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 
 from pacshift.certificate import Certificate
@@ -34,18 +33,17 @@ class Part:
     error: str = ""
 
 
-def counter_of(layout: Layout, options: CountOptions, seed: int) -> Callable[[Batches], Batches]:
+def counter_of(layout: Layout, options: CountOptions) -> Callable[[Batches], Batches]:
     """A job that counts a partition."""
 
     def count_partition(batches: Batches) -> Batches:
         place = _partition()
         counter = Counter(len(layout.classes), options, labelled=layout.label is not None)
-        n_rows, faults, rng = 0, Faults(), np.random.default_rng([seed, place])
+        n_rows, faults = 0, Faults()
         try:
             for data in batches:
                 batch = Batch(data, f"partition {place}", n_rows)
-                uniform = options.transform.draw(data.num_rows, rng)
-                faults.add(count_batch(batch, layout, counter, uniform))
+                faults.add(count_batch(batch, layout, counter))
                 n_rows += data.num_rows
             yield _pack(Part(Tally.from_counter(counter, layout.classes), n_rows, faults))
         except PacshiftError as error:  # Spark would wrap it into a page of Java
@@ -68,20 +66,18 @@ def fault_finder(layout: Layout) -> Callable[[Batches], Batches]:
 
 
 def predictor_of(
-    layout: Layout, certificate: Certificate, columns: list[str], keep: list[str], seed: int
+    layout: Layout, certificate: Certificate, columns: list[str], keep: list[str]
 ) -> Callable[[Batches], Batches]:
     """A job that makes the sets of a partition; rows that cannot be used are left out."""
 
     def predict_partition(batches: Batches) -> Batches:
         place, n_rows = _partition(), 0
-        rng = np.random.default_rng([seed, place])
         for numbered in batches:
             data = numbered.rename_columns(columns)
-            uniform = rng.random(data.num_rows) if certificate.is_randomized else None
-            rows = convert(Batch(data, f"partition {place}", n_rows), layout, uniform)
+            rows = convert(Batch(data, f"partition {place}", n_rows), layout)
             n_rows += data.num_rows
             if len(rows.scores):
-                sets = certificate.sets_of_rows(rows.scores, rows.uniform)
+                sets = certificate.sets_of_rows(rows.scores)
                 yield sets_batch(data, rows, sets, keep, certificate.classes)
 
     return predict_partition

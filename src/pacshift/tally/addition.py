@@ -13,6 +13,7 @@ from pacshift.scores.names import text_of
 from pacshift.tally.cells import Cells
 from pacshift.tally.grid import to_grid
 from pacshift.tally.inputs import merged
+from pacshift.tally.repeats import require_distinct
 from pacshift.tally.soft import SoftSums
 from pacshift.tally.stores import Distinct, run_lengths, running_sum
 
@@ -29,6 +30,7 @@ def sum_fields(parts: Sequence["Tally"]) -> dict[str, Any]:
     _require_tallies(parts)
     sources = [part for part in parts if part.n_source]
     _require_same(parts, sources)
+    require_distinct(parts)
     grid = any(part.grid for part in sources)
     values, counts, starts = _merge(sources, grid, len(parts[0].classes))
     inputs, n_more = merged(parts)

@@ -86,13 +86,12 @@ def count_block(
     labels: IntArray | None,
     options: CountOptions,
     *,
-    uniform: FloatArray | None = None,
     soft: SoftCounter | None = None,
 ) -> BlockCounts:
     """Count a block of rows, piece after piece.
 
-    ``labels`` are column indices, None for an unlabelled target. ``uniform`` has one number per row, for
-    randomised transforms. Sums of probabilities are added to ``soft`` at once: they may be larger than the block.
+    ``labels`` are column indices, None for an unlabelled target. Sums of probabilities are added to ``soft`` at
+    once: they may be larger than the block.
     """
     n_rows, n_classes, dtype = _shape(scores)
     counts = BlockCounts.of_size(n_rows, n_classes, dtype, labels)
@@ -108,8 +107,7 @@ def count_block(
         counts.kind = kind if counts.kind is None else counts.kind | kind
         own = None if labels is None else labels[rows]
         if own is not None and counts.scores is not None:
-            numbers = None if uniform is None else uniform[rows]
-            counts.scores[rows] = _true_label_scores(piece, own, options.transform, numbers)
+            counts.scores[rows] = _true_label_scores(piece, own, options.transform)
         if soft is not None and counts.are_probabilities:
             soft.add(*block_sums(piece, own, few=n_classes <= MAX_COLUMN_CLASSES))
         if wants_bins:
@@ -196,11 +194,9 @@ def pick(block: Matrix, index: NDArray[np.integer[Any]]) -> Matrix:
     return np.asarray(flat.take(places))
 
 
-def _true_label_scores(
-    block: Matrix, labels: IntArray, transform: Transform, uniform: FloatArray | None
-) -> FloatArray:
+def _true_label_scores(block: Matrix, labels: IntArray, transform: Transform) -> FloatArray:
     if transform.function is not None:
-        block = transform.apply(block, uniform)
+        block = transform.apply(block)
     return pick(block, labels).astype(np.float64, copy=False)
 
 
@@ -217,17 +213,12 @@ class Counter:
         self._bins = np.zeros((n_classes, BINS), np.int64) if with_bins else None
         self._kinds: list[ScoreKind | None] = []
 
-    def count(
-        self,
-        scores: Matrix | Sequence[NDArray[Any]],
-        labels: IntArray | None,
-        uniform: FloatArray | None = None,
-    ) -> int:
+    def count(self, scores: Matrix | Sequence[NDArray[Any]], labels: IntArray | None) -> int:
         """Count a block of rows; returns how many of them stand before the first score that is not finite.
 
         The rest of the rows is not counted. The cut may come a little earlier than it needs to.
         """
-        part = count_block(scores, labels, self.options, uniform=uniform, soft=self._soft)
+        part = count_block(scores, labels, self.options, soft=self._soft)
         if part.n_rows:
             self._add(part)
         return part.n_rows
@@ -275,16 +266,14 @@ def count_matrix(
     options: CountOptions,
     *,
     name: str,
-    rng: np.random.Generator,
 ) -> Counter:
     """One pass over a matrix in memory, on all cores."""
     counter = Counter(len(scores.classes), options, labelled=labels is not None)
-    uniform = options.transform.draw(len(scores), rng) if labels is not None else None
     step = max(1, BLOCK_VALUES // len(scores.classes))
 
     def job(rows: slice) -> None:
         block, own = scores.values[rows], None if labels is None else labels[rows]
-        if counter.count(block, own, None if uniform is None else uniform[rows]) < len(block):
+        if counter.count(block, own) < len(block):
             raise not_finite_error(scores, name)
 
     run_all([partial(job, slice(start, start + step)) for start in range(0, len(scores), step)])

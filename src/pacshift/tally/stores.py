@@ -41,7 +41,7 @@ ROWS_PER_JOB = 1 << 14
 def edges_reached(values: NDArray[np.floating[Any]], edges: NDArray[np.float32]) -> NDArray[np.uint8]:
     """How many of the edges each value reaches, compared in single precision.
 
-    Twice as fast as in double precision, and much faster than a search, whose branches nobody can foresee.
+    Twice as fast as in double precision, and much faster than a search, which the CPU predicts badly.
 
     >>> edges_reached(np.array([0.1, 0.5, 0.9]), np.array([0.25, 0.5], np.float32)).tolist()
     [0, 2, 2]

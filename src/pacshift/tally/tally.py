@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
-from pacshift.scores.check import ScoreMatrix, check_labels, check_rng, check_scores
+from pacshift.scores.check import ScoreMatrix, check_labels, check_scores, ignore_rng
 from pacshift.scores.plausible import require_plausible
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tally.addition import sum_fields
@@ -15,6 +15,7 @@ from pacshift.tally.cells import Cells
 from pacshift.tally.counter import Counter, CountOptions, count_matrix
 from pacshift.tally.counts import Counts
 from pacshift.tally.file import arrays_of, header_of, read_fields, write
+from pacshift.tally.repeats import require_distinct
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +77,8 @@ class Tally(Counts):
         scores : array_like or frame
             One row per example, one column per class.
         labels : array_like
-            True label of each row, matched to ``classes`` by value.
+            True label of each row, matched to ``classes`` by value. If scores and labels have a pandas index, it
+            must be the same.
         classes : sequence, optional
             Names of the columns. Default: the column names of a frame, else 0 to K-1.
         score : str or callable, default "probability"
@@ -86,7 +88,7 @@ class Tally(Counts):
         soft : bool, default True
             Keep sums of probabilities, which only PS-R and WCP use.
         rng : int, numpy.random.Generator or None
-            Source of the numbers of randomised transforms.
+            Has no effect: randomised scores are fixed functions of their rows. Will be removed.
 
         Returns
         -------
@@ -96,17 +98,18 @@ class Tally(Counts):
         Raises
         ------
         InputError
-            If scores are not a finite matrix or a label is not among the classes.
+            If scores are not a finite matrix, a label is not among the classes, or the indexes differ.
 
         Examples
         --------
         >>> Tally.from_scores([[0.9, 0.1], [0.2, 0.8]], ["no", "yes"], classes=["no", "yes"]).n_source
         2
         """
+        ignore_rng(rng)
         checked = check_scores(scores, name="source", classes=classes)
-        index = check_labels(labels, checked.classes, n_rows=len(checked), name="source")
+        index = check_labels(labels, checked.classes, n_rows=len(checked), name="source", index=checked.index)
         options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=False)
-        counter = count_matrix(checked, index, options, name="source", rng=check_rng(rng))
+        counter = count_matrix(checked, index, options, name="source")
         made = cls.from_counter(counter, checked.classes)
         if checked.named_by_frame:
             require_plausible(checked, made.class_counts)
@@ -151,7 +154,7 @@ class Tally(Counts):
         """
         checked = check_scores(scores, name="target", classes=classes)
         options = CountOptions(soft=soft, bins=bins)
-        counter = count_matrix(checked, None, options, name="target", rng=check_rng(None))
+        counter = count_matrix(checked, None, options, name="target")
         return cls.from_counter(counter, checked.classes)
 
     @classmethod
@@ -204,7 +207,8 @@ class Tally(Counts):
         Raises
         ------
         InputError
-            If there is none, or classes or scores differ.
+            If there is none, classes or scores differ, or two tallies were counted from the same rows, as their
+            ``inputs`` tell.
 
         Examples
         --------
@@ -264,6 +268,8 @@ class Tally(Counts):
         Raises
         ------
         InputError
-            If the file is not a tally, or its counts do not add up.
+            If the file is not a tally, its counts do not add up, or it says that a file was counted twice.
         """
-        return cls(**read_fields(path))
+        made = cls(**read_fields(path))
+        require_distinct([made], [os.fspath(path)])
+        return made

@@ -4,11 +4,12 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from pacshift.bounds import Interval, clopper_pearson
+from pacshift.bounds import ROUNDING, Interval, clean_shares, clopper_pearson
 from pacshift.errors import AssumptionError, InputError
 from pacshift.tally import Tally
 from pacshift.weights.elimination import EmptyBox, NoBox, eliminate
 from pacshift.weights.hull import hull
+from pacshift.wording import number_up
 
 Intervals: TypeAlias = Literal["elimination", "strict", "hull"]
 INTERVALS: tuple[Intervals, ...] = ("elimination", "strict", "hull")
@@ -42,25 +43,11 @@ def weight_box(tally: Tally, *, delta: float, intervals: Intervals, contaminatio
     if not np.isfinite(box.upper).all():
         label = int(np.argmax(box.upper))
         raise NoBox("a weight has no upper bound", cell=(label, label), lower=0.0, stuck=(label,))
-    if box.upper.max() < 1:  # source frequencies average the true weights to exactly 1
+    if box.upper.max() < 1 - ROUNDING:  # source frequencies average the true weights to exactly 1
         raise AssumptionError(
-            f"label shift is refuted: weights average to 1, but none can exceed {box.upper.max():.3g}."
+            f"label shift is refuted: weights average to 1, but none can exceed {number_up(box.upper.max())}."
         )
     return box
-
-
-def clean_shares(shares: Interval, contamination: float) -> Interval:
-    """Bounds of q⁰ where q = (1 - η) q⁰ + η h, from bounds of q and nothing known about h.
-
-    Lemma 4 of docs/methods/trust-proofs.md: q⁰ lies between (q - η) / (1 - η) and q / (1 - η).
-
-    >>> clean_shares(Interval(np.array([0.05, 0.4]), np.array([0.1, 0.95])), 0.1).upper.round(3)
-    array([0.111, 1.   ])
-    """
-    if not contamination:
-        return shares
-    lower, upper = (shares.lower - contamination) / (1 - contamination), shares.upper / (1 - contamination)
-    return Interval(np.maximum(lower, 0.0), np.minimum(upper, 1.0))
 
 
 def lacking(failure: NoBox, tally: Tally, *, delta: float) -> str:

@@ -9,7 +9,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from pacshift.arrays import IntArray
-from pacshift.bounds import Interval
+from pacshift.bounds import ROUNDING, Interval
+from pacshift.wording import number_down, number_up
 
 Form: TypeAlias = Literal["signed", "strict"]
 
@@ -111,13 +112,14 @@ def _run(system: "_System", *, surest_first: bool = False, signs: bool = False) 
 def _intersect(one: Interval, other: Interval) -> Interval:
     lower, upper = np.maximum(one.lower, other.lower), np.minimum(one.upper, other.upper)
     gap = lower - upper
-    if (gap > 0).any():
+    if (gap > ROUNDING).any():
         label = int(np.argmax(gap))
         raise EmptyBox(
-            f"the weight of class {label} would have to be above {lower[label]:.3g} and below {upper[label]:.3g}",
+            f"the weight of class {label} would have to be above {number_down(lower[label])} and below "
+            f"{number_up(upper[label])}",
             label=label,
         )
-    return Interval(lower, upper)
+    return Interval(np.minimum(lower, upper), np.maximum(lower, upper))  # apart by rounding at most
 
 
 class _System:
@@ -204,12 +206,13 @@ class _System:
             rounding_slack = EPS * (size + 2) * scale  # the rounding of a sum of that many terms
             rest = Interval(low - terms.upper.sum() - rounding_slack, high - terms.lower.sum() + rounding_slack)
             weight = _divide(rest, Interval(self.lower[row, row], self.upper[row, row]))
-            if weight.upper < 0:
+            if weight.upper < -ROUNDING:
                 label = int(self.order[row])
                 raise EmptyBox(
-                    f"the weight of class {label} would have to be {weight.upper:.3g} or less", label=label
+                    f"the weight of class {label} would have to be {number_up(float(weight.upper))} or less",
+                    label=label,
                 )
-            lower[row], upper[row] = max(float(weight.lower), 0.0), weight.upper
+            lower[row], upper[row] = max(float(weight.lower), 0.0), max(float(weight.upper), 0.0)
         home = np.argsort(self.order)
         return Interval(lower[home], upper[home])
 

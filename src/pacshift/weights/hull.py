@@ -6,17 +6,13 @@ import highspy
 import numpy as np
 
 from pacshift.arrays import BoolArray, FloatArray
-from pacshift.bounds import Interval
+from pacshift.bounds import ROUNDING, Interval
 from pacshift.errors import InputError
 from pacshift.lp import dense_model, duals, quiet_solver
 from pacshift.weights.elimination import EmptyBox
 
 MAX_HULL_CLASSES = 200
 """2K dense programs of 2K rows each: at this K they take half a minute, and the time grows faster than K^4."""
-
-RELAXATION = 1e-9
-"""Every row is loosened by this share, ten times HiGHS's tolerance, so that rounding cannot empty the region."""
-
 
 PRIMAL_SIMPLEX = 4
 """HiGHS's code: a new objective leaves the last vertex feasible, so the primal method starts from there."""
@@ -94,7 +90,8 @@ class _Program:
         peak = at_most.max(axis=0)
         self.scale = np.where(peak > 0, 1 / np.where(peak > 0, peak, 1), _enough(at_least))
         self.rows = np.vstack([at_most, -at_least]) * self.scale
-        self.limits = np.concatenate([np.ones(len(at_most)), -np.ones(len(at_least))]) + RELAXATION
+        # Ten times HiGHS's tolerance below: rounding cannot empty the region.
+        self.limits = np.concatenate([np.ones(len(at_most)), -np.ones(len(at_least))]) + ROUNDING
         self.column = np.cumsum(kept) - 1
         self.solver = _model(self.rows, self.limits)
 

@@ -7,7 +7,10 @@ from pacshift.tally import Tally
 
 
 def thin(counts: IntArray, tally: Tally, keep: FloatArray, rng: np.random.Generator) -> IntArray:
-    """Binomial thinning: the same law as one uniform V per example, kept where V ≤ ``keep[class]``."""
+    """Binomial thinning: the same law as one uniform V per example, kept where V ≤ ``keep[class]``.
+
+    ``rng`` must be independent of the counts, as those of ``pacshift.tally.coins`` are.
+    """
     kept = np.empty_like(counts)
     for label, share in enumerate(keep):
         members = slice(tally.starts[label], tally.starts[label + 1])

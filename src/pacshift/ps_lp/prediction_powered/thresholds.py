@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
+from pacshift.bounds import ROUNDING
 from pacshift.errors import AssumptionError
 from pacshift.ps_lp.prediction_powered.bound import ErrorBound
 from pacshift.ps_lp.prediction_powered.box import largest_shares
@@ -17,9 +18,10 @@ from pacshift.ps_lp.prediction_powered.options import CorrectionShares, Plan
 from pacshift.ps_lp.prediction_powered.rescale import rescaled, rescaling_factors, undo_rescaling
 from pacshift.tally import Tally
 from pacshift.tally.threshold import largest_threshold
+from pacshift.wording import digits_apart, up
 
-ROUNDING = 1e-12
-"""Room for the rounding of sums."""
+SUM_ROUNDING = 1e-12
+"""Room for the rounding of sums, on the side of a larger error."""
 TRIAL_ERROR = 0.6
 """Options are compared where the predicted mix errs by this part of ε: about where thresholds end up."""
 
@@ -43,6 +45,7 @@ def corrected_thresholds(
     be wrong is not counted here.
     """
     largest = np.minimum(within, largest_shares(tally, delta=shares.box * delta))
+    largest = np.minimum(largest + ROUNDING, 1.0)
     _require_a_mix(largest)
     evidence = Evidence.of_tally(tally, largest, plan.sparse)
     one = largest_corrected(tally, evidence, plan, epsilon=epsilon, delta=shares.one_threshold * delta)
@@ -59,11 +62,13 @@ def corrected_thresholds(
 
 def _require_a_mix(largest: FloatArray) -> None:
     """Label shift is refuted where the label shares cannot add up to 1 ("The box")."""
-    if largest.sum() < 1:
+    most = float(largest.sum())
+    if most < 1:
         raise AssumptionError(
-            "label shift is refuted: label shares add up to 1, but by the target's scores those of all classes "
-            f"together cannot exceed {largest.sum():.3g}, chance allowed for. Either P(x given y) differs between "
-            "source and target, or rows depend on each other. No method for label shift may be used."
+            "label shift is refuted: label shares add up to 100 %, but by the target's scores those of all "
+            f"classes together cannot exceed {up(most, digits_apart(most, 1.0))}, beyond sampling error. Either "
+            "P(x given y) differs between source and target, or rows depend on each other, or bounds of the label "
+            "mix that were given are wrong. No method for label shift may be used."
         )
 
 
@@ -93,7 +98,7 @@ class CorrectedTest:
 
     def passes(self, misses: IntArray) -> bool:
         """Whether some correction shows an error of at most ε; the last one is asked first."""
-        limit = self.bound.epsilon - ROUNDING
+        limit = self.bound.epsilon - SUM_ROUNDING
         if self.bound.value(self.tilt, misses) <= limit:
             return True
         self.tilt = best_tilt(self.bound, misses, self.tilt)

@@ -1,0 +1,56 @@
+"""Coins: every random choice that is made on counts comes from here, and is independent of the counts.
+
+A method that holds rows out or thins them throws coins over counts that lie sorted by score. A fixed stream of
+numbers would then always treat the same ranks alike: the rows left over would be fixed order statistics and not
+independent draws, and the promise would break (failures up to 16 times δ in the worlds of docs/guarantee.md).
+So the stream is chosen by the SHA-256 of the counts themselves: it has no relation to them, and yet the same
+counts get the same coins, in whatever order and by whatever engine the rows were counted.
+"""
+
+import hashlib
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacshift.arrays import FloatArray, IntArray
+
+
+def coins(purpose: str, seed: int, *counts: NDArray[Any]) -> np.random.Generator:
+    """Random numbers that are as good as independent of ``counts``, and the same for the same counts.
+
+    Different for every ``purpose`` and every ``seed``, so that no two choices share their coins ("Coins" of
+    docs/methods/ps-lp-proof.md).
+
+    >>> one, other = np.array([1, 2, 3]), np.array([1, 2, 4])
+    >>> [round(coins("example", 0, each).random(), 3) for each in (one, one, other)]
+    [0.114, 0.114, 0.283]
+    """
+    digest = hashlib.sha256(f"pacshift {purpose} {seed}".encode())
+    for part in counts:
+        # One type on every machine: the same counts are the same bytes.
+        little = np.ascontiguousarray(part, "<f8" if part.dtype.kind == "f" else "<i8")
+        digest.update(f" {little.dtype.kind}{little.shape} ".encode())
+        digest.update(little.data)
+    return np.random.default_rng(int.from_bytes(digest.digest(), "big"))
+
+
+class ScoreCounts(Protocol):
+    """The true-label scores of a tally, counted."""
+
+    @property
+    def values(self) -> FloatArray:
+        """Distinct scores, class after class."""
+
+    @property
+    def counts(self) -> IntArray:
+        """How often each occurs."""
+
+    @property
+    def starts(self) -> IntArray:
+        """Where each class starts."""
+
+
+def score_coins(purpose: str, tally: ScoreCounts, seed: int) -> np.random.Generator:
+    """The coins for choices among the true-label scores of a tally."""
+    return coins(purpose, seed, tally.values, tally.counts, tally.starts)

@@ -1,0 +1,268 @@
+"""Every pair of options is proven on a page, or refused with a sentence: the table, and a walk over all of it."""
+
+import re
+import warnings
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pacshift import (
+    APS,
+    LWCP,
+    METHODS,
+    PS,
+    PSC,
+    PSLP,
+    PSLW,
+    PSR,
+    PSW,
+    WCP,
+    Certificate,
+    InputError,
+    Oracle,
+    Population,
+    Tally,
+    UninformativeWarning,
+    calibrate,
+    calibrate_tally,
+)
+from pacshift.methods import Method
+from pacshift.methods.base import score_for
+from pacshift.scores.transforms import TRANSFORMS
+from test_docs import places
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+TOGETHER = "methods/trust-proofs.md#which-options-go-together"
+LIMIT = "methods/trust-proofs.md#a-limit-per-class"
+CONTAMINATION = "methods/trust-proofs.md#contamination"
+KNOWN = "methods/assumption.md#known-mix"
+LABELS = "methods/few-labels.md#theorem"
+
+
+@dataclass(frozen=True)
+class Proven:
+    """Where the page proves what is promised."""
+
+    section: str
+
+
+@dataclass(frozen=True)
+class Refused:
+    """What the InputError says."""
+
+    sentence: str
+
+
+NOT_ABOUT_THE_TARGET = Refused("is about the target, but method {method} promises nothing there")
+UNUSED_WEIGHTS = Refused("weights are the true importance weights for ORACLE; method {method} does not use them")
+EVERY_MIX = Refused("target_labels cannot help method {method}: what it promises is for every label mix")
+NOT_PAC = Refused("target_labels cannot help method {method}: what it promises is not PAC on the target")
+DISTORTED = Refused("contamination: method {method} looks at the target, where contaminated rows distort")
+ADAPTIVE_ONLY = Refused("method APS needs a tally of adaptive scores")
+
+WITH_METHOD: dict[str, dict[str, Proven | Refused]] = {
+    "class_epsilon": dict.fromkeys(METHODS, Proven(LIMIT))
+    | dict.fromkeys(("PS", "APS", "PS-R"), NOT_ABOUT_THE_TARGET),
+    "contamination": dict.fromkeys(METHODS, Proven(CONTAMINATION))
+    | dict.fromkeys(("PS", "APS", "PS-R"), NOT_ABOUT_THE_TARGET)
+    | {"WCP": DISTORTED},
+    "known_mix": dict.fromkeys(METHODS, Proven(KNOWN))
+    | dict.fromkeys(("PS", "APS", "PS-R"), NOT_ABOUT_THE_TARGET),
+    "target_labels": dict.fromkeys(METHODS, Proven(LABELS))
+    | dict.fromkeys(("PS", "APS", "PS-R", "WCP"), NOT_PAC)
+    | {"PS-LW": EVERY_MIX, "LWCP": EVERY_MIX},
+    "weights": dict.fromkeys(METHODS, UNUSED_WEIGHTS) | {"ORACLE": Proven("methods/oracle.md#rule")},
+    "never_empty": dict.fromkeys(METHODS, Proven(TOGETHER)),
+    "softmax": dict.fromkeys(METHODS, Proven(TOGETHER)),
+    "score": dict.fromkeys(METHODS, Proven(TOGETHER)),
+    "score=margin": {"APS": ADAPTIVE_ONLY},
+    "score=own": {"APS": ADAPTIVE_ONLY},
+}
+"""What each option is with each method; ``score=NAME`` where a score differs from others."""
+
+TWO_OPTIONS = {
+    ("class_epsilon", "contamination"): LIMIT,
+    ("class_epsilon", "known_mix"): LIMIT,
+    ("class_epsilon", "target_labels"): LABELS,
+    ("class_epsilon", "weights"): LIMIT,
+    ("contamination", "known_mix"): KNOWN,
+    ("contamination", "target_labels"): "methods/few-labels.md#rows-of-a-new-kind",
+    ("contamination", "weights"): CONTAMINATION,
+    ("known_mix", "target_labels"): "methods/few-labels.md#bounds-of-the-mix",
+    ("known_mix", "weights"): KNOWN,
+    ("target_labels", "weights"): LABELS,
+} | {
+    tuple(sorted((always, other))): TOGETHER
+    for always in ("never_empty", "score", "softmax")
+    for other in WITH_METHOD
+    if always != other and "=" not in other
+}
+"""Where two options are proven together, with PS-LP, or with ORACLE where there are weights."""
+
+POPULATION = Population.synthetic(3, strength=3, rng=0, rows_per_class=400)
+MIXES = np.array([0.5, 0.3, 0.2]), np.array([0.3, 0.3, 0.4])
+SOURCE, SOURCE_LABELS = POPULATION.draw(MIXES[0], 500, rng=1)
+TARGET, TRUTH = POPULATION.draw(MIXES[1], 500, rng=2)
+SCORES = [*(name for name in TRANSFORMS if name != "probability"), "own"]
+VALUES: dict[str, Any] = {
+    "class_epsilon": 0.15,
+    "contamination": 0.02,
+    "known_mix": {0: (0.1, 0.6), 2: (0.2, 0.7)},
+    "target_labels": [*TRUTH[:200].tolist(), *[None] * 300],
+    "weights": MIXES[1] / MIXES[0],
+    "never_empty": True,
+    "softmax": True,
+} | {f"score={name}": name for name in SCORES}
+VARIANTS: list[Method] = [
+    *(PSLP(unseen=unseen) for unseen in ("all", "include")),
+    *(
+        PSW(intervals=intervals, worst_case=worst, envelope=envelope)
+        for intervals in ("elimination", "strict", "hull")
+        for worst in ("example", "class")
+        for envelope in (None, 3.0)
+    ),
+    *(PSC(intervals=intervals) for intervals in ("elimination", "strict", "hull")),
+    *(kind(estimate=estimate) for kind in (PSR, WCP) for estimate in ("bbse-soft", "bbse", "mlls")),
+    *(PSLW(), Oracle(), PS(), APS(), LWCP()),
+]
+
+
+def own_score(scores: Any) -> Any:
+    return np.sqrt(scores)
+
+
+def certify(method: Method, values: dict[str, Any], *, counted: bool) -> Certificate:
+    """A certificate by arrays or, if ``counted``, by tallies."""
+    asked: dict[str, Any] = {"method": method, "epsilon": 0.1, "delta": 0.1, "rng": 0}
+    if method.needs_weights:
+        asked["weights"] = VALUES["weights"]
+    score: Any = "probability"
+    for name, value in values.items():
+        if name.startswith("score="):
+            score = own_score if value == "own" else value
+        else:
+            asked[name] = value
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UninformativeWarning)
+        if not counted:
+            rows = [np.log(rows) if asked.get("softmax") else rows for rows in (SOURCE, TARGET)]
+            return calibrate(rows[0], SOURCE_LABELS, rows[1], score=score, **asked)
+        how: dict[str, Any] = {"score": score_for(method, score), "rng": 0}
+        tally = Tally.from_scores(SOURCE, SOURCE_LABELS, soft=True, **how) + Tally.from_target(TARGET, soft=True)
+        if "target_labels" in asked:
+            asked["target_labels"] = Tally.from_scores(TARGET[:200], TRUTH[:200], **how)
+        return calibrate_tally(tally, **asked)
+
+
+def name_of(option: str) -> str:
+    """The option without its value."""
+    return option.partition("=")[0]
+
+
+def verdict(method: str, option: str) -> Proven | Refused:
+    return WITH_METHOD.get(option, {}).get(method) or WITH_METHOD[name_of(option)][method]
+
+
+def check(method: Method, options: tuple[str, ...], expected: Proven | Refused, *, counted: bool) -> None:
+    values = {option: VALUES[option] for option in options}
+    if isinstance(expected, Refused):
+        with pytest.raises(InputError, match=re.escape(expected.sentence.format(method=method.name))):
+            certify(method, values, counted=counted)
+        return
+    made = certify(method, values, counted=counted)
+    assert made.guarantee == method.guarantee
+    assert not np.isnan(made.thresholds).any()
+    words = made.explain()
+    if made.class_epsilon is not None:
+        assert made.class_miss is not None
+        assert (made.class_miss.upper <= made.class_epsilon).all()
+    about_part = "contamination" in options and not made.trivial
+    assert ("A class's cases among the other 2 % may all be missed." in words) == about_part
+    assert made.never_empty == ("never_empty" in options)
+    assert made.n_target_labels == (200 if "target_labels" in options else 0)
+
+
+@pytest.mark.parametrize("counted", [False, True], ids=["rows", "tally"])
+@pytest.mark.parametrize("method", VARIANTS, ids=repr)
+def test_every_option_with_every_method(method: Method, counted: bool) -> None:
+    for option in VALUES:
+        if not (counted and option == "softmax"):  # a tally holds the counts of probabilities
+            check(method, (option,), verdict(method.name, option), counted=counted)
+
+
+PAIRS = [pair for pair in combinations(VALUES, 2) if name_of(pair[0]) != name_of(pair[1])]
+
+
+@pytest.mark.parametrize("counted", [False, True], ids=["rows", "tally"])
+@pytest.mark.parametrize("first", [option for option in VALUES if any(pair[0] == option for pair in PAIRS)])
+def test_every_two_options_together(first: str, counted: bool) -> None:
+    for pair in (pair for pair in PAIRS if pair[0] == first and not (counted and "softmax" in pair)):
+        section = TWO_OPTIONS[tuple(sorted(map(name_of, pair)))]
+        method: Method = Oracle() if "weights" in pair else PSLP()
+        check(method, pair, Proven(section), counted=counted)
+
+
+def test_what_is_refused_alone_is_refused_together() -> None:
+    """With every other method, a pair is refused if one of the two is, and with the same sentence."""
+    for method in (METHODS[name]() for name in ("PS-LW", "WCP", "PS")):
+        for pair in combinations(("class_epsilon", "contamination", "known_mix", "target_labels"), 2):
+            reasons = [found for found in (verdict(method.name, option) for option in pair) if is_refused(found)]
+            if reasons:
+                said = "|".join(re.escape(reason.sentence.format(method=method.name)) for reason in reasons)  # type: ignore[union-attr]
+                with pytest.raises(InputError, match=said):
+                    certify(method, {option: VALUES[option] for option in pair}, counted=True)
+            else:
+                check(method, pair, Proven(TOGETHER), counted=True)
+
+
+def is_refused(found: Proven | Refused) -> bool:
+    return isinstance(found, Refused)
+
+
+def test_a_class_without_source_rows_is_in_every_set_where_there_is_a_limit() -> None:
+    four, target = (np.column_stack([rows, np.full(len(rows), 1e-3)]) for rows in (SOURCE, TARGET))
+    for unseen in ("all", "include"):
+        method = PSLP(unseen=unseen)
+        made = calibrate(four, SOURCE_LABELS, target, method=method, class_epsilon=0.15, classes=range(4))
+        assert np.isneginf(made.thresholds[3])
+        assert made.class_miss is not None
+        assert made.class_miss.upper[3] == 0
+
+
+def test_every_section_that_proves_something_exists() -> None:
+    found = [each for row in WITH_METHOD.values() for each in row.values()]
+    sections = {each.section for each in found if isinstance(each, Proven)} | set(TWO_OPTIONS.values())
+    for section in sections:
+        page, _, place = section.partition("#")
+        assert place in places(DOCS / page), section
+
+
+def test_the_page_shows_the_same_table() -> None:
+    page = (DOCS / "methods" / "trust-proofs.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line[1:-1].split("|")] for line in page.splitlines() if line[:1] == "|"]
+    start = next(place for place, row in enumerate(rows) if row[0] == "method")
+    options, table = [cell.strip("`") for cell in rows[start][1:]], rows[start + 2 :]
+    assert {row[0] for row in table} == set(METHODS)
+    for method, *cells in table:
+        for option, cell in zip(options, cells, strict=True):
+            assert (cell == "refused") == is_refused(verdict(method, option)), (method, option)
+    shown = {tuple(sorted(re.findall(r"`(\w+)`", row[0]))) for row in rows[:start]}
+    mentioned = {pair for pair, section in TWO_OPTIONS.items() if section != TOGETHER and "weights" not in pair}
+    assert mentioned | {("contamination", "weights")} <= shown
+
+
+def test_every_option_of_calibrate_and_of_the_methods_is_walked() -> None:
+    from dataclasses import fields
+    from inspect import signature
+
+    not_about_promises = {"epsilon", "delta", "method", "classes", "rng", "note", "model_id", "valid_until"}
+    options = {name for name, each in signature(calibrate).parameters.items() if each.kind == each.KEYWORD_ONLY}
+    assert options - not_about_promises == {name_of(option) for option in VALUES}
+    assert {type(method) for method in VARIANTS} == set(METHODS.values())
+    for kind in METHODS.values():
+        for field in fields(kind):  # type: ignore[arg-type]
+            assert len({getattr(each, field.name) for each in VARIANTS if isinstance(each, kind)}) > 1

@@ -1,0 +1,154 @@
+"""The files of a table: none of them may be counted twice."""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from commands import bad, good, make_tables
+from pacshift.errors import InputError
+from pacshift.files import repeated_files
+from pacshift.tables import evaluate_table, read_table, tally_table, write_sets
+from pacshift.tables.sources import list_files
+from score_tables import LABELS, NAMES, SCORES, labelled, save, unlike_its_columns
+
+
+def part(rows: slice) -> Any:
+    """Some rows of the table of all tests."""
+    return labelled().slice(rows.start, rows.stop - rows.start)
+
+
+@pytest.fixture(params=[".parquet", ".feather", ".csv"])
+def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A folder with the two halves of a table."""
+    made = tmp_path / "table"
+    (made / "later").mkdir(parents=True)
+    save(part(slice(0, 150)), made / f"a{request.param}")
+    save(part(slice(150, 300)), made / "later" / f"b{request.param}")
+    return made
+
+
+def first_of(folder: Path) -> Path:
+    (first,) = folder.glob("a.*")
+    return first
+
+
+COPIES = {
+    "a copy": shutil.copy,
+    "a symbolic link": lambda first, second: second.symlink_to(first),
+    "a hard link": lambda first, second: second.hardlink_to(first),
+}
+
+
+@pytest.mark.parametrize("copy", COPIES.values(), ids=COPIES.keys())
+def test_a_copy_in_the_folder_is_refused_and_both_are_named(folder: Path, copy: Any) -> None:
+    assert tally_table(folder, label="label").n_rows == 300
+    first = first_of(folder)
+    second = folder / "later" / f"copy of {first.name}"
+    copy(first, second)
+    with pytest.raises(InputError, match="counted twice") as caught:
+        tally_table(folder, label="label")
+    assert str(first) in str(caught.value)
+    assert str(second) in str(caught.value)
+
+
+def test_a_file_is_named_once_in_whatever_spelling(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = first_of(folder)
+    monkeypatch.chdir(folder)
+    for again in (first, first.name, folder / "later" / ".." / first.name):
+        with pytest.raises(
+            InputError, match=r"(is given twice|are the same file): its rows would be counted twice"
+        ):
+            tally_table([first, again], label="label")
+    for paths in ([folder, first], [first, folder], [folder, folder / "later"], [folder, folder]):
+        with pytest.raises(InputError, match="is given twice"):
+            tally_table(paths, label="label")
+
+
+def test_all_who_read_tables_refuse(folder: Path, tmp_path: Path) -> None:
+    first, certificate = first_of(folder), unlike_its_columns()
+    shutil.copy(first, folder / f"c{first.suffix}")
+    for read in (
+        lambda: read_table(folder, label="label"),
+        lambda: evaluate_table(certificate, folder, label="label"),
+        lambda: write_sets(certificate, folder, tmp_path / "sets.parquet"),
+    ):
+        with pytest.raises(InputError, match="have the same content"):
+            read()
+
+
+def test_archives(tmp_path: Path) -> None:
+    names = np.array(NAMES)
+    for name in ("a", "b"):
+        np.savez(tmp_path / f"{name}.npz", probs=SCORES, labels=LABELS, class_names=names)
+    with pytest.raises(InputError, match="have the same content"):
+        tally_table(tmp_path, label="labels")
+
+
+def test_files_without_rows_are_alike_and_allowed(folder: Path) -> None:
+    kind = first_of(folder).suffix
+    for name in ("empty", "also empty"):
+        save(part(slice(0, 0)), folder / f"{name}{kind}")
+    assert tally_table(folder, label="label").n_rows == 300
+
+
+def test_only_files_of_one_size_that_begin_alike_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking for copies costs nothing in a folder of a thousand different files."""
+    contents = {"short": b"a", "head": b"b" * 100_000, "tail": b"c" * 100_000, "end": b"c" * 99_999 + b"d"}
+    files = [tmp_path / name for name in contents]
+    for file in files:
+        file.write_bytes(contents[file.name])
+    read: list[str] = []
+
+    def digest(path: Path) -> bytes:
+        read.append(path.name)
+        return path.read_bytes()
+
+    monkeypatch.setattr("pacshift.files.file_sha256", digest)
+    assert repeated_files(files) == []
+    assert read == ["tail", "end"]
+    assert repeated_files([*files, files[0]]) == [[files[0], files[0]]]
+    assert read == ["tail", "end"]  # one file under two names need not be read
+    shutil.copy(files[2], tmp_path / "again")
+    assert repeated_files([*files, tmp_path / "again"]) == [[files[2], tmp_path / "again"]]
+
+
+def test_a_pipe_is_not_read(tmp_path: Path) -> None:
+    pipes = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    assert list_files(pipes) == pipes  # and not waited for; the reader says what is wrong
+
+
+def test_the_same_rows_written_otherwise_are_other_files(tmp_path: Path) -> None:
+    """What the page of file formats says is not noticed."""
+    pa.parquet.write_table(labelled(), tmp_path / "a.parquet")
+    pa.parquet.write_table(labelled(), tmp_path / "b.parquet", compression="gzip")
+    assert tally_table(tmp_path, label="label").n_rows == 600
+
+
+def test_commands(tmp_path: Path) -> None:
+    data = make_tables(tmp_path)
+    copy = tmp_path / "copy.parquet"
+    assert "is given twice" in bad("check", data.certificate, *[data.labelled] * 3)
+    for original, option in ((data.source, "--source"), (data.target, "--target")):
+        shutil.copy(original, copy)
+        for command in ("calibrate", "compare", "prevalence"):
+            said = bad(command, data.source, data.target, option, copy)
+            assert f"{original} and {copy} have the same content" in said
+    assert "is given twice" in bad("tally", data.source, data.source, "-l", "label", "-o", tmp_path / "x.tally")
+    shutil.copy(data.labelled, copy)
+    assert "have the same content" in bad("check", data.certificate, data.labelled, copy)
+    both = tmp_path / "both"
+    both.mkdir()
+    for name in ("a.parquet", "b.parquet"):
+        shutil.copy(data.source, both / name)
+    assert "have the same content" in bad("plan", both, "--target-mix", "crow=1", "--n-source", 9, "--n-target", 9)
+    assert "have the same content" in bad("monitor", data.source, both)
+    good("prevalence", data.source, data.target, "-q")
+    # One file in two roles is not counted twice.
+    good("calibrate", data.source, data.source, "-o", tmp_path / "c.json", "-q")
