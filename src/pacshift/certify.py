@@ -24,6 +24,7 @@ from pacshift.scores.transforms import Transform
 from pacshift.sensitivity import SensitivityOnDemand
 from pacshift.tally import Tally
 from pacshift.tally.cells import Cells
+from pacshift.wording import up
 
 logger = logging.getLogger(__name__)
 
