@@ -226,7 +226,7 @@ def test_what_is_known_can_refute_with_exit_code_3(data: Data, tmp_path: Path) -
 
 def test_sets_from_logits_are_refused_by_predict(data: Data, tmp_path: Path) -> None:
     table = pa.parquet.read_table(data.target)
-    logits = pa.table({f"p_{name}": np.log(table.column(f"p_{name}").to_numpy()) for name in NAMES})
+    logits = pa.table({f"p_{name}": 3 + np.log(table.column(f"p_{name}").to_numpy()) for name in NAMES})
     pa.parquet.write_table(logits, tmp_path / "logits.parquet")
     said = bad("predict", data.certificate, tmp_path / "logits.parquet", "-o", tmp_path / "sets.parquet")
     assert "Apply softmax" in said

@@ -56,7 +56,7 @@ def test_without_labels_there_is_no_error() -> None:
 
 
 def test_a_method_that_refuses_says_why() -> None:
-    hazy = 0.34 + 0.3 * TARGET  # not label shift
+    hazy = (0.34 + 0.3 * TARGET) / (0.34 * TARGET.shape[1] + 0.3)  # not label shift
     found = compare(SOURCE, LABELS, hazy, classes=CLASSES, methods=["PS-LP", "PS"])
     assert found.rows[0].size is None
     assert found.certificates[0] is None

@@ -146,7 +146,7 @@ def test_binary_decision_values_become_two_columns(data: Any) -> None:
     X, y = data
     keep = y < 2
     model = wrap(LinearSVC()).fit(X[TRAIN][keep[TRAIN]], y[TRAIN][keep[TRAIN]])
-    model.calibrate(X[SOURCE][keep[SOURCE]], y[SOURCE][keep[SOURCE]], X[TARGET])
+    model.calibrate(X[SOURCE][keep[SOURCE]], y[SOURCE][keep[SOURCE]], X[TARGET][keep[TARGET]])
     assert not hasattr(model, "predict_proba")
     values = model.decision_function(X)
     expected = np.column_stack([-values, values]) >= model.certificate_.thresholds

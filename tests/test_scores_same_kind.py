@@ -212,3 +212,33 @@ def test_probabilities_that_lack_mass_are_never_refused(seed: int, kept: int, ro
     cut = top_only(MAKERS["probabilities"](target), kept)
     require_same_kind(made_from, Tally.from_target(cut).full_target_kind, name="target", n_rows=rows)
     require_same_kind(made_from, ScoreKind.of_rows(cut), name="scores", n_rows=rows)
+
+
+def test_a_row_whose_columns_were_rounded_is_ordinary() -> None:
+    made_from = ScoreKind.of_rows(MAKERS["probabilities"](SOURCE))
+    assert not refused(made_from, ScoreKind.of_rows(np.array([[0.35, 0.35, 0.34]])), 1)
+    assert refused(made_from, ScoreKind.of_rows(np.array([[0.45, 0.45, 0.3]])), 1)
+
+
+@pytest.mark.parametrize("kind", ["probabilities", "percentages", "bytes"])
+def test_a_few_empty_rows_among_many_are_ordinary(kind: str) -> None:
+    made_from = Tally.from_scores(MAKERS[kind](SOURCE), LABELS).full_source_kind
+    with_empty = MAKERS[kind](TARGET)
+    with_empty[::50] = 0.0
+    assert not refused(made_from, Tally.from_target(with_empty).full_target_kind, len(TARGET))
+    assert refused(made_from, ScoreKind.of_rows(with_empty[:1]), 1)
+
+
+@pytest.mark.parametrize("scale", [-1.0, 1.0, 100.0])
+def test_a_class_that_the_source_hardly_has_may_have_other_top_scores(scale: float) -> None:
+    """Five rows of it say too little about its range, and the target may hold nothing else."""
+    rng = np.random.default_rng(0)
+    for factor in (0.3, 1.6):
+        labels = np.repeat([0, 1], [400, 5])
+        logits = [scale * np.array([1, factor])[own][:, None] * rng.uniform(8, 12, (len(own), 3)) for own in
+                  (labels, np.ones(300, int))]  # fmt: skip
+        made_from = Tally.from_scores(logits[0], labels).full_source_kind
+        target = Tally.from_target(logits[1]).full_target_kind
+        assert not refused(made_from, target, 300)
+        assert refused(made_from, Tally.from_target(100 * logits[1]).full_target_kind, 300)
+        assert refused(made_from, Tally.from_target(logits[1] / 100).full_target_kind, 300)

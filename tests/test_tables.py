@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +141,9 @@ def test_one_batch_that_is_no_probability_takes_the_bins_away(
     scores, _ = simulate(500, 4)
     scores[333] = [-1.0, 3.0, 0.5, 0.2]
     target = tally_table(save(as_table(scores), tmp_path / "table.parquet"), label=None).tally
-    assert target == Tally.from_target(scores)
+    assert target.target_cells.bins == "none"  # batches of both kinds
+    whole = Tally.from_target(scores)
+    assert target == replace(whole, target_cells=whole.target_cells.without_bins())
     assert target.bins is None
 
 

@@ -64,8 +64,8 @@ def top_bin(top: NDArray[np.floating]) -> NDArray[np.int32]:
 def least_top(bins: IntArray) -> FloatArray:
     """The smallest top score of each bin.
 
-    >>> least_top(np.array([4127, 8192, 12257])).tolist()
-    [-1.03125, 0.0, 1.03125]
+    >>> least_top(np.array([4127, 8192, 12257])).round(3).tolist()
+    [-1.031, 0.0, 1.031]
     """
     bits = ((np.asarray(bins) - N_TOP // 2) << _DROPPED).astype(np.int32)
     return np.where(bits < 0, bits ^ np.int32(0x7FFF_FFFF), bits).view(np.float32).astype(np.float64)
@@ -196,4 +196,5 @@ def typical_tops(cells: Cells) -> tuple[float, float] | None:
     if cells.bins == "confidence":
         edges = [0.0, *_TOP_EDGES.tolist(), 1.0]
         return edges[lower], edges[upper]
-    return tuple(least_top(np.array([lower, min(upper, N_TOP - 1)])).tolist())
+    ends = np.clip(least_top(np.array([lower, upper])), -_LARGEST, _LARGEST)  # the last bin ends at infinity
+    return float(ends[0]), float(ends[1])

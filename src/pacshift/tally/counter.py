@@ -1,7 +1,8 @@
 """The one counter: a block of scores becomes counts, for memory, Arrow and Spark alike.
 
 Blocks are counted on all cores and added to one ``Counter``. All counts are integers, so the result does not
-depend on how the rows are cut into blocks, nor on their order.
+depend on how the rows are cut into blocks, nor on their order. There is one exception: where some blocks hold
+probabilities and others do not, the cells have no bins.
 """
 
 import math
