@@ -83,7 +83,7 @@ class Effort:
     max_classes: int = 1000
 
 
-FULL = Effort(worlds=700, scan=8, neighbours=4, again=200, at_small_delta=4)
+FULL = Effort(worlds=500, scan=6, neighbours=3, again=150, at_small_delta=3)
 QUICK = Effort(worlds=46, scan=1, neighbours=1, again=2, at_small_delta=1, max_classes=10)
 
 
