@@ -24,6 +24,7 @@ from benchmarks.lab import Blocks, Lab, Say
 from benchmarks.page import conditions
 from pacshift.bounds import clopper_pearson
 from pacshift.experiments.summary import markdown_table
+from pacshift.methods import METHODS
 
 HEADINGS = ("", "worst world found, drawn again", "worlds", "draws", "failures", "of", "failures / δ", "95 %")
 
@@ -153,7 +154,7 @@ def report(named: Sequence[Result], bag: Bag) -> str:
         markdown_table(
             ("world", "what", "δ", *HEADINGS[4:]), [named_row(one, SMALL_DELTA) for one in small]
         ).strip(),
-        "Refused with a sentence, and so not counted: " + "; ".join(refused(scanned)) + ".",
+        "Refused with a sentence, and so not counted: " + ("; ".join(refused(scanned)) or "nothing") + ".",
         "Not judged: " + "; ".join(f"{name} {why}" for name, why in NOT_JUDGED.items()) + ".",
     ]
     return "\n\n".join(parts)
@@ -200,13 +201,18 @@ def counted(failures: int, draws: int, delta: float) -> tuple[str, str, str, str
 
 
 def refused(scanned: Sequence[Result]) -> list[str]:
-    """The smallest combinations of options that a method does not take."""
-    found = {
-        (try_of(one.name).subject.method, frozenset(try_of(one.name).options))
-        for one in scanned
-        if one.not_offered and not one.draws
+    """The smallest combinations of options that a method does not take, and what it does not take in any case."""
+    silent = [one for one in scanned if one.not_offered and not one.draws]
+    found = {(try_of(one.name).subject.method, frozenset(try_of(one.name).options)) for one in silent} - {
+        (method, frozenset()) for method in METHODS
     }
     smallest = [(name, asked) for name, asked in found if not any(n == name and a < asked for n, a in found)]
-    return sorted(
+    options = [
         f"{name} with {' and '.join(f'`{option}`' for option in sorted(asked))}" for name, asked in smallest
-    )
+    ]
+    others = {
+        f'{try_of(one.name).subject.name} ("{one.not_offered.split(":")[0]}")'
+        for one in silent
+        if not try_of(one.name).options
+    }
+    return sorted(options) + sorted(others)

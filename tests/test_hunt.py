@@ -291,8 +291,9 @@ def test_smallest_refused_combinations_are_listed(monkeypatch: pytest.MonkeyPatc
 
     asked = {"a": asking("known_mix"), "b": asking("known_mix", "softmax"), "c": asking("softmax"), "d": asking()}
     monkeypatch.setattr("benchmarks.hunt.try_of", asked.__getitem__)
-    answers = {name: [Outcome(not_offered="no")] for name in "ab"} | {name: [Outcome(error=0.5)] for name in "cd"}
-    assert refused([Result.of(name, outcomes) for name, outcomes in answers.items()]) == ["PS with `known_mix`"]
+    answers = {name: [Outcome(not_offered="no: never")] for name in "abd"} | {"c": [Outcome(error=0.5)]}
+    results = [Result.of(name, outcomes) for name, outcomes in answers.items()]
+    assert refused(results) == ["PS with `known_mix`", 'PS ("no")']
 
 
 def test_ratios_surely_above_one_are_bold() -> None:
