@@ -314,10 +314,11 @@ def test_the_checksum_covers_the_content_and_not_its_looks(certificate: Certific
         assert bits(Certificate.load(path).thresholds) == bits(certificate.thresholds)
 
 
-def test_files_of_version_2_stay_readable(certificate: Certificate) -> None:
+def test_files_of_version_2_stay_readable() -> None:
     """Whoever changes how the checksum is computed makes every certificate unreadable."""
-    loaded = Certificate.load(FILES / "certificate-version-2-ps-w.json")
-    assert bits(loaded.thresholds) == bits(certificate.thresholds)
+    path = FILES / "certificate-version-2-ps-w.json"
+    written = [row["threshold"] for row in json.loads(path.read_text())["classes"]]
+    assert Certificate.load(path).thresholds.tolist() == written
 
 
 def test_a_checksum_counts_in_old_files_too(certificate: Certificate, tmp_path: Path) -> None:

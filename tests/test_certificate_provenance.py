@@ -44,7 +44,8 @@ def test_every_certificate_knows_its_origin(monkeypatch: pytest.MonkeyPatch) -> 
     assert (made.note, made.model_id, made.valid_until, made.seed) == ("first", "net 3", "2030-01-31", 5)
     (source,) = made.inputs
     assert (source.role, source.name, source.rows, source.columns) == ("source", None, 120, ())
-    assert origin(certify(rng=np.random.default_rng(0))).seed is None
+    assert origin(certify(rng=np.random.default_rng(0))).seed == np.random.default_rng(0).integers(2**63)
+    assert origin(certify()).seed == 0
     monkeypatch.delenv("SOURCE_DATE_EPOCH")
     assert abs(datetime.fromisoformat(origin(certify()).created) - current_time()) < timedelta(minutes=1)
 

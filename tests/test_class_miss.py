@@ -138,9 +138,9 @@ def test_a_note_names_the_classes_that_are_surely_missed_often() -> None:
     assert "'c' (at least 50 %), 'a' (at least 21 %)" in note
     assert "'b'" not in note
     assert "class_epsilon" in note
-    assert note.startswith("the sets miss more than 20 % (twice epsilon) of classes 'c'")
+    assert note.startswith("the sets miss more than 20 % (twice epsilon) of the cases of 'c'")
     (rounded,) = often_missed_note(Interval(np.array([0.23595]), np.array([0.4])), ("a",), epsilon=0.1)
-    assert "of class 'a' (at least 23.5 %)" in rounded  # 23.6 % would not be true
+    assert "of the cases of 'a' (at least 23.5 %)" in rounded  # 23.6 % would not be true
     assert often_missed_note(misses, ("a", "b", "c"), epsilon=0.3) == ()
     (note,) = often_missed_note(misses, ("a", "b", "c"), epsilon=0.1, whose="label-shifted ")
     assert "of the label-shifted cases of 'c'" in note

@@ -139,7 +139,7 @@ def test_exact_keeps_every_score(data: Data, tmp_path: Path) -> None:
 
 
 def test_seeds_never_empty_and_scores(data: Data, tmp_path: Path) -> None:
-    call = ("calibrate", data.source, data.target, "-m", "PS", "--score", "aps", "--never-empty", "-o")
+    call = ("calibrate", data.source, data.target, "-m", "PS-W", "--score", "aps", "--never-empty", "-o")
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         good(*call, tmp_path / f"{name}.json", "--seed", seed)
     a, b, c = (Certificate.load(tmp_path / f"{name}.json") for name in "abc")

@@ -10,9 +10,10 @@ import pyarrow.parquet
 import pytest
 
 from commands import bad, good, run
-from hospital import PANDEMIC, USUAL, month_days, patients, table, write_hospital
+from hospital import USUAL, month_days, patients, table, write_hospital
 
 QUIET = {3: USUAL, 4: USUAL}
+OUTBREAK = [0.05, 0.94, 0.01]  # of pneumonia, which certificates for the usual mix miss most
 
 
 @pytest.fixture
@@ -45,16 +46,16 @@ def test_months_continue_and_alarm(folder: Path) -> None:
     assert Path("monitor.html").read_text().startswith("<!doctype html>")
     assert pa.parquet.read_table("monitor.parquet").column_names[0] == "period"
     assert monitored()["periods"] == first["periods"]  # nothing new: nothing is counted or spent again
-    deliver("05.parquet", 5, PANDEMIC)
+    deliver("05.parquet", 5, OUTBREAK)
     found = monitored(code=4)
     assert found["failed"] == ["2026-05"]
     assert found["periods"][:2] == first["periods"]
     assert found["periods"][2]["number"] == 3
-    deliver("06.parquet", 6, PANDEMIC)
+    deliver("06.parquet", 6, OUTBREAK)
     adopted = monitored("--adopt", "2026-05")
     assert adopted["failed"] == []
     assert adopted["periods"][3]["verdict"] in ("kept", "consistent")
-    deliver("late.parquet", 5, PANDEMIC, n=300)
+    deliver("late.parquet", 5, OUTBREAK, n=300)
     late = monitored()
     assert [(period["rows"], period["number"]) for period in late["periods"]] == [
         (2500, 1),
@@ -96,8 +97,8 @@ def test_files_rows_and_tallies_as_periods(folder: Path) -> None:
 
 
 def test_known_shares_refute(folder: Path) -> None:
-    deliver("05.parquet", 5, PANDEMIC)
-    found = monitored("--known", "covid=0..0.3", code=4)
+    deliver("05.parquet", 5, OUTBREAK)
+    found = monitored("--known", "pneumonia=0..0.3", code=4)
     assert [period["verdict"] for period in found["periods"]][2] == "refuted"
 
 
@@ -143,7 +144,7 @@ def test_an_expired_certificate_and_another_model_are_named(folder: Path, monkey
 
 
 def test_what_is_printed(folder: Path) -> None:
-    deliver("05.parquet", 5, PANDEMIC)
+    deliver("05.parquet", 5, OUTBREAK)
     shown = run("monitor", "source.parquet", "visits", *BY_MONTH)
     assert shown.exit_code == 4
     assert "2026-05: broken. The sets in use miss" in shown.stdout

@@ -199,7 +199,7 @@ def test_class_that_cannot_be_weighed_is_named(method: Method) -> None:
 @pytest.mark.parametrize(
     ("method", "cause"),
     [
-        ("PS", "20 source examples cannot show an error rate below 0.1"),
+        ("PS", "20 source examples cannot show an error rate below 10 %"),
         ("ORACLE", "examples kept by rejection sampling cannot show"),
         ("PS-R", "examples kept by rejection sampling cannot show"),
         ("PS-LW", "in every set"),

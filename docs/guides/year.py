@@ -29,7 +29,7 @@ CALENDAR = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct"
 # --8<-- [end:hospital]
 
 # --8<-- [start:begin]
-source = Tally.from_scores(*patients(30_000, USUAL), classes=NAMES)  # last year's patients, with diagnoses
+source = Tally.from_scores(*patients(60_000, USUAL), classes=NAMES)  # last year's patients, with diagnoses
 january = patients(5_000, USUAL)[0]
 first = calibrate_tally(source + Tally.from_target(january, classes=NAMES), epsilon=0.04, delta=0.05)
 monitor = Monitor(source, epsilon=0.05, delta=0.05, forever=True, certificate=first, state="watch")

@@ -1,4 +1,6 @@
-"""Coins: every random choice that is made on counts comes from here, and is independent of the counts.
+"""Every random choice that is made on counts comes from here, and is independent of the counts.
+
+"Coins" of docs/methods/ps-lp-proof.md.
 
 A method that holds rows out or thins them throws coins over counts that lie sorted by score. A fixed stream of
 numbers would then always treat the same ranks alike: the rows left over would be fixed order statistics and not
