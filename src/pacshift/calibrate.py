@@ -73,7 +73,8 @@ def calibrate(
     score : str or callable, default "probability"
         What is compared with the threshold. ``"probability"`` uses the scores as they are; ``"margin"``,
         ``"aps"``, ``"aps-plain"``, ``"raps"`` and ``"raps-plain"`` transform them first. A function gets blocks
-        of the score matrix and returns a matrix of the same shape; it must treat each row on its own.
+        of the score matrix and returns a matrix of the same shape; each row's scores may depend on
+        this row alone.
     softmax : bool, default False
         Whether the scores are logits, of which the softmax is taken first. The certificate remembers it: its
         ``sets`` takes logits too.

@@ -159,21 +159,18 @@ class UserScore:
     def __call__(self, block: FloatArray, _uniform: FloatArray) -> FloatArray:
         result = self._checked(block)
         rows = sorted({0, len(block) // 2, len(block) - 1}) if len(block) > 1 else []
-        if any(self._depends_on_others(block, result, row) for row in rows):
+        if not all(self._is_its_own(block, result, row) for row in rows):
             raise InputError(
-                "the score function must treat each row on its own, but a row alone gets other scores than here. "
-                "Compute along axis 1, and take no mean, rank or softmax over axis 0."
+                "the score function must give each row scores that depend on this row alone, but a row by itself "
+                "gets other scores than here. Compute along axis 1, take no mean, rank or softmax over axis 0, and "
+                "draw no random numbers: a number that should look random can be a hash of the row."
             )
         return result
 
-    def _depends_on_others(self, block: FloatArray, result: FloatArray, row: int) -> bool:
+    def _is_its_own(self, block: FloatArray, result: FloatArray, row: int) -> bool:
+        """Whether a row by itself gets the same scores; sums may round otherwise in a matrix of another shape."""
         alone = self._checked(block[row : row + 1])
-        # Sums may round otherwise in a matrix of another shape.
-        if np.allclose(alone, result[row], rtol=1e-6, atol=1e-9 * (1 + np.abs(result[row]).max())):
-            return False
-        return np.array_equal(
-            alone, self._checked(block[row : row + 1])
-        )  # else it draws random numbers, which it may
+        return np.allclose(alone, result[row], rtol=1e-6, atol=1e-9 * (1 + np.abs(result[row]).max()))
 
     def _checked(self, block: FloatArray) -> FloatArray:
         made = self._call(block)
