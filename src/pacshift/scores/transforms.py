@@ -162,8 +162,8 @@ class UserScore:
         if not all(self._is_its_own(block, result, row) for row in rows):
             raise InputError(
                 "the score function must give each row scores that depend on this row alone, but a row by itself "
-                "gets other scores than here. Compute along axis 1, take no mean, rank or softmax over axis 0, and "
-                "draw no random numbers: a number that should look random can be a hash of the row."
+                "gets other scores than here. Compute along axis 1, take no mean, rank or softmax over axis 0, "
+                "and draw no random numbers: a number that should look random can be a hash of the row."
             )
         return result
 
