@@ -137,7 +137,7 @@ def calibrate(
     >>> certificate.guarantee, certificate.trivial
     ('pac-target', False)
     >>> certificate.sets([[0.99, 0.01], [0.5, 0.5]]).tolist()
-    [[True, False], [True, True]]
+    [[True, False], [False, True]]
     """
     chosen, seed = resolve_method(method), check_seed(rng)
     transform = resolve_transform(score_for(chosen, score))
