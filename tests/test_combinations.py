@@ -186,6 +186,7 @@ def check(method: Method, options: tuple[str, ...], expected: Proven | Refused, 
     assert made.n_target_labels == (200 if "target_labels" in options else 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counted", [False, True], ids=["rows", "tally"])
 @pytest.mark.parametrize("method", VARIANTS, ids=repr)
 def test_every_option_with_every_method(method: Method, counted: bool) -> None:
@@ -197,6 +198,7 @@ def test_every_option_with_every_method(method: Method, counted: bool) -> None:
 PAIRS = [pair for pair in combinations(VALUES, 2) if name_of(pair[0]) != name_of(pair[1])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counted", [False, True], ids=["rows", "tally"])
 @pytest.mark.parametrize("first", [option for option in VALUES if any(pair[0] == option for pair in PAIRS)])
 def test_every_two_options_together(first: str, counted: bool) -> None:

@@ -23,8 +23,11 @@ FEW_CLASSES = 60
 N_FOLDS, N_FOLDS_MANY = 8, 4
 """Every fold but the first is tested with directions learned on the folds before it; fewer with many classes."""
 
-N_SPLITS, N_SPLITS_MANY = 3, 1
-"""How many random splits into folds are averaged over (few, many classes): less depends on the luck of one."""
+N_SPLITS, N_SPLITS_MANY = 2, 1
+"""How many random splits into folds are averaged over (few, many classes): less depends on the luck of one.
+
+Of 180 draws of small violations 1, 2, 3 and 5 splits refused 154, 157, 156 and 156, at about 25 ms for each split.
+"""
 
 
 @dataclass(frozen=True, eq=False)
