@@ -19,8 +19,8 @@ MOST_DIGITS = 9
 SMALLEST_ESTIMATE = 1e-4
 """Smaller estimates are printed as "< 0.01 %"."""
 
-SMALLEST_BOUND = 1e-8
-"""Lower bounds below this may be rounding and are printed as 0; upper bounds are raised to it."""
+SMALLEST_LOWER, SMALLEST_UPPER = 1e-5, 1e-8
+"""Lower bounds below the first say nothing to people and are printed as 0; upper bounds are raised to the second."""
 
 
 def percent(share: float, digits: int = DIGITS) -> str:
@@ -64,7 +64,7 @@ def up(share: float, digits: int = DIGITS) -> str:
     >>> up(0.23595), up(0.3), up(0.9996), up(2e-12)
     ('23.6 %', '30 %', '100 %', '0.000001 %')
     """
-    raised = max(share, SMALLEST_BOUND) if share > 0 else share
+    raised = max(share, SMALLEST_UPPER) if share > 0 else share
     return f"{_plain(_rounded(100 * _decimal(raised), digits, ROUND_CEILING))} %"
 
 
@@ -164,7 +164,7 @@ def mean_size(value: float) -> str:
 
 def _down(share: float, digits: int) -> Decimal:
     """A lower bound in per cent."""
-    if 0 < share < SMALLEST_BOUND:
+    if 0 < share < SMALLEST_LOWER:
         return Decimal(0)
     shown = _rounded(100 * _decimal(share), digits, ROUND_FLOOR)
     return _below_100(digits) if shown == 100 and share < 1 else shown
