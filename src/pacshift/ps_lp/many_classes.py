@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.bounds import Interval, binomial_cut, clean_shares
+from pacshift.bounds import ROUNDING, Interval, binomial_cut, clean_shares
 from pacshift.ps_lp.equal_miss_rate import equal_miss_ranks, thresholds_at_ranks
 from pacshift.ps_lp.method import EQUAL_MISS_RATE, ONE_THRESHOLD, RESCALED
 from pacshift.ps_lp.prediction_powered.options import CorrectionShares, plan_for
@@ -20,9 +20,6 @@ from pacshift.tally import Tally
 CORRECTED = CorrectionShares(box=0.15, one_threshold=0.15, rescaled=0.40)
 ANY_MIX = 0.30
 """The rest of δ, for ranks that hold for any mix, if the bound is tried; else they get all of it."""
-
-ROUNDING = 1e-9
-"""By how much known bounds are widened, so that shares which are known exactly still add up to 1."""
 
 
 @dataclass(frozen=True, eq=False)
