@@ -118,7 +118,7 @@ def both_bounds(
             f"at most {given(level)}. "
             "Correct known_mix, or check that the labelled rows are a random sample of the target."
         )
-    # Ends may cross by rounding or, with contamination, by what the two are about: turned, they are wider and valid.
+    # Ends cross by rounding or, with contamination, by what the two are about: turned, they are wider and valid.
     return Interval(np.minimum(lower, upper), np.maximum(lower, upper))
 
 

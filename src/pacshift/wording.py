@@ -20,7 +20,7 @@ SMALLEST_ESTIMATE = 1e-4
 """Smaller estimates are printed as "< 0.01 %"."""
 
 SMALLEST_LOWER, SMALLEST_UPPER = 1e-5, 1e-8
-"""Lower bounds below the first say nothing to people and are printed as 0; upper bounds are raised to the second."""
+"""Lower bounds below the first say nothing and are printed as 0; upper bounds are raised to the second."""
 
 
 def percent(share: float, digits: int = DIGITS) -> str:
