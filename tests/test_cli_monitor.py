@@ -12,6 +12,8 @@ import pytest
 from commands import bad, good, run
 from hospital import USUAL, month_days, patients, table, write_hospital
 
+pytestmark = pytest.mark.slow
+
 QUIET = {3: USUAL, 4: USUAL}
 OUTBREAK = [0.05, 0.94, 0.01]  # of pneumonia, which certificates for the usual mix miss most
 

@@ -14,6 +14,8 @@ import pytest
 
 import commands
 
+pytestmark = pytest.mark.slow
+
 PACSHIFT = str(Path(sysconfig.get_path("scripts")) / "pacshift")
 CLEAN = {**os.environ, "NO_COLOR": "1", "TERM": "dumb"}
 

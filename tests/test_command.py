@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+pytestmark = pytest.mark.slow
+
 EXTRAS = ("typer", "rich", "pyarrow", "matplotlib", "jinja2", "markupsafe", "sklearn", "pyspark", "pandas")
 COMMAND = "from pacshift_command import main; main()"
 PLAIN = """

@@ -14,6 +14,8 @@ import pytest
 
 from test_cli_docs import parts
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 FIRST, GALLERY = ROOT / "docs" / "first-certificate.md", ROOT / "docs" / "gallery.md"
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))

@@ -17,6 +17,8 @@ from pacshift import METHODS, Certificate, InputError, Tally, UninformativeWarni
 from pacshift.cli import app
 from pacshift.tables import tally_table
 
+pytestmark = pytest.mark.slow
+
 NAMES = np.array(["mild", "severe", "none"])
 SITES = {"a": (3000, [0.6, 0.3, 0.1]), "b": (800, [0.2, 0.5, 0.3]), "c": (1200, [0.9, 0.05, 0.05])}
 

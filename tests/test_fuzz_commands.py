@@ -21,6 +21,8 @@ from damage import NAMES, RATES, damage_bytes, damage_json, pick, with_value
 from pacshift import METHODS, Certificate, calibrate
 from pacshift.cli import app
 
+pytestmark = pytest.mark.slow
+
 
 def write(path: Path, columns: dict[str, Any]) -> None:
     """A table in the format that the name asks for."""
