@@ -15,9 +15,9 @@ from benchmarks.hunt_worlds import Sample, World
 from pacshift import AssumptionError, Certificate, InputError, UninformativeWarning
 from pacshift.arrays import FloatArray
 from pacshift.assumption import check_assumption
+from pacshift.certification.label_mix import prevalence_tally
 from pacshift.methods import METHODS, Method
-from pacshift.prevalence import prevalence_tally
-from pacshift.scores.known_mix import check_known_mix
+from pacshift.mix.known_mix import check_known_mix
 from pacshift.scores.transforms import TRANSFORMS
 
 ROUNDING = 1e-9

@@ -27,14 +27,14 @@ from pacshift.experiments.datasets import Dataset
 from pacshift.experiments.panels import PANELS, Panel
 from pacshift.experiments.summary import markdown_table
 from pacshift.methods import PSC, PSLP, PSLW, PSW, Method, Oracle, Task
-from pacshift.ps_lp.method import (
+from pacshift.mix.region import PrevalenceRegion, prevalence_region
+from pacshift.ps_lp.kinds import (
     EQUAL_MISS_RATE,
     MANY_ROWS,
     TUNED,
     betting_test,
     certified_thresholds,
 )
-from pacshift.ps_lp.region import PrevalenceRegion, prevalence_region
 from pacshift.ps_lp.tuned import MAX_CLASS_MISS, certified_on_path, held_out, tuned_path
 from pacshift.tally import Tally
 

@@ -18,13 +18,13 @@ from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve
 from pacshift.certificate.columns import Columns
 from pacshift.certificate.file import read_fields, to_document
-from pacshift.documents import seal
+from pacshift.certificate.sensitivity import Sensitivity
+from pacshift.files.documents import seal
 from pacshift.methods import MethodFacts
 from pacshift.methods.base import facts_of
 from pacshift.scores.check import MIN_RATE
 from pacshift.scores.kind import ScoreKind
 from pacshift.scores.names import text_of
-from pacshift.sensitivity import Sensitivity
 
 FILES = Path(__file__).parent / "files"
 FINITE = st.floats(allow_nan=False, allow_infinity=False)  # subnormal numbers and -0.0 included

@@ -18,7 +18,7 @@ from certificates import birds
 from commands import NAMES, Data, bad, good, make_tables, run
 from pacshift import Certificate, InputError, PACClassifier, Tally, calibrate, calibrate_tally
 from pacshift.certificate.provenance import Provenance
-from pacshift.documents import current_time, seal
+from pacshift.files.documents import current_time, seal
 from pacshift.report import render_report
 from pacshift.tally.inputs import MAX_INPUTS, Input, counts_sha256, limited
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pacshift.errors import AssumptionError, InputError
-from pacshift.evaluate import evaluate
+from pacshift.evaluation import evaluate
 from pacshift.experiments import trial as trial_module
 from pacshift.experiments.claims import check_claims
 from pacshift.experiments.panels import Panel

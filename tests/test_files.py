@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from pacshift import Certificate, InputError, Tally
-from pacshift.documents import parse_json
-from pacshift.files import atomic_write, check_output, max_bytes, read_arrays, read_document
+from pacshift.files.documents import parse_json
+from pacshift.files.reading import max_bytes, read_arrays, read_document
+from pacshift.files.writing import atomic_write, check_output
 from pacshift.tables import tally_table
 from special import special_file
 
@@ -103,7 +104,7 @@ def test_an_input_is_never_an_output(tmp_path: Path) -> None:
 
 DRAFT_OF_A_KILLED_PROCESS = """
 import os, signal, sys
-from pacshift.files import atomic_write
+from pacshift.files.writing import atomic_write
 with atomic_write(sys.argv[1]) as draft:
     draft.write_text("half")
     print("ready", flush=True)

@@ -82,7 +82,7 @@ def drawn(name: str, draws: int) -> Result:
 @pytest.fixture
 def untested(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the test of label shift, which has nothing to find here and takes most of the time."""
-    monkeypatch.setattr("pacshift.certify._assumption", lambda tally, request: None)
+    monkeypatch.setattr("pacshift.certification.certify._assumption", lambda tally, request: None)
 
 
 @pytest.mark.montecarlo

@@ -24,7 +24,8 @@ from pacshift import (
 from pacshift.arrays import BoolArray, FloatArray
 from pacshift.bounds import Interval
 from pacshift.methods import Method, Solution, Task
-from pacshift.ps_lp.method import (
+from pacshift.mix.region import PrevalenceRegion, prevalence_region, weight_intervals
+from pacshift.ps_lp.kinds import (
     EQUAL_MISS_RATE,
     MANY_ROWS,
     MAX_LP_CLASSES,
@@ -33,7 +34,6 @@ from pacshift.ps_lp.method import (
     betting_test,
     certified_thresholds,
 )
-from pacshift.ps_lp.region import PrevalenceRegion, prevalence_region, weight_intervals
 from pacshift.tally.threshold import largest_threshold
 from strategies import tallies
 from worlds import make_world, run

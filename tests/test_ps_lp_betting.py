@@ -9,10 +9,10 @@ from scipy.stats import binomtest
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 from pacshift.errors import AssumptionError
-from pacshift.ps_lp import tails
+from pacshift.mix import tails
+from pacshift.mix.region import PrevalenceRegion, prevalence_region
 from pacshift.ps_lp.betting import BettingTest, _linear_log_prefactor
-from pacshift.ps_lp.method import MANY_ROWS
-from pacshift.ps_lp.region import PrevalenceRegion, prevalence_region
+from pacshift.ps_lp.kinds import MANY_ROWS
 from pacshift.ps_lp.stakes import MAX_STAKE, STAKE_RATIO, StakeCell, normal_deviations
 from strategies import mix, rates, seeds
 

@@ -11,6 +11,7 @@ from scipy.stats import beta, binomtest
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval, binomial_cut
+from pacshift.mix.programs import MixProgram
 from pacshift.ps_lp.equal_miss_rate import (
     _Betas,
     equal_miss_ranks,
@@ -19,7 +20,6 @@ from pacshift.ps_lp.equal_miss_rate import (
     passes_by_moments,
     ranks_of,
 )
-from pacshift.ps_lp.programs import MixProgram
 from strategies import mix, seeds
 
 

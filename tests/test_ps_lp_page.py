@@ -17,10 +17,11 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = (DOCS / "methods" / "ps-lp-proof.md").read_text(encoding="utf-8")
 SYMBOLS = (DOCS / "symbols.md").read_text(encoding="utf-8")
 
-NAME = re.compile(r"`((?:pacshift|ps_lp)(?:\.\w+)+)`")
+NAME = re.compile(r"`((?:pacshift|mix|ps_lp)(?:\.\w+)+)`")
 HEADING = re.compile(r"^#{2,3} (.+)$", re.MULTILINE)
 STEP = re.compile(r"^\*\*(Lemma \d+|[A-Z][^*(]*?)\.?(?: \(.*?\)\.?)?\*\*", re.MULTILINE)
 LEMMAS = re.compile(r"Lemmas? (\d+)(?:(,| and| to) (\d+))?")
+PROVEN_IN_MIX = ("box", "programs", "region", "region_rows", "tails")
 WITHOUT_CODE = {"Setting", "Tails with their prefactor"}
 
 
@@ -47,21 +48,28 @@ def source(found: Any) -> str:
     return inspect.getsource(found)
 
 
+def modules() -> list[str]:
+    """The modules whose steps are proven on the page: all of ps_lp, and those of mix that say so."""
+    found = [*pkgutil.iter_modules(ps_lp.__path__, "pacshift.ps_lp.")]
+    names = [info.name for info in found] + [f"pacshift.mix.{name}" for name in PROVEN_IN_MIX]
+    return [name for name in names if name != "pacshift.ps_lp.reasons"]  # words only
+
+
 def documents() -> dict[str, str]:
-    """The docstring of every module, class and function of the folder, by its dotted name."""
+    """The docstring of every module, class and function of these modules, by its dotted name."""
     found = {}
-    for info in pkgutil.iter_modules(ps_lp.__path__, "pacshift.ps_lp."):
-        module = importlib.import_module(info.name)
-        found[info.name] = module.__doc__ or ""
+    for where in modules():
+        module = importlib.import_module(where)
+        found[where] = module.__doc__ or ""
         for name, member in vars(module).items():
-            if getattr(member, "__module__", None) != info.name or not (
+            if getattr(member, "__module__", None) != where or not (
                 inspect.isclass(member) or inspect.isfunction(member)
             ):
                 continue
-            found[f"{info.name}.{name}"] = member.__doc__ or ""
+            found[f"{where}.{name}"] = member.__doc__ or ""
             if inspect.isclass(member):
                 inner = {key: value for key, value in vars(member).items() if inspect.isfunction(value)}
-                found |= {f"{info.name}.{name}.{key}": value.__doc__ or "" for key, value in inner.items()}
+                found |= {f"{where}.{name}.{key}": value.__doc__ or "" for key, value in inner.items()}
     return found
 
 
@@ -135,14 +143,10 @@ def test_every_section_or_step_that_the_code_names_is_on_the_page() -> None:
     assert len(set().union(*quoted.values())) > 12
 
 
-def test_every_module_of_the_folder_is_on_the_page_and_says_so() -> None:
-    for info in pkgutil.iter_modules(ps_lp.__path__):
-        if info.name == "reasons":  # words only
-            continue
-        assert f"`ps_lp.{info.name}." in PAGE, info.name
-        assert "docs/methods/ps-lp-proof.md" in (
-            importlib.import_module(f"pacshift.ps_lp.{info.name}").__doc__ or ""
-        )
+def test_every_module_is_on_the_page_and_says_so() -> None:
+    for name in modules():
+        assert f"`{name.removeprefix('pacshift.')}." in PAGE, name
+        assert "docs/methods/ps-lp-proof.md" in (importlib.import_module(name).__doc__ or "")
 
 
 def rows_of_symbols() -> list[tuple[str, str]]:

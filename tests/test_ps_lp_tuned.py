@@ -11,8 +11,8 @@ from scipy.stats import binom, binomtest, chisquare
 
 from pacshift import AssumptionError, Population, Tally
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.ps_lp.method import MANY_ROWS, TUNED, betting_test, certified_thresholds
-from pacshift.ps_lp.region import prevalence_region
+from pacshift.mix.region import prevalence_region
+from pacshift.ps_lp.kinds import MANY_ROWS, TUNED, betting_test, certified_thresholds
 from pacshift.ps_lp.tuned import (
     HELD_OUT_SHARE,
     MAX_CLASS_MISS,

@@ -18,10 +18,10 @@ from pacshift.arrays import FloatArray
 from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve
 from pacshift.certificate.file import to_document
+from pacshift.certificate.sensitivity import Sensitivity
 from pacshift.plots import palette, readable
 from pacshift.report import ComparisonRow, numbers, render_report, write_report
 from pacshift.report import text as report_text
-from pacshift.sensitivity import Sensitivity
 from reports import ROWS, every_page
 
 SHAPES = every_shape()

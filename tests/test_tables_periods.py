@@ -11,7 +11,7 @@ import pytest
 
 from hospital import NAMES, USUAL, patients, table
 from pacshift import InputError, Tally, calibrate_tally
-from pacshift.files import file_sha256
+from pacshift.files.repeated import file_sha256
 from pacshift.tables import sources
 from pacshift.tables.periods import Calendar, RowRanges, WholeFile, count_periods, read_period
 

@@ -11,7 +11,7 @@ import pytest
 
 from commands import bad, good, make_tables
 from pacshift.errors import InputError
-from pacshift.files import repeated_files
+from pacshift.files.repeated import repeated_files
 from pacshift.tables import evaluate_table, read_table, tally_table, write_sets
 from pacshift.tables.sources import list_files
 from score_tables import LABELS, NAMES, SCORES, labelled, save, unlike_its_columns
@@ -108,7 +108,7 @@ def test_only_files_of_one_size_that_begin_alike_are_read(tmp_path: Path, monkey
         read.append(path.name)
         return path.read_bytes()
 
-    monkeypatch.setattr("pacshift.files.file_sha256", digest)
+    monkeypatch.setattr("pacshift.files.repeated.file_sha256", digest)
     assert repeated_files(files) == []
     assert read == ["tail", "end"]
     assert repeated_files([*files, files[0]]) == [[files[0], files[0]]]

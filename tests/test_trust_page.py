@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from pacshift import bounds, class_miss, request, sensitivity
+from pacshift import bounds
 from pacshift.assumption import ASSUMPTION_SHARE
+from pacshift.certification import class_miss, request, sensitivity
 from pacshift.methods import class_wise
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

@@ -4,16 +4,16 @@ import logging
 import typing
 
 from pacshift.bounds import Interval
-from pacshift.calibrate import calibrate, calibrate_tally
 from pacshift.certificate import Certificate
-from pacshift.compare import compare
-from pacshift.comparison import Comparison
+from pacshift.certification.calibrate import calibrate, calibrate_tally
+from pacshift.certification.label_mix import Prevalence, prevalence, prevalence_tally
+from pacshift.comparison.compare import compare
+from pacshift.comparison.table import Comparison
 from pacshift.errors import AssumptionError, InputError, PacshiftError, UninformativeWarning
-from pacshift.evaluate import Evaluation, evaluate
+from pacshift.evaluation import Evaluation, evaluate
 from pacshift.methods import APS, LWCP, METHODS, PS, PSC, PSLP, PSLW, PSR, PSW, WCP, Oracle
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.planning import Plan, plan
-from pacshift.prevalence import Prevalence, prevalence, prevalence_tally
 from pacshift.simulate import Population, resample, tweak_one
 from pacshift.tally import Tally
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import Label, RngLike
-from pacshift.calibrate import calibrate
 from pacshift.certificate import Certificate
+from pacshift.certification.calibrate import calibrate
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError, MissingExtraError, PacshiftError
 from pacshift.methods import Method

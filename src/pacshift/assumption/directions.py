@@ -14,7 +14,7 @@ import scipy
 
 from pacshift.arrays import FloatArray
 from pacshift.assumption.folds import FEW_CLASSES, CellCounts
-from pacshift.least_squares import nonnegative_least_squares
+from pacshift.mix.least_squares import nonnegative_least_squares
 from pacshift.tally.cells import N_CONFIDENCE
 
 SMOOTH_DEGREE = 3

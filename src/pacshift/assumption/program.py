@@ -17,8 +17,8 @@ from pacshift.assumption.directions import MANY_STAKES, directions, fold_pairs, 
 from pacshift.assumption.folds import FEW_CLASSES, CellCounts, joined, n_folds, n_splits, split
 from pacshift.assumption.tops import largest_shares, likely_tops, shares_by_sets, suggested_sets
 from pacshift.bounds import ROUNDING, Interval, clean_shares
-from pacshift.ps_lp.programs import MixProgram, least_violation
-from pacshift.ps_lp.region_box import quick_box
+from pacshift.mix.box import quick_box
+from pacshift.mix.programs import MixProgram, least_violation
 
 
 @dataclass(frozen=True)

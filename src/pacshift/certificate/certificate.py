@@ -17,6 +17,7 @@ from pacshift.certificate.file import read_fields, write
 from pacshift.certificate.lazy import LazyField
 from pacshift.certificate.notebook import to_html, to_text
 from pacshift.certificate.provenance import Provenance
+from pacshift.certificate.sensitivity import Sensitivity
 from pacshift.certificate.sets import count_sizes, label_lists, make_sets
 from pacshift.certificate.sql import Dialect, check_columns, set_expression
 from pacshift.errors import InputError
@@ -27,7 +28,6 @@ from pacshift.scores.kind import ScoreKind
 from pacshift.scores.same_kind import require_same_kind
 from pacshift.scores.softmax import to_probabilities
 from pacshift.scores.transforms import TRANSFORMS, Transform, TransformFunction, resolve_transform
-from pacshift.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

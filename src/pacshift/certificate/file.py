@@ -10,9 +10,10 @@ import numpy as np
 
 from pacshift.arrays import FloatArray
 from pacshift.certificate.reading import CLASS_INTERVALS, checked_fields
-from pacshift.documents import CHECKSUM, parse_json, require_seal, seal
 from pacshift.errors import InputError
-from pacshift.files import atomic_write, read_document
+from pacshift.files.documents import CHECKSUM, parse_json, require_seal, seal
+from pacshift.files.reading import read_document
+from pacshift.files.writing import atomic_write
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate

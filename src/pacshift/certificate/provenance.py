@@ -4,8 +4,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
-from pacshift.documents import TIME_FORMAT, current_time, is_count, pacshift_version, require_text
 from pacshift.errors import InputError
+from pacshift.files.documents import TIME_FORMAT, current_time, is_count, pacshift_version, require_text
 from pacshift.tally import Tally
 from pacshift.tally.inputs import MAX_INPUTS, Input, all_inputs, limited, printable
 

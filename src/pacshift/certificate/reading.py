@@ -12,12 +12,12 @@ from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve, Interval
 from pacshift.certificate.columns import Columns
 from pacshift.certificate.provenance import Provenance
+from pacshift.certificate.sensitivity import Sensitivity
 from pacshift.methods import METHODS, Guarantee, MethodFacts
 from pacshift.methods.base import facts_of
 from pacshift.scores.check import check_classes, check_rate
 from pacshift.scores.kind import ScoreKind
 from pacshift.scores.transforms import TRANSFORMS
-from pacshift.sensitivity import Sensitivity
 
 CLASS_INTERVALS = {
     "weight": "weights",

@@ -6,15 +6,15 @@ from typing import Annotated
 
 import typer
 
-from pacshift.calibrate import calibrate_tally
 from pacshift.certificate import Certificate
 from pacshift.certificate.file import to_document
+from pacshift.certification.calibrate import calibrate_tally
 from pacshift.cli import inputs, options, provenance
 from pacshift.cli.console import NOTHING_CERTIFIED, plain, print_json, print_words, results
 from pacshift.cli.inputs import Inputs
 from pacshift.defaults import DELTA, EPSILON
-from pacshift.documents import seal
 from pacshift.errors import InputError, UninformativeWarning
+from pacshift.files.documents import seal
 from pacshift.methods import resolve_method
 from pacshift.methods.base import score_for
 from pacshift.tally import Tally

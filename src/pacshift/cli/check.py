@@ -14,7 +14,7 @@ from pacshift.cli import options
 from pacshift.cli.console import BROKEN, plain, print_json, progress, results
 from pacshift.cli.inputs import tell_dropped
 from pacshift.cli.provenance import UsedModelId, warn_before_use
-from pacshift.evaluate import Evaluation
+from pacshift.evaluation import Evaluation
 from pacshift.scores.check import check_rate
 from pacshift.wording import between, given, mean_size, percent
 

@@ -13,7 +13,7 @@ from pacshift.cli import inputs, options
 from pacshift.cli.console import note, plain, print_json, progress, results
 from pacshift.cli.inputs import Inputs
 from pacshift.cli.methods import guarantee_cell
-from pacshift.comparison import ComparisonRow, Measured, compare_methods, own_score
+from pacshift.comparison.table import ComparisonRow, Measured, compare_methods, own_score
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.methods import METHODS

@@ -9,8 +9,8 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from pacshift.calibrate import calibrate_tally
 from pacshift.certificate import Certificate
+from pacshift.certification.calibrate import calibrate_tally
 from pacshift.cli import options
 from pacshift.cli.compare import cells
 from pacshift.cli.console import plain, print_json, print_words, progress, results
@@ -19,7 +19,7 @@ from pacshift.cli.provenance import with_origin
 from pacshift.errors import InputError
 from pacshift.experiments.panels import select_panels
 from pacshift.experiments.trial import Draw, Experiment, TrialRow, run_trial
-from pacshift.files import atomic_write
+from pacshift.files.writing import atomic_write
 from pacshift.methods import METHODS
 from pacshift.wording import given, percent
 

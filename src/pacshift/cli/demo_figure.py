@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pacshift.experiments.trial import TrialRow
-from pacshift.files import atomic_write
+from pacshift.files.writing import atomic_write
 from pacshift.methods import METHODS
 from pacshift.plots.axes import new_axes
 from pacshift.plots.palette import LIMIT, PROMISE_MARKS

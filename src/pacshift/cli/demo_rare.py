@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pacshift.calibrate import calibrate
+from pacshift.certification.calibrate import calibrate
 from pacshift.errors import UninformativeWarning
 from pacshift.simulate import Population
 from pacshift.wording import mean_size, percent

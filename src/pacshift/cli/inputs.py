@@ -11,7 +11,7 @@ import typer
 from pacshift.arrays import Label
 from pacshift.cli.console import note, progress
 from pacshift.errors import InputError
-from pacshift.files import counted_twice, repeated_files
+from pacshift.files.repeated import counted_twice, repeated_files
 from pacshift.scores.transforms import resolve_transform
 from pacshift.tally import Tally
 from pacshift.tally.counter import CountOptions

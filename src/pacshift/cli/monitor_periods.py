@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pacshift.cli.console import progress
 from pacshift.cli.inputs import tell_dropped
 from pacshift.errors import InputError
-from pacshift.files import file_sha256
+from pacshift.files.repeated import file_sha256
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.state import Delivery
 from pacshift.tally import Tally

@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from pacshift import files
 from pacshift.arrays import Label
+from pacshift.certification.request import check_contamination
 from pacshift.cli.console import note
 from pacshift.errors import InputError
+from pacshift.files import writing
 from pacshift.methods import METHODS, resolve_method
-from pacshift.request import check_contamination
 from pacshift.scores.check import check_rate
 from pacshift.scores.transforms import TRANSFORMS, resolve_transform
 
@@ -215,7 +215,7 @@ def check_output(path: Path, force: bool, inputs: Iterable[Path | None] = ()) ->
     """
     given = [read for read in inputs if read is not None]
     inside = [file for folder in given if folder.is_dir() for file in folder.rglob("*") if file.is_file()]
-    files.check_output(path, overwrite=force, inputs=[*given, *inside])
+    writing.check_output(path, overwrite=force, inputs=[*given, *inside])
 
 
 def finite_or_none(value: Any) -> float | None:

@@ -137,7 +137,7 @@ def _read_pilot(path: Path, **reading: Any) -> dict[str, Any]:
 def _draw(made: Plan, out: Path, force: bool) -> None:
     from matplotlib.figure import Figure
 
-    from pacshift.files import atomic_write
+    from pacshift.files.writing import atomic_write
     from pacshift.plots import WIDTH, plan_curve
 
     figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")

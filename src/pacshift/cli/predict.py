@@ -10,7 +10,7 @@ from pacshift.cli import options
 from pacshift.cli.console import plain, print_json, progress, results
 from pacshift.cli.inputs import tell_dropped
 from pacshift.cli.provenance import UsedModelId, warn_before_use
-from pacshift.files import require_regular
+from pacshift.files.reading import require_regular
 from pacshift.wording import mean_size, percent
 
 

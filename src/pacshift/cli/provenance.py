@@ -12,8 +12,8 @@ from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import check_text, check_valid_until, reasons_against_use
 from pacshift.cli.commands import words_of
 from pacshift.cli.console import note
-from pacshift.documents import current_time
-from pacshift.files import file_sha256
+from pacshift.files.documents import current_time
+from pacshift.files.repeated import file_sha256
 from pacshift.tally import Tally
 from pacshift.tally.inputs import Input, Role, limited, printable
 

@@ -10,9 +10,9 @@ from pacshift.certificate import Certificate
 from pacshift.cli import options
 from pacshift.cli.console import plain, print_json, results
 from pacshift.cli.provenance import UsedModelId, warn_before_use
-from pacshift.documents import parse_json
 from pacshift.errors import InputError
-from pacshift.files import read_document, require_regular
+from pacshift.files.documents import parse_json
+from pacshift.files.reading import read_document, require_regular
 from pacshift.methods import METHODS, Guarantee
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.errors import InputError
-from pacshift.files import read_arrays
+from pacshift.files.reading import read_arrays
 from pacshift.scores.check import check_labels, check_scores
 
 Origin = Literal["real", "shipped", "twin"]

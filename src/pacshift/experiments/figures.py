@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pacshift.experiments.runner import PanelResult
-from pacshift.files import atomic_write
+from pacshift.files.writing import atomic_write
 from pacshift.methods import METHODS
 
 FORMATS = ("png", "pdf")

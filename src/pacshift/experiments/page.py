@@ -8,7 +8,7 @@ from pacshift.experiments.claims import check_claims
 from pacshift.experiments.figures import heading
 from pacshift.experiments.runner import PanelResult
 from pacshift.experiments.summary import HEADINGS, cells, summarise
-from pacshift.files import atomic_write
+from pacshift.files.writing import atomic_write
 
 
 def write_page(results: Sequence[PanelResult], figures: Path, path: Path, note: str) -> None:

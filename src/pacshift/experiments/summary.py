@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pacshift.experiments.runner import PanelResult
-from pacshift.files import atomic_write
+from pacshift.files.writing import atomic_write
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.errors import AssumptionError
-from pacshift.evaluate import evaluate
+from pacshift.evaluation import evaluate
 from pacshift.experiments.datasets import Dataset, load_dataset, load_scores
 from pacshift.experiments.panels import Panel
 from pacshift.methods import METHODS, Task

@@ -10,9 +10,9 @@ import numpy as np
 
 from pacshift.errors import InputError
 from pacshift.methods.base import Method, Solution, Task
-from pacshift.ps_lp.curve import CurveOnDemand
-from pacshift.ps_lp.many_classes import certify_many_classes
-from pacshift.ps_lp.method import (
+from pacshift.mix.region import prevalence_region, weight_intervals, within_known
+from pacshift.ps_lp.bound_curve import CurveOnDemand
+from pacshift.ps_lp.kinds import (
     EQUAL_MISS_RATE,
     MAX_LP_CLASSES,
     certified_thresholds,
@@ -20,8 +20,8 @@ from pacshift.ps_lp.method import (
     shares_for,
     smallest_kind,
 )
+from pacshift.ps_lp.many_classes import certify_many_classes
 from pacshift.ps_lp.reasons import reasons_for, reasons_for_many_classes
-from pacshift.ps_lp.region import prevalence_region, weight_intervals, within_known
 from pacshift.tally import Tally
 
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from pacshift.arrays import Label
-from pacshift.calibrate import calibrate_tally
 from pacshift.certificate import Certificate
 from pacshift.certificate.columns import Columns
+from pacshift.certification.calibrate import calibrate_tally
+from pacshift.certification.request import check_contamination
 from pacshift.errors import AssumptionError, UninformativeWarning
 from pacshift.methods import Method
-from pacshift.request import check_contamination
+from pacshift.mix.known_mix import check_known_mix
 from pacshift.scores.check import check_rate
-from pacshift.scores.known_mix import check_known_mix
 from pacshift.tally import Tally
 
 

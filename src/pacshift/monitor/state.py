@@ -16,7 +16,7 @@ import numpy as np
 
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError
-from pacshift.files import atomic_write
+from pacshift.files.writing import atomic_write
 from pacshift.monitor.periods import Period
 from pacshift.monitor.report import PeriodReport
 from pacshift.scores.check import shorten

@@ -13,10 +13,11 @@ import numpy as np
 
 from pacshift.arrays import BoolArray, FloatArray, IntArray
 from pacshift.bounds import binomial_upper
-from pacshift.ps_lp.programs import Corners, MixProgram, Prices, WorstCase
-from pacshift.ps_lp.region import PrevalenceRegion
+from pacshift.mix.programs import MixProgram
+from pacshift.mix.region import PrevalenceRegion
+from pacshift.mix.tails import prefactor_parts
 from pacshift.ps_lp.stakes import StakeCell, betting_classes, stake_cells
-from pacshift.ps_lp.tails import prefactor_parts
+from pacshift.ps_lp.worst_case import Corners, Prices, WorstCase
 
 BOUND_STEPS = 3
 """Steps of ``BettingTest.bound`` towards its answer; each of them is a bound by itself."""

@@ -13,8 +13,8 @@ import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
+from pacshift.mix.programs import MixProgram, largest_in_box
 from pacshift.ps_lp.convolution import best_shift, upper_quantile
-from pacshift.ps_lp.programs import MixProgram, largest_in_box
 from pacshift.tally import Tally
 from pacshift.tally.threshold import class_threshold
 

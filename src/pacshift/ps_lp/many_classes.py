@@ -10,11 +10,11 @@ import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import ROUNDING, Interval, binomial_cut, clean_shares
+from pacshift.mix.programs import MixProgram
 from pacshift.ps_lp.equal_miss_rate import equal_miss_ranks, thresholds_at_ranks
-from pacshift.ps_lp.method import EQUAL_MISS_RATE, ONE_THRESHOLD, RESCALED
+from pacshift.ps_lp.kinds import EQUAL_MISS_RATE, ONE_THRESHOLD, RESCALED
 from pacshift.ps_lp.prediction_powered.options import CorrectionShares, plan_for
 from pacshift.ps_lp.prediction_powered.thresholds import corrected_thresholds
-from pacshift.ps_lp.programs import MixProgram
 from pacshift.tally import Tally
 
 CORRECTED = CorrectionShares(box=0.15, one_threshold=0.15, rescaled=0.40)

@@ -3,8 +3,8 @@
 import numpy as np
 
 from pacshift.arrays import FloatArray
-from pacshift.ps_lp.method import EQUAL_MISS_RATE, MAX_LP_CLASSES
-from pacshift.ps_lp.region import PrevalenceRegion
+from pacshift.mix.region import PrevalenceRegion
+from pacshift.ps_lp.kinds import EQUAL_MISS_RATE, MAX_LP_CLASSES
 from pacshift.tally import Tally
 from pacshift.wording import up
 

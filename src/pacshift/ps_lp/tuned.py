@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.ps_lp.curves import Curves, HeldOutBins, estimated_mix, fit_curves, one_curve_for_all
+from pacshift.ps_lp.score_curves import Curves, HeldOutBins, estimated_mix, fit_curves, one_curve_for_all
 from pacshift.tally import Tally
 from pacshift.tally.coins import score_coins
 from pacshift.tally.grid import to_grid

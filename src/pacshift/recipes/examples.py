@@ -15,7 +15,7 @@ from pacshift.errors import InputError
 from pacshift.experiments.datasets import Dataset
 from pacshift.experiments.panels import Panel
 from pacshift.experiments.trial import Draw, Experiment, thresholds_of
-from pacshift.files import atomic_write
+from pacshift.files.writing import atomic_write
 from pacshift.recipes.raw.data import BoolArray, RawData
 from pacshift.recipes.reading import READERS, read_raw
 from pacshift.wording import percent

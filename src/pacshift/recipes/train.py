@@ -14,7 +14,7 @@ import numpy as np
 from pacshift import __version__
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.errors import InputError
-from pacshift.files import atomic_write
+from pacshift.files.writing import atomic_write
 from pacshift.recipes.catalogue import Recipe, Size, find_recipe
 from pacshift.recipes.quality import Quality, measure
 from pacshift.recipes.raw.data import RawData

@@ -11,7 +11,7 @@ from pacshift import plots
 from pacshift.certificate import Certificate
 from pacshift.certificate.explain import about_the_clean_part, implied_change, known_shares
 from pacshift.certificate.file import to_document
-from pacshift.comparison import ComparisonRow
+from pacshift.comparison.table import ComparisonRow
 from pacshift.report import numbers, text
 from pacshift.report.page import render, write_page
 from pacshift.report.pictures import Picture, drawn

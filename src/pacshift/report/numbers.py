@@ -9,7 +9,7 @@ import numpy as np
 from pacshift.arrays import IntArray
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
-from pacshift.comparison import ComparisonRow
+from pacshift.comparison.table import ComparisonRow
 from pacshift.plots import readable
 from pacshift.wording import all_but, between, down, given, mean_size, numbers_between, percent
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import jinja2
 
-from pacshift.documents import pacshift_version
-from pacshift.files import atomic_write
+from pacshift.files.documents import pacshift_version
+from pacshift.files.writing import atomic_write
 from pacshift.plots import readable
 from pacshift.wording import given, mean_size, percent
 

@@ -11,7 +11,7 @@ import numpy as np
 from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
 from pacshift.certificate.sets import count_sizes
-from pacshift.evaluate import Evaluation, SetCounts
+from pacshift.evaluation import Evaluation, SetCounts
 from pacshift.scores.check import ignore_rng
 from pacshift.tables.convert import Rows
 from pacshift.tables.reader import Progress, TableReader

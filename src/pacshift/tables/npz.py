@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pacshift.errors import InputError
-from pacshift.files import read_arrays
+from pacshift.files.reading import read_arrays
 from pacshift.tables.sources import BATCH_VALUES, Batch, distinct_labels
 from pacshift.tables.suggest import ColumnsError
 

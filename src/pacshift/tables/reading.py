@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import Label
 from pacshift.certificate.columns import Columns
-from pacshift.files import file_sha256
+from pacshift.files.repeated import file_sha256
 from pacshift.scores.check import ignore_rng
 from pacshift.scores.names import shorten
 from pacshift.scores.plausible import foreign_columns

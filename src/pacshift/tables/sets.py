@@ -17,7 +17,7 @@ from pacshift.arrays import BoolArray, IntArray, Label
 from pacshift.certificate import Certificate
 from pacshift.certificate.sets import count_sizes
 from pacshift.errors import InputError
-from pacshift.files import atomic_write, check_output
+from pacshift.files.writing import atomic_write, check_output
 from pacshift.scores.check import ignore_rng, shorten
 from pacshift.tables.convert import Rows
 from pacshift.tables.evaluating import certificate_reader

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pacshift.errors import InputError, PacshiftError
-from pacshift.files import PathLike as PathLike
-from pacshift.files import counted_twice, repeated_files, require_regular
+from pacshift.files.reading import require_regular
+from pacshift.files.repeated import counted_twice, repeated_files
+from pacshift.files.writing import PathLike as PathLike
 from pacshift.scores.check import shorten
 from pacshift.scores.streams import is_lazy
 from pacshift.tables.formats import FORMATS

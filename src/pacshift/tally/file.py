@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.documents import TIME_FORMAT, current_time, is_count, pacshift_version, parse_json
 from pacshift.errors import InputError
-from pacshift.files import atomic_write, read_arrays
+from pacshift.files.documents import TIME_FORMAT, current_time, is_count, pacshift_version, parse_json
+from pacshift.files.reading import read_arrays
+from pacshift.files.writing import atomic_write
 from pacshift.scores.check import check_classes
 from pacshift.scores.kind import ScoreKind
 from pacshift.tally.cells import Bins, Cells, n_codes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from pacshift.documents import is_count, require_text
+from pacshift.files.documents import is_count, require_text
 
 if TYPE_CHECKING:
     from pacshift.tally.tally import Tally

@@ -8,7 +8,7 @@ import numpy as np
 from pacshift.arrays import BoolArray, FloatArray
 from pacshift.bounds import ROUNDING, Interval
 from pacshift.errors import InputError
-from pacshift.lp import dense_model, duals, quiet_solver
+from pacshift.mix.lp import dense_model, duals, quiet_solver
 from pacshift.weights.elimination import EmptyBox
 
 MAX_HULL_CLASSES = 200

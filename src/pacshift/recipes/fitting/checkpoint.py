@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from pacshift.errors import InputError
-from pacshift.files import atomic_write
+from pacshift.files.writing import atomic_write
 from pacshift.recipes.fitting.device import Device
 
 

@@ -1,0 +1,262 @@
+"""From scores to counts, from counts to thresholds, from thresholds to a certificate."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
+from pacshift.certificate import Certificate
+from pacshift.certificate.provenance import record
+from pacshift.certification.certify import certify
+from pacshift.certification.request import check_request
+from pacshift.certification.rows import Rows
+from pacshift.defaults import DELTA, EPSILON
+from pacshift.methods import Method, resolve_method
+from pacshift.methods.base import score_for
+from pacshift.scores.check import check_seed
+from pacshift.scores.transforms import TransformFunction, resolve_transform
+from pacshift.tally import Tally
+
+
+def calibrate(
+    source_scores: ScoresLike,
+    source_labels: LabelsLike,
+    target_scores: ScoresLike | None,
+    *,
+    epsilon: float = EPSILON,
+    delta: float = DELTA,
+    method: str | Method = "PS-LP",
+    classes: Sequence[Label] | None = None,
+    score: str | TransformFunction = "probability",
+    softmax: bool = False,
+    weights: ArrayLike | None = None,
+    rng: RngLike = None,
+    never_empty: bool = False,
+    class_epsilon: float | None = None,
+    contamination: float = 0.0,
+    known_mix: Mapping[Any, Any] | None = None,
+    target_labels: LabelsLike | None = None,
+    note: str | None = None,
+    model_id: str | None = None,
+    valid_until: str | date | None = None,
+) -> Certificate:
+    """Turn labelled source scores and unlabelled target scores into prediction sets with a guarantee.
+
+    With the default method the sets miss the true label of at most a share ``epsilon`` of the target population,
+    with confidence ``1 - delta`` over the calibration data. This holds under label shift: the classes look the
+    same in both populations, only their frequencies differ.
+
+    Parameters
+    ----------
+    source_scores : array or frame of shape (m, K)
+        Scores of the labelled source examples: one row per example, one column per class, higher is more likely.
+        NumPy arrays, torch CPU tensors, nested lists, and pandas, polars or Arrow frames. The classifier must not
+        have been trained on these examples. Scores need not be calibrated or sum to 1.
+    source_labels : array or series of length m
+        The true labels of the source examples. They are matched to ``classes`` by value. If scores and labels have
+        a pandas index, it must be the same.
+    target_scores : array or frame of shape (n, K), or None
+        Scores of unlabelled examples from the population that the sets are for. None is allowed for methods that
+        do not use the target, such as ``"PS"`` and ``"PS-LW"``.
+    epsilon : float, default 0.1
+        The largest share of the target population whose true label the sets may miss. Between 0 and 1.
+    delta : float, default 0.05
+        The largest probability that the calibration data mislead us, so that the sets miss more than
+        ``epsilon``. Between 0 and 1, for example 5e-4. A smaller ``delta`` gives larger sets.
+    method : str or Method, default "PS-LP"
+        How the thresholds are found: a name from ``pacshift.METHODS``, or a method object with options, such as
+        ``pacshift.PSW(intervals="hull")``. The methods differ in what they guarantee.
+    classes : sequence of labels, optional
+        The class of each score column, in order. Default: the column names of a frame, else 0 to K-1.
+    score : str or callable, default "probability"
+        What is compared with the threshold. ``"probability"`` uses the scores as they are; ``"margin"``,
+        ``"aps"``, ``"aps-plain"``, ``"raps"`` and ``"raps-plain"`` transform them first. A function gets blocks
+        of the score matrix and returns a matrix of the same shape; each row's scores may depend on
+        this row alone.
+    softmax : bool, default False
+        Whether the scores are logits, of which the softmax is taken first. The certificate remembers it: its
+        ``sets`` takes logits too.
+    weights : array of length K, optional
+        The true importance weights q(y)/p(y), target frequency over source frequency per class. Only for
+        ``"ORACLE"``.
+    rng : int, numpy.random.Generator or None, optional
+        Seed of the coins that some methods throw over the data; a generator gives its next number, None is 0.
+        The same data and seed give the same certificate, in whatever order the rows come.
+    never_empty : bool, default False
+        Add the label with the highest score to sets that would be empty. Sets only grow, so the guarantee stays.
+    class_epsilon : float, optional
+        The largest share of any one class that the sets may miss. This is promised besides ``epsilon``, with the
+        same confidence for both together. For methods that promise something about the target. With
+        ``contamination`` it is promised for the label-shifted part: other cases of a class may all be missed.
+    contamination : float, default 0
+        A share of the target that may be anything: new kinds of cases, broken sensors. The promise of ``epsilon``
+        holds for the whole target even so. Must be below ``epsilon``. Sets grow.
+    known_mix : dict of class to (low, high), optional
+        Bounds that you are sure of on how frequent a class is in the target, such as ``{"sick": (0, 0.3)}``. They
+        help to notice that label shift is false, and PS-LP's sets get smaller. The promise then rests on them.
+    target_labels : array or list of length n, optional
+        Labels of some target rows, None or NaN for the others. The labelled rows must be a random sample of the
+        target. They narrow down the label mix, can refute label shift, and many of them make smaller sets on
+        their own. For methods with a PAC guarantee on this target, such as PS-LP. Leave rows of a new kind, which
+        have no class, unlabelled, and allow for them with ``contamination``.
+    note, model_id : str, optional
+        What the certificate should remember: anything, and which classifier the scores come from.
+    valid_until : str or datetime.date, optional
+        The last day on which the sets should be used, such as ``"2027-01-31"``. Commands warn after it.
+
+    Returns
+    -------
+    Certificate
+        The thresholds and what they guarantee. ``certificate.sets(scores)`` makes the sets,
+        ``certificate.explain()`` says in words what holds, ``certificate.save(path)`` writes a file.
+
+    Raises
+    ------
+    InputError
+        If the data or a parameter break a rule. The message names the rule, the value and the remedy.
+    AssumptionError
+        If the data contradict label shift. Nothing is certified then. The message says where the target differs
+        and what you can do. Tested for every method that promises something about the target, if one is given.
+
+    Warns
+    -----
+    UninformativeWarning
+        If every set has to contain all labels. The message names the class that lacks data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> source, target = rng.choice(2, 4000, p=[0.9, 0.1]), rng.choice(2, 4000, p=[0.5, 0.5])
+    >>> def scores(labels):
+    ...     p = 1 / (1 + np.exp(-rng.normal(4 * labels - 2.0, 1.5)))
+    ...     return np.column_stack([1 - p, p])
+    >>> certificate = calibrate(scores(source), source, scores(target), epsilon=0.1, delta=0.05)
+    >>> certificate.guarantee, certificate.trivial
+    ('pac-target', False)
+    >>> certificate.sets([[0.99, 0.01], [0.5, 0.5]]).tolist()
+    [[True, False], [False, True]]
+    """
+    chosen, seed = resolve_method(method), check_seed(rng)
+    transform = resolve_transform(score_for(chosen, score))
+    rows = Rows.check(source_scores, source_labels, target_scores, classes=classes, softmax=softmax)
+    tally = rows.tally(transform, soft=chosen.needs_soft, bins=chosen.needs_bins)
+    request = check_request(
+        tally,
+        chosen,
+        epsilon=epsilon,
+        delta=delta,
+        class_epsilon=class_epsilon,
+        contamination=contamination,
+        known_mix=known_mix,
+        never_empty=never_empty,
+        labelled=rows.labelled_target(target_labels, transform),
+        weights=weights,
+    )
+    origin = record(tally, model_id=model_id, note=note, valid_until=valid_until, seed=seed)
+    task = rows.task(request, tally, transform, weights=weights, seed=seed)
+    certificate = certify(tally, chosen, request, task, transform=transform)
+    return certificate.changed(provenance=origin, softmax=rows.softmax)
+
+
+def calibrate_tally(
+    tally: Tally,
+    *,
+    epsilon: float = EPSILON,
+    delta: float = DELTA,
+    method: str | Method = "PS-LP",
+    weights: ArrayLike | None = None,
+    rng: RngLike = None,
+    never_empty: bool = False,
+    class_epsilon: float | None = None,
+    contamination: float = 0.0,
+    known_mix: Mapping[Any, Any] | None = None,
+    target_labels: Tally | None = None,
+    note: str | None = None,
+    model_id: str | None = None,
+    valid_until: str | date | None = None,
+) -> Certificate:
+    """Find the thresholds from counts alone, for data that were counted elsewhere.
+
+    A ``Tally`` holds everything that a method needs. Tallies of files, months or hospitals add up, so raw scores
+    need not be in one place. How the data were split does not change the result.
+
+    Parameters
+    ----------
+    tally : Tally
+        Counts of the labelled source and of the unlabelled target, for example
+        ``Tally.from_scores(...) + Tally.from_target(...)``.
+    epsilon : float, default 0.1
+        The largest share of the target population whose true label the sets may miss. Between 0 and 1.
+    delta : float, default 0.05
+        The largest probability that the calibration data mislead us, so that the sets miss more than
+        ``epsilon``. Between 0 and 1. A smaller ``delta`` gives larger sets.
+    method : str or Method, default "PS-LP"
+        A name from ``pacshift.METHODS`` or a method object with options.
+    weights : array of length K, optional
+        The true importance weights q(y)/p(y), one per class. Only for ``"ORACLE"``.
+    rng : int, numpy.random.Generator or None, optional
+        Seed of the coins that some methods throw over the counts; a generator gives its next number, None is 0.
+    never_empty : bool, default False
+        Add the label with the highest score to sets that would be empty.
+    class_epsilon : float, optional
+        The largest share of any one class that the sets may miss, promised besides ``epsilon``. With
+        ``contamination`` it is promised for the label-shifted part of the target.
+    contamination : float, default 0
+        A share of the target that may be anything; the promise of ``epsilon`` holds even so. Must be below
+        ``epsilon``.
+    known_mix : dict of class to (low, high), optional
+        Bounds that you are sure of on how frequent a class is in the target.
+    target_labels : Tally, optional
+        Counts of labelled rows of the target, ``Tally.from_scores`` of them. These rows must be a random sample of
+        the target and be counted in ``tally`` too, as unlabelled ones.
+    note, model_id : str, optional
+        What the certificate should remember: anything, and which classifier the scores come from.
+    valid_until : str or datetime.date, optional
+        The last day on which the sets should be used, such as ``"2027-01-31"``.
+
+    Returns
+    -------
+    Certificate
+        The thresholds and what they guarantee.
+
+    Raises
+    ------
+    InputError
+        If the tally has no source, or no target where the method needs one, or if a parameter breaks a rule.
+    AssumptionError
+        If the counts contradict label shift. Nothing is certified then.
+
+    Warns
+    -----
+    UninformativeWarning
+        If every set has to contain all labels. The message names the class that lacks data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores, labels = np.tile([[0.9, 0.1], [0.2, 0.8]], (500, 1)), np.tile([0, 1], 500)
+    >>> north, south = Tally.from_scores(scores, labels), Tally.from_scores(scores, labels)
+    >>> tally = north + south + Tally.from_target(scores)
+    >>> certificate = calibrate_tally(tally, epsilon=0.1, delta=0.05)
+    >>> certificate.n_source, certificate.n_target, certificate.sets([[0.9, 0.1]]).tolist()
+    (2000, 1000, [[True, False]])
+    """
+    chosen, seed = resolve_method(method), check_seed(rng)
+    request = check_request(
+        tally,
+        chosen,
+        epsilon=epsilon,
+        delta=delta,
+        class_epsilon=class_epsilon,
+        contamination=contamination,
+        known_mix=known_mix,
+        never_empty=never_empty,
+        labelled=target_labels,
+        weights=weights,
+    )
+    origin = record(tally, model_id=model_id, note=note, valid_until=valid_until, seed=seed)
+    task = request.task(tally, weights=weights, seed=seed)
+    return certify(tally, chosen, request, task).changed(provenance=origin)

@@ -1,0 +1,111 @@
+"""Source and target rows in memory, checked once: counted for every method, and looked at again by some."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pacshift.arrays import FloatArray, Label, LabelsLike, ScoresLike
+from pacshift.certification.few_labels import split_labels
+from pacshift.certification.request import Request
+from pacshift.errors import InputError
+from pacshift.methods import Task
+from pacshift.scores.check import ScoreMatrix, check_flag, check_labels, check_scores
+from pacshift.scores.frames import require_same_index
+from pacshift.scores.plausible import require_plausible
+from pacshift.scores.softmax import to_probabilities
+from pacshift.scores.transforms import Transform
+from pacshift.tally import Tally
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """A labelled source and, if there is one, an unlabelled target; probabilities if ``softmax`` was asked for."""
+
+    source: ScoreMatrix
+    labels: LabelsLike
+    target: ScoreMatrix | None
+    softmax: bool
+
+    @classmethod
+    def check(
+        cls,
+        source_scores: ScoresLike,
+        source_labels: LabelsLike,
+        target_scores: ScoresLike | None,
+        *,
+        classes: Sequence[Label] | None,
+        softmax: bool,
+    ) -> "Rows":
+        """The rows, or an InputError that says what is wrong with the scores. Labels are checked when counted."""
+        source, target = check_scores(source_scores, name="source", classes=classes), None
+        if target_scores is not None:
+            target = check_scores(target_scores, name="target", classes=source.classes)
+        if check_flag(softmax, "softmax"):
+            _require_plausible_logits(source, source_labels)
+            source = to_probabilities(source, name="source")
+            target = None if target is None else to_probabilities(target, name="target")
+        return cls(source, source_labels, target, bool(softmax))
+
+    def tally(self, transform: Transform, *, soft: bool, bins: bool) -> Tally:
+        """The counts of source and target."""
+        source = self.source_tally(transform, soft=soft)
+        return source if self.target is None else source + self.target_tally(soft=soft, bins=bins)
+
+    def source_tally(self, transform: Transform, *, soft: bool) -> Tally:
+        """The counts of the source."""
+        start = perf_counter()
+        made = Tally.from_scores(self.source, self.labels, classes=self.source.classes, score=transform, soft=soft)
+        logger.info("counted %d source rows in %.2f s", made.n_source, perf_counter() - start)
+        return made
+
+    def target_tally(self, *, soft: bool, bins: bool) -> Tally:
+        """The counts of the target."""
+        assert self.target is not None  # nobody asks without a target
+        start = perf_counter()
+        made = Tally.from_target(self.target, classes=self.target.classes, soft=soft, bins=bins)
+        logger.info("counted %d target rows in %.2f s", made.n_target, perf_counter() - start)
+        return made
+
+    def labelled_target(self, labels: LabelsLike | None, transform: Transform) -> Tally | None:
+        """The counts of the target rows that have labels."""
+        if labels is None:
+            return None
+        if self.target is None:
+            raise InputError(
+                "target_labels are labels of target rows, but target_scores is None. Pass the scores too."
+            )
+        places, known = split_labels(labels, self.target.classes, len(self.target))
+        require_same_index(self.target.index, labels, "target_labels")
+        rows = replace(self.target, values=self.target.values[places], index=None)
+        return Tally.from_scores(rows, known, score=transform, soft=False)
+
+    def task(
+        self, request: Request, tally: Tally, transform: Transform, *, weights: ArrayLike | None, seed: int
+    ) -> Task:
+        """What a method is asked. Sizes of sets are counted on the rows where scores are compared as they are."""
+        task = request.task(tally, weights=weights, seed=seed)
+        if self.target is None or transform.function is not None:
+            return task
+        return replace(task, count_labels=self.mean_sizes)
+
+    def mean_sizes(self, cuts: Sequence[FloatArray]) -> list[float]:
+        """Mean set sizes on the target for several vectors of thresholds, in one pass over the rows."""
+        assert self.target is not None  # nobody asks without a target
+        labels = np.zeros(len(cuts), np.int64)
+        for rows in self.target.blocks():
+            block = self.target.values[rows]
+            labels += [np.count_nonzero(block >= cut) for cut in cuts]
+        return [int(count) / len(self.target) for count in labels]
+
+
+def _require_plausible_logits(source: ScoreMatrix, labels: LabelsLike) -> None:
+    """Look for columns such as ``id`` before the softmax, after which every column looks like a class."""
+    if source.named_by_frame:
+        index = check_labels(labels, source.classes, n_rows=len(source), name="source", index=source.index)
+        require_plausible(source, np.bincount(index, minlength=len(source.classes)))

@@ -1,0 +1,1 @@
+"""Several methods on the same data, side by side."""

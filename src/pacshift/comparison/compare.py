@@ -1,0 +1,160 @@
+"""Every method on the same rows in memory, counted once."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pacshift.arrays import IntArray, Label, LabelsLike, RngLike, ScoresLike
+from pacshift.certificate import Certificate
+from pacshift.certificate.provenance import record
+from pacshift.certificate.sets import make_sets
+from pacshift.certification.certify import certify
+from pacshift.certification.request import check_contamination, check_request
+from pacshift.certification.rows import Rows
+from pacshift.comparison.table import Comparison, Measured, compare_certificates, fitting, own_score
+from pacshift.defaults import DELTA, EPSILON
+from pacshift.errors import InputError
+from pacshift.methods import METHODS, Method, resolve_method
+from pacshift.scores.check import check_labels, check_rate, check_seed
+from pacshift.scores.transforms import Transform, resolve_transform
+from pacshift.tally import Tally
+
+
+def compare(
+    source_scores: ScoresLike,
+    source_labels: LabelsLike,
+    target_scores: ScoresLike,
+    *,
+    epsilon: float = EPSILON,
+    delta: float = DELTA,
+    methods: Iterable[str | Method] | None = None,
+    target_labels: LabelsLike | None = None,
+    classes: Sequence[Label] | None = None,
+    score: str = "probability",
+    softmax: bool = False,
+    weights: ArrayLike | None = None,
+    rng: RngLike = None,
+    class_epsilon: float | None = None,
+    contamination: float = 0.0,
+    known_mix: Mapping[Any, Any] | None = None,
+) -> Comparison:
+    """Run several methods on the same data and measure the sets of each on the target.
+
+    The rows are counted once. Each method gives what ``calibrate`` would give with the same arguments. A method
+    that refuses, for example because label shift is refuted, has a row that says so.
+
+    Parameters
+    ----------
+    source_scores : array or frame of shape (m, K)
+        Scores of the labelled source examples.
+    source_labels : array or series of length m
+        The true labels of the source examples.
+    target_scores : array or frame of shape (n, K)
+        Scores of the target. The sets are measured on these rows.
+    epsilon, delta : float
+        As in ``calibrate``. Defaults: 0.1 and 0.05.
+    methods : iterable of str or Method, optional
+        Names or method objects. Default: all of ``METHODS``, ``"ORACLE"`` only if ``weights`` are given.
+    target_labels : array or series of length n, optional
+        The true label of every target row, to show the error of the sets. No method sees them.
+    classes : sequence of labels, optional
+        The class of each score column, in order. Default: the column names of a frame, else 0 to K-1.
+    score : str, default "probability"
+        The score that is compared with thresholds, but for methods that insist on their own, as APS does.
+    softmax : bool, default False
+        Whether the scores are logits, of which the softmax is taken first.
+    weights : array of length K, optional
+        The true importance weights, for ``"ORACLE"``.
+    rng : int, numpy.random.Generator or None, optional
+        As in ``calibrate``.
+    class_epsilon : float, optional
+        As in ``calibrate``, for the methods that promise something about the target.
+    contamination : float, default 0
+        As in ``calibrate``, for the same methods.
+    known_mix : dict of class to (low, high), optional
+        As in ``calibrate``, for the same methods.
+
+    Returns
+    -------
+    Comparison
+        A small table. ``print`` shows it, ``to_pandas()`` makes a frame of it, ``certificates`` holds what the
+        methods gave.
+
+    Raises
+    ------
+    InputError
+        If the data or a parameter break a rule.
+
+    Examples
+    --------
+    >>> from pacshift import Population
+    >>> population = Population.synthetic(3, strength=4, rng=0)
+    >>> source, labels = population.draw([0.8, 0.15, 0.05], 3000, rng=1)
+    >>> target, truth = population.draw([0.05, 0.15, 0.8], 3000, rng=2)
+    >>> compare(source, labels, target, methods=["PS-LW", "LWCP", "PS"], target_labels=truth)
+    method  promise       mean size  empty sets  error
+    PS-LW   target (PAC)  0.974      2.7 %       0.0533
+    LWCP    on average    0.935      6.53 %      0.0910
+    PS      source only   0.922      7.83 %      0.1167
+    """
+    check_contamination(contamination, check_rate(epsilon, "epsilon"))
+    check_rate(delta, "delta")
+    rows = Rows.check(source_scores, source_labels, target_scores, classes=classes, softmax=softmax)
+    truth = _truth(rows, target_labels)
+    chosen = _chosen(methods, with_weights=weights is not None)
+    counted = _count(rows, [own_score(method, score) for method in chosen])
+    seed = check_seed(rng)
+    limits = {"class_epsilon": class_epsilon, "contamination": contamination, "known_mix": known_mix}
+
+    def certified(method: Method) -> Certificate:
+        tally, transform = counted[own_score(method, score)]
+        request = check_request(tally, method, epsilon=epsilon, delta=delta, **fitting(limits, method))
+        task = rows.task(request, tally, transform, weights=weights, seed=seed)
+        origin = record(tally, model_id=None, note=None, valid_until=None, seed=seed)
+        made = certify(tally, method, request, task, transform=transform)
+        return made.changed(provenance=origin, softmax=rows.softmax)
+
+    made = compare_certificates(chosen, certified, lambda found: [_measure(each, rows, truth) for each in found])
+    found, certificates = zip(*made, strict=True)
+    return Comparison(found, certificates, epsilon, delta)
+
+
+def _truth(rows: Rows, labels: LabelsLike | None) -> IntArray | None:
+    """The column of each target row's true label, where labels are given."""
+    if rows.target is None:
+        raise InputError("target_scores is None, but sets are compared on the target. Pass its scores.")
+    if labels is None:
+        return None
+    target = rows.target
+    return check_labels(labels, target.classes, n_rows=len(target), name="target_labels", index=target.index)
+
+
+def _chosen(methods: Iterable[str | Method] | None, *, with_weights: bool) -> list[Method]:
+    if methods is None:
+        return [method() for method in METHODS.values() if with_weights or not method.needs_weights]
+    chosen = [resolve_method(method) for method in ([methods] if isinstance(methods, str) else methods)]
+    if not chosen:
+        raise InputError(f"methods is empty. Name at least one of {', '.join(METHODS)}.")
+    return chosen
+
+
+def _count(rows: Rows, scores: Iterable[str]) -> dict[str, tuple[Tally, Transform]]:
+    """For each score the counts and its transform."""
+    target, counted = rows.target_tally(soft=True, bins=True), {}
+    for name in dict.fromkeys(scores):
+        transform = resolve_transform(name)
+        counted[name] = rows.source_tally(transform, soft=True) + target, transform
+    return counted
+
+
+def _measure(certificate: Certificate, rows: Rows, truth: IntArray | None) -> Measured:
+    """Error, mean size and share of empty sets on the target, whose scores need no second check."""
+    target, transform = rows.target, certificate.transform
+    assert target is not None  # compare has looked
+    assert transform is not None  # certify was given it
+    sets = make_sets(target, certificate.thresholds, transform, never_empty=False)
+    sizes = sets.sum(axis=1)
+    error = None if truth is None else float(1 - sets[np.arange(len(sets)), truth].mean())
+    return error, float(sizes.mean()), float((sizes == 0).mean())

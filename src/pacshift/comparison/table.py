@@ -1,0 +1,228 @@
+"""Methods side by side on the same data: one row per method, as `pacshift compare` and the report show them."""
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from textwrap import shorten
+from typing import Any, TypeAlias
+
+from pacshift.certificate import Certificate
+from pacshift.certification.calibrate import calibrate_tally
+from pacshift.certification.request import promises_target
+from pacshift.display import html_paragraphs, html_table, text_table
+from pacshift.errors import PacshiftError, UninformativeWarning
+from pacshift.methods import Guarantee, Method, resolve_method
+from pacshift.methods.base import GUARANTEE_IN_SHORT
+from pacshift.tally import Tally
+from pacshift.wording import mean_size, percent
+
+MAX_NOTE_SHOWN = 100
+"""Characters of a note below a printed table; ``rows`` holds the whole note."""
+
+Measured: TypeAlias = tuple[float | None, float, float]
+"""Error (None where labels are unknown), mean set size, share of empty sets."""
+
+Progress: TypeAlias = Callable[[int, int | None], None]
+"""Called with the number of methods done and of all methods."""
+
+TARGET_OPTIONS = ("class_epsilon", "contamination", "known_mix")
+"""Options that methods without a promise about the target do not take."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRow:
+    """One method on the data that all are compared on.
+
+    Parameters
+    ----------
+    method : str
+        Its name.
+    guarantee : {"pac-target", "pac-source", "marginal", "none"}
+        What it promises.
+    size, empty : float or None
+        Mean size of the target's sets and share of empty ones; None if the method refused.
+    error : float or None
+        Share of target labels missed, where labels are known.
+    trivial : bool
+        Whether every set contains all labels.
+    note : str
+        Why the method refused, or why its sets contain all labels.
+
+    Examples
+    --------
+    >>> ComparisonRow("PS", "pac-source", size=1.0, empty=0.0, error=0.2).trivial
+    False
+    """
+
+    method: str
+    guarantee: Guarantee
+    size: float | None
+    empty: float | None = None
+    error: float | None = None
+    trivial: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Methods side by side, as a small table.
+
+    Parameters
+    ----------
+    rows : tuple of ComparisonRow
+        One per method.
+    certificates : tuple of Certificate or None
+        The certificate of each row; None if the method refused.
+    epsilon, delta : float
+        What was asked for.
+
+    Examples
+    --------
+    >>> Comparison((ComparisonRow("PS", "pac-source", size=1.25, empty=0.0, error=0.2),), (None,), 0.1, 0.05)
+    method  promise      mean size  empty sets  error
+    PS      source only  1.250      0 %         0.2000
+    """
+
+    rows: tuple[ComparisonRow, ...]
+    certificates: tuple[Certificate | None, ...]
+    epsilon: float
+    delta: float
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns; ``error`` only where the target's labels are known."""
+        has_error = any(row.error is not None for row in self.rows)
+        return ("method", "promise", "mean size", "empty sets", *(("error",) if has_error else ()))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        notes = (shorten(note, MAX_NOTE_SHOWN, placeholder=" ...") for note in self._notes())
+        return "\n".join([text_table(self.columns, self._cells()), *notes])
+
+    def _repr_html_(self) -> str:
+        return html_table(self.columns, self._cells()) + html_paragraphs(self._notes())
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas frame with one row per method.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Numbers are not rounded; NaN where a method refused.
+        """
+        import pandas
+
+        return pandas.DataFrame([self._values(row) for row in self.rows], columns=list(self.columns))
+
+    def _values(self, row: ComparisonRow) -> list[Any]:
+        known = [row.method, GUARANTEE_IN_SHORT[row.guarantee], row.size, row.empty, row.error]
+        return known[: len(self.columns)]
+
+    def _cells(self) -> list[list[str]]:
+        return [[*map(str, self._values(row)[:2]), *self._numbers(row)] for row in self.rows]
+
+    def _numbers(self, row: ComparisonRow) -> list[str]:
+        """Size, empty sets and error as text, as many as there are columns."""
+        if row.size is None or row.empty is None:
+            return ["refused", *["-"] * (len(self.columns) - 3)]
+        size = mean_size(row.size) + (" (all labels)" if row.trivial else "")
+        error = "-" if row.error is None else f"{row.error:.4f}"
+        return [size, percent(row.empty), error][: len(self.columns) - 2]
+
+    def _notes(self) -> list[str]:
+        return [f"{row.method}: {row.note}" for row in self.rows if row.note]
+
+
+def compare_methods(
+    methods: Iterable[str | Method],
+    tally_of: Callable[[Method], Tally],
+    measure: Callable[[Sequence[Certificate]], Sequence[Measured]],
+    *,
+    progress: Progress | None = None,
+    **request: Any,
+) -> list[tuple[ComparisonRow, Certificate | None]]:
+    """Calibrate one method after the other, then measure the sets of all in one pass.
+
+    Parameters
+    ----------
+    methods : iterable of str or Method
+        Names, or method objects of the package or of your own.
+    tally_of : callable
+        Gives the tally for a method: methods may want different scores (``default_score``).
+    measure : callable
+        Gives error, mean set size and share of empty sets for each certificate of a list.
+    progress : callable, optional
+        Called with the number of methods done and of all methods.
+    **request
+        ``epsilon``, ``delta`` and whatever else ``calibrate_tally`` takes. Methods that promise nothing about the
+        target do not get ``class_epsilon``, ``contamination`` and ``known_mix``. Only ORACLE gets ``weights``.
+
+    Returns
+    -------
+    list of tuple of ComparisonRow and Certificate
+        The certificate is None if the method refused; the row then says why.
+
+    Examples
+    --------
+    >>> tally = Tally.from_scores([[0.8, 0.2], [0.3, 0.7]] * 100, [0, 1] * 100)
+    >>> rows = compare_methods(["PS", "PS-LW"], lambda method: tally, lambda made: [(None, 1.0, 0.0)] * len(made),
+    ...                        epsilon=0.1, delta=0.05)
+    >>> [(row.method, row.guarantee) for row, _ in rows]
+    [('PS', 'pac-source'), ('PS-LW', 'pac-target')]
+    """
+    chosen = [resolve_method(method) for method in methods]
+
+    def certified(method: Method) -> Certificate:
+        return calibrate_tally(tally_of(method), method=method, **fitting(request, method))
+
+    return compare_certificates(chosen, certified, measure, progress)
+
+
+def compare_certificates(
+    methods: Sequence[Method],
+    certified: Callable[[Method], Certificate],
+    measure: Callable[[Sequence[Certificate]], Sequence[Measured]],
+    progress: Progress | None = None,
+) -> list[tuple[ComparisonRow, Certificate | None]]:
+    """As ``compare_methods``, for any way from a method to its certificate."""
+    answers: list[Certificate | PacshiftError] = []
+    for method in methods:
+        answers.append(_answer(method, certified))
+        if progress:
+            progress(len(answers), len(methods))
+    certificates = [answer for answer in answers if isinstance(answer, Certificate)]
+    measured = iter(measure(certificates) if certificates else ())
+    compared: list[tuple[ComparisonRow, Certificate | None]] = []
+    for method, answer in zip(methods, answers, strict=True):
+        if isinstance(answer, PacshiftError):
+            compared.append((ComparisonRow(method.name, method.guarantee, None, note=f"refused: {answer}"), None))
+            continue
+        error, size, empty = next(measured)
+        notes, trivial = " ".join(answer.reasons), answer.trivial
+        row = ComparisonRow(method.name, method.guarantee, size, empty, error, trivial, notes)
+        compared.append((row, answer))
+    return compared
+
+
+def fitting(request: dict[str, Any], method: Method) -> dict[str, Any]:
+    """The request without what the method has no use for: promises about the target, and weights."""
+    unused = () if promises_target(method) else TARGET_OPTIONS
+    unused = unused if method.needs_weights else (*unused, "weights")
+    return {name: value for name, value in request.items() if name not in unused}
+
+
+def _answer(method: Method, certified: Callable[[Method], Certificate]) -> Certificate | PacshiftError:
+    """The method's certificate, or the error with which it refused."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UninformativeWarning)  # the row says it
+            return certified(method)
+    except PacshiftError as problem:
+        return problem
+
+
+def own_score(method: Method, score: str) -> str:
+    """The score that ``method`` insists on (APS), else the one that all are compared with."""
+    return score if method.default_score == "probability" else method.default_score

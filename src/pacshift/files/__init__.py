@@ -1,0 +1,1 @@
+"""Files: written whole, looked at before they are read, never counted twice; strict JSON with a checksum."""

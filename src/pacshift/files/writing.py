@@ -1,0 +1,122 @@
+"""Files that are written completely or not at all, and files that are looked at before they are read."""
+
+import errno
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeAlias
+
+from pacshift.errors import InputError
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover  # Windows: drafts of killed processes are not found there
+    fcntl = None  # type: ignore[assignment]
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+
+MAX_NAME_BYTES = 255
+"""File names of all common file systems end here."""
+
+
+_DRAFT = re.compile(r"\.pacshift-[0-9a-f]{12}-.*\.part(\.[^.]*)?", re.DOTALL)
+
+
+@contextmanager
+def atomic_write(path: PathLike, *, overwrite: bool = True) -> Iterator[Path]:
+    """Yield a temporary path in the folder of ``path``; rename it on success, remove it on failure or Ctrl-C.
+
+    A draft is locked while its process lives. The next write removes those that are not: their process was killed.
+    """
+    final = check_output(path, overwrite=overwrite)
+    draft, lock = final.with_name(_draft_name(final)), None
+    try:  # from before the draft exists: a signal may arrive at any moment
+        _remove_stale_drafts(final.parent)
+        lock = _create_locked(draft)
+        yield draft
+        _flush(lock)  # a full disk is noticed here at the latest, before the old file is replaced
+        os.replace(draft, final)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    finally:
+        draft.unlink(missing_ok=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def _flush(handle: int) -> None:
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS):  # file systems that cannot
+            raise
+
+
+def check_output(path: PathLike, *, overwrite: bool, inputs: Iterable[PathLike] = ()) -> Path:
+    """The file to write, links followed. A folder, a device or one of the ``inputs`` is refused."""
+    try:
+        final = Path(os.path.realpath(path))
+        mode = final.stat().st_mode if final.exists() else None
+        has_folder = final.parent.is_dir()
+    except (OSError, ValueError) as error:  # a name that is too long, a null character
+        raise _cannot_write(path, error) from None
+    if not has_folder or (mode is not None and stat.S_ISDIR(mode)):
+        raise InputError(f"cannot write {path}: it must name a file in a folder that exists.")
+    if mode is not None and not stat.S_ISREG(mode):
+        raise InputError(f"cannot write {path}: it is a device or a pipe. Name a regular file.")
+    for read in inputs:
+        if mode is not None and os.path.exists(read) and os.path.samefile(read, final):
+            raise InputError(
+                f"cannot write {path}: it is the same file as the input {read}, which would be lost. "
+                "Choose another name."
+            )
+    if mode is not None and not overwrite:
+        raise InputError(
+            f"{path} exists already. Choose another name (-o NAME), or overwrite it (--force, overwrite=True)."
+        )
+    return final
+
+
+def _cannot_write(path: PathLike, error: Exception) -> InputError:
+    return InputError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}.")
+
+
+def _create_locked(draft: Path) -> int:
+    """Make a new empty file; the open handle that is returned locks it."""
+    while True:
+        handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        if fcntl is not None:
+            with suppress(OSError):  # a file system without locks: then nobody removes drafts either
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            return handle
+        os.close(handle)  # another process took it for a stale draft before it was locked
+
+
+def _draft_name(final: Path) -> str:
+    """A name not longer than file systems allow. The suffix stays last: np.savez adds its own if it is missing."""
+    head, tail = f".pacshift-{secrets.token_hex(6)}-", f".part{final.suffix}"
+    room = MAX_NAME_BYTES - len(os.fsencode(head + tail))
+    stem = os.fsencode(final.stem)[: max(room, 0)].decode("utf-8", "ignore")
+    return f"{head}{stem}{tail if room >= 0 else '.part'}"
+
+
+def _remove_stale_drafts(folder: Path) -> None:
+    """Remove what killed processes left in ``folder``: drafts that nobody holds a lock on."""
+    if fcntl is None:  # pragma: no cover
+        return
+    with os.scandir(folder) as entries:
+        drafts = [entry.path for entry in entries if _DRAFT.fullmatch(entry.name)]
+    for draft in drafts:
+        with suppress(OSError):  # locked: its process lives; gone: renamed or removed meanwhile
+            handle = os.open(draft, os.O_RDONLY)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(draft)
+            finally:
+                os.close(handle)

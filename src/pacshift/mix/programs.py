@@ -1,0 +1,108 @@
+"""Linear programs over label mixes, with answers that hold however the solver rounded.
+
+HiGHS finds dual prices; the value is then computed from the prices by weak duality, which needs no feasibility and
+no optimality: bad prices give a wide bound, never a wrong one. Used by the sections "The region" and "The bets" of
+the proof page (docs/methods/ps-lp-proof.md).
+"""
+
+from typing import Any
+
+import numpy as np
+
+from pacshift.arrays import FloatArray
+from pacshift.mix.lp import dense_model, duals, quiet_solver, solution
+
+ROWS_PER_CUT = 4
+"""How many violated rows are added before the program is solved again."""
+
+
+class MixProgram:
+    """Maxima over the label mixes t >= 0 of sum 1 with ``rows t <= limits`` (step "The region").
+
+    Only the objective changes from call to call. Solved as its dual, min y·limits + z over y >= 0 and z with
+    y·rows + z >= cost: one constraint per class instead of one per row is a far smaller basis, and a new cost
+    leaves the last prices dual feasible.
+    """
+
+    def __init__(self, rows: FloatArray, limits: FloatArray) -> None:
+        self.rows, self.limits = rows, limits
+        n_rows, n_classes = rows.shape
+        self._index, self._open = np.arange(n_classes, dtype=np.int32), np.full(n_classes, np.inf)
+        self._solver = quiet_solver()
+        model = dense_model(
+            np.hstack([rows.T, np.ones((n_classes, 1))]),
+            np.zeros(n_classes),
+            self._open,
+            np.append(np.zeros(n_rows), -np.inf),
+            np.full(n_rows + 1, np.inf),
+        )
+        model.col_cost_ = np.append(limits, 1.0)
+        self._solver.passModel(model)
+
+    def largest(self, cost: FloatArray) -> float:
+        """An upper bound of ``cost · t`` over the mixes, equal to the maximum up to rounding.
+
+        For prices y >= 0: cost·t <= y·limits + max_j (cost_j - (y·rows)_j), as t >= 0 sums to 1.
+        """
+        self._solver.changeRowsBounds(len(cost), self._index, cost, self._open)
+        self._solver.run()
+        prices = np.maximum(solution(self._solver, "col_value")[:-1], 0.0)
+        over_simplex = float(cost.max())
+        return min(over_simplex, float(prices @ self.limits + (cost - prices @ self.rows).max()))
+
+
+def largest_in_box(slopes: FloatArray, widths: FloatArray, total: float) -> FloatArray:
+    """For each row the largest ``slopes · x`` over 0 <= x <= widths, x of sum ``total``: steepest first."""
+    order = np.argsort(-slopes, axis=1)
+    open_widths = widths[order]
+    before = np.cumsum(open_widths, axis=1) - open_widths
+    taken = np.clip(total - before, 0.0, open_widths)
+    return np.asarray((np.take_along_axis(slopes, order, axis=1) * taken).sum(axis=1))
+
+
+def least_violation(rows: FloatArray, limits: FloatArray, first: int) -> tuple[float, FloatArray]:
+    """By how much every mix violates some row at least, and the prices y that prove it (step "The region").
+
+    Not above 0 where some mix violates none. For y >= 0 with sum 1: max_i (rows t - limits)_i >= y·(rows t -
+    limits) >= min_j (y·rows)_j - y·limits. The ``first`` rows are always part of the program, the others are added
+    where a solution violates them.
+    """
+    n_classes, first = rows.shape[1], min(first, len(rows))
+    used = list(range(first))
+    solver = quiet_solver()
+    solver.passModel(_violation_model(rows[:first], limits[:first]))
+    index = np.arange(n_classes + 1, dtype=np.int32)
+    while True:
+        solver.run()
+        prices = np.zeros(len(rows))
+        prices[used] = np.maximum(-np.delete(duals(solver), first), 0.0)
+        prices = prices / prices.sum() if prices.sum() > 0 else np.full(len(rows), 1 / len(rows))
+        violation = float((prices @ rows).min() - prices @ limits)
+        mix = solution(solver, "col_value")[:n_classes]
+        worst = most_violated(rows @ mix - limits, used, tolerance=1e-9)
+        if violation > 0 or not worst:
+            return violation, prices
+        for i in worst:
+            solver.addRow(-np.inf, limits[i], len(index), index, np.append(rows[i], -1.0))
+        used += worst
+
+
+def _violation_model(rows: FloatArray, limits: FloatArray) -> Any:
+    """The least s with ``rows t - s <= limits``; the row ``sum t = 1`` comes last."""
+    n_rows, n_classes = rows.shape
+    matrix = np.vstack([np.hstack([rows, -np.ones((n_rows, 1))]), np.append(np.ones(n_classes), 0.0)])
+    model = dense_model(
+        matrix,
+        np.append(np.full(n_rows, -np.inf), 1.0),
+        np.append(limits, 1.0),
+        np.append(np.zeros(n_classes), -np.inf),
+        np.full(n_classes + 1, np.inf),
+    )
+    model.col_cost_ = np.append(np.zeros(n_classes), 1.0)
+    return model
+
+
+def most_violated(excess: FloatArray, used: list[int], *, tolerance: float) -> list[int]:
+    """The few rows with the largest excess that are not in use yet."""
+    order = np.argsort(-excess, kind="stable")[:ROWS_PER_CUT].tolist()
+    return [i for i in order if excess[i] > tolerance and i not in used]

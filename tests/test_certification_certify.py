@@ -1,0 +1,407 @@
+"""From a tally to a certificate: the three requests keep their promises, mistakes are named."""
+
+import logging
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from pacshift import (
+    METHODS,
+    AssumptionError,
+    Certificate,
+    InputError,
+    Interval,
+    Population,
+    Tally,
+    UninformativeWarning,
+    calibrate,
+    calibrate_tally,
+)
+from pacshift.arrays import FloatArray
+from pacshift.assumption import ASSUMPTION_SHARE, check_assumption
+from pacshift.bounds import clean_shares
+from pacshift.certification.request import CLASS_EPSILON_SHARE
+from pacshift.certification.sensitivity import clean_epsilon
+from pacshift.methods import resolve_method
+from pacshift.methods.class_wise import capped
+from pacshift.ps_lp import kinds as ps_lp_method
+from pacshift.ps_lp import many_classes
+from pacshift.tables import tally_table
+
+ON_TARGET = [name for name, method in METHODS.items() if method.guarantee in ("pac-target", "marginal")]
+PAC = [name for name in ON_TARGET if METHODS[name].guarantee == "pac-target"]
+MIX = {"source": np.array([0.5, 0.35, 0.15]), "target": np.array([0.2, 0.3, 0.5])}
+POPULATION = Population.synthetic(3, strength=3, rng=0, rows_per_class=500)
+
+
+def drawn(seed: int, n: int = 3000, *, junk: float = 0.0, kind: int = 0) -> Tally:
+    """Source and target; a share ``junk`` of the target is not of the population but sure of class ``kind``."""
+    rng = np.random.default_rng([seed, 3])
+    scores, labels = POPULATION.draw(MIX["source"], n, rng)
+    target = POPULATION.draw(MIX["target"], n, rng)[0]
+    strange = rng.random(n) < junk
+    target[strange] = np.where(np.arange(3) == kind, 0.98, 0.01)
+    return Tally.from_scores(scores, labels) + Tally.from_target(target)
+
+
+def certify(tally: Tally, method: str, **request: Any) -> Certificate:
+    weights = MIX["target"] / MIX["source"] if METHODS[method].needs_weights else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UninformativeWarning)
+        asked = {"epsilon": 0.1, "delta": 0.1, "weights": weights, **request}
+        return calibrate_tally(tally, method=method, rng=0, **asked)
+
+
+def miss_rates(thresholds: FloatArray) -> FloatArray:
+    return np.array([POPULATION.error(thresholds, mix) for mix in np.eye(3)])
+
+
+def holds(failures: int, repeats: int, delta: float) -> bool:
+    return binomtest(failures, repeats, delta, alternative="greater").pvalue > 1e-3
+
+
+@pytest.fixture
+def untested(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the test of label shift, which takes most of the time and has Monte-Carlo tests of its own."""
+    monkeypatch.setattr("pacshift.certification.certify.checked_assumption", lambda *_, **__: None)
+
+
+@pytest.mark.montecarlo
+@pytest.mark.usefixtures("untested")
+@pytest.mark.parametrize("method", PAC)
+def test_no_class_is_missed_more_than_the_cap_and_the_target_no_more_than_epsilon(method: str) -> None:
+    repeats, failures, capped_draws = 20, 0, 0
+    for seed in range(repeats):
+        certificate = certify(drawn(seed), method, epsilon=0.1, class_epsilon=0.05)
+        rates = miss_rates(certificate.thresholds)
+        failures += bool(rates.max() > 0.05 or MIX["target"] @ rates > 0.1)
+        capped_draws += bool(certificate.class_miss is not None and (certificate.class_miss.upper <= 0.05).all())
+    assert holds(failures, repeats, 0.1)
+    assert capped_draws == repeats
+
+
+@pytest.mark.montecarlo
+@pytest.mark.usefixtures("untested")
+def test_with_contamination_the_cap_holds_for_the_clean_part_and_not_for_all_cases() -> None:
+    """The contaminated rows are of class 2 and look like class 0: the most that the page allows is missed."""
+    share, cap, clean, repeats, failures, whole = 0.04, 0.1, np.array([0.6, 0.37, 0.03]), 20, 0, []
+    for seed in range(repeats):
+        rng = np.random.default_rng([seed, 5])
+        tally = Tally.from_scores(*POPULATION.draw(MIX["source"], 3000, rng))
+        target = POPULATION.draw(clean, 3000, rng)[0]
+        target[rng.random(3000) < share] = [0.98, 0.01, 0.01]
+        found = certify(tally + Tally.from_target(target), "PS-LP", class_epsilon=cap, contamination=share)
+        rates = miss_rates(found.thresholds)
+        error = share + (1 - share) * clean @ rates
+        failures += bool(rates.max() > cap or error > 0.1)
+        whole.append(((1 - share) * clean[2] * rates[2] + share) / ((1 - share) * clean[2] + share))
+    assert holds(failures, repeats, 0.1)
+    largest = (cap * (1 - share) * clean[2] + share) / ((1 - share) * clean[2] + share)
+    assert np.mean(whole) > 5 * cap  # the sentence that promised the cap for all cases was false
+    assert max(whole) <= largest
+
+
+@given(st.floats(0, 1), st.floats(0.001, 0.5), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
+def test_what_a_cap_says_of_all_cases_of_a_class(
+    cap: float, share: float, mix: float, part: float, of_class: float
+) -> None:
+    """The bound of "A limit per class" is at least the rate for every smaller share and larger mix."""
+    least, strange = part * mix, of_class * share
+    missed = cap * (1 - share) * mix + strange
+    cases = (1 - share) * mix + strange
+    bound = (cap * (1 - share) * least + share) / ((1 - share) * least + share)
+    assert missed <= bound * cases + 1e-12
+
+
+@pytest.mark.montecarlo
+def test_the_cap_alone_holds_where_it_binds_always() -> None:
+    """Thresholds that miss everything, lowered to the cap: its failures stay within its own delta."""
+    repeats, delta, failures, largest = 300, 0.2, 0, []
+    for seed in range(repeats):
+        rng = np.random.default_rng([seed, 4])
+        tally = Tally.from_scores(*POPULATION.draw(MIX["source"], 400, rng))
+        everything = resolve_method("PS-LW").solve(tally, _task(0.99, 0.5))
+        found = capped(everything, tally, class_epsilon=0.15, delta=delta)
+        rates = miss_rates(found.thresholds)
+        failures += bool(rates.max() > 0.15)
+        largest.append(rates.max())
+    assert holds(failures, repeats, delta)
+    assert failures > 0  # 0.2 is shared by three classes: a cap that never fails would be too low
+    assert np.mean(largest) > 0.07
+
+
+def _task(epsilon: float, delta: float) -> Any:
+    from pacshift.methods import Task
+
+    return Task(epsilon=epsilon, delta=delta)
+
+
+@pytest.mark.parametrize("method", ON_TARGET)
+def test_a_cap_only_lowers_thresholds(method: str) -> None:
+    tally = drawn(1)
+    without = certify(tally, method, delta=0.1 * (1 - CLASS_EPSILON_SHARE))
+    with_cap = certify(tally, method, class_epsilon=0.03)
+    assert (with_cap.thresholds <= without.thresholds).all()
+    assert with_cap.class_epsilon == 0.03
+    assert "3 %" in with_cap.explain().splitlines()[0]
+
+
+@pytest.mark.montecarlo
+@pytest.mark.usefixtures("untested")
+@pytest.mark.parametrize("method", ["PS-LP", "PS-W", "PS-C", "PS-LW"])
+def test_a_contaminated_target_errs_by_epsilon_at_most(method: str) -> None:
+    """All strange rows are missed: the worst that can be. The region and the boxes see them."""
+    share, repeats, failures = 0.04, 16, 0
+    for seed in range(repeats):
+        tally = drawn(seed, junk=share, kind=seed % 3)
+        try:
+            certificate = certify(tally, method, contamination=share)
+        except AssumptionError:
+            failures += 1
+            continue
+        error = share + (1 - share) * MIX["target"] @ miss_rates(certificate.thresholds)
+        failures += bool(error > 0.1)
+    assert holds(failures, repeats, 0.1)
+
+
+def test_contamination_that_is_allowed_for_is_not_refused() -> None:
+    for kind in range(3):
+        found = certify(drawn(kind, junk=0.04, kind=kind), "PS-LW", contamination=0.04).assumption
+        assert found is not None
+        assert not found.refuted
+
+
+def test_contamination_that_is_not_allowed_for_breaks_the_promise_or_is_noticed() -> None:
+    """The test above could fail: without the request, the same draws are refused or err too much."""
+    bad = 0
+    for seed in range(4):
+        try:
+            found = certify(drawn(seed, n=20_000, junk=0.04, kind=0), "PS-LP", delta=0.2)
+        except AssumptionError:
+            bad += 1
+            continue
+        bad += bool(0.04 + 0.96 * MIX["target"] @ miss_rates(found.thresholds) > 0.1)
+    assert bad >= 3
+
+
+@pytest.mark.parametrize("method", ["PS-LP", "PS-W", "PS-C"])
+def test_methods_that_look_at_the_target_widen_what_they_see(method: str) -> None:
+    tally = drawn(3, 5000)
+    plain, wide = certify(tally, method).weights, certify(tally, method, contamination=0.05).weights
+    assert plain is not None
+    assert wide is not None
+    assert (wide.lower <= plain.lower + 1e-9).all()
+    assert (wide.upper >= plain.upper - 1e-9).all()
+    assert (wide.upper - wide.lower).sum() > 1.1 * (plain.upper - plain.lower).sum()
+
+
+def test_bounds_that_take_predictions_as_they_are_are_not_used_on_a_contaminated_target(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in (many_classes, ps_lp_method):
+        monkeypatch.setattr(module, "plan_for", lambda *_args, **_options: "a plan")
+
+    def tally(n_classes: int) -> Tally:
+        labels = np.arange(n_classes)
+        scores = 0.9 * np.eye(n_classes) + 0.1 / n_classes
+        return Tally.from_scores(scores, labels) + Tally.from_target(scores)
+
+    some, many = tally(ps_lp_method.MAX_BETTING_CLASSES + 1), tally(ps_lp_method.MAX_LP_CLASSES + 1)
+    assert ps_lp_method.correction_plan(some, epsilon=0.1, delta=0.1) is not None
+    assert ps_lp_method.correction_plan(some, epsilon=0.1, delta=0.1, contamination=0.01) is None
+    monkeypatch.setattr(many_classes, "corrected_thresholds", None)  # calling it would fail
+    found = many_classes.certify_many_classes(many, epsilon=0.1, delta=0.1, contamination=0.01)
+    assert found.prevalence is None
+
+
+@given(st.floats(0, 0.5), st.floats(0, 1), st.floats(0, 1), st.floats(0, 0.2))
+def test_clean_shares_hold_what_they_should(share: float, clean: float, strange: float, slack: float) -> None:
+    whole = (1 - share) * clean + share * strange
+    box = clean_shares(Interval(np.array([whole - slack]), np.array([whole + slack])), share)
+    assert box.lower[0] - 1e-12 <= clean <= box.upper[0] + 1e-12
+
+
+@given(st.floats(0.001, 0.9), st.floats(0, 0.999))
+def test_clean_epsilon_is_exactly_what_the_whole_target_allows(epsilon: float, part: float) -> None:
+    share = part * epsilon
+    assert share + (1 - share) * clean_epsilon(epsilon, share) == pytest.approx(epsilon)
+
+
+def test_sensitivity_is_promised_epsilon_first_and_then_grows() -> None:
+    for method in ("PS-LP", "PS-LW"):
+        found = certify(drawn(0), method, contamination=0.02).sensitivity
+        assert found is not None
+        inside = found.contamination <= 0.02
+        assert (found.bounds[inside] == 0.1).all()
+        assert (np.diff(found.bounds) >= 0).all()
+        assert (found.bounds[~inside] > 0.1).all()
+        assert (found.bounds >= found.contamination).all()
+
+
+@pytest.mark.montecarlo
+@pytest.mark.usefixtures("untested")
+def test_sensitivity_holds_at_a_share_that_was_not_allowed_for() -> None:
+    repeats, failures = 15, 0
+    for seed in range(repeats):
+        tally = drawn(seed, junk=0.1, kind=1)
+        certificate = certify(tally, "PS-LP", contamination=0.099)
+        found = certificate.sensitivity
+        assert found is not None
+        share = float(found.contamination[found.contamination > 0.0999][0])
+        error = share + (1 - share) * MIX["target"] @ miss_rates(certificate.thresholds)
+        failures += bool(error > found.bounds[found.contamination == share][0])
+    assert holds(failures, repeats, 0.1)
+
+
+def test_what_is_known_shrinks_sets_or_refutes() -> None:
+    tally = drawn(2, 1000)
+    plain = certify(tally, "PS-LP")
+    assert plain.prevalence is not None
+    known = certify(tally, "PS-LP", known_mix={2: (0.49, 0.51), 1: (0.29, 0.31)})
+    assert known.prevalence is not None
+    assert known.prevalence.upper[2] <= 0.5101
+    assert (known.prevalence.upper - known.prevalence.lower)[0] < (
+        plain.prevalence.upper - plain.prevalence.lower
+    )[0]
+    assert "class 2 makes up 49 to 51 %" in known.explain()
+    for method in ON_TARGET:
+        with pytest.raises(AssumptionError, match="label shift is refuted"):
+            certify(tally, method, known_mix={2: (0.0, 0.1)})
+
+
+@pytest.mark.parametrize("method", ON_TARGET)
+def test_every_promise_about_the_target_is_tested_first(method: str) -> None:
+    with pytest.raises(AssumptionError) as refusal:
+        certify(drawn(0, 5000, junk=1.0, kind=0), method)
+    text = str(refusal.value)
+    assert text.count("label shift is refuted") == 1
+    assert (
+        f"If label shift held, the test would refuse with probability at most {100 * ASSUMPTION_SHARE * 0.1:g} %"
+        in text
+    )
+    for way in ("known_mix", "contamination", "label"):
+        assert way in text
+
+
+def test_methods_on_the_same_rows_share_the_test_and_others_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(
+        "pacshift.certification.certify.check_assumption",
+        lambda tally, **options: asked.append(options) or check_assumption(tally, **options),  # type: ignore[func-returns-value]
+    )
+    first, second = drawn(0, 300), drawn(1, 300)
+    for method in ("PS-LW", "LWCP", "WCP"):
+        certify(first, method)
+    assert len(asked) == 1
+    certify(second, "PS-LW")
+    certify(first, "PS-LW", delta=0.05)
+    certify(first, "PS-LW", contamination=0.01)
+    certify(first, "PS-LW", known_mix={0: (0, 1)})
+    certify(first + Tally.from_target([[0.2, 0.3, 0.5]]), "PS-LW")
+    assert len(asked) == 6
+
+
+@pytest.mark.parametrize("method", ["PS", "PS-R"])
+def test_methods_without_a_promise_about_the_target_are_not_refused(method: str) -> None:
+    tally = drawn(0, 2000)
+    certificate = certify(tally, method)
+    assert certificate.assumption is None
+    assert certificate.sensitivity is None
+    for request in ({"class_epsilon": 0.1}, {"contamination": 0.01}, {"known_mix": {0: (0, 1)}}):
+        with pytest.raises(InputError, match=f"method {method} promises nothing there"):
+            certify(tally, method, **request)
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ({"class_epsilon": 0}, "class_epsilon must lie strictly between 0 and 1"),
+        ({"contamination": 0.1}, "contamination must be below epsilon"),
+        ({"weights": [1, 1, 1]}, "weights are the true importance weights for ORACLE; method PS-LW does not use"),
+        ({"contamination": -0.1}, "contamination must be a share"),
+        ({"contamination": "much"}, "contamination must be a share"),
+        ({"contamination": np.nan}, "contamination must be a share"),
+        ({"known_mix": [0.1]}, "known_mix must be a dictionary"),
+        ({"known_mix": {"0": (0, 1)}}, "'0' is not a class"),
+        ({"known_mix": {0: 0.3}}, "two numbers, 0 <= low <= high <= 1"),
+        ({"known_mix": {0: (0.5, 0.4)}}, "two numbers, 0 <= low <= high <= 1"),
+        ({"known_mix": {0: (0, 0.1), 1: (0, 0.1), 2: (0, 0.1)}}, "the upper bounds to 0.3. Widen"),
+        ({"known_mix": {0: (0.9, 1), 1: (0.9, 1)}}, "lower bounds sum to 1.8"),
+    ],
+)
+def test_requests_that_break_a_rule_are_refused(request_: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message.replace("(", r"\(")):
+        certify(drawn(0, 300), "PS-LW", **request_)
+
+
+def test_logits_and_probabilities_are_not_mixed_up() -> None:
+    scores, labels = POPULATION.draw(MIX["source"], 500, rng=0)
+    logits = np.log(scores) + 3
+    with pytest.raises(InputError, match="target: the source's scores are probabilities that sum to 1"):
+        calibrate(scores, labels, logits, epsilon=0.1, delta=0.1)
+    with pytest.raises(InputError, match="Pass the raw scores"):
+        calibrate(logits, labels, scores, epsilon=0.1, delta=0.1)
+    for made_from, other, remedy in ((scores, logits, "softmax"), (logits, scores, "Pass the raw scores")):
+        certificate = calibrate(made_from, labels, None, epsilon=0.1, delta=0.1, method="PS-LW")
+        assert certificate.sets(made_from[:9]).shape == (9, 3)
+        with pytest.raises(InputError, match=remedy):
+            certificate.sets(other[:9])
+        with pytest.raises(InputError, match=remedy):
+            certificate.sets_of_rows(other[:9])
+
+
+def test_data_that_look_like_a_mistake_are_noted() -> None:
+    scores, labels = POPULATION.draw(MIX["source"], 500, rng=0)
+    same = calibrate(scores, labels, scores, epsilon=0.1, delta=0.1)
+    assert any("the same rows" in note for note in same.notes)
+    other = calibrate(scores, labels, POPULATION.draw(MIX["source"], 500, rng=1)[0], epsilon=0.1, delta=0.1)
+    assert other.notes == ()
+    constant = np.tile([[0.2, 0.3, 0.5]], (20, 1))
+    flat = calibrate(scores, labels, constant, epsilon=0.1, delta=0.1, method="PS")
+    assert any("all 20 target rows have the same top score, 0.5" in note for note in flat.notes)
+    assert "Note: all 20 target rows" in flat.explain()
+
+
+def test_empty_sets_are_explained_where_they_appear() -> None:
+    scores, labels = POPULATION.draw(MIX["source"], 2000, rng=0)
+    certificate = calibrate(scores, labels, scores, epsilon=0.4, delta=0.1)
+    assert "empty" not in certificate.explain()
+    counted = certificate.with_set_sizes(scores)
+    assert counted.set_sizes is not None
+    assert counted.set_sizes[0] > 0
+    assert "never_empty" in counted.explain()
+    filled = calibrate(scores, labels, scores, epsilon=0.4, delta=0.1, never_empty=True).with_set_sizes(scores)
+    assert "empty" not in filled.explain()
+
+
+def test_the_largest_implied_change_stands_right_below_the_guarantee() -> None:
+    said = certify(drawn(0, 20_000), "PS-LP").explain().splitlines()[1]
+    assert said.startswith("Implied change: class 2 makes up 1")
+    assert "If this is impossible, label shift does not hold" in said
+
+
+def test_what_takes_time_is_logged_and_nothing_is_printed(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scores, labels = POPULATION.draw(MIX["source"], 500, rng=0)
+    target = POPULATION.draw(MIX["source"], 400, rng=1)[0]
+    with caplog.at_level(logging.INFO, logger="pacshift"):
+        calibrate(scores, labels, target, method="PS-LW")
+        tally_table(pd.DataFrame({"p_0": target[:, 0], "p_1": 1 - target[:, 0]}), label=None)
+    said = [message.rpartition(" in ")[0] for message in caplog.messages]
+    assert said == [
+        "counted 500 source rows",
+        "counted 400 target rows",
+        "label shift was tested and not refuted",
+        "PS-LW found thresholds",
+        "counted 400 rows of a table",
+    ]
+    assert {record.name.partition(".")[0] for record in caplog.records} == {"pacshift"}
+    assert capsys.readouterr() == ("", "")
+    assert any(isinstance(handler, logging.NullHandler) for handler in logging.getLogger("pacshift").handlers)

@@ -1,0 +1,165 @@
+"""Bounds of every class's miss rate: right for all thresholds at once, sharp, and a warning where it is due."""
+
+import time
+from math import factorial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from pacshift import Interval, Population, Tally, calibrate
+from pacshift.arrays import FloatArray
+from pacshift.certification.class_miss import RANK_RATIO, band_ranks, class_miss, often_missed_note, rate_bounds
+
+
+def band(total: int, delta: float) -> Interval:
+    """Bounds at thresholds with 0, 1, ..., total misses."""
+    counts = np.arange(total + 1)
+    return rate_bounds(counts, counts, np.full(total + 1, total), level=delta / (2 * len(band_ranks(total))))
+
+
+def coverage(total: int, delta: float) -> float:
+    """Steck's determinant: the probability that all uniform order statistics lie within the band.
+
+    A threshold with k misses has a miss rate between the k-th and the (k+1)-th of them.
+    """
+    found = band(total, delta)
+    low, high = found.lower[1:], found.upper[:-1]
+    matrix = np.zeros((total, total))
+    for i in range(total):
+        for j in range(max(i - 1, 0), total):
+            power = j - i + 1
+            matrix[i, j] = max(high[i] - low[j], 0.0) ** power / factorial(power) if power else 1.0
+    return factorial(total) * float(np.linalg.det(matrix))
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 12), st.sampled_from([0.5, 0.2, 0.05, 1e-3]))
+def test_the_band_holds_exactly(total: int, delta: float) -> None:
+    assert 1 - delta <= coverage(total, delta) + 1e-9
+
+
+@given(st.integers(0, 3_000_000))
+def test_ranks_of_the_band_ascend_to_the_last(total: int) -> None:
+    ranks = band_ranks(total)
+    assert (np.diff(ranks) > 0).all()
+    if total:
+        assert (ranks[0], ranks[-1]) == (1, total)
+        assert (ranks[1:] <= np.maximum(ranks[:-1] + 1, RANK_RATIO * ranks[:-1] + 1)).all()
+
+
+@pytest.mark.parametrize(("total", "draws"), [(40, 20_000), (1_500, 3_000)])
+def test_the_band_holds_for_the_worst_threshold_of_each_draw(total: int, draws: int) -> None:
+    delta, rng = 0.2, np.random.default_rng(5)
+    found = band(total, delta)
+    values = np.sort(rng.random((draws, total)), axis=1)
+    too_low = (found.lower[1:] > values).any(axis=1)  # thresholds just above the k-th score
+    too_high = (found.upper[:-1] < values).any(axis=1)  # thresholds at the next one
+    failures = int((too_low | too_high).sum())
+    assert binomtest(failures, draws, delta, alternative="greater").pvalue > 1e-3
+    assert failures >= 0.05 * delta * draws  # a band that is merely wide would never fail
+
+
+def test_it_is_sharper_than_dkw_where_few_are_missed() -> None:
+    total, delta = 1000, 0.05
+    dkw, found = np.sqrt(np.log(2 / delta) / (2 * total)), band(total, delta)
+    for misses in (0, 5, 20, 50, 100):
+        rate = misses / total
+        assert found.upper[misses] - rate < dkw
+        assert rate - found.lower[misses] < dkw
+    assert found.lower[500] > 0.5 - 1.7 * dkw
+
+
+def adversarial(tally: Tally, population: Population) -> bool:
+    """Whether some thresholds, chosen on the same rows, have a miss rate outside its bounds."""
+    cuts = [tally.values[tally.starts[j] : tally.starts[j + 1]] for j in range(tally.n_classes)]
+    for share in np.linspace(0, 1, 21):
+        for just_above in (False, True):
+            chosen = np.array([cut[int(share * (len(cut) - 1))] for cut in cuts])
+            chosen = np.nextafter(chosen, np.inf) if just_above else chosen
+            if not class_miss(tally, chosen, delta=0.2).contains(rates(population, chosen)).all():
+                return True
+    return False
+
+
+def rates(population: Population, thresholds: FloatArray) -> FloatArray:
+    mixes = np.eye(len(thresholds))
+    return np.array([population.error(thresholds, mix) for mix in mixes])
+
+
+@pytest.mark.montecarlo
+@pytest.mark.parametrize("grid", [False, True])
+def test_all_classes_are_right_together_at_thresholds_of_the_same_rows(grid: bool) -> None:
+    population = Population.synthetic(3, strength=2, rng=0, rows_per_class=400)
+    repeats = 40
+    failed = 0
+    for seed in range(repeats):
+        scores, labels = population.draw([0.5, 0.4, 0.1], 300, rng=seed)
+        tally = Tally.from_scores(scores, labels, grid=grid)
+        failed += adversarial(tally, population)
+    assert binomtest(failed, repeats, 0.2, alternative="greater").pvalue > 1e-3
+
+
+def test_scores_that_repeat_and_thresholds_between_grid_points() -> None:
+    scores = np.repeat([[0.3, 0.7], [0.7001, 0.2999]], 500, axis=0)
+    exact = Tally.from_scores(scores, np.zeros(1000, int))
+    coarse = Tally.from_scores(scores, np.zeros(1000, int), grid=True)
+    for cut in (0.3, np.nextafter(0.3, 1), 0.70005, 0.7001, 0.8):
+        thresholds = np.array([cut, -np.inf])
+        one, other = class_miss(exact, thresholds, delta=0.05), class_miss(coarse, thresholds, delta=0.05)
+        assert other.lower[0] <= one.lower[0] <= one.upper[0] <= other.upper[0]
+    assert class_miss(exact, np.array([0.5, -np.inf]), delta=0.05).contains([0.5, 0.0]).all()
+
+
+def test_ends_that_are_known_without_data() -> None:
+    tally = Tally.from_scores([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]] * 50, [0, 1] * 50)
+    found = class_miss(tally, np.array([-np.inf, np.inf, 0.5]), delta=0.05)
+    assert found.lower.tolist() == [0.0, 1.0, 0.0]
+    assert found.upper.tolist() == [0.0, 1.0, 1.0]  # nothing is known of a class without rows
+    filled = class_miss(tally, np.array([-np.inf, 0.95, 0.5]), delta=0.05, never_empty=True)
+    assert not filled.lower.any()
+
+
+def test_ten_thousand_classes_take_no_time() -> None:
+    totals = np.random.default_rng(0).integers(0, 400, 10_000)
+    started = time.process_time()
+    found = rate_bounds(totals // 10, totals // 10, totals, level=1e-9)
+    assert (found.lower <= found.upper).all()
+    assert time.process_time() - started < 2
+
+
+def test_a_note_names_the_classes_that_are_surely_missed_often() -> None:
+    misses = Interval(np.array([0.21, 0.19, 0.5]), np.array([0.4, 0.9, 0.6]))
+    (note,) = often_missed_note(misses, ("a", "b", "c"), epsilon=0.1)
+    assert "'c' (at least 50 %), 'a' (at least 21 %)" in note
+    assert "'b'" not in note
+    assert "class_epsilon" in note
+    assert note.startswith("the sets miss more than 20 % (twice epsilon) of the cases of 'c'")
+    (rounded,) = often_missed_note(Interval(np.array([0.23595]), np.array([0.4])), ("a",), epsilon=0.1)
+    assert "of the cases of 'a' (at least 23.5 %)" in rounded  # 23.6 % would not be true
+    assert often_missed_note(misses, ("a", "b", "c"), epsilon=0.3) == ()
+    (note,) = often_missed_note(misses, ("a", "b", "c"), epsilon=0.1, whose="label-shifted ")
+    assert "of the label-shifted cases of 'c'" in note
+
+
+def test_who_pays_on_real_scores_is_said_and_can_be_limited(shared_data: Path) -> None:
+    """PathMNIST at epsilon 0.05: one class bears most of the misses."""
+    file = np.load(shared_data / "pathmnist" / "scores.npz")
+    names = [str(name) for name in file["class_names"]]
+    population = Population(file["probs"].astype(float), file["labels"])
+    source, labels = population.draw(np.full(9, 1 / 9), 10_000, rng=1)
+    target, _ = population.draw(np.random.default_rng(1).dirichlet(np.full(9, 0.7)), 10_000, rng=2)
+    request: dict[str, Any] = {"epsilon": 0.05, "delta": 0.05, "classes": names, "method": "PS-W", "rng": 0}
+    truth = np.array(names)[labels]
+    plain = calibrate(source, truth, target, **request)
+    assert any("'cancer-associated stroma'" in note for note in plain.notes)
+    assert plain.class_miss is not None
+    assert plain.class_miss.contains(rates(population, plain.thresholds)).all()
+    capped = calibrate(source, truth, target, **request, class_epsilon=0.15)
+    assert capped.notes == ()
+    assert rates(population, capped.thresholds).max() <= 0.15
+    assert (capped.thresholds <= plain.thresholds + 1e-12).sum() >= 8  # the method itself has a little less delta

@@ -1,0 +1,84 @@
+"""Rows in memory: checked once, counted once, and looked at again where a method wants exact sizes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+
+from pacshift import InputError, Population, Tally, calibrate
+from pacshift.arrays import FloatArray
+from pacshift.certification.rows import Rows
+from pacshift.methods import Method, Solution, Task
+from pacshift.scores.transforms import TRANSFORMS
+
+SOURCE, LABELS = Population.synthetic(3, strength=3, rng=0).draw([0.5, 0.3, 0.2], 900, rng=1)
+TARGET, TRUTH = Population.synthetic(3, strength=3, rng=0).draw([0.2, 0.3, 0.5], 700, rng=2)
+CUTS = [np.full(3, 0.4), np.array([0.1, 0.5, 0.9])]
+
+
+def rows(**changes: object) -> Rows:
+    given = {"classes": None, "softmax": False, **changes}
+    return Rows.check(SOURCE, LABELS, TARGET, **given)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Curious(Method):
+    """Asks how large sets would be, and certifies nothing."""
+
+    answers: list[list[float] | None] = field(default_factory=list)
+
+    name = "CURIOUS"
+
+    def solve(self, tally: Tally, task: Task) -> Solution:
+        self.answers.append(None if task.count_labels is None else task.count_labels(CUTS))
+        return Solution(np.full(tally.n_classes, 0.5))
+
+
+def mean_sizes(scores: NDArray[Any], cuts: Sequence[FloatArray]) -> list[float]:
+    return [float((scores >= cut).sum(axis=1).mean()) for cut in cuts]
+
+
+def test_methods_can_count_exact_sizes_on_the_target() -> None:
+    method = Curious()
+    calibrate(SOURCE, LABELS, TARGET, method=method)
+    calibrate(np.log(SOURCE), LABELS, np.log(TARGET), method=method, softmax=True)
+    calibrate(SOURCE, LABELS, None, method=method)
+    calibrate(SOURCE, LABELS, TARGET, method=method, score="margin")  # sizes would be those of other scores
+    plain, from_logits, *others = method.answers
+    assert plain == mean_sizes(TARGET, CUTS)
+    assert from_logits == plain
+    assert others == [None, None]
+
+
+def test_counts_are_those_of_the_tallies() -> None:
+    transform = TRANSFORMS["probability"]
+    expected = Tally.from_scores(SOURCE, LABELS) + Tally.from_target(TARGET)
+    assert rows().tally(transform, soft=True, bins=True) == expected
+    assert rows(classes=["a", "b", "c"]).target is not None
+    no_target = Rows.check(SOURCE, LABELS, None, classes=None, softmax=False)
+    assert no_target.tally(transform, soft=True, bins=True) == Tally.from_scores(SOURCE, LABELS)
+
+
+def test_frames_are_read_once_and_matched_by_name() -> None:
+    names = ["a", "b", "c"]
+    labels = np.array(names)[LABELS]
+    source, target = pd.DataFrame(SOURCE, columns=names), pd.DataFrame(TARGET[:, ::-1], columns=names[::-1])
+    found = Rows.check(source, labels, target, classes=None, softmax=False)
+    assert found.target is not None
+    assert np.array_equal(found.target.values, TARGET)
+
+
+def test_labelled_target_rows() -> None:
+    some = [int(label) if row % 3 == 0 else None for row, label in enumerate(TRUTH)]
+    counted = rows().labelled_target(some, TRANSFORMS["probability"])
+    assert counted is not None
+    assert counted.class_counts.tolist() == np.bincount(TRUTH[::3], minlength=3).tolist()
+    assert rows().labelled_target(None, TRANSFORMS["probability"]) is None
+    with pytest.raises(InputError, match="target_scores is None"):
+        Rows.check(SOURCE, LABELS, None, classes=None, softmax=False).labelled_target(
+            some, TRANSFORMS["probability"]
+        )

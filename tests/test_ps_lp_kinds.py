@@ -1,0 +1,152 @@
+"""All together: shares of δ, the choice of the smallest kind, repeated scores, many classes without warnings."""
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pacshift import Tally, calibrate, calibrate_tally, resample
+from pacshift.arrays import FloatArray, IntArray
+from pacshift.mix.region import prevalence_region
+from pacshift.ps_lp.kinds import (
+    EQUAL_MISS_RATE,
+    FEW_ROWS,
+    MANY_ROWS,
+    ONE_THRESHOLD,
+    TUNED,
+    Shares,
+    certified_thresholds,
+    shares_for,
+    smallest_kind,
+)
+from strategies import drawn_scores
+from worlds import make_world
+
+
+def proven(tally: Tally, epsilon: float = 0.1, delta: float = 0.05) -> dict[str, FloatArray]:
+    """The thresholds of every kind."""
+    region = prevalence_region(tally.confusion, tally.target, delta=MANY_ROWS.region * delta)
+    included = np.zeros(tally.n_classes, bool)
+    return certified_thresholds(tally, region, epsilon=epsilon, delta=delta, included=included)
+
+
+@pytest.mark.parametrize("shares", [MANY_ROWS, FEW_ROWS])
+def test_the_shares_of_delta_add_up(shares: Shares) -> None:
+    assert shares.total == pytest.approx(1)
+
+
+def test_few_rows_give_nearly_all_of_delta_to_equal_miss_rate() -> None:
+    assert shares_for(np.full(10, 100), epsilon=0.1) is FEW_ROWS
+    assert shares_for(np.full(10, 2000), epsilon=0.1) is MANY_ROWS
+    assert shares_for(np.full(10, 600), epsilon=0.03) is FEW_ROWS  # fewer rows are missed, so more are needed
+    assert shares_for(np.array([0, 0]), epsilon=0.1) is FEW_ROWS
+    assert FEW_ROWS.equal_miss_rate > 3 * MANY_ROWS.equal_miss_rate
+
+
+def test_without_bins_or_for_other_scores_one_threshold_is_tested() -> None:
+    tally = make_world(4, strength=3, shift=0.6).draw(6000, 6000, np.random.default_rng(0))
+    assert set(proven(tally)) == {TUNED, EQUAL_MISS_RATE}
+    for blind in (replace(tally, bins=None), replace(tally, score="margin")):
+        others = proven(blind)
+        assert set(others) == {ONE_THRESHOLD, EQUAL_MISS_RATE}
+        assert smallest_kind(blind, others) == ONE_THRESHOLD
+
+
+def test_the_kind_with_the_smallest_sets_on_the_target_is_kept() -> None:
+    chosen = set()
+    for seed, (strength, shift) in enumerate([(5.0, 0.0), (3.0, 0.6), (1.0, 0.4), (4.0, 0.9), (2.0, 0.0)]):
+        world = make_world(4, strength=strength, shift=shift, seed=seed)
+        tally = world.draw(6000, 6000, np.random.default_rng(seed))
+        kinds = proven(tally)
+        sizes = {kind: world.size(thresholds) for kind, thresholds in kinds.items()}
+        kind = smallest_kind(tally, kinds)
+        assert sizes[kind] <= 1.02 * min(sizes.values())
+        assert np.array_equal(calibrate_tally(tally, epsilon=0.1, delta=0.05).thresholds, kinds[kind])
+        chosen.add(kind)
+    assert len(chosen) > 1
+
+
+def test_rows_are_counted_only_where_bins_do_not_settle_the_choice() -> None:
+    tally = make_world(3, strength=3, shift=0.3).draw(2000, 2000, np.random.default_rng(0))
+    asked: list[int] = []
+
+    def count(cuts: object) -> list[float]:
+        assert isinstance(cuts, list)
+        asked.append(len(cuts))
+        return [float(-place) for place in range(len(cuts))]
+
+    clear = {TUNED: np.full(3, 0.9), EQUAL_MISS_RATE: np.full(3, 1e-5)}
+    assert smallest_kind(tally, clear, count) == TUNED
+    assert not asked
+    close = clear | {EQUAL_MISS_RATE: np.full(3, 0.901)}
+    assert smallest_kind(tally, close, count) == EQUAL_MISS_RATE
+    assert asked == [2]
+
+
+def repeated_scores(rng: np.random.Generator, rows: int, mix: FloatArray) -> tuple[FloatArray, IntArray]:
+    """13 classes, where one row in twelve has the same score for every label, 1/13."""
+    labels = rng.choice(13, rows, p=mix)
+    logits = 5 * np.eye(13)[labels] + rng.gumbel(size=(rows, 13))
+    logits[rng.random(rows) < 1 / 12] = 0
+    odds = np.exp(logits)
+    return odds / odds.sum(axis=1, keepdims=True), labels
+
+
+def test_repeated_scores_do_not_mislead_the_choice() -> None:
+    """A threshold at 1/13 lets all labels of the repeated rows in; half of its bin lies above it."""
+    rng = np.random.default_rng(0)
+    shifted = np.full(13, 0.8 / 12)
+    shifted[0] = 0.2
+    source, labels = repeated_scores(rng, 20_000, np.full(13, 1 / 13))
+    target = repeated_scores(rng, 20_000, shifted)[0]
+    tally = Tally.from_scores(source, labels) + Tally.from_target(target)
+    kinds = proven(tally, epsilon=0.06) | {ONE_THRESHOLD: proven(replace(tally, bins=None), 0.06)[ONE_THRESHOLD]}
+    sizes = {kind: float((target >= cuts).sum(axis=1).mean()) for kind, cuts in kinds.items()}
+    best = min(sizes.values())
+    assert sizes[ONE_THRESHOLD] > 1.2 * best
+    assert sizes[smallest_kind(tally, kinds)] == best
+    exact = calibrate(source, labels, target, epsilon=0.06, delta=0.05)
+    assert exact.sets(target).sum(axis=1).mean() == best
+
+
+def test_scores_beyond_0_and_1_are_compared_where_rows_are_at_hand() -> None:
+    rng = np.random.default_rng(3)
+    scores, labels = drawn_scores(rng, 4, 6000, 2.0)
+    bias = np.array([0.0, 3.0, 0.0, 0.0])  # one class has far larger scores, so that one threshold suits nobody
+    source, target = np.log(scores) + bias, np.log(drawn_scores(rng, 4, 6000, 2.0)[0]) + bias
+    tally = Tally.from_scores(source, labels) + Tally.from_target(target)
+    kinds = proven(tally)
+    sizes = {kind: float((target >= cuts).sum(axis=1).mean()) for kind, cuts in kinds.items()}
+    assert sizes[EQUAL_MISS_RATE] < sizes[ONE_THRESHOLD]
+    found = calibrate(source, labels, target, epsilon=0.1, delta=0.05)
+    assert found.sets(target).sum(axis=1).mean() == min(sizes.values())
+    assert np.array_equal(calibrate_tally(tally, epsilon=0.1, delta=0.05).thresholds, kinds[ONE_THRESHOLD])
+
+
+def test_repeated_scores_of_alexnet(shared_data: Path) -> None:
+    """4.6 % of the rows score all 13 classes nearly alike; bins spread evenly would choose one threshold."""
+    data = np.load(shared_data / "entity13" / "scores_alexnet.npz")
+    probs, labels = data["probs"].astype(float), data["labels"].astype(int)
+    mix = np.full(13, 0.8 / 12)
+    mix[8] = 0.2
+    rng = np.random.default_rng(1)
+    source = resample(labels, np.full(13, 1 / 13), 52_000, rng)
+    target = resample(labels, mix, 21_000, rng)
+    tally = Tally.from_scores(probs[source], labels[source], soft=False)
+    tally = tally + Tally.from_target(probs[target], soft=False)
+    kinds = proven(tally, epsilon=0.12) | {ONE_THRESHOLD: proven(replace(tally, bins=None), 0.12)[ONE_THRESHOLD]}
+    sizes = {kind: float((probs[target] >= cuts).sum(axis=1).mean()) for kind, cuts in kinds.items()}
+    assert sizes[ONE_THRESHOLD] > 1.3 * min(sizes.values())
+    assert sizes[smallest_kind(tally, kinds)] == min(sizes.values())
+
+
+@pytest.mark.parametrize(("n_classes", "rows"), [(100, 3000), (100, 20_000), (150, 6000)])
+def test_many_classes_raise_no_warning(n_classes: int, rows: int) -> None:
+    world = make_world(n_classes, strength=6, shift=0.1, members=40)
+    tally = world.draw(rows, rows, np.random.default_rng(0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        certificate = calibrate_tally(tally, epsilon=0.1, delta=0.05)
+        assert certificate.curve is not None
