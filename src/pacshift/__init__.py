@@ -6,12 +6,13 @@ import typing
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.certification.calibrate import calibrate, calibrate_tally
-from pacshift.certification.label_mix import Prevalence, prevalence, prevalence_tally
+from pacshift.certification.label_mix import prevalence, prevalence_tally
 from pacshift.comparison.compare import compare
 from pacshift.comparison.table import Comparison
 from pacshift.errors import AssumptionError, InputError, PacshiftError, UninformativeWarning
 from pacshift.evaluation import Evaluation, evaluate
 from pacshift.methods import APS, LWCP, METHODS, PS, PSC, PSLP, PSLW, PSR, PSW, WCP, Oracle
+from pacshift.mix.prevalence import Prevalence
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.planning import Plan, plan
 from pacshift.simulate import Population, resample, tweak_one

@@ -7,12 +7,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 import typer
 
 from pacshift.arrays import Label
-from pacshift.certification.request import check_contamination
+from pacshift.certification import request
 from pacshift.cli.console import note
 from pacshift.errors import InputError
 from pacshift.files import writing
 from pacshift.methods import METHODS, resolve_method
-from pacshift.scores.check import check_rate
 from pacshift.scores.transforms import TRANSFORMS, resolve_transform
 
 Score: TypeAlias = Annotated[
@@ -199,11 +198,7 @@ def check_request(
     contamination: float = 0.0,
 ) -> None:
     """Refuse an impossible request before hours of counting, not after them."""
-    check_rate(epsilon, "epsilon")
-    check_rate(delta, "delta")
-    check_contamination(contamination, epsilon)
-    if class_epsilon is not None:
-        check_rate(class_epsilon, "class_epsilon")
+    request.check_request(epsilon=epsilon, delta=delta, class_epsilon=class_epsilon, contamination=contamination)
     resolve_transform(score)
     resolve_method(method)
 

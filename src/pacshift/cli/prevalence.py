@@ -3,12 +3,13 @@
 import numpy as np
 from rich.table import Table
 
-from pacshift.certification.label_mix import Prevalence, prevalence_tally
+from pacshift.certification.label_mix import prevalence_tally
 from pacshift.cli import inputs, options
 from pacshift.cli.console import plain, print_json, results
 from pacshift.cli.inputs import Inputs
 from pacshift.defaults import DELTA
 from pacshift.errors import InputError
+from pacshift.mix.prevalence import Prevalence
 from pacshift.wording import all_but, at_least, between, numbers_between, percent
 
 

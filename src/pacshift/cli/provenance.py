@@ -12,7 +12,6 @@ from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import check_text, check_valid_until, reasons_against_use
 from pacshift.cli.commands import words_of
 from pacshift.cli.console import note
-from pacshift.files.documents import current_time
 from pacshift.files.repeated import file_sha256
 from pacshift.tally import Tally
 from pacshift.tally.inputs import Input, Role, limited, printable
@@ -42,7 +41,7 @@ def check_origin(model_id: str | None, maker_note: str | None, valid_until: str 
     """Refuse texts and dates that cannot be kept, before hours of counting."""
     check_text(model_id, "--model-id")
     check_text(maker_note, "--note")
-    check_valid_until(valid_until, current_time().date())
+    check_valid_until(valid_until)
 
 
 def with_origin(certificate: Certificate, ctx: typer.Context, seed: int) -> Certificate:
