@@ -28,7 +28,7 @@ from pacshift.assumption.program import _known_box
 from pacshift.bounds import clean_shares
 from pacshift.certification.certify import Data as Counts
 from pacshift.certification.certify import certify
-from pacshift.certification.delta import split_delta
+from pacshift.certification.delta import delta_shares
 from pacshift.certification.few_labels import (
     STEPS,
     both_bounds,
@@ -213,10 +213,10 @@ def test_labels_make_sets_smaller_where_the_classifier_is_weak(weak: Population)
 def test_the_shares_add_up() -> None:
     request = check_request(delta=0.1, class_epsilon=0.2)
     for name in ("PS-LP", "PS-W"):
-        shares = split_delta(request, resolve_method(name), has_labels=True)
+        shares = delta_shares(request, resolve_method(name), has_labels=True)
         assert shares.method + shares.cap + shares.direct + shares.mix == pytest.approx(0.1)
         assert min(shares.method, shares.cap, shares.direct) > 0
-    alone = split_delta(check_request(delta=0.1), resolve_method("PS-LP"), has_labels=False)
+    alone = delta_shares(check_request(delta=0.1), resolve_method("PS-LP"), has_labels=False)
     assert (alone.method, alone.cap, alone.direct, alone.mix) == (0.1, 0, 0, 0)
 
 

@@ -15,7 +15,7 @@ from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import record
 from pacshift.certification.class_miss import class_miss
-from pacshift.certification.delta import split_delta
+from pacshift.certification.delta import delta_shares
 from pacshift.certification.few_labels import check_labelled, direct_thresholds, mix_within, smallest_sets
 from pacshift.certification.label_shift import check_label_shift, require_label_shift
 from pacshift.certification.notes import direct_note, often_missed_note, suspicious
@@ -48,7 +48,7 @@ class Data:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class Answer:
     """Thresholds and what is known about them; ``is_direct`` where labelled target rows alone certify them."""
 
     solution: Solution
@@ -87,10 +87,10 @@ def _require_rows(data: Data, method: Method) -> None:
     require_same_kind(tally.full_source_kind, tally.full_target_kind, name="target", n_rows=tally.n_target)
 
 
-def _solved(data: Data, method: Method, request: Request) -> Found:
+def _solved(data: Data, method: Method, request: Request) -> Answer:
     """The method's thresholds or those of the labelled rows, and below the limit per class."""
     tally, labelled = data.tally, data.labelled
-    shares = split_delta(request, method, has_labels=labelled is not None)
+    shares = delta_shares(request, method, has_labels=labelled is not None)
     task = Task(
         epsilon=clean_epsilon(request.epsilon, request.contamination),
         delta=shares.method,
@@ -111,7 +111,7 @@ def _solved(data: Data, method: Method, request: Request) -> Found:
     )
     limit = 1.0 if request.class_epsilon is None else request.class_epsilon
     misses = Interval(np.minimum(misses.lower, limit), np.minimum(misses.upper, limit))
-    return Found(solution, misses, is_direct)
+    return Answer(solution, misses, is_direct)
 
 
 def _solve(method: Method, tally: Tally, task: Task) -> Solution:
@@ -137,7 +137,7 @@ def _with_labels(
 
 
 def _certificate(
-    data: Data, method: Method, request: Request, found: Found, assumption: Assumption | None
+    data: Data, method: Method, request: Request, found: Answer, assumption: Assumption | None
 ) -> Certificate:
     tally, solution = data.tally, found.solution
     return Certificate(
@@ -181,7 +181,7 @@ def _certificate(
     )
 
 
-def _notes(data: Data, request: Request, found: Found) -> tuple[str, ...]:
+def _notes(data: Data, request: Request, found: Answer) -> tuple[str, ...]:
     whose = "label-shifted " if request.contamination else ""
     notes = often_missed_note(found.misses, data.tally.classes, epsilon=request.epsilon, whose=whose)
     notes = (*notes, *suspicious(data.tally))
@@ -191,7 +191,7 @@ def _notes(data: Data, request: Request, found: Found) -> tuple[str, ...]:
     return (*notes, direct_note(data.labelled.n_source, found.solution, has_limit=has_limit))
 
 
-def _sensitivity(tally: Tally, method: Method, request: Request, found: Found) -> SensitivityOnDemand | None:
+def _sensitivity(tally: Tally, method: Method, request: Request, found: Answer) -> SensitivityOnDemand | None:
     """What contamination would do, for a promise that rests on label shift and is not empty."""
     cuts = found.solution.thresholds
     if found.is_direct or not promises_target(method.guarantee) or np.isneginf(cuts).all():

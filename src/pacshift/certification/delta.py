@@ -31,7 +31,7 @@ class DeltaShares:
     mix: float
 
 
-def split_delta(request: Request, method: Method, *, has_labels: bool) -> DeltaShares:
+def delta_shares(request: Request, method: Method, *, has_labels: bool) -> DeltaShares:
     """The parts of δ. Bounds of the mix from labels cost something only where the method uses them."""
     cap = 0.0 if request.class_epsilon is None else CLASS_EPSILON_SHARE * request.delta
     direct = DIRECT_SHARE if has_labels else 0.0

@@ -18,7 +18,7 @@ from pacshift.errors import AssumptionError, InputError
 from pacshift.methods.ps import pac_threshold
 from pacshift.scores.containers import as_array
 from pacshift.tally import Tally
-from pacshift.tally.histogram import mean_size
+from pacshift.tally.histogram import mean_binned_size
 from pacshift.tally.threshold import class_threshold
 from pacshift.wording import between, given
 
@@ -156,7 +156,7 @@ def smallest_sets(
     if count_labels is not None:
         sizes = count_labels(candidates)
     elif tally.bins is not None and tally.score == "probability":
-        sizes = [mean_size(tally.bins, one) for one in candidates]
+        sizes = [mean_binned_size(tally.bins, one) for one in candidates]
     else:  # nothing tells the sizes: use what the labels prove only where the method proves nothing
         sizes = [float(np.isneginf(one).all()) for one in candidates]
     place = int(np.argmin(sizes))

@@ -11,7 +11,7 @@ from pacshift.arrays import IntArray, Label
 from pacshift.bounds import Interval
 from pacshift.display import short_repr
 from pacshift.mix.box import exact_box
-from pacshift.mix.region import prevalence_region, weight_intervals, within_known
+from pacshift.mix.region import prevalence_region, weight_bounds, within_known
 from pacshift.tally import Tally
 
 if TYPE_CHECKING:
@@ -98,5 +98,5 @@ def mix_intervals(tally: Tally, *, delta: float, known: Interval | None) -> MixI
     )
     box = region.prevalence if many and known is None else exact_box(*region.all_rows)
     mix = within_known(box, known, 0.0)
-    weights = weight_intervals(mix, tally.class_counts, delta=(1 - REGION_SHARE) * delta)
+    weights = weight_bounds(mix, tally.class_counts, delta=(1 - REGION_SHARE) * delta)
     return MixIntervals(mix, weights, region.accuracy)

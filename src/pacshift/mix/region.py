@@ -167,7 +167,7 @@ def within_known(box: Interval, known: Interval | None, contamination: float) ->
     return Interval(np.clip(box.lower, lower, upper), np.clip(box.upper, lower, upper))
 
 
-def weight_intervals(prevalence: Interval, class_counts: IntArray, *, delta: float) -> Interval:
+def weight_bounds(prevalence: Interval, class_counts: IntArray, *, delta: float) -> Interval:
     """Intervals of w_j = t_j / p_j, from those of t_j and exact ones of the priors p_j ("By-products").
 
     Unbounded where p_j may be 0.
