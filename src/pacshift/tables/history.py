@@ -13,9 +13,8 @@ import pyarrow.parquet
 
 from pacshift.bounds import Interval
 from pacshift.errors import InputError
-from pacshift.files.writing import atomic_write
+from pacshift.files.writing import PathLike, atomic_write
 from pacshift.monitor import PeriodReport
-from pacshift.tables.sources import PathLike
 
 SCHEMA = pa.schema(
     [

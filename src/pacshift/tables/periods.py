@@ -16,9 +16,9 @@ from pacshift.certificate import Certificate
 from pacshift.certificate.sets import count_sizes
 from pacshift.errors import InputError
 from pacshift.monitor.periods import Counted
-from pacshift.tables.convert import Rows
 from pacshift.tables.reader import Progress, TableReader
-from pacshift.tables.sources import Batch
+from pacshift.tables.rows import ScoreRows
+from pacshift.tables.sources.base import Batch
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
 
@@ -127,7 +127,7 @@ class PeriodCounter:
     sizes: dict[int, IntArray] = field(default_factory=dict)
     _lock: Any = field(default_factory=Lock)
 
-    def add(self, rows: Rows, batch: Batch) -> None:
+    def add(self, rows: ScoreRows, batch: Batch) -> None:
         """Count the usable rows of a batch."""
         keys = self.cut.keys(batch)
         keys = keys if rows.kept is None else keys[rows.kept]
@@ -189,13 +189,13 @@ def count_periods(
         raise InputError(f"{file}: no column {cut.column!r} with timestamps. The columns are {names}.")
     counter = PeriodCounter(cut, len(classes), CountOptions(soft=soft), in_use)
     columns = [cut.column] if cut.column is not None else []
-    work: Callable[[Rows, Batch], None] = counter.add
+    work: Callable[[ScoreRows, Batch], None] = counter.add
     for _ in reader.map_rows(work, columns=columns, drop_invalid=drop_invalid, progress=progress):
         pass
     if counter.n_undated and not drop_invalid:
         raise InputError(
             f"{file}: {counter.n_undated} row(s) have no timestamp in column {cut.column!r}. "
-            "Fill them in, or leave the rows out with --drop-invalid."
+            "Fill them in, or leave the rows out with drop_invalid=True."
         )
     return CountedFile(counter.result(classes), reader.n_rows, reader.faults.n_rows + counter.n_undated)
 

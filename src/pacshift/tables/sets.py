@@ -17,12 +17,12 @@ from pacshift.arrays import BoolArray, IntArray, Label
 from pacshift.certificate import Certificate
 from pacshift.certificate.sets import count_sizes
 from pacshift.errors import InputError
-from pacshift.files.writing import atomic_write, check_output
+from pacshift.files.writing import PathLike, atomic_write, check_output
 from pacshift.scores.check import ignore_rng, shorten
-from pacshift.tables.convert import Rows
-from pacshift.tables.evaluating import certificate_reader
-from pacshift.tables.reader import Progress
-from pacshift.tables.sources import KINDS, Batch, PathLike, Tables, is_frame, list_files
+from pacshift.tables.reader import Progress, TableReader
+from pacshift.tables.rows import ScoreRows
+from pacshift.tables.sources.base import Batch, Tables
+from pacshift.tables.sources.paths import KINDS
 from pacshift.tables.spreadsheet import escape_batch
 
 SET, SET_SIZE = "set", "set_size"
@@ -118,14 +118,14 @@ def write_sets(
     """
     kind = _kind(output, certificate.classes)
     ignore_rng(rng)
-    check_output(output, overwrite=overwrite, inputs=[] if is_frame(paths) else list_files(paths))
-    reader = certificate_reader(certificate, paths, label=None, scores=scores, by_position=by_position)
+    reader = TableReader.for_certificate(certificate, paths, label=None, scores=scores, by_position=by_position)
+    check_output(output, overwrite=overwrite, inputs=reader.source.files)
     require_columns(keep, reader.source.schema.names)
     if kind == "csv":
         _require_flat(keep, reader.source.schema)
     total = np.zeros(len(certificate.classes) + 1, np.int64)
 
-    def work(rows: Rows, batch: Batch) -> tuple[Any, IntArray]:
+    def work(rows: ScoreRows, batch: Batch) -> tuple[Any, IntArray]:
         sets = certificate.sets_of_rows(rows.scores)
         return sets_batch(batch.data, rows, sets, keep, certificate.classes), count_sizes(sets)
 
@@ -137,7 +137,9 @@ def write_sets(
     return SetsWritten(reader.n_usable, reader.faults.n_rows, total)
 
 
-def sets_batch(data: Any, rows: Rows, sets: BoolArray, keep: Sequence[str], classes: tuple[Label, ...]) -> Any:
+def sets_batch(
+    data: Any, rows: ScoreRows, sets: BoolArray, keep: Sequence[str], classes: tuple[Label, ...]
+) -> Any:
     """A record batch of the usable rows: the columns to ``keep``, then the sets."""
     usable = data if rows.kept is None else data.filter(pa.array(rows.kept))
     return pa.record_batch(

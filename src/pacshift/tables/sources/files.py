@@ -1,0 +1,89 @@
+"""Parquet, Feather and CSV files, one after another, as one table."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from pacshift.errors import InputError
+from pacshift.files.reading import require_regular
+from pacshift.scores.check import shorten
+from pacshift.tables.sources.base import Batch, Source, batch_rows, numbered, readable
+from pacshift.tables.sources.formats import FORMATS
+
+
+class FileSource(Source):
+    """Files of one format, whose columns must have the types of the first file. Labels of a CSV are texts."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self.files = files
+        self._format = FORMATS[files[0].suffix.lower()]
+        self._schemas: dict[str, Any] = {}
+        for file in files:
+            require_regular(file)
+        self._first = str(files[0])
+        self.schema = self._schema(self._first)
+        self._is_csv = self._format.name == "csv"
+        self.has_text_labels = self._is_csv  # a type guessed from 01, 1.0 or NA would be another name
+
+    def _schema(self, file: str) -> Any:
+        if file not in self._schemas:  # of a CSV it takes a look at the first rows
+            with readable(file, self._format.name):
+                schema = self._format.schema(file)
+                list(schema.names)  # decoded once here, where noise that is no text becomes an InputError
+            self._schemas[file] = schema
+        return self._schemas[file]
+
+    def count_rows(self) -> int | None:
+        total = 0
+        for file in map(str, self.files):
+            with readable(file, self._format.name):
+                rows = self._format.count_rows(file)
+            if rows is None:
+                return None
+            total += rows
+        return total
+
+    def batches(
+        self, scores: Sequence[str], n_scores: int, labels: Sequence[str] = (), others: Sequence[str] = ()
+    ) -> Iterator[Batch]:
+        """Every file must have the columns, which is checked before the first row."""
+        fields = self._fields(scores, labels, others)
+        for file in map(str, self.files):
+            for field in fields:
+                self._require_field(file, field)
+        for file in map(str, self.files):
+            with readable(file, self._format.name):
+                yield from numbered(self._format.batches(file, fields, batch_rows(n_scores)), file)
+
+    def _fields(self, scores: Sequence[str], labels: Sequence[str], others: Sequence[str]) -> list[Any]:
+        if not self._is_csv:
+            return [self.schema.field(name) for name in (*scores, *labels, *others)]
+        # A column of 0 and 1 looks like integers until 0.5 comes.
+        numbers = [pa.field(name, pa.float64()) for name in scores]
+        texts = [pa.field(name, pa.string()) for name in labels]
+        return numbers + texts + [pa.field(name, self._csv_type(name)) for name in others]
+
+    def _csv_type(self, column: str) -> Any:
+        """CSV has no types: what looks like a number in one file may be a text in the next."""
+        schemas = [self._schema(str(file)) for file in self.files]
+        kinds = {schema.field(column).type for schema in schemas if column in schema.names} - {pa.null()}
+        if len(kinds) == 1:
+            return kinds.pop()
+        return pa.float64() if kinds == {pa.int64(), pa.float64()} else pa.string()
+
+    def _require_field(self, file: str, field: Any) -> None:
+        schema = self._schema(file)
+        n_found = schema.names.count(field.name)
+        if n_found != 1:
+            problem = f"{n_found} columns are called {field.name!r}" if n_found else f"no column {field.name!r}"
+            raise InputError(
+                f"{file}: {problem}, but every file of a table needs one. Its columns are {shorten(schema.names)}."
+            )
+        found = schema.field(field.name).type
+        if not self._is_csv and found != field.type:
+            raise InputError(
+                f"{file}: column {field.name!r} is {found}, but {field.type} in {self._first}. "
+                "Files of one table must agree: cast one of them."
+            )
