@@ -146,8 +146,7 @@ def count_table(
     def work(batch: Batch) -> tuple[None, Faults]:
         return None, count_batch(batch, layout, counter)
 
-    for _ in reader.map_batches(work, drop_invalid=drop_invalid, progress=progress):
-        pass
+    list(reader.map_batches(work, drop_invalid=drop_invalid, progress=progress))
     tally = Tally.from_counter(counter, layout.classes)
     logger.info("counted %d rows of a table in %.2f s", tally.n_source + tally.n_target, perf_counter() - start)
     if counter.labelled:

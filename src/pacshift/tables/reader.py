@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import Label
 from pacshift.certificate import Certificate
-from pacshift.certificate.columns import Columns
 from pacshift.errors import InputError
 from pacshift.parallel import map_ordered
 from pacshift.tables.columns.find import find_layout
+from pacshift.tables.columns.layout import Asked
 from pacshift.tables.rows import Faults, ScoreRows, score_rows
 from pacshift.tables.sources import open_source
 from pacshift.tables.sources.base import Batch, Tables
@@ -32,25 +32,14 @@ class TableReader:
     """A table and its layout.
 
     After ``map_batches`` or ``map_rows``, ``n_rows`` counts the rows read, ``faults`` those that cannot be used,
-    and ``usable_rows`` the others by file. With ``keep`` a small table stays in memory, so that reading it again
-    costs nothing.
+    and ``usable_rows`` the others by file. ``asked`` says which columns are meant, as in ``Asked``. With ``keep``
+    a small table stays in memory, so that reading it again costs nothing.
     """
 
-    def __init__(
-        self,
-        paths: Tables,
-        *,
-        label: str | None,
-        scores: str | None = None,
-        classes: Sequence[Label] | None = None,
-        by_position: bool = False,
-        columns: Columns | None = None,
-        keep: bool = False,
-    ) -> None:
-        self.source = open_source(paths, label=label, scores=scores, columns=columns)
-        self.layout = find_layout(
-            self.source, label=label, scores=scores, classes=classes, by_position=by_position, columns=columns
-        )
+    def __init__(self, paths: Tables, *, keep: bool = False, **asked: Any) -> None:
+        choice = Asked(**asked)
+        self.source = open_source(paths, label=choice.label, scores=choice.scores, columns=choice.columns)
+        self.layout = find_layout(self.source, choice)
         self.n_rows, self.faults = 0, Faults()
         self.usable_rows: dict[str, int] = {}
         self._keep, self._kept = keep, list[Batch]()

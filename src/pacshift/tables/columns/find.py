@@ -3,44 +3,37 @@
 import fnmatch
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
 
 from pacshift.arrays import Label
 from pacshift.certificate.columns import Columns
 from pacshift.scores.check import check_classes
 from pacshift.scores.names import numbers_if_all, text_of
+from pacshift.scores.plausible import adds_up, foreign_columns
 from pacshift.tables.columns import refusals
-from pacshift.tables.columns.by_labels import named_by_labels
-from pacshift.tables.columns.kinds import can_be_label, is_list, require_single
-from pacshift.tables.columns.layout import Found, Layout, layout_of
+from pacshift.tables.columns.kinds import can_be_label, is_list, require_numbers, require_single
+from pacshift.tables.columns.layout import Asked, Found, Layout, layout_of
 from pacshift.tables.columns.refusals import DEFAULT_PATTERN
+from pacshift.tables.rows import sample_scores
 from pacshift.tables.sources.base import Source
 
 
-def find_layout(
-    source: Source,
-    *,
-    label: str | None,
-    scores: str | None = None,
-    classes: Sequence[Label] | None = None,
-    by_position: bool = False,
-    columns: Columns | None = None,
-) -> Layout:
-    """Look the columns up by name.
-
-    ``scores`` is a pattern, a comma list or one list column. Without it, the ``columns`` that a certificate or the
-    source remembers are required. Without these, it is ``p_*``, or the columns called as the classes or labels.
-    """
-    given = None if classes is None else check_classes(classes)
-    label = _label_column(source, label)
-    if scores is not None:
-        found = _asked_for(source, scores, label)
-    elif columns is not None and (not by_position or set(columns.scores) <= set(source.schema.names)):
-        found = _remembered(source, columns, given)
+def find_layout(source: Source, asked: Asked) -> Layout:
+    """Look the columns up by name: those asked for, else those remembered, else by the rules below."""
+    classes = None if asked.classes is None else check_classes(asked.classes)
+    asked = replace(asked, classes=classes, label=_label_column(source, asked.label))
+    remembered = asked.columns
+    if asked.scores is not None:
+        found = _asked_for(source, asked.scores, asked.label)
+    elif remembered is not None and (not asked.by_position or set(remembered.scores) <= set(source.schema.names)):
+        found = _remembered(source, remembered, classes)
     else:
-        found = _by_default(_Search(source, label, None if by_position else given))
+        found = _by_default(source, replace(asked, classes=None) if asked.by_position else asked)
     require_single(source.schema, found.columns)
-    return layout_of(source, found, classes=given, label=label, by_position=by_position)
+    return layout_of(source, found, asked)
 
 
 def _label_column(source: Source, label: str | None) -> str | None:
@@ -58,7 +51,7 @@ def _label_column(source: Source, label: str | None) -> str | None:
 
 
 def _asked_for(source: Source, scores: str, label: str | None) -> Found:
-    names = [name for name in source.schema.names if name != label]
+    names = _candidates(source, label)
     parts = [scores] if scores in names else [part.strip() for part in scores.split(",")]
     hits = [[part] if part in names else _matching(names, part) for part in parts]
     matches = [name for hit in hits for name in hit]
@@ -80,38 +73,28 @@ def _remembered(source: Source, columns: Columns, given: tuple[Label, ...] | Non
     return Found(columns.scores, given if given and len(columns.scores) > 1 else columns.scores)
 
 
-@dataclass(frozen=True, slots=True)
-class _Search:
-    """A table in which nobody named the score columns; ``classes`` are those that columns may be called as."""
-
-    source: Source
-    label: str | None
-    classes: tuple[Label, ...] | None
-
-    @property
-    def names(self) -> list[str]:
-        return [name for name in self.source.schema.names if name != self.label]
+def _candidates(source: Source, label: str | None) -> list[str]:
+    return [name for name in source.schema.names if name != label]
 
 
-def _by_default(search: _Search) -> Found:
+def _by_default(source: Source, asked: Asked) -> Found:
+    names = _candidates(source, asked.label)
     for rule in (_usual, _called_as_classes, _called_by_pattern, _called_as_labels):
-        found = rule(search)
+        found = rule(source, asked, names)
         if found is not None:
             return found
-    raise refusals.no_scores(search.classes, search.names)
+    raise refusals.no_scores(asked.classes, names)
 
 
-def _usual(search: _Search) -> Found | None:
+def _usual(source: Source, _asked: Asked, names: Sequence[str]) -> Found | None:
     """The name that such tables have for their scores."""
-    usual = search.source.usual
-    return None if usual is None or usual.scores[0] not in search.names else Found(usual.scores, usual.scores)
+    usual = source.usual
+    return None if usual is None or usual.scores[0] not in names else Found(usual.scores, usual.scores)
 
 
-def _called_as_classes(search: _Search) -> Found | None:
+def _called_as_classes(_source: Source, asked: Asked, names: Sequence[str]) -> Found | None:
     """The columns called as the classes, unless those of the pattern are."""
-    if search.classes is None:
-        return None
-    wanted, names = {text_of(name) for name in search.classes}, search.names
+    wanted = {text_of(name) for name in asked.classes or ()}
     patterned = _matching(names, DEFAULT_PATTERN)
     by_pattern = {text_of(name) for name in class_names(patterned, DEFAULT_PATTERN)}
     if wanted <= by_pattern or not wanted <= set(names) - set(patterned):
@@ -120,17 +103,51 @@ def _called_as_classes(search: _Search) -> Found | None:
     return Found(called, called)
 
 
-def _called_by_pattern(search: _Search) -> Found | None:
-    matches = _matching(search.names, DEFAULT_PATTERN)
-    if not _are_scores(search.source, matches):
+def _called_by_pattern(source: Source, _asked: Asked, names: Sequence[str]) -> Found | None:
+    matches = _matching(names, DEFAULT_PATTERN)
+    if not _are_scores(source, matches):
         return None
     return Found(tuple(matches), class_names(matches, DEFAULT_PATTERN))
 
 
-def _called_as_labels(search: _Search) -> Found | None:
-    if search.label is None or search.classes is not None:
+def _called_as_labels(source: Source, asked: Asked, names: Sequence[str]) -> Found | None:
+    """The columns that the labels name; a label without a column is an error."""
+    label = asked.label
+    if label is None or asked.classes is not None:
         return None
-    return named_by_labels(search.source, search.label, search.names)
+    values = {text for value in source.label_values(label) if (text := text_of(value)) is not None}
+    if not values:
+        raise refusals.no_labels(label)
+    columns = [name for name in names if name in values]
+    missing = sorted(values.difference(columns))
+    if missing:
+        raise refusals.labels_without_column(missing, label, names)
+    require_single(source.schema, columns)
+    require_numbers(source.schema, columns)
+    chosen = _with_unlabelled_classes(source, columns, names)
+    if len(chosen) < 2:
+        raise refusals.one_label(chosen[0])
+    return Found(tuple(chosen), numbers_if_all(chosen))
+
+
+def _with_unlabelled_classes(source: Source, columns: list[str], names: Sequence[str]) -> list[str]:
+    """Add columns that are scores too although no row is labelled so: without them rows do not add up to 1."""
+    floats = [field.name for field in source.schema if pa.types.is_floating(field.type)]
+    rest = [name for name in floats if name in names and name not in columns and floats.count(name) == 1]
+    if not rest:
+        return columns
+    both = (*columns, *rest)
+    sample = sample_scores(source, Layout(both, False, both, None))
+    own = np.arange(len(both)) < len(columns)
+    if not len(sample) or adds_up(sample, own):
+        return columns
+    if adds_up(sample, np.ones_like(own)):
+        return [name for name in names if name in both]
+    foreign = foreign_columns(sample, own.astype(np.int64))
+    alike = [name for place, name in enumerate(rest, len(columns)) if place not in foreign]
+    if alike:
+        raise refusals.perhaps_scores(columns, alike)
+    return columns
 
 
 def _are_scores(source: Source, columns: Sequence[str]) -> bool:

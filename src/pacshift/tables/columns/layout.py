@@ -51,6 +51,20 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """What somebody said about the columns; ``columns`` are those that a certificate or the source remembers.
+
+    ``scores`` is a pattern, a comma list or one list column.
+    """
+
+    label: str | None
+    scores: str | None = None
+    classes: Sequence[Label] | None = None
+    by_position: bool = False
+    columns: Columns | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """Score columns and the names that they give their classes; ``is_listed``: somebody wrote them one by one."""
 
@@ -59,17 +73,17 @@ class Found:
     is_listed: bool = False
 
 
-def layout_of(
-    source: Source, found: Found, *, classes: tuple[Label, ...] | None, label: str | None, by_position: bool
-) -> Layout:
+def layout_of(source: Source, found: Found, asked: Asked) -> Layout:
     """The columns that were found, matched to the classes: by name, and by position only if that is asked for."""
+    classes = None if asked.classes is None else tuple(asked.classes)
     if len(found.columns) == 1:
-        return _list_layout(source, found.columns[0], classes, label, by_position)
+        return _list_layout(source, found.columns[0], classes, asked)
     require_numbers(source.schema, found.columns)
     if classes is None:
         found = _in_own_order(found)
-        return Layout(found.columns, False, check_classes(found.names), label)
-    return Layout(_in_order_of(classes, found, by_position), False, classes, label, is_named=True)
+        return Layout(found.columns, False, check_classes(found.names), asked.label)
+    ordered = _in_order_of(classes, found, asked.by_position)
+    return Layout(ordered, False, classes, asked.label, is_named=True)
 
 
 def _in_own_order(found: Found) -> Found:
@@ -103,9 +117,7 @@ def _places(classes: tuple[Label, ...], names: tuple[Label, ...]) -> tuple[tuple
     return tuple(place for place in found if place is not None), missing
 
 
-def _list_layout(
-    source: Source, column: str, given: tuple[Label, ...] | None, label: str | None, by_position: bool
-) -> Layout:
+def _list_layout(source: Source, column: str, given: tuple[Label, ...] | None, asked: Asked) -> Layout:
     length = _list_length(source, column)
     inside = None if source.class_names is None else check_classes(source.class_names)
     for names in (inside, given):
@@ -113,8 +125,8 @@ def _list_layout(
             raise InputError(
                 f"score column {column!r} holds lists of {length}, but {len(names)} classes are named."
             )
-    if given is None or inside is None or by_position:
-        named = given or inside
+    label, named = asked.label, given or inside
+    if given is None or inside is None or asked.by_position:
         return Layout((column,), True, named or check_classes(range(length)), label, is_named=named is not None)
     order, missing = _places(given, inside)
     if missing:

@@ -2,10 +2,9 @@
 
 from pacshift.certificate.columns import Columns
 from pacshift.tables.sources.base import Source, Tables, is_frame
-from pacshift.tables.sources.files import FileSource
+from pacshift.tables.sources.files import KINDS, FileSource, list_files
 from pacshift.tables.sources.frames import frame_source
 from pacshift.tables.sources.npz import NpzSource
-from pacshift.tables.sources.paths import KINDS, list_files
 
 
 def open_source(

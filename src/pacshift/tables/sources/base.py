@@ -74,6 +74,7 @@ class Source(ABC):
     files: Sequence[Path] = ()
     schema: Any
     """The Arrow schema."""
+    n_rows: int | None = None
     usual: Columns | None = None
     """What such tables call their scores and their label, if they always do."""
     class_names: list[Any] | None = None
@@ -83,7 +84,7 @@ class Source(ABC):
 
     def count_rows(self) -> int | None:
         """Rows in all, or None where only a full scan would tell."""
-        return None
+        return self.n_rows
 
     @abstractmethod
     def batches(
@@ -99,12 +100,17 @@ class Source(ABC):
         found: dict[Any, None] = {}
         for batch in self.batches([], 1, [column]):
             batch.require_sound()
-            values = batch.data.column(0)
-            values = pc.run_end_decode(values) if pa.types.is_run_end_encoded(values.type) else values
-            found |= dict.fromkeys(pc.unique(values).to_pylist())
+            found |= dict.fromkeys(pc.unique(without_codes(batch.data.column(0))).to_pylist())
             if len(found) > MAX_LABEL_VALUES:
                 break
         return list(found)
+
+
+def without_codes(column: Any) -> Any:
+    """A column with its values instead of dictionary codes or run lengths."""
+    if pa.types.is_run_end_encoded(column.type):
+        column = pc.run_end_decode(column)
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def batch_rows(n_scores: int) -> int:

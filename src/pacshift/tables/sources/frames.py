@@ -32,14 +32,9 @@ def _readable_frame() -> Iterator[None]:
 class _FrameSource(Source):
     """A frame of any library; it can be read any number of times."""
 
-    _n_rows: int | None = None
-
     @abstractmethod
     def _read(self, names: list[str], rows: int) -> Iterator[Any]:
         """Record batches of these columns. About ``rows`` rows each are wanted; there may be more."""
-
-    def count_rows(self) -> int | None:
-        return self._n_rows
 
     def batches(
         self, scores: Sequence[str], n_scores: int, labels: Sequence[str] = (), others: Sequence[str] = ()
@@ -59,7 +54,7 @@ class StreamSource(_FrameSource):
         self._frame = pa.table(frame) if hasattr(frame, "read_next_batch") else frame
         with pa.RecordBatchReader.from_stream(self._frame) as reader:
             self.schema = reader.schema
-        self._n_rows = getattr(self._frame, "num_rows", getattr(self._frame, "height", None))
+        self.n_rows = getattr(self._frame, "num_rows", getattr(self._frame, "height", None))
 
     def _read(self, names: list[str], rows: int) -> Iterator[Any]:
         frame = self._frame
@@ -86,7 +81,7 @@ class PandasSource(_FrameSource):
     """A frame of pandas. Its index is not a column."""
 
     def __init__(self, frame: Any) -> None:
-        self._frame, self._n_rows = frame, len(frame)
+        self._frame, self.n_rows = frame, len(frame)
         self.schema = pa.Schema.from_pandas(frame, preserve_index=False).remove_metadata()
 
     def _read(self, names: list[str], rows: int) -> Iterator[Any]:

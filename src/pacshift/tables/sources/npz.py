@@ -32,10 +32,7 @@ class NpzSource(Source):
         table = self._table(arrays, files[0])
         self.schema = table.schema
         self.class_names = _class_names(arrays, files[0])
-        self._rows: int | None = table.num_rows if len(files) == 1 else None
-
-    def count_rows(self) -> int | None:
-        return self._rows
+        self.n_rows = table.num_rows if len(files) == 1 else None
 
     def batches(
         self, scores: Sequence[str], n_scores: int, labels: Sequence[str] = (), others: Sequence[str] = ()
@@ -57,13 +54,14 @@ class NpzSource(Source):
         """Every array with one entry or one list of numbers per row, as columns."""
         main = self._main_array(arrays, file)
         n_rows = len(arrays[main])
-        for name in (LABELS, self._label):
-            if name is not None and name in arrays and arrays[name].shape != (n_rows,):
+        labels = [name for name in arrays if name in (LABELS, self._label)]
+        for name in labels:
+            if arrays[name].shape != (n_rows,):
                 raise InputError(f"{file}: {n_rows} rows of {main} but {name} of shape {arrays[name].shape}.")
         usable = {name: array for name, array in arrays.items() if name != CLASSES and _fits(array, n_rows)}
         columns = {name: _column(array) for name, array in usable.items()}
-        for name in set(columns) & {LABELS, self._label or LABELS} if CLASSES in arrays else ():
-            columns[name] = _named(arrays[name], arrays[CLASSES], file)
+        if CLASSES in arrays:
+            columns |= {name: _named(arrays[name], arrays[CLASSES], file) for name in labels if name in usable}
         return pa.table(columns)
 
     def _main_array(self, arrays: dict[str, NDArray[Any]], file: Path) -> str:

@@ -11,6 +11,7 @@ from pacshift.errors import InputError
 from pacshift.scores.check import ignore_rng
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tables.columns.find import find_layout
+from pacshift.tables.columns.layout import Asked
 from pacshift.tables.count import TableTally, require_plausible
 from pacshift.tables.spark.frames import SparkSource, select, without_vectors
 from pacshift.tables.spark.jobs import PACKED, add, add_parts, counter_of, unpack
@@ -113,9 +114,7 @@ def tally_frame(
     ignore_rng(rng)
     plain = without_vectors(frame, scores, columns)
     source = SparkSource(plain)
-    layout = find_layout(
-        source, label=label, scores=scores, classes=classes, by_position=by_position, columns=columns
-    )
+    layout = find_layout(source, Asked(label, scores, classes, by_position, columns))
     options = CountOptions(resolve_transform(score), grid=True, soft=soft, bins=bins)
     job = counter_of(layout, options)
     parts = select(plain, layout.needed).mapInArrow(job, PACKED)

@@ -14,7 +14,7 @@ from pacshift.errors import InputError
 from pacshift.files.writing import PathLike
 from pacshift.scores.plausible import SAMPLE_ROWS
 from pacshift.tables.sources.base import MAX_LABEL_VALUES, Batch, Source
-from pacshift.tables.sources.paths import KINDS, list_files
+from pacshift.tables.sources.files import KINDS, list_files
 
 
 def read_frame(

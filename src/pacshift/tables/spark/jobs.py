@@ -71,8 +71,7 @@ def predictor_of(
         for batch in numbered((data.rename_columns(columns) for data in batches), _partition()):
             rows = score_rows(batch, layout)
             if len(rows.scores):
-                sets = certificate.sets_of_rows(rows.scores)
-                yield sets_batch(batch.data, rows, sets, keep, certificate.classes)
+                yield sets_batch(certificate, keep, rows, batch)
 
     return predict_partition
 

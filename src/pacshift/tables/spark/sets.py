@@ -9,7 +9,7 @@ from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, S
 from pacshift.certificate import Certificate
 from pacshift.scores.check import ignore_rng
 from pacshift.tables.columns.find import find_layout
-from pacshift.tables.columns.layout import Layout
+from pacshift.tables.columns.layout import Asked, Layout
 from pacshift.tables.rows import Faults
 from pacshift.tables.sets import SET, SET_SIZE, require_columns
 from pacshift.tables.spark.frames import SparkSource, select, without_vectors
@@ -62,14 +62,8 @@ def predict_sets(
     """
     ignore_rng(rng)
     plain = without_vectors(frame, scores, certificate.columns)
-    layout = find_layout(
-        SparkSource(plain),
-        label=None,
-        scores=scores,
-        classes=certificate.classes,
-        by_position=by_position,
-        columns=certificate.columns,
-    )
+    asked = Asked(None, scores, certificate.classes, by_position, certificate.columns)
+    layout = find_layout(SparkSource(plain), asked)
     others = [name for name in frame.columns if name not in layout.columns]
     kept = others if keep is None else list(dict.fromkeys(keep))
     require_columns(kept, frame.columns)
