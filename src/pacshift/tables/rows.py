@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from pacshift.arrays import BoolArray, IntArray, Label
 from pacshift.errors import InputError
 from pacshift.scores.check import is_finite, shorten
-from pacshift.scores.names import NOT_FOUND, find_name, places_by_text
+from pacshift.scores.names import NOT_FOUND, find_name, match_labels, places_by_text
 from pacshift.scores.plausible import SAMPLE_ROWS
 from pacshift.tables.columns.layout import Layout
 from pacshift.tables.sources.base import Batch, Source
 
-NULL, UNKNOWN_LABEL = -1, -2  # instead of a column index
+NULL = -2  # instead of a column index, as NOT_FOUND is
 BAD_SCORES = "scores that are null, NaN or infinite, or a list of another length"
 NO_LABEL = "no label"
 UNKNOWN = "unknown label"
@@ -80,7 +80,7 @@ def score_rows(batch: Batch, layout: Layout) -> ScoreRows:
     index = batch_labels(batch, layout)
     faulty = {} if is_finite(scores) else {BAD_SCORES: ~np.isfinite(scores).all(axis=1)}
     if index is not None and len(index) and index.min() < 0:
-        faulty |= {NO_LABEL: index == NULL, UNKNOWN: index == UNKNOWN_LABEL}
+        faulty |= {NO_LABEL: index == NULL, UNKNOWN: index == NOT_FOUND}
     if not faulty:
         return ScoreRows(scores, index, None, Faults())
     bad = np.logical_or.reduce(list(faulty.values()))
@@ -92,6 +92,7 @@ def sample_scores(source: Source, layout: Layout) -> NDArray[np.floating[Any]]:
     """Usable rows from the beginning of a table."""
     unlabelled = layout.without_label()
     for batch in unlabelled.batches(source):
+        batch.require_sound()
         rows = score_rows(batch, unlabelled)
         if len(rows.scores):
             return rows.scores[:SAMPLE_ROWS]
@@ -108,7 +109,7 @@ def raw_scores(batch: Batch, layout: Layout) -> NDArray[np.floating[Any]] | list
 
 
 def batch_labels(batch: Batch, layout: Layout) -> IntArray | None:
-    """Column index of each label, ``NULL`` or ``UNKNOWN_LABEL``; None where the table has no labels."""
+    """Column index of each label, ``NULL`` or ``NOT_FOUND``; None where the table has no labels."""
     return None if layout.label is None else _label_index(batch.data.column(len(layout.columns)), layout.classes)
 
 
@@ -164,11 +165,10 @@ def _numbers(column: Any) -> NDArray[np.floating[Any]]:
 
 
 def _label_index(column: Any, classes: tuple[Label, ...]) -> IntArray:
-    """Column of each label by name (see ``scores.names``); ``NULL`` or ``UNKNOWN_LABEL`` if there is none."""
+    """Column of each label by name (see ``scores.names``); ``NULL`` or ``NOT_FOUND`` if there is none."""
     column = pc.run_end_decode(column) if pa.types.is_run_end_encoded(column.type) else column
-    quick = _direct_index(column, classes)
-    if quick is not None:
-        return quick
+    if pa.types.is_integer(column.type) and not column.null_count:
+        return match_labels(column.to_numpy(), classes)
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     places = places_by_text(classes)
     values = encoded.dictionary.to_pylist()
@@ -178,17 +178,5 @@ def _label_index(column: Any, classes: tuple[Label, ...]) -> IntArray:
     return np.asarray(lookup[codes.to_numpy(zero_copy_only=False)])
 
 
-def _direct_index(column: Any, classes: tuple[Label, ...]) -> IntArray | None:
-    """Integer labels of classes 0 to K-1 are their own index; most big tables are like that."""
-    if not pa.types.is_integer(column.type) or column.null_count or classes != tuple(range(len(classes))):
-        return None
-    values: IntArray = column.to_numpy()
-    inside = not len(values) or (values.min() >= 0 and values.max() < len(classes))
-    return values.astype(np.int64, copy=False) if inside else None
-
-
 def _look_up(value: Any, places: dict[str, int]) -> int:
-    if value is None or value != value:
-        return NULL
-    found = find_name(value, places)
-    return UNKNOWN_LABEL if found == NOT_FOUND else found
+    return NULL if value is None or value != value else find_name(value, places)
