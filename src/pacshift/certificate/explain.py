@@ -143,7 +143,7 @@ def implied_change(certificate: "Certificate") -> str:
     return (
         f"class {certificate.classes[label]!r} makes up {percent(before[label])} of the source and {now[label]} "
         f"of the target{whose}{more}. If this is impossible, label shift does not hold: say what you know with "
-        "known_mix (--known)."
+        "known_mix=."
     )
 
 
@@ -286,6 +286,6 @@ def empty_sets(certificate: "Certificate") -> str:
         return ""
     return (
         f" {percent(sizes[0] / sizes.sum())} of the target's sets are empty: no label fits well. "
-        "They count as misses, which the guarantee allows for. To put the top label into them, use never_empty "
-        "(--never-empty); the guarantee stays."
+        "They count as misses, which the guarantee allows for. To put the top label into them, use "
+        "never_empty=True; the guarantee stays."
     )

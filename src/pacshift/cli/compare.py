@@ -20,7 +20,7 @@ from pacshift.methods import METHODS
 from pacshift.wording import mean_size, percent
 
 if TYPE_CHECKING:
-    from pacshift.tables.evaluating import MeasuredSets
+    from pacshift.tables.evaluate import MeasuredSets
 
 
 def compare(

@@ -61,7 +61,7 @@ def follow(watch: Monitor, targets: Sequence[Path], reading: Reading) -> list[Pe
 
 
 def _expand(targets: Sequence[Path]) -> list[Path]:
-    from pacshift.tables.sources import list_files
+    from pacshift.tables.sources.files import list_files
 
     return [file for path in targets for file in ([path] if path.suffix == ".tally" else list_files(path))]
 

@@ -27,7 +27,7 @@ FILES = {
     "entity13": "entity13/scores.npz",
     "chestxray": "chestxray14/scores.npz",
 }
-"""Data set to its file under ``--data DIR``."""
+"""Data set to its file in the folder of the data."""
 
 TITLES = {
     "heart": "CDC heart",
@@ -154,7 +154,7 @@ def _score_file(folder: Path, name: str) -> Path:
     if not any(path.is_file() for path in paths.values()):
         raise InputError(
             f"{folder} holds no score file: expected at least one of {', '.join(FILES.values())}. "
-            "Point --data (or PACSHIFT_DATA) to such a folder, or omit it to use the scores of the package."
+            "Point data_dir= (or PACSHIFT_DATA) to such a folder, or omit it to use the scores of the package."
         )
     return paths[name]
 

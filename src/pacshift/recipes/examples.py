@@ -172,7 +172,7 @@ class _RawRows:
         if not place or not Path(place).exists():
             raise InputError(
                 f"{base.title}: the raw data are not at {str(place) if place else 'any known place'}. Name their "
-                "place with --raw."
+                "place with raw=."
             )
         self.base = base
         self.data: RawData = read_raw(dataset, Path(place))

@@ -129,7 +129,7 @@ def _confidence(monitor: Monitor) -> str:
         )
     return (
         f"Confidence {sure} for each report by itself. Of many reports up to {unsure} may be wrong. "
-        "The option --forever makes all of them hold simultaneously."
+        "The option forever makes all of them hold simultaneously."
     )
 
 

@@ -96,8 +96,8 @@ def _require_tallies(parts: Sequence[Any]) -> None:
         )
     if sum(_soft_total(part) for part in parts) > MAX_TOTAL:
         raise InputError(
-            "the sums of probabilities of the tallies do not fit into 64 bits. Count without them: soft=False "
-            "(--no-soft). Only PS-R and WCP use them."
+            "the sums of probabilities of the tallies do not fit into 64 bits. Count without them: soft=False. "
+            "Only PS-R and WCP use them."
         )
 
 
@@ -111,8 +111,8 @@ def _require_same(parts: Sequence["Tally"], sources: Sequence["Tally"]) -> None:
         if list(map(text_of, part.classes)) != list(map(text_of, parts[0].classes)):
             both = f"{shorten(parts[0].classes)} and {shorten(part.classes)}"
             raise InputError(
-                f"tallies of different classes do not add: {both}. Count them all with the same classes= "
-                "(--classes), in one order."
+                f"tallies of different classes do not add: {both}. Count them all with the same classes=, "
+                "in one order."
             )
     scores = sorted({part.score for part in sources})
     if len(scores) > 1:
