@@ -12,7 +12,7 @@ from pacshift.certification.request import promises_target
 from pacshift.display import html_paragraphs, html_table, text_table
 from pacshift.errors import PacshiftError, UninformativeWarning
 from pacshift.methods import Guarantee, Method, resolve_method
-from pacshift.methods.base import GUARANTEE_IN_SHORT
+from pacshift.methods.guarantee import MEANINGS
 from pacshift.tally import Tally
 from pacshift.wording import mean_size, percent
 
@@ -117,7 +117,7 @@ class Comparison:
         return pandas.DataFrame([self._values(row) for row in self.rows], columns=list(self.columns))
 
     def _values(self, row: ComparisonRow) -> list[Any]:
-        known = [row.method, GUARANTEE_IN_SHORT[row.guarantee], row.size, row.empty, row.error]
+        known = [row.method, MEANINGS[row.guarantee].in_short, row.size, row.empty, row.error]
         return known[: len(self.columns)]
 
     def _cells(self) -> list[list[str]]:

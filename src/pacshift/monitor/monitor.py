@@ -10,6 +10,7 @@ from pacshift.arrays import IntArray, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certificate.columns import Columns
 from pacshift.certificate.provenance import check_text, reasons_against_use
+from pacshift.certificate.sets import mean_and_empty
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import options_of
@@ -18,7 +19,7 @@ from pacshift.monitor.coverage import miss_rate_band
 from pacshift.monitor.ledger import Ledger
 from pacshift.monitor.periods import Counted, Period
 from pacshift.monitor.promise import Fresh, Promise, certify
-from pacshift.monitor.report import PeriodReport, estimated_size, mean_and_empty
+from pacshift.monitor.report import PeriodReport, estimated_size
 from pacshift.monitor.shares import report_delta, source_delta
 from pacshift.monitor.state import StateFolder, fingerprint
 from pacshift.monitor.verdict import judge

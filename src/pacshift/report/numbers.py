@@ -4,11 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from pacshift.arrays import IntArray
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
+from pacshift.certificate.sets import mean_and_empty
 from pacshift.comparison.table import ComparisonRow
 from pacshift.plots import readable
 from pacshift.wording import all_but, between, down, given, mean_size, numbers_between, percent
@@ -38,8 +36,7 @@ def key_figures(certificate: Certificate) -> list[KeyFigure]:
     ]
     counts = certificate.set_sizes
     if counts is not None and counts.sum():
-        mean = _mean(counts)
-        single, empty = float(counts[1] / counts.sum()), float(counts[0] / counts.sum())
+        (mean, empty), single = mean_and_empty(counts), float(counts[1] / counts.sum())
         figures += [
             KeyFigure("labels in a set", mean_size(mean), mean, f"on average, of {len(certificate.classes)}"),
             KeyFigure("sets with one label", percent(single), single, "of target cases"),
@@ -53,16 +50,12 @@ def key_figures(certificate: Certificate) -> list[KeyFigure]:
     return figures
 
 
-def _mean(set_sizes: IntArray) -> float:
-    return float(set_sizes @ np.arange(len(set_sizes)) / set_sizes.sum())
-
-
 def size_note(certificate: Certificate, comparison: Sequence[ComparisonRow]) -> str:
     """Why the comparison shows another mean size for this method than the card at the top, where it does."""
     counts = certificate.set_sizes
     if counts is None or not counts.sum():
         return ""
-    card = mean_size(_mean(counts))
+    card = mean_size(mean_and_empty(counts)[0])
     sizes = {
         mean_size(row.size) for row in comparison if row.method == certificate.method and row.size is not None
     }
