@@ -6,6 +6,7 @@ import typing
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.certification.calibrate import calibrate, calibrate_tally
+from pacshift.certification.check import Check, check
 from pacshift.certification.label_mix import Prevalence, prevalence, prevalence_tally
 from pacshift.comparison.compare import compare
 from pacshift.comparison.table import Comparison
@@ -37,6 +38,7 @@ __all__ = [
     "WCP",
     "AssumptionError",
     "Certificate",
+    "Check",
     "Comparison",
     "Evaluation",
     "InputError",
@@ -53,6 +55,7 @@ __all__ = [
     "UninformativeWarning",
     "calibrate",
     "calibrate_tally",
+    "check",
     "compare",
     "evaluate",
     "plan",
