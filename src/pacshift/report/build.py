@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from pacshift import plots
 from pacshift.certificate import Certificate
-from pacshift.certificate.explain import about_the_clean_part, implied_change, sets_in_words
+from pacshift.certificate.explain import about_the_clean_part, clean_part, implied_change, sets_in_words
 from pacshift.certificate.file import to_document
 from pacshift.comparison.table import ComparisonRow
 from pacshift.methods.guarantee import MEANINGS, promises_target
@@ -83,17 +83,15 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
         "page.html",
         certificate=certificate,
         headline=text.headline(certificate),
-        limits=text.limits(certificate),
         method=plots.readable(certificate.method),
         assumption=text.assumption(certificate),
-        doubts=text.doubts(certificate),
         assumption_check=text.assumption_check(certificate),
         implied_change=plots.readable(implied_change(certificate), longest=2000),
-        noticeable=[] if certificate.assumption is None else certificate.assumption.noticeable,
-        blind_spots=text.BLIND_SPOTS if promises_target(certificate) else (),
         key_figures=numbers.key_figures(certificate),
         sets=plots.readable(sets_in_words(certificate), longest=2000),
-        rows=numbers.class_rows(certificate),
+        clean_part=clean_part(certificate),
+        promises_target=promises_target(certificate),
+        threshold_shown=numbers.threshold_shown,
         reasons=[plots.readable(note, longest=2000) for note in (*certificate.reasons, *certificate.notes)],
         pictures=_pictures(certificate),
         whose_misses=about_the_clean_part(certificate),
