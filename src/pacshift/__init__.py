@@ -6,6 +6,7 @@ import typing
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.certification.calibrate import calibrate, calibrate_tally
+from pacshift.certification.check import Check, check
 from pacshift.certification.label_mix import prevalence, prevalence_tally
 from pacshift.comparison.compare import compare
 from pacshift.comparison.table import Comparison
@@ -38,6 +39,7 @@ __all__ = [
     "WCP",
     "AssumptionError",
     "Certificate",
+    "Check",
     "Comparison",
     "Evaluation",
     "InputError",
@@ -54,6 +56,7 @@ __all__ = [
     "UninformativeWarning",
     "calibrate",
     "calibrate_tally",
+    "check",
     "compare",
     "evaluate",
     "plan",

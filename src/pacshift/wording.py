@@ -162,6 +162,15 @@ def mean_size(value: float) -> str:
     return f"{value:.3f}"
 
 
+def capital(text: str) -> str:
+    """A text that begins a sentence.
+
+    >>> capital("nothing is guaranteed.")
+    'Nothing is guaranteed.'
+    """
+    return text[:1].upper() + text[1:]
+
+
 def _down(share: float, digits: int) -> Decimal:
     """A lower bound in per cent."""
     if 0 < share < SMALLEST_LOWER:

@@ -7,13 +7,8 @@ from rich.table import Table
 from pacshift.cli import options
 from pacshift.cli.console import print_json, results
 from pacshift.methods import METHODS, Guarantee
-from pacshift.methods.base import GUARANTEE_IN_SHORT, facts_of
-
-MEANING = """target (PAC)  the set contains the true label for at least 1 - epsilon of the target population,
-              with confidence 1 - delta over the calibration data, if label shift holds
-source only   the same for the source population; nothing where the label mix differs
-on average    the same on average over many calibrations, if label shift holds; one calibration may do worse
-nothing       no promise, even if label shift holds"""
+from pacshift.methods.base import facts_of
+from pacshift.methods.guarantee import MEANINGS
 
 
 def methods(as_json: options.Json = False) -> None:
@@ -30,7 +25,9 @@ def methods(as_json: options.Json = False) -> None:
         table.add_row(f"[bold]{method.name}[/]", guarantee_cell(method.guarantee), method.idea)
     console = results()
     console.print(table)
-    console.print(MEANING, soft_wrap=True)
+    for meaning in MEANINGS.values():
+        promise = meaning.one_line.format(epsilon="epsilon", sure="1 - delta", and_limit="")
+        console.print(f"{meaning.in_short:12}  {promise}", soft_wrap=True)
     for method in chosen:
         if method.extra_assumption:
             console.print(f"[bold]{method.name}[/], extra assumption: {method.extra_assumption}", soft_wrap=True)
@@ -38,4 +35,5 @@ def methods(as_json: options.Json = False) -> None:
 
 def guarantee_cell(guarantee: Guarantee) -> str:
     """A guarantee in two words with Rich markup, green if it holds on the target."""
-    return f"[{'green' if guarantee == 'pac-target' else 'yellow'}]{GUARANTEE_IN_SHORT[guarantee]}[/]"
+    meaning = MEANINGS[guarantee]
+    return f"[{'green' if meaning.tone == 'good' else 'yellow'}]{meaning.in_short}[/]"

@@ -14,7 +14,7 @@ from pacshift.mix.programs import MixProgram
 from pacshift.mix.region import PrevalenceRegion
 from pacshift.ps_lp.betting import BettingTest
 from pacshift.ps_lp.equal_miss_rate import equal_miss_ranks, thresholds_at_ranks
-from pacshift.ps_lp.prediction_powered.options import CorrectionShares, Plan, plan_for
+from pacshift.ps_lp.prediction_powered.options import CorrectionPlan, CorrectionShares, plan_for
 from pacshift.ps_lp.prediction_powered.thresholds import corrected_thresholds
 from pacshift.ps_lp.tuned import certified_on_path, expected_size, held_out, per_class, tuned_path
 from pacshift.tally import Tally
@@ -69,7 +69,7 @@ CORRECTED_BESIDE_REGION = CorrectionShares(box=0.14, one_threshold=0.14, rescale
 """Where the bound for many classes replaces bets, it gets their shares of ``MANY_ROWS``."""
 
 
-def shares_for(class_counts: IntArray, *, epsilon: float, plan: Plan | None = None) -> Shares:
+def shares_for(class_counts: IntArray, *, epsilon: float, plan: CorrectionPlan | None = None) -> Shares:
     """The shares of δ, fixed by the numbers of rows and ε alone ("Shares of δ").
 
     With a ``plan``, the bound for many classes has the shares of bets with many rows.
@@ -89,7 +89,9 @@ def tuning_is_tried(tally: Tally) -> bool:
     return tally.bins is not None and tally.score == "probability"
 
 
-def correction_plan(tally: Tally, *, epsilon: float, delta: float, contamination: float = 0.0) -> Plan | None:
+def correction_plan(
+    tally: Tally, *, epsilon: float, delta: float, contamination: float = 0.0
+) -> CorrectionPlan | None:
     """The plan of the bound that replaces bets, where classes and rows are many ("Between 50 and 200 classes").
 
     It depends on the type of the score and the numbers of rows alone. The bound takes the target's predictions as

@@ -11,7 +11,7 @@ import numpy as np
 from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
 from pacshift.certificate.sets import count_sizes
-from pacshift.evaluation import Evaluation, SetCounts
+from pacshift.evaluation import Evaluation, EvaluationCounts
 from pacshift.scores.check import ignore_rng
 from pacshift.tables.reader import Progress, TableReader
 from pacshift.tables.rows import ScoreRows
@@ -94,9 +94,9 @@ def evaluate_table(
         certificate, paths, label=label or remembered or "label", scores=scores, by_position=by_position
     )
 
-    def count(rows: ScoreRows, _batch: Batch) -> SetCounts:
+    def count(rows: ScoreRows, _batch: Batch) -> EvaluationCounts:
         assert rows.index is not None  # a reader with a label has one
-        return SetCounts.of(certificate.sets_of_rows(rows.scores), rows.index)
+        return EvaluationCounts.of(certificate.sets_of_rows(rows.scores), rows.index)
 
     parts = reader.map_rows(count, drop_invalid=drop_invalid, progress=progress)
     return TableEvaluation(reduce(add, parts).evaluation(), reader.faults.n_rows)

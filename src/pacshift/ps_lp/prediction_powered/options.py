@@ -39,7 +39,7 @@ class CorrectionShares:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class CorrectionPlan:
     """What is fixed before the data: the options, and the classes with too few source rows ("Options")."""
 
     options: tuple[Option, ...]
@@ -48,12 +48,12 @@ class Plan:
 
 def plan_for(
     class_counts: IntArray, n_target: int, *, epsilon: float, delta: float, shares: CorrectionShares
-) -> Plan | None:
+) -> CorrectionPlan | None:
     """The plan, or None where the numbers of rows do not promise success ("Options")."""
     sparse = sparse_classes(class_counts, delta=shares.box * delta)
     if sparse.all() or n_target == 0 or epsilon >= 0.5:
         return None
-    plan = Plan(options_for(class_counts, sparse, n_target, epsilon=epsilon, delta=delta), sparse)
+    plan = CorrectionPlan(options_for(class_counts, sparse, n_target, epsilon=epsilon, delta=delta), sparse)
     found = _bound_of_imagined_classifier(plan, class_counts, n_target, epsilon=epsilon, delta=shares.box * delta)
     return plan if found <= PROMISING * epsilon else None
 
@@ -85,7 +85,7 @@ def options_for(
 
 
 def _bound_of_imagined_classifier(
-    plan: Plan, class_counts: IntArray, n_target: int, *, epsilon: float, delta: float
+    plan: CorrectionPlan, class_counts: IntArray, n_target: int, *, epsilon: float, delta: float
 ) -> float:
     """The bound if nothing is missed and nothing corrected, all classes being equally frequent ("Options")."""
     n_classes, level = len(class_counts), critical_level(delta / (len(class_counts) * N_DETECTORS))
