@@ -8,11 +8,10 @@ from typing import Any, TypeAlias
 
 from pacshift.certificate import Certificate
 from pacshift.certification.calibrate import calibrate_tally
-from pacshift.certification.request import promises_target
 from pacshift.display import html_paragraphs, html_table, text_table
 from pacshift.errors import PacshiftError, UninformativeWarning
 from pacshift.methods import Guarantee, Method, resolve_method
-from pacshift.methods.guarantee import MEANINGS
+from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.tally import Tally
 from pacshift.wording import mean_size, percent
 
