@@ -219,7 +219,7 @@ def assumptions(certificate: "Certificate") -> list[str]:
         whose = "target's examples that have a class" if share else "target"
         sentences.append(f"The labelled target examples are a random sample of the {whose}.")
     if certificate.known_mix is not None:
-        sentences.append(f"What you said about the target: {_known_shares(certificate)}.")
+        sentences.append(f"Known about the target, and relied on: {_known_shares(certificate)}.")
     return sentences
 
 

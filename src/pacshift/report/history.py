@@ -77,23 +77,19 @@ def render_history(monitor: Monitor) -> str:
     >>> "<title>Monitor: first kept</title>" in render_history(monitor)
     True
     """
-    history = monitor.history
+    history, verdicts = monitor.history, [report.verdict for report in monitor.history]
     return render(
         "history.html",
         monitor=monitor,
         history=history,
         last=history[-1],
         tone=VERDICTS[history[-1].verdict][0],
-        counts=[(verdict, _count(history, verdict), meaning) for verdict, (_, meaning) in VERDICTS.items()],
+        counts=[(verdict, verdicts.count(verdict), meaning) for verdict, (_, meaning) in VERDICTS.items()],
         alerts=[report for report in history if report.alert][-MAX_ALERTS:],
         promise=_promise(monitor),
         pictures=_pictures(monitor, history),
         max_classes=pictures.MAX_CLASSES,
     )
-
-
-def _count(history: Sequence[PeriodReport], verdict: Verdict) -> int:
-    return sum(report.verdict == verdict for report in history)
 
 
 NO_FEEDBACK = (
