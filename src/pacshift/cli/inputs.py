@@ -146,9 +146,10 @@ class Inputs:
     ) -> "TableTally":
         from pacshift.cli.spark import tally_with_spark
 
-        own: dict[str, Any] = {"label": None, "classes": classes, "columns": self.columns}
         if what == "source":
-            own = {"label": self.label, "classes": self.classes, "scores": self.scores}
+            own: dict[str, Any] = {"label": self.label, "classes": self.classes, "scores": self.scores}
+        else:
+            own = {"label": None, "classes": classes, "columns": self.columns}
         return tally_with_spark(
             self.master,
             getattr(self, what),
