@@ -13,7 +13,8 @@ from pacshift.certificate import Certificate
 from pacshift.cli import options
 from pacshift.cli.console import BROKEN, plain, print_json, progress, results
 from pacshift.cli.inputs import tell_dropped
-from pacshift.cli.provenance import UsedModelId, warn_before_use
+from pacshift.cli.options import basic, expert, output
+from pacshift.cli.provenance import warn_before_use
 from pacshift.evaluation import Evaluation
 from pacshift.scores.check import check_rate
 from pacshift.wording import between, given, mean_size, percent
@@ -35,21 +36,18 @@ def check(
     table: Annotated[list[Path], typer.Argument(metavar="LABELLED", help="Files or folders, with labels.")],
     label: Annotated[
         str | None,
-        typer.Option(
-            "--label",
-            "-l",
-            metavar="COLUMN",
-            help="Column of the true labels, if it is named differently from the certificate's.",
+        basic(
+            "--label -l COLUMN", "Column of the true labels, if it is named differently from the certificate's."
         ),
     ] = None,
     scores: options.KnownScores = None,
     by_position: options.ByPosition = False,
-    level: Annotated[float, typer.Option("--level", help="Confidence of the interval around the error.")] = 0.95,
+    level: Annotated[float, expert("--level", "Confidence of the interval around the error.")] = 0.95,
     fail_on: Annotated[
         Literal["broken", "consistent"],
-        typer.Option("--fail-on", help="Exit with 4 if the promise is broken, or also if it is not proven kept."),
+        output("--fail-on", "Exit with 4 if the promise is broken, or also if it is not proven kept."),
     ] = "broken",
-    model_id: UsedModelId = None,
+    model_id: options.UsedModelId = None,
     drop_invalid: options.DropInvalid = False,
     seed: options.NoSeed = None,
     as_json: options.Json = False,

@@ -4,12 +4,11 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
-import typer
-
 from pacshift.certificate import Certificate
 from pacshift.cli import options
 from pacshift.cli.console import plain, print_json, results
-from pacshift.cli.provenance import UsedModelId, warn_before_use
+from pacshift.cli.options import basic
+from pacshift.cli.provenance import warn_before_use
 from pacshift.errors import InputError
 from pacshift.files.documents import parse_json
 from pacshift.files.reading import read_document, require_regular
@@ -21,12 +20,11 @@ if TYPE_CHECKING:
 
 def report(
     certificate_file: options.CertificateFile,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The page.")] = Path("report.html"),
+    out: Annotated[Path, basic("--out -o FILE", "The page.")] = Path("report.html"),
     comparison: Annotated[
-        Path | None,
-        typer.Option("--comparison", metavar="FILE", help="Also show what `pacshift compare --json` printed."),
+        Path | None, basic("--comparison FILE", "Also show what `pacshift compare --json` printed.")
     ] = None,
-    model_id: UsedModelId = None,
+    model_id: options.UsedModelId = None,
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,

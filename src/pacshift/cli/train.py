@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from pacshift.cli import options
 from pacshift.cli.console import messages, note, print_json
+from pacshift.cli.options import basic, expert
 
 if TYPE_CHECKING:
     from pacshift.recipes.train import Report, Trained
@@ -26,21 +27,20 @@ def train(
         str,
         typer.Argument(help="heart, heart-natural, agnews, cifar10, entity13 or chestxray.", metavar="DATASET"),
     ],
-    data: Annotated[Path, typer.Option("--data", help="The raw data: a file or folder in an official format.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Scores file to write (.npz).")],
-    recipe: Annotated[str, typer.Option(help="small, for a laptop, or paper.")] = "small",
+    *,
+    data: Annotated[Path, basic("--data", "The raw data: a file or folder in an official format.")],
+    out: Annotated[Path, basic("--out -o", "Scores file to write (.npz).")],
+    recipe: Annotated[str, basic("--recipe", "small, for a laptop, or paper.")] = "small",
     weights: Annotated[
-        str | None, typer.Option(help="Pretrained weights that the recipe starts from; random: none.")
+        str | None, basic("--weights", "Pretrained weights that the recipe starts from; random: none.")
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue from the checkpoint beside the output.")
-    ] = False,
-    limit: Annotated[int | None, typer.Option(help="Use at most this many rows.")] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same split and scores.")] = 0,
-    batch: Annotated[int | None, typer.Option(help="Rows per step; default: the recipe's.")] = None,
-    pixels: Annotated[int, typer.Option(help="Side of the images for networks pretrained on ImageNet.")] = 224,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    resume: Annotated[bool, basic("--resume", "Continue from the checkpoint beside the output.")] = False,
+    device: Annotated[str, expert("--device", "auto, cpu or cuda.")] = "auto",
+    limit: Annotated[int | None, expert("--limit", "Use at most this many rows.")] = None,
+    batch: Annotated[int | None, expert("--batch", "Rows per step; default: the recipe's.")] = None,
+    pixels: Annotated[int, expert("--pixels", "Side of the images for networks pretrained on ImageNet.")] = 224,
+    seed: Annotated[int, expert("--seed", "The same seed gives the same split and scores.")] = 0,
+    as_json: options.Json = False,
 ) -> None:
     """Train a model on raw data and write the scores of the rows it was not fitted on.
 
