@@ -26,12 +26,13 @@ from pacshift import (
 from pacshift.arrays import FloatArray
 from pacshift.assumption import ASSUMPTION_SHARE, check_assumption
 from pacshift.bounds import clean_shares
-from pacshift.certification.request import CLASS_EPSILON_SHARE
+from pacshift.certification.delta import CLASS_EPSILON_SHARE
 from pacshift.certification.sensitivity import clean_epsilon
 from pacshift.methods import resolve_method
 from pacshift.methods.class_wise import capped
 from pacshift.ps_lp import kinds as ps_lp_method
 from pacshift.ps_lp import many_classes
+from pacshift.report import compare_methods
 from pacshift.tables import tally_table
 
 ON_TARGET = [name for name, method in METHODS.items() if method.guarantee in ("pac-target", "marginal")]
@@ -69,7 +70,8 @@ def holds(failures: int, repeats: int, delta: float) -> bool:
 @pytest.fixture
 def untested(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the test of label shift, which takes most of the time and has Monte-Carlo tests of its own."""
-    monkeypatch.setattr("pacshift.certification.certify.checked_assumption", lambda *_, **__: None)
+    monkeypatch.setattr("pacshift.certification.certify.check_label_shift", lambda *_, **__: None)
+    monkeypatch.setattr("pacshift.certification.certify.require_label_shift", lambda *_, **__: None)
 
 
 @pytest.mark.montecarlo
@@ -289,22 +291,23 @@ def test_every_promise_about_the_target_is_tested_first(method: str) -> None:
         assert way in text
 
 
-def test_methods_on_the_same_rows_share_the_test_and_others_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_methods_that_are_compared_share_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr(
-        "pacshift.certification.certify.check_assumption",
+        "pacshift.certification.label_shift.check_assumption",
         lambda tally, **options: asked.append(options) or check_assumption(tally, **options),  # type: ignore[func-returns-value]
     )
-    first, second = drawn(0, 300), drawn(1, 300)
-    for method in ("PS-LW", "LWCP", "WCP"):
-        certify(first, method)
-    assert len(asked) == 1
-    certify(second, "PS-LW")
-    certify(first, "PS-LW", delta=0.05)
-    certify(first, "PS-LW", contamination=0.01)
-    certify(first, "PS-LW", known_mix={0: (0, 1)})
-    certify(first + Tally.from_target([[0.2, 0.3, 0.5]]), "PS-LW")
-    assert len(asked) == 6
+    for tally, refused in ((drawn(0, 300), 0), (drawn(0, 5000, junk=1.0, kind=0), 3)):
+        asked.clear()
+        rows = compare_methods(
+            ["PS", "PS-LW", "LWCP", "WCP"],
+            lambda method, tally=tally: tally,  # type: ignore[misc]
+            lambda made: [(None, 1.0, 0.0)] * len(made),
+            epsilon=0.1,
+            delta=0.1,
+        )
+        assert len(asked) == 1
+        assert sum(certificate is None for _, certificate in rows) == refused
 
 
 @pytest.mark.parametrize("method", ["PS", "PS-R"])

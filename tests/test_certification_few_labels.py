@@ -26,9 +26,10 @@ from pacshift import (
 )
 from pacshift.assumption.program import _known_box
 from pacshift.bounds import clean_shares
+from pacshift.certification.certify import Data as Counts
+from pacshift.certification.certify import certify
+from pacshift.certification.delta import delta_shares
 from pacshift.certification.few_labels import (
-    DIRECT_SHARE,
-    MIX_SHARE,
     STEPS,
     both_bounds,
     direct_thresholds,
@@ -38,7 +39,7 @@ from pacshift.certification.few_labels import (
     split_labels,
 )
 from pacshift.certification.request import check_request
-from pacshift.methods import resolve_method
+from pacshift.methods import Solution, Task, resolve_method
 from pacshift.mix.region_rows import known_rows
 from pacshift.report import render_report
 
@@ -210,30 +211,28 @@ def test_labels_make_sets_smaller_where_the_classifier_is_weak(weak: Population)
 
 
 def test_the_shares_add_up() -> None:
-    tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50) + Tally.from_target([[0.9, 0.1]] * 50)
-    request = check_request(
-        tally,
-        resolve_method("PS-LP"),
-        epsilon=0.1,
-        delta=0.1,
-        class_epsilon=0.2,
-        contamination=0.0,
-        known_mix=None,
-        never_empty=False,
-        labelled=tally_of([20, 10]),
-    )
-    method = request.task(tally, weights=None, seed=0).delta
-    assert method + request.cap_delta + (MIX_SHARE + DIRECT_SHARE) * 0.1 == pytest.approx(0.1)
-    assert method > 0
+    request = check_request(delta=0.1, class_epsilon=0.2)
+    for name in ("PS-LP", "PS-W"):
+        shares = delta_shares(request, resolve_method(name), has_labels=True)
+        assert shares.method + shares.cap + shares.direct + shares.mix == pytest.approx(0.1)
+        assert min(shares.method, shares.cap, shares.direct) > 0
+    alone = delta_shares(check_request(delta=0.1), resolve_method("PS-LP"), has_labels=False)
+    assert (alone.method, alone.cap, alone.direct, alone.mix) == (0.1, 0, 0, 0)
 
 
-def test_only_methods_that_use_the_mix_pay_for_its_bounds() -> None:
+def test_only_methods_that_use_the_mix_pay_for_its_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50) + Tally.from_target([[0.9, 0.1]] * 50)
+    tasks: list[Task] = []
+
+    def asked(_method: Any, _tally: Any, task: Task) -> Solution:
+        tasks.append(task)
+        return Solution(np.array([0.5, 0.5]))
+
+    monkeypatch.setattr("pacshift.certification.certify._solve", asked)
     for name, share in (("PS-LP", 0.6), ("PS-C", 0.7), ("ORACLE", 0.7)):
-        asked: dict[str, Any] = {"epsilon": 0.1, "delta": 0.1, "known_mix": {0: (0.1, 1)}}
-        task = check_request(tally, resolve_method(name), labelled=tally_of([20, 10]), **asked).task(
-            tally, weights=None, seed=0
-        )
+        request = check_request(delta=0.1, known_mix={0: (0.1, 1)}).for_classes((0, 1))
+        certify(Counts(tally, tally_of([20, 10])), resolve_method(name), request)
+        task = tasks.pop()
         assert task.delta == pytest.approx(share * 0.1)
         assert task.known is not None
         assert (task.known.upper[0] < 1) == (name == "PS-LP")
@@ -312,7 +311,7 @@ def test_labels_of_no_use_are_refused(labels: Any, options: dict[str, Any], said
 def test_labels_without_target_scores_are_refused(weak: Population) -> None:
     source, source_labels, _, _ = drawn(weak, 8)
     with pytest.raises(InputError, match="target_scores is None"):
-        calibrate(source, source_labels, None, epsilon=0.2, delta=0.1, method="PS-LW", target_labels=[1])
+        calibrate(source, source_labels, None, epsilon=0.2, delta=0.1, method="PS-LP", target_labels=[1])
 
 
 def test_a_note_says_what_the_labels_prove_and_what_rests_on_label_shift(weak: Population) -> None:

@@ -24,7 +24,7 @@ from pacshift import (
 from pacshift.arrays import BoolArray, FloatArray
 from pacshift.bounds import Interval
 from pacshift.methods import Method, Solution, Task
-from pacshift.mix.region import PrevalenceRegion, prevalence_region, weight_intervals
+from pacshift.mix.region import PrevalenceRegion, prevalence_region, weight_bounds
 from pacshift.ps_lp.kinds import (
     EQUAL_MISS_RATE,
     MANY_ROWS,
@@ -150,11 +150,11 @@ def test_weights_are_prevalence_over_priors() -> None:
     assert found.weights.contains(world.weights).all()
     assert (found.weights.upper - found.weights.lower < 0.5).all()
     assert found.prevalence is not None
-    unseen = weight_intervals(found.prevalence, np.array([10, 10, 0]), delta=0.05)
+    unseen = weight_bounds(found.prevalence, np.array([10, 10, 0]), delta=0.05)
     assert np.isinf(unseen.upper[2])
     # Neither the source nor the target has the class: no number is known to bound its weight.
     absent = Interval(np.array([0.5, 0.3, 0.0]), np.array([0.6, 0.4, 0.0]))
-    weights = weight_intervals(absent, np.array([10, 10, 0]), delta=0.05)
+    weights = weight_bounds(absent, np.array([10, 10, 0]), delta=0.05)
     assert not np.isnan([weights.lower, weights.upper]).any()
     assert (weights.lower[2], weights.upper[2]) == (0, np.inf)
 

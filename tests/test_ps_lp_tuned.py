@@ -26,7 +26,7 @@ from pacshift.ps_lp.tuned import (
     tuned_path,
 )
 from pacshift.tally.grid import to_grid
-from pacshift.tally.histogram import mean_size
+from pacshift.tally.histogram import mean_binned_size
 from strategies import labelled, tallies
 from worlds import World, make_world
 
@@ -174,7 +174,7 @@ def test_sizes_next_to_1_are_expected_as_the_sources_scores_are_spread() -> None
     assert expected_size(tally, tally.bins, cuts) == pytest.approx(
         float((scores >= cuts).sum(axis=1).mean()), abs=0.01
     )
-    assert mean_size(tally.bins, cuts) < 0.3
+    assert mean_binned_size(tally.bins, cuts) < 0.3
 
 
 @pytest.mark.montecarlo

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.tally.histogram import BINS, count_bins, mean_size, mean_size_range
+from pacshift.tally.histogram import BINS, count_bins, mean_binned_size, mean_size_range
 from strategies import seeds
 
 # Eight bins per octave from 2**-32 to 1; the first one reaches down to 0, the last one from 1 to 1.125.
@@ -87,15 +87,15 @@ def test_sizes_are_exact_at_the_edges_of_bins(seed: int) -> None:
     columns, rng = drawn(seed), np.random.default_rng(seed)
     edges = rng.choice([-np.inf, *EDGES, np.inf], len(columns))
     true = (columns >= edges[:, None]).sum() / columns.shape[1]
-    assert mean_size(counted(columns), edges) == true
+    assert mean_binned_size(counted(columns), edges) == true
 
 
 def test_every_label_reaches_minus_infinity_and_none_infinity() -> None:
     bins = counted(np.array([[0.0, 1.0, 0.5], [1.0, 0.0, 0.5]]))
     low, high = np.full(2, -np.inf), np.full(2, np.inf)
-    assert (mean_size(bins, low), mean_size(bins, high)) == (2.0, 0.0)
-    assert mean_size(bins, np.array([np.inf, -np.inf])) == 1.0
-    assert mean_size(bins, np.zeros(2)) == 2.0  # a score of 0 reaches 0
+    assert (mean_binned_size(bins, low), mean_binned_size(bins, high)) == (2.0, 0.0)
+    assert mean_binned_size(bins, np.array([np.inf, -np.inf])) == 1.0
+    assert mean_binned_size(bins, np.zeros(2)) == 2.0  # a score of 0 reaches 0
 
 
 @given(seeds)
@@ -107,7 +107,7 @@ def test_sizes_are_right_to_the_width_of_a_bin(seed: int) -> None:
     # Rows in the bin of the threshold are the only ones that may be counted wrongly.
     doubtful = ((columns >= lower[:, None]) & (columns < upper[:, None])).sum() / columns.shape[1]
     true = (columns >= thresholds[:, None]).sum() / columns.shape[1]
-    assert abs(mean_size(counted(columns), thresholds) - true) <= doubtful + 1e-12
+    assert abs(mean_binned_size(counted(columns), thresholds) - true) <= doubtful + 1e-12
 
 
 @given(st.integers(0, BINS - 1) | st.sampled_from([0, BINS - 1]), st.sampled_from([0.25, 0.5, 0.75]))
@@ -117,7 +117,7 @@ def test_sizes_are_spread_evenly_inside_a_bin(place: int, part: float) -> None:
     bins = np.zeros((1, BINS), np.int64)
     bins[0, max(place - 1, 0) : place + 2] = 8
     above = bins[0, place + 1 :].sum()
-    found = mean_size(bins, np.array([low + part * (high - low)])) * bins.sum()
+    found = mean_binned_size(bins, np.array([low + part * (high - low)])) * bins.sum()
     assert found == pytest.approx(above + 8 * (1 - part))
 
 
@@ -126,7 +126,7 @@ def test_more_rows_than_in_the_neighbours_are_taken_as_one_repeated_score(place:
     low, high = EDGES[place : place + 2]
     bins = np.zeros((1, BINS), np.int64)
     bins[0, place - 1 : place + 2] = 4, 10, 2
-    found = mean_size(bins, np.array([low + part * (high - low)])) * bins.sum()
+    found = mean_binned_size(bins, np.array([low + part * (high - low)])) * bins.sum()
     assert found == pytest.approx(2 + 6 + 4 * (1 - part))
 
 
@@ -138,7 +138,7 @@ def test_the_range_of_sizes_holds_the_true_size_however_scores_repeat(seed: int)
     least, most = mean_size_range(counted(columns), thresholds)
     true = (columns >= thresholds[:, None]).sum() / columns.shape[1]
     assert least - 1e-12 <= true <= most + 1e-12
-    assert least - 1e-12 <= mean_size(counted(columns), thresholds) <= most + 1e-12
+    assert least - 1e-12 <= mean_binned_size(counted(columns), thresholds) <= most + 1e-12
 
 
 @given(seeds)
@@ -150,5 +150,5 @@ def test_higher_thresholds_never_make_larger_sets(seed: int) -> None:
         sizes = []
         for cut in rising:
             thresholds[label] = cut
-            sizes.append(mean_size(bins, thresholds))
+            sizes.append(mean_binned_size(bins, thresholds))
         assert (np.diff(sizes) <= 0).all()

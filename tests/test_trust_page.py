@@ -10,7 +10,7 @@ import pytest
 
 from pacshift import bounds
 from pacshift.assumption import ASSUMPTION_SHARE
-from pacshift.certification import class_miss, request, sensitivity
+from pacshift.certification import class_miss, delta, sensitivity
 from pacshift.methods import class_wise
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -37,6 +37,8 @@ def test_every_lemma_stands_on_the_page_and_in_its_function(lemma: int, function
 
 def test_shares_and_grid_are_those_of_the_code() -> None:
     assert f"{ASSUMPTION_SHARE:g}\\,\\delta" in PAGE
-    assert f"the limit costs \\({request.CLASS_EPSILON_SHARE:g}\\,\\delta\\)" in PAGE
-    assert f"ratio {class_miss.RANK_RATIO:g}: a million rows need {len(class_miss.band_ranks(10**6))}" in PAGE
+    assert f"the limit costs \\({delta.CLASS_EPSILON_SHARE:g}\\,\\delta\\)" in PAGE
+    assert f"a million rows need {len(class_miss.band_ranks(10**6)):,}" in PAGE
+    assert class_miss.RANK_STEP == 0.5
+    assert r"\(\sqrt r/2\) apart" in PAGE
     assert f"Beyond {sensitivity.MAX_REGION_CLASSES} classes" in PAGE

@@ -8,13 +8,14 @@ if typing.TYPE_CHECKING:
     from pacshift.bounds import Interval
     from pacshift.certificate import Certificate
     from pacshift.certification.calibrate import calibrate, calibrate_tally
-    from pacshift.certification.label_mix import Prevalence, prevalence, prevalence_tally
+    from pacshift.certification.label_mix import prevalence, prevalence_tally
     from pacshift.comparison.compare import compare
     from pacshift.comparison.table import Comparison
     from pacshift.errors import AssumptionError, InputError, PacshiftError, UninformativeWarning
     from pacshift.estimator import PACClassifier
     from pacshift.evaluation import Evaluation, evaluate
     from pacshift.methods import APS, LWCP, METHODS, PS, PSC, PSLP, PSLW, PSR, PSW, WCP, Oracle
+    from pacshift.mix.prevalence import Prevalence
     from pacshift.monitor import Monitor, PeriodReport
     from pacshift.planning import Plan, plan
     from pacshift.simulate import Population, resample, tweak_one
@@ -43,13 +44,14 @@ _HOMES = {
     "bounds": ["Interval"],
     "certificate": ["Certificate"],
     "certification.calibrate": ["calibrate", "calibrate_tally"],
-    "certification.label_mix": ["Prevalence", "prevalence", "prevalence_tally"],
+    "certification.label_mix": ["prevalence", "prevalence_tally"],
     "comparison.compare": ["compare"],
     "comparison.table": ["Comparison"],
     "errors": ["AssumptionError", "InputError", "PacshiftError", "UninformativeWarning"],
     "estimator": ["PACClassifier"],
     "evaluation": ["Evaluation", "evaluate"],
     "methods": ["APS", "LWCP", "METHODS", "PS", "PSC", "PSLP", "PSLW", "PSR", "PSW", "WCP", "Oracle"],
+    "mix.prevalence": ["Prevalence"],
     "monitor": ["Monitor", "PeriodReport"],
     "planning": ["Plan", "plan"],
     "simulate": ["Population", "resample", "tweak_one"],

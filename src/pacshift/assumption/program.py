@@ -18,7 +18,7 @@ from pacshift.assumption.folds import FEW_CLASSES, CellCounts, joined, n_folds, 
 from pacshift.assumption.tops import largest_shares, likely_tops, shares_by_sets, suggested_sets
 from pacshift.bounds import ROUNDING, Interval, clean_shares
 from pacshift.mix.box import quick_box
-from pacshift.mix.programs import MixProgram, least_violation
+from pacshift.mix.programs import MixProgram, largest_means, least_violation
 
 
 @dataclass(frozen=True)
@@ -69,13 +69,17 @@ class MixRows:
         if (self.box.lower > self.box.upper + ROUNDING).any():  # what is known contradicts a largest share
             return True
         if len(self.box.upper) > FEW_CLASSES:
-            least = np.array([-self._over_box(-row) for row in self.rows])
+            least = -largest_means(-self.rows, self.box)
             return bool((least > self.limits + ROUNDING).any())
         return least_violation(*self._stacked, len(self.limits) + 2 * len(self.box.upper))[0] > ROUNDING
 
     def largest(self, cost: FloatArray) -> float:
         """The largest ``cost · t`` over the mixes that are left (of the box alone where classes are many)."""
-        return self._over_box(cost) if len(cost) > FEW_CLASSES else self._program.largest(cost)
+        return (
+            float(largest_means(cost[None], self.box)[0])
+            if len(cost) > FEW_CLASSES
+            else self._program.largest(cost)
+        )
 
     @cached_property
     def _program(self) -> MixProgram:
@@ -87,14 +91,6 @@ class MixRows:
         eye = np.eye(len(self.box.upper))
         rows = np.vstack([self.rows, eye, 1 - eye])
         return rows, np.concatenate([self.limits, self.box.upper, 1 - self.box.lower])
-
-    def _over_box(self, cost: FloatArray) -> float:
-        """Greedy: every class has its least share, the rest goes to the largest costs first."""
-        order = np.argsort(-cost)
-        room = np.maximum(self.box.upper - self.box.lower, 0.0)[order]
-        rest = max(1 - self.box.lower.sum(), 0.0)
-        taken = np.minimum(room, np.maximum(rest - (np.cumsum(room) - room), 0.0))
-        return float(cost @ self.box.lower + cost[order] @ taken)
 
     @property
     def only_box(self) -> "MixRows":

@@ -131,15 +131,16 @@ def reasons_against_use(
     return [] if model_id is None else [older]
 
 
-def record(tally: Tally, *, model_id: Any, note: Any, valid_until: Any, seed: int) -> Provenance:
-    """The provenance of a certificate that is about to be made from counts; InputError for bad texts or dates."""
-    now = current_time()
+def record(
+    tally: Tally, *, model_id: str | None, note: str | None, valid_until: str | None, seed: int
+) -> Provenance:
+    """The provenance of a certificate that is about to be made from counts."""
     return Provenance(
-        created=now.strftime(TIME_FORMAT),
+        created=current_time().strftime(TIME_FORMAT),
         pacshift_version=pacshift_version(),
-        model_id=check_text(model_id, "model_id"),
-        note=check_text(note, "note"),
-        valid_until=check_valid_until(valid_until, now.date()),
+        model_id=model_id,
+        note=note,
+        valid_until=valid_until,
         inputs=limited(all_inputs(tally), tally.n_more_inputs),
         seed=seed,
     )
@@ -154,10 +155,11 @@ def check_text(value: Any, name: str) -> str | None:
     return value
 
 
-def check_valid_until(value: Any, today: date) -> str | None:
+def check_valid_until(value: Any) -> str | None:
     """A day that is not over, in ISO format, or None."""
     if value is None:
         return None
+    today = current_time().date()
     try:
         day = value if isinstance(value, date) else date.fromisoformat(value)
     except (TypeError, ValueError):

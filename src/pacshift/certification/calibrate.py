@@ -8,14 +8,12 @@ from numpy.typing import ArrayLike
 
 from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
 from pacshift.certificate import Certificate
-from pacshift.certificate.provenance import record
-from pacshift.certification.certify import certify
-from pacshift.certification.request import check_request
+from pacshift.certification.certify import Data, certify
+from pacshift.certification.request import check_request, require_fit
 from pacshift.certification.rows import Rows
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import score_for
-from pacshift.scores.check import check_seed
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally
 
@@ -139,26 +137,26 @@ def calibrate(
     >>> certificate.sets([[0.99, 0.01], [0.5, 0.5]]).tolist()
     [[True, False], [False, True]]
     """
-    chosen, seed = resolve_method(method), check_seed(rng)
-    transform = resolve_transform(score_for(chosen, score))
-    rows = Rows.check(source_scores, source_labels, target_scores, classes=classes, softmax=softmax)
-    tally = rows.tally(transform, soft=chosen.needs_soft, bins=chosen.needs_bins)
+    chosen = resolve_method(method)
     request = check_request(
-        tally,
-        chosen,
         epsilon=epsilon,
         delta=delta,
         class_epsilon=class_epsilon,
         contamination=contamination,
         known_mix=known_mix,
         never_empty=never_empty,
-        labelled=rows.labelled_target(target_labels, transform),
         weights=weights,
+        rng=rng,
+        note=note,
+        model_id=model_id,
+        valid_until=valid_until,
     )
-    origin = record(tally, model_id=model_id, note=note, valid_until=valid_until, seed=seed)
-    task = rows.task(request, tally, transform, weights=weights, seed=seed)
-    certificate = certify(tally, chosen, request, task, transform=transform)
-    return certificate.changed(provenance=origin, softmax=rows.softmax)
+    require_fit(chosen, request, has_labels=target_labels is not None)
+    transform = resolve_transform(score_for(chosen, score))
+    rows = Rows.check(source_scores, source_labels, target_scores, classes=classes, softmax=softmax)
+    request = request.for_classes(rows.source.classes)
+    tally = rows.tally(transform, soft=chosen.needs_soft, bins=chosen.needs_bins)
+    return certify(rows.data(tally, transform, target_labels), chosen, request)
 
 
 def calibrate_tally(
@@ -244,19 +242,19 @@ def calibrate_tally(
     >>> certificate.n_source, certificate.n_target, certificate.sets([[0.9, 0.1]]).tolist()
     (2000, 1000, [[True, False]])
     """
-    chosen, seed = resolve_method(method), check_seed(rng)
+    chosen = resolve_method(method)
     request = check_request(
-        tally,
-        chosen,
         epsilon=epsilon,
         delta=delta,
         class_epsilon=class_epsilon,
         contamination=contamination,
         known_mix=known_mix,
         never_empty=never_empty,
-        labelled=target_labels,
         weights=weights,
+        rng=rng,
+        note=note,
+        model_id=model_id,
+        valid_until=valid_until,
     )
-    origin = record(tally, model_id=model_id, note=note, valid_until=valid_until, seed=seed)
-    task = request.task(tally, weights=weights, seed=seed)
-    return certify(tally, chosen, request, task).changed(provenance=origin)
+    require_fit(chosen, request, has_labels=target_labels is not None)
+    return certify(Data(tally, target_labels), chosen, request.for_classes(tally.classes))

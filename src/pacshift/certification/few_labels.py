@@ -13,19 +13,14 @@ import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.bounds import ROUNDING, Interval, binomial_cut, clean_shares, clopper_pearson
+from pacshift.certification.request import Request
 from pacshift.errors import AssumptionError, InputError
 from pacshift.methods.ps import pac_threshold
 from pacshift.scores.containers import as_array
 from pacshift.tally import Tally
-from pacshift.tally.histogram import mean_size
+from pacshift.tally.histogram import mean_binned_size
 from pacshift.tally.threshold import class_threshold
 from pacshift.wording import between, given
-
-MIX_SHARE = 0.1
-"""Share of δ for the bounds of the label mix (Lemma 1)."""
-
-DIRECT_SHARE = 0.3
-"""Share of δ for thresholds that the labelled rows certify on their own, half of it for each family (Lemma 2)."""
 
 STEPS = 1000
 """Steps of the family of equal miss rates."""
@@ -89,6 +84,12 @@ def mix_bounds(labelled: Tally, *, delta: float) -> Interval:
     array([0.957, 0.   ])
     """
     return clopper_pearson(labelled.class_counts, labelled.n_source, delta=delta / labelled.n_classes)
+
+
+def mix_within(request: Request, labelled: Tally, *, delta: float) -> Interval:
+    """Bounds of the target's mix: what the labelled rows show at ``delta``, and what the user knows."""
+    found = mix_bounds(labelled, delta=delta)
+    return both_bounds(request.known, found, labelled.classes, level=delta, contamination=request.contamination)
 
 
 def both_bounds(
@@ -155,7 +156,7 @@ def smallest_sets(
     if count_labels is not None:
         sizes = count_labels(candidates)
     elif tally.bins is not None and tally.score == "probability":
-        sizes = [mean_size(tally.bins, one) for one in candidates]
+        sizes = [mean_binned_size(tally.bins, one) for one in candidates]
     else:  # nothing tells the sizes: use what the labels prove only where the method proves nothing
         sizes = [float(np.isneginf(one).all()) for one in candidates]
     place = int(np.argmin(sizes))

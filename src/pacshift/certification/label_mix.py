@@ -1,79 +1,14 @@
-"""How frequent is each class on the target? Intervals for the label mix, at the whole δ and without any sets."""
+"""``prevalence``: how frequent is each class on the target, at the whole δ and without any sets."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Sequence
 
-import numpy as np
-
-from pacshift.arrays import IntArray, Label, LabelsLike, ScoresLike
-from pacshift.assumption import Assumption
-from pacshift.bounds import Interval
-from pacshift.certification.certify import checked_assumption
+from pacshift.arrays import Label, LabelsLike, ScoresLike
+from pacshift.certification.label_shift import check_label_shift, require_label_shift
+from pacshift.certification.request import check_request
 from pacshift.defaults import DELTA
-from pacshift.display import short_repr
 from pacshift.errors import InputError
-from pacshift.mix.box import exact_box
-from pacshift.mix.known_mix import check_known_mix
-from pacshift.mix.region import PrevalenceRegion, prevalence_region, weight_intervals, within_known
-from pacshift.scores.check import check_rate
+from pacshift.mix.prevalence import KnownMix, Prevalence, mix_intervals
 from pacshift.tally import Tally
-
-KnownMix: TypeAlias = Mapping[Any, tuple[float, float]]
-"""Class name to the least and the largest share that the target may have of it."""
-
-REGION_SHARE = 0.95
-"""Share of δ for the label mix; the rest is for the source priors, which only the weights need."""
-
-MAX_ROUNDS_CLASSES, MAX_EXACT_CLASSES = 50, 200
-"""Up to the first number of classes the region is tightened several times, up to the second by linear programs."""
-
-ROUNDS = 5
-"""How often the region is tightened where classes are few."""
-
-
-@dataclass(frozen=True, eq=False)
-class Prevalence:
-    """What the predictions tell about the target's labels. All of it holds at once with probability 1 - ``delta``.
-
-    Parameters
-    ----------
-    classes : tuple
-        Class names.
-    mix : Interval
-        Share of each class on the target.
-    weights : Interval
-        Importance weights: share on the target divided by share on the source.
-    accuracy : float
-        Lower bound of the classifier's accuracy on the target.
-    delta : float
-        Allowed probability that any of it is wrong.
-    class_counts, predicted_counts : ndarray of int
-        Source rows per label and target rows per predicted label.
-    known_mix : dict
-        Bounds on the mix that the user was sure of.
-    assumption : Assumption
-        What the test of label shift saw.
-
-    Examples
-    --------
-    >>> tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 500, [0, 1] * 500)
-    >>> found = prevalence_tally(tally + Tally.from_target([[0.9, 0.1]] * 300 + [[0.2, 0.8]] * 700), delta=0.05)
-    >>> found.mix.lower.round(2), found.mix.upper.round(2)
-    (array([0.26, 0.66]), array([0.34, 0.74]))
-    """
-
-    classes: tuple[Label, ...]
-    mix: Interval
-    weights: Interval
-    accuracy: float
-    delta: float
-    class_counts: IntArray
-    predicted_counts: IntArray
-    known_mix: KnownMix
-    assumption: Assumption
-
-    __repr__ = short_repr
 
 
 def prevalence(
@@ -162,37 +97,21 @@ def prevalence_tally(tally: Tally, *, delta: float = DELTA, known_mix: KnownMix 
     >>> prevalence_tally(tally, delta=0.05).mix.lower.round(2)
     array([0.  , 0.99])
     """
-    delta = check_rate(delta, "delta")
+    request = check_request(delta=delta, known_mix=known_mix).for_classes(tally.classes)
     for what, rows in (("labelled source", tally.n_source), ("target", tally.n_target)):
         if not rows:
             raise InputError(f"no {what} rows: prevalence needs a labelled source and an unlabelled target.")
-    known = None if known_mix is None else check_known_mix(known_mix, tally.classes)
-    assumption = checked_assumption(tally, delta=delta, known=known)
-    many = tally.n_classes > MAX_ROUNDS_CLASSES
-    region = prevalence_region(
-        tally.confusion,
-        tally.target,
-        delta=REGION_SHARE * delta,
-        classes=tally.classes,
-        rounds=1 if many else ROUNDS,
-        exact=tally.n_classes <= MAX_EXACT_CLASSES,
-        known=known,
-    )
-    mix = within_known(region.prevalence if many and known is None else _box(region), known, 0.0)
-    weights = weight_intervals(mix, tally.class_counts, delta=(1 - REGION_SHARE) * delta)
+    assumption = check_label_shift(tally, request)
+    require_label_shift(assumption, request)
+    found = mix_intervals(tally, delta=request.delta, known=request.known)
     return Prevalence(
         classes=tally.classes,
-        mix=mix,
-        weights=weights,
-        accuracy=region.accuracy,
-        delta=delta,
+        mix=found.mix,
+        weights=found.weights,
+        accuracy=found.accuracy,
+        delta=request.delta,
         class_counts=tally.class_counts,
         predicted_counts=tally.target,
         known_mix=dict(known_mix or {}),
         assumption=assumption,
     )
-
-
-def _box(region: PrevalenceRegion) -> Interval:
-    """The exact bounding box of the region, all of its rows together."""
-    return exact_box(np.vstack([region.rows, region.extra_rows]), np.append(region.limits, region.extra_limits))

@@ -1,117 +1,94 @@
-"""What the user asked for, checked once: rates, limits, known mix and labelled target rows."""
+"""What the user asked for, checked once and before anything is counted."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from pacshift.arrays import Label, RngLike
 from pacshift.bounds import Interval
-from pacshift.certification.few_labels import DIRECT_SHARE, MIX_SHARE, both_bounds, check_labelled, mix_bounds
-from pacshift.certification.sensitivity import clean_epsilon
+from pacshift.certificate.provenance import check_text, check_valid_until
+from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
-from pacshift.methods import PSC, PSLP, PSW, Method, Task
+from pacshift.methods import PSC, PSLP, PSW, Method
+from pacshift.methods.guarantee import promises_target
 from pacshift.mix.known_mix import check_known_mix
-from pacshift.scores.check import check_flag, check_rate, check_weights
-from pacshift.tally import Tally
+from pacshift.scores.check import check_flag, check_rate, check_seed, check_weights
 
 ALLOWING_FOR_CONTAMINATION = (PSLP.name, PSW.name, PSC.name)
 """Methods that look at the target and widen what they see there (Lemma 4 of docs/methods/trust-proofs.md)."""
 
-CLASS_EPSILON_SHARE = 0.2
-"""Share of δ for the cap on every class's misses; the method gets the rest. Only where a cap is asked for."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """What the user asked for, checked."""
+    """What must hold, whatever the method. ``check_request`` makes it, ``for_classes`` completes it."""
 
     epsilon: float
     delta: float
     class_epsilon: float | None = None
     contamination: float = 0.0
-    known: Interval | None = None
     never_empty: bool = False
-    labelled: Tally | None = None
-    uses_mix: bool = False
-    """Whether the method uses bounds of the mix: those from labels cost a share of δ, and only then."""
+    seed: int = 0
+    model_id: str | None = None
+    note: str | None = None
+    valid_until: str | None = None
+    known_mix: Mapping[Any, Any] | None = None
+    weights: Any = None
+    classes: tuple[Label, ...] | None = None
+    known: Interval | None = None
+    """``known_mix`` in the order of ``classes``."""
 
-    @property
-    def label_delta(self) -> float:
-        """What the labelled target rows may cost."""
-        if self.labelled is None:
-            return 0.0
-        return (DIRECT_SHARE + (MIX_SHARE if self.uses_mix else 0.0)) * self.delta
-
-    def mix(self, delta: float) -> Interval | None:
-        """Bounds of the target's mix: what the user knows, and what labelled rows show at ``delta``."""
-        if self.labelled is None:
-            return self.known
-        found = mix_bounds(self.labelled, delta=delta)
-        return both_bounds(self.known, found, self.labelled.classes, level=delta, contamination=self.contamination)
-
-    @property
-    def cap_delta(self) -> float:
-        """What the cap may cost."""
-        return 0.0 if self.class_epsilon is None else CLASS_EPSILON_SHARE * self.delta
-
-    def task(self, tally: Tally, *, weights: ArrayLike | None, seed: int) -> Task:
-        """What the method is asked: ε of the label-shifted part of the target, at its share of δ."""
-        return Task(
-            epsilon=clean_epsilon(self.epsilon, self.contamination),
-            delta=self.delta - self.cap_delta - self.label_delta,
-            seed=seed,
-            weights=None if weights is None else check_weights(weights, tally.classes),
-            known=self.mix(MIX_SHARE * self.delta) if self.uses_mix else self.known,
-            contamination=self.contamination,
+    def for_classes(self, classes: tuple[Label, ...]) -> "Request":
+        """The request with what is said class by class in the order of the classes, or an InputError."""
+        return replace(
+            self,
+            classes=classes,
+            known=None if self.known_mix is None else check_known_mix(self.known_mix, classes),
+            weights=None if self.weights is None else check_weights(self.weights, classes),
         )
 
-
-def promises_target(method: Method) -> bool:
-    """Whether a method promises anything about the target."""
-    return method.guarantee in ("pac-target", "marginal")
+    def fitting(self, method: Method) -> "Request":
+        """The request without what ``method`` has no use for: promises about the target, and weights."""
+        request = self if method.needs_weights else replace(self, weights=None)
+        if promises_target(method.guarantee):
+            return request
+        return replace(request, class_epsilon=None, contamination=0.0, known_mix=None, known=None)
 
 
 def check_request(
-    tally: Tally,
-    method: Method,
     *,
-    epsilon: float,
-    delta: float,
+    epsilon: float = EPSILON,
+    delta: float = DELTA,
     class_epsilon: float | None = None,
     contamination: float = 0.0,
-    known_mix: Any = None,
+    known_mix: Mapping[Any, Any] | None = None,
     never_empty: bool = False,
-    labelled: Tally | None = None,
-    weights: ArrayLike | None = None,
+    weights: Any = None,
+    rng: RngLike = None,
+    note: str | None = None,
+    model_id: str | None = None,
+    valid_until: str | date | None = None,
 ) -> Request:
     """The request, or an InputError that says what is wrong with it."""
-    if not tally.n_source:
-        raise InputError("no source examples: every method needs a labelled source.")
-    if method.needs_target and not tally.n_target:
-        raise InputError(f"no target examples: method {method.name} needs unlabelled target scores.")
     allowed = check_rate(epsilon, "epsilon")
-    request = Request(
+    return Request(
         epsilon=allowed,
         delta=check_rate(delta, "delta"),
         class_epsilon=None if class_epsilon is None else check_rate(class_epsilon, "class_epsilon"),
-        contamination=check_contamination(contamination, allowed),
-        known=None if known_mix is None else check_known_mix(known_mix, tally.classes),
+        contamination=_check_contamination(contamination, allowed),
         never_empty=check_flag(never_empty, "never_empty"),
-        labelled=None if labelled is None else check_labelled(labelled, tally),
-        uses_mix=bool(getattr(method, "uses_known_mix", False)),
+        seed=check_seed(rng),
+        model_id=check_text(model_id, "model_id"),
+        note=check_text(note, "note"),
+        valid_until=check_valid_until(valid_until),
+        known_mix=known_mix,
+        weights=weights,
     )
-    _require_target_promise(method, request)
-    _require_use_of_labels(method, request)
-    if weights is not None and not method.needs_weights:
-        raise InputError(
-            f"weights are the true importance weights for ORACLE; method {method.name} does not use them. Leave "
-            "them out, or use ORACLE."
-        )
-    return request
 
 
-def check_contamination(contamination: Any, epsilon: float) -> float:
+def _check_contamination(contamination: Any, epsilon: float) -> float:
     """A share below ``epsilon``, as a float."""
     try:
         share = float(contamination)
@@ -127,14 +104,33 @@ def check_contamination(contamination: Any, epsilon: float) -> float:
     return share
 
 
+def require_fit(method: Method, request: Request, *, has_labels: bool = False) -> None:
+    """Refuse what ``method`` would ignore silently, or what nothing proves together with it.
+
+    The table at the end of docs/methods/trust-proofs.md says why each pair is proven or refused.
+    """
+    _require_target_promise(method, request)
+    if has_labels and (method.guarantee != "pac-target" or method.any_mix):
+        why = "is for every label mix" if method.any_mix else "is not PAC on the target"
+        raise InputError(
+            f"target_labels cannot help method {method.name}: what it promises {why}. "
+            "Leave them out and use them with pacshift.check, or use PS-LP."
+        )
+    if request.weights is not None and not method.needs_weights:
+        raise InputError(
+            f"weights are the true importance weights for ORACLE; method {method.name} does not use them. Leave "
+            "them out, or use ORACLE."
+        )
+
+
 def _require_target_promise(method: Method, request: Request) -> None:
-    """The three requests are about promises on the target; other methods would ignore them silently."""
+    """Three options are about promises on the target; other methods would ignore them silently."""
     asked = {
         "class_epsilon": request.class_epsilon is not None,
         "contamination": request.contamination > 0,
-        "known_mix": request.known is not None,
+        "known_mix": request.known_mix is not None,
     }
-    for name in (name for name, given in asked.items() if given and not promises_target(method)):
+    for name in (name for name, given in asked.items() if given and not promises_target(method.guarantee)):
         raise InputError(
             f"{name} is about the target, but method {method.name} promises nothing there "
             f"(guarantee {method.guarantee!r}). Use PS-LP, PS-LW or another method that does, or leave it out."
@@ -143,14 +139,4 @@ def _require_target_promise(method: Method, request: Request) -> None:
         raise InputError(
             f"contamination: method {method.name} looks at the target, where contaminated rows distort what it "
             "sees, and nothing proves that it allows for them. Use PS-LP, PS-LW, PS-W, PS-C or ORACLE."
-        )
-
-
-def _require_use_of_labels(method: Method, request: Request) -> None:
-    """Labels of the target help a PAC promise about this target, and no other promise."""
-    if request.labelled is not None and (method.guarantee != "pac-target" or method.any_mix):
-        why = "is for every label mix" if method.any_mix else "is not PAC on the target"
-        raise InputError(
-            f"target_labels cannot help method {method.name}: what it promises {why}. "
-            "Leave them out and use them with `pacshift check`, or use PS-LP."
         )

@@ -6,13 +6,11 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from pacshift.arrays import FloatArray, Label, LabelsLike, ScoresLike
+from pacshift.certification.certify import Data
 from pacshift.certification.few_labels import split_labels
-from pacshift.certification.request import Request
 from pacshift.errors import InputError
-from pacshift.methods import Task
 from pacshift.scores.check import ScoreMatrix, check_flag, check_labels, check_scores
 from pacshift.scores.frames import require_same_index
 from pacshift.scores.plausible import require_plausible
@@ -85,14 +83,16 @@ class Rows:
         rows = replace(self.target, values=self.target.values[places], index=None)
         return Tally.from_scores(rows, known, score=transform, soft=False)
 
-    def task(
-        self, request: Request, tally: Tally, transform: Transform, *, weights: ArrayLike | None, seed: int
-    ) -> Task:
-        """What a method is asked. Sizes of sets are counted on the rows where scores are compared as they are."""
-        task = request.task(tally, weights=weights, seed=seed)
-        if self.target is None or transform.function is not None:
-            return task
-        return replace(task, count_labels=self.mean_sizes)
+    def data(self, tally: Tally, transform: Transform, target_labels: LabelsLike | None = None) -> Data:
+        """The counts with the rows at hand, on which sizes are counted where scores are compared as they are."""
+        counts_sizes = self.target is not None and transform.function is None
+        return Data(
+            tally,
+            self.labelled_target(target_labels, transform),
+            transform,
+            self.softmax,
+            self.mean_sizes if counts_sizes else None,
+        )
 
     def mean_sizes(self, cuts: Sequence[FloatArray]) -> list[float]:
         """Mean set sizes on the target for several vectors of thresholds, in one pass over the rows."""

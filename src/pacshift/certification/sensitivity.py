@@ -4,6 +4,7 @@ Section "Contamination" of docs/methods/trust-proofs.md, Lemma 5.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -48,6 +49,11 @@ class SensitivityOnDemand:
         bounds = np.array([self._bound(share) for share in shares.tolist()])
         return Sensitivity(shares, np.maximum.accumulate(bounds))
 
+    @cached_property
+    def _rates(self) -> FloatArray:
+        """Upper bounds of the miss rates, for half of δ; the other half is for the mixes."""
+        return class_miss(self.tally, self.thresholds, delta=self.delta / 2).upper
+
     def _bound(self, share: float) -> float:
         if share <= self.contamination:
             return self.epsilon
@@ -58,9 +64,9 @@ class SensitivityOnDemand:
 
     def _largest_clean_error(self, share: float) -> float:
         """The largest Σ t_j e_j over the mixes that fit the counts if ``share`` of the target may be anything."""
-        rates = class_miss(self.tally, self.thresholds, delta=self.delta / 2).upper
+        worst = float(self._rates.max())
         if self.tally.n_classes > MAX_REGION_CLASSES:
-            return float(rates.max())
+            return worst
         try:
             region = prevalence_region(
                 self.tally.confusion,
@@ -70,8 +76,8 @@ class SensitivityOnDemand:
                 contamination=share,
             )
         except AssumptionError:  # no mix fits at this level: allow for all of them
-            return float(rates.max())
-        return min(MixProgram(region.rows, region.limits).largest(rates), float(rates.max()))
+            return worst
+        return min(MixProgram(region.rows, region.limits).largest(self._rates), worst)
 
 
 def clean_epsilon(epsilon: float, contamination: float) -> float:

@@ -49,12 +49,11 @@ def calibrate(
     Example: pacshift calibrate source.parquet target.parquet --label diagnosis --epsilon 0.05 -o certificate.json
     """
     from pacshift.cli.inputs import Inputs, load_tallies
-    from pacshift.cli.provenance import check_origin, with_origin, with_tally_files
+    from pacshift.cli.provenance import with_origin, with_tally_files
 
     options.check_output(out, force, files.named)
-    promise.check(method)
-    check_origin(origin)
     asked = {"method": method, "never_empty": never_empty, **asdict(origin)}
+    promise.check(**asked)
     if tallies:
         _require_no_table(target_label)
         certificate = _certify(load_tallies(files.paths), promise, printing, asked)

@@ -27,17 +27,9 @@ class Promise:
     score: options.Score = "probability"
     seed: options.Seed = 0
 
-    def check(self, method: str = "PS-LP") -> None:
+    def check(self, **more: Any) -> None:
         """Refuse an impossible request before hours of counting, not after them."""
-        options.check_request(
-            self.epsilon,
-            self.delta,
-            score=self.score,
-            method=method,
-            class_epsilon=self.class_epsilon,
-            contamination=self.contamination,
-        )
-        options.read_known(self.known)
+        options.check_request(score=self.score, **self.request(()), **more)
 
     def request(self, classes: "Sequence[Label]") -> dict[str, Any]:
         """The same as arguments of ``calibrate_tally``."""

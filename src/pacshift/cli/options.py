@@ -194,26 +194,13 @@ def tell_no_seed(seed: int | None) -> None:
         note("--seed has no effect here: randomised scores are fixed functions of their rows. Leave it out.")
 
 
-def check_request(
-    epsilon: float,
-    delta: float,
-    *,
-    score: str,
-    method: str = "PS",
-    class_epsilon: float | None = None,
-    contamination: float = 0.0,
-) -> None:
+def check_request(*, score: str = "probability", method: str = "PS-LP", **asked: Any) -> None:
     """Refuse an impossible request before hours of counting, not after them."""
-    from pacshift.certification.request import check_contamination
+    from pacshift.certification import request
     from pacshift.methods import resolve_method
-    from pacshift.scores.check import check_rate
     from pacshift.scores.transforms import resolve_transform
 
-    check_rate(epsilon, "epsilon")
-    check_rate(delta, "delta")
-    check_contamination(contamination, epsilon)
-    if class_epsilon is not None:
-        check_rate(class_epsilon, "class_epsilon")
+    request.check_request(**asked)
     resolve_transform(score)
     resolve_method(method)
 

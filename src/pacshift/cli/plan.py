@@ -57,7 +57,7 @@ def plan(
     Example: pacshift plan pilot.parquet --target-mix healthy=0.6,sick=0.4 --size 1.1 --n-target 10000
     """
     _check_picture(out, force, pilot)
-    options.check_request(epsilon, delta, score="probability", method=method)
+    options.check_request(epsilon=epsilon, delta=delta, method=method)
     data = _read_pilot(pilot, **columns.reading(label))
     asked = {"epsilon": epsilon, "delta": delta, "n_source": n_source, "n_target": n_target, "size": size}
     mixes = {

@@ -8,21 +8,12 @@ from pathlib import Path
 import typer
 
 from pacshift.certificate import Certificate
-from pacshift.certificate.provenance import check_text, check_valid_until, reasons_against_use
+from pacshift.certificate.provenance import reasons_against_use
 from pacshift.cli.commands import words_of
 from pacshift.cli.console import note
-from pacshift.cli.groups import Origin
-from pacshift.files.documents import current_time
 from pacshift.files.repeated import file_sha256
 from pacshift.tally import Tally
 from pacshift.tally.inputs import Input, Role, limited, printable
-
-
-def check_origin(origin: Origin) -> None:
-    """Refuse texts and dates that cannot be kept, before hours of counting."""
-    check_text(origin.model_id, "--model-id")
-    check_text(origin.note, "--note")
-    check_valid_until(origin.valid_until, current_time().date())
 
 
 def with_origin(certificate: Certificate, ctx: typer.Context, seed: int) -> Certificate:

@@ -8,18 +8,16 @@ from numpy.typing import ArrayLike
 
 from pacshift.arrays import IntArray, Label, LabelsLike, RngLike, ScoresLike
 from pacshift.certificate import Certificate
-from pacshift.certificate.provenance import record
 from pacshift.certificate.sets import make_sets
-from pacshift.certification.certify import certify
-from pacshift.certification.request import check_contamination, check_request
+from pacshift.certification.certify import Data
+from pacshift.certification.request import check_request
 from pacshift.certification.rows import Rows
-from pacshift.comparison.table import Comparison, Measured, compare_certificates, fitting, own_score
+from pacshift.comparison.table import Comparison, Measured, compare_counts, own_score
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.methods import METHODS, Method, resolve_method
-from pacshift.scores.check import check_labels, check_rate, check_seed
-from pacshift.scores.transforms import Transform, resolve_transform
-from pacshift.tally import Tally
+from pacshift.scores.check import check_labels
+from pacshift.scores.transforms import resolve_transform
 
 
 def compare(
@@ -99,26 +97,27 @@ def compare(
     LWCP    on average    0.935      6.53 %      0.0910
     PS      source only   0.922      7.83 %      0.1167
     """
-    check_contamination(contamination, check_rate(epsilon, "epsilon"))
-    check_rate(delta, "delta")
-    rows = Rows.check(source_scores, source_labels, target_scores, classes=classes, softmax=softmax)
-    truth = _truth(rows, target_labels)
+    request = check_request(
+        epsilon=epsilon,
+        delta=delta,
+        class_epsilon=class_epsilon,
+        contamination=contamination,
+        known_mix=known_mix,
+        weights=weights,
+        rng=rng,
+    )
     chosen = _chosen(methods, with_weights=weights is not None)
+    rows = Rows.check(source_scores, source_labels, target_scores, classes=classes, softmax=softmax)
+    truth, request = _truth(rows, target_labels), request.for_classes(rows.source.classes)
     counted = _count(rows, [own_score(method, score) for method in chosen])
-    seed = check_seed(rng)
-    limits = {"class_epsilon": class_epsilon, "contamination": contamination, "known_mix": known_mix}
-
-    def certified(method: Method) -> Certificate:
-        tally, transform = counted[own_score(method, score)]
-        request = check_request(tally, method, epsilon=epsilon, delta=delta, **fitting(limits, method))
-        task = rows.task(request, tally, transform, weights=weights, seed=seed)
-        origin = record(tally, model_id=None, note=None, valid_until=None, seed=seed)
-        made = certify(tally, method, request, task, transform=transform)
-        return made.changed(provenance=origin, softmax=rows.softmax)
-
-    made = compare_certificates(chosen, certified, lambda found: [_measure(each, rows, truth) for each in found])
+    made = compare_counts(
+        chosen,
+        request,
+        lambda method: counted[own_score(method, score)],
+        lambda found: [_measure(each, rows, truth) for each in found],
+    )
     found, certificates = zip(*made, strict=True)
-    return Comparison(found, certificates, epsilon, delta)
+    return Comparison(found, certificates, request.epsilon, request.delta)
 
 
 def _truth(rows: Rows, labels: LabelsLike | None) -> IntArray | None:
@@ -140,12 +139,12 @@ def _chosen(methods: Iterable[str | Method] | None, *, with_weights: bool) -> li
     return chosen
 
 
-def _count(rows: Rows, scores: Iterable[str]) -> dict[str, tuple[Tally, Transform]]:
-    """For each score the counts and its transform."""
+def _count(rows: Rows, scores: Iterable[str]) -> dict[str, Data]:
+    """The counts for each score; those of the target are the same."""
     target, counted = rows.target_tally(soft=True, bins=True), {}
     for name in dict.fromkeys(scores):
         transform = resolve_transform(name)
-        counted[name] = rows.source_tally(transform, soft=True) + target, transform
+        counted[name] = rows.data(rows.source_tally(transform, soft=True) + target, transform)
     return counted
 
 

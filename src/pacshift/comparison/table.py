@@ -1,18 +1,21 @@
 """Methods side by side on the same data: one row per method, as `pacshift compare` and the report show them."""
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 from typing import Any, TypeAlias
 
+from pacshift.assumption import Assumption
 from pacshift.certificate import Certificate
-from pacshift.certification.calibrate import calibrate_tally
-from pacshift.certification.request import promises_target
+from pacshift.certification.certify import Data, certify
+from pacshift.certification.label_shift import check_label_shift
+from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.display import html_paragraphs, html_table, text_table
 from pacshift.errors import PacshiftError, UninformativeWarning
 from pacshift.methods import Guarantee, Method, resolve_method
 from pacshift.methods.base import GUARANTEE_IN_SHORT
+from pacshift.methods.guarantee import promises_target
 from pacshift.tally import Tally
 from pacshift.wording import mean_size, percent
 
@@ -24,9 +27,6 @@ Measured: TypeAlias = tuple[float | None, float, float]
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Called with the number of methods done and of all methods."""
-
-TARGET_OPTIONS = ("class_epsilon", "contamination", "known_mix")
-"""Options that methods without a promise about the target do not take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,55 +172,69 @@ def compare_methods(
     >>> [(row.method, row.guarantee) for row, _ in rows]
     [('PS', 'pac-source'), ('PS-LW', 'pac-target')]
     """
-    chosen = [resolve_method(method) for method in methods]
+    asked = check_request(**request)
+    return compare_counts(
+        [resolve_method(method) for method in methods],
+        asked,
+        lambda method: Data(tally_of(method)),
+        measure,
+        progress,
+    )
 
-    def certified(method: Method) -> Certificate:
-        return calibrate_tally(tally_of(method), method=method, **fitting(request, method))
 
-    return compare_certificates(chosen, certified, measure, progress)
-
-
-def compare_certificates(
+def compare_counts(
     methods: Sequence[Method],
-    certified: Callable[[Method], Certificate],
+    request: Request,
+    data_of: Callable[[Method], Data],
     measure: Callable[[Sequence[Certificate]], Sequence[Measured]],
     progress: Progress | None = None,
 ) -> list[tuple[ComparisonRow, Certificate | None]]:
-    """As ``compare_methods``, for any way from a method to its certificate."""
+    """As ``compare_methods``, for a request that was checked. Label shift is tested once, on the same rows."""
     answers: list[Certificate | PacshiftError] = []
+    tested: Assumption | None = None
     for method in methods:
-        answers.append(_answer(method, certified))
+        data = data_of(method)
+        asked = request.for_classes(data.tally.classes).fitting(method)
+        if tested is None and promises_target(method.guarantee):
+            tested = _test(data, asked)
+        answers.append(_answer(data, method, asked, tested))
         if progress:
             progress(len(answers), len(methods))
     certificates = [answer for answer in answers if isinstance(answer, Certificate)]
     measured = iter(measure(certificates) if certificates else ())
-    compared: list[tuple[ComparisonRow, Certificate | None]] = []
-    for method, answer in zip(methods, answers, strict=True):
-        if isinstance(answer, PacshiftError):
-            compared.append((ComparisonRow(method.name, method.guarantee, None, note=f"refused: {answer}"), None))
-            continue
-        error, size, empty = next(measured)
-        notes, trivial = " ".join(answer.reasons), answer.trivial
-        row = ComparisonRow(method.name, method.guarantee, size, empty, error, trivial, notes)
-        compared.append((row, answer))
-    return compared
+    return [_row(method, answer, measured) for method, answer in zip(methods, answers, strict=True)]
 
 
-def fitting(request: dict[str, Any], method: Method) -> dict[str, Any]:
-    """The request without what the method has no use for: promises about the target, and weights."""
-    unused = () if promises_target(method) else TARGET_OPTIONS
-    unused = unused if method.needs_weights else (*unused, "weights")
-    return {name: value for name, value in request.items() if name not in unused}
+def _test(data: Data, request: Request) -> Assumption | None:
+    """What the test of label shift sees; None where it cannot look, which the method's row then says."""
+    try:
+        return check_label_shift(data.tally, request)
+    except PacshiftError:
+        return None
 
 
-def _answer(method: Method, certified: Callable[[Method], Certificate]) -> Certificate | PacshiftError:
+def _answer(
+    data: Data, method: Method, request: Request, tested: Assumption | None
+) -> Certificate | PacshiftError:
     """The method's certificate, or the error with which it refused."""
     try:
+        require_fit(method, request)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UninformativeWarning)  # the row says it
-            return certified(method)
+            return certify(data, method, request, tested=tested)
     except PacshiftError as problem:
         return problem
+
+
+def _row(
+    method: Method, answer: Certificate | PacshiftError, measured: Iterator[Measured]
+) -> tuple[ComparisonRow, Certificate | None]:
+    """The row of a method; the next of what was measured belongs to the next certificate."""
+    if isinstance(answer, PacshiftError):
+        return ComparisonRow(method.name, method.guarantee, None, note=f"refused: {answer}"), None
+    error, size, empty = next(measured)
+    notes = " ".join(answer.reasons)
+    return ComparisonRow(method.name, method.guarantee, size, empty, error, answer.trivial, notes), answer
 
 
 def own_score(method: Method, score: str) -> str:

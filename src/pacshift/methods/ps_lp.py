@@ -10,7 +10,7 @@ import numpy as np
 
 from pacshift.errors import InputError
 from pacshift.methods.base import Method, Solution, Task
-from pacshift.mix.region import prevalence_region, weight_intervals, within_known
+from pacshift.mix.region import prevalence_region, weight_bounds, within_known
 from pacshift.ps_lp.bound_curve import CurveOnDemand
 from pacshift.ps_lp.kinds import (
     EQUAL_MISS_RATE,
@@ -96,7 +96,7 @@ class PSLP(Method):
         has_curve = kind == EQUAL_MISS_RATE or plan is None  # none is drawn along the bound for many classes
         return Solution(
             thresholds,
-            weights=weight_intervals(mix, counts, delta=shares.priors * delta),
+            weights=weight_bounds(mix, counts, delta=shares.priors * delta),
             prevalence=mix,
             accuracy=region.accuracy,
             reasons=reasons_for(tally, region, thresholds, epsilon=epsilon, delta=delta),

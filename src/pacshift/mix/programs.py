@@ -1,8 +1,8 @@
 """Linear programs over label mixes, with answers that hold however the solver rounded.
 
 HiGHS finds dual prices; the value is then computed from the prices by weak duality, which needs no feasibility and
-no optimality: bad prices give a wide bound, never a wrong one. Used by the sections "The region" and "The bets" of
-the proof page (docs/methods/ps-lp-proof.md).
+no optimality: bad prices give a wide bound, never a wrong one. Used by the section "The region" of the
+proof page (docs/methods/ps-lp-proof.md), the test of label shift and the monitor.
 """
 
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pacshift.arrays import FloatArray
+from pacshift.bounds import Interval
 from pacshift.mix.lp import dense_model, duals, quiet_solver, solution
 
 ROWS_PER_CUT = 4
@@ -58,6 +59,16 @@ def largest_in_box(slopes: FloatArray, widths: FloatArray, total: float) -> Floa
     before = np.cumsum(open_widths, axis=1) - open_widths
     taken = np.clip(total - before, 0.0, open_widths)
     return np.asarray((np.take_along_axis(slopes, order, axis=1) * taken).sum(axis=1))
+
+
+def largest_means(values: FloatArray, box: Interval) -> FloatArray:
+    """For each row of ``values`` the largest ``values · t`` over the mixes t in the box, classes filled greedily.
+
+    >>> largest_means(np.array([[0.1, 0.5]]), Interval(np.array([0.2, 0.0]), np.array([1.0, 0.6]))).round(3)
+    array([0.34])
+    """
+    room, rest = np.maximum(box.upper - box.lower, 0.0), max(1 - float(box.lower.sum()), 0.0)
+    return np.asarray(values @ box.lower + largest_in_box(values, room, rest))
 
 
 def least_violation(rows: FloatArray, limits: FloatArray, first: int) -> tuple[float, FloatArray]:

@@ -55,6 +55,11 @@ class PrevalenceRegion:
     prevalence: Interval
     accuracy: float
 
+    @property
+    def all_rows(self) -> tuple[FloatArray, FloatArray]:
+        """All inequalities together: rows and limits."""
+        return np.vstack([self.rows, self.extra_rows]), np.append(self.limits, self.extra_limits)
+
     def contains(self, mix: FloatArray) -> bool:
         """Whether a mix is in the region.
 
@@ -68,8 +73,8 @@ class PrevalenceRegion:
         bool
             True where every inequality holds.
         """
-        inside = (self.rows @ mix <= self.limits).all() and (self.extra_rows @ mix <= self.extra_limits).all()
-        return bool(inside and (mix >= 0).all() and np.isclose(mix.sum(), 1))
+        rows, limits = self.all_rows
+        return bool((rows @ mix <= limits).all() and (mix >= 0).all() and np.isclose(mix.sum(), 1))
 
 
 def prevalence_region(
@@ -162,7 +167,7 @@ def within_known(box: Interval, known: Interval | None, contamination: float) ->
     return Interval(np.clip(box.lower, lower, upper), np.clip(box.upper, lower, upper))
 
 
-def weight_intervals(prevalence: Interval, class_counts: IntArray, *, delta: float) -> Interval:
+def weight_bounds(prevalence: Interval, class_counts: IntArray, *, delta: float) -> Interval:
     """Intervals of w_j = t_j / p_j, from those of t_j and exact ones of the priors p_j ("By-products").
 
     Unbounded where p_j may be 0.

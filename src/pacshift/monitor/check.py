@@ -25,7 +25,7 @@ def check_source(source: Any) -> Tally:
     return source
 
 
-def check_method(method: Method) -> Method:
+def require_own_promise(method: Method) -> Method:
     """The method itself, if it has a guarantee on the target."""
     if method.guarantee != "pac-target" or method.needs_weights:
         raise InputError(

@@ -9,20 +9,20 @@ from typing import Any
 from pacshift.arrays import IntArray, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certificate.columns import Columns
-from pacshift.certificate.provenance import check_text, reasons_against_use
+from pacshift.certificate.provenance import reasons_against_use
+from pacshift.certification.class_miss import class_miss
+from pacshift.certification.request import check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import options_of
-from pacshift.monitor.check import check_method, check_source, same_sets
-from pacshift.monitor.coverage import miss_rate_band
+from pacshift.monitor.check import check_source, require_own_promise, same_sets
+from pacshift.monitor.fresh import Fresh, fresh_certificate
 from pacshift.monitor.ledger import Ledger
 from pacshift.monitor.periods import Counted, Period
-from pacshift.monitor.promise import Fresh, Promise, certify
 from pacshift.monitor.report import PeriodReport, estimated_size, mean_and_empty
 from pacshift.monitor.shares import report_delta, source_delta
-from pacshift.monitor.state import StateFolder, fingerprint
+from pacshift.monitor.state import StateFolder, fingerprint, request_settings
 from pacshift.monitor.verdict import judge
-from pacshift.scores.check import check_rate
 from pacshift.tally import Tally
 
 
@@ -113,18 +113,19 @@ class Monitor(Ledger):
         rng: int = 0,
     ) -> None:
         check_source(source)
-        self._method = check_method(resolve_method(method))
-        self._promise = Promise.checked(
-            source.classes,
+        self._method = require_own_promise(resolve_method(method))
+        self._request = check_request(
             epsilon=epsilon,
+            delta=delta,
             class_epsilon=class_epsilon,
             contamination=contamination,
             known_mix=known_mix,
-        )
-        self._delta, self._forever = check_rate(delta, "delta"), bool(forever)
-        self._model_id, self._columns, self._rng = check_text(model_id, "model_id"), columns, rng
-        settings = self._promise.settings(source.classes) | {
-            "delta": self._delta,
+            model_id=model_id,
+            rng=rng,
+        ).for_classes(source.classes)
+        require_fit(self._method, self._request)
+        self._forever, self._columns = bool(forever), columns
+        settings = request_settings(self._request) | {
             "forever": self._forever,
             "method": self._method.name,
             "options": options_of(self._method),
@@ -137,22 +138,22 @@ class Monitor(Ledger):
     @property
     def epsilon(self) -> float:
         """Share of true labels that the sets may miss in every period."""
-        return self._promise.epsilon
+        return self._request.epsilon
 
     @property
     def class_epsilon(self) -> float | None:
         """Share of any one class that the sets may miss, if there is a limit."""
-        return self._promise.class_epsilon
+        return self._request.class_epsilon
 
     @property
     def contamination(self) -> float:
         """Share of every period that may be anything."""
-        return self._promise.contamination
+        return self._request.contamination
 
     @property
     def delta(self) -> float:
         """Chance that a report, or with ``forever`` any report, is wrong."""
-        return self._delta
+        return self._request.delta
 
     @property
     def forever(self) -> bool:
@@ -220,7 +221,7 @@ class Monitor(Ledger):
         """
         if self.certificate is None:
             return []
-        return reasons_against_use(self.certificate.provenance, model_id=self._model_id, today=today)
+        return reasons_against_use(self.certificate.provenance, model_id=self._request.model_id, today=today)
 
     def count(self, scores: ScoresLike) -> Tally:
         """Count unlabelled rows as the method needs them.
@@ -254,15 +255,9 @@ class Monitor(Ledger):
         if period.report is not None and period.is_reported:
             return period.report
         number = self._saved.n_reports + 1
-        delta = report_delta(self._delta, number, forever=self._forever)
-        fresh = certify(
-            self._source + period.target,
-            self._promise,
-            delta=delta,
-            method=self._method,
-            model_id=self._model_id,
-            rng=self._rng,
-        ).with_columns(self._columns)
+        delta = report_delta(self.delta, number, forever=self._forever)
+        request = replace(self._request, delta=delta)
+        fresh = fresh_certificate(self._source + period.target, self._method, request).with_columns(self._columns)
         with self.one_step():
             if self.certificate is None and fresh.certificate is not None:
                 self.adopt(fresh.certificate)
@@ -275,8 +270,13 @@ class Monitor(Ledger):
         in_use = self.certificate
         band = None
         if in_use is not None:
-            band = miss_rate_band(self._source, in_use.thresholds, delta=source_delta(self._delta))
-        found = judge(fresh, in_use, band, self._promise)
+            band = class_miss(
+                self._source,
+                in_use.thresholds,
+                delta=source_delta(self.delta),
+                never_empty=in_use.never_empty,
+            )
+        found = judge(fresh, in_use, band, self._request)
         sizes = period.set_sizes
         size, empty = (estimated_size(period.target, in_use), None) if sizes is None else mean_and_empty(sizes)
         return PeriodReport(

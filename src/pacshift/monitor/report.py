@@ -10,7 +10,7 @@ from pacshift.certificate import Certificate
 from pacshift.display import short_repr
 from pacshift.monitor.verdict import Verdict as Verdict
 from pacshift.tally import Tally
-from pacshift.tally.histogram import mean_size
+from pacshift.tally.histogram import mean_binned_size
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -106,7 +106,7 @@ def estimated_size(target: Tally, certificate: Certificate | None) -> float | No
     """Mean size of a certificate's sets from the target's bins; None where they do not tell."""
     if certificate is None or target.bins is None or certificate.score != "probability":
         return None
-    return mean_size(target.bins, certificate.thresholds)
+    return mean_binned_size(target.bins, certificate.thresholds)
 
 
 def mean_and_empty(set_sizes: IntArray) -> tuple[float, float]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from pacshift.certificate import Certificate
+from pacshift.certification.request import Request
 from pacshift.errors import InputError
 from pacshift.files.writing import atomic_write
 from pacshift.monitor.periods import Period
@@ -46,6 +47,19 @@ class Saved:
     n_reports: int = 0
     periods: dict[str, Period] = field(default_factory=dict)
     deliveries: tuple[Delivery, ...] = ()
+
+
+def request_settings(request: Request) -> dict[str, Any]:
+    """What is asked for, as a folder remembers it. What is not asked for is left out: older folders lack it."""
+    known = request.known
+    said: dict[str, Any] = {
+        "epsilon": request.epsilon,
+        "delta": request.delta,
+        "known_mix": None if known is None else [known.lower.tolist(), known.upper.tolist()],
+    }
+    if request.class_epsilon is not None:
+        said["class_epsilon"] = request.class_epsilon
+    return said | ({"contamination": request.contamination} if request.contamination else {})
 
 
 def fingerprint(source: Tally) -> str:

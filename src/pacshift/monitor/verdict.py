@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-import numpy as np
-
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
+from pacshift.certification.request import Request
 from pacshift.monitor.coverage import error_bounds, lies_below
-from pacshift.monitor.promise import Fresh, Promise
+from pacshift.monitor.fresh import Fresh
 from pacshift.wording import between, digits_apart, given
 
 Verdict: TypeAlias = Literal["kept", "consistent", "broken", "refuted"]
@@ -26,15 +25,13 @@ class Finding:
     text: str
 
 
-def judge(fresh: Fresh, in_use: Certificate | None, miss_rates: Interval | None, promise: Promise) -> Finding:
+def judge(fresh: Fresh, in_use: Certificate | None, miss_rates: Interval | None, promise: Request) -> Finding:
     """Compare the sets in use with the promise: first the error, then every class ("The verdict" of the page)."""
     certificate = fresh.certificate
     if certificate is None:
         return Finding("refuted", None, fresh.refusal[:1].upper() + fresh.refusal[1:])
     assert in_use is not None  # the first fresh certificate is adopted
     assert miss_rates is not None
-    if in_use.never_empty:  # filled sets miss less than their thresholds do
-        miss_rates = Interval(np.zeros_like(miss_rates.lower), miss_rates.upper)
     lower, upper = error_bounds(miss_rates, certificate.prevalence, promise.contamination)
     is_below = lies_below(in_use, certificate)
     upper = min(upper, promise.epsilon) if is_below else upper
@@ -50,7 +47,7 @@ def judge(fresh: Fresh, in_use: Certificate | None, miss_rates: Interval | None,
     return Finding("consistent", error, f"{missed}: neither kept nor broken at {allowed} allowed. {HAS_FRESH}")
 
 
-def _judge_classes(miss_rates: Interval, promise: Promise, in_use: Certificate) -> Finding | None:
+def _judge_classes(miss_rates: Interval, promise: Request, in_use: Certificate) -> Finding | None:
     """What is wrong with the class that is missed most often; None if no class is missed too often."""
     allowed = promise.class_epsilon
     if allowed is None or (miss_rates.upper <= allowed).all():

@@ -17,7 +17,7 @@ from pacshift.mix.least_squares import nonnegative_least_squares
 from pacshift.simulate import Population
 from pacshift.tally import Tally
 from pacshift.tally.cells import Cells
-from pacshift.tally.histogram import count_bins, mean_size
+from pacshift.tally.histogram import count_bins, mean_binned_size
 from pacshift.tally.stores import running_sum, sum_by_key
 
 CHUNK_VALUES = 1 << 22
@@ -161,7 +161,9 @@ class CountPilot:
         return {"values": self._tally.values[kept], "counts": drawn[kept], "starts": starts}
 
     def size(self, thresholds: FloatArray, target_mix: FloatArray) -> float:
-        return mean_size((self._bin_shares(target_mix) * EXPECTED_ROWS).round().astype(np.int64), thresholds)
+        return mean_binned_size(
+            (self._bin_shares(target_mix) * EXPECTED_ROWS).round().astype(np.int64), thresholds
+        )
 
     def class_error(self, thresholds: FloatArray) -> FloatArray:
         return np.asarray(self._tally.misses(thresholds) / np.maximum(self._tally.class_counts, 1))

@@ -51,7 +51,7 @@ def check_question(
     return missing[0]  # type: ignore[return-value]
 
 
-def check_method(method: Method) -> Method:
+def require_simulable(method: Method) -> Method:
     """A method that works on plain scores and counts alone."""
     if method.needs_weights or method.needs_soft or method.default_score != "probability":
         raise InputError(

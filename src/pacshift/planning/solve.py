@@ -13,7 +13,14 @@ from pacshift.display import short_repr
 from pacshift.methods import Method, resolve_method
 from pacshift.planning.curve import Curve
 from pacshift.planning.pilot import CountPilot, Mixes, Pilot
-from pacshift.planning.request import Question, check_method, check_mixes, check_question, check_rows, row_pilot
+from pacshift.planning.request import (
+    Question,
+    check_mixes,
+    check_question,
+    check_rows,
+    require_simulable,
+    row_pilot,
+)
 from pacshift.planning.search import find_curve, needed_rows, refined
 from pacshift.planning.simulate import Effort, Progress, Simulator, effort_for, half_width
 from pacshift.scores.check import check_rate
@@ -185,7 +192,7 @@ def plan(
     True
     """
     found = check_question(n_source, n_target, size)
-    chosen = check_method(resolve_method(method))
+    chosen = require_simulable(resolve_method(method))
     world = CountPilot(pilot) if isinstance(pilot, Tally) else row_pilot(pilot, labels, classes)
     mixes = check_mixes(world, source_mix, target_mix)
     effort = effort_for(len(world.classes))

@@ -16,7 +16,7 @@ from pacshift.ps_lp.score_curves import Curves, HeldOutBins, estimated_mix, fit_
 from pacshift.tally import Tally
 from pacshift.tally.coins import score_coins
 from pacshift.tally.grid import to_grid
-from pacshift.tally.histogram import bin_edges, bin_of, mean_size
+from pacshift.tally.histogram import bin_edges, bin_of, mean_binned_size
 from pacshift.tally.stores import running_sum
 
 HELD_OUT_SHARE = 0.15
@@ -134,7 +134,7 @@ def expected_size(source: Tally, bins: IntArray, thresholds: FloatArray) -> floa
     below, cut, all_below = (source.misses(each) for each in (low, np.clip(thresholds, low, high), high))
     known = (low >= 0.5) & (all_below - below >= MIN_ROWS_IN_BIN)
     parts = np.where(known, (all_below - cut) / np.maximum(all_below - below, 1), np.nan)
-    return mean_size(bins, thresholds, parts)
+    return mean_binned_size(bins, thresholds, parts)
 
 
 @dataclass(frozen=True, eq=False)

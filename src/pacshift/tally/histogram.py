@@ -59,7 +59,7 @@ def count_at_least(bins: IntArray, level: float) -> IntArray:
     return np.asarray(bins[:, place[0] :].sum(axis=1))
 
 
-def mean_size(bins: IntArray, thresholds: FloatArray, parts: FloatArray | None = None) -> float:
+def mean_binned_size(bins: IntArray, thresholds: FloatArray, parts: FloatArray | None = None) -> float:
     """Mean number of labels per row that reach their thresholds, estimated from bins.
 
     The scores in a threshold's bin are taken as spread evenly, except where there are more of them than in either
@@ -68,7 +68,7 @@ def mean_size(bins: IntArray, thresholds: FloatArray, parts: FloatArray | None =
     its threshold's bin lies above the threshold; NaN where that is not known.
 
     >>> bins = count_bins(np.array([[0.9, 0.2], [0.1, 0.8]]))
-    >>> mean_size(bins, np.array([0.5, 0.5])), mean_size(bins, np.array([-np.inf, 0.5]))
+    >>> mean_binned_size(bins, np.array([0.5, 0.5])), mean_binned_size(bins, np.array([-np.inf, 0.5]))
     (1.0, 1.5)
     """
     place, part = _place_in_bins(thresholds)

@@ -1,0 +1,84 @@
+"""What a certificate says besides its numbers: classes that are missed often, data that look like a mistake."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pacshift.arrays import Label
+from pacshift.bounds import Interval
+from pacshift.methods import Solution
+from pacshift.tally import Tally
+from pacshift.tally.cells import Cells
+from pacshift.wording import at_least, given
+
+OFTEN_MISSED = 2.0
+"""A class whose miss rate has a lower bound above this many times epsilon is named in a note."""
+
+FEWEST_ROWS_ALIKE = 50
+"""With fewer rows, source and target may well have the same counts by chance."""
+
+
+def often_missed_note(
+    misses: Interval, classes: Sequence[Label], *, epsilon: float, whose: str = ""
+) -> tuple[str, ...]:
+    """A note that names the classes which are shown to be missed more than twice as often as all cases may be.
+
+    ``whose`` is "label-shifted " where the bounds are about that part of the target.
+    """
+    found = np.flatnonzero(misses.lower > OFTEN_MISSED * epsilon)
+    if not len(found):
+        return ()
+    worst = found[np.argsort(-misses.lower[found], kind="stable")]
+    listed = [f"{classes[label]!r} ({at_least(misses.lower[label])})" for label in worst[:6].tolist()]
+    more = f" and {len(worst) - 6} more" if len(worst) > 6 else ""
+    return (
+        f"the sets miss more than {given(OFTEN_MISSED * epsilon)} (twice epsilon) of the {whose}cases of "
+        f"{', '.join(listed)}{more}. The promise is about all cases "
+        "together. To limit the misses of every class, set class_epsilon (--class-epsilon), or use method PS-LW.",
+    )
+
+
+def direct_note(n_labels: int, solution: Solution, *, has_limit: bool) -> str:
+    """What the labelled rows prove on their own, and what rests on label shift ("Theorem" of few-labels.md)."""
+    resting = [
+        *(["the limit per class"] if has_limit else []),
+        "the misses class by class",
+        *(["the label mix"] if solution.prevalence is not None else []),
+        *(["the weights"] if solution.weights is not None else []),
+        *(["the accuracy"] if solution.accuracy is not None else []),
+    ]
+    named = " and ".join(filter(None, [", ".join(resting[:-1]), resting[-1]]))
+    return (
+        f"the thresholds are certified by the {n_labels:,} labelled target rows alone, because "
+        "that gives smaller sets. The promise about all cases together needs these rows to be a random sample of "
+        f"the target, but not label shift. What is said of {named} needs label shift."
+    )
+
+
+def suspicious(tally: Tally) -> tuple[str, ...]:
+    """Notes about data that look like a mistake but may be none."""
+    found = []
+    if tally.n_target >= FEWEST_ROWS_ALIKE and _same_cells(tally.source_cells, tally.target_cells):
+        found.append(
+            "source and target have the same number of rows in every group of predicted label and top score. If "
+            "they are the same rows, nothing was learned about another population: pass the target's own scores."
+        )
+    for name, kind, rows in (
+        ("source", tally.source_kind, tally.n_source),
+        ("target", tally.target_kind, tally.n_target),
+    ):
+        if kind is not None and kind.is_constant and rows > 1:
+            found.append(
+                f"all {rows:,} {name} rows have the same top score, {kind.high:.6g}. Check that they hold the "
+                "model's output, and not a constant."
+            )
+    return tuple(found)
+
+
+def _same_cells(source: Cells, target: Cells) -> bool:
+    """Whether both have the same counts by predicted label and confidence."""
+    if source.n_rows != target.n_rows or source.bins != target.bins:
+        return False
+    unlabelled, place = np.unique(source.codes // source.n_labels, return_inverse=True)
+    counts = np.bincount(place, weights=source.counts, minlength=len(unlabelled))
+    return np.array_equal(unlabelled, target.codes) and np.array_equal(counts, target.counts)

@@ -1,0 +1,102 @@
+"""How frequent is each class on the target? Intervals from counts ("By-products" of the proof page).
+
+The test of label shift comes first: ``pacshift.prevalence`` asks it (``certification/label_mix.py``).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pacshift.arrays import IntArray, Label
+from pacshift.bounds import Interval
+from pacshift.display import short_repr
+from pacshift.mix.box import exact_box
+from pacshift.mix.region import prevalence_region, weight_bounds, within_known
+from pacshift.tally import Tally
+
+if TYPE_CHECKING:
+    from pacshift.assumption import Assumption
+
+KnownMix: TypeAlias = Mapping[Any, tuple[float, float]]
+"""Class name to the least and the largest share that the target may have of it."""
+
+REGION_SHARE = 0.95
+"""Share of δ for the label mix; the rest is for the source priors, which only the weights need."""
+
+MAX_ROUNDS_CLASSES, MAX_EXACT_CLASSES = 50, 200
+"""Up to the first number of classes the region is tightened several times, up to the second by linear programs."""
+
+ROUNDS = 5
+"""How often the region is tightened where classes are few."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prevalence:
+    """What the predictions tell about the target's labels. All of it holds at once with probability 1 - ``delta``.
+
+    Parameters
+    ----------
+    classes : tuple
+        Class names.
+    mix : Interval
+        Share of each class on the target.
+    weights : Interval
+        Importance weights: share on the target divided by share on the source.
+    accuracy : float
+        Lower bound of the classifier's accuracy on the target.
+    delta : float
+        Allowed probability that any of it is wrong.
+    class_counts, predicted_counts : ndarray of int
+        Source rows per label and target rows per predicted label.
+    known_mix : dict
+        Bounds on the mix that the user was sure of.
+    assumption : Assumption
+        What the test of label shift saw.
+
+    Examples
+    --------
+    >>> from pacshift import Tally, prevalence_tally
+    >>> tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 500, [0, 1] * 500)
+    >>> found = prevalence_tally(tally + Tally.from_target([[0.9, 0.1]] * 300 + [[0.2, 0.8]] * 700), delta=0.05)
+    >>> found.mix.lower.round(2), found.mix.upper.round(2)
+    (array([0.26, 0.66]), array([0.34, 0.74]))
+    """
+
+    classes: tuple[Label, ...]
+    mix: Interval
+    weights: Interval
+    accuracy: float
+    delta: float
+    class_counts: IntArray
+    predicted_counts: IntArray
+    known_mix: KnownMix
+    assumption: "Assumption"
+
+    __repr__ = short_repr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MixIntervals:
+    """Intervals of mix and weights and the least accuracy, all right at once with probability 1 - δ."""
+
+    mix: Interval
+    weights: Interval
+    accuracy: float
+
+
+def mix_intervals(tally: Tally, *, delta: float, known: Interval | None) -> MixIntervals:
+    """The bounding box of the region, and what follows from it."""
+    many = tally.n_classes > MAX_ROUNDS_CLASSES
+    region = prevalence_region(
+        tally.confusion,
+        tally.target,
+        delta=REGION_SHARE * delta,
+        classes=tally.classes,
+        rounds=1 if many else ROUNDS,
+        exact=tally.n_classes <= MAX_EXACT_CLASSES,
+        known=known,
+    )
+    box = region.prevalence if many and known is None else exact_box(*region.all_rows)
+    mix = within_known(box, known, 0.0)
+    weights = weight_bounds(mix, tally.class_counts, delta=(1 - REGION_SHARE) * delta)
+    return MixIntervals(mix, weights, region.accuracy)
