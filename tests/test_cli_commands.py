@@ -119,8 +119,8 @@ def is_argument(param: Any) -> bool:
 
 
 def test_help_lists_every_method_and_score() -> None:
-    assert tuple(METHODS) == METHOD_NAMES
-    assert tuple(TRANSFORMS) == SCORE_NAMES
+    assert list(METHODS) == METHOD_NAMES
+    assert list(TRANSFORMS) == SCORE_NAMES
 
 
 def test_flags_are_not_called_bool() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pacshift.cli import groups, options
-from pacshift.cli.console import NOTHING_CERTIFIED, plain, print_json, print_words, results
+from pacshift.cli.console import NOTHING_CERTIFIED, print_json, print_words, results, say_written
 from pacshift.cli.options import basic, expert, known
 from pacshift.errors import InputError, UninformativeWarning
 from pacshift.wording import mean_size, percent
@@ -28,13 +28,10 @@ def calibrate(
     promise: groups.Promise,
     label: options.LabelColumn = "label",
     columns: groups.Columns,
+    weights: options.Weights = None,
     target_label: Annotated[
         str | None,
-        known(
-            "--target-label COLUMN",
-            "Labels of a random sample of the target's rows; empty or null in the other rows, and in rows of "
-            "a new kind.",
-        ),
+        known("--target-label COLUMN", "Labels of a random sample of the target's rows, empty or null elsewhere."),
     ] = None,
     never_empty: Annotated[bool, expert("--never-empty", "Fill empty sets with the top label.")] = False,
     origin: groups.Origin,
@@ -52,7 +49,11 @@ def calibrate(
     from pacshift.cli.provenance import with_origin, with_tally_files
 
     options.check_output(out, force, files.named)
-    asked = {"method": method, "never_empty": never_empty, **asdict(origin)}
+    asked = asdict(origin) | {
+        "method": method,
+        "never_empty": never_empty,
+        "weights": options.read_numbers(weights, "--weights"),
+    }
     promise.check(**asked)
     if tallies:
         _require_no_table(target_label)
@@ -130,14 +131,13 @@ def _show(certificate: "Certificate", out: Path, printing: groups.Printing) -> N
         return
     if printing.quiet:
         return
-    console = results()
     print_words(certificate.explain())
     if certificate.set_sizes is not None:
         total = certificate.set_sizes.sum()
         mean = float(certificate.set_sizes @ range(len(certificate.set_sizes)) / total)
         single, empty = certificate.set_sizes[1] / total, certificate.set_sizes[0] / total
-        console.print(
+        results().print(
             f"[bold]On the target[/]: {mean_size(mean)} labels per set on average, "
             f"{percent(single)} with exactly one, {percent(empty)} empty."
         )
-    console.print(f"written: {plain(out)}")
+    say_written(out)

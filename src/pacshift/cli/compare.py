@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
-from rich.table import Table
-
 from pacshift.cli import groups, options
-from pacshift.cli.console import note, plain, print_json, progress, results
+from pacshift.cli.console import note, plain, print_json, progress, results, right_aligned
 from pacshift.cli.options import known
 from pacshift.wording import mean_size, percent
 
@@ -26,6 +24,7 @@ def compare(
     target_label: Annotated[
         str | None, known("--target-label COLUMN", "Column of the target's labels, if known: shows the error.")
     ] = None,
+    weights: options.Weights = None,
     columns: groups.Columns,
     exact: options.Exact = False,
     printing: groups.Printing,
@@ -45,21 +44,24 @@ def compare(
         target_label=target_label,
         keep_source=True,
     )
-    compared, n_rows = _compared(data, promise)
+    compared, n_rows = _compared(data, promise, options.read_numbers(weights, "--weights"))
+    asked = promise.request(())
     if printing.as_json:
-        rates = {"epsilon": promise.epsilon, "delta": promise.delta}
+        rates = {name: asked[name] for name in ("epsilon", "delta")}
         print_json({**rates, "rows": n_rows, "methods": list(map(asdict, compared))})
     elif not printing.quiet:
-        show(compared, epsilon=promise.epsilon)
+        show(compared, epsilon=asked["epsilon"])
 
 
-def _compared(data: "Inputs", promise: groups.Promise) -> "tuple[list[ComparisonRow], int]":
+def _compared(
+    data: "Inputs", promise: groups.Promise, weights: list[float] | None
+) -> "tuple[list[ComparisonRow], int]":
     """A row per method, and how many rows the target has."""
     from pacshift.comparison.table import compare_methods, own_score
     from pacshift.methods import METHODS
 
     score = promise.score
-    chosen = [method() for method in METHODS.values() if promise.weights or not method.needs_weights]
+    chosen = [method() for method in METHODS.values() if weights or not method.needs_weights]
     names = dict.fromkeys([score, *(own_score(method, score) for method in chosen)])
     sources = {name: data.source_tally(name, soft=True) for name in names}
     target = data.target_tally(sources[score].classes, soft=True, bins=True)
@@ -73,6 +75,7 @@ def _compared(data: "Inputs", promise: groups.Promise) -> "tuple[list[Comparison
             lambda method: sources[own_score(method, score)] + target,
             measure,
             progress=report,
+            weights=weights,
             **promise.request(target.classes),
         )
     return [row for row, _certificate in made], target.n_target
@@ -88,9 +91,8 @@ def _summary(sets: "MeasuredSets", *, labelled: bool) -> "Measured":
 def show(rows: "Sequence[ComparisonRow]", *, epsilon: float) -> None:
     """Print the comparison as a table, its notes below it."""
     with_error = any(row.error is not None for row in rows)
-    table = Table("method", "guarantees", *(["target error"] if with_error else []), "mean set size", "empty sets")
-    for column in table.columns[2:]:
-        column.justify = "right"
+    error = ["target error"] if with_error else []
+    table = right_aligned("method", "guarantees", *error, "mean set size", "empty sets", left=2)
     for row in rows:
         table.add_row(*cells(row, epsilon=epsilon, with_error=with_error))
     results().print(table)

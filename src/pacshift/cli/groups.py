@@ -23,7 +23,6 @@ class Promise:
     class_epsilon: options.ClassEpsilon = None
     contamination: options.Contamination = 0.0
     known: options.Known = None
-    weights: options.Weights = None
     score: options.Score = "probability"
     seed: options.Seed = 0
 
@@ -32,16 +31,10 @@ class Promise:
         options.check_request(score=self.score, **self.request(()), **more)
 
     def request(self, classes: "Sequence[Label]") -> dict[str, Any]:
-        """The same as arguments of ``calibrate_tally``."""
-        return {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "weights": options.read_numbers(self.weights, "--weights"),
-            "rng": self.seed,
-            "class_epsilon": self.class_epsilon,
-            "contamination": self.contamination,
-            "known_mix": options.known_for(options.read_known(self.known), classes),
-        }
+        """The same as arguments of ``calibrate_tally`` and ``Monitor``."""
+        names = ("epsilon", "delta", "class_epsilon", "contamination")
+        known_mix = options.known_for(options.read_known(self.known), classes)
+        return {name: getattr(self, name) for name in names} | {"known_mix": known_mix, "rng": self.seed}
 
 
 @dataclass(frozen=True, kw_only=True)

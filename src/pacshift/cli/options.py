@@ -34,17 +34,19 @@ def _options_in(panel: str) -> Callable[..., Any]:
 
 basic, known, tables, output, expert = map(_options_in, PANELS)
 
-METHOD_NAMES = ("PS-LP", "PS-W", "PS-C", "PS-LW", "ORACLE", "PS", "APS", "PS-R", "WCP", "LWCP")
-SCORE_NAMES = ("probability", "margin", "aps", "aps-plain", "raps", "raps-plain")
+METHOD_NAMES = ["PS-LP", "PS-W", "PS-C", "PS-LW", "ORACLE", "PS", "APS", "PS-R", "WCP", "LWCP"]
+SCORE_NAMES = ["probability", "margin", "aps", "aps-plain", "raps", "raps-plain"]
 
-Epsilon = Annotated[float, basic("--epsilon -e", "Share of true labels that the sets may miss, in (0, 1).")]
-Delta = Annotated[float, basic("--delta -d", "Chance that the guarantee fails, in (0, 1).")]
+Epsilon = Annotated[
+    float | None, basic("--epsilon -e SHARE", "Share of true labels that the sets may miss, in (0, 1).")
+]
+Delta = Annotated[float, basic("--delta -d CHANCE", "Chance that the guarantee fails, in (0, 1).")]
 Method = Annotated[
     str,
     basic(
         "--method -m NAME",
-        f"One of {', '.join(METHOD_NAMES)} (`pacshift methods` explains them).",
-        autocompletion=lambda: list(METHOD_NAMES),
+        f"One of {', '.join(METHOD_NAMES)}: see `pacshift methods`.",
+        autocompletion=METHOD_NAMES.copy,
     ),
 ]
 LabelColumn = Annotated[str, basic("--label -l COLUMN", "Column of the true labels.")]
@@ -52,29 +54,19 @@ CertificateFile = Annotated[Path, typer.Argument(metavar="CERTIFICATE", help="Ma
 
 ClassEpsilon = Annotated[
     float | None,
-    known(
-        "--class-epsilon SHARE",
-        "Share of any one class (with --contamination: of its label-shifted part) that the sets may miss, "
-        "besides --epsilon.",
-    ),
+    known("--class-epsilon SHARE", "Share of any one class (of its label-shifted part) that the sets may miss."),
 ]
 Contamination = Annotated[
-    float,
-    known(
-        "--contamination SHARE",
-        "Share of the target that may be of any kind, below --epsilon; the promise of --epsilon holds even so.",
-    ),
+    float | None,
+    known("--contamination SHARE", "Share of the target that may be of any kind, below --epsilon."),
 ]
 Known = Annotated[
     list[str] | None,
-    known(
-        "--known CLASS=LOW..HIGH",
-        "Share of a class in the target that you are sure of, as 'heart disease=0..0.3'; can be repeated.",
-    ),
+    known("--known CLASS=LOW..HIGH", "Share of a class in the target that you are sure of; can be repeated."),
 ]
 Weights = Annotated[
     str | None,
-    known("--weights W,W,...", "True importance weights q(y)/p(y) in the order of the classes, for ORACLE."),
+    known("--weights W,W,...", "For ORACLE: true importance weights q(y)/p(y), in the order of classes."),
 ]
 
 Paths = Annotated[
@@ -88,54 +80,43 @@ Scores = Annotated[
     str | None,
     tables(
         "--scores COLUMNS",
-        "Score columns: a pattern whose star stands for the class name, a comma list, or one list column. "
-        "Without it: p_*, else the columns named as the labels.",
+        "Score columns: a pattern such as 'prob_*', a comma list, or one list column. Default: p_*, else the "
+        "columns named as the labels.",
     ),
 ]
 KnownScores = Annotated[
-    str | None,
-    tables("--scores COLUMNS", "Score columns, if they are named differently from the certificate's columns."),
+    str | None, tables("--scores COLUMNS", "Score columns, if they are named differently from the certificate's.")
 ]
 Classes = Annotated[
     list[str] | None,
-    tables(
-        "--classes A,B,...",
-        "Class names, matched to the score columns by name; repeat the option if a name contains a comma.",
-    ),
+    tables("--classes A,B,...", "Class names. Repeat the option, one name each, if a name contains a comma."),
 ]
 ByPosition = Annotated[
     bool, tables("--by-position", "Match score columns to classes in their order, if their names do not tell.")
 ]
-DropInvalid = Annotated[
-    bool, tables("--drop-invalid", "Leave out rows without a label or with non-numeric scores.")
-]
+DropInvalid = Annotated[bool, tables("--drop-invalid", "Leave out rows without a label or with unusable scores.")]
 
 ModelId = Annotated[str | None, output("--model-id TEXT", "The classifier that made the scores, as you call it.")]
 UsedModelId = Annotated[
     str | None,
-    output("--model-id TEXT", "The classifier that made the scores; warns if the certificate's differs."),
+    output("--model-id TEXT", "The classifier that made the scores. Warns if it is not the certificate's."),
 ]
 Note = Annotated[str | None, output("--note TEXT", "Anything that the certificate should remember.")]
-ValidUntil = Annotated[
-    str | None, output("--valid-until DATE", "Last day of use, as 2027-01-31; commands warn after it.")
-]
+ValidUntil = Annotated[str | None, output("--valid-until DATE", "Last day of use, as 2027-01-31.")]
 Force = Annotated[bool, output("--force -f", "Overwrite an existing output.")]
 Json = Annotated[bool, output("--json", "Print one JSON object, nothing else.")]
 Quiet = Annotated[bool, output("--quiet -q", "Print errors only.")]
 
 Score = Annotated[
-    str,
-    expert(
-        "--score NAME", f"Score to threshold: {', '.join(SCORE_NAMES)}.", autocompletion=lambda: list(SCORE_NAMES)
-    ),
+    str, expert("--score NAME", f"Score to threshold: {', '.join(SCORE_NAMES)}.", autocompletion=SCORE_NAMES.copy)
 ]
 Exact = Annotated[bool, expert("--exact", "Keep every score instead of rounding down to 12 bits: more memory.")]
 Engine = Annotated[
     Literal["arrow", "spark"], expert("--engine", "Where tables are read: on this machine or on a cluster.")
 ]
 Master = Annotated[str | None, expert("--master URL", "Spark master, for --engine spark.")]
-Seed = Annotated[int, expert("--seed", "Seed of the coins that methods throw over the counts.", min=0)]
-NoSeed = Annotated[int | None, expert("--seed", "Has no effect any more; will be removed.", min=0, hidden=True)]
+Seed = Annotated[int, expert("--seed N", "Seed of the coins that methods throw over the counts.", min=0)]
+NoSeed = Annotated[int | None, expert("--seed N", "Has no effect any more; will be removed.", min=0, hidden=True)]
 
 
 def read_classes(texts: Sequence[str] | None) -> "tuple[Label, ...] | None":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pacshift.cli import groups, options
-from pacshift.cli.console import plain, print_json, progress, results
+from pacshift.cli.console import plain, print_json, progress, results, say_written
 from pacshift.cli.options import basic, known
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
@@ -70,10 +70,8 @@ def plan(
     if printing.as_json:
         print_json(_document(made, out))
     elif not printing.quiet:
-        console = results()
-        console.print(plain(made.explain()))
-        if out is not None:
-            console.print(f"written: {plain(out)}")
+        results().print(plain(made.explain()))
+        say_written(*([] if out is None else [out]))
 
 
 def _check_picture(out: Path | None, force: bool, pilot: Path) -> None:
@@ -137,22 +135,13 @@ def _draw(made: "Plan", out: Path, force: bool) -> None:
 
 
 def _document(made: "Plan", out: Path | None) -> dict[str, Any]:
+    names = ("found", "n_source", "n_target", "size", "interval", "approximate", "epsilon", "delta", "bottleneck")
+    rows = zip(made.classes, made.class_rows.tolist(), strict=True)
     return {
-        "found": made.found,
-        "n_source": made.n_source,
-        "n_target": made.n_target,
-        "size": made.size,
+        **{name: getattr(made, name) for name in names},
         "interval": [None if math.isinf(end) else end for end in made.interval],
-        "approximate": made.approximate,
-        "epsilon": made.epsilon,
-        "delta": made.delta,
-        "bottleneck": made.bottleneck,
         "bottleneck_share": made.bottleneck_share,
-        "class_rows": {str(name): int(rows) for name, rows in zip(made.classes, made.class_rows, strict=True)},
-        "curve": {
-            "over": made.curve_over,
-            "rows": made.curve_rows.tolist(),
-            "sizes": made.curve_sizes.tolist(),
-        },
+        "class_rows": {str(name): count for name, count in rows},
+        "curve": {"over": made.curve_over, "rows": made.curve_rows.tolist(), "sizes": made.curve_sizes.tolist()},
         "picture": None if out is None else str(out),
     }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pacshift.cli import groups, options
-from pacshift.cli.console import plain, print_json, progress, results
+from pacshift.cli.console import print_json, progress, results, say_written
 from pacshift.cli.options import basic, output
 
 if TYPE_CHECKING:
@@ -25,10 +25,7 @@ def tally(
     soft: Annotated[bool, output("--soft/--no-soft", "Keep sums that only PS-R and WCP use.")] = True,
     bins: Annotated[
         bool,
-        output(
-            "--bins/--no-bins",
-            "Keep a target's scores in coarse bins, which help PS-LP to find the smallest sets.",
-        ),
+        output("--bins/--no-bins", "Keep a target's scores in coarse bins: PS-LP's sets are smaller with them."),
     ] = True,
     list_inputs: Annotated[
         bool, output("--inputs/--no-inputs", "List the files in the tally, with rows, columns and SHA-256.")
@@ -68,17 +65,10 @@ def tally(
 def _show(counted: "TableTally", out: Path, printing: groups.Printing) -> None:
     tally, rows = counted.tally, counted.n_rows
     if printing.as_json:
-        counts = {
-            "rows": rows,
-            "dropped": counted.n_dropped,
-            "n_source": tally.n_source,
-            "n_target": tally.n_target,
-        }
-        print_json({"tally": str(out), **counts, "classes": list(tally.classes)})
+        counts = {"n_source": tally.n_source, "n_target": tally.n_target, "classes": list(tally.classes)}
+        print_json({"tally": str(out), "rows": rows, "dropped": counted.n_dropped, **counts})
     elif not printing.quiet:
         what = "labelled" if tally.n_source else "unlabelled"
-        console = results()
-        console.print(
-            f"{rows:,} {what} rows of {tally.n_classes} classes, counted into {out.stat().st_size:,} bytes."
-        )
-        console.print(f"written: {plain(out)}")
+        size = f"{out.stat().st_size:,} bytes"
+        results().print(f"{rows:,} {what} rows of {tally.n_classes} classes, counted into {size}.")
+        say_written(out)

@@ -8,7 +8,7 @@ import numpy as np
 from rich.table import Table
 
 from pacshift.cli.compare import cells
-from pacshift.cli.console import plain, print_words, results
+from pacshift.cli.console import plain, print_words, results, right_aligned
 from pacshift.cli.demo.figure import draw_figure
 from pacshift.cli.demo.findings import Findings
 from pacshift.cli.demo.rare import why_ps_lp
@@ -30,14 +30,9 @@ def make_folder(out: Path) -> Path:
 
 def write(folder: Path, found: Findings) -> dict[str, Path]:
     """Write the files of the demo, over those of an earlier run."""
-    files = {
-        "report": folder / "report.html",
-        "figure": folder / "demo.png",
-        "certificate": folder / "certificate.json",
-        "source": folder / "source.parquet",
-        "target": folder / "target.parquet",
-        "labelled": folder / "labelled.parquet",
-    }
+    files = {"report": folder / "report.html", "figure": folder / "demo.png"}
+    files |= {"certificate": folder / "certificate.json"}
+    files |= {name: folder / f"{name}.parquet" for name in ("source", "target", "labelled")}
     found.certificate.save(files["certificate"])
     write_report(found.certificate, files["report"], comparison=found.rows)
     draw = found.draw
@@ -79,19 +74,12 @@ def document(found: Findings, files: dict[str, Path]) -> dict[str, object]:
 
 def show(found: Findings, files: dict[str, Path]) -> None:
     """The answer for people."""
-    console, epsilon, draws = results(), found.certificate.epsilon, len(found.trials)
+    console, epsilon = results(), found.certificate.epsilon
     console.print(_story(found.draw))
-    table = Table("method", "guarantees", "target error", "mean set size", "empty sets", f"above, of {draws}")
-    for column in table.columns[2:]:
-        column.justify = "right"
-    for row in found.rows:
-        above = found.above(row.method)
-        shown = cells(row, epsilon=epsilon, with_error=True)
-        table.add_row(*shown, f"[red]{above}[/]" if above else "0")
-    console.print(table)
+    console.print(_methods(found))
     console.print(
         f"Target error is exact: the share of the whole target population whose set misses the true label. "
-        f"Last column: in how many of {draws} draws of all the data it was above {given(epsilon)}.\n"
+        f"Last column: in how many of {len(found.trials)} draws of all the data it was above {given(epsilon)}.\n"
     )
     sizes = {"size": found.size("PS-LP"), "size_by_class": found.size("PS-LW")}
     print_words(why_ps_lp(found.rare, **sizes))
@@ -108,6 +96,23 @@ def show(found: Findings, files: dict[str, Path]) -> None:
         f"pacshift check my.json {folder}/labelled.parquet",
     ):
         console.print(f"  {plain(line)}", soft_wrap=True)
+
+
+def _methods(found: Findings) -> Table:
+    headings = (
+        "method",
+        "guarantees",
+        "target error",
+        "mean set size",
+        "empty sets",
+        f"above, of {len(found.trials)}",
+    )
+    table = right_aligned(*headings, left=2)
+    for row in found.rows:
+        above = found.above(row.method)
+        shown = cells(row, epsilon=found.certificate.epsilon, with_error=True)
+        table.add_row(*shown, f"[red]{above}[/]" if above else "0")
+    return table
 
 
 def _story(draw: Draw) -> str:

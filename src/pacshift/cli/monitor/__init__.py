@@ -1,15 +1,14 @@
 """``pacshift monitor``: does the certificate still hold, period after period?"""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from pacshift.cli import groups, options
 from pacshift.cli.console import BROKEN, note
-from pacshift.cli.options import basic, known, output
-from pacshift.defaults import DELTA, EPSILON
+from pacshift.cli.options import basic, output
 from pacshift.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,38 +16,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Promise:
-    """What the sets in use must keep; where it is not said, what the certificate in use promises."""
+class Promise(groups.Promise):
+    """What the sets in use must keep. What is not said is as the certificate in use promises it."""
 
-    epsilon: Annotated[
-        float | None, basic("--epsilon -e", "Share that sets may miss. Default: the certificate's, else 0.1.")
-    ] = None
-    delta: options.Delta = DELTA
-    method: options.Method = "PS-LP"
-    class_epsilon: Annotated[
-        float | None,
-        known(
-            "--class-epsilon SHARE",
-            "Share of any one class (with --contamination: of its label-shifted part) that sets may miss. "
-            "Default: the certificate's, else no limit.",
-        ),
-    ] = None
-    contamination: Annotated[
-        float | None,
-        known(
-            "--contamination SHARE",
-            "Share of every period that may be of any kind. Default: the certificate's, else 0.",
-        ),
-    ] = None
+    epsilon: options.Epsilon = None
+    contamination: options.Contamination = None
 
-    def request(self, certificate: "Certificate | None") -> dict[str, Any]:
-        """The same as arguments of ``Monitor``."""
-        defaults = {"epsilon": EPSILON, "class_epsilon": None, "contamination": 0.0}
-        asked = {name: getattr(self, name) for name in defaults}
-        for name, default in defaults.items():
-            if asked[name] is None:
-                asked[name] = default if certificate is None else getattr(certificate, name)
-        return {**asked, "delta": self.delta, "method": self.method}
+    def as_in(self, certificate: "Certificate | None") -> groups.Promise:
+        """The promise with nothing left open."""
+        names = ("epsilon", "class_epsilon", "contamination")
+        default = groups.Promise() if certificate is None else certificate
+        unsaid = [name for name in names if getattr(self, name) is None]
+        return replace(self, **{name: getattr(default, name) for name in unsaid})
 
 
 def monitor(
@@ -66,20 +45,21 @@ def monitor(
         str | None, basic("--period day|week|month|ROWS", "Length of a period. Default: month.")
     ] = None,
     state: Annotated[
-        Path | None, basic("--state DIR", "Folder that remembers the counts, so that runs continue it.")
+        Path | None, basic("--state DIR", "Folder that remembers the counts for the next run.")
     ] = None,
     certificate_file: Annotated[
-        Path | None, basic("--certificate FILE", "The certificate in use. Default: the first period's fresh one.")
+        Path | None,
+        basic(
+            "--certificate FILE",
+            "The certificate in use. Default: the first period's fresh one. Its --epsilon, --class-epsilon and "
+            "--contamination are the defaults of these options.",
+        ),
     ] = None,
-    adopt: Annotated[
-        str | None, basic("--adopt PERIOD", "From now on use the fresh certificate of this period.")
-    ] = None,
-    forever: Annotated[
-        bool, basic("--forever", "Make all reports hold simultaneously, however many there will be.")
-    ] = False,
+    adopt: Annotated[str | None, basic("--adopt PERIOD", "Use the fresh certificate of this period.")] = None,
+    forever: Annotated[bool, basic("--forever", "Make all reports hold simultaneously, however many.")] = False,
+    method: options.Method = "PS-LP",
     promise: Promise,
     label: options.LabelColumn = "label",
-    known: options.Known = None,
     columns: groups.Columns,
     table: Annotated[
         Path | None, output("--table FILE", "All numbers as Parquet, Feather, CSV or JSON, by the ending.")
@@ -89,9 +69,7 @@ def monitor(
         output("--fail-on", "Exit with 4 if something broke, or also if a period is not proven."),
     ] = "broken",
     model_id: options.UsedModelId = None,
-    score: options.Score = "probability",
     exact: options.Exact = False,
-    seed: options.Seed = 0,
     force: options.Force = False,
     printing: groups.Printing,
 ) -> None:
@@ -106,20 +84,19 @@ def monitor(
     files = [out] if table is None else [out, table]
     check_outputs(files, force, [source, *targets])
     certificate = None if certificate_file is None else Certificate.load(certificate_file)
-    asked, known_mix = promise.request(certificate), options.read_known(known)
-    options.check_request(**asked, score=score)
-    reading = Reading(timestamp, period, columns, promise.method, printing.silent)
-    counted, found = count_source(source, label, score, reading, certificate, exact=exact)
+    asked = promise.as_in(certificate)
+    asked.check(method=method)
+    reading = Reading(timestamp, period, columns, method, printing.silent)
+    counted, found = count_source(source, label, asked.score, reading, certificate, exact=exact)
     watch = Monitor(
         counted,
-        **asked,
+        method=method,
         forever=forever,
         certificate=certificate,
-        known_mix=options.known_for(known_mix, counted.classes),
         model_id=model_id,
         state=state,
         columns=found,
-        rng=seed,
+        **asked.request(counted.classes),
     )
     if adopt is not None:
         _adopt(watch, adopt)

@@ -1,14 +1,12 @@
 """What ``pacshift monitor`` writes and prints: a page and a table; one JSON object, or the findings."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
 from pacshift.bounds import Interval
 from pacshift.cli import groups, options
-from pacshift.cli.console import note, plain, print_json, results
+from pacshift.cli.console import note, plain, print_json, results, right_aligned, say_written
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.report import write_history_page
 from pacshift.tables.history import check_history_path, write_history
@@ -73,21 +71,15 @@ def _by_class(report: PeriodReport, interval: Interval | None) -> dict[str, list
 
 
 def _print(watch: Monitor, examined: Sequence[PeriodReport], files: Sequence[Path]) -> None:
-    shown = Table("period", "rows", "sets in use", "they miss", "mean size", "empty", "fresh size", "accuracy")
-    for column in (shown.columns[1], *shown.columns[3:]):
-        column.justify = "right"
+    headings = "period", "rows", "sets in use", "they miss", "mean size", "empty", "fresh size", "accuracy"
+    shown = right_aligned(*headings, left=1)
+    shown.columns[2].justify = "left"
     for report in watch.history:
         missed = "-" if report.error is None else between(*report.error)
-        shown.add_row(
-            plain(report.period),
-            f"{report.rows:,}",
-            f"[{COLOURS[report.verdict]}]{report.verdict}[/]",
-            missed,
-            _number(report.size),
-            "-" if report.empty is None else percent(report.empty),
-            _number(report.fresh_size),
-            "-" if report.accuracy is None else f">= {down(report.accuracy)}",
-        )
+        sizes = _cell(report.size, mean_size), _cell(report.empty, percent), _cell(report.fresh_size, mean_size)
+        accuracy = _cell(report.accuracy, lambda share: f">= {down(share)}")
+        verdict = f"[{COLOURS[report.verdict]}]{report.verdict}[/]"
+        shown.add_row(plain(report.period), f"{report.rows:,}", verdict, missed, *sizes, accuracy)
     console = results()
     console.print(shown)
     for report in examined:
@@ -95,11 +87,10 @@ def _print(watch: Monitor, examined: Sequence[PeriodReport], files: Sequence[Pat
             console.print(
                 f"[{COLOURS[report.verdict]}]{plain(report.period)}: {report.verdict}.[/] {plain(report.finding)}"
             )
-    for file in files:
-        console.print(f"written: {plain(file)}")
+    say_written(*files)
     if not examined:
         note("no rows were counted.")
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else mean_size(value)
+def _cell(value: float | None, in_words: Callable[[float], str]) -> str:
+    return "-" if value is None else in_words(value)
