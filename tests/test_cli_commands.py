@@ -2,6 +2,8 @@
 
 import json
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +123,15 @@ def is_argument(param: Any) -> bool:
 def test_help_lists_every_method_and_score() -> None:
     assert list(METHODS) == METHOD_NAMES
     assert list(TRANSFORMS) == SCORE_NAMES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["", *all_commands()])
+def test_help_needs_no_numpy(name: str) -> None:
+    code = "import sys, pacshift_command as p\ntry: p.main()\nfinally: print('numpy' in sys.modules)"
+    words = [sys.executable, "-c", code, *name.split(), "--help"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"
 
 
 def test_flags_are_not_called_bool() -> None:

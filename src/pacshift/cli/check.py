@@ -2,22 +2,18 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import numpy as np
 import typer
 from rich.table import Table
 
-from pacshift.bounds import clopper_pearson
-from pacshift.certificate import Certificate
 from pacshift.cli import options
 from pacshift.cli.console import BROKEN, plain, print_json, progress, results
-from pacshift.cli.inputs import tell_dropped
 from pacshift.cli.options import basic, expert, output
-from pacshift.cli.provenance import warn_before_use
-from pacshift.evaluation import Evaluation
-from pacshift.scores.check import check_rate
 from pacshift.wording import between, given, mean_size, percent
+
+if TYPE_CHECKING:
+    from pacshift import Certificate, Evaluation
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +55,10 @@ def check(
 
     Example: pacshift check certificate.json labelled.parquet --label diagnosis
     """
+    from pacshift import Certificate
+    from pacshift.cli.inputs import tell_dropped
+    from pacshift.cli.provenance import warn_before_use
+    from pacshift.scores.check import check_rate
     from pacshift.tables import evaluate_table
 
     options.tell_no_seed(seed)
@@ -91,8 +91,12 @@ def fails(verdict: Verdict, fail_on: Literal["broken", "consistent"]) -> bool:
     return verdict.word == "broken" if fail_on == "broken" else verdict.word != "kept"
 
 
-def judge(certificate: Certificate, result: Evaluation, level: float) -> Verdict:
+def judge(certificate: "Certificate", result: "Evaluation", level: float) -> Verdict:
     """Compare ε with an exact interval for the error of the population that the rows were drawn from."""
+    import numpy as np
+
+    from pacshift.bounds import clopper_pearson
+
     missed = round(result.error * result.n)
     interval = clopper_pearson(np.array(missed), result.n, delta=1 - level)
     lower, upper = float(interval.lower), float(interval.upper)
@@ -113,7 +117,7 @@ def judge(certificate: Certificate, result: Evaluation, level: float) -> Verdict
     return Verdict(lower, upper, level, word, text)
 
 
-def _why_above(certificate: Certificate) -> str:
+def _why_above(certificate: "Certificate") -> str:
     if certificate.guarantee == "pac-target":
         extra = certificate.facts.extra_assumption
         return (
@@ -124,11 +128,11 @@ def _why_above(certificate: Certificate) -> str:
     return _what_was_promised(certificate)
 
 
-def _caveat(certificate: Certificate) -> str:
+def _caveat(certificate: "Certificate") -> str:
     return "" if certificate.guarantee == "pac-target" else f" {_what_was_promised(certificate)}"
 
 
-def _what_was_promised(certificate: Certificate) -> str:
+def _what_was_promised(certificate: "Certificate") -> str:
     promise = {
         "pac-source": "guarantees this on the source only, not on a target with another label mix",
         "marginal": "guarantees this only on average over many calibrations",
@@ -137,7 +141,7 @@ def _what_was_promised(certificate: Certificate) -> str:
     return f"{certificate.method} {promise[certificate.guarantee]}."
 
 
-def _document(certificate: Certificate, result: Evaluation, verdict: Verdict) -> dict[str, object]:
+def _document(certificate: "Certificate", result: "Evaluation", verdict: Verdict) -> dict[str, object]:
     rows = zip(certificate.classes, result.class_counts, result.class_error, result.class_size, strict=True)
     return {
         "verdict": verdict.word,
@@ -164,7 +168,7 @@ def _document(certificate: Certificate, result: Evaluation, verdict: Verdict) ->
     }
 
 
-def _show(certificate: Certificate, result: Evaluation, verdict: Verdict) -> None:
+def _show(certificate: "Certificate", result: "Evaluation", verdict: Verdict) -> None:
     table = Table("class", "rows", "error", "mean size")
     for column in table.columns[1:]:
         column.justify = "right"

@@ -1,13 +1,15 @@
 """``pacshift methods``: the methods and what each promises."""
 
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from pacshift.cli import options
 from pacshift.cli.console import print_json, results
-from pacshift.methods import METHODS, Guarantee
-from pacshift.methods.base import GUARANTEE_IN_SHORT, facts_of
+
+if TYPE_CHECKING:
+    from pacshift.methods import Guarantee
 
 MEANING = """target (PAC)  the set contains the true label for at least 1 - epsilon of the target population,
               with confidence 1 - delta over the calibration data, if label shift holds
@@ -21,6 +23,9 @@ def methods(as_json: options.Json = False) -> None:
 
     Example: pacshift methods
     """
+    from pacshift.methods import METHODS
+    from pacshift.methods.base import facts_of
+
     chosen = [method() for method in METHODS.values()]
     if as_json:
         print_json({method.name: {"guarantee": method.guarantee, **asdict(facts_of(method))} for method in chosen})
@@ -36,6 +41,8 @@ def methods(as_json: options.Json = False) -> None:
             console.print(f"[bold]{method.name}[/], extra assumption: {method.extra_assumption}", soft_wrap=True)
 
 
-def guarantee_cell(guarantee: Guarantee) -> str:
+def guarantee_cell(guarantee: "Guarantee") -> str:
     """A guarantee in two words with Rich markup, green if it holds on the target."""
+    from pacshift.methods.base import GUARANTEE_IN_SHORT
+
     return f"[{'green' if guarantee == 'pac-target' else 'yellow'}]{GUARANTEE_IN_SHORT[guarantee]}[/]"

@@ -5,13 +5,9 @@ from typing import Annotated
 
 import typer
 
-from pacshift.certificate import Certificate
 from pacshift.cli import options
 from pacshift.cli.console import plain, print_json, progress, results
-from pacshift.cli.inputs import tell_dropped
 from pacshift.cli.options import basic
-from pacshift.cli.provenance import warn_before_use
-from pacshift.files.reading import require_regular
 from pacshift.wording import mean_size, percent
 
 
@@ -33,6 +29,10 @@ def predict(
 
     Example: pacshift predict certificate.json new.parquet --keep id -o sets.parquet
     """
+    from pacshift import Certificate
+    from pacshift.cli.inputs import tell_dropped
+    from pacshift.cli.provenance import warn_before_use
+    from pacshift.files.reading import require_regular
     from pacshift.tables import write_sets
 
     require_regular(certificate_file)  # that it is missing is the first thing to say
