@@ -185,6 +185,6 @@ def draw_bound(tally: Tally) -> Figure:
 
 def draw_demo(out: Path, folder: Path) -> None:
     """The figure that ``pacshift demo`` writes."""
-    program = "from pacshift.cli import main; main()"
+    program = "from pacshift_command import main; main()"
     subprocess.run([sys.executable, "-c", program, "demo", "-o", str(out), "--quiet"], check=True)
     (folder / "demo.png").write_bytes((out / "demo.png").read_bytes())

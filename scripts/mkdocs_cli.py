@@ -18,8 +18,9 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def reference() -> Iterator[str]:
     """One section per command."""
-    group: Any = typer.main.get_command(app)
-    for name, command in group.commands.items():
+    program: Any = typer.main.get_command(app)
+    for name in program.list_commands(None):
+        command = program.get_command(None, name)
         yield f"\n### pacshift {name}\n"
         for block in (command.help or "").split("\n\n"):
             yield f"```sh\n{block.removeprefix(EXAMPLE)}\n```\n" if block.startswith(EXAMPLE) else f"{block}\n"

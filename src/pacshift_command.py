@@ -21,6 +21,9 @@ def main() -> None:
     _on_interrupt(_stop_loading)
     try:
         from pacshift.cli import run
+
+        if not _is_quick(sys.argv[1:]):
+            import pacshift.certification.calibrate  # noqa: F401  NumPy and others do not expect Ctrl-C
     except ModuleNotFoundError as error:
         sys.exit(_missing(error))
     try:
@@ -34,6 +37,11 @@ def main() -> None:
         raise
     finally:
         _on_interrupt(signal.SIG_DFL)  # the work is done: Ctrl-C while Python tidies up gives no traceback
+
+
+def _is_quick(words: "list[str]") -> bool:
+    """Whether only the version, help or a completion is asked for, which need none of the large libraries."""
+    return not words or not {"--version", "--help", "-h"}.isdisjoint(words) or "_PACSHIFT_COMPLETE" in os.environ
 
 
 def _leave(code: int) -> None:

@@ -7,12 +7,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
+import typer
 from typer.testing import CliRunner, Result
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.cli import app
 
 NAMES = ("crow", "owl", "wren")
+
+
+def all_commands() -> dict[str, Any]:
+    """Every command by its name, with its options."""
+    program: Any = typer.main.get_command(app)
+    return {name: program.get_command(None, name) for name in program.list_commands(None)}
 
 
 def run(*words: object) -> Result:

@@ -1,6 +1,8 @@
 """How commands are read: names in any spelling, aliases, help without noise."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from commands import Data, bad, good, make_tables
-from pacshift import Certificate
+from commands import Data, all_commands, bad, good, make_tables
+from pacshift import METHODS, Certificate
+from pacshift.cli.options import METHOD_NAMES, PANELS, SCORE_NAMES
+from pacshift.scores.transforms import TRANSFORMS
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +52,8 @@ def test_by_position_from_source_to_check(data: Data, tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "sets.parquet")["set"].to_pylist() == expected
 
 
-def test_reference_and_current_are_source_and_target(data: Data, tmp_path: Path) -> None:
-    good("calibrate", "--reference", data.source, "--current", data.target, "-m", "psw", "-o", tmp_path / "c.json")
+def test_source_and_target_as_options(data: Data, tmp_path: Path) -> None:
+    good("calibrate", "--source", data.source, "--target", data.target, "-m", "psw", "-o", tmp_path / "c.json")
     made = Certificate.load(tmp_path / "c.json")
     assert np.array_equal(made.thresholds, Certificate.load(data.certificate).thresholds)
 
@@ -74,7 +78,33 @@ def test_a_certificate_that_is_not_there_is_named_first(command: str, data: Data
     assert bad(*words).startswith(f"error: cannot read {tmp_path / 'nope.json'}: No such file")
 
 
+def test_every_option_is_in_a_panel() -> None:
+    for name, command in all_commands().items():
+        options = [param for param in command.get_params(command.context_class(command)) if not is_argument(param)]
+        panels = [PANELS.index(option.rich_help_panel) for option in options]
+        assert panels == sorted(panels), name
+        assert [option for option in options if not option.help] == []
+
+
+def is_argument(param: Any) -> bool:
+    return bool(param.param_type_name == "argument")
+
+
+def test_help_lists_every_method_and_score() -> None:
+    assert list(METHODS) == METHOD_NAMES
+    assert list(TRANSFORMS) == SCORE_NAMES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["", *all_commands()])
+def test_help_needs_no_numpy(name: str) -> None:
+    code = "import sys, pacshift_command as p\ntry: p.main()\nfinally: print('numpy' in sys.modules)"
+    words = [sys.executable, "-c", code, *name.split(), "--help"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"
+
+
 def test_flags_are_not_called_bool() -> None:
-    for command in ("calibrate", "predict", "check", "compare", "report", "tally", "demo", "methods", "reproduce"):
+    for command in all_commands():
         assert "bool" not in good(command, "--help").stdout.lower(), command
     assert "bool" not in good("--help").stdout.lower()

@@ -14,7 +14,7 @@ from pacshift import Certificate
 
 NAMES = ("cat", "dog", "bird")
 CLEAN = {**os.environ, "NO_COLOR": "1", "TERM": "dumb", "PYTHONPATH": str(Path(package.__file__).parents[1])}
-PROGRAM = "from pacshift.cli import main; main()"
+PROGRAM = "from pacshift_command import main; main()"
 
 
 def pacshift(line: str, cwd: Path) -> "subprocess.CompletedProcess[str]":

@@ -11,6 +11,9 @@ import pytest
 
 from commands import bad, good, run
 from hospital import USUAL, month_days, patients, table, write_hospital
+from pacshift.monitor.state import StateFolder
+from pacshift.tables import reader
+from pacshift.tables.sources import FileSource
 
 pytestmark = pytest.mark.slow
 
@@ -65,6 +68,32 @@ def test_months_continue_and_alarm(folder: Path) -> None:
         (2800, 5),
         (2500, 4),
     ]
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_files_are_read_once_or_if_they_are_large_twice(
+    fits: bool, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first certificate is made from the rows whose sets are then counted."""
+    monkeypatch.setattr(reader, "MAX_KEPT_BYTES", 1 << 26 if fits else 0)
+    opened: list[str] = []
+    batches, write = FileSource.batches, StateFolder.write
+
+    def watched(source: FileSource, *layout: Any) -> Any:
+        opened.append(Path(source._files[0]).name)
+        return batches(source, *layout)
+
+    def written(state: StateFolder, saved: Any) -> None:
+        opened.append("state")
+        write(state, saved)
+
+    monkeypatch.setattr(FileSource, "batches", watched)
+    monkeypatch.setattr(StateFolder, "write", written)
+    found = monitored()
+    again = [] if fits else ["03.parquet", "04.parquet"]
+    counting = ["source.parquet", "03.parquet", "state", "04.parquet", "state"]
+    assert opened == [*counting, *again, "state", "state"]
+    assert found["periods"][0]["empty"] is not None
 
 
 def test_fail_on_consistent(folder: Path) -> None:

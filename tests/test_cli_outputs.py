@@ -9,10 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-import typer.main
 
-from commands import Data, bad, good, make_tables, run
-from pacshift.cli import app
+from commands import Data, all_commands, bad, good, make_tables, run
 from special import special_file
 
 RISKY = ("=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\tx", "\rx", "plain", "-5")
@@ -76,8 +74,7 @@ def test_no_command_overwrites_its_input(
 
 
 def test_every_command_that_writes_a_file_is_in_the_list_above() -> None:
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    writing = {name for name, command in commands.items() if any(p.name == "out" for p in command.params)}
+    writing = {name for name, command in all_commands().items() if any(p.name == "out" for p in command.params)}
     writing -= {"demo", "reproduce"}  # these fill a folder of their own
     assert writing == {call.split()[0] for call in overwriting(NO_DATA, Path(), Path())}
 

@@ -112,7 +112,7 @@ def test_completion_knows_commands_and_methods(tmp_path: Path) -> None:
 )
 def test_missing_extras_are_named(module: str, words: list[str], extra: str, tables: Path) -> None:
     commands.good("calibrate", tables / "source.csv", "-m", "PS", "-o", tables / "good.json")
-    program = f"import sys; sys.modules[{module!r}] = None; from pacshift.cli import main; main()"
+    program = f"import sys; sys.modules[{module!r}] = None; from pacshift_command import main; main()"
     command = [sys.executable, "-c", program, *words]
     result = subprocess.run(
         command, cwd=tables, env=CLEAN, capture_output=True, text=True, timeout=60, check=False

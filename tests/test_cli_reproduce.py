@@ -8,11 +8,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from pacshift.cli.reproduce import reproduce
+from pacshift.cli.groups import one_by_one
+from pacshift.cli.reproduce import DELTA, reproduce
 from pacshift.errors import InputError
+from pacshift.experiments import panels
 
 app = typer.Typer()
-app.command()(reproduce)
+app.command()(one_by_one(reproduce))
 
 
 @pytest.fixture
@@ -52,10 +54,14 @@ def test_json_is_for_machines(scores_file: str, tmp_path: Path) -> None:
 def test_the_papers_panels_run_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PACSHIFT_DATA", raising=False)
     options = ["--trials", "1", "--methods", "PS,PS-W", "-o", str(tmp_path), "--population"]
-    text = run("agnews-0.1", "--panels", "chestxray-half", *options)
+    text = run("agnews-0.1", "chestxray-half", *options)
     assert text.count("| agnews-0.1 |") == text.count("| chestxray-half-0.3 (twin) |") == 2
     assert "(twin)" in (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "Population mode" in (tmp_path / "summary.md").read_text(encoding="utf-8")
+
+
+def test_delta_is_the_papers() -> None:
+    assert DELTA == panels.DELTA
 
 
 @pytest.mark.parametrize(

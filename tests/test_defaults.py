@@ -9,6 +9,7 @@ import pytest
 import pacshift
 from pacshift.cli.calibrate import calibrate as calibrate_command
 from pacshift.cli.compare import compare as compare_command
+from pacshift.cli.groups import one_by_one
 from pacshift.cli.plan import plan as plan_command
 from pacshift.cli.prevalence import prevalence as prevalence_command
 
@@ -21,14 +22,11 @@ DOORS = (
     pacshift.plan,
     pacshift.prevalence,
     pacshift.prevalence_tally,
-    calibrate_command,
-    compare_command,
-    plan_command,
-    prevalence_command,
+    *(one_by_one(command) for command in (calibrate_command, compare_command, plan_command, prevalence_command)),
 )
 
 
-@pytest.mark.parametrize("door", DOORS, ids=lambda door: f"{door.__module__}.{door.__name__}")
+@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__doc__.partition(".")[0])
 def test_epsilon_and_delta_have_the_same_defaults_everywhere(door: Callable[..., Any]) -> None:
     parameters = inspect.signature(door).parameters
     assert parameters["delta"].default == 0.05

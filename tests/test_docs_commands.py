@@ -4,13 +4,12 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import typer
 
 from benchmarks.__main__ import build_parser, select
-from pacshift.cli import app
+from commands import all_commands
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
@@ -19,7 +18,7 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "examples").glob("*.sh")),
 ]
-PROGRAM: Any = typer.main.get_command(app)
+COMMANDS = all_commands()
 INLINE = re.compile(r"(?<!`)`((?:pacshift|make|python -m benchmarks) [^`\n]+)`")
 LINE = re.compile(r"^\s*(?:- run: |\$ )?((?:pacshift|make|python -m benchmarks) .+?(?:\\\n.+?)*)$", re.MULTILINE)
 FENCED = re.compile(r"^ *```(?:sh|console|yaml)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
@@ -55,7 +54,7 @@ def require_command(words: list[str]) -> None:
 
 def require_options(name: str, words: list[str]) -> None:
     """Parse the words as the command itself does; it does not run, so no file is opened."""
-    command = PROGRAM.commands[name]
+    command = COMMANDS[name]
     if words and words[-1] in ("-o", "--state"):  # "`pacshift tally -o` writes ..."
         words = [*words, "FILE"]
     try:
@@ -77,7 +76,7 @@ def test_commands_of_a_page_can_be_typed(page: Path) -> None:
 def test_there_are_many_commands() -> None:
     found = [words for page in PAGES for words in commands(page)]
     assert len(found) > 60
-    assert {words[1] for words in found if words[0] == "pacshift"} >= set(PROGRAM.commands)
+    assert {words[1] for words in found if words[0] == "pacshift"} >= set(COMMANDS)
 
 
 @pytest.mark.parametrize(
@@ -86,10 +85,8 @@ def test_there_are_many_commands() -> None:
     ids=lambda path: path.relative_to(ROOT).as_posix(),
 )
 def test_options_named_on_a_page_exist(page: Path) -> None:
-    known = {option for command in PROGRAM.commands.values() for p in command.params for option in p.opts}
-    known |= {
-        option for command in PROGRAM.commands.values() for p in command.params for option in p.secondary_opts
-    }
+    known = {option for command in COMMANDS.values() for p in command.params for option in p.opts}
+    known |= {option for command in COMMANDS.values() for p in command.params for option in p.secondary_opts}
     known |= {option for action in build_parser()._actions for option in action.option_strings}
     named = re.findall(r"(?<!`)`(--[a-z][a-z-]+)", page.read_text(encoding="utf-8"))
     assert [option for option in named if option not in known | COMMANDS_OF_ALL] == []

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from types import ModuleType
 
+import pytest
+
 import pacshift
 
 PUBLIC = {
@@ -83,6 +85,22 @@ def test_the_core_imports_neither_the_extras_nor_large_parts_of_scipy() -> None:
         "scipy.special",
         "scipy.stats",
     )
-    code = f"import sys, pacshift; print([name for name in {slow} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert loaded(f"from pacshift import {', '.join(sorted(PUBLIC - {'PACClassifier'}))}", slow) == []
+
+
+def test_importing_the_package_loads_nothing_that_takes_time() -> None:
+    assert loaded("import pacshift; pacshift.__version__, dir(pacshift)", ("numpy", "scipy", "highspy")) == []
+
+
+def test_every_public_name_has_a_home() -> None:
+    assert sorted(name for names in pacshift._HOMES.values() for name in names) == sorted(PUBLIC)
+    assert set(dir(pacshift)) >= PUBLIC
+    assert pacshift.methods.Method.__module__ == "pacshift.methods.base"  # without an import of its own
+    with pytest.raises(AttributeError, match="no attribute 'certify'"):
+        getattr(pacshift, "certify")  # noqa: B009
+
+
+def loaded(code: str, names: tuple[str, ...]) -> list[str]:
+    """Which of the modules a program loads."""
+    code = f"import sys; {code}; print(*(name for name in {names} if name in sys.modules))"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

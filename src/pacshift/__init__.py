@@ -1,76 +1,81 @@
 """Prediction sets you can still trust after the label mix has changed."""
 
+import importlib
 import logging
 import typing
 
-from pacshift.bounds import Interval
-from pacshift.certificate import Certificate
-from pacshift.certification.calibrate import calibrate, calibrate_tally
-from pacshift.certification.check import Check, check
-from pacshift.certification.label_mix import prevalence, prevalence_tally
-from pacshift.comparison.compare import compare
-from pacshift.comparison.table import Comparison
-from pacshift.errors import AssumptionError, InputError, PacshiftError, UninformativeWarning
-from pacshift.evaluation import Evaluation, evaluate
-from pacshift.methods import APS, LWCP, METHODS, PS, PSC, PSLP, PSLW, PSR, PSW, WCP, Oracle
-from pacshift.mix.prevalence import Prevalence
-from pacshift.monitor import Monitor, PeriodReport
-from pacshift.planning import Plan, plan
-from pacshift.simulate import Population, resample, tweak_one
-from pacshift.tally import Tally
-
 if typing.TYPE_CHECKING:
+    from pacshift.bounds import Interval
+    from pacshift.certificate import Certificate
+    from pacshift.certification.calibrate import calibrate, calibrate_tally
+    from pacshift.certification.check import Check, check
+    from pacshift.certification.label_mix import prevalence, prevalence_tally
+    from pacshift.comparison.compare import compare
+    from pacshift.comparison.table import Comparison
+    from pacshift.errors import AssumptionError, InputError, PacshiftError, UninformativeWarning
     from pacshift.estimator import PACClassifier
+    from pacshift.evaluation import Evaluation, evaluate
+    from pacshift.methods import APS, LWCP, METHODS, PS, PSC, PSLP, PSLW, PSR, PSW, WCP, Oracle
+    from pacshift.mix.prevalence import Prevalence
+    from pacshift.monitor import Monitor, PeriodReport
+    from pacshift.planning import Plan, plan
+    from pacshift.simulate import Population, resample, tweak_one
+    from pacshift.tally import Tally
 
 logging.getLogger("pacshift").addHandler(logging.NullHandler())  # silent, unless the user configures logging
 
 __version__ = "0.2.0"
 
-__all__ = [
-    "APS",
-    "LWCP",
-    "METHODS",
-    "PS",
-    "PSC",
-    "PSLP",
-    "PSLW",
-    "PSR",
-    "PSW",
-    "WCP",
-    "AssumptionError",
-    "Certificate",
-    "Check",
-    "Comparison",
-    "Evaluation",
-    "InputError",
-    "Interval",
+__all__ = ["APS", "LWCP", "METHODS", "PS", "PSC", "PSLP", "PSLW", "PSR", "PSW", "WCP", "Oracle"]
+__all__ += ["AssumptionError", "InputError", "PacshiftError", "UninformativeWarning"]
+__all__ += ["Certificate", "Check", "Comparison", "Evaluation", "Interval", "PeriodReport", "Plan", "Prevalence"]
+__all__ += [
     "Monitor",
-    "Oracle",
     "PACClassifier",
-    "PacshiftError",
-    "PeriodReport",
-    "Plan",
     "Population",
-    "Prevalence",
     "Tally",
-    "UninformativeWarning",
     "calibrate",
     "calibrate_tally",
     "check",
     "compare",
     "evaluate",
-    "plan",
-    "prevalence",
-    "prevalence_tally",
-    "resample",
-    "tweak_one",
 ]
+__all__ += ["plan", "prevalence", "prevalence_tally", "resample", "tweak_one"]
+
+_HOMES = {
+    "bounds": ["Interval"],
+    "certificate": ["Certificate"],
+    "certification.calibrate": ["calibrate", "calibrate_tally"],
+    "certification.check": ["Check", "check"],
+    "certification.label_mix": ["prevalence", "prevalence_tally"],
+    "comparison.compare": ["compare"],
+    "comparison.table": ["Comparison"],
+    "errors": ["AssumptionError", "InputError", "PacshiftError", "UninformativeWarning"],
+    "estimator": ["PACClassifier"],
+    "evaluation": ["Evaluation", "evaluate"],
+    "methods": ["APS", "LWCP", "METHODS", "PS", "PSC", "PSLP", "PSLW", "PSR", "PSW", "WCP", "Oracle"],
+    "mix.prevalence": ["Prevalence"],
+    "monitor": ["Monitor", "PeriodReport"],
+    "planning": ["Plan", "plan"],
+    "simulate": ["Population", "resample", "tweak_one"],
+    "tally": ["Tally"],
+}
 
 
-def __getattr__(name: str) -> object:
-    """Import ``PACClassifier`` when it is first used, so that the core does not need scikit-learn."""
-    if name == "PACClassifier":
-        from pacshift.estimator import PACClassifier
+if not typing.TYPE_CHECKING:  # type checkers read the imports above, and so notice a name that does not exist
 
-        return PACClassifier
-    raise AttributeError(f"module 'pacshift' has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        """Import a public name, or a module that holds some, when it is first used.
+
+        So ``import pacshift`` loads no NumPy, ``pacshift --help`` neither, and the core needs no scikit-learn.
+        """
+        if any(name == home.partition(".")[0] for home in _HOMES):
+            return importlib.import_module(f"pacshift.{name}")
+        for home, names in _HOMES.items():
+            if name in names:
+                globals()[name] = getattr(importlib.import_module(f"pacshift.{home}"), name)
+                return globals()[name]
+        raise AttributeError(f"module 'pacshift' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -5,9 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer.main
 
-from pacshift.cli import app
+from commands import all_commands
 from soak.damage import damage_files
 from soak.damage import outcome as damage_outcome
 from soak.disks import fill_disks
@@ -62,8 +61,7 @@ def test_ctrl_c_at_the_start() -> None:
 
 
 def test_every_command_that_writes_takes_part() -> None:
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    writing = {name for name, command in commands.items() if any(p.name == "out" for p in command.params)}
+    writing = {name for name, command in all_commands().items() if any(p.name == "out" for p in command.params)}
     assert writing - {"train"} == {writing.name.split()[0] for writing in WRITINGS}
 
 

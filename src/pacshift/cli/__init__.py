@@ -1,50 +1,50 @@
-"""The command line: thin commands over the package. Heavy parts are imported when a command needs them."""
+"""The command line: thin commands over the package. A command is loaded when it is asked for."""
 
 import sys
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
-from pacshift.cli.calibrate import calibrate
-from pacshift.cli.check import check
 from pacshift.cli.commands import Command, Commands
-from pacshift.cli.compare import compare
-from pacshift.cli.demo import demo
-from pacshift.cli.methods import methods
-from pacshift.cli.monitor import monitor
-from pacshift.cli.plan import plan
-from pacshift.cli.predict import predict
-from pacshift.cli.prevalence import prevalence
-from pacshift.cli.report import report
-from pacshift.cli.reproduce import reproduce
+from pacshift.cli.groups import one_by_one
 from pacshift.cli.signals import INTERRUPTED, stop_code, stop_on_signals
-from pacshift.cli.tally import tally
-from pacshift.cli.train import train
+
+_SETTINGS: dict[str, Any] = {
+    "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+_PANELS = {
+    "First steps": ("demo", "methods"),
+    "From tables to sets": ("calibrate", "predict", "check", "report"),
+    "Before and after": ("plan", "compare", "prevalence", "tally", "monitor"),
+    "The paper": ("train", "reproduce"),
+}
+
+
+class _Program(Commands):
+    """All commands; each is a function called as the module it is in, loaded when it is needed."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [name for names in _PANELS.values() for name in names]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        for panel, names in _PANELS.items():
+            if cmd_name in names:
+                function = getattr(import_module(f"pacshift.cli.{cmd_name}"), cmd_name)
+                app = typer.Typer(add_completion=False, **_SETTINGS)
+                app.command(cmd_name, cls=Command, rich_help_panel=panel)(one_by_one(function))
+                return typer.main.get_command(app)
+        return None
+
 
 app = typer.Typer(
-    cls=Commands,
+    cls=_Program,
     help="Prediction sets you can still trust after the label mix has changed.",
     epilog="Exit codes: 0 fine, 2 bad input, 3 nothing could be certified, 4 a promise is broken. "
     "Start with: pacshift demo",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    **_SETTINGS,
 )
-for command in (
-    demo,
-    calibrate,
-    predict,
-    check,
-    compare,
-    report,
-    tally,
-    prevalence,
-    monitor,
-    plan,
-    train,
-    reproduce,
-    methods,
-):
-    app.command(cls=Command)(command)
 
 
 def _version(asked: bool) -> None:
@@ -75,10 +75,3 @@ def run() -> None:
         sys.exit(stop_code())
     except SystemExit as end:  # Typer says 130 whatever the signal was
         sys.exit(stop_code() if end.code == INTERRUPTED else end.code)
-
-
-def main() -> None:
-    """Entry point for programs that call the commands."""
-    from pacshift_command import main
-
-    main()

@@ -1,19 +1,18 @@
 """``pacshift check``: labels arrived later. Was the guarantee kept?"""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.table import Table
 
-from pacshift.certificate import Certificate
-from pacshift.certification.check import Check, judge
 from pacshift.cli import options
 from pacshift.cli.console import BROKEN, plain, print_json, progress, results
-from pacshift.cli.inputs import tell_dropped
-from pacshift.cli.provenance import UsedModelId, warn_before_use
-from pacshift.scores.check import check_rate
+from pacshift.cli.options import basic, expert, output
 from pacshift.wording import mean_size
+
+if TYPE_CHECKING:
+    from pacshift import Certificate, Check
 
 
 def check(
@@ -21,21 +20,18 @@ def check(
     table: Annotated[list[Path], typer.Argument(metavar="LABELLED", help="Files or folders, with labels.")],
     label: Annotated[
         str | None,
-        typer.Option(
-            "--label",
-            "-l",
-            metavar="COLUMN",
-            help="Column of the true labels, if it is named differently from the certificate's.",
+        basic(
+            "--label -l COLUMN", "Column of the true labels, if it is named differently from the certificate's."
         ),
     ] = None,
     scores: options.KnownScores = None,
     by_position: options.ByPosition = False,
-    level: Annotated[float, typer.Option("--level", help="Confidence of the interval around the error.")] = 0.95,
+    level: Annotated[float, expert("--level", "Confidence of the interval around the error.")] = 0.95,
     fail_on: Annotated[
         Literal["broken", "consistent"],
-        typer.Option("--fail-on", help="Exit with 4 if the promise is broken, or also if it is not proven kept."),
+        output("--fail-on", "Exit with 4 if the promise is broken, or also if it is not proven kept."),
     ] = "broken",
-    model_id: UsedModelId = None,
+    model_id: options.UsedModelId = None,
     drop_invalid: options.DropInvalid = False,
     seed: options.NoSeed = None,
     as_json: options.Json = False,
@@ -47,6 +43,11 @@ def check(
 
     Example: pacshift check certificate.json labelled.parquet --label diagnosis
     """
+    from pacshift import Certificate
+    from pacshift.certification.check import judge
+    from pacshift.cli.inputs import tell_dropped
+    from pacshift.cli.provenance import warn_before_use
+    from pacshift.scores.check import check_rate
     from pacshift.tables import evaluate_table
 
     options.tell_no_seed(seed)
@@ -73,12 +74,12 @@ def check(
         raise typer.Exit(BROKEN)
 
 
-def fails(found: Check, fail_on: Literal["broken", "consistent"]) -> bool:
+def fails(found: "Check", fail_on: Literal["broken", "consistent"]) -> bool:
     """Whether the command ends with exit code 4. Nothing was promised where the error is only "above"."""
     return found.verdict == "broken" if fail_on == "broken" else found.verdict != "kept"
 
 
-def _document(certificate: Certificate, found: Check) -> dict[str, object]:
+def _document(certificate: "Certificate", found: "Check") -> dict[str, object]:
     result = found.evaluation
     rows = zip(certificate.classes, result.class_counts, result.class_error, result.class_size, strict=True)
     return {
@@ -106,7 +107,7 @@ def _document(certificate: Certificate, found: Check) -> dict[str, object]:
     }
 
 
-def _show(certificate: Certificate, found: Check) -> None:
+def _show(certificate: "Certificate", found: "Check") -> None:
     result = found.evaluation
     table = Table("class", "rows", "error", "mean size")
     for column in table.columns[1:]:

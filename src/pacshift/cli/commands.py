@@ -5,6 +5,7 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 from pacshift.cli.console import exit_codes
+from pacshift.cli.options import PANELS
 
 _WORDS = "pacshift.words"
 
@@ -21,7 +22,12 @@ class _PlainFlags:
 
 
 class Command(_PlainFlags, TyperCommand):
-    """One command."""
+    """One command, whose help has the panels of all commands."""
+
+    def get_params(self, ctx: Any) -> Any:
+        params = super().get_params(ctx)
+        params[-1].rich_help_panel = PANELS[-2]  # --help itself, beside --json and --quiet
+        return sorted(params, key=lambda param: PANELS.index(getattr(param, "rich_help_panel", None) or PANELS[0]))
 
 
 class Commands(_PlainFlags, TyperGroup):

@@ -4,6 +4,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import typer
@@ -17,6 +18,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Table
 
 from pacshift.cli.flags import in_flags
 from pacshift.cli.signals import stop_code
@@ -84,6 +86,20 @@ def print_words(text: str) -> None:
     for line in in_flags(text).splitlines():
         head, colon, rest = line.partition(": ")
         console.print(f"[bold]{plain(head)}[/]{colon}{plain(rest)}" if colon else plain(line))
+
+
+def right_aligned(*headings: str, left: int) -> Table:
+    """A table whose columns after the first ``left`` hold numbers."""
+    table = Table(*headings)
+    for column in table.columns[left:]:
+        column.justify = "right"
+    return table
+
+
+def say_written(*files: Path) -> None:
+    """Name the files that were written."""
+    for file in files:
+        results().print(f"written: {plain(file)}")
 
 
 @contextmanager

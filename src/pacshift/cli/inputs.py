@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from pacshift.arrays import Label
 from pacshift.cli.console import note, progress
@@ -23,22 +21,6 @@ if TYPE_CHECKING:
     from pacshift.tables.count import TableTally
     from pacshift.tables.evaluate import MeasuredSets
     from pacshift.tables.reader import TableReader
-
-Paths: TypeAlias = Annotated[
-    list[Path] | None,
-    typer.Argument(metavar="SOURCE TARGET", help="Tables, each a file or a folder; with --tallies: tally files."),
-]
-MoreSource: TypeAlias = Annotated[
-    list[Path] | None,
-    typer.Option("--source", "--reference", metavar="PATH", help="More files of the source; can be repeated."),
-]
-MoreTarget: TypeAlias = Annotated[
-    list[Path] | None,
-    typer.Option("--target", "--current", metavar="PATH", help="More files of the target; can be repeated."),
-]
-Tallies: TypeAlias = Annotated[
-    bool, typer.Option("--tallies", help="The paths are tallies (`pacshift tally`), which are added up.")
-]
 
 
 @dataclass(kw_only=True)
@@ -166,22 +148,6 @@ def tell_dropped(what: str, dropped: int, rows: int) -> None:
     """Say how many rows were left out; never leave any out silently."""
     if dropped:
         note(f"{what}: {dropped:,} of {dropped + rows:,} rows left out (--drop-invalid).")
-
-
-def split_paths(
-    paths: Sequence[Path] | None, source: Sequence[Path] | None, target: Sequence[Path] | None
-) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """The first path is the source, the second the target; options add more of either."""
-    named = list(paths or ())
-    if len(named) > 2:
-        raise InputError(
-            f"one SOURCE and one TARGET, got {len(named)} paths. Add more files with --source FILE and "
-            "--target FILE, or put the files of each into a folder."
-        )
-    first, second = [*named[:1], *(source or ())], [*named[1:], *(target or ())]
-    if not first:
-        raise InputError("no SOURCE: name a labelled table (a file or a folder).")
-    return tuple(first), tuple(second)
 
 
 def load_tallies(paths: Sequence[Path] | None) -> Tally:

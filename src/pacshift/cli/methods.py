@@ -1,14 +1,15 @@
 """``pacshift methods``: the methods and what each promises."""
 
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from pacshift.cli import options
 from pacshift.cli.console import print_json, results
-from pacshift.methods import METHODS, Guarantee
-from pacshift.methods.base import facts_of
-from pacshift.methods.guarantee import MEANINGS
+
+if TYPE_CHECKING:
+    from pacshift.methods import Guarantee
 
 
 def methods(as_json: options.Json = False) -> None:
@@ -16,6 +17,10 @@ def methods(as_json: options.Json = False) -> None:
 
     Example: pacshift methods
     """
+    from pacshift.methods import METHODS
+    from pacshift.methods.base import facts_of
+    from pacshift.methods.guarantee import MEANINGS
+
     chosen = [method() for method in METHODS.values()]
     if as_json:
         print_json({method.name: {"guarantee": method.guarantee, **asdict(facts_of(method))} for method in chosen})
@@ -33,7 +38,9 @@ def methods(as_json: options.Json = False) -> None:
             console.print(f"[bold]{method.name}[/], extra assumption: {method.extra_assumption}", soft_wrap=True)
 
 
-def guarantee_cell(guarantee: Guarantee) -> str:
+def guarantee_cell(guarantee: "Guarantee") -> str:
     """A guarantee in two words with Rich markup, green if it holds on the target."""
+    from pacshift.methods.guarantee import MEANINGS
+
     meaning = MEANINGS[guarantee]
     return f"[{'green' if meaning.tone == 'good' else 'yellow'}]{meaning.in_short}[/]"

@@ -1,138 +1,125 @@
-"""Options that several commands share, and how their values are read."""
+"""Options that several commands share, in the panels of their help, and how their values are read.
 
-from collections.abc import Iterable, Sequence
+This module and the commands import NumPy only when a command runs: help and completion need none of it.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from pacshift.arrays import Label
-from pacshift.certification import request
 from pacshift.cli.console import note
 from pacshift.errors import InputError
 from pacshift.files import writing
-from pacshift.methods import METHODS, resolve_method
-from pacshift.scores.transforms import TRANSFORMS, resolve_transform
 
-Score: TypeAlias = Annotated[
+if TYPE_CHECKING:
+    from pacshift.arrays import Label
+
+PANELS = ("Basics", "What you know", "Tables", "Output", "Expert")
+"""Panels of every command's help, in this order."""
+
+
+def _options_in(panel: str) -> Callable[..., Any]:
+    def option(names: str, text: str, **more: Any) -> Any:
+        """An option by its names, with a word for its value: ``--out -o FILE``."""
+        words = names.split()
+        flags = [word for word in words if word.startswith("-")]
+        return typer.Option(
+            *flags, metavar=" ".join(words[len(flags) :]) or None, help=text, rich_help_panel=panel, **more
+        )
+
+    return option
+
+
+basic, known, tables, output, expert = map(_options_in, PANELS)
+
+METHOD_NAMES = ["PS-LP", "PS-W", "PS-C", "PS-LW", "ORACLE", "PS", "APS", "PS-R", "WCP", "LWCP"]
+SCORE_NAMES = ["probability", "margin", "aps", "aps-plain", "raps", "raps-plain"]
+
+Epsilon = Annotated[
+    float | None, basic("--epsilon -e SHARE", "Share of true labels that the sets may miss, in (0, 1).")
+]
+Delta = Annotated[float, basic("--delta -d CHANCE", "Chance that the guarantee fails, in (0, 1).")]
+Method = Annotated[
     str,
-    typer.Option(
-        "--score",
-        metavar="NAME",
-        help=f"Score to threshold: {', '.join(TRANSFORMS)}.",
-        autocompletion=lambda: list(TRANSFORMS),
+    basic(
+        "--method -m NAME",
+        f"One of {', '.join(METHOD_NAMES)}: see `pacshift methods`.",
+        autocompletion=METHOD_NAMES.copy,
     ),
 ]
-Method: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        "--method",
-        "-m",
-        metavar="NAME",
-        help=f"One of {', '.join(METHODS)} (`pacshift methods` explains them).",
-        autocompletion=lambda: list(METHODS),
-    ),
-]
-Epsilon: TypeAlias = Annotated[
-    float, typer.Option("--epsilon", "-e", help="Share of true labels that the sets may miss, in (0, 1).")
-]
-Delta: TypeAlias = Annotated[
-    float, typer.Option("--delta", "-d", help="Chance that the guarantee fails, in (0, 1).")
-]
-LabelColumn: TypeAlias = Annotated[
-    str, typer.Option("--label", "-l", metavar="COLUMN", help="Column of the true labels.")
-]
-Scores: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--scores",
-        metavar="COLUMNS",
-        help="Score columns: a pattern whose star stands for the class name, a comma list, or one list column. "
-        "Without it: p_*, else the columns named as the labels.",
-    ),
-]
-KnownScores: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--scores",
-        metavar="COLUMNS",
-        help="Score columns, if they are named differently from the certificate's columns.",
-    ),
-]
-ByPosition: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--by-position", help="Match score columns to classes in their order, if their names do not tell."
-    ),
-]
-Classes: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--classes",
-        metavar="A,B,...",
-        help="Class names, matched to the score columns by name; repeat the option if a name contains a comma.",
-    ),
-]
-Weights: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--weights",
-        metavar="W,W,...",
-        help="True importance weights q(y)/p(y) in the order of the classes, for ORACLE.",
-    ),
-]
-ClassEpsilon: TypeAlias = Annotated[
+LabelColumn = Annotated[str, basic("--label -l COLUMN", "Column of the true labels.")]
+CertificateFile = Annotated[Path, typer.Argument(metavar="CERTIFICATE", help="Made by calibrate.")]
+
+ClassEpsilon = Annotated[
     float | None,
-    typer.Option(
-        "--class-epsilon",
-        metavar="SHARE",
-        help="Share of any one class (with --contamination: of its label-shifted part) that the sets may miss, "
-        "besides --epsilon.",
-    ),
+    known("--class-epsilon SHARE", "Share of any one class (of its label-shifted part) that the sets may miss."),
 ]
-Contamination: TypeAlias = Annotated[
-    float,
-    typer.Option(
-        "--contamination",
-        metavar="SHARE",
-        help="Share of the target that may be of any kind, below --epsilon; the promise of --epsilon holds even "
-        "so.",
-    ),
+Contamination = Annotated[
+    float | None,
+    known("--contamination SHARE", "Share of the target that may be of any kind, below --epsilon."),
 ]
-Known: TypeAlias = Annotated[
+Known = Annotated[
     list[str] | None,
-    typer.Option(
-        "--known",
-        metavar="CLASS=LOW..HIGH",
-        help="Share of a class in the target that you are sure of, as 'heart disease=0..0.3'; can be repeated.",
+    known("--known CLASS=LOW..HIGH", "Share of a class in the target that you are sure of; can be repeated."),
+]
+Weights = Annotated[
+    str | None,
+    known("--weights W,W,...", "For ORACLE: true importance weights q(y)/p(y), in the order of classes."),
+]
+
+Paths = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="SOURCE TARGET", help="Tables, each a file or a folder; with --tallies: tally files."),
+]
+MoreSource = Annotated[list[Path] | None, tables("--source PATH", "More files of the source; can be repeated.")]
+MoreTarget = Annotated[list[Path] | None, tables("--target PATH", "More files of the target; can be repeated.")]
+Tallies = Annotated[bool, tables("--tallies", "The paths are tallies (`pacshift tally`), which are added up.")]
+Scores = Annotated[
+    str | None,
+    tables(
+        "--scores COLUMNS",
+        "Score columns: a pattern such as 'prob_*', a comma list, or one list column. Default: p_*, else the "
+        "columns named as the labels.",
     ),
 ]
-Seed: TypeAlias = Annotated[
-    int, typer.Option("--seed", min=0, help="Seed of the coins that methods throw over the counts.")
+KnownScores = Annotated[
+    str | None, tables("--scores COLUMNS", "Score columns, if they are named differently from the certificate's.")
 ]
-NoSeed: TypeAlias = Annotated[
-    int | None, typer.Option("--seed", min=0, hidden=True, help="Has no effect any more; will be removed.")
+Classes = Annotated[
+    list[str] | None,
+    tables("--classes A,B,...", "Class names. Repeat the option, one name each, if a name contains a comma."),
 ]
-Exact: TypeAlias = Annotated[
-    bool, typer.Option("--exact", help="Keep every score instead of rounding down to 12 bits: more memory.")
+ByPosition = Annotated[
+    bool, tables("--by-position", "Match score columns to classes in their order, if their names do not tell.")
 ]
-DropInvalid: TypeAlias = Annotated[
-    bool, typer.Option("--drop-invalid", help="Leave out rows without a label or with non-numeric scores.")
+DropInvalid = Annotated[bool, tables("--drop-invalid", "Leave out rows without a label or with unusable scores.")]
+
+ModelId = Annotated[str | None, output("--model-id TEXT", "The classifier that made the scores, as you call it.")]
+UsedModelId = Annotated[
+    str | None,
+    output("--model-id TEXT", "The classifier that made the scores. Warns if it is not the certificate's."),
 ]
-Force: TypeAlias = Annotated[bool, typer.Option("--force", "-f", help="Overwrite an existing output.")]
-Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object, nothing else.")]
-Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
-Engine: TypeAlias = Annotated[
-    Literal["arrow", "spark"],
-    typer.Option("--engine", help="Where tables are read: on this machine or on a cluster."),
+Note = Annotated[str | None, output("--note TEXT", "Anything that the certificate should remember.")]
+ValidUntil = Annotated[str | None, output("--valid-until DATE", "Last day of use, as 2027-01-31.")]
+Force = Annotated[bool, output("--force -f", "Overwrite an existing output.")]
+Json = Annotated[bool, output("--json", "Print one JSON object, nothing else.")]
+Quiet = Annotated[bool, output("--quiet -q", "Print errors only.")]
+
+Score = Annotated[
+    str, expert("--score NAME", f"Score to threshold: {', '.join(SCORE_NAMES)}.", autocompletion=SCORE_NAMES.copy)
 ]
-Master: TypeAlias = Annotated[
-    str | None, typer.Option("--master", metavar="URL", help="Spark master, for --engine spark.")
+Exact = Annotated[bool, expert("--exact", "Keep every score instead of rounding down to 12 bits: more memory.")]
+Engine = Annotated[
+    Literal["arrow", "spark"], expert("--engine", "Where tables are read: on this machine or on a cluster.")
 ]
-CertificateFile: TypeAlias = Annotated[Path, typer.Argument(metavar="CERTIFICATE", help="Made by calibrate.")]
+Master = Annotated[str | None, expert("--master URL", "Spark master, for --engine spark.")]
+Seed = Annotated[int, expert("--seed N", "Seed of the coins that methods throw over the counts.", min=0)]
+NoSeed = Annotated[int | None, expert("--seed N", "Has no effect any more; will be removed.", min=0, hidden=True)]
 
 
-def read_classes(texts: Sequence[str] | None) -> tuple[Label, ...] | None:
+def read_classes(texts: Sequence[str] | None) -> "tuple[Label, ...] | None":
     """One value is split at commas, several are used as given; names that are all whole numbers become ints."""
     if not texts:
         return None
@@ -175,8 +162,8 @@ def read_known(texts: Sequence[str] | None) -> dict[str, tuple[float, float]] | 
 
 
 def known_for(
-    known: dict[str, tuple[float, float]] | None, classes: Sequence[Label]
-) -> dict[Label, tuple[float, float]] | None:
+    known: dict[str, tuple[float, float]] | None, classes: "Sequence[Label]"
+) -> "dict[Label, tuple[float, float]] | None":
     """The same bounds by the class itself: on the command line a class that is a number is written as text."""
     by_text = {str(name): name for name in classes}
     return None if known is None else {by_text.get(name, name): bounds for name, bounds in known.items()}
@@ -188,17 +175,13 @@ def tell_no_seed(seed: int | None) -> None:
         note("--seed has no effect here: randomised scores are fixed functions of their rows. Leave it out.")
 
 
-def check_request(
-    epsilon: float,
-    delta: float,
-    *,
-    score: str,
-    method: str = "PS",
-    class_epsilon: float | None = None,
-    contamination: float = 0.0,
-) -> None:
+def check_request(*, score: str = "probability", method: str = "PS-LP", **asked: Any) -> None:
     """Refuse an impossible request before hours of counting, not after them."""
-    request.check_request(epsilon=epsilon, delta=delta, class_epsilon=class_epsilon, contamination=contamination)
+    from pacshift.certification import request
+    from pacshift.methods import resolve_method
+    from pacshift.scores.transforms import resolve_transform
+
+    request.check_request(**asked)
     resolve_transform(score)
     resolve_method(method)
 

@@ -2,18 +2,19 @@
 
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pacshift.arrays import Label
-from pacshift.cli import options
-from pacshift.cli.console import plain, print_json, progress, results
+from pacshift.cli import groups, options
+from pacshift.cli.console import plain, print_json, progress, results, say_written
+from pacshift.cli.options import basic, known
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
-from pacshift.planning import Plan
-from pacshift.planning import plan as make_plan
-from pacshift.tally import Tally
+
+if TYPE_CHECKING:
+    from pacshift import Plan
+    from pacshift.arrays import Label
 
 PICTURES = (".png", ".svg", ".pdf")
 MAX_PILOT_ROWS = 200_000
@@ -25,38 +26,29 @@ def plan(
         Path,
         typer.Argument(metavar="PILOT", help="Labelled table, or a tally (*.tally) of source and target rows."),
     ],
+    *,
     target_mix: Annotated[
         list[str] | None,
-        typer.Option(
-            "--target-mix",
-            metavar="A=0.2,B=0.8",
-            help="Expected share of each class on the target; repeat it to plan for the worst of several mixes.",
+        basic(
+            "--target-mix A=0.2,B=0.8",
+            "Expected share of each class on the target; repeat it to plan for the worst of several mixes.",
         ),
     ] = None,
-    size: Annotated[float | None, typer.Option("--size", help="Wanted mean number of labels per set.")] = None,
-    n_source: Annotated[int | None, typer.Option("--n-source", help="Labelled source rows.")] = None,
-    n_target: Annotated[int | None, typer.Option("--n-target", help="Unlabelled target rows.")] = None,
-    source_mix: Annotated[
-        str | None,
-        typer.Option(
-            "--source-mix", metavar="A=0.5,B=0.5", help="Shares of the source rows. Default: the pilot's."
-        ),
-    ] = None,
+    size: Annotated[float | None, basic("--size", "Wanted mean number of labels per set.")] = None,
+    n_source: Annotated[int | None, basic("--n-source", "Labelled source rows.")] = None,
+    n_target: Annotated[int | None, basic("--n-target", "Unlabelled target rows.")] = None,
+    out: Annotated[Path | None, basic("--out -o FILE", "The curve as a picture (PNG, SVG or PDF).")] = None,
     epsilon: options.Epsilon = EPSILON,
     delta: options.Delta = DELTA,
     method: options.Method = "PS-LP",
     label: options.LabelColumn = "label",
-    scores: options.Scores = None,
-    classes: options.Classes = None,
-    by_position: options.ByPosition = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="The curve as a picture (PNG, SVG or PDF).")
+    source_mix: Annotated[
+        str | None, known("--source-mix A=0.5,B=0.5", "Shares of the source rows. Default: the pilot's.")
     ] = None,
-    drop_invalid: options.DropInvalid = False,
+    columns: groups.Columns,
     seed: options.Seed = 0,
     force: options.Force = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    printing: groups.Printing,
 ) -> None:
     """Find how many rows give sets of a wanted size, or which size given rows will give.
 
@@ -64,45 +56,39 @@ def plan(
 
     Example: pacshift plan pilot.parquet --target-mix healthy=0.6,sick=0.4 --size 1.1 --n-target 10000
     """
+    _check_picture(out, force, pilot)
+    options.check_request(epsilon=epsilon, delta=delta, method=method)
+    data = _read_pilot(pilot, **columns.reading(label))
+    asked = {"epsilon": epsilon, "delta": delta, "n_source": n_source, "n_target": n_target, "size": size}
+    mixes = {
+        "target_mix": [read_mix(text, data["classes"]) for text in target_mix or ()] or None,
+        "source_mix": None if source_mix is None else read_mix(source_mix, data["classes"]),
+    }
+    made = _simulate(printing, **data, **asked, **mixes, method=method, rng=seed)
+    if out is not None:
+        _draw(made, out, force)
+    if printing.as_json:
+        print_json(_document(made, out))
+    elif not printing.quiet:
+        results().print(plain(made.explain()))
+        say_written(*([] if out is None else [out]))
+
+
+def _check_picture(out: Path | None, force: bool, pilot: Path) -> None:
     if out is not None:
         options.check_output(out, force, [pilot])
         if out.suffix.lower() not in PICTURES:
             raise InputError(f"{out}: unknown kind of picture. Its name must end in {', '.join(PICTURES)}.")
-    options.check_request(epsilon, delta, score="probability", method=method)
-    data = _read_pilot(
-        pilot,
-        label=label,
-        scores=scores,
-        classes=options.read_classes(classes),
-        by_position=by_position,
-        drop_invalid=drop_invalid,
-    )
-    with progress("simulating", silent=quiet or as_json) as report:
-        made = make_plan(
-            **data,
-            epsilon=epsilon,
-            delta=delta,
-            target_mix=None if not target_mix else [read_mix(text, data["classes"]) for text in target_mix],
-            source_mix=None if source_mix is None else read_mix(source_mix, data["classes"]),
-            n_source=n_source,
-            n_target=n_target,
-            size=size,
-            method=method,
-            rng=seed,
-            progress=report,
-        )
-    if out is not None:
-        _draw(made, out, force)
-    if as_json:
-        print_json(_document(made, out))
-    elif not quiet:
-        console = results()
-        console.print(plain(made.explain()))
-        if out is not None:
-            console.print(f"written: {plain(out)}")
 
 
-def read_mix(text: str, classes: tuple[Label, ...]) -> dict[Label, float]:
+def _simulate(printing: groups.Printing, **asked: Any) -> "Plan":
+    import pacshift
+
+    with progress("simulating", silent=printing.silent) as report:
+        return pacshift.plan(**asked, progress=report)
+
+
+def read_mix(text: str, classes: "tuple[Label, ...]") -> "dict[Label, float]":
     """``a=0.2,b=0.8`` by class name.
 
     >>> read_mix("no=0.25, yes=0.75", ("no", "yes"))
@@ -123,6 +109,8 @@ def read_mix(text: str, classes: tuple[Label, ...]) -> dict[Label, float]:
 
 
 def _read_pilot(path: Path, **reading: Any) -> dict[str, Any]:
+    from pacshift import Tally
+
     if path.suffix == ".tally":
         tally = Tally.load(path)
         return {"pilot": tally, "classes": tally.classes}
@@ -134,7 +122,7 @@ def _read_pilot(path: Path, **reading: Any) -> dict[str, Any]:
     return {"pilot": table.scores[rows], "labels": table.labels[rows], "classes": table.classes}
 
 
-def _draw(made: Plan, out: Path, force: bool) -> None:
+def _draw(made: "Plan", out: Path, force: bool) -> None:
     from matplotlib.figure import Figure
 
     from pacshift.files.writing import atomic_write
@@ -146,23 +134,14 @@ def _draw(made: Plan, out: Path, force: bool) -> None:
         figure.savefig(draft, format=out.suffix[1:].lower(), dpi=200)
 
 
-def _document(made: Plan, out: Path | None) -> dict[str, Any]:
+def _document(made: "Plan", out: Path | None) -> dict[str, Any]:
+    names = ("found", "n_source", "n_target", "size", "interval", "approximate", "epsilon", "delta", "bottleneck")
+    rows = zip(made.classes, made.class_rows.tolist(), strict=True)
     return {
-        "found": made.found,
-        "n_source": made.n_source,
-        "n_target": made.n_target,
-        "size": made.size,
+        **{name: getattr(made, name) for name in names},
         "interval": [None if math.isinf(end) else end for end in made.interval],
-        "approximate": made.approximate,
-        "epsilon": made.epsilon,
-        "delta": made.delta,
-        "bottleneck": made.bottleneck,
         "bottleneck_share": made.bottleneck_share,
-        "class_rows": {str(name): int(rows) for name, rows in zip(made.classes, made.class_rows, strict=True)},
-        "curve": {
-            "over": made.curve_over,
-            "rows": made.curve_rows.tolist(),
-            "sizes": made.curve_sizes.tolist(),
-        },
+        "class_rows": {str(name): count for name, count in rows},
+        "curve": {"over": made.curve_over, "rows": made.curve_rows.tolist(), "sizes": made.curve_sizes.tolist()},
         "picture": None if out is None else str(out),
     }

@@ -5,28 +5,20 @@ from typing import Annotated
 
 import typer
 
-from pacshift.certificate import Certificate
-from pacshift.certificate.sets import mean_and_empty
 from pacshift.cli import options
 from pacshift.cli.console import plain, print_json, progress, results
-from pacshift.cli.inputs import tell_dropped
-from pacshift.cli.provenance import UsedModelId, warn_before_use
-from pacshift.files.reading import require_regular
+from pacshift.cli.options import basic
 from pacshift.wording import mean_size, percent
 
 
 def predict(
     certificate_file: options.CertificateFile,
     table: Annotated[list[Path], typer.Argument(metavar="TABLE", help="Files or folders with scores.")],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="The sets: .parquet, .feather or .csv.")
-    ] = Path("sets.parquet"),
-    keep: Annotated[
-        list[str] | None, typer.Option("--keep", "-k", metavar="COLUMN", help="Copy this column; can be repeated.")
-    ] = None,
+    out: Annotated[Path, basic("--out -o FILE", "The sets: .parquet, .feather or .csv.")] = Path("sets.parquet"),
+    keep: Annotated[list[str] | None, basic("--keep -k COLUMN", "Copy this column; can be repeated.")] = None,
     scores: options.KnownScores = None,
     by_position: options.ByPosition = False,
-    model_id: UsedModelId = None,
+    model_id: options.UsedModelId = None,
     drop_invalid: options.DropInvalid = False,
     seed: options.NoSeed = None,
     force: options.Force = False,
@@ -37,6 +29,11 @@ def predict(
 
     Example: pacshift predict certificate.json new.parquet --keep id -o sets.parquet
     """
+    from pacshift import Certificate
+    from pacshift.certificate.sets import mean_and_empty
+    from pacshift.cli.inputs import tell_dropped
+    from pacshift.cli.provenance import warn_before_use
+    from pacshift.files.reading import require_regular
     from pacshift.tables import write_sets
 
     require_regular(certificate_file)  # that it is missing is the first thing to say

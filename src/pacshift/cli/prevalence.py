@@ -1,73 +1,58 @@
 """``pacshift prevalence``: how frequent each class is on the target."""
 
-import numpy as np
+from typing import TYPE_CHECKING
+
 from rich.table import Table
 
-from pacshift.certification.label_mix import prevalence_tally
-from pacshift.cli import inputs, options
+from pacshift.cli import groups, options
 from pacshift.cli.console import plain, print_json, results
-from pacshift.cli.inputs import Inputs
 from pacshift.defaults import DELTA
-from pacshift.errors import InputError
-from pacshift.mix.prevalence import Prevalence
 from pacshift.wording import all_but, at_least, between, numbers_between, percent
+
+if TYPE_CHECKING:
+    from pacshift import Prevalence, Tally
 
 
 def prevalence(
-    paths: inputs.Paths = None,
+    *,
+    files: groups.Files,
+    tallies: options.Tallies = False,
     delta: options.Delta = DELTA,
     known: options.Known = None,
     label: options.LabelColumn = "label",
-    scores: options.Scores = None,
-    classes: options.Classes = None,
-    by_position: options.ByPosition = False,
-    source: inputs.MoreSource = None,
-    target: inputs.MoreTarget = None,
-    tallies: inputs.Tallies = False,
-    drop_invalid: options.DropInvalid = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    columns: groups.Columns,
+    printing: groups.Printing,
 ) -> None:
     """Bound the share of each class on the TARGET, from a labelled SOURCE and the predictions alone.
 
     Example: pacshift prevalence source.parquet target.parquet --label diagnosis --known 'heart disease=0..0.3'
     """
-    if tallies:
-        tally = inputs.load_tallies(paths)
-    else:
-        files = inputs.split_paths(paths, source, target)
-        if not files[1]:
-            raise InputError("no TARGET: name an unlabelled table after the labelled one.")
-        data = Inputs(
-            source=files[0],
-            target=files[1],
-            label=label,
-            scores=scores,
-            classes=options.read_classes(classes),
-            by_position=by_position,
-            grid=True,
-            drop_invalid=drop_invalid,
-            silent=quiet or as_json,
-        )
-        tally = data.tally("probability", soft=False, bins=False)
+    from pacshift import prevalence_tally
+    from pacshift.cli.inputs import load_tallies
+
+    tally = load_tallies(files.paths) if tallies else _count(files, columns, label, silent=printing.silent)
     known_mix = options.known_for(options.read_known(known), tally.classes)
     found = prevalence_tally(tally, delta=delta, known_mix=known_mix)
-    if as_json:
+    if printing.as_json:
         print_json(document(found))
-    elif not quiet:
+    elif not printing.quiet:
         _show(found)
 
 
-def document(found: Prevalence) -> dict[str, object]:
+def _count(files: groups.Files, columns: groups.Columns, label: str, *, silent: bool) -> "Tally":
+    from pacshift.cli.inputs import Inputs
+
+    both = files.split(target="an unlabelled table after the labelled one")
+    data = Inputs(**both, **columns.reading(label), grid=True, silent=silent)
+    return data.tally("probability", soft=False, bins=False)
+
+
+def document(found: "Prevalence") -> dict[str, object]:
     """What the JSON output holds: one entry per class, and what holds for all of them."""
-    unbounded = np.isinf(found.weights.upper)
     rows = {
         str(name): {
             "share": [float(found.mix.lower[place]), float(found.mix.upper[place])],
-            "weight": [
-                float(found.weights.lower[place]),
-                None if unbounded[place] else float(found.weights.upper[place]),
-            ],
+            "weight": [float(found.weights.lower[place]), options.finite_or_none(found.weights.upper[place])],
             "source_rows": int(found.class_counts[place]),
             "predicted_target_rows": int(found.predicted_counts[place]),
         }
@@ -76,7 +61,7 @@ def document(found: Prevalence) -> dict[str, object]:
     return {"delta": found.delta, "accuracy_at_least": found.accuracy, "classes": rows}
 
 
-def _show(found: Prevalence) -> None:
+def _show(found: "Prevalence") -> None:
     table = Table("class", "share of the target", "share of the source", "weight")
     shares = found.class_counts / found.class_counts.sum()
     for place, name in enumerate(found.classes):

@@ -4,44 +4,16 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, TypeAlias
 
 import typer
 
 from pacshift.certificate import Certificate
-from pacshift.certificate.provenance import check_text, check_valid_until, reasons_against_use
+from pacshift.certificate.provenance import reasons_against_use
 from pacshift.cli.commands import words_of
 from pacshift.cli.console import note
 from pacshift.files.repeated import file_sha256
 from pacshift.tally import Tally
 from pacshift.tally.inputs import Input, Role, limited, printable
-
-ModelId: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--model-id", metavar="TEXT", help="The classifier that made the scores, as you call it."),
-]
-Note: TypeAlias = Annotated[
-    str | None, typer.Option("--note", metavar="TEXT", help="Anything that the certificate should remember.")
-]
-ValidUntil: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--valid-until", metavar="DATE", help="Last day of use, as 2027-01-31; commands warn after it."),
-]
-UsedModelId: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--model-id",
-        metavar="TEXT",
-        help="The classifier that made the scores; warns if the certificate's differs.",
-    ),
-]
-
-
-def check_origin(model_id: str | None, maker_note: str | None, valid_until: str | None) -> None:
-    """Refuse texts and dates that cannot be kept, before hours of counting."""
-    check_text(model_id, "--model-id")
-    check_text(maker_note, "--note")
-    check_valid_until(valid_until)
 
 
 def with_origin(certificate: Certificate, ctx: typer.Context, seed: int) -> Certificate:

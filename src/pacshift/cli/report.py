@@ -4,16 +4,11 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
-import typer
-
-from pacshift.certificate import Certificate
 from pacshift.cli import options
 from pacshift.cli.console import plain, print_json, results
-from pacshift.cli.provenance import UsedModelId, warn_before_use
+from pacshift.cli.options import basic
 from pacshift.errors import InputError
 from pacshift.files.documents import parse_json
-from pacshift.files.reading import read_document, require_regular
-from pacshift.methods import METHODS, Guarantee
 
 if TYPE_CHECKING:
     from pacshift.report import ComparisonRow
@@ -21,12 +16,11 @@ if TYPE_CHECKING:
 
 def report(
     certificate_file: options.CertificateFile,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The page.")] = Path("report.html"),
+    out: Annotated[Path, basic("--out -o FILE", "The page.")] = Path("report.html"),
     comparison: Annotated[
-        Path | None,
-        typer.Option("--comparison", metavar="FILE", help="Also show what `pacshift compare --json` printed."),
+        Path | None, basic("--comparison FILE", "Also show what `pacshift compare --json` printed.")
     ] = None,
-    model_id: UsedModelId = None,
+    model_id: options.UsedModelId = None,
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -35,6 +29,9 @@ def report(
 
     Example: pacshift report certificate.json -o report.html
     """
+    from pacshift import Certificate
+    from pacshift.cli.provenance import warn_before_use
+    from pacshift.files.reading import require_regular
     from pacshift.report import write_report
 
     require_regular(certificate_file)  # that it is missing is the first thing to say
@@ -51,6 +48,8 @@ def report(
 
 def read_comparison(path: Path) -> "list[ComparisonRow]":
     """The rows of ``pacshift compare --json``."""
+    from pacshift.files.reading import read_document
+
     content = read_document(path)
     try:
         return [_row(row) for row in parse_json(content)["methods"]]
@@ -61,6 +60,7 @@ def read_comparison(path: Path) -> "list[ComparisonRow]":
 
 
 def _row(row: dict[str, Any]) -> "ComparisonRow":
+    from pacshift.methods import METHODS, Guarantee
     from pacshift.report import ComparisonRow
 
     size, empty, error = (None if row[name] is None else float(row[name]) for name in ("size", "empty", "error"))

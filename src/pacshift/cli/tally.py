@@ -2,72 +2,56 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pacshift.cli import options
-from pacshift.cli.console import plain, print_json, progress, results
-from pacshift.cli.inputs import tell_dropped
-from pacshift.tally import Tally
+from pacshift.cli import groups, options
+from pacshift.cli.console import print_json, progress, results, say_written
+from pacshift.cli.options import basic, output
+
+if TYPE_CHECKING:
+    from pacshift.tables import TableTally
 
 
 def tally(
     table: Annotated[list[Path], typer.Argument(metavar="TABLE", help="Files or folders with scores.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The tally.")] = Path("site.tally"),
+    *,
+    out: Annotated[Path, basic("--out -o FILE", "The tally.")] = Path("site.tally"),
     label: Annotated[
-        str | None,
-        typer.Option(
-            "--label", "-l", metavar="COLUMN", help="Column of the true labels; leave it out for a target."
-        ),
+        str | None, basic("--label -l COLUMN", "Column of the true labels; leave it out for a target.")
     ] = None,
-    scores: options.Scores = None,
-    classes: options.Classes = None,
-    by_position: options.ByPosition = False,
-    score: options.Score = "probability",
-    soft: Annotated[bool, typer.Option("--soft/--no-soft", help="Keep sums that only PS-R and WCP use.")] = True,
+    columns: groups.Columns,
+    soft: Annotated[bool, output("--soft/--no-soft", "Keep sums that only PS-R and WCP use.")] = True,
     bins: Annotated[
         bool,
-        typer.Option(
-            "--bins/--no-bins",
-            help="Keep a target's scores in coarse bins, which help PS-LP to find the smallest sets.",
-        ),
+        output("--bins/--no-bins", "Keep a target's scores in coarse bins: PS-LP's sets are smaller with them."),
     ] = True,
     list_inputs: Annotated[
-        bool,
-        typer.Option("--inputs/--no-inputs", help="List the files in the tally, with rows, columns and SHA-256."),
+        bool, output("--inputs/--no-inputs", "List the files in the tally, with rows, columns and SHA-256.")
     ] = True,
+    score: options.Score = "probability",
     exact: options.Exact = False,
-    drop_invalid: options.DropInvalid = False,
     engine: options.Engine = "arrow",
     master: options.Master = None,
     seed: options.NoSeed = None,
     force: options.Force = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    printing: groups.Printing,
 ) -> None:
     """Count a table and write only the counts: a labelled source with --label, else an unlabelled target.
 
     Example: pacshift tally ward.parquet --label diagnosis -o ward.tally, then elsewhere
     pacshift calibrate --tallies ward.tally clinic.tally target.tally
     """
+    from pacshift.cli.inputs import tell_dropped
     from pacshift.cli.spark import tally_with_spark
     from pacshift.tables import tally_table
 
     options.tell_no_seed(seed)
     options.check_output(out, force, table)
+    chosen = {**columns.reading(label), "score": score, "soft": soft, "bins": bins}
     what = "target" if label is None else "source"
-    chosen: dict[str, Any] = {
-        "label": label,
-        "scores": scores,
-        "classes": options.read_classes(classes),
-        "by_position": by_position,
-        "score": score,
-        "soft": soft,
-        "bins": bins,
-        "drop_invalid": drop_invalid,
-    }
-    with progress(f"counting the {what}", silent=quiet or as_json) as report:
+    with progress(f"counting the {what}", silent=printing.silent) as report:
         if engine == "spark":
             counted = tally_with_spark(master, table, **chosen)
         else:
@@ -75,17 +59,16 @@ def tally(
     tell_dropped("table", counted.n_dropped, counted.n_rows)
     made = counted.tally if list_inputs else replace(counted.tally, inputs=())
     made.save(out)
-    _show(made, out, counted.n_rows, counted.n_dropped, as_json=as_json, quiet=quiet)
+    _show(counted, out, printing)
 
 
-def _show(tally: Tally, out: Path, rows: int, dropped: int, *, as_json: bool, quiet: bool) -> None:
-    if as_json:
-        counts = {"rows": rows, "dropped": dropped, "n_source": tally.n_source, "n_target": tally.n_target}
-        print_json({"tally": str(out), **counts, "classes": list(tally.classes)})
-    elif not quiet:
+def _show(counted: "TableTally", out: Path, printing: groups.Printing) -> None:
+    tally, rows = counted.tally, counted.n_rows
+    if printing.as_json:
+        counts = {"n_source": tally.n_source, "n_target": tally.n_target, "classes": list(tally.classes)}
+        print_json({"tally": str(out), "rows": rows, "dropped": counted.n_dropped, **counts})
+    elif not printing.quiet:
         what = "labelled" if tally.n_source else "unlabelled"
-        console = results()
-        console.print(
-            f"{rows:,} {what} rows of {tally.n_classes} classes, counted into {out.stat().st_size:,} bytes."
-        )
-        console.print(f"written: {plain(out)}")
+        size = f"{out.stat().st_size:,} bytes"
+        results().print(f"{rows:,} {what} rows of {tally.n_classes} classes, counted into {size}.")
+        say_written(out)

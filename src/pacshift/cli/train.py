@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from pacshift.cli import options
 from pacshift.cli.console import messages, note, print_json
+from pacshift.cli.options import basic, expert
 
 if TYPE_CHECKING:
     from pacshift.recipes.train import Report, Trained
@@ -21,26 +22,32 @@ LINE_EVERY_SECONDS = 30.0
 WORDS = {"fit": "training", "score": "scoring"}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """How a recipe is followed."""
+
+    weights: Annotated[
+        str | None, basic("--weights", "Pretrained weights that the recipe starts from; random: none.")
+    ] = None
+    resume: Annotated[bool, basic("--resume", "Continue from the checkpoint beside the output.")] = False
+    device: Annotated[str, expert("--device", "auto, cpu or cuda.")] = "auto"
+    limit: Annotated[int | None, expert("--limit", "Use at most this many rows.")] = None
+    batch: Annotated[int | None, expert("--batch", "Rows per step; default: the recipe's.")] = None
+    pixels: Annotated[int, expert("--pixels", "Side of the images for networks pretrained on ImageNet.")] = 224
+    seed: Annotated[int, expert("--seed", "The same seed gives the same split and scores.")] = 0
+
+
 def train(
     dataset: Annotated[
         str,
         typer.Argument(help="heart, heart-natural, agnews, cifar10, entity13 or chestxray.", metavar="DATASET"),
     ],
-    data: Annotated[Path, typer.Option("--data", help="The raw data: a file or folder in an official format.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Scores file to write (.npz).")],
-    recipe: Annotated[str, typer.Option(help="small, for a laptop, or paper.")] = "small",
-    weights: Annotated[
-        str | None, typer.Option(help="Pretrained weights that the recipe starts from; random: none.")
-    ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue from the checkpoint beside the output.")
-    ] = False,
-    limit: Annotated[int | None, typer.Option(help="Use at most this many rows.")] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same split and scores.")] = 0,
-    batch: Annotated[int | None, typer.Option(help="Rows per step; default: the recipe's.")] = None,
-    pixels: Annotated[int, typer.Option(help="Side of the images for networks pretrained on ImageNet.")] = 224,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    *,
+    data: Annotated[Path, basic("--data", "The raw data: a file or folder in an official format.")],
+    out: Annotated[Path, basic("--out -o", "Scores file to write (.npz).")],
+    recipe: Annotated[str, basic("--recipe", "small, for a laptop, or paper.")] = "small",
+    training: Training,
+    as_json: options.Json = False,
 ) -> None:
     """Train a model on raw data and write the scores of the rows it was not fitted on.
 
@@ -55,20 +62,7 @@ def train(
         options.check_output(out, True, [data])
     try:
         with _progress(silent=as_json) as report:
-            found = run(
-                dataset,
-                data,
-                out,
-                recipe=size,
-                weights=weights,
-                device=device,
-                resume=resume,
-                limit=limit,
-                seed=seed,
-                batch=batch,
-                pixels=pixels,
-                report=report,
-            )
+            found = run(dataset, data, out, recipe=size, report=report, **asdict(training))
     except KeyboardInterrupt:
         typer.echo("stopped; the same command with --resume goes on from the last checkpoint", err=True)
         raise typer.Exit(130) from None

@@ -1,6 +1,7 @@
 """What a monitor remembers: the certificate in use, the periods with their reports, the files it has counted."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,7 @@ class Ledger:
     """The memory of a monitor, in a folder if there is one. Every change is saved in one step."""
 
     def __init__(self, source: Tally, folder: StateFolder | None) -> None:
-        self._source, self._folder = source, folder
+        self._source, self._folder, self._is_step_open = source, folder, False
         self._saved = Saved() if folder is None else folder.read()
 
     @property
@@ -41,6 +42,51 @@ class Ledger:
     def deliveries(self) -> tuple[Delivery, ...]:
         """The files that were counted, in the order in which they came."""
         return self._saved.deliveries
+
+    def has_counted(self, name: str, sha256: str) -> bool:
+        """Whether a file was counted before, under this name or another.
+
+        Parameters
+        ----------
+        name : str
+            Name of the file.
+        sha256 : str
+            SHA-256 of its bytes.
+
+        Returns
+        -------
+        bool
+            Whether a file with the same bytes was counted.
+
+        Raises
+        ------
+        InputError
+            If a file of this name was counted with other bytes: some of its rows might count twice.
+        """
+        if any(delivery.sha256 == sha256 for delivery in self.deliveries):
+            return True
+        if any(delivery.name == name for delivery in self.deliveries):
+            raise InputError(
+                f"{name} was counted before with other content, so some of its rows might be counted twice. "
+                "Give new rows in a file of a new name."
+            )
+        return False
+
+    @contextmanager
+    def one_step(self) -> Iterator[None]:
+        """Save all changes made inside at once, or none of them if an error is raised."""
+        if self._is_step_open:
+            yield
+            return
+        before, self._is_step_open = self._saved, True
+        try:
+            yield
+        except BaseException:
+            self._saved = before
+            raise
+        finally:
+            self._is_step_open = False
+        self._save()
 
     def add(self, counted: Mapping[str, Counted], delivery: Delivery | None = None) -> None:
         """Add rows to periods without a report, all of them or (if the process dies) none.
@@ -102,5 +148,5 @@ class Ledger:
 
     def _save(self, **changes: Any) -> None:
         self._saved = replace(self._saved, **changes)
-        if self._folder is not None:
-            self._saved = self._folder.write(self._saved)
+        if self._folder is not None and not self._is_step_open:
+            self._folder.write(self._saved)

@@ -199,11 +199,12 @@ class Monitor(Ledger):
         rows = None if isinstance(target, Tally) else target
         counted = target if isinstance(target, Tally) else self.count(target)
         sizes = None if rows is None else self._sizes(rows)
-        self.add({name: Counted(counted, start, end, sizes)})
-        report = self.report(name)
-        if rows is not None and sizes is None and self.certificate is not None:  # adopted just now, for these rows
-            self.set_sizes({name: self._sizes(rows)})
-            report = self._saved.periods[name].report or report
+        with self.one_step():
+            self.add({name: Counted(counted, start, end, sizes)})
+            report = self.report(name)
+            if rows is not None and sizes is None and self.certificate is not None:  # adopted just now
+                self.set_sizes({name: self._sizes(rows)})
+                report = self._saved.periods[name].report or report
         return report
 
     def warnings(self, *, today: date | None = None) -> list[str]:
@@ -258,11 +259,12 @@ class Monitor(Ledger):
         delta = report_delta(self.delta, number, forever=self._forever)
         request = replace(self._request, delta=delta)
         fresh = fresh_certificate(self._source + period.target, self._method, request).with_columns(self._columns)
-        if self.certificate is None and fresh.certificate is not None:
-            self.adopt(fresh.certificate)
-        made = self._examined(period, fresh, number=number, delta=delta)
-        periods = self._saved.periods | {name: replace(period, report=made)}
-        self._save(periods=periods, n_reports=number)
+        with self.one_step():
+            if self.certificate is None and fresh.certificate is not None:
+                self.adopt(fresh.certificate)
+            made = self._examined(period, fresh, number=number, delta=delta)
+            periods = self._saved.periods | {name: replace(period, report=made)}
+            self._save(periods=periods, n_reports=number)
         return made
 
     def _examined(self, period: Period, fresh: Fresh, *, number: int, delta: float) -> PeriodReport:

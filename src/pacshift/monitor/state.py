@@ -104,7 +104,7 @@ class StateFolder:
                 f"{manifest} is not the state of a monitor ({error!r}). Choose another folder with state=."
             ) from None
 
-    def write(self, saved: Saved) -> Saved:
+    def write(self, saved: Saved) -> None:
         """Save everything in one step."""
         self._require_latest()
         self._serial += 1
@@ -122,7 +122,6 @@ class StateFolder:
         with atomic_write(self._path / MANIFEST) as draft:
             draft.write_text(json.dumps(document, indent=1), encoding="utf-8")
         self._remove_unnamed()
-        return saved
 
     def _require_latest(self) -> None:
         """Two processes that write in turn would each forget what the other counted."""

@@ -111,11 +111,14 @@ def read_period(text: str) -> str | int:
 
 @dataclass(eq=False)
 class PeriodCounter:
-    """Counts rows by period, with one counter each; any thread may add."""
+    """Counts rows by period, with one counter each, and the sizes of the sets in use; any thread may add.
+
+    Without ``options`` only sizes are counted.
+    """
 
     cut: Cut
     n_classes: int
-    options: CountOptions
+    options: CountOptions | None
     in_use: Certificate | None
     n_undated: int = 0
     counters: dict[int, Counter] = field(default_factory=dict)
@@ -133,15 +136,17 @@ class PeriodCounter:
                     self.n_undated += int(own.sum())
                 continue
             scores = rows.scores if own.all() else rows.scores[own]
-            sizes = None if self.in_use is None else count_sizes(self.in_use.sets_of_rows(scores))
-            self._counter(key, sizes).count(scores, None)
+            if self.in_use is not None:
+                sizes = count_sizes(self.in_use.sets_of_rows(scores))
+                with self._lock:
+                    self.sizes[key] = self.sizes.get(key, 0) + sizes
+            if self.options is not None:
+                self._counter(key, self.options).count(scores, None)
 
-    def _counter(self, key: int, sizes: IntArray | None) -> Counter:
+    def _counter(self, key: int, options: CountOptions) -> Counter:
         with self._lock:
             if key not in self.counters:
-                self.counters[key] = Counter(self.n_classes, self.options, labelled=False)
-            if sizes is not None:
-                self.sizes[key] = self.sizes.get(key, 0) + sizes
+                self.counters[key] = Counter(self.n_classes, options, labelled=False)
             return self.counters[key]
 
     def result(self, classes: tuple[Any, ...]) -> dict[str, Counted]:
@@ -156,11 +161,15 @@ class PeriodCounter:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountedFile:
-    """The counts of a file by period, its rows in all, and how many of them were left out."""
+    """The counts of a file by period, its rows in all, and how many of them were left out.
+
+    ``sizes`` counts the sizes of a certificate's sets by period. It reads the file again, unless it was kept.
+    """
 
     periods: dict[str, Counted]
     n_rows: int
     n_dropped: int
+    sizes: Callable[[Certificate], dict[str, IntArray]]
 
 
 def count_periods(
@@ -172,27 +181,35 @@ def count_periods(
     soft: bool = False,
     in_use: Certificate | None = None,
     drop_invalid: bool = False,
+    keep: bool = False,
     progress: Progress | None = None,
 ) -> CountedFile:
     """Count an unlabelled file period by period, in one pass; memory grows with the periods, not with the rows.
 
-    ``table`` says how ``TableReader`` finds the score columns.
+    ``table`` says how ``TableReader`` finds the score columns, ``keep`` that it keeps a small file in memory.
     """
-    reader = TableReader(file, label=None, classes=classes, **(table or {}))
+    reader = TableReader(file, label=None, classes=classes, keep=keep, **(table or {}))
     if cut.column is not None and cut.column not in reader.source.schema.names:
         names = ", ".join(map(str, reader.source.schema.names[:20]))
         raise InputError(f"{file}: no column {cut.column!r} with timestamps. The columns are {names}.")
-    counter = PeriodCounter(cut, len(classes), CountOptions(soft=soft), in_use)
     columns = [cut.column] if cut.column is not None else []
-    work: Callable[[ScoreRows, Batch], None] = counter.add
-    for _ in reader.map_rows(work, columns=columns, drop_invalid=drop_invalid, progress=progress):
-        pass
+
+    def run(counter: PeriodCounter, progress: Progress | None = None) -> PeriodCounter:
+        for _ in reader.map_rows(counter.add, columns=columns, drop_invalid=drop_invalid, progress=progress):
+            pass
+        return counter
+
+    def sizes(certificate: Certificate) -> dict[str, IntArray]:
+        counted = run(PeriodCounter(cut, len(classes), None, certificate)).sizes
+        return {cut.describe(key)[0]: counts for key, counts in counted.items()}
+
+    counter = run(PeriodCounter(cut, len(classes), CountOptions(soft=soft), in_use), progress)
     if counter.n_undated and not drop_invalid:
         raise InputError(
             f"{file}: {counter.n_undated} row(s) have no timestamp in column {cut.column!r}. "
             "Fill them in, or leave the rows out with drop_invalid=True."
         )
-    return CountedFile(counter.result(classes), reader.n_rows, reader.faults.n_rows + counter.n_undated)
+    return CountedFile(counter.result(classes), reader.n_rows, reader.faults.n_rows + counter.n_undated, sizes)
 
 
 def _days(column: Any, name: str, file: str) -> Any:
