@@ -53,15 +53,12 @@ class RowSums:
         -------
         RowSums or None
         """
-        if low >= -ROUNDING and high <= TOTALS[-1] * (1 + ROUNDING):
-            return cls._of(scores.sum(axis=1, dtype=np.float64), of_exponentials=False)
-        if high <= ROUNDING:
-            powers = np.exp(np.maximum(scores, -100).astype(np.float32))  # NumPy is fast in single precision
-            return cls._of(powers.sum(axis=1, dtype=np.float64), of_exponentials=True)
-        return None
-
-    @classmethod
-    def _of(cls, sums: NDArray[np.float64], *, of_exponentials: bool) -> "RowSums":
+        of_exponentials = low < -ROUNDING
+        if high > (ROUNDING if of_exponentials else TOTALS[-1] * (1 + ROUNDING)):
+            return None
+        if of_exponentials:
+            scores = np.exp(np.maximum(scores, -100).astype(np.float32))  # NumPy is fast in single precision
+        sums = scores.sum(axis=1, dtype=np.float64)
         # Rounded, because the last bits depend on how the rows are cut into blocks.
         least, largest = round(float(sums.min()), 6), round(float(sums.max()), 6)
         one, hundred, byte = (_rows_near(sums, total, least, largest) for total in TOTALS)
