@@ -131,6 +131,6 @@ def test_typical_top_scores_are_quantiles_of_the_classes(scale: float) -> None:
 )
 def test_codes_fit_their_type(n_classes: int, n_labels: int, kind: type) -> None:
     last = np.array([n_classes - 1])
-    codes = cell_codes(last, np.array([1.0]), last, n_classes)
+    codes = cell_codes(last, np.array([1.0]), last, n_classes, "confidence")
     assert codes.dtype == kind
     assert int(codes[0]) == n_classes * N_CONFIDENCE * n_labels - 1

@@ -51,19 +51,16 @@ class RowPilot:
 
     def draw(self, mixes: Mixes, n_source: int, n_target: int, rng: np.random.Generator) -> Tally:
         """Counts of a source and a target of these sizes."""
-        source = [
-            Tally.from_scores(*self._population.draw(mixes.source, rows, rng), classes=self.classes, soft=False)
-            for rows in self._chunks(n_source)
-        ]
-        target = [
-            Tally.from_target(self._population.draw(mixes.target, rows, rng)[0], classes=self.classes, soft=False)
-            for rows in self._chunks(n_target)
-        ]
+        options: dict[str, Any] = {"classes": self.classes, "soft": False}
+        source = [Tally.from_scores(*rows, **options) for rows in self._drawn(mixes.source, n_source, rng)]
+        target = [Tally.from_target(scores, **options) for scores, _ in self._drawn(mixes.target, n_target, rng)]
         return Tally.sum([*source, *target])
 
-    def _chunks(self, n_rows: int) -> Iterator[int]:
+    def _drawn(self, mix: FloatArray, n_rows: int, rng: np.random.Generator) -> Iterator[tuple[Any, Any]]:
+        """Scores and labels of so many rows, in chunks."""
         step = max(1, CHUNK_VALUES // len(self.classes))
-        return (min(step, n_rows - start) for start in range(0, n_rows, step))
+        for start in range(0, n_rows, step):
+            yield self._population.draw(mix, min(step, n_rows - start), rng)
 
     def size(self, thresholds: FloatArray, target_mix: FloatArray) -> float:
         """Mean size of sets on the target, if the pilot were the population."""
@@ -141,9 +138,8 @@ class CountPilot:
         return {"values": self._tally.values[kept], "counts": drawn[kept], "starts": starts}
 
     def size(self, thresholds: FloatArray, target_mix: FloatArray) -> float:
-        return mean_binned_size(
-            (self._bin_shares(target_mix) * EXPECTED_ROWS).round().astype(np.int64), thresholds
-        )
+        expected = (self._bin_shares(target_mix) * EXPECTED_ROWS).round().astype(np.int64)
+        return mean_binned_size(expected, thresholds)
 
     def class_error(self, thresholds: FloatArray) -> FloatArray:
         return np.asarray(self._tally.misses(thresholds) / np.maximum(self._tally.class_counts, 1))

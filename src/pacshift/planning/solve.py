@@ -13,14 +13,7 @@ from pacshift.display import short_repr
 from pacshift.methods import Method, Task, resolve_method
 from pacshift.planning.curve import Curve
 from pacshift.planning.pilot import CountPilot
-from pacshift.planning.request import (
-    Question,
-    check_mixes,
-    check_rows,
-    require_simulable,
-    require_two,
-    row_pilot,
-)
+from pacshift.planning.request import Question, check_mixes, check_rows, require_simulable, require_two, row_pilot
 from pacshift.planning.search import find_curve, needed_rows, refined
 from pacshift.planning.simulate import Progress, Simulator, half_width
 from pacshift.scores.check import check_rate

@@ -132,14 +132,10 @@ class ScoreKind:
         sums = None
         if self.sums and other.sums and self.sums.of_exponentials == other.sums.of_exponentials:
             sums = self.sums | other.sums
-        return ScoreKind(
-            min(self.low, other.low),
-            max(self.high, other.high),
-            min(self.least_top, other.least_top),
-            self.sums_to_one and other.sums_to_one,
-            self.whole and other.whole,
-            sums,
-        )
+        low, high = min(self.low, other.low), max(self.high, other.high)
+        least_top = min(self.least_top, other.least_top)
+        sums_to_one, whole = self.sums_to_one and other.sums_to_one, self.whole and other.whole
+        return ScoreKind(low, high, least_top, sums_to_one, whole, sums)
 
     @property
     def name(self) -> str:

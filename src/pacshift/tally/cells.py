@@ -154,11 +154,7 @@ class Cells:
 
 
 def cell_codes(
-    predicted: NDArray[np.integer],
-    top: NDArray[np.floating],
-    labels: IntArray | None,
-    n_classes: int,
-    bins: Bins = "confidence",
+    predicted: NDArray[np.integer], top: NDArray[np.floating], labels: IntArray | None, n_classes: int, bins: Bins
 ) -> NDArray[np.integer]:
     """The code of each row's cell; without ``labels`` unlabelled."""
     kind = np.min_scalar_type(n_codes(n_classes, 1 if labels is None else n_classes, bins) - 1)

@@ -24,10 +24,13 @@ from pacshift.tally.cells import Bins, Cells, cell_codes, n_codes
 from pacshift.tally.histogram import BINS, MAX_BINNED_CLASSES, count_bins
 from pacshift.tally.scratch import scratch
 from pacshift.tally.soft import SoftCounter, SoftSums, are_probabilities, block_sums
-from pacshift.tally.stores import Distinct, ExactScores, GridScores, KeyCounts
+from pacshift.tally.stores import ExactScores, GridScores, KeyCounts
 
 Matrix: TypeAlias = NDArray[np.floating[Any]]
 """Scores: one row per example, one column per class."""
+
+Scores: TypeAlias = Matrix | Sequence[NDArray[Any]]
+"""A matrix, or one array per class as columns lie in a file."""
 
 BLOCK_VALUES = 1 << 20
 """Scores of one block: long enough for threads not to wait for each other."""
@@ -82,11 +85,7 @@ class BlockCounts:
 
 
 def count_block(
-    scores: Matrix | Sequence[NDArray[Any]],
-    labels: IntArray | None,
-    options: CountOptions,
-    *,
-    soft: SoftCounter | None = None,
+    scores: Scores, labels: IntArray | None, options: CountOptions, *, soft: SoftCounter | None = None
 ) -> BlockCounts:
     """Count a block of rows, piece after piece.
 
@@ -118,13 +117,13 @@ def count_block(
     return counts
 
 
-def _shape(scores: Matrix | Sequence[NDArray[Any]]) -> tuple[int, int, np.dtype[Any]]:
+def _shape(scores: Scores) -> tuple[int, int, np.dtype[Any]]:
     if isinstance(scores, np.ndarray):
         return len(scores), scores.shape[1], scores.dtype
     return len(scores[0]), len(scores), np.result_type(*scores)
 
 
-def read_blocks(scores: Matrix | Sequence[NDArray[Any]]) -> Iterator[tuple[slice, Matrix]]:
+def read_blocks(scores: Scores) -> Iterator[tuple[slice, Matrix]]:
     """Row ranges and their scores, in pieces, from a matrix or from columns as they lie in a file.
 
     Few classes lie column after column, many row after row. The memory of a piece is used again for the next one.
@@ -189,8 +188,8 @@ def pick(block: Matrix, index: NDArray[np.integer[Any]]) -> Matrix:
 class Counter:
     """The sum of any number of blocks; any thread may add.
 
-    ``bins`` are the target's scores of each class in bins, if kept; ``kind`` says what kind of numbers the scores
-    are, None without rows.
+    ``scores`` are the true-label scores; ``bins`` are the target's scores of each class in bins, if kept; ``kind``
+    says what kind of numbers the scores are, None without rows.
     """
 
     def __init__(self, n_classes: int, options: CountOptions, *, labelled: bool) -> None:
@@ -198,30 +197,28 @@ class Counter:
         self._n_labels = n_classes if labelled else 1
         self._lock = Lock()
         self._cells: dict[Bins, KeyCounts] = {}
-        self._scores = GridScores(n_classes) if options.grid else ExactScores(n_classes)
+        self.scores = GridScores(n_classes) if options.grid else ExactScores(n_classes)
         self._soft = SoftCounter(n_classes) if options.soft else None
         with_bins = options.bins and not labelled and n_classes <= MAX_BINNED_CLASSES
         self.bins: IntArray | None = np.zeros((n_classes, BINS), np.int64) if with_bins else None
         self.kind: ScoreKind | None = None
 
-    def count(self, scores: Matrix | Sequence[NDArray[Any]], labels: IntArray | None) -> int:
+    def count(self, scores: Scores, labels: IntArray | None) -> int:
         """Count a block of rows; returns how many of them stand before the first score that is not finite.
 
         The rest of the rows is not counted. The cut may come a little earlier than it needs to.
         """
         part = count_block(scores, labels, self.options, soft=self._soft)
-        if part.n_rows:
-            self._add(part)
-        return part.n_rows
-
-    def _add(self, part: BlockCounts) -> None:
+        if not part.n_rows:
+            return 0
         self._store(part.cell_bins).add(part.cells)
         if part.labels is not None:
-            self._scores.add(part.labels[: part.n_rows], part.scores[: part.n_rows])
+            self.scores.add(part.labels[: part.n_rows], part.scores[: part.n_rows])
         with self._lock:  # one block of scores that are not probabilities takes these away for all
             self.kind = kind_of_all(kind for kind in (self.kind, part.kind) if kind)
             self._soft = self._soft if part.are_probabilities else None
             self.bins = None if self.bins is None or part.bins is None else self.bins + part.bins
+        return part.n_rows
 
     def _store(self, bins: Bins) -> KeyCounts:
         with self._lock:
@@ -234,11 +231,6 @@ class Counter:
         """Rows by predicted label, bin and true label; without bins where blocks are of both kinds."""
         found = [Cells(*store.result(), self._n_labels, bins) for bins, store in self._cells.items()]
         return Cells.sum(found or [Cells.empty(self._n_labels)])
-
-    @property
-    def scores(self) -> Distinct:
-        """True-label scores, counted class after class."""
-        return self._scores.distinct()
 
     @property
     def soft(self) -> SoftSums | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from pacshift.arrays import IntArray
 from pacshift.errors import InputError
 from pacshift.files.documents import TIME_FORMAT, current_time, is_count, pacshift_version, parse_json
 from pacshift.files.reading import read_arrays
@@ -19,6 +20,7 @@ from pacshift.tally.cells import Bins, Cells, n_codes
 from pacshift.tally.histogram import BINS
 from pacshift.tally.inputs import Input, all_inputs
 from pacshift.tally.soft import SoftSums
+from pacshift.tally.stores import running_sum
 
 if TYPE_CHECKING:
     from pacshift.tally.counts import Counts
@@ -190,7 +192,7 @@ def _require_sound(arrays: Arrays, source: Cells, target: Cells) -> None:
     if "bins" in arrays and (arrays["bins"].sum(axis=1) != arrays["target_counts"].sum()).any():
         raise ValueError("the bins of a class must hold every target row")
     class_counts = source.label_counts()
-    _require_scores(arrays["values"], arrays["counts"], arrays["starts"], class_counts)
+    _require_scores(arrays, class_counts)
     if "soft_labels" in arrays and not np.array_equal(arrays["soft_labels"], np.flatnonzero(class_counts)):
         raise ValueError("soft_labels must be the labels that occur")
 
@@ -229,9 +231,8 @@ def _require_cells(side: str, cells: Cells, n_classes: int) -> None:
         raise ValueError(f"{side}_codes name bins, which the header denies")
 
 
-def _require_scores(
-    values: NDArray[Any], counts: NDArray[Any], starts: NDArray[Any], class_counts: NDArray[Any]
-) -> None:
+def _require_scores(arrays: Arrays, class_counts: IntArray) -> None:
+    values, counts, starts = arrays["values"], arrays["counts"], arrays["starts"]
     if values.dtype != np.float64 or values.ndim != 1 or not np.isfinite(values).all():
         raise ValueError("values must be finite floats")
     if (np.diff(starts) < 0).any() or starts[0] != 0 or starts[-1] != len(values):
@@ -240,6 +241,5 @@ def _require_scores(
     ascending[starts[1:-1][(starts[1:-1] > 0) & (starts[1:-1] < len(values))] - 1] = True
     if not ascending.all() or (counts == 0).any():
         raise ValueError("scores of a class must ascend and occur at least once")
-    reached = np.concatenate([[0], np.cumsum(counts)])[starts]
-    if not np.array_equal(np.diff(reached), class_counts):
+    if not np.array_equal(np.diff(running_sum(counts)[starts]), class_counts):
         raise ValueError("the scores of a class must be as many as its examples")

@@ -37,10 +37,6 @@ class SoftSums:
     sums: IntArray
     target: IntArray
 
-    @classmethod
-    def empty(cls, n_classes: int) -> "SoftSums":
-        return cls(np.empty(0, np.int64), np.empty((0, n_classes), np.int64), np.zeros(n_classes, np.int64))
-
     @property
     def source(self) -> IntArray:
         """Dense: ``source[i, j]`` sums class i's probability over the rows labelled j."""

@@ -87,11 +87,10 @@ class KeyCounts:
                 self._sort_pending()
 
     def _sort_pending(self) -> None:
-        ordered = np.sort(np.concatenate([*self._pending, np.empty(0, np.uint16)])).astype(np.int64)
+        keys, counts = np.unique(np.concatenate([*self._pending, np.empty(0, np.uint16)]), return_counts=True)
         self._pending, self._n_pending = [], 0
-        keys, counts = np.concatenate([self._keys, ordered]), np.ones(len(self._keys) + len(ordered), np.int64)
-        counts[: len(self._keys)] = self._counts
-        self._keys, self._counts = sum_by_key(keys, counts)
+        all_keys = np.concatenate([self._keys, keys.astype(np.int64)])
+        self._keys, self._counts = sum_by_key(all_keys, np.concatenate([self._counts, counts]))
 
     def result(self) -> tuple[IntArray, IntArray]:
         """Ascending keys and their counts."""
