@@ -7,7 +7,7 @@ import numpy as np
 from pacshift.errors import InputError
 from pacshift.planning.curve import Curve
 from pacshift.planning.request import Question
-from pacshift.planning.simulate import Effort, Simulator
+from pacshift.planning.simulate import Simulator
 
 MIN_ROWS = 100
 MAX_SEARCHED_VALUES = 4_000_000
@@ -18,8 +18,9 @@ CURVE_SPAN = 4.0
 """A curve around given rows goes from a quarter to four times as many."""
 
 
-def find_curve(question: Question, simulator: Simulator, effort: Effort, limit: int, n_classes: int) -> Curve:
+def find_curve(question: Question, simulator: Simulator, limit: int) -> Curve:
     """Along the rows that are looked for, or around the source rows that are given."""
+    effort, n_classes = simulator.effort, len(simulator.pilot.classes)
     if question.size is None:
         centre = question.n_source or 0
         first, last = max(MIN_ROWS, int(centre / CURVE_SPAN)), min(limit, int(centre * CURVE_SPAN))
@@ -38,14 +39,14 @@ def _is_past(curve: Curve, size: float) -> bool:
     return bool(curve.sizes[-1] < FAR_ENOUGH * size or np.count_nonzero(curve.sizes <= size) >= 2)
 
 
-def refined(curve: Curve, size: float, question: Question, simulator: Simulator, effort: Effort) -> Curve:
+def refined(curve: Curve, size: float, question: Question, simulator: Simulator) -> Curve:
     """The curve with more draws where it reaches the wanted size."""
-    for _ in range(effort.refinements):
+    for _ in range(simulator.effort.refinements):
         needed = curve.rows_for(size)
         if math.isinf(needed):
             break
         n_rows = round(needed)
-        curve = curve.with_point(n_rows, simulator.sizes(*question.rows(n_rows), effort.final_draws))
+        curve = curve.with_point(n_rows, simulator.sizes(*question.rows(n_rows), simulator.effort.final_draws))
     return curve
 
 

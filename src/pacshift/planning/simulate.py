@@ -73,20 +73,12 @@ class Simulator:
     """
 
     def __init__(
-        self,
-        pilot: Pilot,
-        mixes: Sequence[Mixes],
-        *,
-        epsilon: float,
-        delta: float,
-        method: Method,
-        seed: int,
-        total: int,
-        progress: Progress | None,
+        self, pilot: Pilot, mixes: Sequence[Mixes], method: Method, task: Task, progress: Progress | None = None
     ) -> None:
-        self._pilot, self._mixes, self._method, self._seed = pilot, mixes, method, seed
-        self._epsilon, self._delta = epsilon, delta
-        self._done, self._total, self._progress = 0, total * len(mixes), progress
+        self.pilot, self.mixes, self.task = pilot, mixes, task
+        self.effort = effort_for(len(pilot.classes))
+        self._method, self._progress = method, progress
+        self._done, self._total = 0, self.effort.total * len(mixes)
         self._asked: Counter[tuple[int, int]] = Counter()
         self.thresholds: list[FloatArray] = []
 
@@ -95,22 +87,19 @@ class Simulator:
         start = self._asked[n_source, n_target]
         self._asked[n_source, n_target] += draws
         rngs = [self._rng(n_source, n_target, draw) for draw in range(start, start + draws)]
-        return np.array([self._worst_size(self._pilot, n_source, n_target, rng) for rng in rngs])
+        return np.array([self._worst_size(self.pilot, n_source, n_target, rng) for rng in rngs])
 
     def sizes_of_pilots(self, n_source: int, n_target: int, pilots: int) -> FloatArray:
         """Sizes of certificates, each on a population of its own that the pilot might have come from."""
-        found = []
-        for number in range(pilots):
-            rng = self._rng(n_source, n_target, 1_000_000 + number)
-            found.append(self._worst_size(self._pilot.again(rng), n_source, n_target, rng))
-        return np.array(found)
+        rngs = [self._rng(n_source, n_target, 1_000_000 + number) for number in range(pilots)]
+        return np.array([self._worst_size(self.pilot.again(rng), n_source, n_target, rng) for rng in rngs])
 
     def _rng(self, n_source: int, n_target: int, draw: int) -> np.random.Generator:
-        return np.random.default_rng([self._seed, n_source, n_target, draw])
+        return np.random.default_rng([self.task.seed, n_source, n_target, draw])
 
     def _worst_size(self, pilot: Pilot, n_source: int, n_target: int, rng: np.random.Generator) -> float:
         """The largest mean size over the target mixes."""
-        return max(self._size(pilot, mixes, n_source, n_target, rng) for mixes in self._mixes)
+        return max(self._size(pilot, mixes, n_source, n_target, rng) for mixes in self.mixes)
 
     def _size(self, pilot: Pilot, mixes: Mixes, n_source: int, n_target: int, rng: np.random.Generator) -> float:
         tally = pilot.draw(mixes, n_source, n_target, rng)
@@ -118,11 +107,10 @@ class Simulator:
         if self._progress:
             self._progress(min(self._done, self._total), self._total)
         # Label shift holds for these draws, so only the method is run, without the test of label shift before it.
-        task = Task(epsilon=self._epsilon, delta=self._delta, seed=self._seed)
         try:
-            thresholds = self._method.solve(tally, task).thresholds
+            thresholds = self._method.solve(tally, self.task).thresholds
         except AssumptionError:  # at most a share delta of the draws: all labels is what is left
             return float(len(pilot.classes))
-        if pilot is self._pilot:
+        if pilot is self.pilot:
             self.thresholds.append(thresholds)
         return pilot.size(thresholds, mixes.target)

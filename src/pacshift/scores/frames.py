@@ -60,8 +60,7 @@ def require_same_index(index: Any, values: Any, name: str, *, rows: str = "score
     own = index_of(values)
     if index is None or own is None or len(index) != len(own) or index.equals(own):
         return
-    differing = (place for place in range(len(own)) if not _same_name(index[place], own[place]))
-    place = next(differing, None)
+    place = next((row for row in range(len(own)) if not _same_name(index[row], own[row])), None)
     if place is None:  # two types that hold the same names
         return
     found, wanted = own[[place]].tolist()[0], index[[place]].tolist()[0]

@@ -5,7 +5,7 @@ of the rows. Kinds add up: that of all blocks is the kind of the whole, however 
 """
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -125,28 +125,17 @@ class ScoreKind:
         -------
         ScoreKind
         """
-        return ScoreKind(
-            self.low, self.high, self.least_top, self.sums_to_one, self.whole, self.sums, tops or self.tops
-        )
+        return replace(self, tops=tops or self.tops)
 
     def __or__(self, other: "ScoreKind") -> "ScoreKind":
         """The kind of both together."""
         sums = None
         if self.sums and other.sums and self.sums.of_exponentials == other.sums.of_exponentials:
             sums = self.sums | other.sums
-        return ScoreKind(
-            min(self.low, other.low),
-            max(self.high, other.high),
-            min(self.least_top, other.least_top),
-            self.sums_to_one and other.sums_to_one,
-            self.whole and other.whole,
-            sums,
-        )
-
-    @property
-    def in_unit(self) -> bool:
-        """Whether all scores lie between 0 and 1, but for rounding."""
-        return _in_unit(self.low, self.high)
+        low, high = min(self.low, other.low), max(self.high, other.high)
+        least_top = min(self.least_top, other.least_top)
+        sums_to_one, whole = self.sums_to_one and other.sums_to_one, self.whole and other.whole
+        return ScoreKind(low, high, least_top, sums_to_one, whole, sums)
 
     @property
     def name(self) -> str:
@@ -155,7 +144,7 @@ class ScoreKind:
         >>> ScoreKind(0.0, 1.0, 0.4, sums_to_one=True).name, ScoreKind(-3.0, 9.0, 0.4, sums_to_one=False).name
         ('probabilities that sum to 1', 'other numbers, as logits are')
         """
-        if self.in_unit:
+        if _in_unit(self.low, self.high):
             return PROBABILITIES if self.sums_to_one or self.share_near(0) >= MOST_ROWS else UNIT
         if self.sums is None:
             return OTHER
@@ -235,6 +224,7 @@ def kind_of_all(kinds: Iterable[ScoreKind | None]) -> ScoreKind | None:
 
 
 def _in_unit(low: float, high: float) -> bool:
+    """Whether all scores lie between 0 and 1, but for rounding."""
     return low >= -ROUNDING and high <= 1 + ROUNDING
 
 

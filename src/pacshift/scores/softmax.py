@@ -23,9 +23,7 @@ def softmax(logits: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
     result = np.empty_like(logits)
     for start in range(0, len(logits), _BLOCK_ROWS):
         rows = slice(start, start + _BLOCK_ROWS)
-        block = np.ascontiguousarray(
-            logits[rows], np.float64
-        )  # one layout: a row has the same bits in every block
+        block = np.ascontiguousarray(logits[rows], np.float64)  # a row has the same bits in every block
         with np.errstate(invalid="ignore"):  # rows that are not finite become NaN, which is refused later
             powers = np.exp(block - block.max(axis=1, keepdims=True))
         result[rows] = powers / powers.sum(axis=1, keepdims=True)

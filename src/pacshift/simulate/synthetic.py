@@ -3,6 +3,7 @@
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
+from pacshift.scores.softmax import softmax
 
 HARDEST_CLASS_LOSS = 0.25
 """Share of the strength that the last class lacks."""
@@ -18,5 +19,4 @@ def synthetic_scores(index: IntArray, n_classes: int, strength: float, rng: np.r
     logits += rng.normal(0, BIAS, n_classes)
     # A shift onto the hardest class hurts whoever ignores the shift.
     logits[index == n_classes - 1, -1] -= strength * HARDEST_CLASS_LOSS
-    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+    return np.asarray(softmax(logits))

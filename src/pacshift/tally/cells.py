@@ -76,15 +76,9 @@ def n_bins(bins: Bins) -> int:
     return N_TOP if bins == "top scores" else N_CONFIDENCE
 
 
-def n_codes(n_classes: int, n_labels: int, bins: Bins = "confidence") -> int:
+def n_codes(n_classes: int, n_labels: int, bins: Bins) -> int:
     """How many codes of cells there are."""
     return n_classes * n_bins(bins) * n_labels
-
-
-def code_type(n_classes: int, n_labels: int, bins: Bins = "confidence") -> type[np.integer]:
-    """A small type that holds every code of a cell."""
-    largest = n_codes(n_classes, n_labels, bins) - 1
-    return np.uint16 if largest < 1 << 16 else np.uint32 if largest < 1 << 32 else np.int64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,14 +154,10 @@ class Cells:
 
 
 def cell_codes(
-    predicted: NDArray[np.integer],
-    top: NDArray[np.floating],
-    labels: IntArray | None,
-    n_classes: int,
-    bins: Bins = "confidence",
+    predicted: NDArray[np.integer], top: NDArray[np.floating], labels: IntArray | None, n_classes: int, bins: Bins
 ) -> NDArray[np.integer]:
     """The code of each row's cell; without ``labels`` unlabelled."""
-    kind = code_type(n_classes, 1 if labels is None else n_classes, bins)
+    kind = np.min_scalar_type(n_codes(n_classes, 1 if labels is None else n_classes, bins) - 1)
     codes = predicted.astype(kind)
     codes *= n_bins(bins)
     codes += (confidence_bin(top) if bins == "confidence" else top_bin(top)).astype(kind, copy=False)

@@ -3,6 +3,7 @@
 Probabilities are rounded to whole units of 2**-28, so that sums are integers: the same in any order.
 """
 
+from collections import defaultdict
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -36,10 +37,6 @@ class SoftSums:
     sums: IntArray
     target: IntArray
 
-    @classmethod
-    def empty(cls, n_classes: int) -> "SoftSums":
-        return cls(np.empty(0, np.int64), np.empty((0, n_classes), np.int64), np.zeros(n_classes, np.int64))
-
     @property
     def source(self) -> IntArray:
         """Dense: ``source[i, j]`` sums class i's probability over the rows labelled j."""
@@ -63,7 +60,7 @@ class SoftCounter:
 
     def __init__(self, n_classes: int) -> None:
         self._n_classes, self._lock = n_classes, Lock()
-        self._rows: dict[int, IntArray] = {}
+        self._rows: defaultdict[int, IntArray] = defaultdict(lambda: np.zeros(n_classes, np.int64))
         self._target = np.zeros(n_classes, np.int64)
 
     def add(self, labels: IntArray | None, sums: IntArray) -> None:
@@ -73,10 +70,7 @@ class SoftCounter:
                 self._target += sums[0]
                 return
             for label, row in zip(labels.tolist(), sums, strict=True):
-                if label in self._rows:
-                    self._rows[label] += row
-                else:
-                    self._rows[label] = row.copy()
+                self._rows[label] += row
 
     def result(self) -> SoftSums:
         """The sums so far."""
