@@ -12,7 +12,8 @@ from torch.nn import functional
 
 PATCH = 2
 RIDGE = 5e-4
-"""Keeps filters of directions that hardly vary, such as those a JPEG lost, from amplifying noise."""
+"""Keeps filters of directions that hardly vary, such as those a JPEG lost, from amplifying noise. Patch and ridge
+are those of Jordan's network."""
 
 
 def whitening_filters(images: Tensor) -> Tensor:
