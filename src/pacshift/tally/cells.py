@@ -40,8 +40,8 @@ def confidence_bin(top: NDArray[np.floating]) -> NDArray[np.uint8]:
 
 
 TOP_BITS = 5
-"""Bits of mantissa kept of top scores that are not probabilities: 32 bins per octave, in their order. To within 3
-%, which is fine enough for 13 bins at quantiles."""
+"""Bits of mantissa kept of top scores that are not probabilities: 32 bins per octave, in their order. Fine enough
+for 13 bins at quantiles: to within 3 %."""
 
 N_TOP = 1 << (9 + TOP_BITS)
 """All bins of such top scores: sign, exponent and mantissa of single precision."""
