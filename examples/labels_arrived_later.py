@@ -28,7 +28,7 @@ print(f"{found.verdict}: {found.text}")
 # how often (the bars), and the counts of spring lie within (the crosses).
 result = found.evaluation
 for name, error, count in zip(CLASSES, result.class_error, result.class_counts, strict=True):
-    print(f"  {name:10} {error:6.1%} of {count}")
+    print(f"  {name:10} {100 * error:5.1f} % of {count}")
 figure, axes = plt.subplots(figsize=(6, 2.5), layout="constrained")
 class_misses(certificate, ax=axes)
 axes.plot(result.class_error, range(len(CLASSES)), "kx", markersize=10, markeredgewidth=2)

@@ -40,7 +40,7 @@ TITLES = {
 
 ORIGINS = {"real": "real scores", "shipped": "scores shipped with pacshift", "twin": "a fitted twin"}
 
-TWIN_ROWS = 40_000
+TWIN_ROWS = 40_000  # a round number; rows are drawn from them with replacement
 ARRAYS = ("probs", "labels", "class_names", "facts", "row_ids", "groups")
 """What is read from a scores file."""
 GAP_UNIT = 1024

@@ -23,7 +23,7 @@ from pacshift.tally.stores import running_sum, sum_by_key
 CHUNK_VALUES = 1 << 22
 """Scores that are drawn at once: 32 MB."""
 EXPECTED_ROWS = 1_000_000
-"""Rows of the imagined target whose bins tell the size of sets."""
+"""Rows of the imagined target whose bins tell the size of sets: so many that their noise is below 0.1 %."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

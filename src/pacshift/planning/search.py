@@ -10,12 +10,15 @@ from pacshift.planning.request import Question
 from pacshift.planning.simulate import Simulator
 
 MIN_ROWS = 100
+"""Fewest rows that are tried. A round number: below log(1/δ)/ε, about 30 by default, nothing can be certified."""
 MAX_SEARCHED_VALUES = 4_000_000
-"""Rows times classes up to which wanted sizes are looked for."""
+"""Rows times classes up to which wanted sizes are looked for: 32 MB of scores. A round number."""
 FAR_ENOUGH = 0.93
-"""A size below this part of the wanted one is clearly smaller."""
+"""A size below this part of the wanted one is clearly smaller. Wider than the noise of a few draws; not
+measured."""
 CURVE_SPAN = 4.0
-"""A curve around given rows goes from a quarter to four times as many."""
+"""A curve around given rows goes from a quarter to four times as many: what one might still change. A round
+number."""
 
 
 def find_curve(question: Question, simulator: Simulator, limit: int) -> Curve:

@@ -21,7 +21,7 @@ from pacshift.tally import Tally
 from pacshift.wording import all_but, given, mean_size, percent
 
 MAX_VALUES = 20_000_000
-"""Rows times classes that may be asked about: more would take too long to draw."""
+"""Rows times classes that may be asked about: 160 MB of scores; more would take too long to draw."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -69,8 +69,8 @@ def _select(frame: Any, found: list[Label], classes: tuple[Label, ...], columns:
     missing = [text for text in wanted if text not in texts]
     if missing:
         raise InputError(
-            f"{name}: no score column for {shorten(missing)}; the columns are {shorten(found)}. Name columns "
-            "as the classes, or pass a plain array (frame.to_numpy()) with columns in the order of the classes."
+            f"{name}: no score column for {shorten(missing)}; the columns are {shorten(found)}. Name them "
+            "after the classes, or pass a plain array (frame.to_numpy()) with columns in the order of the classes."
         )
     order = [texts.index(text) for text in wanted]
     if order == list(range(len(found))):

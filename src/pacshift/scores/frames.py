@@ -51,7 +51,7 @@ def index_of(table: Any) -> Any:
 
 
 def require_same_index(index: Any, values: Any, name: str, *, rows: str = "scores", what: str = "labels") -> None:
-    """Refuse values whose pandas index is not the ``index`` of the rows, or that in another order.
+    """Refuse values whose pandas index differs from the ``index`` of the rows, or has another order.
 
     Values are matched to rows by position, so each would go to a row of another name. They are not put in order
     silently: only the user knows which side is wrong. Where one side has no index, there is nothing to compare;

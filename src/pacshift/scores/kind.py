@@ -15,19 +15,23 @@ from numpy.typing import NDArray
 from pacshift.scores.sums import ROUNDING, TOTALS, RowSums, flag, number
 
 ROWS_LOOKED_AT = 64
-"""Rows of each block that are looked at first: what they do not have, the block does not have."""
+"""Rows of each block that are looked at first: one score that is no whole number settles it, without a look at the
+others. A round number."""
 
 VALUES_LOOKED_AT = 5000
-"""Scores that are looked at before sets are made."""
+"""Scores that are looked at before sets are made, spread over the rows. A round number: much less work than the
+sets."""
 
 FEWEST_ROWS = 8
-"""From so few rows on, logits do not look like probabilities by chance."""
+"""Fewest rows that tell their kind: one or two rows of logits may sum to 1 by chance, eight hardly do. Not
+measured."""
 
 MOST_ROWS = 0.9
-"""Rows of one kind have the sum of that kind in so many cases; the others lack mass or hold nothing."""
+"""Share of the rows that must have the sum of their kind; the others may lack mass or be empty. A round number;
+not measured."""
 
 MIDDLE = (0.1, 0.9)
-"""Quantiles of the top scores between which they typically lie."""
+"""Quantiles between which top scores typically lie: a few outliers must not set the range."""
 
 PROBABILITIES, UNIT = "probabilities that sum to 1", "numbers between 0 and 1"
 PERCENTAGES, BYTES = "percentages that sum to 100", "whole numbers between 0 and 255"

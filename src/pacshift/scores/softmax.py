@@ -11,7 +11,7 @@ from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.kind import FEWEST_ROWS, PERCENTAGES, PROBABILITIES, ScoreKind
 from pacshift.scores.same_kind import is_exact
 
-_BLOCK_ROWS = 4096
+_BLOCK_ROWS = 4096  # float64 copies of few rows at a time; a round number
 
 
 def softmax(logits: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:

@@ -7,10 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 ROUNDING = 1e-3
-"""How far a probability may lie outside of [0, 1] because it was rounded."""
+"""How far a probability may lie outside of [0, 1] because it was rounded: half precision has steps of 0.001 above
+1."""
 
 SUM_TOLERANCE = 0.02
-"""How far the sum of a row may lie from its total, as a share of it: half precision and rounded columns."""
+"""How far the sum of a row may lie from its total, as a share of it: half precision and rounded columns. Two
+digits in ten columns are off by 0.05 at worst and by less than 0.02 in most rows."""
 
 TOTALS = (1.0, 100.0, 255.0)
 """What rows of probabilities, of percentages and of 8-bit probabilities sum to."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pacshift.arrays import BoolArray, FloatArray, IntArray
 
 HIGHEST_PRICE = 1e12
-"""Beyond it a missed label costs more than any set size."""
+"""Beyond it a missed label costs more than any set size. A round number."""
 
 
 def highest_threshold(true_scores: NDArray[np.floating[Any]], shares: FloatArray, allowed: float) -> float:

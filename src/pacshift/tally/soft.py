@@ -17,12 +17,14 @@ from pacshift.tally.scratch import scratch, scratch_like
 from pacshift.tally.stores import running_sum
 
 SOFT_UNIT = 2.0**-28
+"""Probabilities are rounded to this, by at most 2e-9; the sums of 2**34 rows still fit into 62 bits."""
 LARGEST_PROBABILITY = 1.001
 """What models give as a probability may be rounded to a little more than 1."""
 _LARGEST_UNITS = LARGEST_PROBABILITY / SOFT_UNIT
 
 MAX_BLAS_PRODUCTS = 1 << 19
-"""Products of one matrix multiplication. For more, BLAS starts threads of its own, which would fight ours."""
+"""Products of one matrix multiplication. For more, BLAS starts threads of its own, which would fight ours: with
+2**23, counting 10 classes took three times as long."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,7 +23,8 @@ from pacshift.wording import digits_apart, up
 SUM_ROUNDING = 1e-12
 """Room for the rounding of sums, on the side of a larger error."""
 TRIAL_ERROR = 0.6
-"""Options are compared where the predicted mix errs by this part of ε: about where thresholds end up."""
+"""Options are compared where the predicted mix errs by this part of ε: about where thresholds end up. With 0.4 or
+0.8 nothing changes."""
 
 
 @dataclass(frozen=True, eq=False)
