@@ -14,8 +14,11 @@ from pacshift.errors import InputError, UninformativeWarning
 from pacshift.wording import mean_size, percent
 
 if TYPE_CHECKING:
-    from pacshift import Certificate, Tally
+    from pacshift import Certificate
+    from pacshift.certification.certify import Data
+    from pacshift.certification.request import Request
     from pacshift.cli.inputs import Inputs
+    from pacshift.methods import Method as MethodObject
 
 
 def calibrate(
@@ -45,24 +48,26 @@ def calibrate(
 
     Example: pacshift calibrate source.parquet target.parquet --label diagnosis --epsilon 0.05 -o certificate.json
     """
+    from pacshift.certification.certify import Data
+    from pacshift.certification.request import require_fit
     from pacshift.cli.inputs import Inputs, load_tallies
     from pacshift.cli.provenance import with_origin, with_tally_files
+    from pacshift.methods import resolve_method
 
     options.check_output(out, force, files.named)
-    asked = asdict(origin) | {
-        "method": method,
-        "never_empty": never_empty,
-        "weights": options.read_numbers(weights, "--weights"),
-    }
-    promise.check(**asked)
+    numbers = options.read_numbers(weights, "--weights")
+    request = promise.check(never_empty=never_empty, weights=numbers, **asdict(origin))
+    chosen = resolve_method(method)
+    require_fit(chosen, request, has_labels=target_label is not None)
     if tallies:
         _require_no_table(target_label)
-        certificate = _certify(load_tallies(files.paths), promise, printing, asked)
+        certificate = _certify(Data(load_tallies(files.paths)), chosen, request, printing)
         certificate = with_tally_files(certificate, files.paths or ())
     else:
         reading: dict[str, Any] = {**files.split(), **columns.reading(label), "engine": engine, "master": master}
         data = Inputs(**reading, grid=not exact, silent=printing.silent, sha256=True)
-        certificate = _from_tables(data, target_label, promise, printing, asked)
+        counted = _count(data, chosen, promise.score, target_label)
+        certificate = _measured(_certify(counted, chosen, request, printing), data)
     certificate = with_origin(certificate, ctx, promise.seed)
     certificate.save(out, overwrite=force)
     _show(certificate, out, printing)
@@ -76,53 +81,44 @@ def _require_no_table(target_label: str | None) -> None:
         raise InputError("--target-label names a column of the TARGET table, but --tallies gives no tables.")
 
 
-def _from_tables(
-    data: "Inputs",
-    target_label: str | None,
-    promise: groups.Promise,
-    printing: groups.Printing,
-    asked: dict[str, Any],
-) -> "Certificate":
-    """The certificate, with the columns of the source and the sizes of the target's sets."""
-    tally = _count(data, asked["method"], promise.score)
-    if target_label is not None:
-        asked = asked | {"target_labels": data.labelled_target(target_label, tally.classes, tally.score)}
-    certificate = _certify(tally, promise, printing, asked).changed(columns=data.columns)
-    if data.engine == "spark" or not data.target:
-        # With Spark the rows may be too many to read twice: `pacshift predict` counts the sizes.
-        return certificate
-    (measured,) = data.measure([certificate])
-    return certificate.changed(set_sizes=measured.set_sizes)
-
-
-def _count(data: "Inputs", method: str, score: str) -> "Tally":
-    """The tally that ``method`` needs."""
-    from pacshift.methods import resolve_method
+def _count(data: "Inputs", method: "MethodObject", score: str, target_label: str | None) -> "Data":
+    """What ``method`` needs of the tables."""
+    from pacshift.certification.certify import Data
     from pacshift.methods.base import score_for
 
     if data.engine == "spark" and not data.grid:
         raise InputError(
             "--exact does not work with --engine spark, which counts on the grid. Leave out one of them."
         )
-    chosen = resolve_method(method)
-    if chosen.needs_target and not data.target:
-        raise InputError(f"no TARGET: method {method} needs unlabelled target scores as well as the source.")
-    return data.tally(score_for(chosen, score), soft=chosen.needs_soft, bins=chosen.needs_bins)
+    if method.needs_target and not data.target:
+        raise InputError(f"no TARGET: method {method.name} needs unlabelled target scores as well as the source.")
+    tally = data.tally(score_for(method, score), soft=method.needs_soft, bins=method.needs_bins)
+    if target_label is None:
+        return Data(tally)
+    return Data(tally, data.labelled_target(target_label, tally.classes, tally.score))
 
 
-def _certify(
-    tally: "Tally", promise: groups.Promise, printing: groups.Printing, asked: dict[str, Any]
-) -> "Certificate":
-    from pacshift import calibrate_tally
+def _certify(data: "Data", method: "MethodObject", request: "Request", printing: groups.Printing) -> "Certificate":
+    from pacshift.certification.certify import certify
 
     with warnings.catch_warnings():
         if not printing.silent:
             warnings.simplefilter("ignore", UninformativeWarning)  # the words printed below say it
-        return calibrate_tally(tally, **promise.request(tally.classes), **asked)
+        return certify(data, method, options.with_classes(request, data.tally.classes))
+
+
+def _measured(certificate: "Certificate", data: "Inputs") -> "Certificate":
+    """The certificate with the columns of the source and the sizes of the target's sets."""
+    if data.engine == "spark" or not data.target:
+        # With Spark the rows may be too many to read twice: `pacshift predict` counts the sizes.
+        return certificate.changed(columns=data.columns)
+    (measured,) = data.measure([certificate])
+    return certificate.changed(columns=data.columns, set_sizes=measured.set_sizes)
 
 
 def _show(certificate: "Certificate", out: Path, printing: groups.Printing) -> None:
     from pacshift.certificate.file import to_document
+    from pacshift.certificate.sets import mean_and_empty
     from pacshift.files.documents import seal
 
     if printing.as_json:
@@ -133,9 +129,8 @@ def _show(certificate: "Certificate", out: Path, printing: groups.Printing) -> N
         return
     print_words(certificate.explain())
     if certificate.set_sizes is not None:
-        total = certificate.set_sizes.sum()
-        mean = float(certificate.set_sizes @ range(len(certificate.set_sizes)) / total)
-        single, empty = certificate.set_sizes[1] / total, certificate.set_sizes[0] / total
+        mean, empty = mean_and_empty(certificate.set_sizes)
+        single = certificate.set_sizes[1] / certificate.set_sizes.sum()
         results().print(
             f"[bold]On the target[/]: {mean_size(mean)} labels per set on average, "
             f"{percent(single)} with exactly one, {percent(empty)} empty."

@@ -11,6 +11,7 @@ from pacshift.wording import mean_size, percent
 
 if TYPE_CHECKING:
     from pacshift import Certificate
+    from pacshift.certification.request import Request
     from pacshift.cli.inputs import Inputs
     from pacshift.comparison.table import ComparisonRow, Measured
     from pacshift.tables.evaluate import MeasuredSets
@@ -35,7 +36,7 @@ def compare(
     """
     from pacshift.cli.inputs import Inputs
 
-    promise.check()
+    request = promise.check(weights=options.read_numbers(weights, "--weights"))
     data = Inputs(
         **files.split(target="a table of target scores to measure the sets on"),
         **columns.reading(label),
@@ -44,24 +45,21 @@ def compare(
         target_label=target_label,
         keep_source=True,
     )
-    compared, n_rows = _compared(data, promise, options.read_numbers(weights, "--weights"))
-    asked = promise.request(())
+    compared, n_rows = _compared(data, request, promise.score)
     if printing.as_json:
-        rates = {name: asked[name] for name in ("epsilon", "delta")}
+        rates = {"epsilon": request.epsilon, "delta": request.delta}
         print_json({**rates, "rows": n_rows, "methods": list(map(asdict, compared))})
     elif not printing.quiet:
-        show(compared, epsilon=asked["epsilon"])
+        show(compared, epsilon=request.epsilon)
 
 
-def _compared(
-    data: "Inputs", promise: groups.Promise, weights: list[float] | None
-) -> "tuple[list[ComparisonRow], int]":
+def _compared(data: "Inputs", request: "Request", score: str) -> "tuple[list[ComparisonRow], int]":
     """A row per method, and how many rows the target has."""
-    from pacshift.comparison.table import compare_methods, own_score
+    from pacshift.certification.certify import Data
+    from pacshift.comparison.table import compare_counts, own_score
     from pacshift.methods import METHODS
 
-    score = promise.score
-    chosen = [method() for method in METHODS.values() if weights or not method.needs_weights]
+    chosen = [method() for method in METHODS.values() if request.weights or not method.needs_weights]
     names = dict.fromkeys([score, *(own_score(method, score) for method in chosen)])
     sources = {name: data.source_tally(name, soft=True) for name in names}
     target = data.target_tally(sources[score].classes, soft=True, bins=True)
@@ -70,22 +68,22 @@ def _compared(
         return [_summary(sets, labelled=data.target_label is not None) for sets in data.measure(certificates)]
 
     with progress("comparing methods", silent=data.silent) as report:
-        made = compare_methods(
+        made = compare_counts(
             chosen,
-            lambda method: sources[own_score(method, score)] + target,
+            options.with_classes(request, target.classes),
+            lambda method: Data(sources[own_score(method, score)] + target),
             measure,
-            progress=report,
-            weights=weights,
-            **promise.request(target.classes),
+            report,
         )
     return [row for row, _certificate in made], target.n_target
 
 
 def _summary(sets: "MeasuredSets", *, labelled: bool) -> "Measured":
     """Error (where labels are known), mean size and share of empty sets."""
-    n_sets = int(sets.set_sizes.sum())
-    mean = float(sets.set_sizes @ range(len(sets.set_sizes)) / n_sets)
-    return sets.n_missed / n_sets if labelled else None, mean, float(sets.set_sizes[0] / n_sets)
+    from pacshift.certificate.sets import mean_and_empty
+
+    error = sets.n_missed / int(sets.set_sizes.sum()) if labelled else None
+    return error, *mean_and_empty(sets.set_sizes)
 
 
 def show(rows: "Sequence[ComparisonRow]", *, epsilon: float) -> None:

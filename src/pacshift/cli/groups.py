@@ -1,7 +1,7 @@
 """Options that belong together, as one parameter of a command each."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 
 if TYPE_CHECKING:
-    from pacshift.arrays import Label
+    from pacshift.certification.request import Request
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,15 +26,19 @@ class Promise:
     score: options.Score = "probability"
     seed: options.Seed = 0
 
-    def check(self, **more: Any) -> None:
-        """Refuse an impossible request before hours of counting, not after them."""
-        options.check_request(score=self.score, **self.request(()), **more)
+    def check(self, **more: Any) -> "Request":
+        """The request, or an InputError before hours of counting and not after them. It lacks the classes."""
+        from pacshift.certification.request import check_request
+        from pacshift.scores.transforms import resolve_transform
 
-    def request(self, classes: "Sequence[Label]") -> dict[str, Any]:
-        """The same as arguments of ``calibrate_tally`` and ``Monitor``."""
+        resolve_transform(self.score)
+        return check_request(**self.arguments(), **more)
+
+    def arguments(self) -> dict[str, Any]:
+        """The same as arguments of ``check_request`` and ``Monitor``; classes of ``known_mix`` are still texts."""
         names = ("epsilon", "delta", "class_epsilon", "contamination")
-        known_mix = options.known_for(options.read_known(self.known), classes)
-        return {name: getattr(self, name) for name in names} | {"known_mix": known_mix, "rng": self.seed}
+        given = {name: getattr(self, name) for name in names}
+        return given | {"known_mix": options.read_known(self.known), "rng": self.seed}
 
 
 @dataclass(frozen=True, kw_only=True)

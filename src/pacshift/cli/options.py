@@ -3,7 +3,8 @@
 This module and the commands import NumPy only when a command runs: help and completion need none of it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,6 +16,7 @@ from pacshift.files import writing
 
 if TYPE_CHECKING:
     from pacshift.arrays import Label
+    from pacshift.certification.request import Request
 
 PANELS = ("Basics", "What you know", "Tables", "Output", "Expert")
 """Panels of every command's help, in this order."""
@@ -162,28 +164,22 @@ def read_known(texts: Sequence[str] | None) -> dict[str, tuple[float, float]] | 
 
 
 def known_for(
-    known: dict[str, tuple[float, float]] | None, classes: "Sequence[Label]"
+    known: Mapping[Any, tuple[float, float]] | None, classes: "Sequence[Label]"
 ) -> "dict[Label, tuple[float, float]] | None":
     """The same bounds by the class itself: on the command line a class that is a number is written as text."""
     by_text = {str(name): name for name in classes}
     return None if known is None else {by_text.get(name, name): bounds for name, bounds in known.items()}
 
 
+def with_classes(request: "Request", classes: "tuple[Label, ...]") -> "Request":
+    """A request of the command line for the classes of a table."""
+    return replace(request, known_mix=known_for(request.known_mix, classes)).for_classes(classes)
+
+
 def tell_no_seed(seed: int | None) -> None:
     """Say that a seed is not needed where older versions took one."""
     if seed is not None:
         note("--seed has no effect here: randomised scores are fixed functions of their rows. Leave it out.")
-
-
-def check_request(*, score: str = "probability", method: str = "PS-LP", **asked: Any) -> None:
-    """Refuse an impossible request before hours of counting, not after them."""
-    from pacshift.certification import request
-    from pacshift.methods import resolve_method
-    from pacshift.scores.transforms import resolve_transform
-
-    request.check_request(**asked)
-    resolve_transform(score)
-    resolve_method(method)
 
 
 def check_output(path: Path, force: bool, inputs: Iterable[Path | None] = ()) -> None:

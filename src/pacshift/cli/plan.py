@@ -56,15 +56,18 @@ def plan(
 
     Example: pacshift plan pilot.parquet --target-mix healthy=0.6,sick=0.4 --size 1.1 --n-target 10000
     """
+    from pacshift.methods import resolve_method
+
     _check_picture(out, force, pilot)
-    options.check_request(epsilon=epsilon, delta=delta, method=method)
+    groups.Promise(epsilon=epsilon, delta=delta).check()
+    chosen = resolve_method(method)
     data = _read_pilot(pilot, **columns.reading(label))
     asked = {"epsilon": epsilon, "delta": delta, "n_source": n_source, "n_target": n_target, "size": size}
     mixes = {
         "target_mix": [read_mix(text, data["classes"]) for text in target_mix or ()] or None,
         "source_mix": None if source_mix is None else read_mix(source_mix, data["classes"]),
     }
-    made = _simulate(printing, **data, **asked, **mixes, method=method, rng=seed)
+    made = _simulate(printing, **data, **asked, **mixes, method=chosen, rng=seed)
     if out is not None:
         _draw(made, out, force)
     if printing.as_json:

@@ -30,6 +30,7 @@ def prevalence(
     from pacshift import prevalence_tally
     from pacshift.cli.inputs import load_tallies
 
+    groups.Promise(delta=delta, known=known).check()
     tally = load_tallies(files.paths) if tallies else _count(files, columns, label, silent=printing.silent)
     known_mix = options.known_for(options.read_known(known), tally.classes)
     found = prevalence_tally(tally, delta=delta, known_mix=known_mix)

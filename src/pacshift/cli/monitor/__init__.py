@@ -80,23 +80,26 @@ def monitor(
     from pacshift import Certificate, Monitor
     from pacshift.cli.monitor.output import check_outputs, show, write
     from pacshift.cli.monitor.reading import Reading, count_source, follow
+    from pacshift.methods import resolve_method
+    from pacshift.monitor.check import require_own_promise
 
     files = [out] if table is None else [out, table]
     check_outputs(files, force, [source, *targets])
     certificate = None if certificate_file is None else Certificate.load(certificate_file)
     asked = promise.as_in(certificate)
-    asked.check(method=method)
-    reading = Reading(timestamp, period, columns, method, printing.silent)
+    asked.check(model_id=model_id)
+    chosen = require_own_promise(resolve_method(method))
+    reading = Reading(timestamp, period, columns, chosen, printing.silent)
     counted, found = count_source(source, label, asked.score, reading, certificate, exact=exact)
     watch = Monitor(
         counted,
-        method=method,
+        method=chosen,
         forever=forever,
         certificate=certificate,
         model_id=model_id,
         state=state,
         columns=found,
-        **asked.request(counted.classes),
+        **asked.arguments() | {"known_mix": options.known_for(options.read_known(asked.known), counted.classes)},
     )
     if adopt is not None:
         _adopt(watch, adopt)

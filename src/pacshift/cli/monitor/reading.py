@@ -13,7 +13,7 @@ from pacshift.cli.console import progress
 from pacshift.cli.inputs import Inputs, tell_dropped
 from pacshift.errors import InputError
 from pacshift.files.repeated import file_sha256
-from pacshift.methods import resolve_method
+from pacshift.methods import Method
 from pacshift.methods.base import score_for
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.periods import Counted
@@ -34,7 +34,7 @@ class Reading:
     timestamp: str | None
     period: str | None
     columns: groups.Columns
-    method: str
+    method: Method
     silent: bool
 
     def cut(self, file: Path, rows_before: int) -> Cut:
@@ -59,7 +59,7 @@ def count_source(
     if certificate is not None:
         asked["classes"] = asked["classes"] or certificate.classes
         score = certificate.score
-    chosen = resolve_method(reading.method)
+    chosen = reading.method
     data = Inputs(source=(path,), target=(), **asked, grid=not exact, silent=reading.silent)
     return data.source_tally(score_for(chosen, score), soft=chosen.needs_soft), data.columns
 
@@ -136,7 +136,7 @@ def _count_file(watch: Monitor, file: Path, reading: Reading, columns: Columns |
                 "columns": columns,
                 "by_position": chosen.by_position,
             },
-            soft=resolve_method(reading.method).needs_soft,
+            soft=reading.method.needs_soft,
             in_use=watch.certificate,
             drop_invalid=chosen.drop_invalid,
             # The first certificate is made from these rows, and then their sets are counted.
