@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -88,16 +88,8 @@ def monitor(
     asked.check(method=method)
     reading = Reading(timestamp, period, columns, method, printing.silent)
     counted, found = count_source(source, label, asked.score, reading, certificate, exact=exact)
-    watch = Monitor(
-        counted,
-        method=method,
-        forever=forever,
-        certificate=certificate,
-        model_id=model_id,
-        state=state,
-        columns=found,
-        **asked.request(counted.classes),
-    )
+    kept: dict[str, Any] = {"certificate": certificate, "model_id": model_id, "state": state, "columns": found}
+    watch = Monitor(counted, method=method, forever=forever, **asked.request(counted.classes), **kept)
     if adopt is not None:
         _adopt(watch, adopt)
     for text in watch.warnings():
