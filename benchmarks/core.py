@@ -1,4 +1,4 @@
-"""The calls against floors measured in the same run, with the goals of the project beside the ratios.
+"""The calls against floors measured in the same run.
 
 Floor of calibrating: argmax of both score matrices and one sort of the true-label scores, on one core. Floor of
 the sets: the bare comparison. Memory is what Python and NumPy allocate on top of the inputs.
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.lab import CALIBRATE_GOALS, SETS_GOAL, Blocks, Lab, at_most
+from benchmarks.lab import Blocks, Lab
 from benchmarks.made_up import both_domains
 from benchmarks.measure import megabytes, temporary_memory, timed
 from benchmarks.page import conditions
@@ -31,7 +31,6 @@ HEADINGS = (
     "least time",
     "largest",
     "ratio to its floor",
-    "goal",
     "memory",
     "boolean copies",
 )
@@ -55,10 +54,10 @@ def calibrating(rows: int, n_classes: int, repeats: int) -> Iterator[tuple[str, 
     true_scores = source[np.arange(rows), labels]
     floor, slowest = timed(lambda: (source.argmax(1), target.argmax(1), np.sort(true_scores)), repeats)
     size = f"{rows:,} × {n_classes}"
-    yield ("floor of calibrating", size, milliseconds(floor), milliseconds(slowest), "1", "", "", "")
+    yield ("floor of calibrating", size, milliseconds(floor), milliseconds(slowest), "1", "", "")
     for method in METHODS_SHOWN:
         work = partial(calibrate, source, labels, target, epsilon=0.1, delta=0.01, method=method, rng=0)
-        yield measured(f"calibrate {method}", size, work, floor, CALIBRATE_GOALS.get(method), repeats, source.size)
+        yield measured(f"calibrate {method}", size, work, floor, repeats, source.size)
 
 
 def sets(rows: int, n_classes: int, repeats: int) -> Iterator[tuple[str, ...]]:
@@ -69,18 +68,17 @@ def sets(rows: int, n_classes: int, repeats: int) -> Iterator[tuple[str, ...]]:
         thresholds = certificate.thresholds[0] if method == "PS" else certificate.thresholds
         floor, _ = timed(partial(np.greater_equal, target, thresholds), 3 * repeats)
         work, size = partial(certificate.sets, target), f"{rows:,} × {n_classes}"
-        yield measured(title, size, work, floor, SETS_GOAL, 3 * repeats, target.size)
+        yield measured(title, size, work, floor, 3 * repeats, target.size)
 
 
 def measured(
-    title: str, size: str, work: Callable[[], Any], floor: float, goal: float | None, repeats: int, copy: int
+    title: str, size: str, work: Callable[[], Any], floor: float, repeats: int, copy: int
 ) -> tuple[str, ...]:
     """One line of the table; ``copy`` is the size in bytes of one boolean matrix."""
     least, most = timed(work, repeats)
     memory, ratio = temporary_memory(work), least / floor
-    shown = "" if goal is None else at_most(ratio, goal)
     return (
-        title, size, milliseconds(least), milliseconds(most), f"{ratio:.2f}", shown, megabytes(memory),
+        title, size, milliseconds(least), milliseconds(most), f"{ratio:.2f}", megabytes(memory),
         f"{memory / copy:.1f}",
     )  # fmt: skip
 

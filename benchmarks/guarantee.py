@@ -12,7 +12,8 @@ from benchmarks.lab import Blocks, Lab
 from pacshift import AssumptionError, Population, Tally, UninformativeWarning, calibrate_tally
 from pacshift.experiments.summary import markdown_table
 from pacshift.methods import METHODS
-from pacshift.methods.base import GUARANTEE_IN_SHORT, Method
+from pacshift.methods.base import Method
+from pacshift.methods.guarantee import MEANINGS
 from pacshift.methods.ps_w import PSW
 from pacshift.scores.check import check_scores
 from pacshift.scores.transforms import resolve_transform
@@ -112,5 +113,5 @@ def table(found: dict[str, Outcomes], trials: int) -> str:
         failed = outcomes.counts["failed"]
         means = f"{np.mean(outcomes.errors):.4f}", f"{np.mean(outcomes.sizes):.3f}"
         counts = f"{failed}", f"{failed / trials:.3f}", *means, f"{outcomes.counts['trivial']}"
-        rows.append((name, GUARANTEE_IN_SHORT[methods[name].guarantee], *counts))
+        rows.append((name, MEANINGS[methods[name].guarantee].in_short, *counts))
     return markdown_table(HEADINGS, rows)

@@ -98,6 +98,6 @@ def added(lines: Sequence[Line], when: Line, found: Mapping[str, float]) -> list
 def table(lines: Sequence[Line]) -> str:
     """The lines, and below them the change from the first line shown to the last."""
     rows = [(line["date"], line["version"], *(line[name] for name in RATIOS)) for line in lines]
-    changes = [f"{float(lines[-1][name]) / float(lines[0][name]) - 1:+.0%}" for name in RATIOS]
+    changes = [f"{100 * (float(lines[-1][name]) / float(lines[0][name]) - 1):+.0f} %" for name in RATIOS]
     trend = [("**last against first**", "", *changes)] if len(lines) > 1 else []
     return markdown_table(("date", "version", *RATIOS), [*rows, *trend], left=2)

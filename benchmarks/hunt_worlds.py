@@ -87,7 +87,7 @@ class World:
         main = int(np.argmax(self.mix))
         return (
             f"{self.kind}, K = {len(counts)}, {shown} rows a class{' on average' * self.iid}"
-            f"{' in order' * self.in_order}, n = {self.n_target:,}, {self.mix[main]:.0%} of class {main}, "
+            f"{' in order' * self.in_order}, n = {self.n_target:,}, {100 * self.mix[main]:.0f} % of class {main}, "
             f"ε = {self.epsilon:g}"
         )
 

@@ -1,4 +1,4 @@
-"""What every part of the lab shares: the request, progress on the error stream, goals beside what was measured."""
+"""What every part of the lab shares: the request, and progress on the error stream."""
 
 import sys
 import time
@@ -13,15 +13,6 @@ from benchmarks.peers import Stage, full_stage, home_stage
 Say: TypeAlias = Callable[[str], None]
 Blocks: TypeAlias = Iterator[tuple[str, str]]
 """Markers of the documentation with the Markdown that belongs between them."""
-
-CALIBRATE_GOALS = {"PS": 0.6, "PS-W": 0.7, "PS-LP": 1.0}
-"""Largest ratio to the floor at a million rows of 10 classes: argmax of both matrices and one sort."""
-SETS_GOAL = 1.3
-"""Largest ratio of the sets to the bare comparison."""
-COUNT_GOAL = 0.6
-"""Smallest throughput of counting a table, relative to a bare scan."""
-MEMORY_GOAL = 350
-"""Largest peak memory in megabytes, however many rows a table has."""
 
 _Setting = TypeVar("_Setting")
 
@@ -55,21 +46,3 @@ class Lab:
     def stage(self) -> Stage:
         """The libraries that are compared; in a small run only this package."""
         return home_stage() if self.small else full_stage(self.say)
-
-
-def at_most(ratio: float, limit: float) -> str:
-    """A goal and whether the ratio meets it.
-
-    >>> at_most(0.5, 0.6), at_most(0.7, 0.6)
-    ('≤ 0.6: met', '≤ 0.6: **missed**')
-    """
-    return f"≤ {limit:g}: {'met' if ratio <= limit else '**missed**'}"
-
-
-def at_least(ratio: float, limit: float) -> str:
-    """A goal and whether the ratio meets it.
-
-    >>> at_least(0.5, 0.6)
-    '≥ 0.6: **missed**'
-    """
-    return f"≥ {limit:g}: {'met' if ratio >= limit else '**missed**'}"

@@ -37,7 +37,7 @@ def table(n_classes: int, trials: int, rows_per_class: tuple[int, ...]) -> str:
         best = population.size(population.best_threshold(epsilon, mix), mix)
         lines.append((f"{epsilon:g}", f"{delta:g}", *(f"{size:.2f}" for size in sizes), f"{best:.2f}"))
     headings = ("ε", "δ", *(f"{rows:,} rows per class" for rows in fitting), "best single threshold")
-    title = f"**{n_classes} classes**, classifier right on {right:.0%}, as many target rows as source rows"
+    title = f"**{n_classes} classes**, classifier right on {100 * right:.0f} %, as many target rows as source rows"
     return f"{title}\n\n{markdown_table(headings, lines).strip()}"
 
 

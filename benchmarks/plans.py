@@ -86,16 +86,7 @@ def pilots(population: Population, panel: Panel, number: int) -> tuple[Pilot, Pi
 def foreseen(pilot: Pilot, panel: Panel, effort: Effort) -> tuple[float, float]:
     """What ``plan`` answers, size and half of the interval, without the curve."""
     mixes = Mixes(np.array(panel.source_mix), np.array(panel.target_mix))
-    simulator = Simulator(
-        pilot,
-        [mixes],
-        epsilon=panel.epsilon,
-        delta=DELTA,
-        method=PSLP(),
-        seed=0,
-        total=effort.total,
-        progress=None,
-    )
+    simulator = Simulator(pilot, [mixes], PSLP(), Task(epsilon=panel.epsilon, delta=DELTA))
     size = float(simulator.sizes(N_ROWS, N_ROWS, effort.final_draws).mean())
     return size, half_width(simulator.sizes_of_pilots(N_ROWS, N_ROWS, effort.pilots), effort.final_draws)
 

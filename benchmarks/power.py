@@ -15,7 +15,6 @@ from pacshift.experiments.summary import markdown_table
 
 DELTA = 0.05
 SIZES, MANY_SIZES = (20_000, 5_000, 2_000), (150_000, 50_000)
-GOAL_ROWS, GOAL = 20_000, 0.95
 DATASETS = {"heart": "heart", "cifar10": "CIFAR-10", "agnews": "AG News", "entity13": "Entity-13"}
 UNSEEN = {
     "BRFSS 2020": "heart/scores_2020.npz",
@@ -34,7 +33,7 @@ def run(lab: Lab) -> Blocks:
     """One line per violation."""
     trials, sizes = lab.trials or lab.choose(20, 2), lab.choose(SIZES, SIZES[-1:])
     rows = [line(violation, sizes, trials, lab) for violation in violations(lab)]
-    headings = "scores", "violation", *(f"{size:,} rows on each side" for size in sizes), f"goal at {GOAL_ROWS:,}"
+    headings = "scores", "violation", *(f"{size:,} rows on each side" for size in sizes)
     text = [
         conditions("power" + (f" --trials {lab.trials}" if lab.trials else "")),
         f"Refused draws, of {trials} each; δ = {DELTA}, level {ASSUMPTION_SHARE * DELTA:g}.",
@@ -64,10 +63,7 @@ def line(violation: Violation, sizes: tuple[int, ...], trials: int, lab: Lab) ->
     """Refusals at every size."""
     counts = [refusals(violation, size, trials) for size in sizes]
     lab.say(f"power: {violation.data}, {violation.name}: {counts} of {trials}")
-    goal = ""
-    if violation.asked and GOAL_ROWS in sizes:
-        goal = "met" if counts[sizes.index(GOAL_ROWS)] >= GOAL * trials else "**missed**"
-    return violation.data, violation.name, *(f"{count}" for count in counts), goal
+    return violation.data, violation.name, *(f"{count}" for count in counts)
 
 
 def refusals(violation: Violation, size: int, trials: int) -> int:
@@ -85,7 +81,7 @@ def many_classes(lab: Lab) -> str:
         return ""
     rows = []
     for violation in imagenet(Path(lab.data)):
-        rows.append(line(violation, MANY_SIZES, MANY_TRIALS, lab)[:-1])
+        rows.append(line(violation, MANY_SIZES, MANY_TRIALS, lab))
     headings = "scores", "violation", *(f"{size:,} rows on each side" for size in MANY_SIZES)
     return markdown_table(headings, rows, left=2).strip()
 
@@ -99,7 +95,7 @@ def run_unseen(lab: Lab) -> Blocks:
         stored = np.load(Path(lab.data) / path)
         population = Population(stored["probs"], stored["labels"])
         rows += [line(violation, sizes, trials, lab) for violation in real(title, population)]
-    headings = "scores", "violation", *(f"{size:,} rows on each side" for size in sizes), f"goal at {GOAL_ROWS:,}"
+    headings = "scores", "violation", *(f"{size:,} rows on each side" for size in sizes)
     title = f"Refused draws, of {trials} each, on scores that no choice in the test was made by."
     yield (
         "power-unseen",

@@ -88,7 +88,7 @@ def run(lab: Lab) -> Blocks:
         trials = most if case.n_classes == 2 else most // 10  # ppi_py takes seconds per draw of ten classes
         lab.say(f"prevalence: {case.n_classes} classes, {case.rows:,} rows, {trials} draws")
         found = [ours(case, trials), theirs(lab, case, trials)]
-        size = (f"{case.n_classes}", f"{case.accuracy:.0%}", f"{case.rows:,}", f"{trials}")
+        size = (f"{case.n_classes}", f"{100 * case.accuracy:.0f} %", f"{case.rows:,}", f"{trials}")
         rows.append((*size, *(cell for one in found for cell in _cells(one, case.target_mix))))
     chance = np.sqrt(DELTA * (1 - DELTA) / most)
     title = (

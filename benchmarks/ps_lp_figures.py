@@ -78,7 +78,11 @@ def draw_error(region: PrevalenceRegion, miss_rate: FloatArray) -> Figure:
     bar.ax.tick_params(labelsize=8)
     worst = (mixes[inside(region, mixes)] @ miss_rate).max()
     axes.text(
-        0.5, -0.42, f"inside the blue line at\nmost {worst:.1%}, allowed {EPSILON:.1%}", ha="center", fontsize=9
+        0.5,
+        -0.42,
+        f"inside the blue line at\nmost {100 * worst:.1f} %, allowed {100 * EPSILON:.1f} %",
+        ha="center",
+        fontsize=9,
     )
     return figure
 

@@ -21,7 +21,8 @@ from pacshift.experiments.summary import markdown_table
 from pacshift.experiments.trial import Draw, Experiment, load_base, run_trial
 from pacshift.methods import Method
 
-PANELS = ("cifar10-large-0.1", "agnews-0.05", "heart-large-0.1", "chestxray-0.3", "entity13-0.1")
+PANELS = ("heart-large-0.1", "cifar10-large-0.1", "agnews-0.05")
+"""The panels whose shipped scores are those of trained models, not of twins."""
 METHOD_ORDER = ("PS-LP", "PS-W", "PS-C", "PS-LW", "PS", "APS", "PS-R", "WCP", "LWCP")
 PROMISES = {
     "pac-target": "error ≤ ε on the target, for all but a share δ of calibration draws",
@@ -75,9 +76,9 @@ class Line:
 
 def run(lab: Lab) -> Blocks:
     """One table per panel."""
-    trials = lab.trials or lab.choose(30, 2)
+    trials = lab.trials or lab.choose(10, 2)
     parts = [conditions("quality", stage=lab.stage.among(THEIRS))]
-    for panel in select_panels(lab.choose(PANELS, PANELS[1:2])):
+    for panel in select_panels(lab.choose(PANELS, PANELS[2:])):
         experiment = Experiment(panel, population=True, data_dir=lab.data)
         lab.say(f"quality {panel.name}: pacshift, {trials} trials")
         best, lines = ours(experiment, trials)

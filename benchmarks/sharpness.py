@@ -168,7 +168,7 @@ def only(mix: FloatArray) -> PrevalenceRegion:
 
 
 def summary(lines: Sequence[Line]) -> str:
-    """The goals, counted."""
+    """Ratios over all lines."""
     ratios = np.array([line.ratio("PS-LP") for line in lines])
     names = (*KINDS, KNOWN, "ORACLE")
     means = ", ".join(f"{name} {np.mean([line.ratio(name) for line in lines]):.3f}" for name in names)

@@ -1,6 +1,5 @@
 """Speed and memory beside the peers: the same arrays for everybody, each contestant in a process of its own."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -8,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.lab import CALIBRATE_GOALS, SETS_GOAL, Blocks, Lab, at_least, at_most
+from benchmarks.lab import Blocks, Lab
 from benchmarks.made_up import both_domains
 from benchmarks.measure import megabytes
 from benchmarks.page import conditions
@@ -60,14 +59,14 @@ Table = dict[str, Result]
 
 
 def run(lab: Lab) -> Blocks:
-    """One table per size, then the goals."""
+    """One table per size."""
     sizes = lab.choose(SIZES, ((5_000, 10),))
     tables = {size: measure(lab, *size) for size in sizes}
     parts = [
         conditions("speed", stage=lab.stage.among(TIMED)),
         *(one_size(table, *size) for size, table in tables.items()),
     ]
-    yield "speed", "\n\n".join([*parts, goals(tables)])
+    yield "speed", "\n\n".join(parts)
     if SIZES[1] in tables:
         yield "in-short", in_short(without_failures(tables[SIZES[1]]), *SIZES[1])
 
@@ -174,33 +173,3 @@ def span(least: float, most: float) -> str:
     """
     unit, factor = ("s", 1.0) if least >= 1 else ("ms", 1e3)
     return f"{least * factor:,.3g} {unit} (to {most * factor:,.3g})" if least < 100 else f"{least:,.0f} s"
-
-
-def goals(tables: dict[tuple[int, int], Table]) -> str:
-    """What the project aims at, and what this run says."""
-    rows = []
-    for (n_rows, n_classes), table in tables.items():
-        size, large = f"{n_rows:,} × {n_classes}", (n_rows, n_classes) == SIZES[1]
-        rows += [(what, size, *found) for what, *found in goal_rows(without_failures(table), n_rows, large)]
-    return "### Goals\n\n" + markdown_table(("ratio", "size", "measured", "goal"), rows)
-
-
-def goal_rows(table: Table, rows: int, large: bool) -> Iterator[tuple[str, str, str]]:
-    """Ratios to MAPIE and to the floor; those of calibrating to the floor at a million rows only."""
-
-    def ratio(one: str, other: str, step: str) -> float:
-        return table[one].seconds(step, rows)[0] / table[other].seconds(step, rows)[0]
-
-    default, *_ = methods = [entry.title for entry in OURS if entry.title in table]
-    if "MAPIE LAC" in table:
-        for title in methods[:2]:
-            found = ratio(title, "MAPIE LAC", "calibrate")
-            yield f"{title} with both domains / MAPIE LAC with one", f"{found:.2f}", at_most(found, 1.0)
-        faster, bare = (1 / ratio(title, "MAPIE LAC", "sets") for title in (default, FLOOR.title))
-        what = f"sets of MAPIE LAC / ours (of a bare comparison: {bare:.0f})"
-        yield what, f"{faster:.1f}", at_least(faster, 50.0)
-    found = ratio(default, FLOOR.title, "sets")
-    yield "sets / the bare comparison", f"{found:.2f}", at_most(found, SETS_GOAL)
-    for title in methods if large else ():
-        found = ratio(title, FLOOR.title, "calibrate")
-        yield f"{title} / the floor", f"{found:.2f}", at_most(found, CALIBRATE_GOALS[table[title].entry.setting])

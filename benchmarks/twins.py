@@ -33,7 +33,7 @@ def score_table(lab: Lab) -> str:
             accuracy = (data.probs.argmax(axis=1) == data.labels).mean()
             quantiles = [f"{value:.2g}" for value in np.quantile(truth, levels)]
             rows.append((data.title, f"{len(data.labels):,}", f"{accuracy:.4f}", difference, *quantiles))
-    quantile_names = [f"{level:.0%} quantile" for level in levels]
+    quantile_names = [f"{100 * level:.0f} % quantile" for level in levels]
     headings = ("scores", "rows", "accuracy", "largest difference of P(predicted given true)", *quantile_names)
     return markdown_table(headings, rows, left=1)
 

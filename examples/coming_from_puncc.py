@@ -36,4 +36,4 @@ our_sets = certificate.sets(scores(X[target]))
 
 for name, sets in (("puncc", their_sets), ("pacshift", our_sets)):
     result = pacshift.evaluate(sets, y[target])
-    print(f"{name:8} misses {result.error:.1%} of the target (10.0% allowed), {result.size:.2f} labels per set")
+    print(f"{name:8} misses {100 * result.error:.1f} % (10 % allowed), {result.size:.2f} labels per set")

@@ -16,8 +16,8 @@ for ax, cap in zip(axes, (None, 0.1), strict=True):
         source, labels, target, epsilon=0.1, delta=0.05, classes=CLASSES, class_epsilon=cap
     )
     result = pacshift.evaluate(certificate.sets(target), truth, classes=CLASSES)
-    missed = ", ".join(f"{name} {error:.1%}" for name, error in zip(CLASSES, result.class_error, strict=True))
-    print(f"class_epsilon={cap}: misses {result.error:.1%} in all ({missed}), {result.size:.2f} labels per set")
+    missed = ", ".join(f"{100 * error:.1f} % of {CLASSES[k]}" for k, error in enumerate(result.class_error))
+    print(f"class_epsilon={cap}: misses {100 * result.error:.1f} % ({missed}), {result.size:.2f} labels per set")
     class_misses(certificate, ax=ax).legend().remove()
     ax.set_title(f"class_epsilon={cap}: {result.size:.2f} labels per set")
 axes[0].set_xlim(0, 0.35)

@@ -18,10 +18,10 @@ for place, count in enumerate([0, 100, 400, 1_600]):
     )
     size = certificate.sets(target).sum(axis=1).mean()
     assert certificate.prevalence is not None  # PS-LP bounds the label mix
-    low, high = certificate.prevalence.lower[1], certificate.prevalence.upper[1]
-    print(f"{count:5} labels: {low:.0%} to {high:.0%} of the target are 'yes', {size:.2f} labels per set")
-    axes.hlines(place, 100 * low, 100 * high, color="#0072b2", lw=8)
-    axes.text(100 * high + 1, place, f"{size:.2f} labels per set", va="center")
+    low, high = 100 * certificate.prevalence.lower[1], 100 * certificate.prevalence.upper[1]
+    print(f"{count:5} labels: {low:.0f} to {high:.0f} % of the target are 'yes', {size:.2f} labels per set")
+    axes.hlines(place, low, high, color="#0072b2", lw=8)
+    axes.text(high + 1, place, f"{size:.2f} labels per set", va="center")
 
 axes.axvline(40, color="black", linestyle="--")
 axes.set(yticks=range(4), yticklabels=["no label", "100 labels", "400 labels", "1,600 labels"], ylim=(3.5, -0.5))

@@ -22,8 +22,8 @@ target, _ = patients(WINTER, 20_000, rng=2)
 found = pacshift.prevalence(source, labels, target, delta=0.05, classes=CLASSES)
 predicted = found.predicted_counts / found.predicted_counts.sum()
 for name, low, high, counted in zip(CLASSES, found.mix.lower, found.mix.upper, predicted, strict=True):
-    print(f"{name:10} {low:5.1%} to {high:5.1%} of the target (predicted for {counted:.1%})")
-print(f"accuracy on the target: at least {found.accuracy:.1%}")
+    print(f"{name:10} {100 * low:4.1f} to {100 * high:4.1f} % of the target (predicted for {100 * counted:.1f} %)")
+print(f"accuracy on the target: at least {100 * found.accuracy:.1f} %")
 
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
 axes.hlines(CLASSES, 100 * found.mix.lower, 100 * found.mix.upper, color="#0072b2", lw=8, label="95 % interval")

@@ -31,7 +31,7 @@ for haze in (2, 3, 4):
         pacshift.calibrate(source, labels, seen, epsilon=0.1, delta=0.05, classes=classes)
     except pacshift.AssumptionError as refusal:
         errors[f"haze {haze}:\nrefused"] = missed
-        print(f"\nhaze {haze}: the old sets would miss {missed:.0%}. Refused: {refusal}")
+        print(f"\nhaze {haze}: the old sets would miss {100 * missed:.0f} %. Refused: {refusal}")
     else:
         raise SystemExit(f"haze {haze} went unnoticed")
 
@@ -48,7 +48,8 @@ figure.savefig("label_shift_refuted.png", dpi=150)
 few = hazy(target[:1000], 2)
 fooled = pacshift.calibrate(source, labels, few, epsilon=0.1, delta=0.05, classes=classes)
 missed = pacshift.evaluate(fooled.sets(hazy(target, 2)), truth, classes=classes).error
-print(f"\n1,000 rows of haze 2: certified, and the sets miss {missed:.0%}.", fooled.explain().splitlines()[1])
+print(f"\n1,000 rows of haze 2: certified, and the sets miss {100 * missed:.0f} %.")
+print(fooled.explain().splitlines()[1])
 known = {"healthy": (0.0, 0.3)}
 try:
     pacshift.calibrate(source, labels, few, epsilon=0.1, delta=0.05, classes=classes, known_mix=known)

@@ -15,7 +15,7 @@ for name, style, colour in (("PS-LP", "o-", "#0072b2"), ("PS-LW", "x--", "#8a939
     certificate = pacshift.calibrate(source, labels, target, epsilon=0.1, delta=0.05, method=name)
     sets = certificate.sets(target)
     result = pacshift.evaluate(sets, truth)
-    print(f"{name}: misses {result.error:.1%} of the target (10.0% allowed), {result.size:.2f} labels per set")
+    print(f"{name}: misses {100 * result.error:.1f} % (10 % allowed), {result.size:.2f} labels per set")
     sizes = np.bincount(sets.sum(axis=1), minlength=9)[:9] / len(sets)
     axes.plot(range(9), 100 * sizes, style, color=colour, label=f"{name}: {result.size:.2f} labels per set")
 axes.set(xlabel="labels in the set", ylabel="target rows, in %")

@@ -17,4 +17,4 @@ model.calibrate(X[source], y[source], X[target])  # the target's labels are not 
 print(model.certificate_.explain())
 print("first five sets:", model.predict_labels(X[target][:5]))
 missed = 1 - model.predict_set(X[target])[np.arange(10_000), y[target]].mean()
-print(f"missed on the target: {missed:.1%}, allowed: 10.0%")
+print(f"missed on the target: {100 * missed:.1f} %, allowed: 10 %")

@@ -53,4 +53,4 @@ assert certificate.explain() == together.explain()
 
 # Back in each hospital the certificate makes the sets; when the labels are known, anyone can check it.
 result = evaluate(certificate.sets(winter.scores), winter.labels, classes=winter.classes)
-print(f"this winter: {result.error:.1%} of the true diagnoses missed, {result.size:.2f} labels per set")
+print(f"this winter: {100 * result.error:.1f} % of the true diagnoses missed, {result.size:.2f} labels per set")

@@ -5,34 +5,17 @@ import inspect
 import pkgutil
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-import pacshift
 from pacshift import assumption
+from test_ps_lp_page import resolve
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = (DOCS / "methods" / "assumption.md").read_text(encoding="utf-8")
 NAME = re.compile(r"`((?:pacshift|assumption)(?:\.\w+)+)`")
 LEMMA = re.compile(r"\*\*Lemma (\d+) .*?(?=\*\*Lemma|^## )", re.DOTALL | re.MULTILINE)
 WITHOUT_CODE = {"Setting", "Power", "Bets", "Bounds"}  # the lemmas below the last two name theirs
-
-
-def resolve(name: str) -> Any:
-    found: Any = pacshift
-    for part in name.removeprefix("pacshift.").split("."):
-        if not hasattr(found, part) and inspect.ismodule(found):
-            importlib.import_module(f"{found.__name__}.{part}")
-        found = getattr(found, part)
-    return found
-
-
-def test_every_name_on_the_page_exists() -> None:
-    names = NAME.findall(PAGE)
-    assert len(names) > 15
-    for name in names:
-        resolve(name)
 
 
 @pytest.mark.parametrize("title", sorted(set(re.findall(r"^## (.+)$", PAGE, re.MULTILINE)) - WITHOUT_CODE))

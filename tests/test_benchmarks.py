@@ -29,12 +29,12 @@ SMOKE = {
     "figures": [],
     "labels": ["| scores | none | 50 labels | 200 labels | 1,000 labels | error above ε |"],
     "plans": ["| heart-small-0.1 |", "Within 5 % on average: ", "made for 90 % of cases held the size"],
-    "history prevalence": ["| date | version | calibrate PS / floor |", "| 2 | 55% | 1,000 | 2 | 1.000 |"],
+    "history prevalence": ["| date | version | calibrate PS / floor |", "| 2 | 55 % | 1,000 | 2 | 1.000 |"],
     "hunt": ["| coins, ties 3416/500 |", "| test of label shift |", "| `class_epsilon` |", "Not judged: WCP"],
     "power": ["| simulated, 3 classes | logits times 0.3 | 2 |"],
 }
 SLOW = {
-    "speed": ["| contestant | domains | calibrate |", "| sets / the bare comparison |"],
+    "speed": ["| contestant | domains | calibrate |"],
     "scale-rows scale-classes": ["| 5,000 | float32 |", "| 100 | one list |"],
     "scale-workers scale-cost": ["| Arrow | 1 |", "| 10,000 | 800.0 TB |"],
     "reproduce": ["| claim | as in the paper (two halves) | population |", "| `heart` | shipped |"],

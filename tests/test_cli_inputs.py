@@ -8,7 +8,7 @@ import pytest
 
 from commands import Data, good, make_tables
 from pacshift.tables import reader
-from pacshift.tables.sources import FileSource
+from pacshift.tables.sources.files import FileSource
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def test_the_target_is_read_once_or_if_it_is_large_twice(
     batches = FileSource.batches
 
     def watched(source: FileSource, *layout: Any) -> Any:
-        opened.append(Path(source._files[0]).name)
+        opened.append(source.files[0].name)
         return batches(source, *layout)
 
     monkeypatch.setattr(FileSource, "batches", watched)

@@ -1,14 +1,20 @@
-"""What the pages say is checked: console examples, shell examples, paths and links."""
+"""What the pages say is checked: console and shell examples, names of code, paths, links, percentages."""
 
 import doctest
+import inspect
+import pkgutil
 import re
 import runpy
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+import pacshift
+from test_ps_lp_page import resolve
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -30,8 +36,81 @@ def test_console_examples_print_what_they_say(path: Path) -> None:
 @pytest.mark.parametrize("path", WRITTEN, ids=page_id)
 def test_files_named_on_a_page_exist(path: Path) -> None:
     named = re.findall(r"`((?:src|scripts|docs|tests|examples|benchmarks)/[\w./-]+\.\w+)`", path.read_text())
+    inside = [f"src/pacshift/{name}" for name in re.findall(r"`((?:\w+/)+\w+\.py)`", path.read_text())]
+    named += [name for name in inside if (ROOT / name).parent.is_dir()]
     placeholders = {"src/pacshift/x.py", "tests/test_x.py"}
     assert [name for name in named if name not in placeholders and not (ROOT / name).exists()] == []
+
+
+PACKAGE = ROOT / "src" / "pacshift"
+SHORT = {"prediction_powered": "ps_lp.prediction_powered"}
+OBJECTS = {"certificate": "Certificate", "tally": "Tally", "monitor": "Monitor", "population": "Population"}
+"""Variables that pages name after their class."""
+FILES = {"json", "html", "csv", "parquet", "png", "py"}
+
+
+def names_on(page: str) -> Iterator[str]:
+    """Names of code in backticks and imports: ``pacshift.x.y``, ``folder.module.y``, ``certificate.y``."""
+    for name in re.findall(r"`([a-z]\w*(?:\.\w+)+)(?=[`(\[])", page):
+        first, second, *_ = name.split(".")
+        is_module = (PACKAGE / first / f"{second}.py").exists() and first != "certificate"
+        if second in FILES:
+            continue
+        if first in OBJECTS and not is_module:
+            yield f"{OBJECTS[first]}.{second}"
+        elif first in ("pacshift", "bounds") or (PACKAGE / first).is_dir():
+            yield name
+        elif first in SHORT:
+            yield name.replace(first, SHORT[first], 1)
+    for module, names in re.findall(r"^\s*(?:>>> )?from (pacshift[\w.]*) import ([\w, ]+)", page, re.MULTILINE):
+        yield from (f"{module}.{name.split()[0]}" for name in names.split(",") if name.strip())
+
+
+@pytest.mark.parametrize("path", [README, ROOT / "CONTRIBUTING.md", *PAGES], ids=page_id)
+def test_code_named_on_a_page_exists(path: Path) -> None:
+    for name in sorted(set(names_on(path.read_text(encoding="utf-8")))):
+        resolve(name)
+
+
+def test_names_that_do_not_exist_are_noticed() -> None:
+    page = "`mix.region.x` `pacshift.calibrat(x)` `certificate.set(x)` `tally.coins.x`\nfrom pacshift.ps import PS"
+    names = list(names_on(page))
+    assert len(names) == 5
+    for name in names:
+        with pytest.raises((AssertionError, AttributeError, ImportError)):
+            resolve(name)
+
+
+PERCENT = re.compile(r"(?<![:,+\"'.]\.)\d%(?![\w}])")
+"""A number right before a percent sign, but no format (``:.1%}``), remainder (``7%n``) or code in an address."""
+CODE = [path for folder in ("src", "examples", "benchmarks", "scripts") for path in (ROOT / folder).rglob("*.py")]
+
+
+@pytest.mark.parametrize("path", [*WRITTEN, *sorted(CODE)], ids=page_id)
+def test_percentages_are_written_with_a_space(path: Path) -> None:
+    lines = enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+    assert [f"{number}: {line.strip()}" for number, line in lines if PERCENT.search(line)] == []
+
+
+def test_percentages_without_a_space_are_noticed() -> None:
+    assert all(map(PERCENT.search, ("8.7% missed", "'95%'", "| 55% |", "(+10%)")))
+    assert not any(map(PERCENT.search, ("97.8 %", "{x:.1%}", "{x:6.1%}", "format(x, '.0%')", "7%n", "a%20b%2F")))
+
+
+def test_the_api_page_says_what_is_public() -> None:
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    table = page.partition("| import from | public there |")[2].partition("\n\n")[0]
+    modules = re.findall(r"`(pacshift[\w.]*)`", " ".join(row.split("|")[1] for row in table.splitlines()[2:]))
+    assert all(inspect.ismodule(pkgutil.resolve_name(module)) for module in modules)
+    found = {name: pkgutil.resolve_name(name) for name in re.findall(r"^::: (\S+)$", page, re.MULTILINE)}
+    missing = [
+        name for name in pacshift.__all__ if not any(getattr(pacshift, name) is each for each in found.values())
+    ]
+    assert missing == ["METHODS"]  # neither class nor function: the table names it
+    assert "`METHODS`" in table
+    listed = tuple(f"{module}." for module in modules if module != "pacshift")
+    elsewhere = {name.rpartition(".")[2] for name in found if not name.startswith(listed)}
+    assert elsewhere - set(pacshift.__all__) == {"Provenance", "Input", "Sensitivity", "ScoreKind"}
 
 
 def test_the_map_shows_every_folder_and_module_of_the_package_once() -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from pacshift.cli.flags import in_flags
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "faq.md").read_text(encoding="utf-8")
 QUOTED = re.findall(r"^> `(.+)`$", PAGE, re.MULTILINE)
@@ -24,9 +26,9 @@ def texts_of(node: ast.AST) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def messages() -> list[str]:
-    """Every text of the source."""
+    """Every text of the source, as the command line shows it."""
     files = sorted((ROOT / "src").rglob("*.py"))
-    return [text for file in files for text in texts_of(ast.parse(file.read_text(encoding="utf-8")))]
+    return [in_flags(text) for file in files for text in texts_of(ast.parse(file.read_text(encoding="utf-8")))]
 
 
 def is_message(quoted: str, messages: list[str]) -> bool:

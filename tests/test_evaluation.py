@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from pacshift import InputError, evaluate
-from pacshift.evaluation import SetCounts
+from pacshift.evaluation import EvaluationCounts
 
 SETS = [[True, False, False], [True, True, False], [False, False, False], [True, True, True]]
 
@@ -30,7 +30,7 @@ def test_classes_are_matched_by_value() -> None:
 def test_counts_of_chunks_add_up() -> None:
     rng = np.random.default_rng(0)
     sets, index = rng.random((100, 4)) < 0.3, rng.integers(0, 3, 100)
-    parts = [SetCounts.of(sets[rows], index[rows]) for rows in (slice(0, 7), slice(7, 60), slice(60, 100))]
+    parts = [EvaluationCounts.of(sets[rows], index[rows]) for rows in (slice(0, 7), slice(7, 60), slice(60, 100))]
     total, whole = (parts[2] + parts[0] + parts[1]).evaluation(), evaluate(sets, index)
     for name in ("n", "error", "size", "empty", "class_counts", "class_error", "class_size"):
         np.testing.assert_array_equal(getattr(total, name), getattr(whole, name))

@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 
 from pacshift import InputError, Population, Tally, calibrate_tally, plan
 from pacshift.arrays import FloatArray
-from pacshift.methods import resolve_method
+from pacshift.methods import Task, resolve_method
 from pacshift.planning import simulate
 from pacshift.planning.pilot import CountPilot, Mixes, RowPilot
 
@@ -21,7 +21,7 @@ QUICK: dict[str, Any] = {"epsilon": 0.05, "delta": 0.05, "target_mix": TARGET_MI
 @pytest.fixture(autouse=True)
 def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """The real number of draws is for people who want to know; tests want to end."""
-    monkeypatch.setattr("pacshift.planning.solve.effort_for", lambda _: simulate.Effort(6, 2, 5, 5))
+    monkeypatch.setattr("pacshift.planning.simulate.effort_for", lambda _: simulate.Effort(6, 2, 5, 5))
     monkeypatch.setattr("pacshift.planning.search.MAX_SEARCHED_VALUES", 100_000)
 
 
@@ -57,7 +57,7 @@ def test_the_questions_answer_each_other() -> None:
 
 
 def test_target_rows_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pacshift.planning.solve.effort_for", lambda _: simulate.Effort(5, 1, 2, 2, 1))
+    monkeypatch.setattr("pacshift.planning.simulate.effort_for", lambda _: simulate.Effort(5, 1, 2, 2, 1))
     pslp = QUICK | {"method": "PS-LP"}
     size = plan(*PILOT, n_source=4000, n_target=1000, **pslp).size
     needed = plan(*PILOT, n_source=4000, size=size, **pslp)
@@ -170,7 +170,7 @@ def test_the_interval_holds_a_future_size_in_90_of_100_cases_whatever_the_effort
 @pytest.mark.montecarlo
 def test_real_plans_hold_the_size_of_a_future_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole plans from few pilots, where the t quantile matters most: a normal one holds about 3 of 4 sizes."""
-    monkeypatch.setattr("pacshift.planning.solve.effort_for", lambda _: simulate.Effort(1, 1, 4, 3))
+    monkeypatch.setattr("pacshift.planning.simulate.effort_for", lambda _: simulate.Effort(1, 1, 4, 3))
     held = []
     for seed in range(150):
         rng = np.random.default_rng([seed, 21])
@@ -189,9 +189,8 @@ def test_no_draw_comes_twice() -> None:
     mixes = [Mixes(np.array(SOURCE_MIX), np.array(TARGET_MIX))]
 
     def simulator() -> simulate.Simulator:
-        method = resolve_method("PS-LW")
-        options: dict[str, Any] = {"epsilon": 0.05, "delta": 0.05, "seed": 0, "total": 1, "progress": None}
-        return simulate.Simulator(RowPilot(Population(*PILOT)), mixes, method=method, **options)
+        pilot, task = RowPilot(Population(*PILOT)), Task(epsilon=0.05, delta=0.05)
+        return simulate.Simulator(pilot, mixes, resolve_method("PS-LW"), task)
 
     at_once, in_turn = simulator(), simulator()
     sizes = np.concatenate([in_turn.sizes(900, 300, 2), in_turn.sizes(900, 300, 3)])
@@ -260,7 +259,7 @@ CASES: dict[str, tuple[FloatArray, FloatArray, float]] = {
 @pytest.mark.parametrize("name", ["heart", pytest.param("agnews", marks=pytest.mark.long)])
 def test_real_scores_from_a_small_pilot(name: str, shared_data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """10,000 rows of a real model's scores tell within 5 % how large sets of 20,000 rows are."""
-    monkeypatch.setattr("pacshift.planning.solve.effort_for", lambda _: simulate.Effort(1, 1, 6, 4))
+    monkeypatch.setattr("pacshift.planning.simulate.effort_for", lambda _: simulate.Effort(1, 1, 6, 4))
     source_mix, target_mix, epsilon = CASES[name]
     file = np.load(shared_data / name / "scores.npz")
     everyone = Population(file["probs"], file["labels"])

@@ -19,7 +19,13 @@ from pacshift.ps_lp.prediction_powered.bound import (
 from pacshift.ps_lp.prediction_powered.box import largest_shares
 from pacshift.ps_lp.prediction_powered.correction import best_tilt
 from pacshift.ps_lp.prediction_powered.evidence import Evidence
-from pacshift.ps_lp.prediction_powered.options import CorrectionShares, Plan, options_for, plan_for, sparse_classes
+from pacshift.ps_lp.prediction_powered.options import (
+    CorrectionPlan,
+    CorrectionShares,
+    options_for,
+    plan_for,
+    sparse_classes,
+)
 from pacshift.ps_lp.prediction_powered.thresholds import corrected_thresholds
 from worlds import World, make_world
 
@@ -30,7 +36,7 @@ SHARES = CorrectionShares(box=0.15, one_threshold=0.15, rescaled=0.4)
 
 
 def test_plans_depend_on_numbers_of_rows() -> None:
-    def plan(counts: IntArray, n_target: int, epsilon: float = 0.1) -> Plan | None:
+    def plan(counts: IntArray, n_target: int, epsilon: float = 0.1) -> CorrectionPlan | None:
         return plan_for(counts, n_target, epsilon=epsilon, delta=0.05, shares=SHARES)
 
     enough = plan(np.full(300, 200), 50_000)

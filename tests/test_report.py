@@ -169,27 +169,29 @@ def test_class_names_stay_texts(pages: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("name", "badge", "words"),
     [
-        ("full", "Guaranteed on the target", "at least 90 % of target cases"),
-        ("default", "Guaranteed on the target", "at least 90 % of target cases"),
+        ("full", "Guaranteed on the target", "at least 90 % of the target population"),
+        ("default", "Guaranteed on the target", "at least 90 % of the target population"),
         ("trivial", "Correct but uninformative", "Every set contains all 12 labels"),
-        ("source only", "Guaranteed on the source only", "at least 90 % of source cases"),
-        ("marginal", "On average only", "On average over many calibrations"),
+        ("source only", "Guaranteed on the source only", "at least 90 % of the source population"),
+        ("marginal", "Guaranteed on average only", "On average over many calibrations"),
         ("no guarantee", "No guarantee", "Nothing is guaranteed"),
-        ("never empty", "Guaranteed on the target", "at least 60 % of target cases"),
+        ("never empty", "Guaranteed on the target", "at least 60 % of the target population"),
     ],
 )
 def test_the_headline_says_what_is_guaranteed(pages: dict[str, str], name: str, badge: str, words: str) -> None:
     page = Page(pages[name])
     assert badge in page.inside("h2")
     assert any(words in text for text in page.inside("p"))
-    assert (badge == "Guaranteed on the target") == (report_text.verdict(SHAPES[name]).tone == "good")
+    assert (badge == "Guaranteed on the target") == (report_text.headline(SHAPES[name]).tone == "good")
 
 
 def test_the_default_method_fills_every_part_of_the_page(pages: dict[str, str]) -> None:
     assert len(Page(pages["default"]).all("svg")) == 7
     assert 'class="absent"' not in pages["default"]
     assert "Label shift was tested on these data." in pages["default"]
-    assert "Label shift was not tested on these data: no target cases were given." in pages["bare"]
+    assert (
+        "The certificate holds no test of label shift on these data: no target cases were given." in pages["bare"]
+    )
 
 
 def test_what_is_missing_is_said(pages: dict[str, str]) -> None:
@@ -200,9 +202,19 @@ def test_what_is_missing_is_said(pages: dict[str, str]) -> None:
     assert "does not bound the target’s label mix" in pages["binary"]
     assert SHAPES["trivial"].reasons
     assert SHAPES["trivial"].reasons[0] in Page(pages["trivial"]).inside("bdi")
-    assert "never_empty=True" in pages["never empty"]
-    assert "score=&#39;aps-plain&#39;" in pages["never empty"]
-    assert "score=function" in render_report(replace(SHAPES["full"], score="custom"))
+    assert "filled with the top label" in pages["never empty"]
+
+
+def test_a_command_is_shown_only_if_the_certificate_records_one() -> None:
+    certificate = SHAPES["binary"]
+    assert certificate.provenance is not None
+    command = "pacshift calibrate 'my source.csv' t.csv -o c.json"
+    made = replace(certificate, provenance=replace(certificate.provenance, command=command))
+    assert command in Page(render_report(made)).inside("code")
+    for without in (certificate, replace(certificate, provenance=None)):
+        page = render_report(without)
+        assert "was not made by a command, or does not say by which one" in " ".join(page.split())
+        assert "pacshift calibrate" not in page
 
 
 def test_methods_are_compared_if_asked(pages: dict[str, str]) -> None:

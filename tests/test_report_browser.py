@@ -110,7 +110,7 @@ def test_numbers_on_the_page_are_the_certificates(visit: Open) -> None:
         assert low <= 100 * certificate.class_miss.lower[label] <= low * 1.01
         assert high * 0.99 <= 100 * certificate.class_miss.upper[label] <= high
         assert float(threshold) == pytest.approx(certificate.thresholds[label], rel=1e-3)
-    assert "at least 90 % of target cases" in page.locator(".headline").inner_text()
+    assert "at least 90 % of the target population" in page.locator(".headline").inner_text()
 
 
 def test_hostile_class_names_stay_text(visit: Open) -> None:

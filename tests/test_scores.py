@@ -260,7 +260,7 @@ BAD_LABELS: dict[str, tuple[Any, str]] = {
     "fraction": ([0.0, 0.5, 1.0], r"the first is 0.5 in row 1"),
     "missing": ([0.0, np.nan, 1.0], r"the first is nan in row 1"),
     "None": ([0, None, 1], r"the first is None in row 1"),
-    "padded text": (["00", "1", "2"], r"the first is '00' in row 0.*as the labels are written"),
+    "padded text": (["00", "1", "2"], r"the first is '00' in row 0.*spelled as in the labels"),
     "fraction as text": (np.array(["0.0", "1", "2"]), r"the first is '0.0' in row 0"),
     "dates": (np.array([0, 1, 2], "M8[D]"), r"labels must be text, numbers or booleans, got dtype datetime64"),
     "durations": (np.array([0, 1, 2], "m8[s]"), r"labels must be text, .*, got dtype timedelta64"),

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pacshift import InputError, Tally
-from pacshift.tables import read_table, sources, tally_table
+from pacshift.tables import read_table, tally_table
+from pacshift.tables.sources import base
 
 SCORES = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6], [0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
 LABELS = np.array([0, 1, 2, 1, 2])
@@ -233,9 +234,9 @@ BAD: dict[Callable[[Path], Path], str] = {
     header_only: "no usable row",
     no_rows: "no usable row",
     no_scores: r"fewer than two are called p_\*, and the labels '0', '1', '2' of .* have no column.*'q_2'",
-    one_score: r"fewer than two are called p_\*, .* have no column of their name\. --scores takes a pattern",
+    one_score: r"fewer than two are called p_\*, .* have no column of their name\. scores= takes a pattern",
     text_scores: "score column 'p_name' holds string, not numbers",
-    no_label: "No column 'label'. Name the label column: --label NAME",
+    no_label: "No column 'label'. Name the label column: label=NAME",
     mixed_kinds: "cannot mix feather and parquet files",
     missing_column: "b.parquet: no column 'p_1', but every file of a table needs one",
     other_type: "b.parquet: column 'label' is string, but int64 in .*a.parquet",
@@ -264,7 +265,7 @@ def test_no_paths_at_all() -> None:
 def test_every_unusable_row_is_counted_and_the_first_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "BATCH_VALUES", 6)
+    monkeypatch.setattr(base, "BATCH_VALUES", 6)
     scores = [list(row) for row in SCORES]
     parquet(tmp_path / "a.parquet", table())
     scores[1][2], scores[2][0], scores[3][1] = np.nan, None, np.inf

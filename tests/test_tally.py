@@ -179,7 +179,7 @@ def test_sums_beyond_64_bits_are_refused() -> None:
     probable = Tally.from_scores(scores, labels)
     assert probable.soft is not None
     huge = replace(probable, soft=replace(probable.soft, sums=probable.soft.sums << 32))
-    with pytest.raises(InputError, match=r"sums of probabilities .* do not fit into 64 bits.*--no-soft"):
+    with pytest.raises(InputError, match=r"sums of probabilities .* do not fit into 64 bits.*soft=False"):
         Tally.sum([huge] * 16)
 
 

@@ -29,7 +29,7 @@ def test_every_system_in_the_boxes_has_its_solution_in_the_hull(box: BoxedSystem
 def test_any_prices_whatsoever_give_a_safe_bound(box: BoxedSystem, seed: int) -> None:
     # So soundness never hangs on the solver: a wrong dual solution makes the box wider, not wrong.
     bounded = np.asarray((box.confusion.lower > 0).any(axis=0))
-    program = _Program(box.confusion, box.target, kept=bounded, helpers=~bounded)
+    program = _Program(box.confusion, box.target, helpers=~bounded)
     rng = np.random.default_rng(seed)
     prices = rng.exponential(size=len(program.limits)) * (rng.random(len(program.limits)) < 0.3)
     for column, label in enumerate(np.flatnonzero(bounded)):

@@ -8,6 +8,7 @@ if typing.TYPE_CHECKING:
     from pacshift.bounds import Interval
     from pacshift.certificate import Certificate
     from pacshift.certification.calibrate import calibrate, calibrate_tally
+    from pacshift.certification.check import Check, check
     from pacshift.certification.label_mix import prevalence, prevalence_tally
     from pacshift.comparison.compare import compare
     from pacshift.comparison.table import Comparison
@@ -27,7 +28,7 @@ __version__ = "0.2.0"
 
 __all__ = ["APS", "LWCP", "METHODS", "PS", "PSC", "PSLP", "PSLW", "PSR", "PSW", "WCP", "Oracle"]
 __all__ += ["AssumptionError", "InputError", "PacshiftError", "UninformativeWarning"]
-__all__ += ["Certificate", "Comparison", "Evaluation", "Interval", "PeriodReport", "Plan", "Prevalence"]
+__all__ += ["Certificate", "Check", "Comparison", "Evaluation", "Interval", "PeriodReport", "Plan", "Prevalence"]
 __all__ += [
     "Monitor",
     "PACClassifier",
@@ -35,6 +36,7 @@ __all__ += [
     "Tally",
     "calibrate",
     "calibrate_tally",
+    "check",
     "compare",
     "evaluate",
 ]
@@ -44,6 +46,7 @@ _HOMES = {
     "bounds": ["Interval"],
     "certificate": ["Certificate"],
     "certification.calibrate": ["calibrate", "calibrate_tally"],
+    "certification.check": ["Check", "check"],
     "certification.label_mix": ["prevalence", "prevalence_tally"],
     "comparison.compare": ["compare"],
     "comparison.table": ["Comparison"],

@@ -50,7 +50,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SetCounts:
+class EvaluationCounts:
     """Counts of sets by true label (rows, misses, labels in the sets) and of empty sets. They add up."""
 
     rows: IntArray
@@ -59,7 +59,7 @@ class SetCounts:
     empty: int
 
     @classmethod
-    def of(cls, sets: BoolArray, index: IntArray) -> "SetCounts":
+    def of(cls, sets: BoolArray, index: IntArray) -> "EvaluationCounts":
         """Count a boolean matrix of sets; ``index[r]`` is the column of row r's true label."""
         sizes, n_classes = sets.sum(axis=1), sets.shape[1]
         hit = sets[np.arange(len(sets)), index]
@@ -67,9 +67,9 @@ class SetCounts:
         rows, misses = (np.bincount(part, minlength=n_classes) for part in (index, index[~hit]))
         return cls(rows, misses, labels, int((sizes == 0).sum()))
 
-    def __add__(self, other: "SetCounts") -> "SetCounts":
+    def __add__(self, other: "EvaluationCounts") -> "EvaluationCounts":
         sums = (self.rows + other.rows, self.misses + other.misses, self.labels + other.labels)
-        return SetCounts(*sums, self.empty + other.empty)
+        return EvaluationCounts(*sums, self.empty + other.empty)
 
     def evaluation(self) -> Evaluation:
         """Counts as shares and means."""
@@ -125,4 +125,4 @@ def evaluate(sets: ScoresLike, labels: LabelsLike, *, classes: Sequence[Label] |
     if len(names) != matrix.shape[1]:
         raise InputError(f"{matrix.shape[1]} columns but {len(names)} class names. Give one name per column.")
     columns = check_labels(labels, names, n_rows=len(matrix), name="evaluate", index=index_of(sets))
-    return SetCounts.of(matrix, columns).evaluation()
+    return EvaluationCounts.of(matrix, columns).evaluation()

@@ -64,8 +64,7 @@ def up(share: float, digits: int = DIGITS) -> str:
     >>> up(0.23595), up(0.3), up(0.9996), up(2e-12)
     ('23.6 %', '30 %', '100 %', '0.000001 %')
     """
-    raised = max(share, SMALLEST_UPPER) if share > 0 else share
-    return f"{_plain(_rounded(100 * _decimal(raised), digits, ROUND_CEILING))} %"
+    return f"{_plain(_up(share, digits))} %"
 
 
 def down(share: float, digits: int = DIGITS) -> str:
@@ -101,8 +100,8 @@ def between(low: float, high: float, digits: int = DIGITS) -> str:
     >>> between(0.07891, 0.1021), between(2e-9, 0.1021), between(0.34, 0.34)
     ('7.89 to 10.3 %', '0 to 10.3 %', '34 %')
     """
-    first, last = down(low, digits), up(high, digits)
-    return last if first == last else f"{first.removesuffix(' %')} to {last}"
+    first, last = _plain(_down(low, digits)), _plain(_up(high, digits))
+    return f"{last} %" if first == last else f"{first} to {last} %"
 
 
 def points(difference: float, digits: int = 2) -> str:
@@ -160,6 +159,21 @@ def mean_size(value: float) -> str:
     '1.368'
     """
     return f"{value:.3f}"
+
+
+def capital(text: str) -> str:
+    """A text that begins a sentence.
+
+    >>> capital("nothing is guaranteed.")
+    'Nothing is guaranteed.'
+    """
+    return text[:1].upper() + text[1:]
+
+
+def _up(share: float, digits: int) -> Decimal:
+    """An upper bound in per cent."""
+    raised = max(share, SMALLEST_UPPER) if share > 0 else share
+    return _rounded(100 * _decimal(raised), digits, ROUND_CEILING)
 
 
 def _down(share: float, digits: int) -> Decimal:

@@ -99,7 +99,7 @@ def test_raw_data_that_do_not_fit_the_scores_are_refused(news: Path) -> None:
     raw_data.write_news_parquet(news / "other.parquet", n_train=20, n_test=10)
     with pytest.raises(InputError, match="not in these raw data"):
         write_examples(panel(4), news, n_examples=50, raw=news / "other.parquet", scores_file=scores)
-    with pytest.raises(InputError, match="Name their place with --raw"):
+    with pytest.raises(InputError, match="Name their place with raw="):
         write_examples(panel(4), news, raw=news / "absent", scores_file=scores)
     with pytest.raises(InputError, match="do not say which raw rows"):
         write_examples(panel(4), news, scores_file=write_scores(news, "agnews", news / "news.parquet", ids=False))

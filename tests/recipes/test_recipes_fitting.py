@@ -179,7 +179,7 @@ def test_running_out_of_memory_has_a_remedy() -> None:
     network = torch.nn.Linear(5, 4)
     network.forward = hungry
     encoder = AnswerEncoder(np.random.default_rng(0).normal(size=(32, 5)), np.arange(32))
-    with pytest.raises(InputError, match="Use a smaller --batch"):
+    with pytest.raises(InputError, match="Use a smaller batch"):
         loop.fit(network, encoder, LABELS, np.arange(32), Settings(1, 8, 0.1), seed=0, device=CPU)
     with pytest.raises(RuntimeError, match="other"), CPU.guard_memory():
         raise RuntimeError("some other problem")

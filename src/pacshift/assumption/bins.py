@@ -12,7 +12,8 @@ from pacshift.tally.cells import N_CONFIDENCE, Cells, least_top
 from pacshift.tally.coins import coins
 
 PILOT_ROWS, PILOT_SHARE = 500, 0.1
-"""About so many source rows choose the edges, at most such a share of them: 500 rows place 12 quantiles well."""
+"""About so many source rows choose the edges, at most such a share of them: 500 rows place 12 quantiles to within
+2 % of the rows, and a tenth of the source is little to lose. Other values were not measured."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,8 @@ ASSUMPTION_SHARE = 0.1
 
 A false alarm costs a certificate, never the promise: sets that are not handed out cannot err. So the level is not
 taken from delta, and a method keeps all of it. A tenth keeps false alarms rarer than misled certificates, and a
-larger level would hardly notice more: ten times the level lowers the hurdle from 3.7 to 3.0 standard deviations.
+larger level would hardly notice more: ten times the level lowers the hurdle from 3.7 to 3.0 standard deviations
+and refuses 132 of the 176 draws instead of 126, a tenth of it 116.
 """
 
 
@@ -41,7 +42,7 @@ def check_assumption(
     level : float
         Largest chance that the test refuses although label shift holds. ``ASSUMPTION_SHARE`` times delta is usual.
     known : Interval, optional
-        Bounds of the target's label mix that are surely right, arrays of length K.
+        Bounds of the target's label mix that you are sure of, arrays of length K.
     contamination : float, default 0
         Largest share of the target that need not be label-shifted at all.
     known_from : str, default "known_mix says"

@@ -13,19 +13,22 @@ from pacshift.tally.cells import CONFIDENCE_EDGES, N_CONFIDENCE
 from pacshift.wording import at_least, between, given
 
 LEVEL_STARTS = (0, 1, 3, 7)
-"""First bins of four levels of confidence: below 50 %, 50 to 75 %, 75 to 95 %, at least 95 %."""
+"""First bins of four levels of confidence: below 50 %, 50 to 75 %, 75 to 95 %, at least 95 %. Round numbers, for
+people."""
 
 N_LEVELS = len(LEVEL_STARTS)
 """Levels of top scores that are not probabilities: each has as many of their bins."""
 
 MAX_CLASSES_BY_LEVEL = 30
-"""Up to this many classes every class is shown by level of confidence; beyond, classes and levels stand apart."""
+"""Up to this many classes every class is shown by level of confidence; beyond, classes and levels stand apart.
+More than 120 groups cannot be read."""
 
 MAX_SEARCHED = 30_000
-"""With very many classes the difference is looked for in fewer of them: memory must not grow with K x K."""
+"""With very many classes the difference is looked for in fewer of them: memory must not grow with K x K. Each
+group is a row over all cells, so this bounds it to about 0.1 GB."""
 
 MAX_CLASSES_SHOWN = 60
-"""Of many classes those with the largest differences are shown."""
+"""Of many classes those with the largest differences are shown: what fits a picture."""
 
 
 _Bins: TypeAlias = tuple[int, int] | None

@@ -27,7 +27,8 @@ FEWEST_ROWS_PER_CLASS = 150
 """With fewer rows too little is learned for such a rule: 100 per class gave 10 of 15, 33 per class none."""
 
 PROBE = 0.05
-"""Share of rows that change their confidence in the difference whose distance is measured."""
+"""Share of rows that change their confidence in the difference whose distance is measured. Small, because the
+distance is taken as proportional to it; not measured."""
 
 
 def noticeable(

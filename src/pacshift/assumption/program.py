@@ -36,9 +36,11 @@ class LevelShares:
 
 
 FEW_SHARES = LevelShares()
+"""Up to 30 classes. With 0.05 or 0.30 for boxes, 0.1 or 0.4 for class shares, 0.02 or 0.2 for tops, and what is
+left for differences, 124 to 126 are refused."""
 WITHOUT_BOXES = LevelShares(boxes=0.0, differences=0.75)
 MANY_SHARES = LevelShares(tops=0.5, boxes=0.0, class_shares=0.0, differences=0.5)
-"""With many classes the largest shares are all that bounds the mix."""
+"""With many classes the largest shares are all that bounds the mix. Chosen on draws of ImageNet scores."""
 
 
 def level_shares(n_classes: int) -> LevelShares:

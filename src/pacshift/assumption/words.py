@@ -12,10 +12,12 @@ from pacshift.bounds import Interval
 from pacshift.wording import between, digits_apart, down, given, percent, up
 
 CANDIDATES = 40
-"""Groups for which the largest share that any mix can give is computed."""
+"""Groups for which the largest share that any mix can give is computed, each by linear programs. A round number;
+not measured."""
 
 PLAIN_WORTH = 2.0
-"""How much larger the difference from some mixes must be to be said instead of one from all mixes."""
+"""How much larger the difference from some mixes must be to be said instead of one from all mixes. A matter of
+taste."""
 
 CANNOT_SEE = (
     "No test on unlabelled rows can see a change that looks like another mix of the same classes, and this one "

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -407,6 +408,10 @@ class Certificate:
         str
             One line each for the guarantee, the assumption (if there is one), the data, the sets and every note.
         """
+        return self._words
+
+    @cached_property
+    def _words(self) -> str:
         return explain(self)
 
     def plot(self) -> "list[Axes]":

@@ -6,16 +6,12 @@ import numpy as np
 
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
+from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.scores.check import shorten
 from pacshift.wording import all_but, at_least, between, given, percent, up
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
-
-LABEL_SHIFT = (
-    "label shift. Within each class, target examples look like source examples; "
-    "only how frequent the classes are has changed. Both samples are independent draws."
-)
 
 MAX_CLASSES_LISTED = 6
 MAX_NOTE_SHOWN = 300
@@ -25,21 +21,19 @@ MAX_NOTES = 20
 def explain(certificate: "Certificate") -> str:
     """What holds, for whom, how surely, under which assumption, from how much data."""
     change = implied_change(certificate)
-    lines = [guarantee_in_words(certificate), *([f"Implied change: {change}"] if change else [])]
-    lines += [
-        *_assumption(certificate),
-        *assumption_test(certificate),
+    lines = [
+        guarantee_in_words(certificate),
+        change and f"Implied change: {change}",
+        "" if certificate.guarantee == "none" else f"Assumption: {' '.join(assumptions(certificate))}",
+        _test(certificate),
         _data(certificate),
         sets_in_words(certificate),
+        _class_misses(certificate),
+        *notes_shown(certificate),
+        _accuracy(certificate),
+        _origin(certificate),
     ]
-    lines += class_misses(certificate)
-    lines += notes_shown(certificate)
-    if certificate.accuracy is not None:
-        lines.append(
-            f"The classifier's own accuracy on the target is {at_least(certificate.accuracy)} "
-            "(same confidence, same assumption)."
-        )
-    return "\n".join([*lines, *_origin(certificate)])
+    return "\n".join(filter(None, lines))
 
 
 def notes_shown(certificate: "Certificate", most: int = MAX_NOTES) -> list[str]:
@@ -51,43 +45,58 @@ def notes_shown(certificate: "Certificate", most: int = MAX_NOTES) -> list[str]:
     return [*lines, f"... and {left_out:,} more notes: {where}."] if left_out else lines
 
 
-def _origin(certificate: "Certificate") -> list[str]:
+def _accuracy(certificate: "Certificate") -> str:
+    if certificate.accuracy is None:
+        return ""
+    least = at_least(certificate.accuracy)
+    return f"The classifier's own accuracy on the target is {least} (same confidence, same assumption)."
+
+
+def _origin(certificate: "Certificate") -> str:
     """What the maker said about model, use and term, on one line. The file holds the rest."""
     made = certificate.provenance
     if made is None or (made.model_id, made.note, made.valid_until) == (None, None, None):
-        return []
+        return ""
     model = "" if made.model_id is None else f" for model {shorten([made.model_id])}"
     term = "" if made.valid_until is None else f" Valid until {made.valid_until}."
     note = "" if made.note is None else f" Note of the maker: {' '.join(made.note.split())[:MAX_NOTE_SHOWN]}"
-    return [f"Made: {made.created} with pacshift {made.pacshift_version}{model}.{term}{note}"]
+    return f"Made: {made.created} with pacshift {made.pacshift_version}{model}.{term}{note}"
 
 
 def guarantee_in_words(certificate: "Certificate") -> str:
     """What is promised, about whom and how surely."""
-    covered, sure = all_but(certificate.epsilon), all_but(certificate.delta)
-    holds = f"the set contains the true label for at least {covered} of the"
-    target = f"{holds} target population{_contaminated(certificate)}"
-    capped = certificate.class_epsilon is not None
-    cap = f", and misses at most {_cap(certificate)} of every class{clean_part(certificate)}" if capped else ""
-    others = may_all_be_missed(certificate) if capped else ""
-    promise = {
-        "pac-target": f"{target}{cap}, with confidence {sure} over the calibration data.{others}",
-        "pac-source": f"{holds} source population, with confidence {sure} over the calibration data. "
-        "Nothing is guaranteed on the target if the label mix differs.",
-        "marginal": f"on average over many calibrations, {target}. "
-        f"This one calibration may do worse.{_capped(certificate, sure)}",
-        "none": " ".join(["none, even if label shift holds.", certificate.facts.extra_assumption]).strip(),
-    }
-    return f"Guarantee ({certificate.method}): {promise[certificate.guarantee]}"
+    extra = certificate.facts.extra_assumption if certificate.guarantee == "none" else ""
+    said = filled(MEANINGS[certificate.guarantee].sentence, certificate)
+    return f"Guarantee ({certificate.method}): {said}{extra and f' {extra}'}"
 
 
-def _capped(certificate: "Certificate", sure: str) -> str:
-    """The limit per class as a sentence of its own, with a blank in front."""
-    if certificate.class_epsilon is None:
-        return ""
-    return (
-        f" No class{clean_part(certificate)} is missed more than {_cap(certificate)}, with confidence {sure} over "
-        f"the calibration data.{may_all_be_missed(certificate)}"
+def filled(text: str, certificate: "Certificate") -> str:
+    """A text of ``pacshift.methods.guarantee`` with the numbers of the certificate.
+
+    >>> from pacshift import calibrate
+    >>> made = calibrate([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50, None, method="PS")
+    >>> filled(MEANINGS[made.guarantee].one_line, made)
+    'misses at most 10 % of the source, with confidence 95 %; nothing about the target'
+    """
+    sure, others = all_but(certificate.delta), may_all_be_missed(certificate)
+    limits = dict.fromkeys(("and_limit", "limit", "limit_sentence", "others"), "")
+    if certificate.class_epsilon is not None:
+        most, part = given(certificate.class_epsilon), clean_part(certificate)
+        limits = {
+            "and_limit": f" and {most} of every class{part}",
+            "limit": f", and misses at most {most} of every class{part}",
+            "limit_sentence": f" No class{part} is missed more than {most}, with confidence {sure} over the "
+            f"calibration data.{others}",
+            "others": others,
+        }
+    spared = f", even if up to {given(certificate.contamination)} of it is not label-shifted at all"
+    return text.format(
+        epsilon=given(certificate.epsilon),
+        covered=all_but(certificate.epsilon),
+        sure=sure,
+        unsure=given(certificate.delta),
+        despite=spared if certificate.contamination else "",
+        **limits,
     )
 
 
@@ -106,22 +115,12 @@ def may_all_be_missed(certificate: "Certificate") -> str:
     return f" A class's cases among the other {given(certificate.contamination)} may all be missed."
 
 
-def _contaminated(certificate: "Certificate") -> str:
-    if not certificate.contamination:
-        return ""
-    return f", even if up to {given(certificate.contamination)} of it is not label-shifted at all"
-
-
-def _cap(certificate: "Certificate") -> str:
-    return given(certificate.class_epsilon or 0.0)
-
-
 def implied_change(certificate: "Certificate") -> str:
     """The largest change of a class that the certificate implies, with the question whether it can be.
 
     Bounds of the target's mix where the method has them, else the mix that explains the target best.
     """
-    if certificate.guarantee not in ("pac-target", "marginal") or not certificate.n_target:
+    if not promises_target(certificate) or not certificate.n_target:
         return ""
     before = certificate.class_counts / max(certificate.n_source, 1)
     bounds, found = certificate.prevalence, certificate.assumption
@@ -143,7 +142,7 @@ def implied_change(certificate: "Certificate") -> str:
     return (
         f"class {certificate.classes[label]!r} makes up {percent(before[label])} of the source and {now[label]} "
         f"of the target{whose}{more}. If this is impossible, label shift does not hold: say what you know with "
-        "known_mix (--known)."
+        "known_mix=."
     )
 
 
@@ -153,14 +152,13 @@ def _moved_most(before: FloatArray, after: Interval) -> int | None:
     return int(np.lexsort((before, -moved.round(6)))[0]) if moved.max() > 0 else None
 
 
-def assumption_test(certificate: "Certificate") -> list[str]:
+def _test(certificate: "Certificate") -> str:
     """What the test of label shift saw, and at which level."""
     found = certificate.assumption
-    if found is None:
-        if certificate.guarantee in ("pac-target", "marginal") and not certificate.n_target:
-            return ["Test of label shift: none, because no target was given."]
-        return []
-    return [f"Test of label shift: {found.finding} {refusals(certificate)}"]
+    if found is not None:
+        return f"Test of label shift: {found.finding} {refusals(certificate)}"
+    untested = promises_target(certificate) and not certificate.n_target
+    return "Test of label shift: none, because no target was given." if untested else ""
 
 
 def refusals(certificate: "Certificate") -> str:
@@ -182,21 +180,21 @@ def refusals(certificate: "Certificate") -> str:
     )
 
 
-def class_misses(certificate: "Certificate") -> list[str]:
+def _class_misses(certificate: "Certificate") -> str:
     """How often classes are missed: the ones that are missed most, with their bounds."""
     bounds = certificate.class_miss
     if bounds is None or certificate.trivial:
-        return []
+        return ""
     order = np.lexsort((-bounds.upper, -bounds.lower))[:MAX_CLASSES_LISTED].tolist()
     listed = ", ".join(
         f"class {certificate.classes[label]!r} {between(bounds.lower[label], bounds.upper[label])}"
         for label in order
     )
     first = "all classes" if len(certificate.classes) <= MAX_CLASSES_LISTED else "the classes missed most"
-    return [
+    return (
         f"Missed, class by class ({first}): {listed}. These bounds hold together, with confidence "
         f"{all_but(certificate.delta)}, beside the guarantee.{about_the_clean_part(certificate)}"
-    ]
+    )
 
 
 def about_the_clean_part(certificate: "Certificate") -> str:
@@ -206,36 +204,29 @@ def about_the_clean_part(certificate: "Certificate") -> str:
     return f" They are about the label-shifted part.{may_all_be_missed(certificate)}"
 
 
-def not_for_all(certificate: "Certificate") -> list[str]:
-    """For which part of the target label shift need not hold; nothing if it must hold for all of it."""
-    if not certificate.contamination:
-        return []
-    whole = f"This need not hold for {given(certificate.contamination)} of the target."
-    return [whole, "Label mix and weights are those of the rest."]
-
-
-def _assumption(certificate: "Certificate") -> list[str]:
-    """Label shift and what the method adds to it. Without a guarantee there is nothing to assume."""
-    facts, guarantee = certificate.facts, certificate.guarantee
-    sentences = [LABEL_SHIFT] if guarantee in ("pac-target", "marginal") else []
-    sentences += not_for_all(certificate) if sentences else []
-    if sentences and facts.any_mix:
+def assumptions(certificate: "Certificate") -> list[str]:
+    """What the guarantee rests on, in sentences: what it means for every method, then what these data add."""
+    facts, share = certificate.facts, certificate.contamination
+    sentences = [MEANINGS[certificate.guarantee].assumption]
+    if promises_target(certificate) and share:
+        sentences.append(f"This need not hold for {given(share)} of the target.")
+        sentences.append("Label mix and weights are those of the rest.")
+    if promises_target(certificate) and facts.any_mix:
         sentences.append("Any target label mix is covered.")
-    if facts.extra_assumption and guarantee != "none":
+    if facts.extra_assumption:
         sentences.append(facts.extra_assumption)
     if certificate.n_target_labels:
-        whose = "target's examples that have a class" if certificate.contamination else "target"
+        whose = "target's examples that have a class" if share else "target"
         sentences.append(f"The labelled target examples are a random sample of the {whose}.")
     if certificate.known_mix is not None:
-        sentences.append(f"What you said about the target: {known_shares(certificate)}.")
-    return [f"Assumption: {' '.join(sentences)}"] if sentences else []
+        sentences.append(f"Known about the target, and relied on: {_known_shares(certificate)}.")
+    return sentences
 
 
-def known_shares(certificate: "Certificate") -> str:
+def _known_shares(certificate: "Certificate") -> str:
     """The bounds of the label mix that the user gave, in words."""
     known = certificate.known_mix
-    if known is None:
-        return ""
+    assert known is not None
     named = np.flatnonzero((known.lower > 0) | (known.upper < 1)).tolist()
     parts = [
         f"class {certificate.classes[label]!r} makes up {between(known.lower[label], known.upper[label])}"
@@ -276,16 +267,16 @@ def sets_in_words(certificate: "Certificate") -> str:
         ]
         text = f"Sets: all labels whose{kind} score is at least the label's own threshold."
         text += f" In every set: {shorten(always)}." if always else ""
-    return text + empty_sets(certificate)
+    return text + _empty_sets(certificate)
 
 
-def empty_sets(certificate: "Certificate") -> str:
+def _empty_sets(certificate: "Certificate") -> str:
     """What an empty set means, if there are any on the target, with a blank in front."""
     sizes = certificate.set_sizes
     if sizes is None or not sizes[0]:
         return ""
     return (
         f" {percent(sizes[0] / sizes.sum())} of the target's sets are empty: no label fits well. "
-        "They count as misses, which the guarantee allows for. To put the top label into them, use never_empty "
-        "(--never-empty); the guarantee stays."
+        "They count as misses, which the guarantee allows for. To put the top label into them, use "
+        "never_empty=True; the guarantee stays."
     )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pacshift.arrays import FloatArray
 from pacshift.certificate.reading import CLASS_INTERVALS, checked_fields
 from pacshift.errors import InputError
 from pacshift.files.documents import CHECKSUM, parse_json, require_seal, seal
@@ -52,7 +51,8 @@ def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
             require_seal(document)
         return checked
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-        raise InputError(f"{path}: damaged certificate: {_cause(error)}. Make it again.") from None
+        cause = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise InputError(f"{path}: damaged certificate: {cause}. Make it again.") from None
 
 
 def to_document(certificate: "Certificate") -> dict[str, Any]:
@@ -72,8 +72,8 @@ def _content(certificate: "Certificate") -> dict[str, Any]:
         "options": {str(name): _plain_option(value) for name, value in certificate.options.items()},
         "method_facts": asdict(certificate.facts),
         "score": certificate.score,
-        "columns": None if certificate.columns is None else certificate.columns.to_json(),
-        "provenance": None if certificate.provenance is None else certificate.provenance.to_json(),
+        "columns": _json(certificate.columns),
+        "provenance": _json(certificate.provenance),
         "never_empty": certificate.never_empty,
         "softmax": certificate.softmax,
         "n_source": certificate.n_source,
@@ -82,26 +82,23 @@ def _content(certificate: "Certificate") -> dict[str, Any]:
         "accuracy_at_least": certificate.accuracy,
         "class_epsilon": certificate.class_epsilon,
         "contamination": certificate.contamination,
-        "assumption": None if certificate.assumption is None else certificate.assumption.to_json(),
-        "source_scores": None if certificate.score_kind is None else certificate.score_kind.to_json(),
+        "assumption": _json(certificate.assumption),
+        "source_scores": _json(certificate.score_kind),
         "reasons": list(certificate.reasons),
         "notes": list(certificate.notes),
         "classes": [_class_row(certificate, label) for label in range(len(certificate.classes))],
         "target_set_sizes": None if certificate.set_sizes is None else certificate.set_sizes.tolist(),
-        "bound_curve": None
-        if certificate.curve is None
-        else {
-            "source_errors": _plain_list(certificate.curve.source_errors),
-            "bounds": _plain_list(certificate.curve.bounds),
-            "chosen": certificate.curve.chosen,
-        },
-        "sensitivity": None
-        if certificate.sensitivity is None
-        else {
-            "contamination": _plain_list(certificate.sensitivity.contamination),
-            "bounds": _plain_list(certificate.sensitivity.bounds),
-        },
+        "bound_curve": _plain_lists(certificate.curve, "source_errors", "bounds", "chosen"),
+        "sensitivity": _plain_lists(certificate.sensitivity, "contamination", "bounds"),
     }
+
+
+def _json(part: Any) -> Any:
+    return None if part is None else part.to_json()
+
+
+def _plain_lists(part: Any, *names: str) -> dict[str, Any] | None:
+    return None if part is None else {name: _plain_option(getattr(part, name)) for name in names}
 
 
 def _class_row(certificate: "Certificate", label: int) -> dict[str, Any]:
@@ -133,11 +130,3 @@ def _plain_option(value: Any) -> Any:
 
 def _plain(value: float) -> float | str:
     return float(value) if math.isfinite(value) else str(float(value))  # JSON has no infinity
-
-
-def _plain_list(values: FloatArray) -> list[float | str]:
-    return [_plain(value) for value in values]
-
-
-def _cause(error: Exception) -> str:
-    return f"it lacks {error}" if isinstance(error, KeyError) else str(error)

@@ -5,14 +5,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pacshift.certificate.explain import (
-    clean_part,
+    filled,
     guarantee_in_words,
     implied_change,
     notes_shown,
     sets_in_words,
 )
+from pacshift.certificate.sets import mean_and_empty
 from pacshift.display import MAX_ROWS, html_paragraphs, html_table, one_line
-from pacshift.wording import all_but, between, given, mean_size, percent
+from pacshift.methods.guarantee import MEANINGS
+from pacshift.wording import between, mean_size, percent
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
@@ -26,7 +28,7 @@ def to_text(certificate: "Certificate") -> str:
     return "\n".join(
         [
             f"Certificate of {certificate.method}, {len(certificate.classes)} classes",
-            f"  promise: {_promise(certificate)}",
+            f"  promise: {filled(MEANINGS[certificate.guarantee].one_line, certificate)}",
             f"  data:    {certificate.n_source:,} source rows, {certificate.n_target:,} target rows",
             f"  sets:    {_sets_in_short(certificate)}",
             f"  notes:   {n_notes}; explain() says everything in words",
@@ -34,32 +36,13 @@ def to_text(certificate: "Certificate") -> str:
     )
 
 
-def _promise(certificate: "Certificate") -> str:
-    """The promise on one line; ``explain`` says under which assumptions.
-
-    >>> from pacshift import calibrate
-    >>> _promise(calibrate([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50, None, method="PS"))
-    'misses at most 10 % of the source, with confidence 95 %; nothing about the target'
-    """
-    missed, sure = f"misses at most {given(certificate.epsilon)}", all_but(certificate.delta)
-    cap = "" if certificate.class_epsilon is None else f" and {given(certificate.class_epsilon)} of every class"
-    cap += clean_part(certificate) if cap else ""
-    return {
-        "pac-target": f"{missed} of the target{cap}, with confidence {sure}, if label shift holds",
-        "pac-source": f"{missed} of the source, with confidence {sure}; nothing about the target",
-        "marginal": f"{missed} of the target on average over many calibrations, if label shift holds",
-        "none": "none",
-    }[certificate.guarantee]
-
-
 def _sets_in_short(certificate: "Certificate") -> str:
     sizes = certificate.set_sizes
     if certificate.trivial:
         return "every set contains all labels"
     if sizes is not None and sizes.sum():
-        mean = float(sizes @ np.arange(len(sizes)) / sizes.sum())
-        empty = percent(sizes[0] / sizes.sum())
-        return f"{mean_size(mean)} labels on average, {empty} of the target's sets are empty"
+        size, empty = mean_and_empty(sizes)
+        return f"{mean_size(size)} labels on average, {percent(empty)} of the target's sets are empty"
     low, high = certificate.thresholds.min(), certificate.thresholds.max()
     return f"labels with a score of at least {low:.4g}" + ("" if low == high else f" to {high:.4g}, by class")
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import fields, replace
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from pacshift.bounds import BoundCurve, Interval
 from pacshift.certificate.columns import Columns
 from pacshift.certificate.provenance import Provenance
 from pacshift.certificate.sensitivity import Sensitivity
+from pacshift.files.documents import is_count, require_text
 from pacshift.methods import METHODS, Guarantee, MethodFacts
 from pacshift.methods.base import facts_of
 from pacshift.scores.check import check_classes, check_rate
@@ -32,8 +33,8 @@ def checked_fields(document: dict[str, Any]) -> dict[str, Any]:
     """The fields of a certificate, or an exception that says what is wrong with the document."""
     rows = _list(document["classes"])
     for line in _list(document.get("in_words", [])):
-        _text(line)
-    method, options = _text(document["method"]), _mapping(document["options"])
+        require_text(line)
+    method, options = require_text(document["method"]), _mapping(document["options"])
     checked = {
         "thresholds": _floats([row["threshold"] for row in rows]),
         "classes": check_classes([row["name"] for row in rows]),
@@ -50,20 +51,22 @@ def checked_fields(document: dict[str, Any]) -> dict[str, Any]:
         "class_counts": _counts([row["source_examples"] for row in rows]),
         "predicted_counts": _counts([row["target_predicted"] for row in rows]),
         **{field: _interval(rows, name) for name, field in CLASS_INTERVALS.items()},
-        "accuracy": None if document["accuracy_at_least"] is None else _share(document["accuracy_at_least"]),
-        "class_epsilon": _rate_or_none(document.get("class_epsilon"), "class_epsilon"),
+        "accuracy": _optional(_share, document["accuracy_at_least"]),
+        "class_epsilon": _optional(
+            lambda rate: check_rate(_finite(rate), "class_epsilon"), document.get("class_epsilon")
+        ),
         "contamination": _share(document.get("contamination", 0.0)),
-        "assumption": _assumption(document.get("assumption")),
-        "score_kind": _score_kind(document.get("source_scores")),
-        "reasons": tuple(_text(reason) for reason in _list(document["reasons"])),
-        "notes": tuple(_text(note) for note in _list(document.get("notes", []))),
-        "curve": _curve(document["bound_curve"]),
-        "sensitivity": _sensitivity(document.get("sensitivity")),
-        "set_sizes": None if document["target_set_sizes"] is None else _counts(document["target_set_sizes"]),
+        "assumption": _optional(_assumption, document.get("assumption")),
+        "score_kind": _optional(lambda kind: ScoreKind.from_json(_mapping(kind)), document.get("source_scores")),
+        "reasons": tuple(require_text(reason) for reason in _list(document["reasons"])),
+        "notes": tuple(require_text(note) for note in _list(document.get("notes", []))),
+        "curve": _optional(_curve, document["bound_curve"]),
+        "sensitivity": _optional(_sensitivity, document.get("sensitivity")),
+        "set_sizes": _optional(_counts, document["target_set_sizes"]),
         "never_empty": _flag(document["never_empty"]),
         "softmax": _flag(document.get("softmax", False)),
-        "columns": _columns(document.get("columns"), len(rows)),  # files from before columns were kept have none
-        "provenance": _provenance(document.get("provenance")),  # nor have older files this
+        "columns": _optional(lambda names: Columns.from_json(names, len(rows)), document.get("columns")),
+        "provenance": _optional(lambda made: Provenance.from_json(_mapping(made)), document.get("provenance")),
     }
     _require_consistent(checked)
     return checked
@@ -87,18 +90,10 @@ def _require_consistent(found: dict[str, Any]) -> None:
         raise ValueError("target_set_sizes must count sizes 0 to the number of classes")
 
 
-def _columns(document: Any, n_classes: int) -> Columns | None:
-    return None if document is None else Columns.from_json(document, n_classes)
-
-
-def _provenance(document: Any) -> Provenance | None:
-    return None if document is None else Provenance.from_json(_mapping(document))
-
-
 def _facts(document: Any, method: str, options: dict[str, Any]) -> MethodFacts:
     """What the file says about its method. Files from before facts were kept rely on the registered method."""
     if document is not None:
-        checks: dict[Any, Callable[[Any], Any]] = {str: _text, bool: _flag}
+        checks: dict[Any, Callable[[Any], Any]] = {str: require_text, bool: _flag}
         said = {"version": ""} | document  # older files do not say which version of the method made them
         return MethodFacts(**{fact.name: checks[fact.type](said[fact.name]) for fact in fields(MethodFacts)})
     if method not in METHODS:
@@ -110,10 +105,20 @@ def _facts(document: Any, method: str, options: dict[str, Any]) -> MethodFacts:
     return replace(known, version="")
 
 
+def _optional(read: Callable[[Any], Any], value: Any) -> Any:
+    """What ``read`` makes of a value; None stays None, also for what older files do not have."""
+    return None if value is None else read(value)
+
+
+def _need(value: Any, fits: bool, what: str) -> Any:
+    if not fits:
+        raise ValueError(f"{value!r} where {what} belongs")
+    return value
+
+
 def _number(value: Any) -> float:
     number = float(value) if value in ("inf", "-inf") or _is_number(value) else math.nan
-    if math.isnan(number):
-        raise ValueError(f"{value!r} where a number belongs")
+    _need(value, not math.isnan(number), "a number")
     return number
 
 
@@ -122,15 +127,11 @@ def _is_number(value: Any) -> bool:
 
 
 def _finite(value: Any) -> float:
-    if not _is_number(value):
-        raise ValueError(f"{value!r} where a number belongs")
-    return float(value)
+    return float(_need(value, _is_number(value), "a number"))
 
 
 def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise ValueError(f"{value!r} where a list belongs")
-    return value
+    return cast(list[Any], _need(value, isinstance(value, list), "a list"))
 
 
 def _floats(values: Any) -> FloatArray:
@@ -138,9 +139,7 @@ def _floats(values: Any) -> FloatArray:
 
 
 def _count(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
-        raise ValueError(f"{value!r} where a count belongs")
-    return value
+    return int(_need(value, is_count(value) and value < 2**63, "a count"))
 
 
 def _counts(values: Any) -> IntArray:
@@ -148,27 +147,15 @@ def _counts(values: Any) -> IntArray:
 
 
 def _share(value: Any) -> float:
-    if not 0 <= _finite(value) <= 1:
-        raise ValueError(f"{value!r} where a share between 0 and 1 belongs")
-    return float(value)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{value!r} where text belongs")
-    return value
+    return float(_need(value, 0 <= _finite(value) <= 1, "a share between 0 and 1"))
 
 
 def _mapping(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError(f"{value!r} where options belong")
-    return value
+    return cast(dict[str, Any], _need(value, isinstance(value, dict), "options"))
 
 
 def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"{value!r} where true or false belongs")
-    return value
+    return bool(_need(value, isinstance(value, bool), "true or false"))
 
 
 def _among(value: Any, choices: Any, what: str) -> Any:
@@ -186,37 +173,23 @@ def _interval(rows: list[dict[str, Any]], name: str) -> Interval | None:
     return Interval(ends[:, 0].copy(), ends[:, 1].copy())
 
 
-def _curve(document: dict[str, Any] | None) -> BoundCurve | None:
-    if document is None:
-        return None
+def _curve(document: dict[str, Any]) -> BoundCurve:
     curve = BoundCurve(_floats(document["source_errors"]), _floats(document["bounds"]), _share(document["chosen"]))
     if len(curve.source_errors) != len(curve.bounds):
         raise ValueError("the bound curve's two lists differ in length")
     return curve
 
 
-def _sensitivity(document: dict[str, Any] | None) -> Sensitivity | None:
-    if document is None:
-        return None
+def _sensitivity(document: dict[str, Any]) -> Sensitivity:
     found = Sensitivity(_floats(document["contamination"]), _floats(document["bounds"]))
     if len(found.contamination) != len(found.bounds):
         raise ValueError("the two lists of the sensitivity differ in length")
     return found
 
 
-def _assumption(document: Any) -> Assumption | None:
-    if document is None:
-        return None
+def _assumption(document: Any) -> Assumption:
     found = Assumption.from_json(_mapping(document))
     lists = (found.groups, found.observed, found.explained, found.allowed.lower, found.allowed.upper)
     if len({len(one) for one in lists}) > 1:
         raise ValueError("the lists of the assumption differ in length")
     return found
-
-
-def _score_kind(document: Any) -> ScoreKind | None:
-    return None if document is None else ScoreKind.from_json(_mapping(document))
-
-
-def _rate_or_none(value: Any, name: str) -> float | None:
-    return None if value is None else check_rate(_finite(value), name)

@@ -66,3 +66,13 @@ def label_lists(sets: BoolArray, scores: ScoreMatrix) -> list[list[Label]]:
 def count_sizes(sets: BoolArray) -> IntArray:
     """How many sets hold 0, 1, ..., K labels."""
     return np.bincount(sets.sum(axis=1), minlength=sets.shape[1] + 1)
+
+
+def mean_and_empty(set_sizes: IntArray) -> tuple[float, float]:
+    """Mean size and share of empty sets, from counts of sets by size.
+
+    >>> mean_and_empty(np.array([1, 2, 1]))
+    (1.0, 0.25)
+    """
+    total = set_sizes.sum()
+    return float(set_sizes @ np.arange(len(set_sizes)) / total), float(set_sizes[0] / total)

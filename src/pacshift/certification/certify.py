@@ -65,7 +65,7 @@ def certify(data: Data, method: Method, request: Request, *, tested: Assumption 
     assert request.classes == tally.classes  # Request.for_classes was called
     _require_rows(data, method)
     assumption = None
-    if promises_target(method.guarantee) and tally.n_target:
+    if promises_target(method) and tally.n_target:
         assumption = tested or check_label_shift(tally, request, data.labelled)
         require_label_shift(assumption, request)
     found = _solved(data, method, request)
@@ -194,7 +194,7 @@ def _notes(data: Data, request: Request, found: Answer) -> tuple[str, ...]:
 def _sensitivity(tally: Tally, method: Method, request: Request, found: Answer) -> SensitivityOnDemand | None:
     """What contamination would do, for a promise that rests on label shift and is not empty."""
     cuts = found.solution.thresholds
-    if found.is_direct or not promises_target(method.guarantee) or np.isneginf(cuts).all():
+    if found.is_direct or not promises_target(method) or np.isneginf(cuts).all():
         return None
     return SensitivityOnDemand(
         tally,

@@ -34,7 +34,7 @@ def often_missed_note(
     return (
         f"the sets miss more than {given(OFTEN_MISSED * epsilon)} (twice epsilon) of the {whose}cases of "
         f"{', '.join(listed)}{more}. The promise is about all cases "
-        "together. To limit the misses of every class, set class_epsilon (--class-epsilon), or use method PS-LW.",
+        "together. To limit the misses of every class, set class_epsilon=, or use method PS-LW.",
     )
 
 

@@ -52,7 +52,7 @@ class Request:
     def fitting(self, method: Method) -> "Request":
         """The request without what ``method`` has no use for: promises about the target, and weights."""
         request = self if method.needs_weights else replace(self, weights=None)
-        if promises_target(method.guarantee):
+        if promises_target(method):
             return request
         return replace(request, class_epsilon=None, contamination=0.0, known_mix=None, known=None)
 
@@ -130,7 +130,7 @@ def _require_target_promise(method: Method, request: Request) -> None:
         "contamination": request.contamination > 0,
         "known_mix": request.known_mix is not None,
     }
-    for name in (name for name, given in asked.items() if given and not promises_target(method.guarantee)):
+    for name in (name for name, given in asked.items() if given and not promises_target(method)):
         raise InputError(
             f"{name} is about the target, but method {method.name} promises nothing there "
             f"(guarantee {method.guarantee!r}). Use PS-LP, PS-LW or another method that does, or leave it out."

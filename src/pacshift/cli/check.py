@@ -1,6 +1,5 @@
 """``pacshift check``: labels arrived later. Was the guarantee kept?"""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,21 +9,10 @@ from rich.table import Table
 from pacshift.cli import options
 from pacshift.cli.console import BROKEN, plain, print_json, progress, results
 from pacshift.cli.options import basic, expert, output
-from pacshift.wording import between, given, mean_size, percent
+from pacshift.wording import mean_size
 
 if TYPE_CHECKING:
-    from pacshift import Certificate, Evaluation
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What the observed error says about the error of the whole population, at confidence ``level``."""
-
-    lower: float
-    upper: float
-    level: float
-    word: str
-    text: str
+    from pacshift import Certificate, Check
 
 
 def check(
@@ -56,6 +44,7 @@ def check(
     Example: pacshift check certificate.json labelled.parquet --label diagnosis
     """
     from pacshift import Certificate
+    from pacshift.certification.check import judge
     from pacshift.cli.inputs import tell_dropped
     from pacshift.cli.provenance import warn_before_use
     from pacshift.scores.check import check_rate
@@ -66,7 +55,7 @@ def check(
     level = check_rate(level, "--level")
     warn_before_use(certificate, model_id)
     with progress("checking", silent=quiet or as_json) as report:
-        found = evaluate_table(
+        read = evaluate_table(
             certificate,
             list(table),
             label=label,
@@ -75,85 +64,35 @@ def check(
             drop_invalid=drop_invalid,
             progress=report,
         )
-    result = found.evaluation
-    tell_dropped("table", found.n_dropped, result.n)
-    verdict = judge(certificate, result, level)
+    tell_dropped("table", read.n_dropped, read.evaluation.n)
+    found = judge(certificate, read.evaluation, level=level)
     if as_json:
-        print_json(_document(certificate, result, verdict))
+        print_json(_document(certificate, found))
     elif not quiet:
-        _show(certificate, result, verdict)
-    if fails(verdict, fail_on):
+        _show(certificate, found)
+    if fails(found, fail_on):
         raise typer.Exit(BROKEN)
 
 
-def fails(verdict: Verdict, fail_on: Literal["broken", "consistent"]) -> bool:
+def fails(found: "Check", fail_on: Literal["broken", "consistent"]) -> bool:
     """Whether the command ends with exit code 4. Nothing was promised where the error is only "above"."""
-    return verdict.word == "broken" if fail_on == "broken" else verdict.word != "kept"
+    return found.verdict == "broken" if fail_on == "broken" else found.verdict != "kept"
 
 
-def judge(certificate: "Certificate", result: "Evaluation", level: float) -> Verdict:
-    """Compare ε with an exact interval for the error of the population that the rows were drawn from."""
-    import numpy as np
-
-    from pacshift.bounds import clopper_pearson
-
-    missed = round(result.error * result.n)
-    interval = clopper_pearson(np.array(missed), result.n, delta=1 - level)
-    lower, upper = float(interval.lower), float(interval.upper)
-    allowed, sure = given(certificate.epsilon), given(level)
-    where = f"error {percent(result.error, 4)}, {sure} interval {between(lower, upper, 4)}"
-    if lower > certificate.epsilon:
-        word = "broken" if certificate.guarantee == "pac-target" else "above"
-        text = f"The error is above the {allowed} asked for ({where}). " + _why_above(certificate)
-    elif upper <= certificate.epsilon:
-        word = "kept"
-        text = f"The error is at most the {allowed} asked for ({where})." + _caveat(certificate)
-    else:
-        word = "consistent"
-        text = (
-            f"An error of at most {allowed} is possible, but {result.n:,} rows are too few to be sure ({where})."
-        )
-        text += _caveat(certificate)
-    return Verdict(lower, upper, level, word, text)
-
-
-def _why_above(certificate: "Certificate") -> str:
-    if certificate.guarantee == "pac-target":
-        extra = certificate.facts.extra_assumption
-        return (
-            "The guarantee was broken. Either these rows are not from the target that was calibrated for, or "
-            f"label shift does not hold, {f'or this does not hold: “{extra}”, ' if extra else ''}"
-            f"or this is one of the unlucky calibrations, at most {given(certificate.delta)}."
-        )
-    return _what_was_promised(certificate)
-
-
-def _caveat(certificate: "Certificate") -> str:
-    return "" if certificate.guarantee == "pac-target" else f" {_what_was_promised(certificate)}"
-
-
-def _what_was_promised(certificate: "Certificate") -> str:
-    promise = {
-        "pac-source": "guarantees this on the source only, not on a target with another label mix",
-        "marginal": "guarantees this only on average over many calibrations",
-        "none": "does not guarantee this",
-    }
-    return f"{certificate.method} {promise[certificate.guarantee]}."
-
-
-def _document(certificate: "Certificate", result: "Evaluation", verdict: Verdict) -> dict[str, object]:
+def _document(certificate: "Certificate", found: "Check") -> dict[str, object]:
+    result = found.evaluation
     rows = zip(certificate.classes, result.class_counts, result.class_error, result.class_size, strict=True)
     return {
-        "verdict": verdict.word,
-        "in_words": verdict.text,
+        "verdict": found.verdict,
+        "in_words": found.text,
         "epsilon": certificate.epsilon,
         "delta": certificate.delta,
         "method": certificate.method,
         "guarantee": certificate.guarantee,
         "rows": result.n,
         "error": result.error,
-        "error_interval": [verdict.lower, verdict.upper],
-        "level": verdict.level,
+        "error_interval": [found.lower, found.upper],
+        "level": found.level,
         "size": result.size,
         "empty": result.empty,
         "classes": [
@@ -168,7 +107,8 @@ def _document(certificate: "Certificate", result: "Evaluation", verdict: Verdict
     }
 
 
-def _show(certificate: "Certificate", result: "Evaluation", verdict: Verdict) -> None:
+def _show(certificate: "Certificate", found: "Check") -> None:
+    result = found.evaluation
     table = Table("class", "rows", "error", "mean size")
     for column in table.columns[1:]:
         column.justify = "right"
@@ -180,5 +120,5 @@ def _show(certificate: "Certificate", result: "Evaluation", verdict: Verdict) ->
     table.add_row("all", f"{result.n:,}", f"{result.error:.4f}", mean_size(result.size), style="bold")
     console = results()
     console.print(table)
-    colour = {"broken": "red", "above": "red", "kept": "green"}.get(verdict.word, "yellow")
-    console.print(f"[{colour}]{verdict.word}[/]: {plain(verdict.text)}")
+    colour = {"broken": "red", "above": "red", "kept": "green"}.get(found.verdict, "yellow")
+    console.print(f"[{colour}]{found.verdict}[/]: {plain(found.text)}")

@@ -1,15 +1,11 @@
-"""How commands are parsed and fail: exit codes, help without noise, and the exact command to run next."""
+"""How commands are parsed and fail: exit codes, and help without noise."""
 
-import shlex
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
 from pacshift.cli.console import exit_codes
 from pacshift.cli.options import PANELS
-from pacshift.errors import InputError
 
 _WORDS = "pacshift.words"
 
@@ -42,37 +38,10 @@ class Commands(_PlainFlags, TyperGroup):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        with exit_codes(), next_command(ctx.meta[_WORDS]):
+        with exit_codes():
             return super().invoke(ctx)
 
 
 def words_of(ctx: Any) -> list[str]:
     """The words of the command that runs, without the name of the program."""
     return list(ctx.meta.get(_WORDS, ()))
-
-
-@contextmanager
-def next_command(words: Sequence[str]) -> Iterator[None]:
-    """Where an error knows which options would help, say the whole command that has them."""
-    try:
-        yield
-    except InputError as error:
-        options: Sequence[str] = getattr(error, "options", ())
-        if not options:
-            raise
-        again = shlex.join(["pacshift", *with_options(words, options)])
-        raise InputError(f"{error} Run: {again}") from None
-
-
-def with_options(words: Sequence[str], options: Sequence[str]) -> list[str]:
-    """The words of a command with other values for some options.
-
-    >>> with_options(["check", "c.json", "--scores", "q_*", "--json"], ["--scores", "p_*"])
-    ['check', 'c.json', '--json', '--scores', 'p_*']
-    """
-    replaced, kept, is_value = set(options[::2]), [], False
-    for word in words:
-        if not is_value and word.partition("=")[0] not in replaced:
-            kept.append(word)
-        is_value = not is_value and word in replaced
-    return [*kept, *options]

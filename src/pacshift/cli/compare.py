@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pacshift import Certificate
     from pacshift.cli.inputs import Inputs
     from pacshift.comparison.table import ComparisonRow, Measured
-    from pacshift.tables.evaluating import MeasuredSets
+    from pacshift.tables.evaluate import MeasuredSets
 
 
 def compare(

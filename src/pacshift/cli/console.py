@@ -20,6 +20,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from pacshift.cli.flags import in_flags
 from pacshift.cli.signals import stop_code
 from pacshift.errors import AssumptionError, PacshiftError, UninformativeWarning
 
@@ -61,7 +62,7 @@ def visible(text: object) -> str:
 
 def note(text: object) -> None:
     """Print something the user should know besides the answer."""
-    messages().print(f"[yellow]note:[/] {plain(text)}")
+    messages().print(f"[yellow]note:[/] {plain(in_flags(str(text)))}")
 
 
 def print_json(document: object) -> None:
@@ -82,7 +83,7 @@ def visible_json(document: object) -> str:
 def print_words(text: str) -> None:
     """Print the explanation of a certificate, with the words before each colon in bold."""
     console = results()
-    for line in text.splitlines():
+    for line in in_flags(text).splitlines():
         head, colon, rest = line.partition(": ")
         console.print(f"[bold]{plain(head)}[/]{colon}{plain(rest)}" if colon else plain(line))
 
@@ -110,9 +111,9 @@ def exit_codes() -> Iterator[None]:
             warnings.showwarning = lambda message, *_args, **_kwargs: note(message)
             yield
     except AssumptionError as error:
-        _fail(error, NOTHING_CERTIFIED)
+        _fail(in_flags(str(error)), NOTHING_CERTIFIED)
     except PacshiftError as error:
-        _fail(error, BAD_INPUT)
+        _fail(in_flags(str(error)), BAD_INPUT)
     except _UsageError as error:
         command = error.ctx.command_path if getattr(error, "ctx", None) else "pacshift"
         _fail(f"{error.format_message()} See `{command} --help`.", BAD_INPUT)

@@ -18,11 +18,12 @@ from pacshift.tally.repeats import require_distinct
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
     from pacshift.certificate.columns import Columns
-    from pacshift.tables.evaluating import MeasuredSets
+    from pacshift.tables.count import TableTally
+    from pacshift.tables.evaluate import MeasuredSets
     from pacshift.tables.reader import TableReader
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Inputs:
     """Where the data are and how to read them.
 
@@ -45,7 +46,8 @@ class Inputs:
     keep_source: bool = False
     by_position: bool = False
     sha256: bool = False
-    _found: "dict[str, Columns]" = field(default_factory=dict, init=False, repr=False)
+    columns: "Columns" = field(init=False)
+    """The columns that the source was read from; known once it has been counted."""
 
     def tally(self, score: str, *, soft: bool, bins: bool) -> Tally:
         """The counts of source and target, which may be absent."""
@@ -54,110 +56,92 @@ class Inputs:
 
     def source_tally(self, score: str, *, soft: bool) -> Tally:
         """The counts of the source."""
-        options = CountOptions(resolve_transform(score), grid=self.grid, soft=soft)
-        return self._count("source", options, self.classes)
+        counted = self._count("source", CountOptions(resolve_transform(score), grid=self.grid, soft=soft))
+        self.columns = counted.columns
+        return counted.tally
 
     def target_tally(self, classes: tuple[Label, ...], *, soft: bool, bins: bool) -> Tally:
         """The counts of the target, whose columns are matched to the source's ``classes``."""
-        return self._count("target", CountOptions(grid=self.grid, soft=soft, bins=bins), classes)
+        return self._count("target", CountOptions(grid=self.grid, soft=soft, bins=bins), classes).tally
 
     def labelled_target(self, column: str, classes: tuple[Label, ...], score: str) -> Tally:
         """The counts of the target rows that have a label in ``column``, in a second pass over the target."""
-        from pacshift.tables.reading import count_table
+        from pacshift.tables.count import count_table
 
         if self.engine == "spark":
             raise InputError("--target-label does not work with --engine spark. Leave out one of them.")
-        reader = self._reader(
-            "target", self.target, label=column, classes=classes, columns=self._source_reader.layout.remembered
-        )
+        reader = self._reader("target", label=column, classes=classes, columns=self.columns)
         options = CountOptions(resolve_transform(score), grid=self.grid, soft=False)
         with progress("counting the labelled target", silent=self.silent) as report:
             # Rows without a label are why rows are dropped here; other faults were found in the first pass.
-            return count_table(reader, options, labelled=True, drop_invalid=True, progress=report).tally
-
-    @property
-    def columns(self) -> "Columns":
-        """The columns that the source was read from; known once it has been counted."""
-        return self._found["source"]
+            return count_table(reader, options, drop_invalid=True, progress=report).tally
 
     def measure(self, certificates: "Sequence[Certificate]") -> "list[MeasuredSets]":
         """Sizes and errors of the target's sets, all certificates in one pass."""
-        from pacshift.tables.evaluating import measure_sets
+        from pacshift.tables.evaluate import measure_sets
 
         with progress("measuring the sets", silent=self.silent) as report:
-            return measure_sets(
-                self._target_reader,
-                certificates,
-                drop_invalid=self.drop_invalid,
-                progress=report,
-            )
+            return measure_sets(self._target_reader, certificates, drop_invalid=self.drop_invalid, progress=report)
 
     @cached_property
     def _source_reader(self) -> "TableReader":
         return self._reader(
-            "source",
-            self.source,
-            label=self.label,
-            scores=self.scores,
-            classes=self.classes,
-            keep=self.keep_source,
+            "source", label=self.label, scores=self.scores, classes=self.classes, keep=self.keep_source
         )
 
     @cached_property
     def _target_reader(self) -> "TableReader":
         known = self._source_reader.layout
         return self._reader(
-            "target",
-            self.target,
-            label=self.target_label,
-            classes=known.classes,
-            columns=known.remembered,
-            keep=True,
+            "target", label=self.target_label, classes=known.classes, columns=known.remembered, keep=True
         )
 
-    def _reader(self, what: str, paths: Sequence[Path], **options: Any) -> "TableReader":
+    def _reader(self, what: str, **options: Any) -> "TableReader":
+        from pacshift.tables.columns.refusals import ColumnsError
         from pacshift.tables.reader import TableReader
-        from pacshift.tables.suggest import ColumnsError
 
         try:
-            return TableReader(list(paths), by_position=self.by_position, **options)
+            return TableReader(list(getattr(self, what)), by_position=self.by_position, **options)
         except ColumnsError as error:
-            # What fits the target alone would not fit the source, which was read before it.
-            raise ColumnsError(f"{what}: {error}", error.options if what == "source" else ()) from None
+            raise ColumnsError(f"{what}: {error}") from None
 
-    def _count(self, what: str, options: CountOptions, classes: tuple[Label, ...] | None) -> Tally:
-        is_source = what == "source"
+    def _count(self, what: str, options: CountOptions, classes: tuple[Label, ...] | None = None) -> "TableTally":
+        from pacshift.tables.count import count_table
+
         with progress(f"counting the {what}", silent=self.silent) as report:
             if self.engine == "spark":
-                from pacshift.cli.spark import tally_with_spark
-
-                counted = tally_with_spark(
-                    self.master,
-                    self.source if is_source else self.target,
-                    label=self.label if is_source else None,
-                    scores=self.scores if is_source else None,
-                    columns=None if is_source else self.columns,
-                    by_position=self.by_position,
-                    classes=classes,
-                    score=options.transform,
-                    soft=options.soft,
-                    bins=options.bins,
-                    drop_invalid=self.drop_invalid,
-                )
+                counted = self._count_on_cluster(what, options, classes)
             else:
-                from pacshift.tables.reading import count_table
-
                 counted = count_table(
-                    self._source_reader if is_source else self._target_reader,
+                    self._source_reader if what == "source" else self._target_reader,
                     options,
-                    labelled=is_source,
+                    labelled=what == "source",
                     drop_invalid=self.drop_invalid,
                     sha256=self.sha256,
                     progress=report,
                 )
         tell_dropped(what, counted.n_dropped, counted.n_rows)
-        self._found[what] = counted.columns
-        return counted.tally
+        return counted
+
+    def _count_on_cluster(
+        self, what: str, options: CountOptions, classes: tuple[Label, ...] | None
+    ) -> "TableTally":
+        from pacshift.cli.spark import tally_with_spark
+
+        if what == "source":
+            own: dict[str, Any] = {"label": self.label, "classes": self.classes, "scores": self.scores}
+        else:
+            own = {"label": None, "classes": classes, "columns": self.columns}
+        return tally_with_spark(
+            self.master,
+            getattr(self, what),
+            **own,
+            by_position=self.by_position,
+            score=options.transform,
+            soft=options.soft,
+            bins=options.bins,
+            drop_invalid=self.drop_invalid,
+        )
 
 
 def tell_dropped(what: str, dropped: int, rows: int) -> None:

@@ -11,12 +11,6 @@ from pacshift.cli.console import print_json, results
 if TYPE_CHECKING:
     from pacshift.methods import Guarantee
 
-MEANING = """target (PAC)  the set contains the true label for at least 1 - epsilon of the target population,
-              with confidence 1 - delta over the calibration data, if label shift holds
-source only   the same for the source population; nothing where the label mix differs
-on average    the same on average over many calibrations, if label shift holds; one calibration may do worse
-nothing       no promise, even if label shift holds"""
-
 
 def methods(as_json: options.Json = False) -> None:
     """List the methods and what each guarantees.
@@ -25,6 +19,7 @@ def methods(as_json: options.Json = False) -> None:
     """
     from pacshift.methods import METHODS
     from pacshift.methods.base import facts_of
+    from pacshift.methods.guarantee import MEANINGS
 
     chosen = [method() for method in METHODS.values()]
     if as_json:
@@ -35,7 +30,9 @@ def methods(as_json: options.Json = False) -> None:
         table.add_row(f"[bold]{method.name}[/]", guarantee_cell(method.guarantee), method.idea)
     console = results()
     console.print(table)
-    console.print(MEANING, soft_wrap=True)
+    for meaning in MEANINGS.values():
+        promise = meaning.one_line.format(epsilon="epsilon", sure="1 - delta", and_limit="")
+        console.print(f"{meaning.in_short:12}  {promise}", soft_wrap=True)
     for method in chosen:
         if method.extra_assumption:
             console.print(f"[bold]{method.name}[/], extra assumption: {method.extra_assumption}", soft_wrap=True)
@@ -43,6 +40,7 @@ def methods(as_json: options.Json = False) -> None:
 
 def guarantee_cell(guarantee: "Guarantee") -> str:
     """A guarantee in two words with Rich markup, green if it holds on the target."""
-    from pacshift.methods.base import GUARANTEE_IN_SHORT
+    from pacshift.methods.guarantee import MEANINGS
 
-    return f"[{'green' if guarantee == 'pac-target' else 'yellow'}]{GUARANTEE_IN_SHORT[guarantee]}[/]"
+    meaning = MEANINGS[guarantee]
+    return f"[{'green' if meaning.tone == 'good' else 'yellow'}]{meaning.in_short}[/]"

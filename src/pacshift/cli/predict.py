@@ -30,6 +30,7 @@ def predict(
     Example: pacshift predict certificate.json new.parquet --keep id -o sets.parquet
     """
     from pacshift import Certificate
+    from pacshift.certificate.sets import mean_and_empty
     from pacshift.cli.inputs import tell_dropped
     from pacshift.cli.provenance import warn_before_use
     from pacshift.files.reading import require_regular
@@ -58,10 +59,7 @@ def predict(
         counts = {"rows": written.n_rows, "dropped": written.n_dropped, "set_sizes": sizes.tolist()}
         print_json({"sets": str(out), **counts})
     elif not quiet:
-        mean = float(sizes @ range(len(sizes)) / sizes.sum())
+        size, empty = mean_and_empty(sizes)
         console = results()
-        console.print(
-            f"{written.n_rows:,} sets, {mean_size(mean)} labels on average, "
-            f"{percent(sizes[0] / sizes.sum())} empty."
-        )
+        console.print(f"{written.n_rows:,} sets, {mean_size(size)} labels on average, {percent(empty)} empty.")
         console.print(f"written: {plain(out)}")

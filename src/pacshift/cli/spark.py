@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from pacshift.errors import InputError, PacshiftError
-from pacshift.tables import TableTally
-from pacshift.tally.inputs import Input, Role, printable
+from pacshift.tables.count import TableTally, table_input
 
 
 def tally_with_spark(master: str | None, paths: Sequence[Path], **options: Any) -> TableTally:
     """Count files that every worker can see; without ``master`` on this machine's cores."""
-    from pacshift.tables.spark import SparkSession, read_frame, tally_frame
+    from pyspark.sql import SparkSession
+
+    from pacshift.tables.spark import read_frame, tally_frame
 
     place = master or "local[*]"
     if place.startswith("local"):
@@ -43,11 +44,8 @@ def tally_with_spark(master: str | None, paths: Sequence[Path], **options: Any) 
 
 def _with_names(counted: TableTally, paths: Sequence[Path]) -> TableTally:
     """The counts with the names of the paths. Only the cluster may be able to read them: there is no SHA-256."""
-    known = counted.columns
-    label = () if known.label is None else (known.label,)
-    role: Role = "target" if known.label is None else "source"
     rows = counted.n_rows if len(paths) == 1 else None
-    inputs = tuple(Input(role, printable(path.name), rows, (*label, *known.scores), None) for path in paths)
+    inputs = tuple(table_input(counted.columns, path, rows) for path in paths)
     return replace(counted, tally=replace(counted.tally, inputs=inputs))
 
 

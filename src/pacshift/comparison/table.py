@@ -14,8 +14,7 @@ from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.display import html_paragraphs, html_table, text_table
 from pacshift.errors import PacshiftError, UninformativeWarning
 from pacshift.methods import Guarantee, Method, resolve_method
-from pacshift.methods.base import GUARANTEE_IN_SHORT
-from pacshift.methods.guarantee import promises_target
+from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.tally import Tally
 from pacshift.wording import mean_size, percent
 
@@ -117,7 +116,7 @@ class Comparison:
         return pandas.DataFrame([self._values(row) for row in self.rows], columns=list(self.columns))
 
     def _values(self, row: ComparisonRow) -> list[Any]:
-        known = [row.method, GUARANTEE_IN_SHORT[row.guarantee], row.size, row.empty, row.error]
+        known = [row.method, MEANINGS[row.guarantee].in_short, row.size, row.empty, row.error]
         return known[: len(self.columns)]
 
     def _cells(self) -> list[list[str]]:
@@ -195,7 +194,7 @@ def compare_counts(
     for method in methods:
         data = data_of(method)
         asked = request.for_classes(data.tally.classes).fitting(method)
-        if tested is None and promises_target(method.guarantee):
+        if tested is None and promises_target(method):
             tested = _test(data, asked)
         answers.append(_answer(data, method, asked, tested))
         if progress:

@@ -27,7 +27,7 @@ FILES = {
     "entity13": "entity13/scores.npz",
     "chestxray": "chestxray14/scores.npz",
 }
-"""Data set to its file under ``--data DIR``."""
+"""Data set to its file in the folder of the data."""
 
 TITLES = {
     "heart": "CDC heart",
@@ -40,7 +40,7 @@ TITLES = {
 
 ORIGINS = {"real": "real scores", "shipped": "scores shipped with pacshift", "twin": "a fitted twin"}
 
-TWIN_ROWS = 40_000
+TWIN_ROWS = 40_000  # a round number; rows are drawn from them with replacement
 ARRAYS = ("probs", "labels", "class_names", "facts", "row_ids", "groups")
 """What is read from a scores file."""
 GAP_UNIT = 1024
@@ -154,7 +154,7 @@ def _score_file(folder: Path, name: str) -> Path:
     if not any(path.is_file() for path in paths.values()):
         raise InputError(
             f"{folder} holds no score file: expected at least one of {', '.join(FILES.values())}. "
-            "Point --data (or PACSHIFT_DATA) to such a folder, or omit it to use the scores of the package."
+            "Point data_dir= (or PACSHIFT_DATA) to such a folder, or omit it to use the scores of the package."
         )
     return paths[name]
 

@@ -76,9 +76,7 @@ def check_output(path: PathLike, *, overwrite: bool, inputs: Iterable[PathLike] 
                 "Choose another name."
             )
     if mode is not None and not overwrite:
-        raise InputError(
-            f"{path} exists already. Choose another name (-o NAME), or overwrite it (--force, overwrite=True)."
-        )
+        raise InputError(f"{path} exists already. Choose another name, or overwrite it with overwrite=True.")
     return final
 
 

@@ -5,8 +5,9 @@ import re
 
 from pacshift.errors import InputError
 from pacshift.methods.aps import APS
-from pacshift.methods.base import Guarantee, Method, MethodFacts, Solution, Task, check_method
+from pacshift.methods.base import Method, MethodFacts, Solution, Task, check_method
 from pacshift.methods.class_wise import LWCP, PSLW
+from pacshift.methods.guarantee import Guarantee
 from pacshift.methods.oracle import Oracle
 from pacshift.methods.ps import PS
 from pacshift.methods.ps_c import PSC

@@ -5,25 +5,15 @@ Everything the package says about a method (certificate, report, command line) i
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, get_args
+from typing import Any, ClassVar, Protocol, TypeVar, get_args
 
 import numpy as np
 
 from pacshift.arrays import FloatArray
 from pacshift.bounds import BoundCurve, Interval
 from pacshift.errors import InputError
+from pacshift.methods.guarantee import Guarantee
 from pacshift.tally import Tally
-
-Guarantee: TypeAlias = Literal["pac-target", "pac-source", "marginal", "none"]
-"""What a method promises: PAC on the target, PAC on the source only, on average over calibrations, nothing."""
-
-GUARANTEE_IN_SHORT: dict[Guarantee, str] = {
-    "pac-target": "target (PAC)",
-    "pac-source": "source only",
-    "marginal": "on average",
-    "none": "nothing",
-}
-"""What is promised, in two words for tables."""
 
 Score = TypeVar("Score")
 

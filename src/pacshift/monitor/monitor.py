@@ -10,6 +10,7 @@ from pacshift.arrays import IntArray, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certificate.columns import Columns
 from pacshift.certificate.provenance import reasons_against_use
+from pacshift.certificate.sets import mean_and_empty
 from pacshift.certification.class_miss import class_miss
 from pacshift.certification.request import check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
@@ -19,7 +20,7 @@ from pacshift.monitor.check import check_source, require_own_promise, same_sets
 from pacshift.monitor.fresh import Fresh, fresh_certificate
 from pacshift.monitor.ledger import Ledger
 from pacshift.monitor.periods import Counted, Period
-from pacshift.monitor.report import PeriodReport, estimated_size, mean_and_empty
+from pacshift.monitor.report import PeriodReport, estimated_size
 from pacshift.monitor.shares import report_delta, source_delta
 from pacshift.monitor.state import StateFolder, fingerprint, request_settings
 from pacshift.monitor.verdict import judge

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from pacshift.arrays import IntArray
-from pacshift.monitor.report import PeriodReport, mean_and_empty
+from pacshift.certificate.sets import mean_and_empty
+from pacshift.monitor.report import PeriodReport
 from pacshift.tally import Tally
 
 

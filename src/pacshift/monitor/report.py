@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from pacshift.arrays import IntArray
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.display import short_repr
@@ -107,13 +104,3 @@ def estimated_size(target: Tally, certificate: Certificate | None) -> float | No
     if certificate is None or target.bins is None or certificate.score != "probability":
         return None
     return mean_binned_size(target.bins, certificate.thresholds)
-
-
-def mean_and_empty(set_sizes: IntArray) -> tuple[float, float]:
-    """Mean size and share of empty sets, from counts of sets by size.
-
-    >>> mean_and_empty(np.array([1, 2, 1]))
-    (1.0, 0.25)
-    """
-    total = set_sizes.sum()
-    return float(set_sizes @ np.arange(len(set_sizes)) / total), float(set_sizes[0] / total)

@@ -101,7 +101,7 @@ class StateFolder:
             if isinstance(error, InputError):
                 raise
             raise InputError(
-                f"{manifest} is not the state of a monitor ({error!r}). Choose another folder with --state."
+                f"{manifest} is not the state of a monitor ({error!r}). Choose another folder with state=."
             ) from None
 
     def write(self, saved: Saved) -> None:
@@ -138,7 +138,7 @@ class StateFolder:
         if foreign:
             raise InputError(
                 f"{self._path} holds {shorten(sorted(foreign))} but no {MANIFEST}. "
-                "Choose a new or empty folder for --state."
+                "Choose a new or empty folder for state=."
             )
 
     def _require_settings(self, found: dict[str, Any]) -> None:

@@ -30,13 +30,12 @@ class Curve:
         >>> Curve.empty().with_point(100, np.array([2.0])).with_point(100, np.array([1.0])).means
         array([1.5])
         """
+        place = int(np.searchsorted(self.rows, n_rows))
         if n_rows in self.rows:
-            place = int(np.flatnonzero(self.rows == n_rows)[0])
             means, draws = self.means.copy(), self.draws.copy()
             draws[place] += len(sizes)
             means[place] += (sizes.mean() - means[place]) * len(sizes) / draws[place]
             return Curve(self.rows, means, draws)
-        place = int(np.searchsorted(self.rows, n_rows))
         return Curve(
             np.insert(self.rows, place, n_rows),
             np.insert(self.means, place, sizes.mean()),

@@ -7,11 +7,11 @@ other, and the scores of other classes are known only as they lie in the pilot's
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from pacshift.arrays import FloatArray, IntArray, Label
+from pacshift.arrays import FloatArray, IntArray
 from pacshift.errors import InputError
 from pacshift.mix.least_squares import nonnegative_least_squares
 from pacshift.simulate import Population
@@ -23,33 +23,7 @@ from pacshift.tally.stores import running_sum, sum_by_key
 CHUNK_VALUES = 1 << 22
 """Scores that are drawn at once: 32 MB."""
 EXPECTED_ROWS = 1_000_000
-"""Rows of the imagined target whose bins tell the size of sets."""
-
-
-class Pilot(Protocol):
-    """What a plan asks of a pilot."""
-
-    classes: tuple[Label, ...]
-
-    @property
-    def approximate(self) -> bool:
-        """Whether sizes under another mix do not follow exactly."""
-
-    @property
-    def source_mix(self) -> FloatArray:
-        """Share of each class among the labelled rows."""
-
-    def draw(self, mixes: "Mixes", n_source: int, n_target: int, rng: np.random.Generator) -> Tally:
-        """Counts of a source and a target of these sizes."""
-
-    def size(self, thresholds: FloatArray, target_mix: FloatArray) -> float:
-        """Mean size of sets on the target, if the pilot were the population."""
-
-    def class_error(self, thresholds: FloatArray) -> FloatArray:
-        """Miss rate of each class, if the pilot were the population."""
-
-    def again(self, rng: np.random.Generator) -> "Pilot":
-        """Another pilot of the same size, drawn from this one: its own uncertainty."""
+"""Rows of the imagined target whose bins tell the size of sets: so many that their noise is below 0.1 %."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,37 +38,40 @@ class RowPilot:
     """Labelled rows."""
 
     approximate = False
+    """Whether sizes under another mix do not follow exactly."""
 
     def __init__(self, population: Population) -> None:
         self._population, self.classes = population, population.classes
 
     @cached_property
     def source_mix(self) -> FloatArray:
+        """Share of each class among the labelled rows."""
         counts = np.bincount(self._population.index, minlength=len(self.classes))
         return np.asarray(counts / counts.sum())
 
     def draw(self, mixes: Mixes, n_source: int, n_target: int, rng: np.random.Generator) -> Tally:
-        source = [
-            Tally.from_scores(*self._population.draw(mixes.source, rows, rng), classes=self.classes, soft=False)
-            for rows in self._chunks(n_source)
-        ]
-        target = [
-            Tally.from_target(self._population.draw(mixes.target, rows, rng)[0], classes=self.classes, soft=False)
-            for rows in self._chunks(n_target)
-        ]
+        """Counts of a source and a target of these sizes."""
+        options: dict[str, Any] = {"classes": self.classes, "soft": False}
+        source = [Tally.from_scores(*rows, **options) for rows in self._drawn(mixes.source, n_source, rng)]
+        target = [Tally.from_target(scores, **options) for scores, _ in self._drawn(mixes.target, n_target, rng)]
         return Tally.sum([*source, *target])
 
-    def _chunks(self, n_rows: int) -> Iterator[int]:
+    def _drawn(self, mix: FloatArray, n_rows: int, rng: np.random.Generator) -> Iterator[tuple[Any, Any]]:
+        """Scores and labels of so many rows, in chunks."""
         step = max(1, CHUNK_VALUES // len(self.classes))
-        return (min(step, n_rows - start) for start in range(0, n_rows, step))
+        for start in range(0, n_rows, step):
+            yield self._population.draw(mix, min(step, n_rows - start), rng)
 
     def size(self, thresholds: FloatArray, target_mix: FloatArray) -> float:
+        """Mean size of sets on the target, if the pilot were the population."""
         return self._population.size(thresholds, target_mix)
 
     def class_error(self, thresholds: FloatArray) -> FloatArray:
+        """Miss rate of each class, if the pilot were the population."""
         return self._population.class_error(thresholds)
 
     def again(self, rng: np.random.Generator) -> "RowPilot":
+        """Another pilot of the same size, drawn from this one: its own uncertainty."""
         index = self._population.index
         rows = np.concatenate([rng.choice(own, len(own)) for own in _rows_by_label(index)])
         labels = [self.classes[label] for label in index[rows]]
@@ -107,7 +84,7 @@ def _rows_by_label(index: IntArray) -> list[IntArray]:
 
 
 class CountPilot:
-    """Counts of labelled and unlabelled rows."""
+    """Counts of labelled and unlabelled rows. A plan asks the same of it as of a ``RowPilot``."""
 
     def __init__(self, tally: Tally) -> None:
         self._tally, self.classes = _check_tally(tally), tally.classes
@@ -161,9 +138,8 @@ class CountPilot:
         return {"values": self._tally.values[kept], "counts": drawn[kept], "starts": starts}
 
     def size(self, thresholds: FloatArray, target_mix: FloatArray) -> float:
-        return mean_binned_size(
-            (self._bin_shares(target_mix) * EXPECTED_ROWS).round().astype(np.int64), thresholds
-        )
+        expected = (self._bin_shares(target_mix) * EXPECTED_ROWS).round().astype(np.int64)
+        return mean_binned_size(expected, thresholds)
 
     def class_error(self, thresholds: FloatArray) -> FloatArray:
         return np.asarray(self._tally.misses(thresholds) / np.maximum(self._tally.class_counts, 1))
@@ -197,6 +173,9 @@ class CountPilot:
         counted = count_bins(np.repeat(self._tally.values[part], self._tally.counts[part])[None, :])
         assert counted is not None  # the target has bins, so scores are probabilities
         return np.asarray(counted[0] / counted.sum())
+
+
+Pilot: TypeAlias = RowPilot | CountPilot
 
 
 def _check_tally(tally: Tally) -> Tally:

@@ -20,10 +20,13 @@ from pacshift.simulate.mix import check_mix
 class Question:
     """What is given; None is what is looked for."""
 
-    found: Literal["size", "n_source", "n_target"]
     n_source: int | None
     n_target: int | None
     size: float | None
+
+    @property
+    def found(self) -> Literal["size", "n_source", "n_target"]:
+        return "size" if self.size is None else "n_source" if self.n_source is None else "n_target"
 
     @property
     def curve_over(self) -> Literal["n_source", "n_target"]:
@@ -36,19 +39,15 @@ class Question:
         return n_rows, self.n_target or 0
 
 
-def check_question(
-    n_source: int | None, n_target: int | None, size: float | None
-) -> Literal["size", "n_source", "n_target"]:
-    """Which of the three is looked for."""
-    given = {"n_source": n_source, "n_target": n_target, "size": size}
-    missing = [name for name, value in given.items() if value is None]
-    if len(missing) != 1:
+def require_two(n_source: int | None, n_target: int | None, size: float | None) -> None:
+    """Two of the three must be given: the third is looked for."""
+    n_given = sum(value is not None for value in (n_source, n_target, size))
+    if n_given != 2:
         raise InputError(
-            f"give two of n_source, n_target and size, and the third is found; got {3 - len(missing)} of them."
+            f"give two of n_source, n_target and size, and the third is found; got {n_given} of them."
         )
     if size is not None and not size > 0:
         raise InputError(f"size must be the mean number of labels per set, above 0, got {size!r}.")
-    return missing[0]  # type: ignore[return-value]
 
 
 def require_simulable(method: Method) -> Method:

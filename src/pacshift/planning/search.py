@@ -7,19 +7,23 @@ import numpy as np
 from pacshift.errors import InputError
 from pacshift.planning.curve import Curve
 from pacshift.planning.request import Question
-from pacshift.planning.simulate import Effort, Simulator
+from pacshift.planning.simulate import Simulator
 
 MIN_ROWS = 100
+"""Fewest rows that are tried. A round number: below log(1/δ)/ε, about 30 by default, nothing can be certified."""
 MAX_SEARCHED_VALUES = 4_000_000
-"""Rows times classes up to which wanted sizes are looked for."""
+"""Rows times classes up to which wanted sizes are looked for: 32 MB of scores. A round number."""
 FAR_ENOUGH = 0.93
-"""A size below this part of the wanted one is clearly smaller."""
+"""A size below this part of the wanted one is clearly smaller. Wider than the noise of a few draws; not
+measured."""
 CURVE_SPAN = 4.0
-"""A curve around given rows goes from a quarter to four times as many."""
+"""A curve around given rows goes from a quarter to four times as many: what one might still change. A round
+number."""
 
 
-def find_curve(question: Question, simulator: Simulator, effort: Effort, limit: int, n_classes: int) -> Curve:
+def find_curve(question: Question, simulator: Simulator, limit: int) -> Curve:
     """Along the rows that are looked for, or around the source rows that are given."""
+    effort, n_classes = simulator.effort, len(simulator.pilot.classes)
     if question.size is None:
         centre = question.n_source or 0
         first, last = max(MIN_ROWS, int(centre / CURVE_SPAN)), min(limit, int(centre * CURVE_SPAN))
@@ -38,14 +42,14 @@ def _is_past(curve: Curve, size: float) -> bool:
     return bool(curve.sizes[-1] < FAR_ENOUGH * size or np.count_nonzero(curve.sizes <= size) >= 2)
 
 
-def refined(curve: Curve, size: float, question: Question, simulator: Simulator, effort: Effort) -> Curve:
+def refined(curve: Curve, size: float, question: Question, simulator: Simulator) -> Curve:
     """The curve with more draws where it reaches the wanted size."""
-    for _ in range(effort.refinements):
+    for _ in range(simulator.effort.refinements):
         needed = curve.rows_for(size)
         if math.isinf(needed):
             break
         n_rows = round(needed)
-        curve = curve.with_point(n_rows, simulator.sizes(*question.rows(n_rows), effort.final_draws))
+        curve = curve.with_point(n_rows, simulator.sizes(*question.rows(n_rows), simulator.effort.final_draws))
     return curve
 
 

@@ -18,7 +18,8 @@ Progress: TypeAlias = Callable[[int, int | None], None]
 """Called with the certificates made so far, and how many there will be at most."""
 
 COVERAGE = 0.9
-"""Share of cases in which the interval of a plan is to hold the size that comes out."""
+"""Share of cases in which the interval of a plan is to hold the size that comes out. Measured on fresh
+certificates of the paper's panels: 91 % from rows, 71 % from tallies (docs/tables/plans.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Effort:
 
 
 def effort_for(n_classes: int) -> Effort:
-    """A few seconds for few classes, below half a minute for 100."""
+    """A few seconds for few classes, below half a minute for 100: as many certificates as that time allows."""
     if n_classes <= 5:
         return Effort(points=8, draws=4, final_draws=8, pilots=40)
     if n_classes <= 20:
@@ -53,11 +54,11 @@ def effort_for(n_classes: int) -> Effort:
 
 
 def half_width(sizes_of_pilots: FloatArray, final_draws: int) -> float:
-    """How far the size of one future certificate lies from the foreseen size, in 90 % of cases.
+    """How far the size of one future certificate lies from the predicted size, in 90 % of cases.
 
-    One size from each of several pilots that might have been drawn: they vary as the future size does around the
-    foreseen one, by the pilot and by the data. The foreseen size is itself a mean of ``final_draws`` sizes, whence
-    the root. A standard deviation of few numbers is uncertain, whence the t quantile.
+    One size from each of several pilots that might have been drawn: they vary around the predicted size as the
+    future size does, by the pilot and by the data. The root is there because the predicted size is a mean of
+    ``final_draws`` sizes, the t quantile because a standard deviation of few numbers is uncertain.
 
     >>> round(half_width(np.array([1.1, 1.2, 1.3]), final_draws=8), 3)
     0.31
@@ -73,20 +74,12 @@ class Simulator:
     """
 
     def __init__(
-        self,
-        pilot: Pilot,
-        mixes: Sequence[Mixes],
-        *,
-        epsilon: float,
-        delta: float,
-        method: Method,
-        seed: int,
-        total: int,
-        progress: Progress | None,
+        self, pilot: Pilot, mixes: Sequence[Mixes], method: Method, task: Task, progress: Progress | None = None
     ) -> None:
-        self._pilot, self._mixes, self._method, self._seed = pilot, mixes, method, seed
-        self._epsilon, self._delta = epsilon, delta
-        self._done, self._total, self._progress = 0, total * len(mixes), progress
+        self.pilot, self.mixes, self.task = pilot, mixes, task
+        self.effort = effort_for(len(pilot.classes))
+        self._method, self._progress = method, progress
+        self._done, self._total = 0, self.effort.total * len(mixes)
         self._asked: Counter[tuple[int, int]] = Counter()
         self.thresholds: list[FloatArray] = []
 
@@ -95,22 +88,19 @@ class Simulator:
         start = self._asked[n_source, n_target]
         self._asked[n_source, n_target] += draws
         rngs = [self._rng(n_source, n_target, draw) for draw in range(start, start + draws)]
-        return np.array([self._worst_size(self._pilot, n_source, n_target, rng) for rng in rngs])
+        return np.array([self._worst_size(self.pilot, n_source, n_target, rng) for rng in rngs])
 
     def sizes_of_pilots(self, n_source: int, n_target: int, pilots: int) -> FloatArray:
         """Sizes of certificates, each on a population of its own that the pilot might have come from."""
-        found = []
-        for number in range(pilots):
-            rng = self._rng(n_source, n_target, 1_000_000 + number)
-            found.append(self._worst_size(self._pilot.again(rng), n_source, n_target, rng))
-        return np.array(found)
+        rngs = [self._rng(n_source, n_target, 1_000_000 + number) for number in range(pilots)]
+        return np.array([self._worst_size(self.pilot.again(rng), n_source, n_target, rng) for rng in rngs])
 
     def _rng(self, n_source: int, n_target: int, draw: int) -> np.random.Generator:
-        return np.random.default_rng([self._seed, n_source, n_target, draw])
+        return np.random.default_rng([self.task.seed, n_source, n_target, draw])
 
     def _worst_size(self, pilot: Pilot, n_source: int, n_target: int, rng: np.random.Generator) -> float:
         """The largest mean size over the target mixes."""
-        return max(self._size(pilot, mixes, n_source, n_target, rng) for mixes in self._mixes)
+        return max(self._size(pilot, mixes, n_source, n_target, rng) for mixes in self.mixes)
 
     def _size(self, pilot: Pilot, mixes: Mixes, n_source: int, n_target: int, rng: np.random.Generator) -> float:
         tally = pilot.draw(mixes, n_source, n_target, rng)
@@ -118,11 +108,10 @@ class Simulator:
         if self._progress:
             self._progress(min(self._done, self._total), self._total)
         # Label shift holds for these draws, so only the method is run, without the test of label shift before it.
-        task = Task(epsilon=self._epsilon, delta=self._delta, seed=self._seed)
         try:
-            thresholds = self._method.solve(tally, task).thresholds
+            thresholds = self._method.solve(tally, self.task).thresholds
         except AssumptionError:  # at most a share delta of the draws: all labels is what is left
             return float(len(pilot.classes))
-        if pilot is self._pilot:
+        if pilot is self.pilot:
             self.thresholds.append(thresholds)
         return pilot.size(thresholds, mixes.target)

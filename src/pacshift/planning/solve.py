@@ -10,25 +10,18 @@ import numpy as np
 from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.display import short_repr
-from pacshift.methods import Method, resolve_method
+from pacshift.methods import Method, Task, resolve_method
 from pacshift.planning.curve import Curve
-from pacshift.planning.pilot import CountPilot, Mixes, Pilot
-from pacshift.planning.request import (
-    Question,
-    check_mixes,
-    check_question,
-    check_rows,
-    require_simulable,
-    row_pilot,
-)
+from pacshift.planning.pilot import CountPilot
+from pacshift.planning.request import Question, check_mixes, check_rows, require_simulable, require_two, row_pilot
 from pacshift.planning.search import find_curve, needed_rows, refined
-from pacshift.planning.simulate import Effort, Progress, Simulator, effort_for, half_width
+from pacshift.planning.simulate import Progress, Simulator, half_width
 from pacshift.scores.check import check_rate
 from pacshift.tally import Tally
 from pacshift.wording import all_but, given, mean_size, percent
 
 MAX_VALUES = 20_000_000
-"""Rows times classes that may be asked about: more would take too long to draw."""
+"""Rows times classes that may be asked about: 160 MB of scores; more would take too long to draw."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -191,50 +184,33 @@ def plan(
     >>> 500 < needed.n_source < 20000
     True
     """
-    found = check_question(n_source, n_target, size)
+    require_two(n_source, n_target, size)
     chosen = require_simulable(resolve_method(method))
     world = CountPilot(pilot) if isinstance(pilot, Tally) else row_pilot(pilot, labels, classes)
     mixes = check_mixes(world, source_mix, target_mix)
-    effort = effort_for(len(world.classes))
-    simulator = Simulator(
-        world,
-        mixes,
-        epsilon=check_rate(epsilon, "epsilon"),
-        delta=check_rate(delta, "delta"),
-        method=chosen,
-        seed=rng,
-        total=effort.total,
-        progress=progress,
-    )
+    task = Task(epsilon=check_rate(epsilon, "epsilon"), delta=check_rate(delta, "delta"), seed=rng)
     limit = MAX_VALUES // len(world.classes)
-    question = Question(found, check_rows(n_source, limit), check_rows(n_target, limit), size)
-    return _answer(question, simulator, world, mixes, effort, limit, (epsilon, delta))
+    question = Question(check_rows(n_source, limit), check_rows(n_target, limit), size)
+    return _answer(question, Simulator(world, mixes, chosen, task, progress), limit)
 
 
-def _answer(
-    question: Question,
-    simulator: Simulator,
-    pilot: Pilot,
-    mixes: Sequence[Mixes],
-    effort: Effort,
-    limit: int,
-    promise: tuple[float, float],
-) -> Plan:
+def _answer(question: Question, simulator: Simulator, limit: int) -> Plan:
     """Find the curve, on it the rows, and with these the size and how sure it is."""
-    curve = find_curve(question, simulator, effort, limit, len(pilot.classes))
+    pilot, mixes, effort = simulator.pilot, simulator.mixes, simulator.effort
+    curve = find_curve(question, simulator, limit)
     rows = question.n_source or 0
     if question.size is not None:
-        curve = refined(curve, question.size, question, simulator, effort)
+        curve = refined(curve, question.size, question, simulator)
         rows = needed_rows(curve, question.size, question)
     n_source, n_target = question.rows(rows)
     simulator.thresholds.clear()  # those of the answer are wanted, not those of the curve
     size = float(simulator.sizes(n_source, n_target, effort.final_draws).mean())
     spread = half_width(simulator.sizes_of_pilots(n_source, n_target, effort.pilots), effort.final_draws)
     class_rows = np.round(mixes[0].source * n_source).astype(np.int64)
-    label, share = _bottleneck(simulator, pilot, mixes, class_rows)
+    label, share = _bottleneck(simulator, class_rows)
     return Plan(
-        epsilon=promise[0],
-        delta=promise[1],
+        epsilon=simulator.task.epsilon,
+        delta=simulator.task.delta,
         n_source=n_source,
         n_target=n_target,
         size=size,
@@ -259,15 +235,13 @@ def _interval(question: Question, curve: Curve, size: float, spread: float) -> t
     return curve.rows_for(question.size + spread), curve.rows_for(question.size - spread)
 
 
-def _bottleneck(
-    simulator: Simulator, pilot: Pilot, mixes: Sequence[Mixes], class_rows: IntArray
-) -> tuple[int, float]:
+def _bottleneck(simulator: Simulator, class_rows: IntArray) -> tuple[int, float]:
     """The class that adds most to the variance of the estimated error, Σ t_j² e_j (1 - e_j) / m_j."""
     rows = np.maximum(class_rows, 1)
     thresholds = simulator.thresholds or [np.full(len(rows), -np.inf)]
-    rates = np.mean([pilot.class_error(cuts) for cuts in thresholds], axis=0)
+    rates = np.mean([simulator.pilot.class_error(cuts) for cuts in thresholds], axis=0)
     rates = np.clip(rates, 1 / rows, 0.5)  # a class that was never missed may still be missed
-    weights = np.max([mix.target for mix in mixes], axis=0)
+    weights = np.max([mix.target for mix in simulator.mixes], axis=0)
     parts = weights**2 * rates * (1 - rates) / rows
     label = int(np.argmax(parts))
     return label, float(parts[label] / parts.sum())

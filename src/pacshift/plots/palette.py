@@ -6,7 +6,7 @@ cue: marks differ in shape too.
 
 from typing import Any
 
-from pacshift.methods import Guarantee
+from pacshift.methods.guarantee import MEANINGS, Guarantee
 
 TARGET = "#0072b2"
 """What is known about the target, and promises that are kept."""
@@ -20,10 +20,10 @@ RULE = "#d5dbe1"
 """Grid lines."""
 
 PROMISE_MARKS: dict[Guarantee, tuple[str, dict[str, Any]]] = {
-    "pac-target": ("guaranteed on the target", {"marker": "o", "color": TARGET}),
-    "marginal": ("on average over many draws", {"marker": "o", "color": TARGET, "markerfacecolor": "white"}),
-    "pac-source": ("guaranteed on the source only", {"marker": "s", "color": SOURCE}),
-    "none": ("nothing promised", {"marker": "x", "color": UNDECIDED}),
+    "pac-target": (MEANINGS["pac-target"].title, {"marker": "o", "color": TARGET}),
+    "marginal": (MEANINGS["marginal"].title, {"marker": "o", "color": TARGET, "markerfacecolor": "white"}),
+    "pac-source": (MEANINGS["pac-source"].title, {"marker": "s", "color": SOURCE}),
+    "none": (MEANINGS["none"].title, {"marker": "x", "color": UNDECIDED}),
 }
 """How methods are marked by what they promise: words and the properties of a line."""
 PROMISE_FILLS: dict[Guarantee, str] = {

@@ -2,4 +2,8 @@
 
 kinds -> (mix: tails, region) -> stakes, betting, worst_case -> score_curves, tuned -> equal_miss_rate,
 convolution -> many_classes -> bound_curve; ``reasons`` holds what is said when sets are large.
+
+Constants say what they are worth: the change of the mean set size if this one alone has another value, on the
+development cases of ``benchmarks/sharpness_cases.py`` ("large": 30 draws of 20,000 rows on each side; "middle": 16
+of 5,000) and on its small samples ("small": 27 of 1,000). Differences below 0.1 % are noise.
 """

@@ -20,7 +20,7 @@ from pacshift.ps_lp.stakes import StakeCell, betting_classes, stake_cells
 from pacshift.ps_lp.worst_case import Corners, Prices, WorstCase
 
 BOUND_STEPS = 3
-"""Steps of ``BettingTest.bound`` towards its answer; each of them is a bound by itself."""
+"""Steps of ``BettingTest.bound`` towards its answer; each is a bound by itself. For a picture; not measured."""
 
 
 class BettingTest:

@@ -20,9 +20,8 @@ from pacshift.ps_lp.tuned import PATH_STEPS, held_out, tuned_path
 from pacshift.tally import Tally
 from pacshift.tally.threshold import largest_threshold
 
-BETTING_POINTS = 21
-RANK_POINTS = 9
-"""Fewer, because every point is a search of its own."""
+BETTING_POINTS, RANK_POINTS = 21, 9
+"""Points of the picture; fewer along ranks, because every point is a search of its own. Round numbers."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,20 +16,25 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 
 MAX_CONVOLVED_CLASSES = 32
-"""Beyond this many classes the lattice would have to be too fine."""
+"""Beyond this many classes the lattice would have to be too fine: its step shrinks as 1/K. Not measured."""
 
 MIN_CONVOLVED_DELTA = 1e-9
-"""Below this δ the rounding of the convolution would matter."""
+"""Below this δ the rounding would matter: ``CONVOLUTION_ERROR`` would be more than 0.1 % of it."""
 
 CONVOLUTION_ERROR = 1e-12
-"""Added to every tail for the rounding of the convolution."""
+"""Added to every tail for the rounding of the convolution, which is about 1e-15 for sums up to 1."""
 
 LATTICE_STEP = 0.02
-"""The lattice's step as a share of the standard deviation; shorter where many classes round up."""
+"""The lattice's step as a share of the standard deviation; shorter where many classes round up.
 
+With 0.005 or 0.08: small -0.2 or +0.4 %, large 0 %.
+"""
 
 CENTRE_SHIFTS = (0.0, 1.0, 2.0)
-"""Centres c that are tried: so many standard deviations of the B_j, on average, above their largest mean."""
+"""Centres c that are tried: so many standard deviations of the B_j, on average, above their largest mean.
+
+Only 0: small +3.7 %. Six centres from 0 to 3: small -0.2 %, at twice the time.
+"""
 
 
 def best_shift(class_counts: IntArray, ranks: IntArray, box: Interval, *, delta: float) -> tuple[float, float]:

@@ -19,19 +19,22 @@ from pacshift.tally import Tally
 from pacshift.tally.threshold import class_threshold
 
 CHERNOFF_TILTS = np.linspace(0.9, 3.0, 22)
-"""Values of θ tried, in units of log(1/δ) over the distance to ε; each is valid, the best in the box is taken."""
+"""Values of θ tried, in units of log(1/δ) over the distance to ε; each is valid, the best in the box is taken.
+
+With 6 instead of 22 values sizes do not change.
+"""
 
 MOMENT_HALVINGS = 16
-"""Halvings of the interval of rates in the search by moments, which are quick."""
+"""Halvings of the interval of rates in the search by moments, which are quick. With 10: small +0.05 %."""
 
 CONVOLUTION_STEPS = 5
-"""Steps of the search by convolution, which starts where the moments end."""
+"""Steps of the search by convolution, which starts where the moments end. With 2 or 12: small +0.6 or -0.1 %."""
 
 CAUTIOUS_END = 3.0
-"""With caution, rates up to this multiple of ε are tried."""
+"""With caution, rates up to this multiple of ε are tried. With 2 or 5 sizes do not change."""
 
 LEAST_ERROR_BOUND = 1e-9
-"""``error_bound`` does not search below this."""
+"""``error_bound`` does not search below this: far below any ε that data can show."""
 
 
 def equal_miss_ranks(

@@ -18,6 +18,7 @@ from pacshift.ps_lp.prediction_powered.thresholds import corrected_thresholds
 from pacshift.tally import Tally
 
 CORRECTED = CorrectionShares(box=0.15, one_threshold=0.15, rescaled=0.40)
+"""Shares of δ. With 0.05 or 0.30 for the box or for one threshold, the rest for rescaled ones: -0.2 to +0.5 %."""
 ANY_MIX = 0.30
 """The rest of δ, for ranks that hold for any mix, if the bound is tried; else they get all of it."""
 

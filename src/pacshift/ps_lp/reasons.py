@@ -9,7 +9,7 @@ from pacshift.tally import Tally
 from pacshift.wording import up
 
 MOST_SENTENCES = 20
-"""More classes than this in every set are named in one sentence."""
+"""More classes than this in every set are named in one sentence: what fits a screen."""
 
 
 def reasons_for(

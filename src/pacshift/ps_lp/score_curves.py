@@ -14,20 +14,22 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.tally.histogram import BINS, bin_edges, bin_of
 
 SLOPE_RIDGE = 40.0
-"""How many held-out rows the guess is worth that log-odds of scores are right up to a constant."""
+"""How many held-out rows the guess is worth that log-odds of scores are right up to a constant.
+
+With 10 or 160: large +0.3 or 0 %, middle +0.7 or -0.2 %.
+"""
 
 MIN_SLOPE = 0.1
-"""Curves grow at least so fast, so that each has an inverse."""
+"""Curves grow at least so fast, so that each has an inverse. With 0.02 or 0.3 sizes do not change."""
 
 GOOD_RECALL = 0.8
-"""Mean recall above which predictions tell the mix better than high scores do."""
+"""Mean recall above which predictions tell the mix better than high scores do. With 0.7 or 0.9: at most 0.1 %."""
 
 MIN_DETECTED = 20
-"""Held-out rows of a class that must lie above a score for it to count as high."""
+"""Held-out rows of a class that must lie above a score for it to count as high. With 5 or 80: -0.2 to +0.2 %."""
 
-MIX_STEPS = 100
-NEWTON_STEPS = 25
-HALVINGS = 10
+MIX_STEPS, NEWTON_STEPS, HALVINGS = 100, 25, 10
+"""Far more than enough: a third as many steps of each give the same sizes."""
 
 
 @dataclass(frozen=True, eq=False)

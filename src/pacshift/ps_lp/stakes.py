@@ -15,16 +15,20 @@ from pacshift.arrays import BoolArray, FloatArray, IntArray
 from pacshift.bounds import ROUNDING, Interval
 
 MAX_STAKE = 0.8
-"""No single bet is larger than this share of the wealth."""
+"""No single bet is larger than this share of the wealth. Stakes may be rounded up by the root of ``STAKE_RATIO``,
+and the product must stay below 1. With 0.5: small +0.2 %, the others do not change."""
 
 STAKE_RATIO = 1.25
-"""Stakes λ are rounded to powers of this, so that there are few cells."""
+"""Stakes λ are rounded to powers of this, so that there are few cells. With 1.1 or 1.4: at most 0.2 %."""
 
 STAKE_CAUTION = 0.97
-"""λ relative to the best one for a normal law with all miss rates at ε."""
+"""λ relative to the best one for a normal law with all miss rates at ε. At 0.9 or 1.05: middle +0.3, -0.1 %."""
 
 FEW_MISSES = 3.0
-"""A class with fewer expected misses (m_j ε) gets no bet where it would force small stakes on the others."""
+"""A class with fewer expected misses (m_j ε) gets no bet where it would force small stakes on the others.
+
+With 1 or 10 sizes change by at most 0.2 %.
+"""
 
 WIDER = 1 + ROUNDING
 """Cells are made wider by this factor, so that rounding cannot lose a mix between two cells."""

@@ -20,29 +20,39 @@ from pacshift.tally.histogram import bin_edges, bin_of, mean_binned_size
 from pacshift.tally.stores import running_sum
 
 HELD_OUT_SHARE = 0.15
-"""Each source row is held out with this probability."""
+"""Each source row is held out with this probability.
+
+At 0.06, 0.10, 0.22, 0.35: large +0.1, -0.1, +0.2, +0.4 %, middle +1.0, +0.4, -0.3, +0.1 %.
+"""
 
 MAX_CLASS_MISS = 3.0
-"""No threshold exceeds its class's held-out quantile at this multiple of ε, so that no class is abandoned."""
+"""No threshold exceeds its class's held-out quantile at this multiple of ε, so that no class is abandoned.
+
+A choice, not tuned. With 2 or 5: large +0.4 or -0.4 %, middle +0.7 or -1.1 %; with 5 a class may be missed more
+often.
+"""
 
 MIN_GAIN = 0.002
-"""Share by which sets must be expected to shrink, or one threshold is used for all classes."""
+"""Share by which sets must be expected to shrink, or all classes get one threshold. At 0 or 0.01: up to 0.1 %."""
 
 ERRORS_COMPARED = (0.8, 0.9, 1.0)
 """Errors at which sizes are compared, as multiples of ε. The certified step lies somewhere below ε, and sizes jump
 where scores repeat: compared at ε alone, 8 of 12 draws of AlexNet's Entity-13 scores got sets of 1.75 labels."""
 
 PATH_STEPS = 4096
-"""Threshold vectors on the path."""
+"""Threshold vectors on the path: cheap by bisection. With 512, 1,024, 16,384: large +0.09, +0.04, -0.02 %."""
 
 PATH_END = 2.0
-"""Estimated error at the last step of the path, as a multiple of ε. The first step misses no held-out row."""
+"""Estimated error at the last step of the path, as a multiple of ε. The first step misses no held-out row.
+
+Room for wrong estimates: at 1.5 or 4 sizes change by less than 0.1 %.
+"""
 
 MIN_ROWS_IN_BIN = 20
-"""Source rows in a bin that tell how its scores are spread."""
+"""Source rows in a bin that tell how its scores are spread. With 5 or 80 sizes change by at most 0.2 %."""
 
 LEVELS_TRIED = np.linspace(-20.0, 30.0, 251)
-"""Levels among which the ends of the path are looked for."""
+"""Levels, as log-odds, among which the ends of the path are looked for. With 101 or 1,001 of them: no change."""
 
 
 def held_out(tally: Tally, seed: int = 0) -> IntArray:

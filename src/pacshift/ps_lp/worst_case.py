@@ -13,9 +13,10 @@ from pacshift.mix.lp import dense_model, duals, is_solved, quiet_solver, solutio
 from pacshift.mix.programs import most_violated
 
 ROW_PENALTY = 1e4
+"""Price of violating a row in ``WorstCase``: every program stays feasible, so no case needs a ray.
 
-
-"""Price of violating a row in ``WorstCase``: every program stays feasible, so no case needs a ray."""
+Far above the prices of rows, which are log-wealth per share. Too low a price would cost size, not validity.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +135,7 @@ class _CornerProgram:
         self._n_rows = len(rows)
 
     def run(self) -> tuple[Prices, FloatArray]:
-        """Prices and mix of the worst case; solved afresh where the last solution was no good start."""
+        """Prices and mix of the worst case; solved afresh where HiGHS fails from the last solution."""
         self._solver.run()
         if not is_solved(self._solver):
             self._solver.clearSolver()

@@ -45,7 +45,7 @@ class Recipe:
     ours: str
     """What the paper leaves open, and what we chose."""
     needs_weights: str = ""
-    """Pretrained weights that ``--weights`` must name."""
+    """Pretrained weights that ``weights`` must name."""
 
 
 _HEART_SHARE = 60_000 / 253_680

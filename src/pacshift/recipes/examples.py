@@ -43,7 +43,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Column:
+class MethodRun:
     """One method, calibrated before or after the shift, with its error and size on all test rows."""
 
     method: str
@@ -152,10 +152,10 @@ def _all_thresholds(panel: Panel, after: Draw) -> dict[tuple[str, str], FloatArr
     return found
 
 
-def _measure(method: str, when: str, thresholds: FloatArray, draw: Draw) -> Column:
+def _measure(method: str, when: str, thresholds: FloatArray, draw: Draw) -> MethodRun:
     sets, labels = draw.base.probs[draw.test] >= thresholds, draw.base.labels[draw.test]
     error = 1 - float(sets[np.arange(len(labels)), labels].mean())
-    return Column(method, when, error, float(sets.sum(axis=1).mean()))
+    return MethodRun(method, when, error, float(sets.sum(axis=1).mean()))
 
 
 class _RawRows:
@@ -172,7 +172,7 @@ class _RawRows:
         if not place or not Path(place).exists():
             raise InputError(
                 f"{base.title}: the raw data are not at {str(place) if place else 'any known place'}. Name their "
-                "place with --raw."
+                "place with raw=."
             )
         self.base = base
         self.data: RawData = read_raw(dataset, Path(place))
@@ -216,7 +216,7 @@ def _data_url(pixels: Any) -> str:
     return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
-def _introduction(panel: Panel, base: Dataset, columns: Sequence[Column]) -> list[str]:
+def _introduction(panel: Panel, base: Dataset, columns: Sequence[MethodRun]) -> list[str]:
     errors = "; ".join(f"{column.title}: {column.error:.3f} and {column.size:.2f}" for column in columns)
     shares = [
         ", ".join(f"{name} {percent(share)}" for name, share in zip(base.class_names, mix, strict=True))
@@ -230,7 +230,7 @@ def _introduction(panel: Panel, base: Dataset, columns: Sequence[Column]) -> lis
     ]
 
 
-def markdown(panel: Panel, base: Dataset, columns: Sequence[Column], cases: Sequence[Case]) -> str:
+def markdown(panel: Panel, base: Dataset, columns: Sequence[MethodRun], cases: Sequence[Case]) -> str:
     """The page as Markdown, without images."""
     lines = [f"{line}\n" for line in _introduction(panel, base, columns)]
     for missed, title in ((False, "As they come"), (True, "Missed by PS")):
@@ -258,7 +258,7 @@ def _set(labels: Sequence[str]) -> str:
     return ", ".join(labels) or "(empty)"
 
 
-def _page(panel: Panel, base: Dataset, columns: Sequence[Column], cases: Sequence[Case]) -> str:
+def _page(panel: Panel, base: Dataset, columns: Sequence[MethodRun], cases: Sequence[Case]) -> str:
     import jinja2
 
     loader = jinja2.PackageLoader("pacshift.recipes", ".")

@@ -62,5 +62,5 @@ def _check_classes(data: RawData, split: Split) -> None:
         if counts.min(initial=1) < 1:
             name = data.class_names[int(counts.argmin())]
             raise InputError(
-                f"no row of class {name!r} among the {len(rows):,} {what} rows. Use more data or a larger --limit."
+                f"no row of class {name!r} among the {len(rows):,} {what} rows. Use more data or a larger limit."
             )

@@ -9,13 +9,13 @@ from matplotlib.axes import Axes
 
 from pacshift import plots
 from pacshift.certificate import Certificate
-from pacshift.certificate.explain import about_the_clean_part, implied_change, known_shares
+from pacshift.certificate.explain import about_the_clean_part, clean_part, implied_change, sets_in_words
 from pacshift.certificate.file import to_document
 from pacshift.comparison.table import ComparisonRow
+from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.report import numbers, text
 from pacshift.report.page import render, write_page
 from pacshift.report.pictures import Picture, drawn
-from pacshift.report.recipe import recipe
 from pacshift.wording import given, percent
 
 
@@ -82,28 +82,24 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
     return render(
         "page.html",
         certificate=certificate,
-        verdict=text.verdict(certificate),
-        limits=text.limits(certificate),
+        headline=text.headline(certificate),
         method=plots.readable(certificate.method),
         assumption=text.assumption(certificate),
-        doubts=text.doubts(certificate),
         assumption_check=text.assumption_check(certificate),
         implied_change=plots.readable(implied_change(certificate), longest=2000),
-        known=plots.readable(known_shares(certificate), longest=2000),
-        noticeable=[] if certificate.assumption is None else certificate.assumption.noticeable,
-        blind_spots=text.BLIND_SPOTS if text.promises_target(certificate) else (),
         key_figures=numbers.key_figures(certificate),
-        rule=text.rule(certificate),
-        rows=numbers.class_rows(certificate),
+        sets=plots.readable(sets_in_words(certificate), longest=2000),
+        clean_part=clean_part(certificate),
+        promises_target=promises_target(certificate),
+        threshold_shown=numbers.threshold_shown,
         reasons=[plots.readable(note, longest=2000) for note in (*certificate.reasons, *certificate.notes)],
         pictures=_pictures(certificate),
         whose_misses=about_the_clean_part(certificate),
         most=plots.MAX_CLASSES_SHOWN,
         comparison=list(comparison or ()),
         size_note=numbers.size_note(certificate, comparison or ()),
-        guarantees=text.GUARANTEES,
+        meanings=MEANINGS,
         origin=numbers.origin(certificate),
-        recipe=recipe(certificate),
         # Escaped once here as JSON (never a lone surrogate) and once more by the template as HTML.
         document=json.dumps(to_document(certificate), indent=1),
     )

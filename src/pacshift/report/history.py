@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from markupsafe import Markup
@@ -12,7 +11,7 @@ from pacshift.monitor.report import Verdict
 from pacshift.report import history_pictures as pictures
 from pacshift.report.page import render, write_page
 from pacshift.report.pictures import Picture, drawn
-from pacshift.wording import all_but, between, down, given, mean_size, percent
+from pacshift.wording import all_but, given
 
 VERDICTS: dict[Verdict, tuple[str, str]] = {
     "kept": ("good", "the sets in use keep the promise: proven"),
@@ -78,24 +77,19 @@ def render_history(monitor: Monitor) -> str:
     >>> "<title>Monitor: first kept</title>" in render_history(monitor)
     True
     """
-    history = monitor.history
+    history, verdicts = monitor.history, [report.verdict for report in monitor.history]
     return render(
         "history.html",
         monitor=monitor,
         history=history,
         last=history[-1],
         tone=VERDICTS[history[-1].verdict][0],
-        counts=[(verdict, _count(history, verdict), meaning) for verdict, (_, meaning) in VERDICTS.items()],
+        counts=[(verdict, verdicts.count(verdict), meaning) for verdict, (_, meaning) in VERDICTS.items()],
         alerts=[report for report in history if report.alert][-MAX_ALERTS:],
         promise=_promise(monitor),
-        rows=[_row(report) for report in history],
         pictures=_pictures(monitor, history),
         max_classes=pictures.MAX_CLASSES,
     )
-
-
-def _count(history: Sequence[PeriodReport], verdict: Verdict) -> int:
-    return sum(report.verdict == verdict for report in history)
 
 
 NO_FEEDBACK = (
@@ -129,35 +123,7 @@ def _confidence(monitor: Monitor) -> str:
         )
     return (
         f"Confidence {sure} for each report by itself. Of many reports up to {unsure} may be wrong. "
-        "The option --forever makes all of them hold simultaneously."
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryRow:
-    """A line of the table of periods; bounds are rounded outward."""
-
-    period: str
-    verdict: Verdict
-    rows: int
-    missed: str
-    size: str
-    empty: str
-    fresh_size: str
-    accuracy: str
-
-
-def _row(report: PeriodReport) -> HistoryRow:
-    ends = report.error
-    return HistoryRow(
-        period=report.period,
-        verdict=report.verdict,
-        rows=report.rows,
-        missed="" if ends is None else between(*ends),
-        size="" if report.size is None else mean_size(report.size),
-        empty="" if report.empty is None else percent(report.empty),
-        fresh_size="" if report.fresh_size is None else mean_size(report.fresh_size),
-        accuracy="" if report.accuracy is None else f"≥ {down(report.accuracy)}",
+        "The option forever makes all of them hold simultaneously."
     )
 
 

@@ -1,17 +1,13 @@
-"""The numbers of the page: key figures, the table of classes, where the certificate comes from."""
+"""The numbers of the page: key figures, thresholds, where the certificate comes from."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from pacshift.arrays import IntArray
-from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
+from pacshift.certificate.sets import mean_and_empty
 from pacshift.comparison.table import ComparisonRow
-from pacshift.plots import readable
-from pacshift.wording import all_but, between, down, given, mean_size, numbers_between, percent
+from pacshift.wording import all_but, down, given, mean_size, percent
 
 MAX_INPUTS_SHOWN = 10
 """Files named on the page; the certificate itself, also on the page, names more."""
@@ -38,8 +34,7 @@ def key_figures(certificate: Certificate) -> list[KeyFigure]:
     ]
     counts = certificate.set_sizes
     if counts is not None and counts.sum():
-        mean = _mean(counts)
-        single, empty = float(counts[1] / counts.sum()), float(counts[0] / counts.sum())
+        (mean, empty), single = mean_and_empty(counts), float(counts[1] / counts.sum())
         figures += [
             KeyFigure("labels in a set", mean_size(mean), mean, f"on average, of {len(certificate.classes)}"),
             KeyFigure("sets with one label", percent(single), single, "of target cases"),
@@ -53,16 +48,12 @@ def key_figures(certificate: Certificate) -> list[KeyFigure]:
     return figures
 
 
-def _mean(set_sizes: IntArray) -> float:
-    return float(set_sizes @ np.arange(len(set_sizes)) / set_sizes.sum())
-
-
 def size_note(certificate: Certificate, comparison: Sequence[ComparisonRow]) -> str:
     """Why the comparison shows another mean size for this method than the card at the top, where it does."""
     counts = certificate.set_sizes
     if counts is None or not counts.sum():
         return ""
-    card = mean_size(_mean(counts))
+    card = mean_size(mean_and_empty(counts)[0])
     sizes = {
         mean_size(row.size) for row in comparison if row.method == certificate.method and row.size is not None
     }
@@ -92,56 +83,10 @@ def origin(certificate: Certificate) -> list[tuple[str, str]]:
     return [(term, value) for term, value in said.items() if value is not None] + read
 
 
-@dataclass(frozen=True)
-class ClassRow:
-    """A line of the table of classes."""
+def threshold_shown(cut: float) -> str:
+    """A threshold in the table of classes.
 
-    name: str
-    source: int
-    source_share: str
-    predicted: int
-    prevalence: str
-    weight: str
-    missed: str
-    threshold: str
-    exact: dict[str, float]
-
-
-def class_rows(certificate: Certificate) -> list[ClassRow]:
-    """One line per class; intervals are rounded outward, so that what is shown is still true."""
-    return [_class_row(certificate, label) for label in range(len(certificate.classes))]
-
-
-def _class_row(certificate: Certificate, label: int) -> ClassRow:
-    count, cut = int(certificate.class_counts[label]), float(certificate.thresholds[label])
-    exact = {"threshold": cut}
-    bounds = {
-        "weight": certificate.weights,
-        "prevalence": certificate.prevalence,
-        "missed": certificate.class_miss,
-    }
-    for name, interval in bounds.items():
-        if interval is not None:
-            exact[f"{name}_low"], exact[f"{name}_high"] = (
-                float(interval.lower[label]),
-                float(interval.upper[label]),
-            )
-    return ClassRow(
-        name=readable(certificate.classes[label], longest=120),
-        source=count,
-        source_share=percent(count / max(certificate.n_source, 1)),
-        predicted=int(certificate.predicted_counts[label]),
-        prevalence=_shares(certificate.prevalence, label),
-        weight=_ends(certificate.weights, label),
-        missed=_shares(certificate.class_miss, label),
-        threshold="in every set" if cut == -math.inf else ("in no set" if cut == math.inf else f"{cut:.4g}"),
-        exact=exact,
-    )
-
-
-def _ends(interval: Interval | None, label: int) -> str:
-    return "" if interval is None else numbers_between(float(interval.lower[label]), float(interval.upper[label]))
-
-
-def _shares(interval: Interval | None, label: int) -> str:
-    return "" if interval is None else between(interval.lower[label], interval.upper[label])
+    >>> threshold_shown(0.123456), threshold_shown(-math.inf), threshold_shown(math.inf)
+    ('0.1235', 'in every set', 'in no set')
+    """
+    return f"{cut:.4g}" if math.isfinite(cut) else "in every set" if cut < 0 else "in no set"

@@ -153,7 +153,7 @@ def check_labels(
         raise InputError(
             f"{name}: {int(unknown.sum())} label(s) have no score column, the first is "
             f"{values[[row]].tolist()[0]!r} in row {row}. The classes are {shorten(classes)}. "
-            "Name the columns with classes=, as the labels are written."
+            "Pass classes= with names spelled as in the labels."
         )
     return columns
 
@@ -236,7 +236,7 @@ def check_seed(rng: RngLike) -> int:
 
 
 def ignore_rng(rng: RngLike) -> None:
-    """Warn whoever passes random numbers for scores, which are fixed functions of their rows by now."""
+    """Warn that ``rng`` has no effect: randomised scores are fixed functions of their rows."""
     if rng is not None:
         check_rng(rng)
         warnings.warn(

@@ -18,15 +18,23 @@ def to_matrix(
     """The scores of the wanted columns; for a frame also the names of all its columns."""
     if is_stream(scores):
         return _stream_to_matrix(scores, name, classes, columns)
+    values, found = to_values(scores, name, classes, columns)
+    return to_floats(values, name), found
+
+
+def to_values(
+    scores: Any, name: str, classes: tuple[Label, ...] | None, columns: Sequence[str]
+) -> tuple[NDArray[Any], list[Label] | None]:
+    """The same for what is no stream, with values of the type they have."""
     is_arrow, found = _is_arrow(scores), column_names(scores)
     if found is None or not (is_arrow or hasattr(scores, "to_numpy")):
-        return to_floats(scores, name), found
+        return as_array(scores, name, "scores"), found
     if classes is not None:
         scores = _select(scores, found, classes, columns, name)
     if is_arrow:
         parts = [_column_values(column, name) for column in scores.itercolumns()]
-        return to_floats(np.column_stack(parts) if parts else np.empty((0, 0)), name), found
-    return to_floats(scores.to_numpy(), name), found
+        return np.column_stack(parts) if parts else np.empty((0, 0)), found
+    return as_array(scores.to_numpy(), name, "scores"), found
 
 
 def column_names(table: Any) -> list[Label] | None:
@@ -61,8 +69,8 @@ def _select(frame: Any, found: list[Label], classes: tuple[Label, ...], columns:
     missing = [text for text in wanted if text not in texts]
     if missing:
         raise InputError(
-            f"{name}: no score column for {shorten(missing)}; the columns are {shorten(found)}. Name columns "
-            "as the classes, or pass a plain array (frame.to_numpy()) with columns in the order of the classes."
+            f"{name}: no score column for {shorten(missing)}; the columns are {shorten(found)}. Name them "
+            "after the classes, or pass a plain array (frame.to_numpy()) with columns in the order of the classes."
         )
     order = [texts.index(text) for text in wanted]
     if order == list(range(len(found))):

@@ -51,7 +51,7 @@ def index_of(table: Any) -> Any:
 
 
 def require_same_index(index: Any, values: Any, name: str, *, rows: str = "scores", what: str = "labels") -> None:
-    """Refuse values whose pandas index is not the ``index`` of the rows, or that in another order.
+    """Refuse values whose pandas index differs from the ``index`` of the rows, or has another order.
 
     Values are matched to rows by position, so each would go to a row of another name. They are not put in order
     silently: only the user knows which side is wrong. Where one side has no index, there is nothing to compare;
@@ -60,8 +60,7 @@ def require_same_index(index: Any, values: Any, name: str, *, rows: str = "score
     own = index_of(values)
     if index is None or own is None or len(index) != len(own) or index.equals(own):
         return
-    differing = (place for place in range(len(own)) if not _same_name(index[place], own[place]))
-    place = next(differing, None)
+    place = next((row for row in range(len(own)) if not _same_name(index[row], own[row])), None)
     if place is None:  # two types that hold the same names
         return
     found, wanted = own[[place]].tolist()[0], index[[place]].tolist()[0]

@@ -5,7 +5,7 @@ of the rows. Kinds add up: that of all blocks is the kind of the whole, however 
 """
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -15,19 +15,23 @@ from numpy.typing import NDArray
 from pacshift.scores.sums import ROUNDING, TOTALS, RowSums, flag, number
 
 ROWS_LOOKED_AT = 64
-"""Rows of each block that are looked at first: what they do not have, the block does not have."""
+"""Rows of each block that are looked at first: one score that is no whole number settles it, without a look at the
+others. A round number."""
 
 VALUES_LOOKED_AT = 5000
-"""Scores that are looked at before sets are made."""
+"""Scores that are looked at before sets are made, spread over the rows. A round number: much less work than the
+sets."""
 
 FEWEST_ROWS = 8
-"""From so few rows on, logits do not look like probabilities by chance."""
+"""Fewest rows that tell their kind: one or two rows of logits may sum to 1 by chance, eight hardly do. Not
+measured."""
 
 MOST_ROWS = 0.9
-"""Rows of one kind have the sum of that kind in so many cases; the others lack mass or hold nothing."""
+"""Share of the rows that must have the sum of their kind; the others may lack mass or be empty. A round number;
+not measured."""
 
 MIDDLE = (0.1, 0.9)
-"""Quantiles of the top scores between which they typically lie."""
+"""Quantiles between which top scores typically lie: a few outliers must not set the range."""
 
 PROBABILITIES, UNIT = "probabilities that sum to 1", "numbers between 0 and 1"
 PERCENTAGES, BYTES = "percentages that sum to 100", "whole numbers between 0 and 255"
@@ -125,28 +129,17 @@ class ScoreKind:
         -------
         ScoreKind
         """
-        return ScoreKind(
-            self.low, self.high, self.least_top, self.sums_to_one, self.whole, self.sums, tops or self.tops
-        )
+        return replace(self, tops=tops or self.tops)
 
     def __or__(self, other: "ScoreKind") -> "ScoreKind":
         """The kind of both together."""
         sums = None
         if self.sums and other.sums and self.sums.of_exponentials == other.sums.of_exponentials:
             sums = self.sums | other.sums
-        return ScoreKind(
-            min(self.low, other.low),
-            max(self.high, other.high),
-            min(self.least_top, other.least_top),
-            self.sums_to_one and other.sums_to_one,
-            self.whole and other.whole,
-            sums,
-        )
-
-    @property
-    def in_unit(self) -> bool:
-        """Whether all scores lie between 0 and 1, but for rounding."""
-        return _in_unit(self.low, self.high)
+        low, high = min(self.low, other.low), max(self.high, other.high)
+        least_top = min(self.least_top, other.least_top)
+        sums_to_one, whole = self.sums_to_one and other.sums_to_one, self.whole and other.whole
+        return ScoreKind(low, high, least_top, sums_to_one, whole, sums)
 
     @property
     def name(self) -> str:
@@ -155,7 +148,7 @@ class ScoreKind:
         >>> ScoreKind(0.0, 1.0, 0.4, sums_to_one=True).name, ScoreKind(-3.0, 9.0, 0.4, sums_to_one=False).name
         ('probabilities that sum to 1', 'other numbers, as logits are')
         """
-        if self.in_unit:
+        if _in_unit(self.low, self.high):
             return PROBABILITIES if self.sums_to_one or self.share_near(0) >= MOST_ROWS else UNIT
         if self.sums is None:
             return OTHER
@@ -235,6 +228,7 @@ def kind_of_all(kinds: Iterable[ScoreKind | None]) -> ScoreKind | None:
 
 
 def _in_unit(low: float, high: float) -> bool:
+    """Whether all scores lie between 0 and 1, but for rounding."""
     return low >= -ROUNDING and high <= 1 + ROUNDING
 
 

@@ -26,11 +26,9 @@ def text_of(name: Any) -> str | None:
     ['1', '1', '1', '01', '0.5', 'True', None]
     """
     value = name.item() if isinstance(name, np.generic) else name
-    if isinstance(value, str):
+    if isinstance(value, (str, int)):
         return str(value)
-    if isinstance(value, (float, Decimal)):
-        return _text_of_fraction(value)
-    return str(value) if isinstance(value, (bool, int)) else None
+    return _text_of_fraction(value) if isinstance(value, (float, Decimal)) else None
 
 
 def _text_of_fraction(value: float | Decimal) -> str | None:

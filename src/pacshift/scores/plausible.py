@@ -14,9 +14,9 @@ from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.names import shorten
 
 SAMPLE_ROWS = 1000
-"""So many rows are looked at."""
+"""So many rows are looked at: an ``id`` shows in the first few."""
 _TOTALS = (1.0, 100.0)  # probabilities and percentages
-_ROUNDING = 0.01
+_ROUNDING = 0.01  # of two digits
 
 
 def foreign_columns(sample: NDArray[np.floating[Any]], class_counts: IntArray) -> list[int]:

@@ -19,16 +19,19 @@ from pacshift.scores.kind import (
 from pacshift.scores.sums import ROUNDING, TOTALS, RowSums
 
 SUM_SLACK = 0.1
-"""A row whose sum is off by more, as a share of the total, was not merely rounded."""
+"""A row whose sum is off by more, as a share of the total, was not merely rounded: two digits are off by up to
+0.005 per column, so 20 columns by 0.1."""
 
 EXACT_SUM = 2e-6
-"""Softmax in single precision sums to 1 up to this. A few other numbers hardly do so by chance."""
+"""Softmax in single precision sums to 1 up to this, about 16 units in the last place. Other numbers hardly ever
+do."""
 
 RANGE_SLACK = 2.0
-"""Top scores may lie off the source's by so many widths of their range ..."""
+"""How far top scores may lie from the source's, in widths of their range, ..."""
 
 SCALE_SLACK = 10.0
-"""... and be so many times smaller, because a class that is rare in the source may look different."""
+"""... and how many times smaller they may be: a class that is rare in the source may look different. Both are
+wide, because ordinary scores must never be refused; not measured."""
 
 _TO_PROBABILITIES = {
     PERCENTAGES: "divide by 100",
@@ -161,7 +164,7 @@ def _remedy(wanted: str, given: str) -> str:
     if wanted == OTHER:
         return f"Pass the raw scores (logits), not {given}"
     if wanted == UNIT and given in (PROBABILITIES, OTHER):
-        return "Pass what the source has, such as the sigmoid of each logit"
+        return "Pass the same scores as in the source, such as the sigmoid of each logit"
     first = "pass the model's softmax, whose rows sum to 1" if given == UNIT else _TO_PROBABILITIES.get(given)
     steps = [first, _FROM_PROBABILITIES.get(wanted)]
     text = ", then ".join(step for step in steps if step)

@@ -11,7 +11,7 @@ from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.kind import FEWEST_ROWS, PERCENTAGES, PROBABILITIES, ScoreKind
 from pacshift.scores.same_kind import is_exact
 
-_BLOCK_ROWS = 4096
+_BLOCK_ROWS = 4096  # float64 copies of few rows at a time; a round number
 
 
 def softmax(logits: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
@@ -23,9 +23,7 @@ def softmax(logits: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
     result = np.empty_like(logits)
     for start in range(0, len(logits), _BLOCK_ROWS):
         rows = slice(start, start + _BLOCK_ROWS)
-        block = np.ascontiguousarray(
-            logits[rows], np.float64
-        )  # one layout: a row has the same bits in every block
+        block = np.ascontiguousarray(logits[rows], np.float64)  # a row has the same bits in every block
         with np.errstate(invalid="ignore"):  # rows that are not finite become NaN, which is refused later
             powers = np.exp(block - block.max(axis=1, keepdims=True))
         result[rows] = powers / powers.sum(axis=1, keepdims=True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pacshift.errors import InputError, MissingExtraError
 
 PIECE_ROWS = 1 << 16
-"""Rows asked for at a time; libraries may give more."""
+"""Rows asked for at a time; libraries may give more. A round number: 5 MB with 10 classes."""
 
 
 def is_lazy(frame: Any) -> bool:
@@ -47,11 +47,9 @@ def _arrow_batches(frame: Any) -> Iterator[Any]:
     except ModuleNotFoundError as error:
         raise MissingExtraError("reading a stream of Arrow batches", error, "tables") from None
     with pyarrow.RecordBatchReader.from_stream(frame) as reader:
-        n_batches = 0
-        for n_batches, batch in enumerate(reader, start=1):  # noqa: B007
-            yield batch
-        if not n_batches:
-            yield reader.schema.empty_table()
+        batches = iter(reader)
+        yield next(batches, reader.schema.empty_table())
+        yield from batches
 
 
 def join_blocks(blocks: list[NDArray[Any]]) -> NDArray[Any]:

@@ -28,9 +28,10 @@ class Transform:
     function: Callable[[FloatArray, FloatArray], FloatArray] | None
     randomized: bool = False
 
-    def apply(self, block: NDArray[np.floating[Any]]) -> FloatArray:
-        """Transform a block of finite scores; the transform must have a function."""
-        assert self.function is not None  # callers take plain scores as they are
+    def apply(self, block: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+        """Transform a block of finite scores; without a function they stay as they are."""
+        if self.function is None:
+            return block
         # One layout, one type: a row gets the same bits in calibration and in prediction.
         plain = np.ascontiguousarray(block, dtype=np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -50,9 +51,7 @@ class Transform:
     def of_block(self, scores: ScoreMatrix, rows: slice) -> NDArray[Any]:
         """Some rows of the transformed matrix."""
         block = scores.values[rows]
-        if self.function is None:
-            return block
-        if not is_finite(block):
+        if self.function is not None and not is_finite(block):
             raise not_finite_error(scores, "scores")
         return self.apply(block)
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pacshift.arrays import BoolArray, FloatArray, IntArray
 
 HIGHEST_PRICE = 1e12
-"""Beyond it a missed label costs more than any set size."""
+"""Beyond it a missed label costs more than any set size. A round number."""
 
 
 def highest_threshold(true_scores: NDArray[np.floating[Any]], shares: FloatArray, allowed: float) -> float:
@@ -21,7 +21,7 @@ def highest_threshold(true_scores: NDArray[np.floating[Any]], shares: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Column:
+class Candidates:
     """Thresholds worth trying for one class in rising order, what each misses, and what it adds to the size."""
 
     thresholds: FloatArray
@@ -29,7 +29,7 @@ class Column:
     size: FloatArray
 
     @classmethod
-    def of(cls, scores: NDArray[np.floating[Any]], shares: FloatArray, own: BoolArray) -> "Column":
+    def of(cls, scores: NDArray[np.floating[Any]], shares: FloatArray, own: BoolArray) -> "Candidates":
         """Only the scores of the class's ``own`` rows change what is missed; infinity is never in a set."""
         order = np.argsort(scores)
         thresholds = np.append(np.unique(scores[own]), np.inf)
@@ -38,10 +38,10 @@ class Column:
         own_below = np.concatenate([[0.0], np.cumsum((shares * own)[order])])
         return cls(thresholds, own_below[place], below[-1] - below[place])
 
-    def up_to(self, share: float) -> "Column":
+    def up_to(self, share: float) -> "Candidates":
         """Only the thresholds that miss at most this share of the class."""
         kept = self.missed <= share * self.missed[-1]
-        return Column(self.thresholds[kept], self.missed[kept], self.size[kept])
+        return Candidates(self.thresholds[kept], self.missed[kept], self.size[kept])
 
 
 def cheapest_thresholds(
@@ -55,7 +55,7 @@ def cheapest_thresholds(
     bisection finds the lowest price at which few enough labels are missed. What is left of the allowed error goes
     to the column where it saves most.
     """
-    columns = [Column.of(scores[:, y], shares, index == y).up_to(most) for y in range(scores.shape[1])]
+    columns = [Candidates.of(scores[:, y], shares, index == y).up_to(most) for y in range(scores.shape[1])]
     low, high = 0.0, 1.0
     while _missed(columns, _choose(columns, high)) > allowed and high < HIGHEST_PRICE:
         low, high = high, 2 * high
@@ -68,15 +68,15 @@ def cheapest_thresholds(
     return np.array([column.thresholds[place] for column, place in zip(columns, places, strict=True)])
 
 
-def _choose(columns: list[Column], price: float) -> list[int]:
+def _choose(columns: list[Candidates], price: float) -> list[int]:
     return [int(np.argmin(column.size + price * column.missed)) for column in columns]
 
 
-def _missed(columns: list[Column], places: list[int]) -> float:
+def _missed(columns: list[Candidates], places: list[int]) -> float:
     return sum(float(column.missed[place]) for column, place in zip(columns, places, strict=True))
 
 
-def _spend_rest(columns: list[Column], places: list[int], allowed: float) -> None:
+def _spend_rest(columns: list[Candidates], places: list[int], allowed: float) -> None:
     """Raise the one threshold that saves most with the allowed error that is left."""
     rest = allowed - _missed(columns, places)
     further = [

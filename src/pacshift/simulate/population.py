@@ -85,12 +85,7 @@ class Population:
 
     @classmethod
     def synthetic(
-        cls,
-        classes: int | Sequence[Label],
-        *,
-        strength: float = 3.0,
-        rows_per_class: int = 1000,
-        rng: Any = None,
+        cls, classes: int | Sequence[Label], *, strength: float = 3.0, rows_per_class: int = 1000, rng: Any = None
     ) -> "Population":
         """Make the scores of an imagined classifier: not calibrated, and worst on the last class.
 
@@ -134,9 +129,8 @@ class Population:
         numpy.ndarray of shape (n,)
             Probabilities that add up to 1.
         """
-        shares = check_mix(in_class_order(mix, self.classes, "mix"), len(self.classes))
-        require_rows(self._class_weight, shares)
-        per_row = (shares / np.where(self._class_weight > 0, self._class_weight, 1))[self.index]
+        per_class = self._class_shares(mix) / np.where(self._class_weight > 0, self._class_weight, 1)
+        per_row = per_class[self.index]
         return np.asarray(per_row if self._row_weights is None else per_row * self._row_weights)
 
     def _draw_rows(self, mix: Any, size: int, rng: Any) -> IntArray:
@@ -314,6 +308,11 @@ class Population:
     def _class_weight(self) -> NDArray[Any]:
         return np.bincount(self.index, self._row_weights, minlength=len(self.classes))
 
+    def _class_shares(self, mix: Any) -> FloatArray:
+        shares = check_mix(in_class_order(mix, self.classes, "mix"), len(self.classes))
+        require_rows(self._class_weight, shares)
+        return shares
+
     def _per_class(self, thresholds: Any) -> FloatArray:
         return np.broadcast_to(np.asarray(thresholds, np.float64), len(self.classes))
 
@@ -325,7 +324,6 @@ class Population:
             return np.asarray(sums / self._class_weight)
 
     def _mean(self, by_class: FloatArray, mix: Any) -> float:
-        shares = check_mix(in_class_order(mix, self.classes, "mix"), len(self.classes))
-        require_rows(self._class_weight, shares)
+        shares = self._class_shares(mix)
         # A sum, not `@`: the same bits on any number of BLAS threads.
         return float((shares * by_class)[shares > 0].sum())

@@ -7,9 +7,10 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtraError("pacshift.tables", error, "tables") from None
 
-from pacshift.tables.evaluating import TableEvaluation, count_set_sizes, evaluate_table
+from pacshift.tables.count import TableTally, tally_table
+from pacshift.tables.evaluate import TableEvaluation, count_set_sizes, evaluate_table
 from pacshift.tables.history import history_rows, write_history
-from pacshift.tables.reading import LoadedTable, TableTally, read_table, tally_table
+from pacshift.tables.reader import LoadedTable, read_table
 from pacshift.tables.sets import SetsWritten, write_sets
 
 __all__ = [

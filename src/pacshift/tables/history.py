@@ -13,21 +13,13 @@ import pyarrow.parquet
 
 from pacshift.bounds import Interval
 from pacshift.errors import InputError
-from pacshift.files.writing import atomic_write
+from pacshift.files.writing import PathLike, atomic_write
 from pacshift.monitor import PeriodReport
-from pacshift.tables.sources import PathLike
 
 SCHEMA = pa.schema(
-    [
-        ("period", pa.string()),
-        ("start", pa.string()),
-        ("end", pa.string()),
-        ("metric", pa.string()),
-        ("value", pa.float64()),
-        ("lower", pa.float64()),
-        ("upper", pa.float64()),
-        ("alert", pa.bool_()),
-    ]
+    {name: pa.string() for name in ("period", "start", "end", "metric")}
+    | {name: pa.float64() for name in ("value", "lower", "upper")}
+    | {"alert": pa.bool_()}
 )
 
 

@@ -16,14 +16,11 @@ from pacshift.certificate import Certificate
 from pacshift.certificate.sets import count_sizes
 from pacshift.errors import InputError
 from pacshift.monitor.periods import Counted
-from pacshift.tables.convert import Rows
 from pacshift.tables.reader import Progress, TableReader
-from pacshift.tables.sources import Batch
+from pacshift.tables.rows import ScoreRows
+from pacshift.tables.sources.base import Batch, without_codes
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
-
-Keys: TypeAlias = IntArray
-"""The period of each row, as an integer: the first day since 1970, or a running number."""
 
 NO_TIME = np.iinfo(np.int64).min
 
@@ -35,15 +32,12 @@ class Calendar:
     column: str
     unit: str
 
-    def keys(self, batch: Batch) -> Keys:
+    def keys(self, batch: Batch) -> IntArray:
         """The first day of each row's period, since 1970; ``NO_TIME`` where there is none."""
         days = _days(batch.data.column(batch.data.schema.get_field_index(self.column)), self.column, batch.file)
-        if self.unit == "month":
-            first = days.astype("M8[M]").astype("M8[D]")
-        elif self.unit == "week":
+        first = days.astype("M8[M]").astype("M8[D]") if self.unit == "month" else days
+        if self.unit == "week":
             first = days - (days.astype(np.int64) + 3) % 7  # 1970 began on a Thursday
-        else:
-            first = days
         return np.where(np.isnat(days), NO_TIME, first.astype(np.int64))
 
     def describe(self, key: int) -> tuple[str, str, str]:
@@ -52,14 +46,15 @@ class Calendar:
         >>> Calendar("seen", "month").describe(31), Calendar("seen", "week").describe(4)
         (('1970-02', '1970-02-01', '1970-02-28'), ('1970-W02', '1970-01-05', '1970-01-11'))
         """
-        first = date(1970, 1, 1) + timedelta(days=key)
+        first = last = date(1970, 1, 1) + timedelta(days=key)
+        name = first.isoformat()
         if self.unit == "month":
             last = (first.replace(day=28) + timedelta(days=4)).replace(day=1) - timedelta(days=1)
-            return f"{first:%Y-%m}", first.isoformat(), last.isoformat()
-        if self.unit == "week":
-            year, week, _ = first.isocalendar()
-            return f"{year}-W{week:02d}", first.isoformat(), (first + timedelta(days=6)).isoformat()
-        return first.isoformat(), first.isoformat(), first.isoformat()
+            name = f"{first:%Y-%m}"
+        elif self.unit == "week":
+            last = first + timedelta(days=6)
+            name = f"{first:%G-W%V}"
+        return name, first.isoformat(), last.isoformat()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +65,7 @@ class RowRanges:
     offset: int
     column: None = None
 
-    def keys(self, batch: Batch) -> Keys:
+    def keys(self, batch: Batch) -> IntArray:
         first = self.offset + batch.first_row
         return np.arange(first, first + batch.data.num_rows) // self.length
 
@@ -91,7 +86,7 @@ class WholeFile:
     name: str
     column: None = None
 
-    def keys(self, batch: Batch) -> Keys:
+    def keys(self, batch: Batch) -> IntArray:
         return np.zeros(batch.data.num_rows, np.int64)
 
     def describe(self, _key: int) -> tuple[str, None, None]:
@@ -130,7 +125,7 @@ class PeriodCounter:
     sizes: dict[int, IntArray] = field(default_factory=dict)
     _lock: Any = field(default_factory=Lock)
 
-    def add(self, rows: Rows, batch: Batch) -> None:
+    def add(self, rows: ScoreRows, batch: Batch) -> None:
         """Count the usable rows of a batch."""
         keys = self.cut.keys(batch)
         keys = keys if rows.kept is None else keys[rows.kept]
@@ -212,28 +207,23 @@ def count_periods(
     if counter.n_undated and not drop_invalid:
         raise InputError(
             f"{file}: {counter.n_undated} row(s) have no timestamp in column {cut.column!r}. "
-            "Fill them in, or leave the rows out with --drop-invalid."
+            "Fill them in, or leave the rows out with drop_invalid=True."
         )
     return CountedFile(counter.result(classes), reader.n_rows, reader.faults.n_rows + counter.n_undated, sizes)
 
 
 def _days(column: Any, name: str, file: str) -> Any:
     """Timestamps as days, in their own time zone; texts are read as ISO dates."""
+    column = without_codes(column)
     kind = column.type
+    is_text, is_time = pa.types.is_string(kind) or pa.types.is_large_string(kind), pa.types.is_timestamp(kind)
+    if not (is_text or is_time or pa.types.is_date(kind) or pa.types.is_null(kind)):
+        raise InputError(
+            f"{file}: column {name!r} holds {kind}, not timestamps. Convert it to dates or timestamps."
+        )
     try:
-        if pa.types.is_dictionary(kind):
-            column = column.dictionary_decode()
-            kind = column.type
-        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-            column = column.cast(pa.timestamp("s"))
-        elif pa.types.is_timestamp(kind) and kind.tz is not None:
-            column = pc.local_timestamp(column)
-        elif not (pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_null(kind)):
-            raise InputError(
-                f"{file}: column {name!r} holds {kind}, not timestamps. Convert it to dates or timestamps."
-            )
-        days: Any = column.cast(pa.timestamp("s"), safe=False).to_numpy(zero_copy_only=False).astype("M8[D]")
+        column = pc.local_timestamp(column) if is_time and kind.tz is not None else column
+        return column.cast(pa.timestamp("s"), safe=is_text).to_numpy(zero_copy_only=False).astype("M8[D]")
     except pa.ArrowInvalid as error:
         said = str(error).splitlines()[0]
         raise InputError(f"{file}: column {name!r} holds texts that are not ISO dates ({said}).") from None
-    return days

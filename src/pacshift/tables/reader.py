@@ -1,18 +1,22 @@
-"""One reader per table: batches are worked on by all cores, results come in order, memory stays bounded."""
+"""A table and its columns: batches are worked on by all cores, results come in order, memory stays bounded."""
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pacshift.arrays import Label
-from pacshift.certificate.columns import Columns
+from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 from pacshift.parallel import map_ordered
-from pacshift.tables.convert import Faults, Rows, convert
-from pacshift.tables.finding import find_layout
-from pacshift.tables.frames import FrameSource
-from pacshift.tables.npz import NpzSource
-from pacshift.tables.sources import KINDS, Batch, FileSource, Source, Tables, is_frame, list_files
+from pacshift.tables.columns.find import find_layout
+from pacshift.tables.columns.layout import Asked
+from pacshift.tables.rows import Faults, ScoreRows, score_rows
+from pacshift.tables.sources import open_source
+from pacshift.tables.sources.base import Batch, Tables
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Called with the rows done so far and, where known, the rows in all."""
@@ -21,36 +25,29 @@ MAX_KEPT_BYTES = 1 << 26
 """A table up to this size (64 MB) is kept in memory when it is needed twice; a larger one is read twice."""
 
 _Result = TypeVar("_Result")
+_Work: TypeAlias = Callable[[Batch], tuple[_Result | None, Faults]]
 
 
 class TableReader:
     """A table and its layout.
 
     After ``map_batches`` or ``map_rows``, ``n_rows`` counts the rows read, ``faults`` those that cannot be used,
-    and ``usable_rows`` the others by file. With ``keep`` a small table stays in memory, so that reading it again
-    costs nothing.
+    and ``usable_rows`` the others by file. ``asked`` says which columns are meant, as in ``Asked``. With ``keep``
+    a small table stays in memory, so that reading it again costs nothing.
     """
 
-    def __init__(
-        self,
-        paths: Tables,
-        *,
-        label: str | None,
-        scores: str | None = None,
-        classes: Sequence[Label] | None = None,
-        by_position: bool = False,
-        columns: Columns | None = None,
-        keep: bool = False,
-    ) -> None:
-        self.files = [] if is_frame(paths) else list_files(paths)
-        self.source: Source = FrameSource(paths) if is_frame(paths) else _open(self.files, label, scores, columns)
-        self.layout = find_layout(
-            self.source, label=label, scores=scores, classes=classes, by_position=by_position, columns=columns
-        )
+    def __init__(self, paths: Tables, *, keep: bool = False, **asked: Any) -> None:
+        choice = Asked(**asked)
+        self.source = open_source(paths, label=choice.label, scores=choice.scores, columns=choice.columns)
+        self.layout = find_layout(self.source, choice)
         self.n_rows, self.faults = 0, Faults()
         self.usable_rows: dict[str, int] = {}
-        self._kept: list[Batch] | None = [] if keep else None
-        self._kept_all = False
+        self._keep, self._kept = keep, list[Batch]()
+
+    @classmethod
+    def for_certificate(cls, certificate: Certificate, paths: Tables, **options: Any) -> "TableReader":
+        """A reader of the columns that the certificate was made from, or of those that are asked for."""
+        return cls(paths, classes=certificate.classes, columns=certificate.columns, **options)
 
     @property
     def n_usable(self) -> int:
@@ -59,7 +56,7 @@ class TableReader:
 
     def map_batches(
         self,
-        work: Callable[[Batch], tuple[_Result | None, Faults]],
+        work: "_Work[_Result]",
         *,
         columns: Sequence[str] = (),
         drop_invalid: bool = False,
@@ -71,7 +68,8 @@ class TableReader:
         """
         self.n_rows, self.faults, self.usable_rows = 0, Faults(), {}
         total = self.source.count_rows() if progress else None
-        for batch, result, faults in map_ordered(self._jobs(work, columns)):
+        jobs = (partial(_on_sound, work, batch) for batch in self._batches(columns))
+        for batch, result, faults in map_ordered(jobs):
             self.n_rows += batch.data.num_rows
             usable = batch.data.num_rows - faults.n_rows
             self.usable_rows[batch.file] = self.usable_rows.get(batch.file, 0) + usable
@@ -84,44 +82,110 @@ class TableReader:
         if not self.n_usable:
             raise InputError("the table has no usable row. At least one example is needed.")
 
-    def map_rows(self, work: Callable[[Rows, Batch], _Result], **options: Any) -> Iterator[_Result]:
+    def map_rows(self, work: Callable[[ScoreRows, Batch], _Result], **options: Any) -> Iterator[_Result]:
         """``work`` of the usable rows of every batch, in order; options as in ``map_batches``."""
 
         def on_rows(batch: Batch) -> tuple[_Result | None, Faults]:
-            rows = convert(batch, self.layout)
+            rows = score_rows(batch, self.layout)
             return work(rows, batch) if len(rows.scores) else None, rows.faults
 
         return self.map_batches(on_rows, **options)
 
-    def _jobs(
-        self, work: Callable[[Batch], tuple[_Result | None, Faults]], columns: Sequence[str]
-    ) -> Iterator[Callable[[], tuple[Batch, _Result | None, Faults]]]:
-        for batch in self._batches(columns):
-
-            def job(batch: Batch = batch) -> tuple[Batch, _Result | None, Faults]:
-                batch.require_sound()
-                return (batch, *work(batch))
-
-            yield job
-
     def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        if self._kept is not None and self._kept_all:
+        if self._kept:
             yield from self._kept
             return
-        kept: list[Batch] | None = [] if self._kept is not None else None
-        n_bytes = 0
+        kept, n_bytes = list[Batch](), 0
         for batch in self.layout.batches(self.source, columns):
-            if kept is not None:
+            if self._keep:
                 batch.require_sound()  # counting its bytes looks at offsets
                 n_bytes += batch.data.nbytes
                 kept.append(batch)
-                kept = kept if n_bytes <= MAX_KEPT_BYTES else None
+                if n_bytes > MAX_KEPT_BYTES:
+                    self._keep, kept = False, []
             yield batch
-        self._kept, self._kept_all = kept, kept is not None
+        self._kept = kept
 
 
-def _open(files: list[Path], label: str | None, scores: str | None, columns: Columns | None) -> Source:
-    if KINDS[files[0].suffix.lower()] != "npz":
-        return FileSource(files)
-    remembered = columns.scores[0] if columns is not None and len(columns.scores) == 1 else None
-    return NpzSource(files, scores=scores or remembered, label=label)
+def _on_sound(work: "_Work[_Result]", batch: Batch) -> tuple[Batch, _Result | None, Faults]:
+    batch.require_sound()
+    return (batch, *work(batch))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedTable:
+    """A table in memory.
+
+    Parameters
+    ----------
+    scores : numpy.ndarray of shape (n, K)
+        One row per example, one column per class.
+    labels : numpy.ndarray of shape (n,) or None
+        Names among ``classes``.
+    classes : tuple
+        Class names, in the order of the columns.
+    """
+
+    scores: NDArray[np.floating[Any]]
+    labels: NDArray[Any] | None
+    classes: tuple[Label, ...]
+
+
+def read_table(
+    paths: Tables,
+    *,
+    label: str | None = None,
+    scores: str | None = None,
+    classes: Sequence[Label] | None = None,
+    by_position: bool = False,
+    drop_invalid: bool = False,
+) -> LoadedTable:
+    """Read a whole table into memory, for what needs every score at once.
+
+    Parameters
+    ----------
+    paths : path-like, sequence of path-like or frame
+        Files, folders or a frame, as in ``tally_table``.
+    label : str, optional
+        Column of the true labels.
+    scores : str, optional
+        The score columns, as in ``tally_table``.
+    classes : sequence, optional
+        Class names, as in ``tally_table``.
+    by_position : bool, default False
+        Match columns to classes in their order, as in ``tally_table``.
+    drop_invalid : bool, default False
+        Leave out rows that cannot be used, instead of raising an error.
+
+    Returns
+    -------
+    LoadedTable
+        Scores, labels (where ``label`` is given) and class names.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, columns are missing, or rows cannot be used.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "scores.csv")
+    >>> _ = path.write_text("p_cat,p_dog,animal\\n0.9,0.1,cat\\n0.3,0.7,dog\\n")
+    >>> read_table(path, label="animal").labels.tolist()
+    ['cat', 'dog']
+    >>> folder.cleanup()
+    """
+    reader = TableReader(paths, label=label, scores=scores, classes=classes, by_position=by_position)
+    parts = list(reader.map_rows(lambda rows, _batch: rows, drop_invalid=drop_invalid))
+    values, known = np.concatenate([part.scores for part in parts]), reader.layout.classes
+    if label is None:
+        return LoadedTable(values, None, known)
+    index = np.concatenate([part.index for part in parts if part.index is not None])
+    return LoadedTable(values, _names(known)[index], known)
+
+
+def _names(classes: tuple[Label, ...]) -> NDArray[Any]:
+    """An array of the names in their own type; a mix of types stays a mix."""
+    return np.array(classes, None if len({type(name) for name in classes}) == 1 else object)

@@ -1,10 +1,11 @@
 """Prediction sets of a table of any size, written as they are made."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,21 +14,19 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
-from pacshift.arrays import BoolArray, IntArray, Label
+from pacshift.arrays import IntArray, Label
 from pacshift.certificate import Certificate
-from pacshift.certificate.sets import count_sizes
 from pacshift.errors import InputError
-from pacshift.files.writing import atomic_write, check_output
+from pacshift.files.writing import PathLike, atomic_write, check_output
 from pacshift.scores.check import ignore_rng, shorten
-from pacshift.tables.convert import Rows
-from pacshift.tables.evaluating import certificate_reader
-from pacshift.tables.reader import Progress
-from pacshift.tables.sources import KINDS, Batch, PathLike, Tables, is_frame, list_files
+from pacshift.tables.reader import Progress, TableReader
+from pacshift.tables.rows import ScoreRows
+from pacshift.tables.sources.base import Batch, Tables, without_codes
+from pacshift.tables.sources.files import KINDS
 from pacshift.tables.spreadsheet import escape_batch
 
 SET, SET_SIZE = "set", "set_size"
 _SEPARATOR = ";"  # between the labels of a set in CSV, which has no lists
-_Write: TypeAlias = Callable[[Any], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,51 +117,37 @@ def write_sets(
     """
     kind = _kind(output, certificate.classes)
     ignore_rng(rng)
-    check_output(output, overwrite=overwrite, inputs=[] if is_frame(paths) else list_files(paths))
-    reader = certificate_reader(certificate, paths, label=None, scores=scores, by_position=by_position)
+    reader = TableReader.for_certificate(certificate, paths, label=None, scores=scores, by_position=by_position)
+    check_output(output, overwrite=overwrite, inputs=reader.source.files)
     require_columns(keep, reader.source.schema.names)
     if kind == "csv":
         _require_flat(keep, reader.source.schema)
+    work = partial(sets_batch, certificate, keep)
+    made = reader.map_rows(work, columns=keep, drop_invalid=drop_invalid, progress=progress)
     total = np.zeros(len(certificate.classes) + 1, np.int64)
-
-    def work(rows: Rows, batch: Batch) -> tuple[Any, IntArray]:
-        sets = certificate.sets_of_rows(rows.scores)
-        return sets_batch(batch.data, rows, sets, keep, certificate.classes), count_sizes(sets)
-
-    written = reader.map_rows(work, columns=keep, drop_invalid=drop_invalid, progress=progress)
-    with atomic_write(output, overwrite=overwrite) as draft, _writer(draft, kind) as write:
-        for result, sizes in written:
-            write(result)
-            total += sizes
+    with atomic_write(output, overwrite=overwrite) as draft:
+        for batch in _write(made, draft, kind):
+            total += np.bincount(batch.column(SET_SIZE), minlength=len(total))
     return SetsWritten(reader.n_usable, reader.faults.n_rows, total)
 
 
-def sets_batch(data: Any, rows: Rows, sets: BoolArray, keep: Sequence[str], classes: tuple[Label, ...]) -> Any:
-    """A record batch of the usable rows: the columns to ``keep``, then the sets."""
-    usable = data if rows.kept is None else data.filter(pa.array(rows.kept))
-    return pa.record_batch(
-        {name: _plain_column(usable.column(name)) for name in keep} | set_columns(sets, classes)
-    )
-
-
-def _plain_column(column: Any) -> Any:
-    """Values instead of codes: an Arrow file cannot hold a dictionary that changes from batch to batch."""
-    if pa.types.is_run_end_encoded(column.type):
-        column = pyarrow.compute.run_end_decode(column)
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-
-
-def set_columns(sets: BoolArray, classes: tuple[Label, ...]) -> dict[str, Any]:
-    """A boolean matrix of sets as a list column of class names and a column of sizes."""
+def sets_batch(certificate: Certificate, keep: Sequence[str], rows: ScoreRows, batch: Batch) -> Any:
+    """A record batch of the usable rows: the columns to ``keep``, then the sets and their sizes."""
+    usable = batch.data if rows.kept is None else batch.data.filter(pa.array(rows.kept))
+    # An Arrow file cannot hold a dictionary that changes from batch to batch.
+    kept = {name: without_codes(usable.column(name)) for name in keep}
+    sets = certificate.sets_of_rows(rows.scores)
     sizes = sets.sum(axis=1, dtype=np.int32)
     offsets = np.concatenate([np.zeros(1, np.int32), np.cumsum(sizes, dtype=np.int32)])
-    names = pa.array([str(name) for name in classes], pa.string()).take(pa.array(np.nonzero(sets)[1]))
-    return {SET: pa.ListArray.from_arrays(pa.array(offsets), names), SET_SIZE: pa.array(sizes)}
+    names = pa.array([str(name) for name in certificate.classes], pa.string()).take(pa.array(np.nonzero(sets)[1]))
+    return pa.record_batch(
+        kept | {SET: pa.ListArray.from_arrays(pa.array(offsets), names), SET_SIZE: pa.array(sizes)}
+    )
 
 
 def _kind(output: PathLike, classes: tuple[Label, ...]) -> str:
     kind = KINDS.get(Path(output).suffix.lower())
-    if kind not in ("parquet", "feather", "csv"):
+    if kind not in _WRITERS:
         raise InputError(
             f"cannot write sets to {output}: its name must end in .parquet, .feather, .arrow or .csv."
         )
@@ -191,36 +176,28 @@ def _require_flat(keep: Sequence[str], schema: Any) -> None:
         )
 
 
-@contextmanager
-def _writer(path: Path, kind: str) -> Iterator[_Write]:
-    """A function that appends a record batch to the file; the file is opened with the first one's schema."""
-    opened: list[Any] = []
-
-    def write(batch: Any) -> None:
-        try:
-            batch = escape_batch(_joined(batch)) if kind == "csv" else batch
-            if not opened:
-                opened.append(_open(path, kind, batch.schema))
-            opened[0].write_batch(batch)
-        except pa.ArrowException as error:
-            said = str(error).splitlines()[0].rstrip(".")
-            raise InputError(f"cannot write the sets as {kind}: {said}. Keep other columns.") from None
-
-    try:
-        yield write
-    finally:
-        for writer in opened:
-            writer.close()
+def _write(batches: Iterator[Any], path: Path, kind: str) -> Iterator[Any]:
+    """Write record batches and give them on; the file is opened with the schema of the first."""
+    with ExitStack() as stack:
+        writer = None
+        for batch in batches:
+            try:
+                shown = _as_csv(batch) if kind == "csv" else batch
+                writer = writer or stack.enter_context(_WRITERS[kind](path, shown.schema))
+                writer.write_batch(shown)
+            except pa.ArrowException as error:
+                said = str(error).splitlines()[0].rstrip(".")
+                raise InputError(f"cannot write the sets as {kind}: {said}. Keep other columns.") from None
+            yield batch
 
 
-def _open(path: Path, kind: str, schema: Any) -> Any:
-    if kind == "parquet":
-        return pyarrow.parquet.ParquetWriter(path, schema, write_page_checksum=True)
-    if kind == "csv":
-        return pyarrow.csv.CSVWriter(path, schema)
-    return pyarrow.ipc.new_file(path, schema)
-
-
-def _joined(batch: Any) -> Any:
+def _as_csv(batch: Any) -> Any:
     text = pyarrow.compute.binary_join(batch.column(SET), _SEPARATOR)
-    return batch.set_column(batch.schema.get_field_index(SET), SET, text)
+    return escape_batch(batch.set_column(batch.schema.get_field_index(SET), SET, text))
+
+
+_WRITERS: dict[str, Callable[[Path, Any], Any]] = {
+    "parquet": partial(pyarrow.parquet.ParquetWriter, write_page_checksum=True),
+    "feather": pyarrow.ipc.new_file,
+    "csv": pyarrow.csv.CSVWriter,
+}

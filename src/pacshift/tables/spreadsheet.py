@@ -27,8 +27,6 @@ def escape_batch(batch: Any) -> Any:
 
 
 def _escape_column(column: Any) -> Any:
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return column
     risky = pc.match_substring_regex(column, _FORMULA)

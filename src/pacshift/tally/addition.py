@@ -1,6 +1,7 @@
 """Tallies add up: the counts of chunks, files, partitions, months or hospitals make those of all of them."""
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,12 +32,13 @@ def sum_fields(parts: Sequence["Tally"]) -> dict[str, Any]:
     sources = [part for part in parts if part.n_source]
     _require_same(parts, sources)
     require_distinct(parts)
+    filled = sources or parts[:1]
     grid = any(part.grid for part in sources)
-    values, counts, starts = _merge(sources, grid, len(parts[0].classes))
+    values, counts, starts = _merge(filled, grid, len(parts[0].classes))
     inputs, n_more = merged(parts)
     return {
         "classes": parts[0].classes,
-        "score": sources[0].score if sources else parts[0].score,
+        "score": filled[0].score,
         "grid": grid,
         "source_cells": Cells.sum([part.source_cells for part in parts]),
         "target_cells": Cells.sum([part.target_cells for part in parts]),
@@ -57,10 +59,9 @@ def _merge(parts: Sequence["Tally"], grid: bool, n_classes: int) -> Distinct:
     if len(parts) == 1 and parts[0].grid == grid:
         return parts[0].values, parts[0].counts, parts[0].starts
     sizes = [np.diff(part.starts) for part in parts]
-    label = np.concatenate([np.repeat(np.arange(n_classes), size) for size in sizes] or [np.empty(0, np.int64)])
-    values = np.concatenate([part.values for part in parts] or [np.empty(0)])
+    label = np.concatenate([np.repeat(np.arange(n_classes), size) for size in sizes])
+    values, counts = (np.concatenate([getattr(part, name) for part in parts]) for name in ("values", "counts"))
     values = to_grid(values) if grid else values
-    counts = np.concatenate([part.counts for part in parts] or [np.empty(0, np.int64)])
     order = np.lexsort((values, label))
     starts = running_sum(np.bincount(label, minlength=n_classes))
     return run_lengths(values[order], counts[order], starts)
@@ -68,12 +69,8 @@ def _merge(parts: Sequence["Tally"], grid: bool, n_classes: int) -> Distinct:
 
 def _sum_soft(parts: Sequence["Tally"]) -> SoftSums | None:
     """None where some part was counted without."""
-    total = SoftSums.empty(parts[0].n_classes)
-    for part in parts:
-        if part.soft is None:
-            return None
-        total = total + part.soft
-    return total
+    known = [part.soft for part in parts if part.soft is not None]
+    return reduce(SoftSums.__add__, known) if len(known) == len(parts) else None
 
 
 def _sum_bins(parts: Sequence["Tally"]) -> IntArray | None:
@@ -96,8 +93,8 @@ def _require_tallies(parts: Sequence[Any]) -> None:
         )
     if sum(_soft_total(part) for part in parts) > MAX_TOTAL:
         raise InputError(
-            "the sums of probabilities of the tallies do not fit into 64 bits. Count without them: soft=False "
-            "(--no-soft). Only PS-R and WCP use them."
+            "the sums of probabilities of the tallies do not fit into 64 bits. Count without them: soft=False. "
+            "Only PS-R and WCP use them."
         )
 
 
@@ -111,8 +108,8 @@ def _require_same(parts: Sequence["Tally"], sources: Sequence["Tally"]) -> None:
         if list(map(text_of, part.classes)) != list(map(text_of, parts[0].classes)):
             both = f"{shorten(parts[0].classes)} and {shorten(part.classes)}"
             raise InputError(
-                f"tallies of different classes do not add: {both}. Count them all with the same classes= "
-                "(--classes), in one order."
+                f"tallies of different classes do not add: {both}. Count them all with the same classes=, "
+                "in one order."
             )
     scores = sorted({part.score for part in sources})
     if len(scores) > 1:

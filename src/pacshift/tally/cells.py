@@ -20,7 +20,11 @@ Bins = Literal["confidence", "top scores", "none"]
 """By what rows of one predicted label are told apart: probabilities by confidence, others by their top score."""
 
 CONFIDENCE_EDGES = (0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.018, 0.01, 0.004, 0.001)
-"""Edges of 1 - top score. Bin b holds the rows that lie within the first b of them, and no further."""
+"""Edges of 1 - top score. Bin b holds the rows that lie within the first b of them, and no further.
+
+They must be fixed beforehand. About 1.5 times apart, and finer where most rows of a good classifier lie; not
+tuned.
+"""
 
 N_CONFIDENCE = len(CONFIDENCE_EDGES) + 1
 _TOP_EDGES = np.float32(1) - np.array(CONFIDENCE_EDGES, np.float32)
@@ -36,7 +40,8 @@ def confidence_bin(top: NDArray[np.floating]) -> NDArray[np.uint8]:
 
 
 TOP_BITS = 5
-"""Bits of mantissa kept of top scores that are not probabilities: 32 bins per octave, in their order."""
+"""Bits of mantissa kept of top scores that are not probabilities: 32 bins per octave, in their order. Fine enough
+for 13 bins at quantiles: to within 3 %."""
 
 N_TOP = 1 << (9 + TOP_BITS)
 """All bins of such top scores: sign, exponent and mantissa of single precision."""
@@ -76,15 +81,9 @@ def n_bins(bins: Bins) -> int:
     return N_TOP if bins == "top scores" else N_CONFIDENCE
 
 
-def n_codes(n_classes: int, n_labels: int, bins: Bins = "confidence") -> int:
+def n_codes(n_classes: int, n_labels: int, bins: Bins) -> int:
     """How many codes of cells there are."""
     return n_classes * n_bins(bins) * n_labels
-
-
-def code_type(n_classes: int, n_labels: int, bins: Bins = "confidence") -> type[np.integer]:
-    """A small type that holds every code of a cell."""
-    largest = n_codes(n_classes, n_labels, bins) - 1
-    return np.uint16 if largest < 1 << 16 else np.uint32 if largest < 1 << 32 else np.int64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,14 +159,10 @@ class Cells:
 
 
 def cell_codes(
-    predicted: NDArray[np.integer],
-    top: NDArray[np.floating],
-    labels: IntArray | None,
-    n_classes: int,
-    bins: Bins = "confidence",
+    predicted: NDArray[np.integer], top: NDArray[np.floating], labels: IntArray | None, n_classes: int, bins: Bins
 ) -> NDArray[np.integer]:
     """The code of each row's cell; without ``labels`` unlabelled."""
-    kind = code_type(n_classes, 1 if labels is None else n_classes, bins)
+    kind = np.min_scalar_type(n_codes(n_classes, 1 if labels is None else n_classes, bins) - 1)
     codes = predicted.astype(kind)
     codes *= n_bins(bins)
     codes += (confidence_bin(top) if bins == "confidence" else top_bin(top)).astype(kind, copy=False)

@@ -10,12 +10,12 @@ counts get the same coins, in whatever order and by whatever engine the rows wer
 """
 
 import hashlib
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.arrays import FloatArray, IntArray
+from pacshift.tally.counts import Counts
 
 
 def coins(purpose: str, seed: int, *counts: NDArray[Any]) -> np.random.Generator:
@@ -37,22 +37,6 @@ def coins(purpose: str, seed: int, *counts: NDArray[Any]) -> np.random.Generator
     return np.random.default_rng(int.from_bytes(digest.digest(), "big"))
 
 
-class ScoreCounts(Protocol):
-    """The true-label scores of a tally, counted."""
-
-    @property
-    def values(self) -> FloatArray:
-        """Distinct scores, class after class."""
-
-    @property
-    def counts(self) -> IntArray:
-        """How often each occurs."""
-
-    @property
-    def starts(self) -> IntArray:
-        """Where each class starts."""
-
-
-def score_coins(purpose: str, tally: ScoreCounts, seed: int) -> np.random.Generator:
+def score_coins(purpose: str, tally: Counts, seed: int) -> np.random.Generator:
     """The coins for choices among the true-label scores of a tally."""
     return coins(purpose, seed, tally.values, tally.counts, tally.starts)

@@ -24,19 +24,26 @@ from pacshift.tally.cells import Bins, Cells, cell_codes, n_codes
 from pacshift.tally.histogram import BINS, MAX_BINNED_CLASSES, count_bins
 from pacshift.tally.scratch import scratch
 from pacshift.tally.soft import SoftCounter, SoftSums, are_probabilities, block_sums
-from pacshift.tally.stores import Distinct, ExactScores, GridScores, KeyCounts, ScoreStore
+from pacshift.tally.stores import ExactScores, GridScores, KeyCounts
 
 Matrix: TypeAlias = NDArray[np.floating[Any]]
 """Scores: one row per example, one column per class."""
 
+Scores: TypeAlias = Matrix | Sequence[NDArray[Any]]
+"""A matrix, or one array per class as columns lie in a file."""
+
 BLOCK_VALUES = 1 << 20
-"""Scores of one block: long enough for threads not to wait for each other."""
+"""Scores of one block, 8 MB: long enough for threads not to wait for each other. Other lengths were not
+measured."""
 PIECE_VALUES = 1 << 17
-"""Scores of one piece of a block: few calls per score, and near the processor."""
+"""Scores of one piece of a block, 1 MB: few calls per score, and near the processor. Pieces of 2**14 scores take
+about twice as long."""
 MAX_SMALL_PIECE_CLASSES = 200
-"""Up to so many classes, pieces are small: the bins of one have fewer entries than the piece has scores."""
+"""Up to so many classes, pieces are small: the bins of one (257 per class) have fewer entries than the piece has
+scores."""
 MAX_COLUMN_CLASSES = 12
-"""Up to so many classes, pieces lie class after class: NumPy is slow on short rows."""
+"""Up to so many classes, pieces lie class after class: NumPy is slow on short rows. Row after row, 10 classes take
+half as long again; class after class, 100 classes take nearly twice as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +68,12 @@ class BlockCounts:
     predicted: NDArray[np.integer[Any]]
     top: Matrix
     labels: IntArray | None
-    scores: FloatArray | None
-    bins: IntArray | None
+    scores: FloatArray
+    bins: IntArray | None = None
     kind: ScoreKind | None = None
     are_probabilities: bool = True
     n_rows: int = 0
     """Rows counted: those before the first piece that holds a NaN or infinite score."""
-
-    @classmethod
-    def of_size(cls, n_rows: int, n_classes: int, dtype: np.dtype[Any], labels: IntArray | None) -> "BlockCounts":
-        """Room for ``n_rows`` rows."""
-        scores = None if labels is None else np.empty(n_rows)
-        return cls(n_classes, _room_for_labels(n_rows, n_classes), np.empty(n_rows, dtype), labels, scores, None)
 
     @property
     def cells(self) -> NDArray[np.integer[Any]]:
@@ -88,11 +89,7 @@ class BlockCounts:
 
 
 def count_block(
-    scores: Matrix | Sequence[NDArray[Any]],
-    labels: IntArray | None,
-    options: CountOptions,
-    *,
-    soft: SoftCounter | None = None,
+    scores: Scores, labels: IntArray | None, options: CountOptions, *, soft: SoftCounter | None = None
 ) -> BlockCounts:
     """Count a block of rows, piece after piece.
 
@@ -100,20 +97,21 @@ def count_block(
     once: they may be larger than the block.
     """
     n_rows, n_classes, dtype = _shape(scores)
-    counts = BlockCounts.of_size(n_rows, n_classes, dtype, labels)
+    predicted, top = _room_for_labels(n_rows, n_classes), np.empty(n_rows, dtype)
+    counts = BlockCounts(n_classes, predicted, top, labels, scores=np.empty(n_rows))
     wants_bins = options.bins and labels is None and n_classes <= MAX_BINNED_CLASSES
     for rows, piece in read_blocks(scores):
-        top_scores(piece, counts.predicted[rows], counts.top[rows])
-        least, most = float(piece.min()), float(counts.top[rows].max())
+        top_scores(piece, predicted[rows], top[rows])
+        least, most = float(piece.min()), float(top[rows].max())
         if not (math.isfinite(least) and math.isfinite(most)):
             break
         counts.n_rows = rows.stop
         counts.are_probabilities &= are_probabilities(least, most)
-        kind = ScoreKind.of(piece, least, most, float(counts.top[rows].min()))
+        kind = ScoreKind.of(piece, least, most, float(top[rows].min()))
         counts.kind = kind if counts.kind is None else counts.kind | kind
         own = None if labels is None else labels[rows]
-        if own is not None and counts.scores is not None:
-            counts.scores[rows] = _true_label_scores(piece, own, options.transform)
+        if own is not None:
+            counts.scores[rows] = pick(options.transform.apply(piece), own)
         if soft is not None and counts.are_probabilities:
             soft.add(*block_sums(piece, own, few=n_classes <= MAX_COLUMN_CLASSES))
         if wants_bins:
@@ -123,19 +121,20 @@ def count_block(
     return counts
 
 
-def _shape(scores: Matrix | Sequence[NDArray[Any]]) -> tuple[int, int, np.dtype[Any]]:
+def _shape(scores: Scores) -> tuple[int, int, np.dtype[Any]]:
     if isinstance(scores, np.ndarray):
         return len(scores), scores.shape[1], scores.dtype
     return len(scores[0]), len(scores), np.result_type(*scores)
 
 
-def read_blocks(scores: Matrix | Sequence[NDArray[Any]]) -> Iterator[tuple[slice, Matrix]]:
+def read_blocks(scores: Scores) -> Iterator[tuple[slice, Matrix]]:
     """Row ranges and their scores, in pieces, from a matrix or from columns as they lie in a file.
 
     Few classes lie column after column, many row after row. The memory of a piece is used again for the next one.
     """
     n_rows, n_classes, dtype = _shape(scores)
-    few, step = n_classes <= MAX_COLUMN_CLASSES, max(1, _piece_values(n_classes) // n_classes)
+    few = n_classes <= MAX_COLUMN_CLASSES
+    step = max(1, (PIECE_VALUES if n_classes <= MAX_SMALL_PIECE_CLASSES else BLOCK_VALUES) // n_classes)
     for start in range(0, n_rows, step):
         rows = slice(start, min(start + step, n_rows))
         if isinstance(scores, np.ndarray):
@@ -145,22 +144,12 @@ def read_blocks(scores: Matrix | Sequence[NDArray[Any]]) -> Iterator[tuple[slice
             with np.errstate(invalid="ignore"):  # NaN of the signalling kind: refused later like any NaN
                 for place, column in zip(piece.T, scores, strict=True):
                     place[:] = column[rows]
-        if few and not piece.T.flags.c_contiguous:
-            piece = _copied("piece", piece.T).T
-        elif not few and not piece.flags.c_contiguous:
-            piece = _copied("piece", piece)
+        wanted = piece.T if few else piece
+        if not wanted.flags.c_contiguous:
+            copy = scratch("piece", wanted.shape, dtype)
+            copy[:] = wanted
+            piece = copy.T if few else copy
         yield rows, piece
-
-
-def _piece_values(n_classes: int) -> int:
-    """Scores of one piece: with many classes more than fit near the processor, or bins would outgrow them."""
-    return PIECE_VALUES if n_classes <= MAX_SMALL_PIECE_CLASSES else BLOCK_VALUES
-
-
-def _copied(use: str, values: Matrix) -> Matrix:
-    copy = scratch(use, values.shape, values.dtype)
-    copy[:] = values
-    return copy
 
 
 def top_scores(block: Matrix, predicted: NDArray[np.integer[Any]], top: Matrix) -> None:
@@ -200,43 +189,40 @@ def pick(block: Matrix, index: NDArray[np.integer[Any]]) -> Matrix:
     return np.asarray(flat.take(places))
 
 
-def _true_label_scores(block: Matrix, labels: IntArray, transform: Transform) -> FloatArray:
-    if transform.function is not None:
-        block = transform.apply(block)
-    return pick(block, labels).astype(np.float64, copy=False)
-
-
 class Counter:
-    """The sum of any number of blocks; any thread may add."""
+    """The sum of any number of blocks; any thread may add.
+
+    ``scores`` are the true-label scores; ``bins`` are the target's scores of each class in bins, if kept; ``kind``
+    says what kind of numbers the scores are, None without rows.
+    """
 
     def __init__(self, n_classes: int, options: CountOptions, *, labelled: bool) -> None:
         self.n_classes, self.options, self.labelled = n_classes, options, labelled
+        self._n_labels = n_classes if labelled else 1
         self._lock = Lock()
         self._cells: dict[Bins, KeyCounts] = {}
-        self._scores: ScoreStore = GridScores(n_classes) if options.grid else ExactScores(n_classes)
+        self.scores = GridScores(n_classes) if options.grid else ExactScores(n_classes)
         self._soft = SoftCounter(n_classes) if options.soft else None
         with_bins = options.bins and not labelled and n_classes <= MAX_BINNED_CLASSES
-        self._bins = np.zeros((n_classes, BINS), np.int64) if with_bins else None
-        self._kinds: list[ScoreKind | None] = []
+        self.bins: IntArray | None = np.zeros((n_classes, BINS), np.int64) if with_bins else None
+        self.kind: ScoreKind | None = None
 
-    def count(self, scores: Matrix | Sequence[NDArray[Any]], labels: IntArray | None) -> int:
+    def count(self, scores: Scores, labels: IntArray | None) -> int:
         """Count a block of rows; returns how many of them stand before the first score that is not finite.
 
         The rest of the rows is not counted. The cut may come a little earlier than it needs to.
         """
         part = count_block(scores, labels, self.options, soft=self._soft)
-        if part.n_rows:
-            self._add(part)
-        return part.n_rows
-
-    def _add(self, part: BlockCounts) -> None:
+        if not part.n_rows:
+            return 0
         self._store(part.cell_bins).add(part.cells)
-        if part.labels is not None and part.scores is not None:
-            self._scores.add(part.labels[: part.n_rows], part.scores[: part.n_rows])
+        if part.labels is not None:
+            self.scores.add(part.labels[: part.n_rows], part.scores[: part.n_rows])
         with self._lock:  # one block of scores that are not probabilities takes these away for all
-            self._kinds = [kind_of_all([*self._kinds, part.kind])]
+            self.kind = kind_of_all(kind for kind in (self.kind, part.kind) if kind)
             self._soft = self._soft if part.are_probabilities else None
-            self._bins = None if self._bins is None or part.bins is None else self._bins + part.bins
+            self.bins = None if self.bins is None or part.bins is None else self.bins + part.bins
+        return part.n_rows
 
     def _store(self, bins: Bins) -> KeyCounts:
         with self._lock:
@@ -245,43 +231,18 @@ class Counter:
             return self._cells[bins]
 
     @property
-    def _n_labels(self) -> int:
-        return self.n_classes if self.labelled else 1
-
-    @property
     def cells(self) -> Cells:
         """Rows by predicted label, bin and true label; without bins where blocks are of both kinds."""
         found = [Cells(*store.result(), self._n_labels, bins) for bins, store in self._cells.items()]
         return Cells.sum(found or [Cells.empty(self._n_labels)])
 
     @property
-    def kind(self) -> ScoreKind | None:
-        """What kind of numbers the scores are; None without rows."""
-        return kind_of_all(self._kinds)
-
-    @property
-    def scores(self) -> Distinct:
-        """True-label scores, counted class after class."""
-        return self._scores.distinct()
-
-    @property
     def soft(self) -> SoftSums | None:
         """Sums of probabilities, if kept."""
         return None if self._soft is None else self._soft.result()
 
-    @property
-    def bins(self) -> IntArray | None:
-        """Target scores of each class in bins, if kept."""
-        return self._bins
 
-
-def count_matrix(
-    scores: ScoreMatrix,
-    labels: IntArray | None,
-    options: CountOptions,
-    *,
-    name: str,
-) -> Counter:
+def count_matrix(scores: ScoreMatrix, labels: IntArray | None, options: CountOptions, *, name: str) -> Counter:
     """One pass over a matrix in memory, on all cores."""
     counter = Counter(len(scores.classes), options, labelled=labels is not None)
     step = max(1, BLOCK_VALUES // len(scores.classes))

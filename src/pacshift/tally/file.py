@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from pacshift.arrays import IntArray
 from pacshift.errors import InputError
 from pacshift.files.documents import TIME_FORMAT, current_time, is_count, pacshift_version, parse_json
 from pacshift.files.reading import read_arrays
@@ -19,6 +20,7 @@ from pacshift.tally.cells import Bins, Cells, n_codes
 from pacshift.tally.histogram import BINS
 from pacshift.tally.inputs import Input, all_inputs
 from pacshift.tally.soft import SoftSums
+from pacshift.tally.stores import running_sum
 
 if TYPE_CHECKING:
     from pacshift.tally.counts import Counts
@@ -85,14 +87,14 @@ def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         n_classes = len(header["classes"])
         if header["version"] == 1:
-            header, arrays = _from_version_1(header, arrays, n_classes)
+            _update_version_1(header, arrays, n_classes)
         if header["version"] == 2:  # top scores that are not probabilities were not counted
-            old = {
-                f"{side}_bins": "confidence" if _flag(header, f"{side}_confidence") else "none" for side in SIDES
-            }
-            header = header | old
-        require_sound(header, arrays, n_classes)
-        return _fields(header, arrays, n_classes)
+            for side in SIDES:
+                with_bins = _typed(header, f"{side}_confidence", bool, "true or false")
+                header[f"{side}_bins"] = "confidence" if with_bins else "none"
+        source, target = _cells(header, arrays, "source", n_classes), _cells(header, arrays, "target", 1)
+        _require_sound(arrays, source, target)
+        return _fields(header, arrays) | {"source_cells": source, "target_cells": target}
     except (InputError, TypeError, KeyError, ValueError, IndexError) as error:
         raise InputError(f"{path}: the counts of this tally do not add up ({error}). Make it again.") from None
 
@@ -114,17 +116,21 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     return header, arrays
 
 
-def _fields(header: Mapping[str, Any], arrays: Arrays, n_classes: int) -> dict[str, Any]:
+def _cells(header: Mapping[str, Any], arrays: Arrays, side: str, n_labels: int) -> Cells:
+    bins = header[f"{side}_bins"]
+    if bins not in get_args(Bins):
+        raise ValueError(f"unknown {side}_bins {bins!r}")
+    return Cells(arrays[f"{side}_codes"], arrays[f"{side}_counts"], n_labels, bins)
+
+
+def _fields(header: Mapping[str, Any], arrays: Arrays) -> dict[str, Any]:
     fields: dict[str, Any] = {name: arrays[name] for name in ("values", "counts", "starts")}
-    for side, n_labels in (("source", n_classes), ("target", 1)):
-        codes, counts = arrays[f"{side}_codes"], arrays[f"{side}_counts"]
-        fields[f"{side}_cells"] = Cells(codes, counts, n_labels, _bins(header, side))
     if any(name.startswith("soft_") for name in arrays):
         fields["soft"] = SoftSums(*(arrays[f"soft_{name}"] for name in ("labels", "sums", "target")))
     return fields | {
         "classes": check_classes(header["classes"]),
-        "score": _text(header, "score"),
-        "grid": _flag(header, "grid"),
+        "score": _typed(header, "score", str, "text"),
+        "grid": _typed(header, "grid", bool, "true or false"),
         "bins": arrays.get("bins"),
         "source_kind": _kind(header.get("source_kind")),
         "target_kind": _kind(header.get("target_kind")),
@@ -150,35 +156,20 @@ def _kind(entry: Any) -> ScoreKind | None:
     return kind
 
 
-def _bins(header: Mapping[str, Any], side: str) -> Bins:
-    found = header[f"{side}_bins"]
-    if found not in get_args(Bins):
-        raise ValueError(f"unknown {side}_bins {found!r}")
-    return found  # type: ignore[no-any-return]
+def _typed(header: Mapping[str, Any], name: str, kind: type, what: str) -> Any:
+    if not isinstance(header[name], kind):
+        raise ValueError(f"{name} must be {what}, it is {header[name]!r}")
+    return header[name]
 
 
-def _flag(header: Mapping[str, Any], name: str) -> bool:
-    if not isinstance(header[name], bool):
-        raise ValueError(f"{name} must be true or false, it is {header[name]!r}")
-    return bool(header[name])
-
-
-def _text(header: Mapping[str, Any], name: str) -> str:
-    if not isinstance(header[name], str):
-        raise ValueError(f"{name} must be text, it is {header[name]!r}")
-    return str(header[name])
-
-
-def _from_version_1(header: dict[str, Any], arrays: Arrays, n_classes: int) -> tuple[dict[str, Any], Arrays]:
+def _update_version_1(header: dict[str, Any], arrays: Arrays, n_classes: int) -> None:
     """Version 1 had dense tables and no confidence bins."""
     square, line = (n_classes, n_classes), (n_classes,)
     old_shapes = {"confusion": square, "target": line, "soft_source": square, "soft_target": line}
     for name, shape in old_shapes.items():
         if name in arrays or not name.startswith("soft"):
             _require_counts(name, arrays[name], shape)
-    arrays = dict(arrays)
     tables = {"source": arrays.pop("confusion"), "target": arrays.pop("target")[:, None]}
-    header = dict(header)
     for side, table in tables.items():
         cells = Cells.of_table(table)
         arrays |= {f"{side}_codes": cells.codes, f"{side}_counts": cells.counts}
@@ -187,40 +178,40 @@ def _from_version_1(header: dict[str, Any], arrays: Arrays, n_classes: int) -> t
         labels = np.flatnonzero(tables["source"].sum(axis=0))
         sums = np.ascontiguousarray(arrays.pop("soft_source").T[labels])
         arrays |= {"soft_labels": labels, "soft_sums": sums}
-    return header, arrays
 
 
-def require_sound(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], n_classes: int) -> None:
+def _require_sound(arrays: Arrays, source: Cells, target: Cells) -> None:
     """ValueError where the arrays contradict each other or the header."""
+    n_classes = source.n_labels
+    shapes = _shapes(arrays, n_classes)
     for name, array in arrays.items():
         if name != "values":
-            _require_counts(name, array, _shape(name, arrays, n_classes))
-    for side, n_labels in (("source", n_classes), ("target", 1)):
-        _require_cells(side, arrays, n_classes, n_labels, _bins(header, side))
+            _require_counts(name, array, shapes[name])
+    _require_cells("source", source, n_classes)
+    _require_cells("target", target, n_classes)
     if "bins" in arrays and (arrays["bins"].sum(axis=1) != arrays["target_counts"].sum()).any():
         raise ValueError("the bins of a class must hold every target row")
-    source = Cells(
-        arrays["source_codes"], arrays["source_counts"], n_classes, _bins(header, "source")
-    ).label_counts()
-    _require_scores(arrays["values"], arrays["counts"], arrays["starts"], source)
-    if "soft_labels" in arrays and not np.array_equal(arrays["soft_labels"], np.flatnonzero(source)):
+    class_counts = source.label_counts()
+    _require_scores(arrays, class_counts)
+    if "soft_labels" in arrays and not np.array_equal(arrays["soft_labels"], np.flatnonzero(class_counts)):
         raise ValueError("soft_labels must be the labels that occur")
 
 
-def _shape(name: str, arrays: Mapping[str, NDArray[Any]], n_classes: int) -> tuple[int, ...]:
-    shapes = {
+def _shapes(arrays: Arrays, n_classes: int) -> dict[str, tuple[int, ...]]:
+    """The shape that each array of counts must have."""
+    shapes: dict[str, tuple[int, ...]] = {
         "starts": (n_classes + 1,),
         "counts": arrays["values"].shape,
         "soft_target": (n_classes,),
         "bins": (n_classes, BINS),
     }
-    for side in ("source", "target"):
-        shapes |= {f"{side}_codes": (arrays[f"{side}_codes"].size,)}
-        shapes |= {f"{side}_counts": (arrays[f"{side}_codes"].size,)}
+    for side in SIDES:
+        n_cells = arrays[f"{side}_codes"].size
+        shapes |= {f"{side}_codes": (n_cells,), f"{side}_counts": (n_cells,)}
     if "soft_labels" in arrays:
         n_labels = arrays["soft_labels"].size
         shapes |= {"soft_labels": (n_labels,), "soft_sums": (n_labels, n_classes)}
-    return shapes[name]
+    return shapes
 
 
 def _require_counts(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> None:
@@ -230,21 +221,18 @@ def _require_counts(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> N
         raise ValueError(f"{name} adds up to more than {MAX_TOTAL:g}")
 
 
-def _require_cells(
-    side: str, arrays: Mapping[str, NDArray[Any]], n_classes: int, n_labels: int, bins: Bins
-) -> None:
-    codes, counts = arrays[f"{side}_codes"], arrays[f"{side}_counts"]
-    if (np.diff(codes) <= 0).any() or codes.max(initial=0) >= n_codes(n_classes, n_labels, bins):
+def _require_cells(side: str, cells: Cells, n_classes: int) -> None:
+    limit = n_codes(n_classes, cells.n_labels, cells.bins)
+    if (np.diff(cells.codes) <= 0).any() or cells.codes.max(initial=0) >= limit:
         raise ValueError(f"{side}_codes must ascend and name cells of {n_classes} classes")
-    if (counts == 0).any():
+    if (cells.counts == 0).any():
         raise ValueError(f"{side}_counts must be at least 1")
-    if bins == "none" and Cells(codes, counts, n_labels, bins).bin.any():
+    if cells.bins == "none" and cells.bin.any():
         raise ValueError(f"{side}_codes name bins, which the header denies")
 
 
-def _require_scores(
-    values: NDArray[Any], counts: NDArray[Any], starts: NDArray[Any], class_counts: NDArray[Any]
-) -> None:
+def _require_scores(arrays: Arrays, class_counts: IntArray) -> None:
+    values, counts, starts = arrays["values"], arrays["counts"], arrays["starts"]
     if values.dtype != np.float64 or values.ndim != 1 or not np.isfinite(values).all():
         raise ValueError("values must be finite floats")
     if (np.diff(starts) < 0).any() or starts[0] != 0 or starts[-1] != len(values):
@@ -253,6 +241,5 @@ def _require_scores(
     ascending[starts[1:-1][(starts[1:-1] > 0) & (starts[1:-1] < len(values))] - 1] = True
     if not ascending.all() or (counts == 0).any():
         raise ValueError("scores of a class must ascend and occur at least once")
-    reached = np.concatenate([[0], np.cumsum(counts)])[starts]
-    if not np.array_equal(np.diff(reached), class_counts):
+    if not np.array_equal(np.diff(running_sum(counts)[starts]), class_counts):
         raise ValueError("the scores of a class must be as many as its examples")

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from pacshift.arrays import FloatArray, IntArray
 
 MANTISSA_BITS = 12
+"""Kept of every score: 4,096 grid points per octave, so that a threshold is lower by at most 0.02 %."""
 DROPPED_BITS = 52 - MANTISSA_BITS
 CODE_BITS = 64 - DROPPED_BITS
 """Bits of a grid point's code: integers from 0 on, in the order of the grid points."""

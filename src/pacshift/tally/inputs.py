@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 Role: TypeAlias = Literal["source", "target"]
 
 MAX_INPUTS = 200
-"""Inputs listed per tally or certificate. Of others only the number is known."""
+"""Inputs listed per tally or certificate; of others only the number is known. A round number: about 40 kB of
+JSON."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -76,11 +77,10 @@ class Input:
         return cls(role, name, rows, tuple(require_text(one) for one in columns), sha256)
 
 
-def merged(parts: Iterable["Tally"]) -> tuple[tuple[Input, ...], int]:
+def merged(parts: Sequence["Tally"]) -> tuple[tuple[Input, ...], int]:
     """The inputs of a sum, and how many more there are. How the parts are ordered or grouped does not matter."""
-    tallies = list(parts)
-    found = sorted((one for part in tallies for one in part.inputs), key=_sort_key)
-    n_more = sum(part.n_more_inputs for part in tallies)
+    found = sorted((one for part in parts for one in part.inputs), key=_sort_key)
+    n_more = sum(part.n_more_inputs for part in parts)
     return tuple(found[:MAX_INPUTS]), n_more + max(0, len(found) - MAX_INPUTS)
 
 
@@ -111,12 +111,9 @@ def counts_sha256(tally: "Tally", role: Role) -> str:
     """
     cells = tally.source_cells if role == "source" else tally.target_cells
     digest = hashlib.sha256(json.dumps([role, list(tally.classes)]).encode())
-    for array in (cells.codes, cells.counts):
-        digest.update(np.ascontiguousarray(array, dtype="<i8").tobytes())
-    if role == "source":
-        digest.update(np.ascontiguousarray(tally.values, dtype="<f8").tobytes())
-        for array in (tally.counts, tally.starts):
-            digest.update(np.ascontiguousarray(array, dtype="<i8").tobytes())
+    scores = (tally.values, tally.counts, tally.starts) if role == "source" else ()
+    for array in (cells.codes, cells.counts, *scores):
+        digest.update(np.ascontiguousarray(array, "<f8" if array.dtype.kind == "f" else "<i8").tobytes())
     return digest.hexdigest()
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pacshift.tally.tally import Tally
 
 MIN_NUMBERS = 50
-"""Counts of so many rows, scores or bins do not agree by chance; those of fewer might."""
+"""Counts of so many rows, scores or bins do not agree by chance; those of fewer might. A round number."""
 
 
 def require_distinct(parts: Sequence["Tally"], names: Sequence[str] = ()) -> None:

@@ -7,21 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-
-class _Memory(threading.local):
-    def __init__(self) -> None:
-        self.arrays: dict[tuple[str, DTypeLike], NDArray[Any]] = {}
-
-
-_own = _Memory()
+_own = threading.local()
 
 
 def scratch(use: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     """An array whose contents last until this thread asks for memory of the same ``use`` again."""
     size = math.prod(shape)
-    held = _own.arrays.get((use, dtype))
+    arrays: dict[tuple[str, DTypeLike], NDArray[Any]] = vars(_own).setdefault("arrays", {})
+    held = arrays.get((use, dtype))
     if held is None or len(held) < size:
-        held = _own.arrays[use, dtype] = np.empty(size, dtype)
+        held = arrays[use, dtype] = np.empty(size, dtype)
     return held[:size].reshape(shape)
 
 

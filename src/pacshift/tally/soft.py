@@ -3,6 +3,7 @@
 Probabilities are rounded to whole units of 2**-28, so that sums are integers: the same in any order.
 """
 
+from collections import defaultdict
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -16,12 +17,14 @@ from pacshift.tally.scratch import scratch, scratch_like
 from pacshift.tally.stores import running_sum
 
 SOFT_UNIT = 2.0**-28
+"""Probabilities are rounded to this, by at most 2e-9; the sums of 2**34 rows still fit into 62 bits."""
 LARGEST_PROBABILITY = 1.001
 """What models give as a probability may be rounded to a little more than 1."""
 _LARGEST_UNITS = LARGEST_PROBABILITY / SOFT_UNIT
 
 MAX_BLAS_PRODUCTS = 1 << 19
-"""Products of one matrix multiplication. For more, BLAS starts threads of its own, which would fight ours."""
+"""Products of one matrix multiplication. For more, BLAS starts threads of its own, which would fight ours: with
+2**23, counting 10 classes took three times as long."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,10 +38,6 @@ class SoftSums:
     labels: IntArray
     sums: IntArray
     target: IntArray
-
-    @classmethod
-    def empty(cls, n_classes: int) -> "SoftSums":
-        return cls(np.empty(0, np.int64), np.empty((0, n_classes), np.int64), np.zeros(n_classes, np.int64))
 
     @property
     def source(self) -> IntArray:
@@ -63,7 +62,7 @@ class SoftCounter:
 
     def __init__(self, n_classes: int) -> None:
         self._n_classes, self._lock = n_classes, Lock()
-        self._rows: dict[int, IntArray] = {}
+        self._rows: defaultdict[int, IntArray] = defaultdict(lambda: np.zeros(n_classes, np.int64))
         self._target = np.zeros(n_classes, np.int64)
 
     def add(self, labels: IntArray | None, sums: IntArray) -> None:
@@ -73,10 +72,7 @@ class SoftCounter:
                 self._target += sums[0]
                 return
             for label, row in zip(labels.tolist(), sums, strict=True):
-                if label in self._rows:
-                    self._rows[label] += row
-                else:
-                    self._rows[label] = row.copy()
+                self._rows[label] += row
 
     def result(self) -> SoftSums:
         """The sums so far."""

@@ -3,7 +3,7 @@
 from functools import partial
 from itertools import pairwise
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ Distinct = tuple[FloatArray, IntArray, IntArray]
 """Sorted distinct scores class after class, their counts, and where each class starts."""
 
 MAX_SMALL_KEYS = 1 << 12
-"""Up to so many possible keys each has its counter."""
+"""Up to so many possible keys each has its own counter: 32 kB, near the processor."""
 PAGE_BITS = 12
 """Keys that differ in these last bits only share a page of a table: scores of one class and one octave."""
 PAGE_SIZE = 1 << PAGE_BITS
@@ -27,21 +27,22 @@ MIN_PAGES, MAX_PAGES = 1 << 8, 1 << 10
 MAX_KNOWN_PAGES = 1 << 20
 """Where so many pages begin is known: 8 MB."""
 MAX_PENDING_KEYS = 1 << 20
-"""Keys that wait to be sorted."""
+"""Keys that wait to be sorted, 8 MB: sorting few at a time would cost more merges. Not measured."""
 SCORE_RANGES = 16
-"""Exact scores of a class are sorted in so many ranges."""
+"""Exact scores of a class are sorted in so many ranges, so that all cores have work. Not measured."""
 MAX_RANGED_CLASSES = 32
 """With more classes the groups are short already, and more groups only cost more calls."""
 ROWS_PER_SLICE = 64
-"""Exact scores are grouped once there are so many rows per group: else slices would be too many."""
+"""Exact scores are grouped once there are so many rows per group: with fewer there would be too many slices. Not
+measured."""
 ROWS_PER_JOB = 1 << 14
-"""Exact scores that are worth sorting in a thread."""
+"""Exact scores that are worth sorting in a thread. A round number; not measured."""
 
 
 def edges_reached(values: NDArray[np.floating[Any]], edges: NDArray[np.float32]) -> NDArray[np.uint8]:
     """How many of the edges each value reaches, compared in single precision.
 
-    Twice as fast as in double precision, and much faster than a search, which the CPU predicts badly.
+    Twice as fast as in double precision, and much faster than a search, whose branches the CPU predicts badly.
 
     >>> edges_reached(np.array([0.1, 0.5, 0.9]), np.array([0.25, 0.5], np.float32)).tolist()
     [0, 2, 2]
@@ -51,16 +52,6 @@ def edges_reached(values: NDArray[np.floating[Any]], edges: NDArray[np.float32])
     reached = scratch("reached", (len(edges), len(values)), np.bool_)
     np.greater_equal(single, edges[:, None], out=reached)
     return np.asarray(reached.view(np.uint8).sum(axis=0, dtype=np.uint8))
-
-
-class ScoreStore(Protocol):
-    """True-label scores of any number of rows."""
-
-    def add(self, labels: IntArray, scores: FloatArray) -> None:
-        """Add one score per row."""
-
-    def distinct(self) -> Distinct:
-        """All of them, counted."""
 
 
 class KeyCounts:
@@ -97,11 +88,10 @@ class KeyCounts:
                 self._sort_pending()
 
     def _sort_pending(self) -> None:
-        ordered = np.sort(np.concatenate([*self._pending, np.empty(0, np.uint16)])).astype(np.int64)
+        keys, counts = np.unique(np.concatenate([*self._pending, np.empty(0, np.uint16)]), return_counts=True)
         self._pending, self._n_pending = [], 0
-        keys, counts = np.concatenate([self._keys, ordered]), np.ones(len(self._keys) + len(ordered), np.int64)
-        counts[: len(self._keys)] = self._counts
-        self._keys, self._counts = sum_by_key(keys, counts)
+        all_keys = np.concatenate([self._keys, keys.astype(np.int64)])
+        self._keys, self._counts = sum_by_key(all_keys, np.concatenate([self._counts, counts]))
 
     def result(self) -> tuple[IntArray, IntArray]:
         """Ascending keys and their counts."""
@@ -176,11 +166,13 @@ class GridScores:
         self._type = np.uint32 if n_classes << CODE_BITS <= 1 << 32 else np.int64
 
     def add(self, labels: IntArray, scores: FloatArray) -> None:
+        """Add one score per row."""
         keys = float_to_code(scores)
         keys += labels << CODE_BITS
         self._keys.add(keys.astype(self._type))
 
     def distinct(self) -> Distinct:
+        """All of them, counted."""
         keys, counts = self._keys.result()
         starts = np.searchsorted(keys, np.arange(self._n_classes + 1) << CODE_BITS)
         return code_to_float(keys & ((1 << CODE_BITS) - 1)), counts, starts
@@ -194,20 +186,22 @@ class ExactScores:
     """
 
     def __init__(self, n_classes: int) -> None:
-        self._n_classes, self._lock = n_classes, Lock()
+        self._lock = Lock()
         self._n_ranges = SCORE_RANGES if n_classes <= MAX_RANGED_CLASSES else 1
+        self._n_groups = n_classes * self._n_ranges
         self._edges: NDArray[np.float32] | None = None
         self._pending: list[tuple[IntArray, FloatArray]] = []
         self._n_pending = 0
         self._pieces: list[_Piece] = []
 
     def add(self, labels: IntArray, scores: FloatArray) -> None:
+        """Add one score per row."""
         with self._lock:
             if self._edges is None:
                 self._edges = _range_edges(scores, self._n_ranges)
             self._pending.append((labels, scores))
             self._n_pending += len(scores)
-            full = self._n_pending >= ROWS_PER_SLICE * self._n_classes * self._n_ranges
+            full = self._n_pending >= ROWS_PER_SLICE * self._n_groups
         if full:
             self._group_pending()
 
@@ -218,19 +212,17 @@ class ExactScores:
             return
         parts = zip(*pending, strict=True)
         labels, scores = (part[0] if len(part) == 1 else np.concatenate(part) for part in parts)
-        n_groups = self._n_classes * self._n_ranges
         # NumPy sorts up to 16 bits by radix.
-        groups: Keys = labels.astype(np.uint16) if n_groups <= 1 << 16 else labels.copy()
+        groups: Keys = labels.astype(np.uint16) if self._n_groups <= 1 << 16 else labels.copy()
         groups *= self._n_ranges
         groups += edges_reached(scores, self._edges)
-        starts = running_sum(np.bincount(groups, minlength=n_groups))
+        starts = running_sum(np.bincount(groups, minlength=self._n_groups))
         self._pieces.append((scores[np.argsort(groups, kind="stable")], starts))
 
     def distinct(self) -> Distinct:
+        """All of them, counted."""
         self._group_pending()
-        starts = sum(
-            (begin for _, begin in self._pieces), np.zeros(self._n_classes * self._n_ranges + 1, np.int64)
-        )
+        starts = sum((begin for _, begin in self._pieces), np.zeros(self._n_groups + 1, np.int64))
         ordered = np.empty(starts[-1])
         ends = _even_ranges(starts, min(8 * cores(), len(ordered) // ROWS_PER_JOB + 1))
         jobs = [range(first, last) for first, last in pairwise(ends) if first < last]

@@ -173,7 +173,7 @@ class Tally(Counts):
         Tally
             The other side is empty.
         """
-        values, counts, starts = counter.scores
+        values, counts, starts = counter.scores.distinct()
         cells, none = counter.cells, Cells.empty(1 if counter.labelled else len(classes))
         return cls(
             classes=classes,
@@ -220,9 +220,8 @@ class Tally(Counts):
 
     def __repr__(self) -> str:
         rows = f"{self.n_source:,} source rows, {self.n_target:,} target rows"
-        return (
-            f"Tally({self.n_classes} classes, {rows}, score {self.score!r}{', on the grid' if self.grid else ''})"
-        )
+        grid = ", on the grid" if self.grid else ""
+        return f"Tally({self.n_classes} classes, {rows}, score {self.score!r}{grid})"
 
     def __add__(self, other: "Tally") -> "Tally":
         return Tally.sum([self, other]) if isinstance(other, Tally) else NotImplemented

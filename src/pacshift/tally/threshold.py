@@ -19,8 +19,7 @@ def largest_threshold(tally: Tally, passes: Callable[..., bool], *counts: IntArr
     """
     if not len(tally.values):
         return -np.inf
-    layers = [tally.cumulative if layer is tally.counts else running_sum(layer) for layer in counts]
-    layers = layers or [tally.cumulative]
+    layers = [tally.cumulative if one is tally.counts else running_sum(one) for one in counts or [tally.counts]]
 
     def below(order: int) -> tuple[IntArray, ...]:
         positions = tally.positions(order_to_float(order))

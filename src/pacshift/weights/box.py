@@ -1,6 +1,6 @@
 """Counts to a box around the importance weights: the part that PS-W and PS-C share."""
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from pacshift.weights.hull import hull
 from pacshift.wording import number_up
 
 Intervals: TypeAlias = Literal["elimination", "strict", "hull"]
-INTERVALS: tuple[Intervals, ...] = ("elimination", "strict", "hull")
 
 
 def split_delta(delta: float, n_classes: int) -> float:
@@ -22,8 +21,8 @@ def split_delta(delta: float, n_classes: int) -> float:
 
 def check_intervals(intervals: str) -> None:
     """Raise unless ``intervals`` is a value of the option of PS-W and PS-C."""
-    if intervals not in INTERVALS:
-        raise InputError(f"intervals must be one of {', '.join(INTERVALS)}, got {intervals!r}.")
+    if intervals not in get_args(Intervals):
+        raise InputError(f"intervals must be one of {', '.join(get_args(Intervals))}, got {intervals!r}.")
 
 
 def weight_box(tally: Tally, *, delta: float, intervals: Intervals, contamination: float = 0.0) -> Interval:
@@ -42,7 +41,7 @@ def weight_box(tally: Tally, *, delta: float, intervals: Intervals, contaminatio
         raise AssumptionError(f"label shift is refuted: {empty}. No importance weights fit the counts.") from None
     if not np.isfinite(box.upper).all():
         label = int(np.argmax(box.upper))
-        raise NoBox("a weight has no upper bound", cell=(label, label), lower=0.0, stuck=(label,))
+        raise NoBox("a weight has no upper bound", cell=(label, label), lower=0.0)
     if box.upper.max() < 1 - ROUNDING:  # source frequencies average the true weights to exactly 1
         raise AssumptionError(
             f"label shift is refuted: weights average to 1, but none can exceed {number_up(box.upper.max())}."
@@ -52,7 +51,7 @@ def weight_box(tally: Tally, *, delta: float, intervals: Intervals, contaminatio
 
 def lacking(failure: NoBox, tally: Tally, *, delta: float) -> str:
     """Which class has too little data for a box, and roughly how much more would help."""
-    label = failure.stuck[0] if failure.stuck else failure.cell[0]
+    label = failure.cell[0]
     share = tally.confusion[label, label] / tally.n_source
     text = (
         f"class {tally.classes[label]!r}: {tally.class_counts[label]} source examples, "

@@ -22,27 +22,16 @@ class NoBox(Exception):
     """Elimination cannot continue; the weights may be any numbers that are not negative.
 
     ``cell`` is the (predicted, true) cell at fault, or (predicted, None) in the target column; ``lower`` is the
-    bound that broke the rule; ``stuck`` lists the classes whose pivot may be 0, worst first.
+    bound that broke the rule.
     """
 
-    def __init__(
-        self, message: str, *, cell: tuple[int, int | None], lower: float, stuck: tuple[int, ...] = ()
-    ) -> None:
+    def __init__(self, message: str, *, cell: tuple[int, int | None], lower: float) -> None:
         super().__init__(message)
-        self.cell = cell
-        self.lower = lower
-        self.stuck = stuck
+        self.cell, self.lower = cell, lower
 
 
 class EmptyBox(Exception):
-    """No weights >= 0 solve any system in the boxes: they refute label shift at their level.
-
-    ``label`` is the class whose weight would have to be negative, or None where no single one is at fault.
-    """
-
-    def __init__(self, message: str, *, label: int | None = None) -> None:
-        super().__init__(message)
-        self.label = label
+    """No weights >= 0 solve any system in the boxes: they refute label shift at their level."""
 
 
 def eliminate(confusion: Interval, target: Interval, *, form: Form = "signed") -> Interval:
@@ -116,8 +105,7 @@ def _intersect(one: Interval, other: Interval) -> Interval:
         label = int(np.argmax(gap))
         raise EmptyBox(
             f"the weight of class {label} would have to be above {number_down(lower[label])} and below "
-            f"{number_up(upper[label])}",
-            label=label,
+            f"{number_up(upper[label])}"
         )
     return Interval(np.minimum(lower, upper), np.maximum(lower, upper))  # apart by rounding at most
 
@@ -130,6 +118,10 @@ class _System:
         grid = np.ix_(order, order)
         self.lower = np.column_stack([confusion.lower[grid], target.lower[order]])
         self.upper = np.column_stack([confusion.upper[grid], target.upper[order]])
+
+    def box(self, row: int | slice, column: int | slice) -> Interval:
+        """A part of the matrix."""
+        return Interval(self.lower[row, column], self.upper[row, column])
 
     def bring_surest(self, step: int) -> None:
         """Swap in the class whose pivot is the furthest from 0 for its size."""
@@ -149,14 +141,12 @@ class _System:
         if low[0] > 0:
             return
         size = np.abs(low) + np.abs(np.diagonal(self.upper)[step:])
-        worst = step + np.argsort(low / np.where(size > 0, size, 1), kind="stable")
-        label = int(self.order[worst[0]])
-        bound = float(self.lower[worst[0], worst[0]])
+        worst = step + int(np.argmin(low / np.where(size > 0, size, 1)))
+        label, bound = int(self.order[worst]), float(self.lower[worst, worst])
         raise NoBox(
             f"its pivot may be 0: lower bound {bound:.3g} after {step} of {len(self.order)} elimination steps",
             cell=(label, label),
             lower=bound,
-            stuck=tuple(self.order[worst][low[worst - step] <= 0].tolist()),
         )
 
     def check_signs(self, step: int) -> None:
@@ -177,16 +167,11 @@ class _System:
 
     def reduce(self, step: int) -> None:
         """Eliminate the pivot's column from the rows below it."""
-        below, right = slice(step + 1, None), slice(step + 1, None)
-        factor = _divide(
-            Interval(self.lower[below, step], self.upper[below, step]),
-            Interval(self.lower[step, step], self.upper[step, step]),
-        )
-        product = _multiply(
-            Interval(factor.lower[:, None], factor.upper[:, None]),
-            Interval(self.lower[step, right], self.upper[step, right]),
-        )
-        lower, upper = self.lower[below, right], self.upper[below, right]
+        rest = slice(step + 1, None)
+        factor = _divide(self.box(rest, step), self.box(step, step))
+        column = Interval(factor.lower[:, None], factor.upper[:, None])
+        product = _multiply(column, self.box(step, rest))
+        lower, upper = self.lower[rest, rest], self.upper[rest, rest]
         lower -= product.upper  # subtracting intervals swaps the ends
         upper -= product.lower
         lower -= np.multiply(np.abs(lower, out=product.upper), EPS, out=product.upper)
@@ -198,20 +183,15 @@ class _System:
         lower, upper = np.empty(size), np.empty(size)
         for row in range(size - 1, -1, -1):
             known = slice(row + 1, size)
-            terms = _multiply(
-                Interval(self.lower[row, known], self.upper[row, known]), Interval(lower[known], upper[known])
-            )
+            terms = _multiply(self.box(row, known), Interval(lower[known], upper[known]))
             low, high = self.lower[row, size], self.upper[row, size]
             scale = max(-low, high) + np.maximum(-terms.lower, terms.upper).sum()
             rounding_slack = EPS * (size + 2) * scale  # the rounding of a sum of that many terms
             rest = Interval(low - terms.upper.sum() - rounding_slack, high - terms.lower.sum() + rounding_slack)
-            weight = _divide(rest, Interval(self.lower[row, row], self.upper[row, row]))
+            weight = _divide(rest, self.box(row, row))
             if weight.upper < -ROUNDING:
-                label = int(self.order[row])
-                raise EmptyBox(
-                    f"the weight of class {label} would have to be {number_up(float(weight.upper))} or less",
-                    label=label,
-                )
+                limit = number_up(float(weight.upper))
+                raise EmptyBox(f"the weight of class {self.order[row]} would have to be {limit} or less")
             lower[row], upper[row] = max(float(weight.lower), 0.0), max(float(weight.upper), 0.0)
         home = np.argsort(self.order)
         return Interval(lower[home], upper[home])

@@ -11,7 +11,8 @@ from pacshift.tally import Tally
 from pacshift.tally.soft import SOFT_UNIT
 
 MAX_EM_STEPS = 10_000
-"""EM steps before ``mlls`` stops; each raises the likelihood, so the last one is the best."""
+"""EM steps before ``mlls`` stops; each raises the likelihood, so the last one is the best. A round number; not
+measured."""
 
 
 Estimate: TypeAlias = Literal["bbse-soft", "bbse", "mlls"]

@@ -63,13 +63,13 @@ def hull(confusion: Interval, target: Interval) -> Interval:
         )
     unbounded: BoolArray = np.asarray((confusion.lower <= 0).all(axis=0))
     lower, upper = np.zeros(n_classes), np.full(n_classes, np.inf)
-    program = _Program(confusion, target, kept=~unbounded, helpers=unbounded)
+    program = _Program(confusion, target, helpers=unbounded)
     program.require_feasible()
     for label in np.flatnonzero(~unbounded).tolist():
         lower[label], upper[label] = program.smallest(label), program.largest(label)
     for label in np.flatnonzero(unbounded).tolist():
-        alone = unbounded & (np.arange(n_classes) != label)
-        lower[label] = _Program(confusion, target, kept=~alone, helpers=alone).smallest(label)
+        others = unbounded & (np.arange(n_classes) != label)
+        lower[label] = _Program(confusion, target, helpers=others).smallest(label)
     return Interval(lower, upper)
 
 
@@ -80,7 +80,8 @@ class _Program:
     ``C_upper w >= q_lower`` in which its cell may be positive, so it and those rows drop out.
     """
 
-    def __init__(self, confusion: Interval, target: Interval, *, kept: BoolArray, helpers: BoolArray) -> None:
+    def __init__(self, confusion: Interval, target: Interval, *, helpers: BoolArray) -> None:
+        kept = ~helpers
         needed = (target.lower > 0) & ~(confusion.upper[:, helpers] > 0).any(axis=1)
         # Divided by their right-hand sides all rows read "at most 1", whatever the size of the class.
         at_most = confusion.lower[:, kept] / np.maximum(target.upper, np.finfo(float).tiny)[:, None]

@@ -14,11 +14,9 @@ def thin(counts: IntArray, tally: Tally, keep: FloatArray, rng: np.random.Genera
     kept = np.empty_like(counts)
     for label, share in enumerate(keep):
         members = slice(tally.starts[label], tally.starts[label + 1])
-        kept[members] = _binomial(counts[members], share, rng)
+        own = counts[members]
+        if own.max(initial=0) <= 1:  # single examples: one uniform number each is far cheaper
+            kept[members] = own * (rng.random(len(own)) < share)
+        else:
+            kept[members] = rng.binomial(own, share)
     return kept
-
-
-def _binomial(counts: IntArray, share: float, rng: np.random.Generator) -> IntArray:
-    if counts.max(initial=0) <= 1:  # single examples: one uniform number each is far cheaper
-        return counts * (rng.random(len(counts)) < share)
-    return rng.binomial(counts, share)

@@ -20,7 +20,7 @@ from pacshift.monitor.periods import Counted
 from pacshift.monitor.state import Delivery
 from pacshift.tables.periods import Calendar, CountedFile, Cut, RowRanges, WholeFile, count_periods, read_period
 from pacshift.tables.reader import MAX_KEPT_BYTES
-from pacshift.tables.sources import list_files
+from pacshift.tables.sources.files import list_files
 from pacshift.tally import Tally
 
 Sizes: TypeAlias = Callable[[Certificate], dict[str, IntArray]]

@@ -2,4 +2,8 @@
 
 The proof is on a page of its own (docs/methods/many-classes.md; docs/methods/ps-lp-proof.md says when it is used):
 box -> bound -> correction, options -> thresholds. ``evidence`` holds the counts that they share.
+
+Constants say what they are worth: the change of the mean set size if this one alone has another value, over four
+draws of CIFAR-100 scores (two nets, 20,000 and 50,000 rows on each side); where it is said, ImageNet scores with
+100,000 and 50,000 rows too. Differences below 0.5 % are noise.
 """

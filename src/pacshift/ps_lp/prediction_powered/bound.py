@@ -12,11 +12,14 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.ps_lp.prediction_powered.evidence import Evidence
 
 OWN_WEIGHT = 0.7
-"""a: how much of the correction at the class itself is taken as its centre; about a classifier's recall."""
+"""a: how much of the correction at the class itself is taken as its centre; about a classifier's recall. With 0.5
+or 0.9: 0 or +0.4 %, ImageNet -0.2 or +3.1 %."""
 CROSS_SHARE = 0.25
-"""α of the inequality 2xy <= αx² + y²/α between misses and corrections."""
+"""α of the inequality 2xy <= αx² + y²/α between misses and corrections. With 0.1 or 0.5: +0.4 or +0.5 %, ImageNet
++3.6 or -0.3 %."""
 LARGEST_BET = 0.9
-"""Bets times the largest value must stay below 1 ("One row")."""
+"""Bets times the largest value must stay below 1 ("One row"). With 0.7 or 0.97 nothing changes, ImageNet
+included."""
 
 
 @dataclass(frozen=True, slots=True)

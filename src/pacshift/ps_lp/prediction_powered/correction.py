@@ -10,16 +10,20 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.ps_lp.prediction_powered.bound import CROSS_SHARE, OWN_WEIGHT, ErrorBound, sign_cost
 
 LARGEST_TILT = 0.95
+"""Tilts stay below 1, where their cost is infinite in slope. With 0.8 or 0.99: +0.3 or 0 %."""
 ROUNDS = ((0.01, 40), (0.002, 80))
-"""Width over which kinks are rounded off, in units of the error, and steps: first roughly, then closely."""
+"""Width over which kinks are rounded off, in units of the error, and steps: first roughly, then closely. Without
+the rough round +8 %; with half or twice the steps nothing changes."""
 
 
 DEEPEST_CORRECTION = 0.5
 """The most negative correction, in units of ε, if classes that are not bet on may be a large part of the mix.
 
-Such classes add as much to the bound as the most negative correction.
+Such classes add as much to the bound as the most negative correction. For long tails; on CIFAR-100 nothing
+changes.
 """
 LARGE_PART = 0.3
+"""What is a large part. A round number; not measured on long tails."""
 
 
 def best_tilt(bound: ErrorBound, misses: IntArray, start: FloatArray) -> FloatArray:

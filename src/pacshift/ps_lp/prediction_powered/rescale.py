@@ -15,7 +15,8 @@ from pacshift.tally import Tally
 from pacshift.tally.grid import to_grid
 
 EXPONENT = 0.5
-"""Power of the estimated weights: predicted shares are not label shares, and scores are often not calibrated."""
+"""Power of the estimated weights: predicted shares are not label shares, and scores are often not calibrated. With
+0, 0.25, 0.75, 1: +14, +6, -2, -2 %; 1 makes sets larger in one of the four draws."""
 
 TINY = 1e-280
 """Below this size products and quotients lose digits, so that relative rounding bounds do not hold."""

@@ -38,7 +38,7 @@ class Checkpoint:
         if content.get("identity") != self.identity:
             raise InputError(
                 f"{self.path} belongs to another run (recipe, seed, data, limit or precision differ). "
-                "Delete it, or leave out --resume to start afresh."
+                "Delete it, or leave out resume=True to start afresh."
             )
         network.load_state_dict(content["network"])
         optimiser.load_state_dict(content["optimiser"])

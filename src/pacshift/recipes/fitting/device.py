@@ -58,8 +58,8 @@ class Device:
             if isinstance(error, RuntimeError) and not _is_out_of_memory(error):
                 raise
             raise InputError(
-                f"the memory of {self.name} is not enough for one batch. Use a smaller --batch, the recipe small, "
-                "or another --device; with --resume the training goes on from its last checkpoint."
+                f"the memory of {self.name} is not enough for one batch. Use a smaller batch, the recipe small, "
+                "or another device; with resume=True the training goes on from its last checkpoint."
             ) from error
 
 
@@ -74,6 +74,6 @@ def choose_device(name: str) -> Device:
         raise InputError(f"device must be auto, cpu or cuda, got {name!r}.")
     if name == "cuda" and not torch.cuda.is_available():
         raise InputError(
-            "device cuda: torch finds no graphics card here. Use --device cpu, or install CUDA's torch."
+            "device cuda: torch finds no graphics card here. Use device='cpu', or install CUDA's torch."
         )
     return Device(("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name)

@@ -1,4 +1,4 @@
-"""The Electra classifier of the paper: model and word pieces come from a folder that ``--weights`` names."""
+"""The Electra classifier of the paper: model and word pieces come from a folder that ``weights`` names."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,7 +52,7 @@ def load_electra(folder: Path, texts: Sequence[str], n_classes: int) -> tuple[El
 
     if not (folder / "config.json").is_file():
         raise InputError(
-            f"{folder}: no config.json. --weights must name a folder with a pretrained ELECTRA: config.json, the "
+            f"{folder}: no config.json. weights= must name a folder with a pretrained ELECTRA: config.json, the "
             "weights (model.safetensors) and the word pieces (vocab.txt or tokenizer.json)."
         )
     logging.set_verbosity_error()

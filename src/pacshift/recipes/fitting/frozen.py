@@ -10,7 +10,7 @@ from pacshift.recipes.fitting.device import Device
 from pacshift.recipes.fitting.lite0 import N_FEATURES, Lite0
 from pacshift.recipes.raw.data import BoolArray
 
-BLOCK = 64
+BLOCK = 64  # images that pass the frozen network at once; a round number, only memory depends on it
 
 
 class FeatureEncoder:

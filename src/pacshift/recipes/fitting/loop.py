@@ -17,7 +17,7 @@ from pacshift.recipes.encode import Encoder, Inputs
 from pacshift.recipes.fitting.checkpoint import Checkpoint
 from pacshift.recipes.fitting.device import Device
 
-PREDICT_BATCH = 512
+PREDICT_BATCH = 512  # rows scored at once; a round number, only memory depends on it
 
 
 @dataclass(frozen=True)

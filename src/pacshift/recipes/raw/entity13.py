@@ -27,7 +27,7 @@ def read_entity13(folder: Path) -> RawData:
     ]
     if not paths:
         raise InputError(
-            f"{folder} holds no images in train/WNID or val/WNID of Entity-13's classes. Check --data."
+            f"{folder} holds no images in train/WNID or val/WNID of Entity-13's classes. Check the path."
         )
     places = [path.relative_to(folder).parts for path in paths]
     n_present = len({place[1] for place in places})

@@ -21,7 +21,7 @@ def find_images(folder: Path) -> list[Path]:
 def require_folder(folder: Path, what: str) -> Path:
     """The folder itself, or an error that says what belongs there."""
     if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder. It should hold {what}. Check --data.")
+        raise InputError(f"{folder}: no such folder. It should hold {what}. Check the path.")
     return folder
 
 

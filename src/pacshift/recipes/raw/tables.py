@@ -14,15 +14,13 @@ def find_table(place: Path, what: str, *, names: Sequence[str] = ()) -> Path:
     if place.is_file():
         return place
     if not place.is_dir():
-        raise InputError(f"{place}: no such file or folder. It should be {what}. Check --data.")
+        raise InputError(f"{place}: no such file or folder. It should be {what}. Check the path.")
     known = [place / name for name in names if (place / name).is_file()]
     found = sorted(path for path in place.iterdir() if path.name.lower().endswith(SUFFIXES))
     if known or len(found) == 1:
         return (known or found)[0]
     shown = ", ".join(path.name for path in found[:5]) or "none"
-    raise InputError(
-        f"{place}: expected one table, {what}. Found: {shown}. Name the file itself with --data FILE."
-    )
+    raise InputError(f"{place}: expected one table, {what}. Found: {shown}. Name the file itself.")
 
 
 def read_table(path: Path, *, column_names: Sequence[str] | None = None) -> Any:
@@ -41,7 +39,7 @@ def read_table(path: Path, *, column_names: Sequence[str] | None = None) -> Any:
             stream = pa.CompressedInputStream(raw, "gzip") if path.suffix == ".gz" else raw
             return pa.csv.read_csv(stream, read_options=read, parse_options=parse)
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file. Check --data.") from None
+        raise InputError(f"{path}: no such file. Check the path.") from None
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"{path}: not a readable table ({error}). Use CSV or Parquet.") from error
 

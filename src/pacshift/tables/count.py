@@ -3,28 +3,24 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from time import perf_counter
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from pacshift.arrays import Label
 from pacshift.certificate.columns import Columns
 from pacshift.files.repeated import file_sha256
 from pacshift.scores.check import ignore_rng
-from pacshift.scores.names import shorten
 from pacshift.scores.plausible import foreign_columns
 from pacshift.scores.transforms import TransformFunction, resolve_transform
-from pacshift.tables.convert import Faults, Rows, batch_labels, convert, raw_scores
-from pacshift.tables.finding import sample_scores
-from pacshift.tables.layout import Layout
+from pacshift.tables.columns import refusals
+from pacshift.tables.columns.layout import Layout
 from pacshift.tables.reader import Progress, TableReader
-from pacshift.tables.sources import Batch, Source, Tables
-from pacshift.tables.suggest import ColumnsError
+from pacshift.tables.rows import Faults, batch_labels, raw_scores, sample_scores, score_rows
+from pacshift.tables.sources.base import Batch, Source, Tables
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
-from pacshift.tally.inputs import Input, Role, printable
+from pacshift.tally.inputs import Input, printable
 
 logger = logging.getLogger(__name__)
 
@@ -49,25 +45,6 @@ class TableTally:
     n_rows: int
     n_dropped: int
     columns: Columns
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LoadedTable:
-    """A table in memory.
-
-    Parameters
-    ----------
-    scores : numpy.ndarray of shape (n, K)
-        One row per example, one column per class.
-    labels : numpy.ndarray of shape (n,) or None
-        Names among ``classes``.
-    classes : tuple
-        Class names, in the order of the columns.
-    """
-
-    scores: NDArray[np.floating[Any]]
-    labels: NDArray[Any] | None
-    classes: tuple[Label, ...]
 
 
 def tally_table(
@@ -156,38 +133,39 @@ def count_table(
     reader: TableReader,
     options: CountOptions,
     *,
-    labelled: bool | None = None,
+    labelled: bool = True,
     drop_invalid: bool = False,
     sha256: bool = False,
     progress: Progress | None = None,
 ) -> TableTally:
     """Count what a reader reads; with ``labelled`` False as a target, although there may be labels."""
-    layout = reader.layout.without_label() if labelled is False else reader.layout
+    layout = reader.layout if labelled else reader.layout.without_label()
     counter = Counter(len(layout.classes), options, labelled=layout.label is not None)
     start = perf_counter()
 
     def work(batch: Batch) -> tuple[None, Faults]:
         return None, count_batch(batch, layout, counter)
 
-    for _ in reader.map_batches(work, drop_invalid=drop_invalid, progress=progress):
-        pass
+    list(reader.map_batches(work, drop_invalid=drop_invalid, progress=progress))
     tally = Tally.from_counter(counter, layout.classes)
     logger.info("counted %d rows of a table in %.2f s", tally.n_source + tally.n_target, perf_counter() - start)
     if counter.labelled:
         require_plausible(tally, layout, reader.source)
-    tally = replace(tally, inputs=_inputs(reader, layout, sha256=sha256))
+    files = {file: reader.usable_rows.get(str(file)) for file in reader.source.files}
+    inputs = tuple(
+        table_input(layout.remembered, file, rows, file_sha256(file) if sha256 else None)
+        for file, rows in files.items()
+        if rows is not None
+    )
+    tally = replace(tally, inputs=inputs)
     return TableTally(tally, reader.n_usable, reader.faults.n_rows, layout.remembered)
 
 
-def _inputs(reader: TableReader, layout: Layout, *, sha256: bool) -> tuple[Input, ...]:
-    """The files that were counted; of a frame in memory none."""
-    role: Role = "target" if layout.label is None else "source"
-    columns = (*(() if layout.label is None else (layout.label,)), *layout.columns)
-    return tuple(
-        Input(role, printable(file.name), rows, columns, file_sha256(file) if sha256 else None)
-        for file in reader.files
-        if (rows := reader.usable_rows.get(str(file))) is not None
-    )
+def table_input(columns: Columns, path: Path, rows: int | None, sha256: str | None = None) -> Input:
+    """What a tally says about a file that was counted."""
+    if columns.label is None:
+        return Input("target", printable(path.name), rows, columns.scores, sha256)
+    return Input("source", printable(path.name), rows, (columns.label, *columns.scores), sha256)
 
 
 def require_plausible(tally: Tally, layout: Layout, source: Source) -> None:
@@ -196,13 +174,7 @@ def require_plausible(tally: Tally, layout: Layout, source: Source) -> None:
         return
     foreign = foreign_columns(sample_scores(source, layout), tally.class_counts)
     if foreign:
-        kept = [name for place, name in enumerate(layout.columns) if place not in foreign]
-        raise ColumnsError(
-            f"column {shorten([layout.columns[place] for place in foreign])} does not look like scores: no row "
-            "has this label, and the values do not fit the other score columns. Leave it out with --scores, or "
-            "name all classes with --classes if it is right.",
-            ("--scores", ",".join(kept)),
-        )
+        raise refusals.not_scores([layout.columns[place] for place in foreign])
 
 
 def count_batch(batch: Batch, layout: Layout, counter: Counter) -> Faults:
@@ -214,67 +186,7 @@ def count_batch(batch: Batch, layout: Layout, counter: Counter) -> Faults:
     if n_counted == n_rows:
         return Faults()
     rest = Batch(batch.data.slice(n_counted), batch.file, batch.first_row + n_counted)
-    rows = convert(rest, layout)  # finds the bad rows
+    rows = score_rows(rest, layout)  # finds the bad rows
     if len(rows.scores):
         counter.count(rows.scores, rows.index)
     return rows.faults
-
-
-def read_table(
-    paths: Tables,
-    *,
-    label: str | None = None,
-    scores: str | None = None,
-    classes: Sequence[Label] | None = None,
-    by_position: bool = False,
-    drop_invalid: bool = False,
-) -> LoadedTable:
-    """Read a whole table into memory, for what needs every score at once.
-
-    Parameters
-    ----------
-    paths : path-like, sequence of path-like or frame
-        Files, folders or a frame, as in ``tally_table``.
-    label : str, optional
-        Column of the true labels.
-    scores : str, optional
-        The score columns, as in ``tally_table``.
-    classes : sequence, optional
-        Class names, as in ``tally_table``.
-    by_position : bool, default False
-        Match columns to classes in their order, as in ``tally_table``.
-    drop_invalid : bool, default False
-        Leave out rows that cannot be used, instead of raising an error.
-
-    Returns
-    -------
-    LoadedTable
-        Scores, labels (where ``label`` is given) and class names.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read, columns are missing, or rows cannot be used.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> path = pathlib.Path(folder.name, "scores.csv")
-    >>> _ = path.write_text("p_cat,p_dog,animal\\n0.9,0.1,cat\\n0.3,0.7,dog\\n")
-    >>> read_table(path, label="animal").labels.tolist()
-    ['cat', 'dog']
-    >>> folder.cleanup()
-    """
-    reader = TableReader(paths, label=label, scores=scores, classes=classes, by_position=by_position)
-    parts: list[Rows] = list(reader.map_rows(lambda rows, _batch: rows, drop_invalid=drop_invalid))
-    values, known = np.concatenate([part.scores for part in parts]), reader.layout.classes
-    if label is None:
-        return LoadedTable(values, None, known)
-    index = np.concatenate([part.index for part in parts if part.index is not None])
-    return LoadedTable(values, _names(known)[index], known)
-
-
-def _names(classes: tuple[Label, ...]) -> NDArray[Any]:
-    """An array of the names in their own type; a mix of types stays a mix."""
-    return np.array(classes, None if len({type(name) for name in classes}) == 1 else object)

@@ -12,18 +12,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pacshift.certificate.columns import Columns
 from pacshift.errors import InputError
 from pacshift.files.reading import read_arrays
-from pacshift.tables.sources import BATCH_VALUES, Batch, distinct_labels
-from pacshift.tables.suggest import ColumnsError
+from pacshift.tables.sources.base import Batch, Source, batch_rows, numbered
 
 SCORES, LABELS, CLASSES = "probs", "labels", "class_names"
 
 
-class NpzSource:
+class NpzSource(Source):
     """Archives are unpacked one at a time: memory holds the largest of them."""
 
-    has_text_labels = False
+    usual = Columns((SCORES,), LABELS)
 
     def __init__(self, files: Sequence[Path], *, scores: str | None = None, label: str | None = None) -> None:
         self.files = files
@@ -32,16 +32,13 @@ class NpzSource:
         table = self._table(arrays, files[0])
         self.schema = table.schema
         self.class_names = _class_names(arrays, files[0])
-        self._rows: int | None = table.num_rows if len(files) == 1 else None
-
-    def count_rows(self) -> int | None:
-        return self._rows
+        self.n_rows = table.num_rows if len(files) == 1 else None
 
     def batches(
-        self, scores: Sequence[str], others: Sequence[str], n_scores: int, label: str | None = None
+        self, scores: Sequence[str], n_scores: int, labels: Sequence[str] = (), others: Sequence[str] = ()
     ) -> Iterator[Batch]:
         """Slices of the arrays."""
-        names = [*scores, *([] if label is None else [label]), *others]
+        names = [*scores, *labels, *others]
         for file in self.files:
             arrays = _load(file)
             if CLASSES in arrays and _class_names(arrays, file) != self.class_names:
@@ -50,25 +47,21 @@ class NpzSource:
             for name in names:
                 if name not in table.schema.names or table.schema.field(name).type != self.schema.field(name).type:
                     raise InputError(f"{file}: array {name!r} is not what it is in {self.files[0]}.")
-            first_row = 0
-            for data in table.select(names).to_batches(max_chunksize=max(1, BATCH_VALUES // n_scores)):
-                yield Batch(data, str(file), first_row)
-                first_row += data.num_rows
-
-    def label_values(self, column: str, *, whole: bool = True) -> list[Any]:
-        return distinct_labels(self.batches([], [], 1, column), whole=whole)
+            parts = table.select(names).to_batches(max_chunksize=batch_rows(n_scores))
+            yield from numbered(parts, str(file))
 
     def _table(self, arrays: dict[str, NDArray[Any]], file: Path) -> Any:
         """Every array with one entry or one list of numbers per row, as columns."""
         main = self._main_array(arrays, file)
         n_rows = len(arrays[main])
-        for name in (LABELS, self._label):
-            if name is not None and name in arrays and arrays[name].shape != (n_rows,):
+        labels = [name for name in arrays if name in (LABELS, self._label)]
+        for name in labels:
+            if arrays[name].shape != (n_rows,):
                 raise InputError(f"{file}: {n_rows} rows of {main} but {name} of shape {arrays[name].shape}.")
         usable = {name: array for name, array in arrays.items() if name != CLASSES and _fits(array, n_rows)}
         columns = {name: _column(array) for name, array in usable.items()}
-        for name in set(columns) & {LABELS, self._label or LABELS} if CLASSES in arrays else ():
-            columns[name] = _named(arrays[name], arrays[CLASSES], file)
+        if CLASSES in arrays:
+            columns |= {name: _named(arrays[name], arrays[CLASSES], file) for name in labels if name in usable}
         return pa.table(columns)
 
     def _main_array(self, arrays: dict[str, NDArray[Any]], file: Path) -> str:
@@ -85,11 +78,9 @@ class NpzSource:
         for name in (self._label, LABELS):
             if name is not None and name in arrays and arrays[name].ndim:
                 return name
-        matrices = [name for name, array in arrays.items() if array.ndim == 2 and array.dtype.kind in "fiu"]
-        raise ColumnsError(
+        raise InputError(
             f"{file}: it must hold numbers {self._scores or SCORES!r} with one row per example; it holds "
-            f"{shapes}. Name the scores: --scores NAME.",
-            ("--scores", matrices[0]) if len(matrices) == 1 else (),
+            f"{shapes}. Name the scores: scores=NAME."
         )
 
 

@@ -1,4 +1,4 @@
-"""One record batch to a score matrix and label indices, with the rows that cannot be used set aside."""
+"""From a record batch to checked rows: a score matrix and label indices, unusable rows counted and set aside."""
 
 import re
 from collections import Counter
@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from pacshift.arrays import BoolArray, IntArray, Label
 from pacshift.errors import InputError
 from pacshift.scores.check import is_finite, shorten
-from pacshift.scores.names import NOT_FOUND, find_name, places_by_text
-from pacshift.tables.layout import Layout
-from pacshift.tables.sources import Batch
+from pacshift.scores.names import NOT_FOUND, find_name, match_labels, places_by_text
+from pacshift.scores.plausible import SAMPLE_ROWS
+from pacshift.tables.columns.layout import Layout
+from pacshift.tables.sources.base import Batch, Source
 
-NULL, UNKNOWN_LABEL = -1, -2  # instead of a column index
+NULL = -2  # instead of a column index, as NOT_FOUND is
 BAD_SCORES = "scores that are null, NaN or infinite, or a list of another length"
 NO_LABEL = "no label"
 UNKNOWN = "unknown label"
@@ -49,18 +50,18 @@ class Faults:
             hint = " Names are compared as text: '01' and '1.0' are not 1." if is_number else ""
             raise InputError(
                 f"{self.n_unknown} label(s) have no score column, the first is {self.first_unknown}. The classes "
-                f"are {shorten(classes)}.{hint} Pass --classes with the label names, or fix the labels."
+                f"are {shorten(classes)}.{hint} Pass classes= with the label names, or fix the labels."
             )
         if self.n_rows and not drop_invalid:
             causes = ", ".join(f"{count} with {reason}" for reason, count in sorted(self.reasons.items()))
             raise InputError(
                 f"{self.n_rows} row(s) cannot be used ({causes}), the first is {self.first}. "
-                "Fix them, or leave them out with drop_invalid=True (--drop-invalid)."
+                "Fix them, or leave them out with drop_invalid=True."
             )
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class ScoreRows:
     """The usable rows of a batch.
 
     ``kept`` marks them among the rows of the batch; it is None where every row is usable.
@@ -72,33 +73,44 @@ class Rows:
     faults: Faults
 
 
-def convert(batch: Batch, layout: Layout) -> Rows:
+def score_rows(batch: Batch, layout: Layout) -> ScoreRows:
     """Scores as a matrix, labels as column indices; rows that cannot be used are counted and left out."""
     raw = raw_scores(batch, layout)
-    scores = raw if isinstance(raw, np.ndarray) else column_matrix(raw)
+    scores = raw if isinstance(raw, np.ndarray) else _column_matrix(raw)
     index = batch_labels(batch, layout)
     faulty = {} if is_finite(scores) else {BAD_SCORES: ~np.isfinite(scores).all(axis=1)}
     if index is not None and len(index) and index.min() < 0:
-        faulty |= {NO_LABEL: index == NULL, UNKNOWN: index == UNKNOWN_LABEL}
+        faulty |= {NO_LABEL: index == NULL, UNKNOWN: index == NOT_FOUND}
     if not faulty:
-        return Rows(scores, index, None, Faults())
+        return ScoreRows(scores, index, None, Faults())
     bad = np.logical_or.reduce(list(faulty.values()))
     faults = _faults(batch, layout, faulty, bad)
-    return Rows(scores[~bad], None if index is None else index[~bad], ~bad, faults)
+    return ScoreRows(scores[~bad], None if index is None else index[~bad], ~bad, faults)
+
+
+def sample_scores(source: Source, layout: Layout) -> NDArray[np.floating[Any]]:
+    """Usable rows from the beginning of a table."""
+    unlabelled = layout.without_label()
+    for batch in unlabelled.batches(source):
+        batch.require_sound()
+        rows = score_rows(batch, unlabelled)
+        if len(rows.scores):
+            return rows.scores[:SAMPLE_ROWS]
+    return np.empty((0, len(layout.classes)))
 
 
 def raw_scores(batch: Batch, layout: Layout) -> NDArray[np.floating[Any]] | list[NDArray[np.floating[Any]]]:
     """A matrix from a list column, else the score columns as they lie in memory. What is null becomes NaN."""
     columns = batch.data.columns
     if layout.is_list:
-        matrix = list_matrix(columns[0], len(layout.classes))
+        matrix = _list_matrix(columns[0], len(layout.classes))
         return matrix if layout.order is None else matrix[:, layout.order]
     return [_numbers(column) for column in columns[: len(layout.columns)]]
 
 
 def batch_labels(batch: Batch, layout: Layout) -> IntArray | None:
-    """Column index of each label, ``NULL`` or ``UNKNOWN_LABEL``; None where the table has no labels."""
-    return None if layout.label is None else label_index(batch.data.column(len(layout.columns)), layout.classes)
+    """Column index of each label, ``NULL`` or ``NOT_FOUND``; None where the table has no labels."""
+    return None if layout.label is None else _label_index(batch.data.column(len(layout.columns)), layout.classes)
 
 
 def _faults(batch: Batch, layout: Layout, faulty: dict[str, BoolArray], bad: BoolArray) -> Faults:
@@ -107,23 +119,22 @@ def _faults(batch: Batch, layout: Layout, faulty: dict[str, BoolArray], bad: Boo
     return Faults(
         n_rows=int(unusable.sum()),
         reasons=Counter({reason: int(rows.sum()) for reason, rows in faulty.items() if rows.any()}),
-        first=_place(batch, unusable),
+        first=_first(batch, unusable),
         n_unknown=int(unknown.sum()),
-        first_unknown=_label_at(batch, layout, unknown),
+        first_unknown=_first(batch, unknown, value_of=len(layout.columns)),
     )
 
 
-def _place(batch: Batch, rows: BoolArray) -> str:
-    return f"row {batch.first_row + int(rows.argmax())} of {batch.file}" if rows.any() else ""
-
-
-def _label_at(batch: Batch, layout: Layout, rows: BoolArray) -> str:
+def _first(batch: Batch, rows: BoolArray, *, value_of: int | None = None) -> str:
+    """Where the first of the rows is, with its value in a column; "" if there is none."""
     if not rows.any():
         return ""
-    return f"{batch.data.column(len(layout.columns))[int(rows.argmax())].as_py()!r} in {_place(batch, rows)}"
+    place = int(rows.argmax())
+    value = "" if value_of is None else f"{batch.data.column(value_of)[place].as_py()!r} in "
+    return f"{value}row {batch.first_row + place} of {batch.file}"
 
 
-def column_matrix(columns: Sequence[NDArray[np.floating[Any]]]) -> NDArray[np.floating[Any]]:
+def _column_matrix(columns: Sequence[NDArray[np.floating[Any]]]) -> NDArray[np.floating[Any]]:
     """K columns as an (n, K) matrix that lies column after column, as Arrow has them."""
     matrix = np.empty((len(columns), len(columns[0])), np.result_type(*columns))
     with np.errstate(invalid="ignore"):  # NaN of the signalling kind: found later like any NaN
@@ -132,7 +143,7 @@ def column_matrix(columns: Sequence[NDArray[np.floating[Any]]]) -> NDArray[np.fl
     return matrix.T
 
 
-def list_matrix(column: Any, n_classes: int) -> NDArray[np.floating[Any]]:
+def _list_matrix(column: Any, n_classes: int) -> NDArray[np.floating[Any]]:
     """A column of lists as an (n, K) matrix; a null list or one of another length becomes NaN."""
     right = pc.fill_null(pc.equal(pc.list_value_length(column), n_classes), False)
     whole = pc.all(right).as_py() is not False
@@ -153,12 +164,11 @@ def _numbers(column: Any) -> NDArray[np.floating[Any]]:
     return values
 
 
-def label_index(column: Any, classes: tuple[Label, ...]) -> IntArray:
-    """Column of each label by name (see ``scores.names``); ``NULL`` or ``UNKNOWN_LABEL`` if there is none."""
+def _label_index(column: Any, classes: tuple[Label, ...]) -> IntArray:
+    """Column of each label by name (see ``scores.names``); ``NULL`` or ``NOT_FOUND`` if there is none."""
     column = pc.run_end_decode(column) if pa.types.is_run_end_encoded(column.type) else column
-    quick = _direct_index(column, classes)
-    if quick is not None:
-        return quick
+    if pa.types.is_integer(column.type) and not column.null_count:
+        return match_labels(column.to_numpy(), classes)
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     places = places_by_text(classes)
     values = encoded.dictionary.to_pylist()
@@ -168,17 +178,5 @@ def label_index(column: Any, classes: tuple[Label, ...]) -> IntArray:
     return np.asarray(lookup[codes.to_numpy(zero_copy_only=False)])
 
 
-def _direct_index(column: Any, classes: tuple[Label, ...]) -> IntArray | None:
-    """Integer labels of classes 0 to K-1 are their own index; most big tables are like that."""
-    if not pa.types.is_integer(column.type) or column.null_count or classes != tuple(range(len(classes))):
-        return None
-    values: IntArray = column.to_numpy()
-    inside = not len(values) or (values.min() >= 0 and values.max() < len(classes))
-    return values.astype(np.int64, copy=False) if inside else None
-
-
 def _look_up(value: Any, places: dict[str, int]) -> int:
-    if value is None or value != value:
-        return NULL
-    found = find_name(value, places)
-    return UNKNOWN_LABEL if found == NOT_FOUND else found
+    return NULL if value is None or value != value else find_name(value, places)

@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from pacshift.certificate import Certificate
 from pacshift.errors import PacshiftError
-from pacshift.tables.convert import Faults, convert
-from pacshift.tables.layout import Layout
-from pacshift.tables.reading import count_batch
+from pacshift.tables.columns.layout import Layout
+from pacshift.tables.count import count_batch
+from pacshift.tables.rows import Faults, score_rows
 from pacshift.tables.sets import sets_batch
-from pacshift.tables.sources import Batch
+from pacshift.tables.sources.base import numbered
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
 
@@ -37,14 +37,12 @@ def counter_of(layout: Layout, options: CountOptions) -> Callable[[Batches], Bat
     """A job that counts a partition."""
 
     def count_partition(batches: Batches) -> Batches:
-        place = _partition()
         counter = Counter(len(layout.classes), options, labelled=layout.label is not None)
         n_rows, faults = 0, Faults()
         try:
-            for data in batches:
-                batch = Batch(data, f"partition {place}", n_rows)
+            for batch in numbered(batches, _partition()):
                 faults.add(count_batch(batch, layout, counter))
-                n_rows += data.num_rows
+                n_rows += batch.data.num_rows
             yield _pack(Part(Tally.from_counter(counter, layout.classes), n_rows, faults))
         except PacshiftError as error:  # Spark would wrap it into a page of Java
             yield _pack(Part(None, n_rows, faults, str(error)))
@@ -56,11 +54,10 @@ def fault_finder(layout: Layout) -> Callable[[Batches], Batches]:
     """A job that only looks for rows that cannot be used."""
 
     def find_faults(batches: Batches) -> Batches:
-        place, n_rows, faults = _partition(), 0, Faults()
-        for data in batches:
-            faults.add(convert(Batch(data, f"partition {place}", n_rows), layout).faults)
-            n_rows += data.num_rows
-        yield _pack(Part(None, n_rows, faults))
+        faults = Faults()
+        for batch in numbered(batches, _partition()):
+            faults.add(score_rows(batch, layout).faults)
+        yield _pack(Part(None, 0, faults))
 
     return find_faults
 
@@ -71,14 +68,10 @@ def predictor_of(
     """A job that makes the sets of a partition; rows that cannot be used are left out."""
 
     def predict_partition(batches: Batches) -> Batches:
-        place, n_rows = _partition(), 0
-        for numbered in batches:
-            data = numbered.rename_columns(columns)
-            rows = convert(Batch(data, f"partition {place}", n_rows), layout)
-            n_rows += data.num_rows
+        for batch in numbered((data.rename_columns(columns) for data in batches), _partition()):
+            rows = score_rows(batch, layout)
             if len(rows.scores):
-                sets = certificate.sets_of_rows(rows.scores)
-                yield sets_batch(data, rows, sets, keep, certificate.classes)
+                yield sets_batch(certificate, keep, rows, batch)
 
     return predict_partition
 
@@ -114,8 +107,8 @@ def unpack(value: bytes) -> Part:
     return part
 
 
-def _partition() -> int:
+def _partition() -> str:
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    return 0 if context is None else int(context.partitionId())
+    return f"partition {0 if context is None else context.partitionId()}"

@@ -20,6 +20,7 @@ import pyarrow.parquet
 
 from pacshift.errors import InputError
 from pacshift.parallel import cores, map_ordered
+from pacshift.tables.sources.base import cut
 
 MAX_GROUP_BYTES = 1 << 25
 """Row groups up to this size (32 MB) are read several at a time."""
@@ -102,9 +103,7 @@ class Feather:
         with pa.OSFile(file) as source:  # a memory map would keep every page it has seen
             reader = pyarrow.ipc.open_file(source, options=pyarrow.ipc.IpcReadOptions(included_fields=places))
             for number in range(reader.num_record_batches):
-                batch = reader.get_batch(number).select(names)
-                for start in range(0, batch.num_rows, rows):
-                    yield batch.slice(start, rows)
+                yield from cut(reader.get_batch(number).select(names), rows)
 
 
 class Csv:
@@ -140,9 +139,7 @@ class Csv:
         )
         with self._utf8_expected(file), pyarrow.csv.open_csv(file, convert_options=options) as reader:
             for text in reader:
-                batch = _without_empty_texts(text)
-                for start in range(0, batch.num_rows, rows):
-                    yield batch.slice(start, rows)
+                yield from cut(_without_empty_texts(text), rows)
 
     @contextmanager
     def _utf8_expected(self, file: str) -> Iterator[None]:

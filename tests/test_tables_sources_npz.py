@@ -19,7 +19,7 @@ def test_archives_with_other_names(tmp_path: Path) -> None:
     assert (counted.tally, counted.columns) == (expected, Columns(("softmax",), "y"))
     np.savez(tmp_path / "b.npz", softmax=SCORES, y=LABELS)
     assert tally_table(tmp_path / "b.npz", label="y", scores="softmax").tally == expected
-    with pytest.raises(InputError, match=r"must hold numbers 'probs' .* Name the scores: --scores NAME"):
+    with pytest.raises(InputError, match=r"must hold numbers 'probs' .* Name the scores: scores=NAME"):
         tally_table(tmp_path / "b.npz", label="label")
     with pytest.raises(InputError, match="No column 'truth'"):
         tally_table(tmp_path / "b.npz", label="truth", scores="softmax")

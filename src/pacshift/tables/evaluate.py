@@ -11,11 +11,11 @@ import numpy as np
 from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
 from pacshift.certificate.sets import count_sizes
-from pacshift.evaluation import Evaluation, SetCounts
+from pacshift.evaluation import Evaluation, EvaluationCounts
 from pacshift.scores.check import ignore_rng
-from pacshift.tables.convert import Rows
 from pacshift.tables.reader import Progress, TableReader
-from pacshift.tables.sources import Batch, Tables
+from pacshift.tables.rows import ScoreRows
+from pacshift.tables.sources.base import Batch, Tables
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,13 +90,13 @@ def evaluate_table(
     """
     ignore_rng(rng)
     remembered = None if certificate.columns is None else certificate.columns.label
-    reader = certificate_reader(
+    reader = TableReader.for_certificate(
         certificate, paths, label=label or remembered or "label", scores=scores, by_position=by_position
     )
 
-    def count(rows: Rows, _batch: Batch) -> SetCounts:
+    def count(rows: ScoreRows, _batch: Batch) -> EvaluationCounts:
         assert rows.index is not None  # a reader with a label has one
-        return SetCounts.of(certificate.sets_of_rows(rows.scores), rows.index)
+        return EvaluationCounts.of(certificate.sets_of_rows(rows.scores), rows.index)
 
     parts = reader.map_rows(count, drop_invalid=drop_invalid, progress=progress)
     return TableEvaluation(reduce(add, parts).evaluation(), reader.faults.n_rows)
@@ -154,28 +154,9 @@ def count_set_sizes(
     >>> folder.cleanup()
     """
     ignore_rng(rng)
-    reader = certificate_reader(certificate, paths, label=None, scores=scores, by_position=by_position)
+    reader = TableReader.for_certificate(certificate, paths, label=None, scores=scores, by_position=by_position)
     (measured,) = measure_sets(reader, [certificate], drop_invalid=drop_invalid, progress=progress)
     return measured.set_sizes
-
-
-def certificate_reader(
-    certificate: Certificate,
-    paths: Tables,
-    *,
-    label: str | None,
-    scores: str | None,
-    by_position: bool,
-) -> TableReader:
-    """A reader of the columns that the certificate was made from, or of those that are asked for."""
-    return TableReader(
-        paths,
-        label=label,
-        scores=scores,
-        classes=certificate.classes,
-        by_position=by_position,
-        columns=certificate.columns,
-    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,14 +179,14 @@ def measure_sets(
 ) -> list[MeasuredSets]:
     """The sets of several certificates of the same classes, measured in one pass over the table."""
 
-    def measure(rows: Rows, _batch: Batch) -> list[MeasuredSets]:
+    def measure(rows: ScoreRows, _batch: Batch) -> list[MeasuredSets]:
         return [_measured(certificate, rows) for certificate in certificates]
 
     parts = reader.map_rows(measure, drop_invalid=drop_invalid, progress=progress)
     return [reduce(add, column) for column in zip(*parts, strict=True)]
 
 
-def _measured(certificate: Certificate, rows: Rows) -> MeasuredSets:
+def _measured(certificate: Certificate, rows: ScoreRows) -> MeasuredSets:
     sets = certificate.sets_of_rows(rows.scores)
     missed = 0 if rows.index is None else int((~sets[np.arange(len(sets)), rows.index]).sum())
     return MeasuredSets(count_sizes(sets), missed)

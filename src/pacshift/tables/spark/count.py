@@ -1,0 +1,131 @@
+"""A data frame of Spark to a tally."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from pacshift.arrays import Label
+from pacshift.certificate.columns import Columns
+from pacshift.errors import InputError
+from pacshift.scores.check import ignore_rng
+from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
+from pacshift.tables.columns.find import find_layout
+from pacshift.tables.columns.layout import Asked
+from pacshift.tables.count import TableTally, require_plausible
+from pacshift.tables.spark.frames import SparkSource, select, without_vectors
+from pacshift.tables.spark.jobs import PACKED, add, add_parts, counter_of, unpack
+from pacshift.tally import Tally
+from pacshift.tally.counter import CountOptions
+
+_N_REDUCERS = 8  # tallies that reach the driver, however many partitions there are
+
+
+def tally(frame: DataFrame, *, label: str | None, **options: Any) -> Tally:
+    """Count a data frame; without ``label`` it is an unlabelled target.
+
+    The counts equal those of ``tally_table`` on the same rows bit for bit, however they are partitioned.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        One row per example.
+    label : str or None
+        Column of the true labels; None for an unlabelled target.
+    **options
+        ``scores``, ``classes``, ``by_position``, ``score``, ``soft``, ``bins``, ``drop_invalid`` and ``rng`` as in
+        ``tally_frame``.
+
+    Returns
+    -------
+    Tally
+        Counts on the grid.
+
+    Raises
+    ------
+    InputError
+        If columns are missing or rows cannot be used.
+
+    Examples
+    --------
+    >>> source = tally(labelled_frame, label="diagnosis")  # doctest: +SKIP
+    >>> target = tally(unlabelled_frame, label=None, classes=source.classes)  # doctest: +SKIP
+    """
+    return tally_frame(frame, label=label, **options).tally
+
+
+def tally_frame(
+    frame: DataFrame,
+    *,
+    label: str | None,
+    scores: str | None = None,
+    classes: Sequence[Label] | None = None,
+    by_position: bool = False,
+    columns: Columns | None = None,
+    score: str | TransformFunction | Transform = "probability",
+    soft: bool = True,
+    bins: bool = True,
+    drop_invalid: bool = False,
+    rng: Any = None,
+) -> TableTally:
+    """Count a data frame as ``tally`` does, and say how many rows were counted and left out.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        One row per example.
+    label : str or None
+        Column of the true labels; None for an unlabelled target.
+    scores : str, optional
+        The score columns, as in ``pacshift.tables.tally_table``, or one column of vectors, as models of Spark ML
+        write them.
+    classes : sequence, optional
+        Class names, as in ``pacshift.tables.tally_table``.
+    by_position : bool, default False
+        Match columns to classes in their order, if their names do not tell.
+    columns : Columns, optional
+        The columns of the source (``TableTally.columns``), which a target must have too.
+    score : str or callable, default "probability"
+        Transform of the scores that thresholds are compared with.
+    soft : bool, default True
+        Keep sums of probabilities, which only PS-R and WCP use.
+    bins : bool, default True
+        Keep a target's scores in coarse bins, by which PS-LP finds the smallest sets.
+    drop_invalid : bool, default False
+        Leave out rows that cannot be used, instead of raising an error.
+    rng : int, numpy.random.Generator or None
+        Has no effect: randomised scores are fixed functions of their rows. Will be removed.
+
+    Returns
+    -------
+    TableTally
+        The counts on the grid, and how many rows were counted and left out.
+
+    Raises
+    ------
+    InputError
+        If columns are missing or rows cannot be used.
+
+    Examples
+    --------
+    >>> counted = tally_frame(labelled_frame, label="diagnosis", drop_invalid=True)  # doctest: +SKIP
+    >>> counted.n_rows, counted.n_dropped  # doctest: +SKIP
+    """
+    ignore_rng(rng)
+    plain = without_vectors(frame, scores, columns)
+    source = SparkSource(plain)
+    layout = find_layout(source, Asked(label, scores, classes, by_position, columns))
+    options = CountOptions(resolve_transform(score), grid=True, soft=soft, bins=bins)
+    job = counter_of(layout, options)
+    parts = select(plain, layout.needed).mapInArrow(job, PACKED)
+    # Added on the cluster first: the driver never holds a tally for every partition.
+    sums = parts.repartition(_N_REDUCERS).mapInArrow(add_parts, PACKED)
+    total = add(unpack(row[0]) for row in sums.collect())
+    if total.error:
+        raise InputError(total.error)
+    total.faults.raise_if_any(layout.classes, drop_invalid=drop_invalid)
+    if total.tally is None or total.n_rows == total.faults.n_rows:
+        raise InputError("the data frame has no usable row. At least one example is needed.")
+    if label is not None:
+        require_plausible(total.tally, layout, source)
+    return TableTally(total.tally, total.n_rows - total.faults.n_rows, total.faults.n_rows, layout.remembered)

@@ -1,0 +1,85 @@
+"""Prediction sets of a data frame of Spark."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
+
+from pacshift.certificate import Certificate
+from pacshift.scores.check import ignore_rng
+from pacshift.tables.columns.find import find_layout
+from pacshift.tables.columns.layout import Asked, Layout
+from pacshift.tables.rows import Faults
+from pacshift.tables.sets import SET, SET_SIZE, require_columns
+from pacshift.tables.spark.frames import SparkSource, select, without_vectors
+from pacshift.tables.spark.jobs import PACKED, fault_finder, predictor_of, unpack
+
+
+def predict_sets(
+    frame: DataFrame,
+    certificate: Certificate,
+    *,
+    scores: str | None = None,
+    by_position: bool = False,
+    keep: Sequence[str] | None = None,
+    drop_invalid: bool = False,
+    rng: Any = None,
+) -> DataFrame:
+    """Prediction sets of a data frame; lazy, as Spark is, but for a first look that finds rows it cannot use.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        One row per example.
+    certificate : Certificate
+        Makes the sets.
+    scores : str, optional
+        The score columns. Default: those that the certificate was made from.
+    by_position : bool, default False
+        Match columns to classes in their order, if their names do not tell.
+    keep : sequence of str, optional
+        Columns to copy. Default: all columns that are not scores.
+    drop_invalid : bool, default False
+        Leave out rows that cannot be used. Otherwise all rows are looked at now, in a job of its own, so that such
+        rows are reported before the work and not by a failure in the midst of it.
+    rng : int, numpy.random.Generator or None
+        Has no effect: randomised scores are fixed functions of their rows. Will be removed.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        The columns to ``keep``, then ``set`` (a list of class names) and ``set_size``.
+
+    Raises
+    ------
+    InputError
+        If columns are missing or rows cannot be used.
+
+    Examples
+    --------
+    >>> predict_sets(frame, certificate, keep=["id"]).write.parquet("sets")  # doctest: +SKIP
+    """
+    ignore_rng(rng)
+    plain = without_vectors(frame, scores, certificate.columns)
+    asked = Asked(None, scores, certificate.classes, by_position, certificate.columns)
+    layout = find_layout(SparkSource(plain), asked)
+    others = [name for name in frame.columns if name not in layout.columns]
+    kept = others if keep is None else list(dict.fromkeys(keep))
+    require_columns(kept, frame.columns)
+    if not drop_invalid:
+        _require_usable(plain, layout)
+    fields = [plain.schema[name] for name in kept]
+    fields.append(StructField(SET, ArrayType(StringType())))
+    fields.append(StructField(SET_SIZE, IntegerType()))
+    needed = list(dict.fromkeys([*layout.columns, *kept]))  # a score column may be kept, but is needed once
+    job = predictor_of(layout, certificate, needed, kept)
+    return select(plain, needed).mapInArrow(job, StructType(fields))
+
+
+def _require_usable(frame: DataFrame, layout: Layout) -> None:
+    """Raise here where workers would: Spark would wrap their words into a page of Java."""
+    total = Faults()
+    for row in select(frame, layout.columns).mapInArrow(fault_finder(layout), PACKED).collect():
+        total.add(unpack(row[0]).faults)
+    total.raise_if_any(layout.classes, drop_invalid=False)

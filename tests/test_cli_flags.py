@@ -1,0 +1,66 @@
+"""Parameters in messages of the library become flags; names from outside stay as they are."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+import pacshift
+from pacshift.cli import app
+from pacshift.cli.flags import FLAGS, in_flags
+
+PACKAGE = Path(pacshift.__file__).parent
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("Name the label column: label=NAME. The columns", "Name the label column: --label NAME. The columns"),
+        ("match them in their order with by_position=True.", "match them in their order with --by-position."),
+        ("scores= takes a pattern such as 'p_*'", "--scores takes a pattern such as 'p_*'"),
+        ("Use score='probability' or 'margin'.", "Use --score 'probability' or 'margin'."),
+        ("the target's mix: say it with known_mix=.", "the target's mix: say it with --known."),
+        ("(classes=)", "(--classes)"),
+    ],
+)
+def test_parameters_become_flags(message: str, shown: str) -> None:
+    assert in_flags(message) == shown
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "No column 'label=NAME', 'by_position=True'.",
+        'column "it\'s label= here" holds text.',
+        r"class 'a\' label= b' is unknown.",
+        "label=cat/part-0.parquet: no such file.",
+        "cannot read data/label=NAME/part.csv",
+        "drop_invalid=True.csv: no such file or folder.",
+        "known_mix says that mylabel=NAME",
+        "--known takes CLASS=LOW..HIGH",
+    ],
+)
+def test_names_from_outside_stay(message: str) -> None:
+    assert in_flags(message) == message
+
+
+def test_every_flag_is_one_of_some_command() -> None:
+    commands = get_command(app).commands.values()  # type: ignore[attr-defined]
+    known = {
+        name for command in commands for param in command.params for name in (*param.opts, *param.secondary_opts)
+    }
+    assert set(FLAGS.values()) - known == set()
+
+
+def test_the_library_does_not_speak_of_flags() -> None:
+    """The report shows commands, so it may."""
+    files = [path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] not in ("cli", "report")]
+    spoken = re.compile(r"\(?--[a-z]+[a-z-]*")
+    found = {
+        f"{path.relative_to(PACKAGE)}: {line.strip()}"
+        for path in files
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if spoken.search(line) and "pacshift " not in line
+    }
+    assert found == set()
