@@ -13,7 +13,7 @@ from commands import bad, good, run
 from hospital import USUAL, month_days, patients, table, write_hospital
 from pacshift.monitor.state import StateFolder
 from pacshift.tables import reader
-from pacshift.tables.sources import FileSource
+from pacshift.tables.sources.files import FileSource
 
 pytestmark = pytest.mark.slow
 
@@ -80,7 +80,7 @@ def test_files_are_read_once_or_if_they_are_large_twice(
     batches, write = FileSource.batches, StateFolder.write
 
     def watched(source: FileSource, *layout: Any) -> Any:
-        opened.append(Path(source._files[0]).name)
+        opened.append(source.files[0].name)
         return batches(source, *layout)
 
     def written(state: StateFolder, saved: Any) -> None:

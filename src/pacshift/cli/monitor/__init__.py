@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -91,16 +91,8 @@ def monitor(
     chosen = require_own_promise(resolve_method(method))
     reading = Reading(timestamp, period, columns, chosen, printing.silent)
     counted, found = count_source(source, label, asked.score, reading, certificate, exact=exact)
-    watch = Monitor(
-        counted,
-        method=chosen,
-        forever=forever,
-        certificate=certificate,
-        model_id=model_id,
-        state=state,
-        columns=found,
-        **asked.arguments() | {"known_mix": options.known_for(options.read_known(asked.known), counted.classes)},
-    )
+    kept: dict[str, Any] = {"certificate": certificate, "model_id": model_id, "state": state, "columns": found}
+    watch = Monitor(counted, method=chosen, forever=forever, **asked.arguments(counted.classes), **kept)
     if adopt is not None:
         _adopt(watch, adopt)
     for text in watch.warnings():
