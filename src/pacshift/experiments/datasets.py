@@ -249,11 +249,8 @@ def _read_npz(path: Path) -> dict[str, NDArray[np.generic]]:
 @cache
 def _packaged(name: str) -> Dataset:
     """A data set of the package; read-only because all callers share it."""
-    with (
-        resources.as_file(resources.files("pacshift.experiments") / "data" / f"{name}.npz") as path,
-        np.load(path, allow_pickle=False) as file,
-    ):
-        arrays = {key: file[key] for key in file.files}
+    with resources.as_file(resources.files("pacshift.experiments") / "data" / f"{name}.npz") as path:
+        arrays = read_arrays(path)
     names = tuple(arrays["class_names"].tolist())
     if "gaps" in arrays:
         probs, labels = unpack_scores(arrays["gaps"]), arrays["labels"].astype(np.int64)
@@ -265,8 +262,7 @@ def _packaged(name: str) -> Dataset:
         origin = "twin"
     for array in (probs, labels):
         array.flags.writeable = False
-    extras = _extras(Path(f"{name}.npz"), arrays, len(labels)) if origin == "shipped" else {}
-    return Dataset(name, probs, labels, names, origin, **extras)
+    return Dataset(name, probs, labels, names, origin, **_extras(path, arrays, len(labels)))
 
 
 def pack_scores(probs: FloatArray) -> NDArray[np.uint16]:

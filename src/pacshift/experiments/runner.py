@@ -94,21 +94,17 @@ def _run(jobs: Sequence[Job], workers: int | None) -> Iterator[tuple[Job, tuple[
     """Jobs in the order in which they finish."""
     workers = min(workers or cores(), len(jobs))
     if workers <= 1:
-        yield from ((job, _work(job)) for job in jobs)
+        yield from ((job, run_trial(job.experiment, job.trial, job.methods)) for job in jobs)
         return
     # "spawn" behaves alike on every system and never copies the threads of a progress bar.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_ignore_interrupt)
     try:
-        futures = {pool.submit(_work, job): job for job in jobs}
+        futures = {pool.submit(run_trial, job.experiment, job.trial, job.methods): job for job in jobs}
         for future in as_completed(futures):
             yield futures[future], future.result()
     finally:  # on Ctrl-C too: at most the trials in flight are lost
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _work(job: Job) -> tuple[TrialRow, ...]:
-    return run_trial(job.experiment, job.trial, job.methods)
 
 
 def _ignore_interrupt() -> None:

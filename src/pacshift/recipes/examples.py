@@ -13,11 +13,13 @@ import numpy as np
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.errors import InputError
 from pacshift.experiments.datasets import Dataset
+from pacshift.experiments.page import render
 from pacshift.experiments.panels import Panel
+from pacshift.experiments.summary import markdown_table
 from pacshift.experiments.trial import Draw, Experiment, thresholds_of
 from pacshift.files.writing import atomic_write
 from pacshift.recipes.raw.data import BoolArray, RawData
-from pacshift.recipes.reading import READERS, read_raw
+from pacshift.recipes.reading import READERS
 from pacshift.wording import percent
 
 METHODS = ("PS", "PS-W", "PS-LP")
@@ -110,7 +112,7 @@ def write_examples(
     rows = _RawRows(after.base, raw)
     shown, missed_from = choose_rows(after, n_examples)
     thresholds = _all_thresholds(panel, after)
-    columns = tuple(_measure(name, when, cuts, after) for (name, when), cuts in thresholds.items())
+    columns = tuple(Column(*key, *after.measure("probability", cuts)[:2]) for key, cuts in thresholds.items())
     sets = [after.base.probs[shown] >= cuts for cuts in thresholds.values()]
     cases = tuple(
         rows.case(int(row), tuple(found[place] for found in sets), missed_by_ps=place >= missed_from)
@@ -121,8 +123,10 @@ def write_examples(
     with atomic_write(folder / f"examples-{panel.name}.md") as draft:
         draft.write_text(markdown(panel, after.base, columns, cases), encoding="utf-8")
     path = folder / f"examples-{panel.name}.html"
+    introduction = _introduction(panel, after.base, columns)
+    content = {"panel": panel, "introduction": introduction, "columns": columns, "cases": cases}
     with atomic_write(path) as draft:
-        draft.write_text(_page(panel, after.base, columns, cases), encoding="utf-8")
+        draft.write_text(render("pacshift.recipes", "examples.html", content), encoding="utf-8")
     return path
 
 
@@ -152,12 +156,6 @@ def _all_thresholds(panel: Panel, after: Draw) -> dict[tuple[str, str], FloatArr
     return found
 
 
-def _measure(method: str, when: str, thresholds: FloatArray, draw: Draw) -> Column:
-    sets, labels = draw.base.probs[draw.test] >= thresholds, draw.base.labels[draw.test]
-    error = 1 - float(sets[np.arange(len(labels)), labels].mean())
-    return Column(method, when, error, float(sets.sum(axis=1).mean()))
-
-
 class _RawRows:
     """The raw data behind the scores."""
 
@@ -175,7 +173,7 @@ class _RawRows:
                 "place with --raw."
             )
         self.base = base
-        self.data: RawData = read_raw(dataset, Path(place))
+        self.data = READERS[dataset](Path(place))
         self._place = {row_id: place for place, row_id in enumerate(self.data.ids.tolist())}
 
     def case(self, row: int, sets: Sequence[BoolArray], *, missed_by_ps: bool) -> Case:
@@ -233,36 +231,20 @@ def _introduction(panel: Panel, base: Dataset, columns: Sequence[Column]) -> lis
 def markdown(panel: Panel, base: Dataset, columns: Sequence[Column], cases: Sequence[Case]) -> str:
     """The page as Markdown, without images."""
     lines = [f"{line}\n" for line in _introduction(panel, base, columns)]
+    headings = ["row", "true label", *(column.title for column in columns)]
     for missed, title in ((False, "As they come"), (True, "Missed by PS")):
-        lines += [
-            f"**{title}**\n",
-            "| row | true label | " + " | ".join(column.title for column in columns) + " |",
-        ]
-        lines += ["| --- " * (2 + len(columns)) + "|"]
-        for case in cases:
-            if case.missed_by_ps == missed:
-                content = "" if case.is_image else ": " + _cell(case.content)
-                lines.append(
-                    f"| {case.row_id}{content} | {case.label} | " + " | ".join(map(_set, case.sets)) + " |"
-                )
-        lines.append("")
+        shown = [case for case in cases if case.missed_by_ps == missed]
+        rows = [[_row(case), case.label, *map(_set, case.sets)] for case in shown]
+        lines += [f"**{title}**\n", markdown_table(headings, rows, left=len(headings))]
     return "\n".join(lines)
 
 
-def _cell(text: str) -> str:
-    """Text that cannot end a table cell."""
-    return " ".join(text.replace("|", "/").replace("<", "&lt;").split())
+def _row(case: Case) -> str:
+    """The id, with the text if there is one; nothing in it can end a table cell."""
+    if case.is_image:
+        return case.row_id
+    return f"{case.row_id}: {' '.join(case.content.replace('|', '/').replace('<', '&lt;').split())}"
 
 
 def _set(labels: Sequence[str]) -> str:
     return ", ".join(labels) or "(empty)"
-
-
-def _page(panel: Panel, base: Dataset, columns: Sequence[Column], cases: Sequence[Case]) -> str:
-    import jinja2
-
-    loader = jinja2.PackageLoader("pacshift.recipes", ".")
-    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
-    return environment.get_template("examples.html").render(
-        panel=panel, introduction=_introduction(panel, base, columns), columns=columns, cases=cases
-    )

@@ -16,10 +16,10 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.errors import InputError
 from pacshift.files.writing import atomic_write
 from pacshift.recipes.catalogue import Recipe, Size, find_recipe
-from pacshift.recipes.quality import Quality, measure
+from pacshift.recipes.quality import measure
 from pacshift.recipes.raw.data import RawData
 from pacshift.recipes.raw.images import describe_broken
-from pacshift.recipes.reading import read_raw
+from pacshift.recipes.reading import READERS
 from pacshift.recipes.split import Split, split_rows
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def train(
     from pacshift.recipes.fitting.device import choose_device  # asks for torch before the raw data are read
 
     used = choose_device(device)
-    data = read_raw(dataset, Path(raw))
+    data = READERS[dataset](Path(raw))
     split = split_rows(data, chosen.share, seed, limit)
     job = _Job(chosen, data, split, weights, seed, _positive("pixels", pixels), used)
     probs, rows, broken = _fit_and_score(job, path.with_suffix(".checkpoint.pt"), resume, report)
@@ -231,14 +231,13 @@ def _write(job: _Job, path: Path, raw: Path, probs: FloatArray, rows: IntArray, 
         arrays["groups"] = data.groups[rows]
     with atomic_write(path) as draft:
         np.savez_compressed(draft, allow_pickle=False, **arrays)
-    counts = len(job.split.fitted), len(rows)
-    model = f"{job.recipe.model}, {data.title}"
-    return Trained(path, model, *counts, **asdict(quality), note=describe_broken(broken))
+    model, n_fitted = f"{job.recipe.model}, {data.title}", len(job.split.fitted)
+    return Trained(path, model, n_fitted, len(rows), **quality, note=describe_broken(broken))
 
 
-def _facts(job: _Job, quality: Quality, n_scored: int) -> dict[str, Any]:
+def _facts(job: _Job, quality: dict[str, float], n_scored: int) -> dict[str, Any]:
     """What tables and readers of the file are told; JSON has no NaN."""
-    measured = {key: None if math.isnan(value) else round(value, 4) for key, value in asdict(quality).items()}
+    measured = {key: None if math.isnan(value) else round(value, 4) for key, value in quality.items()}
     return {
         "dataset": job.recipe.data,
         "model": job.recipe.model,
