@@ -140,23 +140,17 @@ def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> D
     """
     if name not in FILES:
         raise InputError(f"data set {name!r} is unknown. Use one of {', '.join(FILES)}, or your own scores file.")
-    folder = data_dir or os.environ.get("PACSHIFT_DATA")
-    if folder:
-        path = _score_file(Path(folder), name)
-        if path.is_file():
-            return load_scores(path, name=name)
-    return _packaged(name)
-
-
-def _score_file(folder: Path, name: str) -> Path:
-    """Where ``name`` would be in ``folder``, which must hold at least one data set."""
-    paths = {known: folder / place for known, place in FILES.items()}
-    if not any(path.is_file() for path in paths.values()):
+    given = data_dir or os.environ.get("PACSHIFT_DATA")
+    if not given:
+        return _packaged(name)
+    folder = Path(given)
+    if not any((folder / place).is_file() for place in FILES.values()):
         raise InputError(
             f"{folder} holds no score file: expected at least one of {', '.join(FILES.values())}. "
             "Point --data (or PACSHIFT_DATA) to such a folder, or omit it to use the scores of the package."
         )
-    return paths[name]
+    path = folder / FILES[name]
+    return load_scores(path, name=name) if path.is_file() else _packaged(name)
 
 
 def load_scores(path: str | os.PathLike[str], *, name: str | None = None) -> Dataset:
@@ -209,12 +203,10 @@ def load_scores(path: str | os.PathLike[str], *, name: str | None = None) -> Dat
 
 def _extras(path: Path, arrays: Mapping[str, NDArray[Any]], n_rows: int) -> dict[str, Any]:
     """What ``pacshift train`` adds to a scores file."""
-    for key in ("row_ids", "groups"):
-        if key in arrays and arrays[key].shape != (n_rows,):
-            raise InputError(
-                f"{path}: {key} has shape {arrays[key].shape}, expected one entry per row ({n_rows},)."
-            )
     found = {key: arrays[key] for key in ("row_ids", "groups") if key in arrays}
+    for key, values in found.items():
+        if values.shape != (n_rows,):
+            raise InputError(f"{path}: {key} has shape {values.shape}, expected one entry per row ({n_rows},).")
     if "row_ids" in found and found["row_ids"].dtype.kind == "S":  # the package stores names as bytes
         found["row_ids"] = np.char.decode(found["row_ids"], "utf-8")
     return found | ({"facts": _facts(path, arrays["facts"])} if "facts" in arrays else {})
@@ -252,14 +244,13 @@ def _packaged(name: str) -> Dataset:
     with resources.as_file(resources.files("pacshift.experiments") / "data" / f"{name}.npz") as path:
         arrays = read_arrays(path)
     names = tuple(arrays["class_names"].tolist())
-    if "gaps" in arrays:
+    origin: Origin = "shipped" if "gaps" in arrays else "twin"
+    if origin == "shipped":
         probs, labels = unpack_scores(arrays["gaps"]), arrays["labels"].astype(np.int64)
-        origin: Origin = "shipped"
     else:
         from pacshift.experiments.twins import Twin  # loads SciPy, which `pacshift --help` need not wait for
 
         probs, labels = Twin.from_arrays(arrays).sample(TWIN_ROWS, np.random.default_rng(0))
-        origin = "twin"
     for array in (probs, labels):
         array.flags.writeable = False
     return Dataset(name, probs, labels, names, origin, **_extras(path, arrays, len(labels)))

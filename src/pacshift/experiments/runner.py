@@ -59,14 +59,12 @@ def run_panels(
 ) -> tuple[PanelResult, ...]:
     """Run the trials that the log in ``folder`` lacks; results do not depend on the number of workers."""
     log = TrialLog(folder)
-    known = log.read()
-    bases = [load_base(experiment) for experiment in experiments]
-    for experiment, base in zip(experiments, bases, strict=True):
+    known, runs, jobs = log.read(), [], []
+    for experiment in experiments:
+        base, names = load_base(experiment), check_methods(methods or experiment.panel.methods)
         check_experiment(experiment, base)
-    keys = [fingerprint(*pair) for pair in zip(experiments, bases, strict=True)]
-    chosen = [check_methods(methods or experiment.panel.methods) for experiment in experiments]
-    jobs = []
-    for experiment, key, names in zip(experiments, keys, chosen, strict=True):
+        key = fingerprint(experiment, base)
+        runs.append((experiment.panel, base, key, names))
         for trial in range(trials):
             missing = tuple(name for name in names if (key, trial, name) not in known)
             jobs += [Job(experiment, key, trial, missing)] if missing else []
@@ -79,14 +77,14 @@ def run_panels(
             progress(done, total, job.experiment.panel.name)
     return tuple(
         PanelResult(
-            experiment.panel,
+            panel,
             base.title,
             base.origin,
             names,
             tuple(known[key, trial, name] for trial in range(trials) for name in names),
             base.story,
         )
-        for experiment, base, key, names in zip(experiments, bases, keys, chosen, strict=True)
+        for panel, base, key, names in runs
     )
 
 

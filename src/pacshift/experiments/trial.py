@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from typing import Literal
@@ -66,16 +67,14 @@ def run_trial(experiment: Experiment, trial: int, methods: Sequence[str]) -> tup
 def _run_method(draw: "Draw", method: str) -> TrialRow:
     panel = draw.experiment.panel
     score = PAPER_SCORES.get(method, METHODS[method].default_score)
-    status: Status = "ok"
+    status: Status = "refused"  # if the draw itself refutes label shift: no certificate, hence no sets to measure
     error = size = empty = true_error = np.nan
-    try:
+    with suppress(AssumptionError):
         thresholds = thresholds_of(draw, method, score)
         error, size, empty = draw.measure(score, thresholds)
         known = draw.experiment.population  # measured on the whole target already
         true_error = error if known else draw.true_error(score, thresholds)
         status = "trivial" if np.isneginf(thresholds).all() else "ok"
-    except AssumptionError:
-        status = "refused"  # the draw itself refutes label shift: no certificate, hence no sets to measure
     return TrialRow(panel.name, draw.trial, method, status, error, size, empty, true_error, draw.best_size)
 
 

@@ -132,7 +132,7 @@ def write_examples(
 
 def choose_rows(draw: Draw, n_examples: int) -> tuple[IntArray, int]:
     """The first test rows, then the first that PS misses; the second number says where those begin."""
-    ps = _thresholds("PS", draw)
+    ps = thresholds_of(draw, "PS", "probability")
     distinct = np.array(list(dict.fromkeys(draw.test.tolist())))  # rows are drawn with replacement
     first = distinct[:n_examples]
     others = distinct[n_examples:]
@@ -141,18 +141,14 @@ def choose_rows(draw: Draw, n_examples: int) -> tuple[IntArray, int]:
     return np.concatenate([first, missed]), len(first)
 
 
-def _thresholds(method: str, draw: Draw) -> FloatArray:
-    return thresholds_of(draw, method, "probability")
-
-
 def _all_thresholds(panel: Panel, after: Draw) -> dict[tuple[str, str], FloatArray]:
     """PS never looks at the target, so it has one column; the others are calibrated before and after the shift."""
     unshifted = replace(after.experiment, panel=replace(panel, target_mix=panel.source_mix))
     before = Draw(unshifted, trial=0)
-    found = {("PS", "before and after"): _thresholds("PS", after)}
+    found = {("PS", "before and after"): thresholds_of(after, "PS", "probability")}
     for method in METHODS[1:]:
-        found[method, "before"] = _thresholds(method, before)
-        found[method, "after"] = _thresholds(method, after)
+        found[method, "before"] = thresholds_of(before, method, "probability")
+        found[method, "after"] = thresholds_of(after, method, "probability")
     return found
 
 
