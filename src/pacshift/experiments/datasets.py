@@ -97,10 +97,9 @@ class Dataset:
     @property
     def story(self) -> str:
         """Where the scores come from, in one line."""
-        line = f"{self.title}: {ORIGINS[self.origin]}"
-        if not self.facts:
+        line, facts = f"{self.title}: {ORIGINS[self.origin]}", self.facts
+        if not facts:
             return line
-        facts = self.facts
         return (
             f"{line} (recipe {facts['recipe']}, seed {facts['seed']}, {facts['n_fitted']:,} rows fitted, "
             f"{facts['n_scored']:,} others scored, accuracy {facts['accuracy']:.4f})"

@@ -120,10 +120,10 @@ def write_examples(
     )
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    with atomic_write(folder / f"examples-{panel.name}.md") as draft:
-        draft.write_text(markdown(panel, after.base, columns, cases), encoding="utf-8")
-    path = folder / f"examples-{panel.name}.html"
     introduction = _introduction(panel, after.base, columns)
+    with atomic_write(folder / f"examples-{panel.name}.md") as draft:
+        draft.write_text(markdown(introduction, columns, cases), encoding="utf-8")
+    path = folder / f"examples-{panel.name}.html"
     content = {"panel": panel, "introduction": introduction, "columns": columns, "cases": cases}
     with atomic_write(path) as draft:
         draft.write_text(render("pacshift.recipes", "examples.html", content), encoding="utf-8")
@@ -224,9 +224,9 @@ def _introduction(panel: Panel, base: Dataset, columns: Sequence[Column]) -> lis
     ]
 
 
-def markdown(panel: Panel, base: Dataset, columns: Sequence[Column], cases: Sequence[Case]) -> str:
+def markdown(introduction: Sequence[str], columns: Sequence[Column], cases: Sequence[Case]) -> str:
     """The page as Markdown, without images."""
-    lines = [f"{line}\n" for line in _introduction(panel, base, columns)]
+    lines = [f"{line}\n" for line in introduction]
     headings = ["row", "true label", *(column.title for column in columns)]
     for missed, title in ((False, "As they come"), (True, "Missed by PS")):
         shown = [case for case in cases if case.missed_by_ps == missed]

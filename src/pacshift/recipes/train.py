@@ -124,10 +124,11 @@ def train(
     pacshift.errors.InputError: chestxray has no recipe 'small'. Use: paper.
     """
     chosen = find_recipe(dataset, recipe)
+    for name, value in (("batch", batch), ("limit", limit), ("pixels", pixels)):
+        if value is not None and value < 1:
+            raise InputError(f"{name} must be at least 1, got {value}.")
     if batch is not None:
-        chosen = replace(chosen, settings=replace(chosen.settings, batch=_positive("batch", batch)))
-    if limit is not None:
-        _positive("limit", limit)
+        chosen = replace(chosen, settings=replace(chosen.settings, batch=batch))
     if seed < 0:
         raise InputError(f"seed must not be negative, got {seed}.")
     path = Path(out)
@@ -139,15 +140,9 @@ def train(
     used = choose_device(device)
     data = READERS[dataset](Path(raw))
     split = split_rows(data, chosen.share, seed, limit)
-    job = Job(chosen, data, split, weights, seed, _positive("pixels", pixels), used)
+    job = Job(chosen, data, split, weights, seed, pixels, used)
     probs, rows, broken = _fit_and_score(job, path.with_suffix(".checkpoint.pt"), resume, report)
     return _write(job, path, Path(raw), probs, rows, broken)
-
-
-def _positive(name: str, value: int) -> int:
-    if value < 1:
-        raise InputError(f"{name} must be at least 1, got {value}.")
-    return value
 
 
 def _fit_and_score(
