@@ -4,10 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
 import pacshift
-from pacshift.cli import app
+from commands import all_commands
 from pacshift.cli.flags import FLAGS, in_flags
 
 PACKAGE = Path(pacshift.__file__).parent
@@ -46,9 +45,11 @@ def test_names_from_outside_stay(message: str) -> None:
 
 
 def test_every_flag_is_one_of_some_command() -> None:
-    commands = get_command(app).commands.values()  # type: ignore[attr-defined]
     known = {
-        name for command in commands for param in command.params for name in (*param.opts, *param.secondary_opts)
+        name
+        for command in all_commands().values()
+        for param in command.params
+        for name in (*param.opts, *param.secondary_opts)
     }
     assert set(FLAGS.values()) - known == set()
 

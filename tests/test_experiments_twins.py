@@ -1,10 +1,15 @@
 """Twins resemble the scores they were fitted to, and never change."""
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from pacshift.experiments.datasets import load_dataset
-from pacshift.experiments.twins import Twin, fit_twin
+from pacshift.experiments.twins import Twin
+
+fit_twin = runpy.run_path(str(Path(__file__).resolve().parents[1] / "scripts" / "fit_twins.py"))["fit_twin"]
 
 
 @pytest.mark.parametrize("relative", [False, True])

@@ -13,14 +13,14 @@ from pacshift.experiments.panels import Panel, mix
 from pacshift.experiments.trial import Draw, Experiment, thresholds_of
 from pacshift.recipes import write_examples
 from pacshift.recipes.examples import choose_rows
-from pacshift.recipes.reading import read_raw
+from pacshift.recipes.reading import READERS
 
 FACTS = {"model": "a made-up model", "recipe": "small", "seed": 0, "n_fitted": 1, "n_scored": 1, "accuracy": 0.7}
 
 
 def write_scores(folder: Path, dataset: str, raw: Path, *, ids: bool = True) -> str:
     """Scores of a weak made-up model for all rows of the raw data."""
-    data = read_raw(dataset, raw)
+    data = READERS[dataset](raw)
     rng = np.random.default_rng(0)
     logits = (
         rng.normal(size=(len(data.labels), len(data.class_names))) + 2 * np.eye(len(data.class_names))[data.labels]
@@ -52,7 +52,7 @@ def test_texts_labels_and_sets_are_those_of_the_rows(news: Path) -> None:
     text = page.with_suffix(".md").read_text(encoding="utf-8")
     assert "Scores: A made-up model, AG News: real scores" in text
     assert "chosen by a rule, not by hand" in text
-    data = read_raw("agnews", news / "news.parquet")
+    data = READERS["agnews"](news / "news.parquet")
     draw = Draw(Experiment(mine, scores_file=scores), 0)
     rows, missed_from = choose_rows(draw, 4)
     assert missed_from == 4

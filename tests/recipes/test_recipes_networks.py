@@ -14,6 +14,7 @@ from pacshift.errors import InputError
 from pacshift.recipes.catalogue import RECIPES, Settings
 from pacshift.recipes.encode import FileEncoder, Inputs, PixelEncoder
 from pacshift.recipes.raw.data import BoolArray, RawData
+from pacshift.recipes.split import Split
 
 torch = pytest.importorskip("torch", reason="torch is not installed: make train-test runs these tests")
 
@@ -204,7 +205,7 @@ def test_filters_are_whitened_on_fitted_images_of_all_classes(monkeypatch: pytes
     monkeypatch.setattr(models, "whitening_filters", spy)
     recipe = next(recipe for recipe in RECIPES if recipe.network == "slim-convnet")
     fitted = np.arange(24)  # no row of the last class
-    models.build(recipe, raw, fitted, weights=None, seed=0, pixels=32, device=CPU)
+    models.build(models.Job(recipe, raw, Split(fitted, np.arange(24, 32)), None, 0, 32, CPU))
     assert len(seen[0]) == 8
     assert len(np.unique(seen[0].mean(dim=(1, 2, 3)))) == 3
 

@@ -21,7 +21,7 @@ from pacshift.recipes.raw.data import RawData
 from pacshift.recipes.raw.entity13 import read_entity13
 from pacshift.recipes.raw.heart import read_heart
 from pacshift.recipes.raw.images import ImageReader, describe_broken
-from pacshift.recipes.reading import read_raw
+from pacshift.recipes.reading import READERS
 
 
 def check(data: RawData) -> None:
@@ -256,7 +256,6 @@ def only_other_findings(folder: Path) -> None:
         ("entity13", no_images, "holds no images"),
         ("chestxray", no_label_table, "expected one label table"),
         ("chestxray", only_other_findings, "none of the 120 images"),
-        ("mnist", lambda folder: None, "'mnist' has no recipe"),
     ],
 )
 def test_wrong_raw_data_are_refused_with_a_remedy(
@@ -265,13 +264,13 @@ def test_wrong_raw_data_are_refused_with_a_remedy(
     assert callable(make)
     make(tmp_path)
     with pytest.raises(InputError, match=message):
-        read_raw(dataset, tmp_path)
+        READERS[dataset](tmp_path)
 
 
 @pytest.mark.parametrize("dataset", ["heart", "agnews", "cifar10", "entity13", "chestxray"])
 def test_a_folder_that_does_not_exist_is_named(tmp_path: Path, dataset: str) -> None:
     with pytest.raises(InputError, match=r"absent: no such .*It should"):
-        read_raw(dataset, tmp_path / "absent")
+        READERS[dataset](tmp_path / "absent")
 
 
 def test_things_are_sorted_by_name() -> None:

@@ -6,7 +6,6 @@ direction d = W r has the same source mean for every class in the mix, and no la
 of the mix explains what d shows.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -68,17 +67,17 @@ def best_mix(counts: CellCounts) -> FloatArray:
 
 def by_cells(past: CellCounts) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The direction over single cells, the mix and the variance of each cell's residual."""
-    n, totals = max(past.n_target, 1.0), np.maximum(past.class_counts, 1.0)
-    variance = (past.target + 1) / n**2
+    variance = (past.target + 1) / max(past.n_target, 1.0) ** 2
     for _ in range(1 + REWEIGHTINGS):
         mix = simplex_fit(past.rates, past.shares, 1 / np.sqrt(variance))
-        variance = _cell_variance(past, mix, n, totals)
+        variance = _cell_variance(past, mix)
     mix = simplex_fit(past.rates, past.shares, 1 / np.sqrt(variance))
     return (past.shares - past.rates @ mix) / variance, mix, variance
 
 
-def _cell_variance(past: CellCounts, mix: FloatArray, n: float, totals: FloatArray) -> FloatArray:
+def _cell_variance(past: CellCounts, mix: FloatArray) -> FloatArray:
     """Variance of the residual of each cell, at least that of two target rows."""
+    n, totals = max(past.n_target, 1.0), np.maximum(past.class_counts, 1.0)
     explained = np.maximum(past.rates @ mix, 0.0)
     return np.asarray((explained * n + 2) / n**2 + past.rates @ (mix**2 / totals))
 
@@ -149,9 +148,8 @@ def _scaled(found: FloatArray, past: CellCounts, mix: FloatArray) -> FloatArray:
 
 def _many_classes(past: CellCounts) -> tuple[FloatArray, FloatArray]:
     """The marginal direction where classes are many: solved without signs, then freed of every change of mix."""
-    n, totals = max(past.n_target, 1.0), np.maximum(past.class_counts, 1.0)
     mix = _em_mix(past)
-    variance = _cell_variance(past, mix, n, totals)
+    variance = _cell_variance(past, mix)
     if past.n_classes > MAX_PROJECTED_CLASSES:
         residual, spread = (
             np.bincount(past.confidence, part) for part in (past.shares - past.rates @ mix, variance)
@@ -182,9 +180,3 @@ def _em_mix(past: CellCounts, steps: int = 60) -> FloatArray:
         mix = mix * (past.rates.T @ np.where(past.shares > 0, past.shares / explained, 0.0)) + 1e-12
         mix /= mix.sum()
     return np.asarray(mix)
-
-
-def fold_pairs(folds: list[CellCounts]) -> Iterator[tuple[list[CellCounts], CellCounts]]:
-    """Each fold but the first, with the folds before it."""
-    for place in range(1, len(folds)):
-        yield folds[:place], folds[place]

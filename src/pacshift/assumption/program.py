@@ -5,7 +5,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import product
 from math import log
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from pacshift.arrays import FloatArray
 from pacshift.assumption.bets import Bets, place_bets
 from pacshift.assumption.boxes import MAX_BOX_CLASSES, box_rows
-from pacshift.assumption.directions import MANY_STAKES, directions, fold_pairs, n_directions
+from pacshift.assumption.directions import MANY_STAKES, directions, n_directions
 from pacshift.assumption.folds import FEW_CLASSES, CellCounts, joined, n_folds, n_splits, split
 from pacshift.assumption.tops import largest_shares, likely_tops, shares_by_sets, suggested_sets
 from pacshift.bounds import ROUNDING, Interval, clean_shares
@@ -77,11 +77,9 @@ class MixRows:
 
     def largest(self, cost: FloatArray) -> float:
         """The largest ``cost · t`` over the mixes that are left (of the box alone where classes are many)."""
-        return (
-            float(largest_means(cost[None], self.box)[0])
-            if len(cost) > FEW_CLASSES
-            else self._program.largest(cost)
-        )
+        if len(cost) > FEW_CLASSES:
+            return float(largest_means(cost[None], self.box)[0])
+        return self._program.largest(cost)
 
     @cached_property
     def _program(self) -> MixProgram:
@@ -153,8 +151,8 @@ def _all_bets(splits: list[list[CellCounts]], level: float, contamination: float
         hurdles[n_differences:] = log(n_shares / (level_shares(n_classes).class_shares * level))
     factors = None if n_shares else np.array(MANY_STAKES)
     wanted = hurdles / (n_folds(n_classes) - 1)
-    for earlier, fold in chain.from_iterable(map(fold_pairs, splits)):
-        past = joined(earlier)
+    for folds, place in product(splits, range(1, n_folds(n_classes))):
+        past, fold = joined(folds[:place]), folds[place]
         values, mix = directions(past)
         placed.append(place_bets(values, mix, likely_tops(past, mix), past, fold, wanted, factors=factors))
     return Bets(tuple(placed), len(splits), hurdles, contamination)

@@ -20,11 +20,21 @@ def largest_shares(counts: CellCounts, *, delta: float, contamination: float = 0
     np.add.at(own, (source.col[right], counts.confidence[source.row[right]]), source.data[right])
     np.add.at(target, (counts.predicted, counts.confidence), counts.target)
     inside, seen = (np.cumsum(part[:, ::-1], axis=1) for part in (own, target))
-    each = delta / (2 * own.size)
-    rate = binomial_lower(inside, counts.class_counts[:, None], delta=each)
+    return np.asarray(_ratios(counts, inside.T, seen.T, delta, contamination).min(axis=0))
+
+
+def _ratios(
+    counts: CellCounts, inside: FloatArray, seen: FloatArray, delta: float, contamination: float
+) -> FloatArray:
+    """Upper bounds of t_j, all right with probability at least ``1 - delta``, by sets S_j of cells (..., K).
+
+    ``inside`` counts source rows of class j in S_j, ``seen`` target rows in it.
+    """
+    each = delta / (2 * inside.size)
+    rate = binomial_lower(inside, counts.class_counts, delta=each)
     share = binomial_upper(seen, counts.n_target, delta=each)
     ratio = np.divide(share, (1 - contamination) * rate, out=np.ones_like(rate), where=rate > 0)
-    return np.asarray(np.minimum(ratio.min(axis=1), 1.0))
+    return np.asarray(np.minimum(ratio, 1.0))
 
 
 def suggested_sets(first: CellCounts) -> "scipy.sparse.csc_matrix":
@@ -54,11 +64,7 @@ def shares_by_sets(
     """Upper bounds of all t_j at once by one set per class that was chosen on other rows (Lemma 5)."""
     source, target = _by_predicted(rest)
     inside = np.asarray(source.multiply(sets).sum(axis=0)).ravel()
-    each = delta / (2 * rest.n_classes)
-    rate = binomial_lower(inside, rest.class_counts, delta=each)
-    share = binomial_upper(sets.T @ target, rest.n_target, delta=each)
-    ratio = np.divide(share, (1 - contamination) * rate, out=np.ones_like(rate), where=rate > 0)
-    return np.asarray(np.minimum(ratio, 1.0))
+    return _ratios(rest, inside, sets.T @ target, delta, contamination)
 
 
 def likely_tops(past: CellCounts, mix: FloatArray) -> FloatArray:

@@ -1,6 +1,6 @@
 """Plain words for what the test saw, what it could have seen, and what to do after a refusal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -121,7 +121,8 @@ def _rows_that_are(group: str) -> str:
 
 def outside_known(classes: Sequence[Label], free: MixRows, known: Interval, known_from: str) -> str:
     """The finding where only the known bounds of the mix are contradicted."""
-    ends = [(free.largest(unit), -free.largest(-unit)) for unit in _units(len(classes))]
+    units = (np.eye(1, len(classes), label)[0] for label in range(len(classes)))  # one at a time: K x K are many
+    ends = [(free.largest(unit), -free.largest(-unit)) for unit in units]
     upper, lower = np.array(ends).T
     above, below = lower - known.upper, known.lower - upper
     label = int(np.argmax(np.maximum(above, below)))
@@ -132,11 +133,3 @@ def outside_known(classes: Sequence[Label], free: MixRows, known: Interval, know
         f"Under label shift {between(lower[label], upper[label])} of the target would be {classes[label]!r}, but "
         f"{known_from} {bound}. Either these bounds are wrong or label shift does not hold."
     )
-
-
-def _units(n_classes: int) -> Iterator[FloatArray]:
-    """Unit vectors, one at a time."""
-    for label in range(n_classes):
-        unit = np.zeros(n_classes)
-        unit[label] = 1.0
-        yield unit

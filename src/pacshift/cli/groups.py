@@ -36,7 +36,7 @@ class Promise:
         return check_request(**self.arguments(), **more)
 
     def arguments(self, classes: "Sequence[Label]" = ()) -> dict[str, Any]:
-        """The same as arguments of ``check_request`` and ``Monitor``; known shares are those of the ``classes``."""
+        """The same as arguments of ``check_request`` and ``Monitor``, for some ``classes``."""
         names = ("epsilon", "delta", "class_epsilon", "contamination")
         known_mix = options.known_for(options.read_known(self.known), classes)
         return {name: getattr(self, name) for name in names} | {"known_mix": known_mix, "rng": self.seed}

@@ -46,13 +46,11 @@ class Table:
     """Summaries by panel and method."""
 
     def __init__(self, results: Sequence[PanelResult]) -> None:
-        self.results = results
-        self.of = {(s.panel, s.method): s for result in results for s in summarise(result)}
+        self.panels = [(result, {row.method: row for row in summarise(result)}) for result in results]
 
     def having(self, *methods: str) -> list[tuple[PanelResult, list[MethodSummary]]]:
         """Panels where all ``methods`` ran, with their summaries."""
-        found = [(result, [self.of.get((result.name, name)) for name in methods]) for result in self.results]
-        return [(result, [s for s in row if s]) for result, row in found if all(row)]
+        return [(panel, [of[name] for name in methods]) for panel, of in self.panels if of.keys() >= {*methods}]
 
     def keeps(self, method: str, text: str) -> Claim | None:
         """No trial whose true error is above ε, anywhere."""

@@ -97,10 +97,9 @@ class Dataset:
     @property
     def story(self) -> str:
         """Where the scores come from, in one line."""
-        line = f"{self.title}: {ORIGINS[self.origin]}"
-        if not self.facts:
+        line, facts = f"{self.title}: {ORIGINS[self.origin]}", self.facts
+        if not facts:
             return line
-        facts = self.facts
         return (
             f"{line} (recipe {facts['recipe']}, seed {facts['seed']}, {facts['n_fitted']:,} rows fitted, "
             f"{facts['n_scored']:,} others scored, accuracy {facts['accuracy']:.4f})"
@@ -140,23 +139,17 @@ def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> D
     """
     if name not in FILES:
         raise InputError(f"data set {name!r} is unknown. Use one of {', '.join(FILES)}, or your own scores file.")
-    folder = data_dir or os.environ.get("PACSHIFT_DATA")
-    if folder:
-        path = _score_file(Path(folder), name)
-        if path.is_file():
-            return load_scores(path, name=name)
-    return _packaged(name)
-
-
-def _score_file(folder: Path, name: str) -> Path:
-    """Where ``name`` would be in ``folder``, which must hold at least one data set."""
-    paths = {known: folder / place for known, place in FILES.items()}
-    if not any(path.is_file() for path in paths.values()):
+    given = data_dir or os.environ.get("PACSHIFT_DATA")
+    if not given:
+        return _packaged(name)
+    folder = Path(given)
+    if not any((folder / place).is_file() for place in FILES.values()):
         raise InputError(
             f"{folder} holds no score file: expected at least one of {', '.join(FILES.values())}. "
             "Point data_dir= (or PACSHIFT_DATA) to such a folder, or omit it to use the scores of the package."
         )
-    return paths[name]
+    path = folder / FILES[name]
+    return load_scores(path, name=name) if path.is_file() else _packaged(name)
 
 
 def load_scores(path: str | os.PathLike[str], *, name: str | None = None) -> Dataset:
@@ -209,12 +202,10 @@ def load_scores(path: str | os.PathLike[str], *, name: str | None = None) -> Dat
 
 def _extras(path: Path, arrays: Mapping[str, NDArray[Any]], n_rows: int) -> dict[str, Any]:
     """What ``pacshift train`` adds to a scores file."""
-    for key in ("row_ids", "groups"):
-        if key in arrays and arrays[key].shape != (n_rows,):
-            raise InputError(
-                f"{path}: {key} has shape {arrays[key].shape}, expected one entry per row ({n_rows},)."
-            )
     found = {key: arrays[key] for key in ("row_ids", "groups") if key in arrays}
+    for key, values in found.items():
+        if values.shape != (n_rows,):
+            raise InputError(f"{path}: {key} has shape {values.shape}, expected one entry per row ({n_rows},).")
     if "row_ids" in found and found["row_ids"].dtype.kind == "S":  # the package stores names as bytes
         found["row_ids"] = np.char.decode(found["row_ids"], "utf-8")
     return found | ({"facts": _facts(path, arrays["facts"])} if "facts" in arrays else {})
@@ -249,24 +240,19 @@ def _read_npz(path: Path) -> dict[str, NDArray[np.generic]]:
 @cache
 def _packaged(name: str) -> Dataset:
     """A data set of the package; read-only because all callers share it."""
-    with (
-        resources.as_file(resources.files("pacshift.experiments") / "data" / f"{name}.npz") as path,
-        np.load(path, allow_pickle=False) as file,
-    ):
-        arrays = {key: file[key] for key in file.files}
+    with resources.as_file(resources.files("pacshift.experiments") / "data" / f"{name}.npz") as path:
+        arrays = read_arrays(path)
     names = tuple(arrays["class_names"].tolist())
-    if "gaps" in arrays:
+    origin: Origin = "shipped" if "gaps" in arrays else "twin"
+    if origin == "shipped":
         probs, labels = unpack_scores(arrays["gaps"]), arrays["labels"].astype(np.int64)
-        origin: Origin = "shipped"
     else:
         from pacshift.experiments.twins import Twin  # loads SciPy, which `pacshift --help` need not wait for
 
         probs, labels = Twin.from_arrays(arrays).sample(TWIN_ROWS, np.random.default_rng(0))
-        origin = "twin"
     for array in (probs, labels):
         array.flags.writeable = False
-    extras = _extras(Path(f"{name}.npz"), arrays, len(labels)) if origin == "shipped" else {}
-    return Dataset(name, probs, labels, names, origin, **extras)
+    return Dataset(name, probs, labels, names, origin, **_extras(path, arrays, len(labels)))
 
 
 def pack_scores(probs: FloatArray) -> NDArray[np.uint16]:

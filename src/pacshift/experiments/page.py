@@ -1,8 +1,9 @@
 """One HTML page with every figure and table inside: it opens from disk, without server or network."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pacshift.experiments.claims import check_claims
 from pacshift.experiments.figures import heading
@@ -13,10 +14,6 @@ from pacshift.files.writing import atomic_write
 
 def write_page(results: Sequence[PanelResult], figures: Path, path: Path, note: str) -> None:
     """Write the page; ``figures`` is the folder that ``write_figures`` filled."""
-    import jinja2
-
-    loader = jinja2.PackageLoader("pacshift.experiments", ".")
-    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
     panels = [
         {
             "id": result.panel.name,
@@ -28,9 +25,15 @@ def write_page(results: Sequence[PanelResult], figures: Path, path: Path, note: 
         }
         for result in results
     ]
-    claims = check_claims(results)
-    text = environment.get_template("page.html").render(
-        panels=panels, headings=HEADINGS[1:], claims=claims, note=note
-    )
+    content = {"panels": panels, "headings": HEADINGS[1:], "claims": check_claims(results), "note": note}
     with atomic_write(path) as draft:
-        draft.write_text(text, encoding="utf-8")
+        draft.write_text(render("pacshift.experiments", "page.html", content), encoding="utf-8")
+
+
+def render(package: str, template: str, content: Mapping[str, Any]) -> str:
+    """A page by the template of a package, with every text escaped."""
+    import jinja2
+
+    loader = jinja2.PackageLoader(package, ".")
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
+    return environment.get_template(template).render(content)

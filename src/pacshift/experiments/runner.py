@@ -59,14 +59,12 @@ def run_panels(
 ) -> tuple[PanelResult, ...]:
     """Run the trials that the log in ``folder`` lacks; results do not depend on the number of workers."""
     log = TrialLog(folder)
-    known = log.read()
-    bases = [load_base(experiment) for experiment in experiments]
-    for experiment, base in zip(experiments, bases, strict=True):
+    known, runs, jobs = log.read(), [], []
+    for experiment in experiments:
+        base, names = load_base(experiment), check_methods(methods or experiment.panel.methods)
         check_experiment(experiment, base)
-    keys = [fingerprint(*pair) for pair in zip(experiments, bases, strict=True)]
-    chosen = [check_methods(methods or experiment.panel.methods) for experiment in experiments]
-    jobs = []
-    for experiment, key, names in zip(experiments, keys, chosen, strict=True):
+        key = fingerprint(experiment, base)
+        runs.append((experiment.panel, base, key, names))
         for trial in range(trials):
             missing = tuple(name for name in names if (key, trial, name) not in known)
             jobs += [Job(experiment, key, trial, missing)] if missing else []
@@ -79,14 +77,14 @@ def run_panels(
             progress(done, total, job.experiment.panel.name)
     return tuple(
         PanelResult(
-            experiment.panel,
+            panel,
             base.title,
             base.origin,
             names,
             tuple(known[key, trial, name] for trial in range(trials) for name in names),
             base.story,
         )
-        for experiment, base, key, names in zip(experiments, bases, keys, chosen, strict=True)
+        for panel, base, key, names in runs
     )
 
 
@@ -94,21 +92,17 @@ def _run(jobs: Sequence[Job], workers: int | None) -> Iterator[tuple[Job, tuple[
     """Jobs in the order in which they finish."""
     workers = min(workers or cores(), len(jobs))
     if workers <= 1:
-        yield from ((job, _work(job)) for job in jobs)
+        yield from ((job, run_trial(job.experiment, job.trial, job.methods)) for job in jobs)
         return
     # "spawn" behaves alike on every system and never copies the threads of a progress bar.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_ignore_interrupt)
     try:
-        futures = {pool.submit(_work, job): job for job in jobs}
+        futures = {pool.submit(run_trial, job.experiment, job.trial, job.methods): job for job in jobs}
         for future in as_completed(futures):
             yield futures[future], future.result()
     finally:  # on Ctrl-C too: at most the trials in flight are lost
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _work(job: Job) -> tuple[TrialRow, ...]:
-    return run_trial(job.experiment, job.trial, job.methods)
 
 
 def _ignore_interrupt() -> None:

@@ -32,7 +32,8 @@ class TrialLog:
         """Rows by (fingerprint, trial, method)."""
         if not self.path.exists():
             return {}
-        self._drop_partial_line()
+        with self.path.open("rb+") as file:
+            file.truncate(file.read().rfind(b"\n") + 1)
         rows: dict[tuple[str, int, str], TrialRow] = {}
         for number, line in enumerate(self.path.read_text(encoding="utf-8").splitlines(), start=1):
             try:
@@ -51,8 +52,3 @@ class TrialLog:
         entry: dict[str, Any] = {"key": key, "rows": [asdict(row) for row in rows]}
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
-
-    def _drop_partial_line(self) -> None:
-        with self.path.open("rb+") as file:
-            whole = file.read().rfind(b"\n") + 1
-            file.truncate(whole)

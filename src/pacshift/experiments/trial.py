@@ -2,8 +2,9 @@
 
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
@@ -66,16 +67,14 @@ def run_trial(experiment: Experiment, trial: int, methods: Sequence[str]) -> tup
 def _run_method(draw: "Draw", method: str) -> TrialRow:
     panel = draw.experiment.panel
     score = PAPER_SCORES.get(method, METHODS[method].default_score)
-    status: Status = "ok"
+    status: Status = "refused"  # if the draw itself refutes label shift: no certificate, hence no sets to measure
     error = size = empty = true_error = np.nan
-    try:
+    with suppress(AssumptionError):
         thresholds = thresholds_of(draw, method, score)
         error, size, empty = draw.measure(score, thresholds)
         known = draw.experiment.population  # measured on the whole target already
         true_error = error if known else draw.true_error(score, thresholds)
         status = "trivial" if np.isneginf(thresholds).all() else "ok"
-    except AssumptionError:
-        status = "refused"  # the draw itself refutes label shift: no certificate, hence no sets to measure
     return TrialRow(panel.name, draw.trial, method, status, error, size, empty, true_error, draw.best_size)
 
 
@@ -98,9 +97,6 @@ class Draw:
         self.experiment = experiment
         self.trial = trial
         self.base = load_base(experiment)
-        self._tallies: dict[str, Tally] = {}
-        self._populations: dict[str, Population] = {}
-        self._test_scores: dict[str, FloatArray] = {}
         rng, panel = self.rng("draw"), experiment.panel
         everything = np.arange(len(self.base.labels))
         labels, groups = self.base.labels, self.base.groups
@@ -109,26 +105,24 @@ class Draw:
         self.source = first[resample(self.base.labels[first], panel.source_mix, panel.n_source, rng)]
         self.target = second[resample(self.base.labels[second], panel.target_mix, panel.n_target, rng)]
         self.test = second[resample(self.base.labels[second], panel.target_mix, panel.n_test, rng)]
+        self.tally = cache(self._tally)
+        self.population = cache(self._population)
+        self._test_scores = cache(lambda score: self._transformed(score, self.test))
 
     def rng(self, purpose: str) -> np.random.Generator:
         """A separate generator per purpose: adding a method never changes the numbers of another one."""
         key = [zlib.crc32(word.encode()) for word in (self.experiment.panel.name, purpose)]
         return np.random.default_rng([self.experiment.seed, self.trial, *key])
 
-    def tally(self, score: str) -> Tally:
+    def _tally(self, score: str) -> Tally:
         """The counts that calibration sees."""
-        if score not in self._tallies:
-            probs, labels = self.base.probs, self.base.labels
-            source = Tally.from_scores(probs[self.source], labels[self.source], score=score)
-            self._tallies[score] = source + Tally.from_target(probs[self.target])
-        return self._tallies[score]
+        probs, labels = self.base.probs, self.base.labels
+        source = Tally.from_scores(probs[self.source], labels[self.source], score=score)
+        return source + Tally.from_target(probs[self.target])
 
-    def population(self, score: str) -> Population:
+    def _population(self, score: str) -> Population:
         """All rows that the target is drawn from, where the true error of thresholds is known."""
-        if score not in self._populations:
-            scores = self._transformed(score, self.target_base)
-            self._populations[score] = Population(scores, self.base.labels[self.target_base])
-        return self._populations[score]
+        return Population(self._transformed(score, self.target_base), self.base.labels[self.target_base])
 
     def measure(self, score: str, thresholds: FloatArray) -> tuple[float, float, float]:
         """Error, mean size and share of empty sets: of the test rows, or in population mode of the target."""
@@ -139,9 +133,7 @@ class Draw:
                 population.size(thresholds, mix),
                 population.empty(thresholds, mix),
             )
-        if score not in self._test_scores:
-            self._test_scores[score] = self._transformed(score, self.test)
-        found = evaluate(self._test_scores[score] >= thresholds, self.base.labels[self.test])
+        found = evaluate(self._test_scores(score) >= thresholds, self.base.labels[self.test])
         return found.error, found.size, found.empty
 
     def true_error(self, score: str, thresholds: FloatArray) -> float:

@@ -42,9 +42,8 @@ def pac_threshold(tally: Tally, counts: IntArray, *, epsilon: float, delta: floa
 
 def examples_needed(*, epsilon: float, delta: float) -> int:
     """The fewest examples of which none may be missed: (1 - ε)^n ≤ δ."""
-    smallest = (
-        5e-324  # a delta shared among classes may have become 0, and an epsilon of 1e-320 divides to infinity
-    )
+    # A delta shared among classes may have become 0, and an epsilon of 1e-320 divides to infinity.
+    smallest = 5e-324
     return ceil(min(log(max(delta, smallest)) / log1p(-epsilon), 1e18))
 
 

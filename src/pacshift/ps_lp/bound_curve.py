@@ -62,7 +62,19 @@ class CurveOnDemand:
 
     def _along_thresholds(self) -> BoundCurve:
         """Bounds at single thresholds with up to three times the misses of the chosen one."""
-        return _along_thresholds(self.tally, self._test(), float(self.thresholds.max()))
+        tally, test = self.tally, self._test()
+        chosen = tally.misses(float(self.thresholds.max()))
+        most = min(3 * max(int(chosen.sum()), 10), tally.n_source - 1)
+        # Only the scores up to there are sorted: most scores are higher.
+        last = tally.positions(np.nextafter(largest_threshold(tally, lambda misses: misses.sum() <= most), np.inf))
+        low = np.concatenate([np.arange(start, end) for start, end in zip(tally.starts[:-1], last, strict=True)])
+        order = low[np.argsort(tally.values[low], kind="stable")]
+        missed = np.cumsum(tally.counts[order])
+        places = np.searchsorted(missed, np.linspace(0, most, BETTING_POINTS).astype(np.int64), side="right")
+        misses = [tally.misses(cut) for cut in np.unique(tally.values[order[places]])]
+        prices = test.prices(chosen)
+        bounds = [test.bound(each, prices) for each in misses]
+        return _growing_curve(tally, bounds, misses, chosen, self.epsilon)
 
     def _along_ranks(self) -> BoundCurve:
         """Bounds at rates up to three times the one of the chosen thresholds."""
@@ -74,22 +86,6 @@ class CurveOnDemand:
         bounds = [error_bound(mixes, self.region.prevalence, counts, each, delta=share) for each in ranks]
         misses = [self.tally.misses(thresholds_at_ranks(self.tally, each)) for each in ranks]
         return _growing_curve(self.tally, bounds, misses, chosen, self.epsilon)
-
-
-def _along_thresholds(tally: Tally, test: BettingTest, threshold: float) -> BoundCurve:
-    """Bounds at thresholds with up to three times the misses of the chosen one."""
-    chosen = tally.misses(threshold)
-    most = min(3 * max(int(chosen.sum()), 10), tally.n_source - 1)
-    # Only the scores up to there are sorted: most scores are higher.
-    last = tally.positions(np.nextafter(largest_threshold(tally, lambda misses: misses.sum() <= most), np.inf))
-    low = np.concatenate([np.arange(start, end) for start, end in zip(tally.starts[:-1], last, strict=True)])
-    order = low[np.argsort(tally.values[low], kind="stable")]
-    missed = np.cumsum(tally.counts[order])
-    places = np.searchsorted(missed, np.linspace(0, most, BETTING_POINTS).astype(np.int64), side="right")
-    misses = [tally.misses(cut) for cut in np.unique(tally.values[order[places]])]
-    prices = test.prices(chosen)
-    bounds = [test.bound(each, prices) for each in misses]
-    return _growing_curve(tally, bounds, misses, chosen, test.epsilon)
 
 
 def _growing_curve(

@@ -58,11 +58,6 @@ class Shares:
     caution: float = 0.0
     """By how much classes with few rows get lower rates than others under equal miss rate; not a share."""
 
-    @property
-    def total(self) -> float:
-        """All shares together."""
-        return self.region + self.priors + self.equal_miss_rate + self.miss_rates + self.wealth
-
 
 MANY_ROWS = Shares(equal_miss_rate=0.20, wealth=0.67)
 FEW_ROWS = Shares(equal_miss_rate=0.79, wealth=0.08, caution=0.5)

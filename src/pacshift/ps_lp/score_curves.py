@@ -50,14 +50,6 @@ class HeldOutBins:
     target: IntArray
     predicted: IntArray
 
-    @staticmethod
-    def count(values: FloatArray, counts: IntArray, starts: IntArray) -> FloatArray:
-        """Sort scores, class after class, into bins."""
-        n_classes = len(starts) - 1
-        label = np.repeat(np.arange(n_classes), np.diff(starts))
-        found = np.bincount(label * BINS + bin_of(values), counts, minlength=n_classes * BINS)
-        return np.asarray(found.reshape(n_classes, BINS))
-
     @property
     def log_odds(self) -> FloatArray:
         """Log-odds of the middle of each bin."""

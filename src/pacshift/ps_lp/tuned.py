@@ -16,7 +16,7 @@ from pacshift.ps_lp.score_curves import Curves, HeldOutBins, estimated_mix, fit_
 from pacshift.tally import Tally
 from pacshift.tally.coins import score_coins
 from pacshift.tally.grid import to_grid
-from pacshift.tally.histogram import bin_edges, bin_of, mean_binned_size
+from pacshift.tally.histogram import BINS, bin_edges, bin_of, mean_binned_size
 from pacshift.tally.stores import running_sum
 
 HELD_OUT_SHARE = 0.15
@@ -170,7 +170,10 @@ class HeldOutScores:
 
     def in_bins(self) -> FloatArray:
         """Held-out rows per class and bin."""
-        return HeldOutBins.count(self.keys % 2.0, self.counts, self.starts)
+        n_classes = len(self.starts) - 1
+        label = np.repeat(np.arange(n_classes), np.diff(self.starts))
+        found = np.bincount(label * BINS + bin_of(self.keys % 2.0), self.counts, minlength=n_classes * BINS)
+        return np.asarray(found.reshape(n_classes, BINS))
 
     def missed(self, cuts: FloatArray) -> FloatArray:
         """Share of each class's held-out rows below its cut; ``cuts`` has shape (..., K)."""

@@ -55,13 +55,21 @@ _HEART_OURS = (
 )
 _MLP = Settings(epochs=30, batch=64, rate=0.03, decay=0.003, schedule="one-cycle")
 _PRETRAINED_RESNET = "a ResNet-50 pretrained on ImageNet: a state dictionary with the public key names"
-_RESNET_OURS = "SGD with momentum 0.9, batch 64, weight decay 1e-4, the rate falls to 0, images at 224 pixels"
+_RESNET_OURS = (
+    "SGD with momentum 0.9, batch 64, weight decay 1e-4, the rate falls to 0, images at 224 pixels, "
+    "half of the training images fitted"
+)
 
 
 def _heart(data: str, model: str, settings: Settings, ours: str) -> tuple[Recipe, Recipe]:
     """The paper's network is small enough to be the small recipe too."""
     paper = Recipe(data, "paper", model, "two-layer", _HEART_SHARE, settings, ours)
     return paper, replace(paper, size="small")
+
+
+def _resnet(data: str, *, epochs: int) -> Recipe:
+    settings = Settings(epochs, batch=64, rate=0.01, decay=1e-4, schedule="one-cycle", mixed=True)
+    return Recipe(data, "paper", "ResNet-50", "resnet50", 0.5, settings, _RESNET_OURS, _PRETRAINED_RESNET)
 
 
 RECIPES: tuple[Recipe, ...] = (
@@ -92,16 +100,7 @@ RECIPES: tuple[Recipe, ...] = (
         "everything: a linear model of hashed words, word pairs and beginnings of words, "
         "70 % of the training articles fitted",
     ),
-    Recipe(
-        "cifar10",
-        "paper",
-        "ResNet-50",
-        "resnet50",
-        0.5,
-        Settings(epochs=56, batch=64, rate=0.01, decay=1e-4, schedule="one-cycle", mixed=True),
-        f"{_RESNET_OURS}, half of the training images fitted",
-        needs_weights=_PRETRAINED_RESNET,
-    ),
+    _resnet("cifar10", epochs=56),
     Recipe(
         "cifar10",
         "small",
@@ -122,16 +121,7 @@ RECIPES: tuple[Recipe, ...] = (
         ),
         "everything: eight layers trained from scratch, 80 % of the training images fitted",
     ),
-    Recipe(
-        "entity13",
-        "paper",
-        "ResNet-50",
-        "resnet50",
-        0.5,
-        Settings(epochs=13, batch=64, rate=0.01, decay=1e-4, schedule="one-cycle", mixed=True),
-        f"{_RESNET_OURS}, half of the training images fitted",
-        needs_weights=_PRETRAINED_RESNET,
-    ),
+    _resnet("entity13", epochs=13),
     Recipe(
         "entity13",
         "small",
@@ -156,11 +146,10 @@ RECIPES: tuple[Recipe, ...] = (
 
 def find_recipe(data: str, size: Size) -> Recipe:
     """The recipe of a data set."""
-    names = list(dict.fromkeys(recipe.data for recipe in RECIPES))
-    if data not in names:
+    by_size = {recipe.size: recipe for recipe in RECIPES if recipe.data == data}
+    if not by_size:
+        names = dict.fromkeys(recipe.data for recipe in RECIPES)
         raise InputError(f"data set {data!r} has no recipe. Use one of {', '.join(names)}.")
-    for recipe in RECIPES:
-        if (recipe.data, recipe.size) == (data, size):
-            return recipe
-    sizes = [recipe.size for recipe in RECIPES if recipe.data == data]
-    raise InputError(f"{data} has no recipe {size!r}. Use: {', '.join(sizes)}.")
+    if size not in by_size:
+        raise InputError(f"{data} has no recipe {size!r}. Use: {', '.join(by_size)}.")
+    return by_size[size]

@@ -12,16 +12,14 @@ from pacshift.recipes.raw.data import BoolArray
 from pacshift.recipes.raw.images import ImageReader, Pixels
 
 Inputs = tuple[NDArray[Any], ...]
-Colour = tuple[float, ...] | None
+Colour = tuple[float, ...]
 
 
 class Encoder(Protocol):
     """Turns some rows into the inputs of a network."""
 
-    @property
-    def broken(self) -> dict[str, str]:
-        """Files that could not be read, with the reason."""
-        ...
+    broken: dict[str, str]
+    """Files that could not be read, with the reason."""
 
     def encode(self, rows: IntArray, rng: np.random.Generator | None) -> tuple[Inputs, BoolArray]:
         """The inputs of those rows that can be read, and for each row whether it can."""
@@ -47,13 +45,13 @@ class PixelEncoder:
 
     PAD = 2
 
-    def __init__(self, pixels: Pixels, fitted: IntArray, *, mean: Colour = None, spread: Colour = None) -> None:
+    def __init__(self, pixels: Pixels, fitted: IntArray, *, mean: Colour = (), spread: Colour = ()) -> None:
         self.broken: dict[str, str] = {}
         self._pixels = pixels
         sample = pixels[fitted[:: max(1, len(fitted) // 5000)]].astype(np.float64) / 255
         own_mean, own_spread = sample.mean(axis=(0, 1, 2)), np.maximum(sample.std(axis=(0, 1, 2)), 1e-6)
-        self._mean = np.asarray(own_mean if mean is None else mean, np.float32)
-        self._spread = np.asarray(own_spread if spread is None else spread, np.float32)
+        self._mean = np.asarray(mean or own_mean, np.float32)
+        self._spread = np.asarray(spread or own_spread, np.float32)
 
     def encode(self, rows: IntArray, rng: np.random.Generator | None) -> tuple[Inputs, BoolArray]:
         """Images x 3 x height x width, standardised."""
@@ -77,17 +75,11 @@ def shift_and_mirror(images: NDArray[np.float32], pad: int, rng: np.random.Gener
 class FileEncoder:
     """Image files decoded when they are needed, scaled as the network expects; at random: mirrored."""
 
-    def __init__(
-        self, paths: Sequence[str], size: int, *, mean: tuple[float, ...], spread: tuple[float, ...]
-    ) -> None:
+    def __init__(self, paths: Sequence[str], size: int, *, mean: Colour, spread: Colour) -> None:
         self._paths = paths
         self._reader = ImageReader(size=size, shorter_side=round(size * 8 / 7))
+        self.broken = self._reader.broken
         self._mean, self._spread = np.array(mean, np.float32), np.array(spread, np.float32)
-
-    @property
-    def broken(self) -> dict[str, str]:
-        """Files that could not be read, with the reason."""
-        return self._reader.broken
 
     def encode(self, rows: IntArray, rng: np.random.Generator | None) -> tuple[Inputs, BoolArray]:
         """Images x 3 x size x size of the files that can be read."""

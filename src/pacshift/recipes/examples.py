@@ -13,11 +13,13 @@ import numpy as np
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.errors import InputError
 from pacshift.experiments.datasets import Dataset
+from pacshift.experiments.page import render
 from pacshift.experiments.panels import Panel
+from pacshift.experiments.summary import markdown_table
 from pacshift.experiments.trial import Draw, Experiment, thresholds_of
 from pacshift.files.writing import atomic_write
 from pacshift.recipes.raw.data import BoolArray, RawData
-from pacshift.recipes.reading import READERS, read_raw
+from pacshift.recipes.reading import READERS
 from pacshift.wording import percent
 
 METHODS = ("PS", "PS-W", "PS-LP")
@@ -110,7 +112,7 @@ def write_examples(
     rows = _RawRows(after.base, raw)
     shown, missed_from = choose_rows(after, n_examples)
     thresholds = _all_thresholds(panel, after)
-    columns = tuple(_measure(name, when, cuts, after) for (name, when), cuts in thresholds.items())
+    columns = tuple(MethodRun(*key, *after.measure("probability", cuts)[:2]) for key, cuts in thresholds.items())
     sets = [after.base.probs[shown] >= cuts for cuts in thresholds.values()]
     cases = tuple(
         rows.case(int(row), tuple(found[place] for found in sets), missed_by_ps=place >= missed_from)
@@ -118,17 +120,19 @@ def write_examples(
     )
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
+    introduction = _introduction(panel, after.base, columns)
     with atomic_write(folder / f"examples-{panel.name}.md") as draft:
-        draft.write_text(markdown(panel, after.base, columns, cases), encoding="utf-8")
+        draft.write_text(markdown(introduction, columns, cases), encoding="utf-8")
     path = folder / f"examples-{panel.name}.html"
+    content = {"panel": panel, "introduction": introduction, "columns": columns, "cases": cases}
     with atomic_write(path) as draft:
-        draft.write_text(_page(panel, after.base, columns, cases), encoding="utf-8")
+        draft.write_text(render("pacshift.recipes", "examples.html", content), encoding="utf-8")
     return path
 
 
 def choose_rows(draw: Draw, n_examples: int) -> tuple[IntArray, int]:
     """The first test rows, then the first that PS misses; the second number says where those begin."""
-    ps = _thresholds("PS", draw)
+    ps = thresholds_of(draw, "PS", "probability")
     distinct = np.array(list(dict.fromkeys(draw.test.tolist())))  # rows are drawn with replacement
     first = distinct[:n_examples]
     others = distinct[n_examples:]
@@ -137,25 +141,15 @@ def choose_rows(draw: Draw, n_examples: int) -> tuple[IntArray, int]:
     return np.concatenate([first, missed]), len(first)
 
 
-def _thresholds(method: str, draw: Draw) -> FloatArray:
-    return thresholds_of(draw, method, "probability")
-
-
 def _all_thresholds(panel: Panel, after: Draw) -> dict[tuple[str, str], FloatArray]:
     """PS never looks at the target, so it has one column; the others are calibrated before and after the shift."""
     unshifted = replace(after.experiment, panel=replace(panel, target_mix=panel.source_mix))
     before = Draw(unshifted, trial=0)
-    found = {("PS", "before and after"): _thresholds("PS", after)}
+    found = {("PS", "before and after"): thresholds_of(after, "PS", "probability")}
     for method in METHODS[1:]:
-        found[method, "before"] = _thresholds(method, before)
-        found[method, "after"] = _thresholds(method, after)
+        found[method, "before"] = thresholds_of(before, method, "probability")
+        found[method, "after"] = thresholds_of(after, method, "probability")
     return found
-
-
-def _measure(method: str, when: str, thresholds: FloatArray, draw: Draw) -> MethodRun:
-    sets, labels = draw.base.probs[draw.test] >= thresholds, draw.base.labels[draw.test]
-    error = 1 - float(sets[np.arange(len(labels)), labels].mean())
-    return MethodRun(method, when, error, float(sets.sum(axis=1).mean()))
 
 
 class _RawRows:
@@ -175,7 +169,7 @@ class _RawRows:
                 "place with raw=."
             )
         self.base = base
-        self.data: RawData = read_raw(dataset, Path(place))
+        self.data = READERS[dataset](Path(place))
         self._place = {row_id: place for place, row_id in enumerate(self.data.ids.tolist())}
 
     def case(self, row: int, sets: Sequence[BoolArray], *, missed_by_ps: bool) -> Case:
@@ -230,39 +224,23 @@ def _introduction(panel: Panel, base: Dataset, columns: Sequence[MethodRun]) -> 
     ]
 
 
-def markdown(panel: Panel, base: Dataset, columns: Sequence[MethodRun], cases: Sequence[Case]) -> str:
+def markdown(introduction: Sequence[str], columns: Sequence[MethodRun], cases: Sequence[Case]) -> str:
     """The page as Markdown, without images."""
-    lines = [f"{line}\n" for line in _introduction(panel, base, columns)]
+    lines = [f"{line}\n" for line in introduction]
+    headings = ["row", "true label", *(column.title for column in columns)]
     for missed, title in ((False, "As they come"), (True, "Missed by PS")):
-        lines += [
-            f"**{title}**\n",
-            "| row | true label | " + " | ".join(column.title for column in columns) + " |",
-        ]
-        lines += ["| --- " * (2 + len(columns)) + "|"]
-        for case in cases:
-            if case.missed_by_ps == missed:
-                content = "" if case.is_image else ": " + _cell(case.content)
-                lines.append(
-                    f"| {case.row_id}{content} | {case.label} | " + " | ".join(map(_set, case.sets)) + " |"
-                )
-        lines.append("")
+        shown = [case for case in cases if case.missed_by_ps == missed]
+        rows = [[_row(case), case.label, *map(_set, case.sets)] for case in shown]
+        lines += [f"**{title}**\n", markdown_table(headings, rows, left=len(headings))]
     return "\n".join(lines)
 
 
-def _cell(text: str) -> str:
-    """Text that cannot end a table cell."""
-    return " ".join(text.replace("|", "/").replace("<", "&lt;").split())
+def _row(case: Case) -> str:
+    """The id, with the text if there is one; nothing in it can end a table cell."""
+    if case.is_image:
+        return case.row_id
+    return f"{case.row_id}: {' '.join(case.content.replace('|', '/').replace('<', '&lt;').split())}"
 
 
 def _set(labels: Sequence[str]) -> str:
     return ", ".join(labels) or "(empty)"
-
-
-def _page(panel: Panel, base: Dataset, columns: Sequence[MethodRun], cases: Sequence[Case]) -> str:
-    import jinja2
-
-    loader = jinja2.PackageLoader("pacshift.recipes", ".")
-    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
-    return environment.get_template("examples.html").render(
-        panel=panel, introduction=_introduction(panel, base, columns), columns=columns, cases=cases
-    )

@@ -1,6 +1,6 @@
 """How good a model is on the rows it scores."""
 
-from dataclasses import dataclass
+from math import nan
 from typing import Any
 
 from numpy.typing import NDArray
@@ -9,21 +9,17 @@ from pacshift.arrays import IntArray
 from pacshift.recipes.raw.data import BoolArray
 
 
-@dataclass(frozen=True)
-class Quality:
-    """Not a number where there are no official test rows, or more than two classes."""
+def measure(probs: NDArray[Any], labels: IntArray, is_test: BoolArray) -> dict[str, float]:
+    """Accuracy on all rows and on the official test rows, and the area under the ROC curve.
 
-    accuracy: float
-    test_accuracy: float
-    auc: float
-
-
-def measure(probs: NDArray[Any], labels: IntArray, is_test: BoolArray) -> Quality:
-    """Accuracy on all rows and on the official test rows, and the area under the ROC curve."""
+    Not a number where there are no official test rows, or more than two classes.
+    """
     is_right = probs.argmax(axis=1) == labels
-    test_accuracy = float(is_right[is_test].mean()) if is_test.any() else float("nan")
-    auc = area_under_curve(probs[:, 1], labels) if probs.shape[1] == 2 else float("nan")
-    return Quality(float(is_right.mean()), test_accuracy, auc)
+    return {
+        "accuracy": float(is_right.mean()),
+        "test_accuracy": float(is_right[is_test].mean()) if is_test.any() else nan,
+        "auc": area_under_curve(probs[:, 1], labels) if probs.shape[1] == 2 else nan,
+    }
 
 
 def area_under_curve(scores: NDArray[Any], labels: IntArray) -> float:

@@ -1,9 +1,8 @@
-"""The reader of each data set, and the rows that a scores file points to."""
+"""The reader of each data set."""
 
 from collections.abc import Callable
 from pathlib import Path
 
-from pacshift.errors import InputError
 from pacshift.recipes.raw.agnews import read_agnews
 from pacshift.recipes.raw.chestxray import read_chestxray
 from pacshift.recipes.raw.cifar10 import read_cifar10
@@ -19,10 +18,3 @@ READERS: dict[str, Callable[[Path], RawData]] = {
     "entity13": read_entity13,
     "chestxray": read_chestxray,
 }
-
-
-def read_raw(dataset: str, place: Path) -> RawData:
-    """The raw rows of one of the paper's data sets."""
-    if dataset not in READERS:
-        raise InputError(f"data set {dataset!r} has no recipe. Use one of {', '.join(READERS)}.")
-    return READERS[dataset](place)

@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import zlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,16 +14,15 @@ from pacshift import __version__
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.errors import InputError
 from pacshift.files.writing import atomic_write
-from pacshift.recipes.catalogue import Recipe, Size, find_recipe
-from pacshift.recipes.quality import Quality, measure
-from pacshift.recipes.raw.data import RawData
+from pacshift.recipes.catalogue import Size, find_recipe
+from pacshift.recipes.quality import measure
 from pacshift.recipes.raw.images import describe_broken
-from pacshift.recipes.reading import read_raw
-from pacshift.recipes.split import Split, split_rows
+from pacshift.recipes.reading import READERS
+from pacshift.recipes.split import split_rows
 
 if TYPE_CHECKING:
-    from pacshift.recipes.fitting.device import Device
     from pacshift.recipes.fitting.loop import Progress
+    from pacshift.recipes.fitting.models import Job
 
 Report = Callable[[str, "Progress"], None]
 """Called with what is being done ("fit", "score") and how far it is."""
@@ -126,58 +124,29 @@ def train(
     pacshift.errors.InputError: chestxray has no recipe 'small'. Use: paper.
     """
     chosen = find_recipe(dataset, recipe)
+    for name, value in (("batch", batch), ("limit", limit), ("pixels", pixels)):
+        if value is not None and value < 1:
+            raise InputError(f"{name} must be at least 1, got {value}.")
     if batch is not None:
-        chosen = replace(chosen, settings=replace(chosen.settings, batch=_positive("batch", batch)))
-    if limit is not None:
-        _positive("limit", limit)
+        chosen = replace(chosen, settings=replace(chosen.settings, batch=batch))
     if seed < 0:
         raise InputError(f"seed must not be negative, got {seed}.")
     path = Path(out)
     if path.suffix != ".npz" or not path.parent.is_dir():
         raise InputError(f"cannot write {path}: the scores file must end in .npz and its folder must exist.")
     from pacshift.recipes.fitting.device import choose_device  # asks for torch before the raw data are read
+    from pacshift.recipes.fitting.models import Job
 
     used = choose_device(device)
-    data = read_raw(dataset, Path(raw))
+    data = READERS[dataset](Path(raw))
     split = split_rows(data, chosen.share, seed, limit)
-    job = _Job(chosen, data, split, weights, seed, _positive("pixels", pixels), used)
+    job = Job(chosen, data, split, weights, seed, pixels, used)
     probs, rows, broken = _fit_and_score(job, path.with_suffix(".checkpoint.pt"), resume, report)
     return _write(job, path, Path(raw), probs, rows, broken)
 
 
-def _positive(name: str, value: int) -> int:
-    if value < 1:
-        raise InputError(f"{name} must be at least 1, got {value}.")
-    return value
-
-
-@dataclass(frozen=True, eq=False)
-class _Job:
-    """Everything that determines the scores."""
-
-    recipe: Recipe
-    data: RawData
-    split: Split
-    weights: str | None
-    seed: int
-    pixels: int
-    device: "Device"
-
-    @property
-    def mixed(self) -> bool:
-        """Whether half precision is really used."""
-        return self.recipe.settings.mixed and self.device.has_half
-
-    @property
-    def identity(self) -> str:
-        """A checkpoint of another job must not be continued."""
-        rows = zlib.crc32(repr(self.data.ids[self.split.fitted].tolist()).encode())
-        how = self.recipe.data, self.recipe.network, asdict(self.recipe.settings), self.pixels
-        return repr((*how, rows, self.weights, self.seed, self.device.name, self.mixed))
-
-
 def _fit_and_score(
-    job: _Job, checkpoint_path: Path, resume: bool, report: Report | None
+    job: "Job", checkpoint_path: Path, resume: bool, report: Report | None
 ) -> tuple[FloatArray, IntArray, dict[str, str]]:
     from pacshift.recipes.fitting.checkpoint import Checkpoint, check_not_fitted
     from pacshift.recipes.fitting.loop import fit, predict
@@ -186,9 +155,7 @@ def _fit_and_score(
     data, split = job.data, job.split
     if job.weights is not None and Path(job.weights).is_file():
         check_not_fitted(Path(job.weights), job.recipe.data, data.ids[split.scored], job.device)
-    network, encoder = build(
-        job.recipe, data, split.fitted, weights=job.weights, seed=job.seed, pixels=job.pixels, device=job.device
-    )
+    network, encoder = build(job)
     fitted_ids = data.ids[split.fitted].tolist()
     checkpoint = Checkpoint(checkpoint_path, job.identity, job.recipe.data, fitted_ids, resume=resume)
     fit(
@@ -213,7 +180,9 @@ def _fit_and_score(
     return probs, rows, dict(data.broken) | encoder.broken
 
 
-def _write(job: _Job, path: Path, raw: Path, probs: FloatArray, rows: IntArray, broken: dict[str, str]) -> Trained:
+def _write(
+    job: "Job", path: Path, raw: Path, probs: FloatArray, rows: IntArray, broken: dict[str, str]
+) -> Trained:
     """The scores with everything a reader must know about them."""
     data = job.data
     stored = probs.astype(np.float32)
@@ -231,14 +200,13 @@ def _write(job: _Job, path: Path, raw: Path, probs: FloatArray, rows: IntArray, 
         arrays["groups"] = data.groups[rows]
     with atomic_write(path) as draft:
         np.savez_compressed(draft, allow_pickle=False, **arrays)
-    counts = len(job.split.fitted), len(rows)
-    model = f"{job.recipe.model}, {data.title}"
-    return Trained(path, model, *counts, **asdict(quality), note=describe_broken(broken))
+    model, n_fitted = f"{job.recipe.model}, {data.title}", len(job.split.fitted)
+    return Trained(path, model, n_fitted, len(rows), **quality, note=describe_broken(broken))
 
 
-def _facts(job: _Job, quality: Quality, n_scored: int) -> dict[str, Any]:
+def _facts(job: "Job", quality: dict[str, float], n_scored: int) -> dict[str, Any]:
     """What tables and readers of the file are told; JSON has no NaN."""
-    measured = {key: None if math.isnan(value) else round(value, 4) for key, value in asdict(quality).items()}
+    measured = {key: None if math.isnan(value) else round(value, 4) for key, value in quality.items()}
     return {
         "dataset": job.recipe.data,
         "model": job.recipe.model,

@@ -7,7 +7,7 @@ BLOCKS = (6, 12, 24, 16)
 GROWTH = 32
 
 
-class DenseLayer(nn.Module):
+class DenseLayer(nn.Sequential):
     """Adds ``GROWTH`` new features to all earlier ones."""
 
     def __init__(self, width: int) -> None:
@@ -21,9 +21,7 @@ class DenseLayer(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """The old features followed by the new ones."""
-        new = self.conv1(self.relu1(self.norm1(features)))
-        new = self.conv2(self.relu2(self.norm2(new)))
-        return torch.cat([features, new], dim=1)
+        return torch.cat([features, super().forward(features)], dim=1)
 
 
 def _transition(width: int) -> nn.Sequential:
@@ -36,7 +34,7 @@ def _transition(width: int) -> nn.Sequential:
     return layers
 
 
-class DenseNet121(nn.Module):
+class DenseNet121(nn.Sequential):
     """Huang et al., 2017."""
 
     HEAD = "classifier"
@@ -59,10 +57,7 @@ class DenseNet121(nn.Module):
                 self.features.add_module(f"transition{number}", _transition(width))
                 width //= 2
         self.features.add_module("norm5", nn.BatchNorm2d(width))
+        self.relu = nn.ReLU()
+        self.pool = nn.AdaptiveAvgPool2d(1)
+        self.flatten = nn.Flatten()
         self.classifier = nn.Linear(width, n_classes)
-
-    def forward(self, images: Tensor) -> Tensor:
-        """Logits of a batch."""
-        features = torch.relu(self.features(images)).mean(dim=(2, 3))
-        logits: Tensor = self.classifier(features)
-        return logits

@@ -5,9 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from pacshift.errors import InputError
 from pacshift.recipes.encode import Inputs
@@ -22,9 +20,7 @@ class Device:
     @property
     def has_half(self) -> bool:
         """Whether 16-bit floats are fast here: on graphics cards, and on processors with instructions for them."""
-        if self.name != "cpu":
-            return True
-        return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+        return self.name != "cpu" or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
     def precision(self, *, mixed: bool) -> AbstractContextManager[Any]:
         """Mixed precision where asked for and supported."""
@@ -32,10 +28,6 @@ class Device:
             self.name, torch.bfloat16, enabled=mixed and self.has_half
         )
         return context
-
-    def tensor(self, values: NDArray[Any] | None) -> torch.Tensor | None:
-        """An array as a tensor on the device."""
-        return None if values is None else torch.from_numpy(np.ascontiguousarray(values)).to(self.name)
 
     def tensors(self, inputs: Inputs) -> list[torch.Tensor]:
         """The inputs of a network."""
@@ -54,8 +46,8 @@ class Device:
         """Turn "out of memory" into an error with a remedy."""
         try:
             yield
-        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-            if isinstance(error, RuntimeError) and not _is_out_of_memory(error):
+        except (MemoryError, RuntimeError) as error:
+            if not _is_out_of_memory(error):
                 raise
             raise InputError(
                 f"the memory of {self.name} is not enough for one batch. Use a smaller batch, the recipe small, "
@@ -63,9 +55,10 @@ class Device:
             ) from error
 
 
-def _is_out_of_memory(error: RuntimeError) -> bool:
+def _is_out_of_memory(error: MemoryError | RuntimeError) -> bool:
     text = str(error).lower()
-    return isinstance(error, torch.OutOfMemoryError) or "out of memory" in text or "can't allocate memory" in text
+    known = isinstance(error, (MemoryError, torch.OutOfMemoryError))
+    return known or "out of memory" in text or "can't allocate memory" in text
 
 
 def choose_device(name: str) -> Device:

@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from pacshift.arrays import IntArray
 from pacshift.recipes.encode import Encoder, Inputs
@@ -17,17 +18,13 @@ class FeatureEncoder:
     """Images as the features of a frozen Lite0."""
 
     def __init__(self, images: Encoder, n_rows: int, body: Lite0, device: Device) -> None:
-        self._images = images
-        self._body = body.to(device.name).eval()
+        self._images, self.broken = images, images.broken
+        features = nn.Sequential(*list(body)[:-1])  # without the layer that tells the classes of ImageNet
+        self._body = features.to(device.name).eval()
         self._device = device
         self._known = np.zeros(n_rows, bool)
         self._is_good = np.zeros(n_rows, bool)
         self._features: NDArray[np.float32] = np.zeros((n_rows, N_FEATURES), np.float32)
-
-    @property
-    def broken(self) -> dict[str, str]:
-        """Files that could not be read, with the reason."""
-        return self._images.broken
 
     def encode(self, rows: IntArray, rng: np.random.Generator | None) -> tuple[Inputs, BoolArray]:
         """Features of the rows; without random changes, since each row is computed only once."""
@@ -43,5 +40,5 @@ class FeatureEncoder:
         self._is_good[rows] = is_good
         if is_good.any():
             with torch.no_grad(), self._device.guard_memory():
-                found = self._body.features(*self._device.tensors(inputs))
+                found = self._body(*self._device.tensors(inputs))
             self._features[rows[is_good]] = found.float().cpu().numpy()

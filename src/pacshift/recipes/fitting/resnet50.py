@@ -36,7 +36,7 @@ class Bottleneck(nn.Module):
         return added
 
 
-class ResNet50(nn.Module):
+class ResNet50(nn.Sequential):
     """He et al., 2016."""
 
     HEAD = "fc"
@@ -54,12 +54,5 @@ class ResNet50(nn.Module):
             stage += [Bottleneck(width_in, width, 1) for _ in range(blocks - 1)]
             self.add_module(f"layer{number}", nn.Sequential(*stage))
         self.avgpool = nn.AdaptiveAvgPool2d(1)
+        self.flatten = nn.Flatten()
         self.fc = nn.Linear(width_in, n_classes)
-
-    def forward(self, images: Tensor) -> Tensor:
-        """Logits of a batch."""
-        features = self.maxpool(self.relu(self.bn1(self.conv1(images))))
-        for number in range(1, len(STAGES) + 1):
-            features = self.get_submodule(f"layer{number}")(features)
-        logits: Tensor = self.fc(self.avgpool(features).flatten(1))
-        return logits

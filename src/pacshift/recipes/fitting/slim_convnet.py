@@ -5,6 +5,7 @@ CIFAR-10 in 3.29 seconds on a single GPU" (2024, arXiv:2404.00498). The widths a
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -35,15 +36,9 @@ class SlimConvNet(nn.Module):
     def __init__(self, n_classes: int, filters: Tensor, widths: tuple[int, int, int] = (64, 128, 256)) -> None:
         super().__init__()
         self.register_buffer("filters", filters)
-        first, second, last = widths
-        self.body = nn.Sequential(
-            _group(len(filters), first),
-            _group(first, second),
-            _group(second, last),
-            nn.AdaptiveMaxPool2d(1),
-            nn.Flatten(),
-        )
-        self.head = nn.Linear(last, n_classes, bias=False)
+        groups = [_group(*ends) for ends in pairwise((len(filters), *widths))]
+        self.body = nn.Sequential(*groups, nn.AdaptiveMaxPool2d(1), nn.Flatten())
+        self.head = nn.Linear(widths[-1], n_classes, bias=False)
 
     def forward(self, images: Tensor) -> Tensor:
         """Logits of a batch."""

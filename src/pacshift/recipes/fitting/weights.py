@@ -11,7 +11,7 @@ from pacshift.recipes.fitting.checkpoint import load_file
 from pacshift.recipes.fitting.device import Device
 
 WRAPPERS = ("state_dict", "model", "network")
-PREFIXES = ("module.", "densenet121.", "backbone.")
+PREFIXES = re.compile(r"^(?:(?:module|densenet121|backbone)\.)+")
 OLD_DENSENET = re.compile(r"(denselayer\d+\.(?:norm|relu|conv))\.(\d)\.")
 """``norm.1`` of files from 2017, such as CheXNet's, is ``norm1`` today."""
 
@@ -20,8 +20,7 @@ def load_weights(network: nn.Module, path: Path, device: Device, *, head: str) -
     """Load all weights but those of ``head``, whose shape may differ: its classes are other ones."""
     found = public_names(load_file(path, device))
     own = network.state_dict()
-    is_head = re.compile(rf"^{re.escape(head)}\.")
-    body = {key: value for key, value in own.items() if not is_head.match(key)}
+    body = {key: value for key, value in own.items() if not key.startswith(f"{head}.")}
     missing = sorted(key for key in body if key not in found and not key.endswith("num_batches_tracked"))
     if missing:
         raise InputError(
@@ -43,14 +42,8 @@ def public_names(content: dict[str, Any]) -> dict[str, Tensor]:
     for wrapper in WRAPPERS:
         if isinstance(content.get(wrapper), dict):
             content = content[wrapper]
-    return {_public(key): value for key, value in content.items() if isinstance(value, Tensor)}
-
-
-def _public(key: str) -> str:
-    stripped = True
-    while stripped:
-        stripped = False
-        for prefix in PREFIXES:
-            if key.startswith(prefix):
-                key, stripped = key.removeprefix(prefix), True
-    return OLD_DENSENET.sub(r"\1\2.", key)
+    return {
+        OLD_DENSENET.sub(r"\1\2.", PREFIXES.sub("", key)): value
+        for key, value in content.items()
+        if isinstance(value, Tensor)
+    }

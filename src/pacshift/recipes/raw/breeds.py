@@ -56,8 +56,7 @@ def superclasses_of(
     rng = np.random.RandomState(SEED)
     found = []
     for node in sorted(node for node, level in depth.items() if level == DEPTH):
-        below = _leaves_below(node, children, set(leaves))
-        if len(below) >= N_SUBCLASSES:
+        if len(_leaves_below(node, children, set(leaves))) >= N_SUBCLASSES:
             listed = _leaves_by_branch(node, children, set(leaves))
             drawn = rng.choice(listed, N_SUBCLASSES, replace=False)
             found.append(Superclass(names.get(node, node).split(",")[0], tuple(map(str, drawn))))

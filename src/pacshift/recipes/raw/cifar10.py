@@ -40,9 +40,8 @@ class _ArraysOnly(pickle.Unpickler):
     """A pickle can run any code; these hold dictionaries, lists, bytes and NumPy arrays only."""
 
     def find_class(self, module: str, name: str) -> Any:
-        if (module.split(".")[0], name) in {("numpy", "_reconstruct"), ("numpy", "ndarray"), ("numpy", "dtype")}:
-            return super().find_class(module, name)
-        if (module, name) == ("_codecs", "encode"):
+        is_array = module.split(".")[0] == "numpy" and name in ("_reconstruct", "ndarray", "dtype")
+        if is_array or (module, name) == ("_codecs", "encode"):
             return super().find_class(module, name)
         raise pickle.UnpicklingError(f"it refers to {module}.{name}")
 

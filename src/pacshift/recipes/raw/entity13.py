@@ -18,13 +18,7 @@ def read_entity13(folder: Path) -> RawData:
     hierarchy = folder / "hierarchy" if (folder / "hierarchy").is_dir() else folder
     superclasses = read_superclasses(hierarchy)
     label_of = {wnid: label for label, entry in enumerate(superclasses) for wnid in entry.subclasses}
-    paths = [
-        path
-        for part in PARTS
-        for wnid in sorted(label_of)
-        if (folder / part / wnid).is_dir()
-        for path in find_images(folder / part / wnid)
-    ]
+    paths = [path for part in PARTS for wnid in sorted(label_of) for path in find_images(folder / part / wnid)]
     if not paths:
         raise InputError(
             f"{folder} holds no images in train/WNID or val/WNID of Entity-13's classes. Check the path."

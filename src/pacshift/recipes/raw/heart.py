@@ -26,7 +26,6 @@ def read_heart(place: Path) -> RawData:
         )
     names = [name for name in table.column_names if name not in (label, *NOT_ANSWERS)]
     answers = [_columns(path, table, name) for name in names]
-    widths = [part.shape[1] for part in answers]
     truth = table[label].to_numpy()
     labels = (truth == "Yes" if truth.dtype == object else truth > 0).astype(np.int64)
     year = "2020" if label == "HeartDisease" else "2015"
@@ -37,7 +36,7 @@ def read_heart(place: Path) -> RawData:
         CLASSES,
         np.column_stack(answers),
         np.zeros(len(labels), bool),
-        columns=tuple(name for name, width in zip(names, widths, strict=True) for _ in range(width)),
+        columns=tuple(name for name, part in zip(names, answers, strict=True) for _ in range(part.shape[1])),
     )
 
 

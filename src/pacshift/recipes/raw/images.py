@@ -2,11 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.errors import InputError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 SUFFIXES = {".jpg", ".jpeg", ".png"}
 
@@ -28,7 +32,7 @@ def require_folder(folder: Path, what: str) -> Path:
 class ImageReader:
     """Decodes images to one size and remembers the files that could not be read."""
 
-    def __init__(self, size: int | None = None, *, shorter_side: int | None = None) -> None:
+    def __init__(self, size: int, *, shorter_side: int | None = None) -> None:
         self.size = size
         self.shorter_side = shorter_side or size
         self.broken: dict[str, str] = {}
@@ -40,20 +44,15 @@ class ImageReader:
 
         try:
             with PIL.Image.open(path) as image:
-                if self.size is None:
-                    return np.asarray(image.convert("RGB"))
                 return np.asarray(self._resize(image.convert("RGB")))
         except (OSError, ValueError, SyntaxError, PIL.Image.DecompressionBombError) as error:
             self.broken[str(path)] = str(error) or type(error).__name__
             return None
 
-    def _resize(self, image: "object") -> "object":
+    def _resize(self, image: "Image") -> "Image":
         """Scale the shorter side, then cut out the square in the middle: the usual way for ImageNet networks."""
-        from PIL.Image import Image, Resampling
+        from PIL.Image import Resampling
 
-        assert isinstance(image, Image)
-        assert self.size is not None
-        assert self.shorter_side is not None
         scale = self.shorter_side / min(image.size)
         width, height = (max(self.size, round(side * scale)) for side in image.size)
         if (width, height) != image.size:
@@ -66,9 +65,6 @@ class ImageReader:
         found = [self.read(path) for path in paths]
         is_good = np.array([image is not None for image in found], bool)
         good = [image for image in found if image is not None]
-        shapes = {image.shape for image in good}
-        if len(shapes) > 1:
-            raise InputError(f"the images have {len(shapes)} different sizes, such as {sorted(shapes)[:2]}.")
         if not good:
             raise InputError(f"none of {len(found):,} images could be read. {describe_broken(self.broken)}")
         return np.stack(good), is_good
