@@ -20,8 +20,7 @@ N_DETECTORS = 1 + len(LEVELS)
 """The union is over as many per class, whether the target has bins or not: numbers of rows fix the level."""
 
 SPLITS = 24
-"""Parts into which the statistic of Lemma 2 is cut: more give a slightly smaller ratio. 8 or 64: +0.3 or -0.1
-%."""
+"""Parts into which the statistic of Lemma 2 is cut: more give smaller ratios. With 8 or 64: +0.3 or -0.1 %."""
 
 
 def largest_shares(tally: Tally, *, delta: float) -> FloatArray:
