@@ -88,7 +88,6 @@ def run_reproduce(
 
 def describe_run(results: Sequence[PanelResult], *, trials: int, population: bool, seed: int) -> str:
     """Describe a run in one paragraph, for readers of its tables."""
-    sources = {result.story for result in results}
     how = (
         "Population mode: source and target are drawn from one base, and error and size are exact on the target"
         if population
@@ -96,7 +95,7 @@ def describe_run(results: Sequence[PanelResult], *, trials: int, population: boo
     )
     return (
         f"{trials} trials per panel, seed {seed}, δ = {results[0].panel.delta:g}. {how}. "
-        f"Data: {'; '.join(sorted(sources))}. "
+        f"Data: {'; '.join(sorted({result.story for result in results}))}. "
         "“Excess over best” compares the mean size with that of the best single threshold, found with full "
         "knowledge of the target."
     )

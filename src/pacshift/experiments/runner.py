@@ -75,17 +75,11 @@ def run_panels(
         known |= {(job.key, row.trial, row.method): row for row in rows}
         if progress:
             progress(done, total, job.experiment.panel.name)
-    return tuple(
-        PanelResult(
-            panel,
-            base.title,
-            base.origin,
-            names,
-            tuple(known[key, trial, name] for trial in range(trials) for name in names),
-            base.story,
-        )
-        for panel, base, key, names in runs
-    )
+    found = []
+    for panel, base, key, names in runs:
+        rows = tuple(known[key, trial, name] for trial in range(trials) for name in names)
+        found.append(PanelResult(panel, base.title, base.origin, names, rows, base.story))
+    return tuple(found)
 
 
 def _run(jobs: Sequence[Job], workers: int | None) -> Iterator[tuple[Job, tuple[TrialRow, ...]]]:

@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
@@ -97,6 +97,9 @@ class Draw:
         self.experiment = experiment
         self.trial = trial
         self.base = load_base(experiment)
+        self._tallies: dict[str, Tally] = {}
+        self._populations: dict[str, Population] = {}
+        self._test_scores: dict[str, FloatArray] = {}
         rng, panel = self.rng("draw"), experiment.panel
         everything = np.arange(len(self.base.labels))
         labels, groups = self.base.labels, self.base.groups
@@ -105,24 +108,26 @@ class Draw:
         self.source = first[resample(self.base.labels[first], panel.source_mix, panel.n_source, rng)]
         self.target = second[resample(self.base.labels[second], panel.target_mix, panel.n_target, rng)]
         self.test = second[resample(self.base.labels[second], panel.target_mix, panel.n_test, rng)]
-        self.tally = cache(self._tally)
-        self.population = cache(self._population)
-        self._test_scores = cache(lambda score: self._transformed(score, self.test))
 
     def rng(self, purpose: str) -> np.random.Generator:
         """A separate generator per purpose: adding a method never changes the numbers of another one."""
         key = [zlib.crc32(word.encode()) for word in (self.experiment.panel.name, purpose)]
         return np.random.default_rng([self.experiment.seed, self.trial, *key])
 
-    def _tally(self, score: str) -> Tally:
+    def tally(self, score: str) -> Tally:
         """The counts that calibration sees."""
-        probs, labels = self.base.probs, self.base.labels
-        source = Tally.from_scores(probs[self.source], labels[self.source], score=score)
-        return source + Tally.from_target(probs[self.target])
+        if score not in self._tallies:
+            probs, labels = self.base.probs, self.base.labels
+            source = Tally.from_scores(probs[self.source], labels[self.source], score=score)
+            self._tallies[score] = source + Tally.from_target(probs[self.target])
+        return self._tallies[score]
 
-    def _population(self, score: str) -> Population:
+    def population(self, score: str) -> Population:
         """All rows that the target is drawn from, where the true error of thresholds is known."""
-        return Population(self._transformed(score, self.target_base), self.base.labels[self.target_base])
+        if score not in self._populations:
+            scores = self._transformed(score, self.target_base)
+            self._populations[score] = Population(scores, self.base.labels[self.target_base])
+        return self._populations[score]
 
     def measure(self, score: str, thresholds: FloatArray) -> tuple[float, float, float]:
         """Error, mean size and share of empty sets: of the test rows, or in population mode of the target."""
@@ -133,7 +138,9 @@ class Draw:
                 population.size(thresholds, mix),
                 population.empty(thresholds, mix),
             )
-        found = evaluate(self._test_scores(score) >= thresholds, self.base.labels[self.test])
+        if score not in self._test_scores:
+            self._test_scores[score] = self._transformed(score, self.test)
+        found = evaluate(self._test_scores[score] >= thresholds, self.base.labels[self.test])
         return found.error, found.size, found.empty
 
     def true_error(self, score: str, thresholds: FloatArray) -> float:
