@@ -1,4 +1,4 @@
-"""The curve: computed when somebody looks at it, from plain data; it grows and passes through the chosen point."""
+"""The curve: computed when asked for, from plain data; it grows and passes through the chosen point."""
 
 import pickle
 from dataclasses import replace

@@ -118,7 +118,7 @@ def test_by_position_only_if_asked_for(tmp_path: Path) -> None:
         tally_table(path, **options)
     with pytest.raises(InputError, match="3 score columns but 2 classes: matched in their order"):
         tally_table(path, label=None, classes=["x", "y"], by_position=True)
-    with pytest.raises(InputError, match="as the classes 'dog', 'cat', 'eel', but stand in another order"):
+    with pytest.raises(InputError, match="as the classes 'dog', 'cat', 'eel', but in another order"):
         tally_table(path, label=None, classes=["dog", "cat", "eel"], by_position=True)
 
 
@@ -156,7 +156,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], dict[str, Any], str]] = {
     "unlabelled with classes": (
         lambda: table("s*", range(3)),
         {"label": None, "classes": NAMES},
-        "and none as the classes 'cat', 'dog', 'eel'",  # which column is which is never guessed
+        "and none after the classes 'cat', 'dog', 'eel'",  # which column is which is never guessed
     ),
     "one column": (lambda: table().select(["p_cat"]), {"label": None}, "fewer than two are called"),
 }

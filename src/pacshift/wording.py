@@ -1,7 +1,7 @@
 """Numbers in words: the one place where shares become text, everywhere in one style ("97.8 %").
 
 A bound is rounded outward, so that what is printed is still true: an upper bound up, a lower bound down. A number
-that somebody gave (epsilon, delta) is printed as it was given. An estimate is rounded to the nearest.
+that was given (epsilon, delta) is printed as it was given. An estimate is rounded to the nearest.
 """
 
 import math

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LAZY = ("curve", "sensitivity")
-"""Fields that are computed when somebody looks at them."""
+"""Fields that are computed when first asked for."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

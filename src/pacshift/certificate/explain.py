@@ -19,7 +19,7 @@ MAX_NOTES = 20
 
 
 def explain(certificate: "Certificate") -> str:
-    """What holds, for whom, how surely, under which assumption, from how much data."""
+    """What holds, for whom, with what confidence, under which assumption, from how much data."""
     change = implied_change(certificate)
     lines = [
         guarantee_in_words(certificate),
@@ -64,7 +64,7 @@ def _origin(certificate: "Certificate") -> str:
 
 
 def guarantee_in_words(certificate: "Certificate") -> str:
-    """What is promised, about whom and how surely."""
+    """What is promised, about whom and with what confidence."""
     extra = certificate.facts.extra_assumption if certificate.guarantee == "none" else ""
     said = filled(MEANINGS[certificate.guarantee].sentence, certificate)
     return f"Guarantee ({certificate.method}): {said}{extra and f' {extra}'}"
@@ -147,7 +147,7 @@ def implied_change(certificate: "Certificate") -> str:
 
 
 def _moved_most(before: FloatArray, after: Interval) -> int | None:
-    """The class whose share surely changed most; of two that changed alike, the rarer one tells more."""
+    """The class whose share has provably changed most; of two that changed alike, the rarer one tells more."""
     moved = np.clip(np.maximum(after.lower - before, before - after.upper), 0.0, 1.0)
     return int(np.lexsort((before, -moved.round(6)))[0]) if moved.max() > 0 else None
 

@@ -1,4 +1,4 @@
-"""Fields of a certificate that are computed when somebody looks at them."""
+"""Fields of a certificate that are computed when first asked for."""
 
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar

@@ -93,7 +93,7 @@ def calibrate(
         holds for the whole target even so. Must be below ``epsilon``. Sets grow.
     known_mix : dict of class to (low, high), optional
         Bounds that you are sure of on how frequent a class is in the target, such as ``{"sick": (0, 0.3)}``. They
-        help to notice that label shift is false, and PS-LP's sets get smaller. The promise then rests on them.
+        help to refute label shift, and PS-LP's sets get smaller. The promise then rests on them.
     target_labels : array or list of length n, optional
         Labels of some target rows, None or NaN for the others. The labelled rows must be a random sample of the
         target. They narrow down the label mix, can refute label shift, and many of them make smaller sets on

@@ -35,8 +35,8 @@ class Check:
     Parameters
     ----------
     verdict : {"kept", "consistent", "broken", "above"}
-        ``"kept"``: the error is at most epsilon, surely. ``"broken"``: it is surely above, although the
-        certificate guarantees the target. ``"above"``: it is surely above, but no such thing was guaranteed.
+        ``"kept"``: the whole interval is at most epsilon. ``"broken"``: all of it is above, although the
+        certificate guarantees the target. ``"above"``: all of it is above, but no such thing was guaranteed.
         ``"consistent"``: these rows are too few to tell.
     lower, upper : float
         Exact interval of the error of the population that the rows were drawn from (Clopper and Pearson).

@@ -23,7 +23,7 @@ from pacshift.tally.threshold import class_threshold
 from pacshift.wording import between, given
 
 STEPS = 1000
-"""Steps of the family of equal miss rates."""
+"""Steps of the family of equal miss rates. A round number; not measured."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

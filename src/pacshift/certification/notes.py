@@ -12,7 +12,8 @@ from pacshift.tally.cells import Cells
 from pacshift.wording import at_least, given
 
 OFTEN_MISSED = 2.0
-"""A class whose miss rate has a lower bound above this many times epsilon is named in a note."""
+"""A class whose miss rate has a lower bound above this many times epsilon is named in a note.
+A round number; not measured."""
 
 FEWEST_ROWS_ALIKE = 50
 """With fewer rows, source and target may well have the same counts by chance."""

@@ -64,7 +64,7 @@ class Rows:
 
     def target_tally(self, *, soft: bool, bins: bool) -> Tally:
         """The counts of the target."""
-        assert self.target is not None  # nobody asks without a target
+        assert self.target is not None  # only called with a target
         start = perf_counter()
         made = Tally.from_target(self.target, classes=self.target.classes, soft=soft, bins=bins)
         logger.info("counted %d target rows in %.2f s", made.n_target, perf_counter() - start)
@@ -96,7 +96,7 @@ class Rows:
 
     def mean_sizes(self, cuts: Sequence[FloatArray]) -> list[float]:
         """Mean set sizes on the target for several vectors of thresholds, in one pass over the rows."""
-        assert self.target is not None  # nobody asks without a target
+        assert self.target is not None  # only called with a target
         labels = np.zeros(len(cuts), np.int64)
         for rows in self.target.blocks():
             block = self.target.values[rows]

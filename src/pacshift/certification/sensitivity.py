@@ -18,9 +18,10 @@ from pacshift.mix.region import prevalence_region
 from pacshift.tally import Tally
 
 SHARES_OF_EPSILON = (0.0, 0.25, 0.5, 1.0, 2.0)
-"""The shares η at which the bound is computed, in units of epsilon."""
+"""The shares η at which the bound is computed, in units of epsilon. Round numbers; not measured."""
 
 LARGEST_SHARE = 0.9
+"""Beyond, hardly anything of the target is left to promise something about."""
 
 MAX_REGION_CLASSES = 20
 """Beyond, every label mix is allowed for: a region for each η would take seconds."""

@@ -83,7 +83,7 @@ Scores = Annotated[
     tables(
         "--scores COLUMNS",
         "Score columns: a pattern such as 'prob_*', a comma list, or one list column. Default: p_*, else the "
-        "columns named as the labels.",
+        "columns named after the labels.",
     ),
 ]
 KnownScores = Annotated[

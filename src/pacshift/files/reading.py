@@ -17,14 +17,10 @@ MAX_BYTES_VARIABLE = "PACSHIFT_MAX_BYTES"
 
 
 DEFAULT_MAX_BYTES = 4_000_000_000
-
-
 """What one file may take in memory when it cannot be read in pieces: 4 GB."""
 
 
 JSON_GROWTH = 16
-
-
 """A parsed JSON file takes up to about this many times its size."""
 
 

@@ -89,7 +89,7 @@ def _create_locked(draft: Path) -> int:
     while True:
         handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         if fcntl is not None:
-            with suppress(OSError):  # a file system without locks: then nobody removes drafts either
+            with suppress(OSError):  # a file system without locks: then drafts are not removed either
                 fcntl.flock(handle, fcntl.LOCK_EX)
         if os.fstat(handle).st_nlink:
             return handle
@@ -105,7 +105,7 @@ def _draft_name(final: Path) -> str:
 
 
 def _remove_stale_drafts(folder: Path) -> None:
-    """Remove what killed processes left in ``folder``: drafts that nobody holds a lock on."""
+    """Remove what killed processes left in ``folder``: drafts that are not locked."""
     if fcntl is None:  # pragma: no cover
         return
     with os.scandir(folder) as entries:

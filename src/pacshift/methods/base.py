@@ -68,7 +68,7 @@ class Solution:
     reasons : tuple of str
         Why thresholds are -inf, one sentence per cause.
     curve : callable, optional
-        Computes a ``BoundCurve`` when somebody looks at it: a picture, not a second guarantee.
+        Computes a ``BoundCurve`` when asked for: a picture, not a second guarantee.
     """
 
     thresholds: FloatArray
@@ -164,7 +164,7 @@ OPTIONAL_FACTS: dict[str, Any] = {"version": "", "uses_known_mix": False}
 
 @dataclass(frozen=True, slots=True)
 class MethodFacts:
-    """The facts that a certificate keeps, so that it can speak for a method that nobody else knows.
+    """The facts that a certificate keeps, so that it can speak for a method that is not part of the package.
 
     Parameters
     ----------

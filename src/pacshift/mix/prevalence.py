@@ -21,13 +21,15 @@ KnownMix: TypeAlias = Mapping[Any, tuple[float, float]]
 """Class name to the least and the largest share that the target may have of it."""
 
 REGION_SHARE = 0.95
-"""Share of δ for the label mix; the rest is for the source priors, which only the weights need."""
+"""Share of δ for the label mix; the rest is for the source priors, which only the weights need.
+A round number; not measured."""
 
 MAX_ROUNDS_CLASSES, MAX_EXACT_CLASSES = 50, 200
-"""Up to the first number of classes the region is tightened several times, up to the second by linear programs."""
+"""Up to the first number of classes the region is tightened several times, up to the second by linear programs.
+Round numbers; not measured."""
 
 ROUNDS = 5
-"""How often the region is tightened where classes are few."""
+"""How often the region is tightened where classes are few. A round number; not measured."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from pacshift.bounds import Interval
 from pacshift.mix.lp import dense_model, duals, quiet_solver, solution
 
 ROWS_PER_CUT = 4
-"""How many violated rows are added before the program is solved again."""
+"""How many violated rows are added before the program is solved again. With 1 or 16 sizes do not change."""
 
 
 class MixProgram:

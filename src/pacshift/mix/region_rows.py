@@ -27,7 +27,8 @@ UpperBound: TypeAlias = Callable[..., FloatArray]
 """Upper bounds of rates from counts, totals and ``delta``."""
 
 MAX_SETS = 4096
-"""Sets of predicted classes: all of them up to K = 12, small ones and their complements beyond."""
+"""Sets of predicted classes: all of them up to K = 12, small ones and their complements beyond.
+With 512 sizes do not change (up to 20 classes)."""
 
 
 def predicted_sets(n_classes: int, most: int = MAX_SETS) -> tuple[FloatArray, FloatArray]:

@@ -16,13 +16,16 @@ from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
 
 FREQUENCY_ZONES = (0.25, 0.5, 1.0, 2.0, np.pi)
-"""Values of z tried in Lemma 3: ends of the inner zone of frequencies, in units of 1 / step."""
+"""Values of z tried in Lemma 3: ends of the inner zone of frequencies, in units of 1 / step.
+Only 1: middle +0.1 %."""
 
 DEVIATION_ZONE = 0.5
-"""The z that ``deviation`` uses: a fixed one keeps the bound log-convex in the variance."""
+"""The z that ``deviation`` uses: a fixed one keeps the bound log-convex in the variance.
+With 0.25 or 1: middle +0.1 or -0.1 %."""
 
 DEVIATION_TILTS = np.array([1.15, 1.0, 0.85, 0.7, 0.5, 0.3, 0.15])
-"""Values of θ tried in Lemma 4, as shares of the best one for a normal law; each is valid, the best is taken."""
+"""Values of θ tried in Lemma 4, as shares of the best one for a normal law; each is valid, the best is taken.
+With 2 or 26 values nothing changes."""
 
 
 def prefactor_parts(

@@ -58,7 +58,7 @@ class Monitor(Ledger):
         Share of every period that may be anything. The reports are right even so, but prove less.
     known_mix : dict of class to (low, high), optional
         Bounds that you are sure of on how frequent a class can be in any period, such as ``{"sick": (0, 0.3)}``.
-        They help to notice that label shift is false. The reports then rest on them.
+        They help to refute label shift. The reports then rest on them.
     model_id : str, optional
         The classifier that the scores come from. Fresh certificates remember it, and ``warnings`` compares it.
     state : path, optional

@@ -1,9 +1,11 @@
 """How δ is spent over the reports of a monitor ("Shares of δ" of docs/methods/monitor.md)."""
 
 SOURCE_SHARE = 0.1
-"""Share of δ for the miss rates of the source. It is spent once, however many reports there are."""
+"""Share of δ for the miss rates of the source. It is spent once, however many reports there are.
+A round number; not measured."""
 FRESH_SHARE = 0.8
-"""Share of δ for the fresh certificates. What is left covers the test of label shift, at a tenth of theirs."""
+"""Share of δ for the fresh certificates. What is left covers the test of label shift, at a tenth of theirs.
+A round number; not measured."""
 
 
 def report_delta(delta: float, number: int, *, forever: bool) -> float:

@@ -133,7 +133,7 @@ class StateFolder:
             )
 
     def _require_empty(self) -> None:
-        """Files that the manifest does not name are removed, so they must not be somebody else's."""
+        """Files that the manifest does not name are removed, so they must not be someone else's."""
         foreign = [file.name for file in self._path.iterdir() if not _is_own(file.name)]
         if foreign:
             raise InputError(

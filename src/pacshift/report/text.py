@@ -20,14 +20,14 @@ class Headline:
 
 
 def headline(certificate: Certificate) -> Headline:
-    """What is guaranteed, in one sentence, and how surely, in another."""
+    """What is guaranteed, in one sentence, and with what confidence, in another."""
     if certificate.trivial:
         why = " The reasons are listed below." if certificate.reasons else ""
         return Headline(
             "limited",
             "Correct but uninformative",
             f"Every set contains all {len(certificate.classes)} labels.",
-            f"Such a set always contains the true label but helps nobody. The data did not allow more.{why}",
+            f"Such a set always contains the true label but says nothing. The data did not allow more.{why}",
         )
     meant, extra = MEANINGS[certificate.guarantee], certificate.facts.extra_assumption
     how_sure = filled(meant.how_sure, certificate) + (f" Extra assumption: {extra}" if extra else "")

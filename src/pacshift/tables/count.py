@@ -77,8 +77,8 @@ def tally_table(
         Column of the true labels; None for an unlabelled target.
     scores : str, optional
         The score columns: a pattern whose star stands for the class name (``"p_*"``), a comma list of columns, or
-        one column of lists. Default: ``"p_*"`` if there are such columns, else those named as the classes or, in a
-        labelled table, as the labels.
+        one column of lists. Default: ``"p_*"`` if there are such columns, else those named after the classes
+        or, in a labelled table, after the labels.
     classes : sequence, optional
         Class names. Columns are matched to them by name. Default: what the star stands for, else the names of the
         columns, for lists 0 to K-1. Names that are all whole numbers become ints. Names of labels, classes and
@@ -169,7 +169,7 @@ def table_input(columns: Columns, path: Path, rows: int | None, sha256: str | No
 
 
 def require_plausible(tally: Tally, layout: Layout, source: Source) -> None:
-    """Raise where a column that nobody named as a class, such as ``id``, cannot be one."""
+    """Raise where a column that was not named as a class, such as ``id``, cannot be one."""
     if layout.is_named or layout.is_list or tally.class_counts.all():
         return
     foreign = foreign_columns(sample_scores(source, layout), tally.class_counts)

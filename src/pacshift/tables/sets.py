@@ -159,7 +159,7 @@ def _kind(output: PathLike, classes: tuple[Label, ...]) -> str:
 
 
 def require_columns(keep: Sequence[str], columns: Sequence[str]) -> None:
-    """Raise where a column to ``keep`` is not there once, or would be called as the sets are."""
+    """Raise where a column to ``keep`` is not there once, or has the name of a column of the sets."""
     absent = [name for name in keep if list(columns).count(name) != 1 or name in (SET, SET_SIZE)]
     if absent:
         raise InputError(

@@ -93,7 +93,7 @@ def _usual(source: Source, _asked: Asked, names: Sequence[str]) -> Found | None:
 
 
 def _called_as_classes(_source: Source, asked: Asked, names: Sequence[str]) -> Found | None:
-    """The columns called as the classes, unless those of the pattern are."""
+    """The columns named after the classes, unless those of the pattern are."""
     wanted = {text_of(name) for name in asked.classes or ()}
     patterned = _matching(names, DEFAULT_PATTERN)
     by_pattern = {text_of(name) for name in class_names(patterned, DEFAULT_PATTERN)}

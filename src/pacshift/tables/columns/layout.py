@@ -20,7 +20,7 @@ class Layout:
     """Score columns in the order of ``classes``, or one column of lists; the label column, if there is one.
 
     ``order`` says which entry of a list belongs to each class, where it is not the entry of the same number.
-    ``is_named`` tells whether somebody named the classes, or the names of the columns did.
+    ``is_named`` tells whether the user named the classes, or the names of the columns did.
     """
 
     columns: tuple[str, ...]
@@ -52,7 +52,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What somebody said about the columns; ``columns`` are those that a certificate or the source remembers.
+    """What was asked for; ``columns`` are those that a certificate or the source remembers.
 
     ``scores`` is a pattern, a comma list or one list column.
     """
@@ -66,7 +66,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Score columns and the names that they give their classes; ``is_listed``: somebody wrote them one by one."""
+    """Score columns and the names that they give their classes; ``is_listed``: the user listed them."""
 
     columns: tuple[str, ...]
     names: tuple[Label, ...]

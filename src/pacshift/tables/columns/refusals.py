@@ -42,7 +42,7 @@ def no_scores(classes: Sequence[Any] | None, names: Sequence[str]) -> ColumnsErr
     """No rule found score columns."""
     return ColumnsError(
         f"no score columns: fewer than two are called {DEFAULT_PATTERN}"
-        + (f", and none as the classes {shorten(classes)}" if classes else "")
+        + (f", and none after the classes {shorten(classes)}" if classes else "")
         + f". {_HOW}. The columns are {shorten(names, 20)}."
     )
 
@@ -95,7 +95,7 @@ def not_scores(foreign: Sequence[str]) -> ColumnsError:
 def another_order(columns: Sequence[str], classes: Sequence[Any]) -> InputError:
     """Names and positions contradict each other."""
     return InputError(
-        f"the columns {shorten(columns)} are called as the classes {shorten(classes)}, but stand in "
+        f"the columns {shorten(columns)} are named after the classes {shorten(classes)}, but stand in "
         "another order. Leave by_position=True out."
     )
 

@@ -61,7 +61,7 @@ class Batch:
     def require_sound(self) -> None:
         """Refuse a damaged batch before anything is computed from it.
 
-        Arrow believes the lengths and offsets of a file and would read beyond its memory. Whoever works on a batch
+        Arrow trusts the lengths and offsets of a file and would read beyond its memory. Code that works on a batch
         calls this first; it takes a while, so the cores share it.
         """
         with readable(self.file, Path(self.file).suffix.removeprefix(".")):
