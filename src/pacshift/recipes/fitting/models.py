@@ -98,10 +98,9 @@ def _electra(job: Job) -> Model:
 
 
 def _slim_convnet(job: Job) -> Model:
-    encoder = PixelEncoder(np.asarray(job.data.content), job.split.fitted)
-    sample = job.split.fitted[
-        :: max(1, len(job.split.fitted) // N_WHITENING_IMAGES)
-    ]  # rows may be sorted by class
+    fitted = job.split.fitted
+    encoder = PixelEncoder(np.asarray(job.data.content), fitted)
+    sample = fitted[:: max(1, len(fitted) // N_WHITENING_IMAGES)]  # rows may be sorted by class
     (images,), _ = encoder.encode(sample, None)
     return SlimConvNet(job.n_classes, whitening_filters(torch.from_numpy(images))), encoder
 
