@@ -344,7 +344,7 @@ def test_words_file_page_and_estimator(weak: Population, tmp_path: Path) -> None
     assert "The labelled target examples are a random sample of the target." in words
     made.save(tmp_path / "c.json")
     assert Certificate.load(tmp_path / "c.json").n_target_labels == 700
-    assert "target_labels=target_labels," in render_report(made)
+    assert "700 of them labelled" in render_report(made)
     document = json.loads((tmp_path / "c.json").read_text())
     (tmp_path / "c.json").write_text(json.dumps({**document, "n_target_labels": 2001}))
     with pytest.raises(InputError, match="more target rows have labels than there are"):

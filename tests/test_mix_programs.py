@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from pacshift.arrays import FloatArray
-from pacshift.mix.programs import MixProgram, least_violation
+from pacshift.bounds import Interval
+from pacshift.mix.programs import MixProgram, largest_means, least_violation
 from pacshift.ps_lp.worst_case import Corners, Prices, WorstCase
 from strategies import seeds
 
@@ -101,3 +102,13 @@ def test_extra_rows_are_used_where_they_matter() -> None:
     bound = WorstCase(row, limit, none, no_limits).solve(0, corners, 0.0, np.inf)[0]
     assert cut == pytest.approx(bound)
     assert cut > free + 0.1
+
+
+@given(st.integers(0, 2**32))
+def test_the_worst_mix_is_the_one_a_linear_program_finds(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values, largest = rng.normal(size=6), rng.uniform(0.1, 1, 6)
+    largest *= max(1.0, 1.01 / largest.sum())
+    found = linprog(-values, A_eq=np.ones((1, 6)), b_eq=[1.0], bounds=[(0, min(top, 1.0)) for top in largest])
+    box = Interval(np.zeros(6), largest)
+    assert largest_means(values[None], box)[0] == pytest.approx(float(values @ np.asarray(found.x)), abs=1e-9)

@@ -18,7 +18,6 @@ from pacshift.ps_lp.prediction_powered.bound import (
     ErrorBound,
     Option,
     excess,
-    largest_mean,
     sign_cost,
 )
 from pacshift.ps_lp.prediction_powered.box import critical_level, detector_counts, largest_ratio
@@ -241,17 +240,6 @@ def test_the_divergence_of_signs(seed: int) -> None:
         chance = float(np.prod((1 + np.array(signs) * tilt) / 2))
         total += chance * np.log(chance * 8)
     assert sign_cost(tilt) == pytest.approx(total, abs=1e-12)
-
-
-@given(SEEDS)
-def test_the_worst_mix_is_the_one_a_linear_program_finds(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    values, largest = rng.normal(size=6), rng.uniform(0.1, 1, 6)
-    largest *= max(1.0, 1.01 / largest.sum())
-    found = scipy.optimize.linprog(
-        -values, A_eq=np.ones((1, 6)), b_eq=[1.0], bounds=[(0, min(top, 1.0)) for top in largest]
-    )
-    assert largest_mean(values, largest) == pytest.approx(float(values @ np.asarray(found.x)), abs=1e-9)
 
 
 @given(SEEDS)

@@ -118,7 +118,7 @@ def test_by_position_only_if_asked_for(tmp_path: Path) -> None:
         tally_table(path, **options)
     with pytest.raises(InputError, match="3 score columns but 2 classes: matched in their order"):
         tally_table(path, label=None, classes=["x", "y"], by_position=True)
-    with pytest.raises(InputError, match="as the classes 'dog', 'cat', 'eel', but in another order"):
+    with pytest.raises(InputError, match="after the classes 'dog', 'cat', 'eel', but in another order"):
         tally_table(path, label=None, classes=["dog", "cat", "eel"], by_position=True)
 
 

@@ -55,8 +55,8 @@ def why_ps_lp(case: RareCase, *, size: float, size_by_class: float) -> str:
     )
     return (
         f"Why PS-LP? {here}, and it needs no target. But it bounds every class separately, which costs size with "
-        f"many or rare classes. A made-up case with {N_CLASSES} classes, the rarest with {case.fewest} of {ROWS:,} source "
-        f"rows, same ε and δ: sets of {mean_size(case.sizes['PS-LP'])} labels with PS-LP, "
+        f"many or rare classes. A made-up case with {N_CLASSES} classes, the rarest with {case.fewest} of "
+        f"{ROWS:,} source rows, same ε and δ: sets of {mean_size(case.sizes['PS-LP'])} labels with PS-LP, "
         f"{mean_size(case.sizes['PS-LW'])} with PS-LW (target errors {case.errors['PS-LP']:.4f} and "
         f"{case.errors['PS-LW']:.4f})."
     )

@@ -9,6 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
+from pacshift.bounds import Interval
+from pacshift.mix.programs import largest_means
 from pacshift.ps_lp.prediction_powered.evidence import Evidence
 
 OWN_WEIGHT = 0.7
@@ -110,20 +112,8 @@ class ErrorBound:
     def value(self, tilt: FloatArray, misses: IntArray) -> float:
         """The upper bound of the target error ("Theorem"), valid for every ``tilt`` of the signs at once."""
         correction = self.option.spread * tilt
-        worst_mix = largest_mean(
-            self.coefficients(correction, self.evidence.miss_rates(misses)), self.evidence.largest_shares
-        )
-        corrected = float(correction @ self.evidence.target_shares) + worst_mix
+        most = self.evidence.largest_shares
+        costs = self.coefficients(correction, self.evidence.miss_rates(misses))
+        (worst_mix,) = largest_means(costs[None], Interval(np.zeros_like(most), most))
+        corrected = float(correction @ self.evidence.target_shares + worst_mix)
         return self.constant + sign_cost(tilt) / self.option.stake + corrected
-
-
-def largest_mean(values: FloatArray, largest_shares: FloatArray) -> float:
-    """The largest Σ t_j v_j over mixes t with t_j <= ``largest_shares`` ("The unknown mix"): largest values first.
-
-    >>> largest_mean(np.array([1.0, 3.0, 2.0]), np.array([1.0, 0.5, 0.25]))
-    2.25
-    """
-    order = np.argsort(-values, kind="stable")
-    room = largest_shares[order]
-    taken = np.clip(1 - (np.cumsum(room) - room), 0.0, room)
-    return float(taken @ values[order])

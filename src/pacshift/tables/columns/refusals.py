@@ -95,7 +95,7 @@ def not_scores(foreign: Sequence[str]) -> ColumnsError:
 def another_order(columns: Sequence[str], classes: Sequence[Any]) -> InputError:
     """Names and positions contradict each other."""
     return InputError(
-        f"the columns {shorten(columns)} are named after the classes {shorten(classes)}, but stand in "
+        f"the columns {shorten(columns)} are named after the classes {shorten(classes)}, but in "
         "another order. Leave by_position=True out."
     )
 
