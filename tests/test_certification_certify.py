@@ -67,13 +67,6 @@ def holds(failures: int, repeats: int, delta: float) -> bool:
     return binomtest(failures, repeats, delta, alternative="greater").pvalue > 1e-3
 
 
-@pytest.fixture
-def untested(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the test of label shift, which takes most of the time and has Monte-Carlo tests of its own."""
-    monkeypatch.setattr("pacshift.certification.certify.check_label_shift", lambda *_, **__: None)
-    monkeypatch.setattr("pacshift.certification.certify.require_label_shift", lambda *_, **__: None)
-
-
 @pytest.mark.montecarlo
 @pytest.mark.usefixtures("untested")
 @pytest.mark.parametrize("method", PAC)

@@ -79,12 +79,6 @@ def drawn(name: str, draws: int) -> Result:
     return Result.of(name, run_draws(name, IN_TESTS, range(draws)))
 
 
-@pytest.fixture
-def untested(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the test of label shift, which has nothing to find here and takes most of the time."""
-    monkeypatch.setattr("pacshift.certification.certify._assumption", lambda tally, request: None)
-
-
 @pytest.mark.montecarlo
 @pytest.mark.slow
 @pytest.mark.usefixtures("untested")

@@ -1,7 +1,5 @@
 """Prevalence on its own: intervals that hold the truth, narrower than a certificate's, with what users know."""
 
-import sys
-
 import numpy as np
 import pytest
 from scipy.stats import binomtest
@@ -29,13 +27,6 @@ def test_two_classes_and_a_weak_classifier_get_a_narrow_interval() -> None:
         for box in (prevalence_tally(weak_tally(rng), delta=0.05).mix for _ in range(20))
     ]
     assert np.mean(widths) <= 0.45
-
-
-@pytest.fixture
-def untested(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the test of label shift, which takes most of the time and has Monte-Carlo tests of its own."""
-    module = sys.modules["pacshift.prevalence"]  # the package's attribute of this name is the function
-    monkeypatch.setattr(module, "checked_assumption", lambda *_, **__: None)
 
 
 @pytest.mark.montecarlo
