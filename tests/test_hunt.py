@@ -101,7 +101,7 @@ def test_coins_that_pick_fixed_ranks_are_found(monkeypatch: pytest.MonkeyPatch) 
         held[repeated] = rng.binomial(counts[repeated], 0.15)
         return held
 
-    for module in ("tuned", "method"):  # where it is, and where it is used
+    for module in ("tuned", "kinds"):  # where it is, and where it is used
         monkeypatch.setattr(f"pacshift.ps_lp.{module}.held_out", fixed)
     assert chance(drawn("coins 67951/1000", 25)) < SURE
 
