@@ -1,12 +1,12 @@
 """``pacshift check``: labels arrived later. Was the guarantee kept?"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.table import Table
 
-from pacshift.cli import options
+from pacshift.cli import groups, options
 from pacshift.cli.console import BROKEN, plain, print_json, progress, results
 from pacshift.cli.options import basic, expert, output
 from pacshift.wording import mean_size
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 def check(
     certificate_file: options.CertificateFile,
     table: Annotated[list[Path], typer.Argument(metavar="LABELLED", help="Files or folders, with labels.")],
+    *,
     label: Annotated[
         str | None,
         basic(
@@ -34,8 +35,7 @@ def check(
     model_id: options.UsedModelId = None,
     drop_invalid: options.DropInvalid = False,
     seed: options.NoSeed = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    printing: groups.Printing,
 ) -> None:
     """Compare the sets with true labels: error and size per class, and whether the guarantee was kept.
 
@@ -54,21 +54,19 @@ def check(
     certificate = Certificate.load(certificate_file)
     level = check_rate(level, "--level")
     warn_before_use(certificate, model_id)
-    with progress("checking", silent=quiet or as_json) as report:
-        read = evaluate_table(
-            certificate,
-            list(table),
-            label=label,
-            scores=scores,
-            by_position=by_position,
-            drop_invalid=drop_invalid,
-            progress=report,
-        )
+    reading: dict[str, Any] = {
+        "label": label,
+        "scores": scores,
+        "by_position": by_position,
+        "drop_invalid": drop_invalid,
+    }
+    with progress("checking", silent=printing.silent) as report:
+        read = evaluate_table(certificate, list(table), **reading, progress=report)
     tell_dropped("table", read.n_dropped, read.evaluation.n)
     found = judge(certificate, read.evaluation, level=level)
-    if as_json:
+    if printing.as_json:
         print_json(_document(certificate, found))
-    elif not quiet:
+    elif not printing.quiet:
         _show(certificate, found)
     if fails(found, fail_on):
         raise typer.Exit(BROKEN)
