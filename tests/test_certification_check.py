@@ -17,7 +17,7 @@ from certificates import birds
 from pacshift import Certificate, InputError, Population, check, evaluate
 from pacshift.arrays import BoolArray
 from pacshift.certificate.columns import Columns
-from pacshift.certification.check import judge
+from pacshift.certification.check import check_evaluation
 from pacshift.methods import MethodFacts
 
 NAMES = ("crow", "owl", "wren")
@@ -79,7 +79,7 @@ def test_intervals_are_exact(n: int, data: st.DataObject, level: float) -> None:
 def test_rows_to_decide_would_probably_decide(n: int, share: float) -> None:
     made = certificate()
     missed = round(share * n)
-    found = judge(made, evaluate(*rows(n, missed), classes=NAMES), level=0.95)
+    found = check_evaluation(made, evaluate(*rows(n, missed), classes=NAMES), level=0.95)
     if found.verdict != "consistent" or found.rows_to_decide is None:
         assert found.verdict != "consistent" or abs(found.error - made.epsilon) < 1e-3
         return

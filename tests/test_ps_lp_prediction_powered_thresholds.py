@@ -16,7 +16,7 @@ from pacshift.ps_lp.prediction_powered import options
 from pacshift.ps_lp.prediction_powered.bound import (
     ErrorBound,
 )
-from pacshift.ps_lp.prediction_powered.box import largest_shares
+from pacshift.ps_lp.prediction_powered.box import detected_shares
 from pacshift.ps_lp.prediction_powered.correction import best_tilt
 from pacshift.ps_lp.prediction_powered.evidence import Evidence
 from pacshift.ps_lp.prediction_powered.options import (
@@ -180,7 +180,7 @@ def test_a_target_whose_scores_no_mix_explains_is_refused() -> None:
 def test_the_box_holds_the_true_mix() -> None:
     world, failures, widths = many_world(20, seed=1), 0, []
     for seed in range(80):
-        largest = largest_shares(draw(world, 40, 2000, seed), delta=0.2)
+        largest = detected_shares(draw(world, 40, 2000, seed), delta=0.2)
         failures += int((world.target_mix > largest).any())
         widths.append(largest.sum())
     assert binomtest(failures, 80, 0.2, alternative="greater").pvalue > 1e-3

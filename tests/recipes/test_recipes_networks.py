@@ -205,7 +205,7 @@ def test_filters_are_whitened_on_fitted_images_of_all_classes(monkeypatch: pytes
     monkeypatch.setattr(models, "whitening_filters", spy)
     recipe = next(recipe for recipe in RECIPES if recipe.network == "slim-convnet")
     fitted = np.arange(24)  # no row of the last class
-    models.build(models.Job(recipe, raw, Split(fitted, np.arange(24, 32)), None, 0, 32, CPU))
+    models.build(models.TrainingJob(recipe, raw, Split(fitted, np.arange(24, 32)), None, 0, 32, CPU))
     assert len(seen[0]) == 8
     assert len(np.unique(seen[0].mean(dim=(1, 2, 3)))) == 3
 

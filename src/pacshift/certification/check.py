@@ -128,7 +128,7 @@ def check(
     index = check_labels(
         labels, certificate.classes, n_rows=len(sets), name="check", index=index_of(sets_or_scores)
     )
-    return judge(certificate, EvaluationCounts.of(sets, index).evaluation(), level=level)
+    return check_evaluation(certificate, EvaluationCounts.of(sets, index).evaluation(), level=level)
 
 
 def _sets(certificate: Certificate, given: Any) -> BoolArray:
@@ -147,7 +147,7 @@ def _sets(certificate: Certificate, given: Any) -> BoolArray:
     return values
 
 
-def judge(certificate: Certificate, evaluation: Evaluation, *, level: float) -> Check:
+def check_evaluation(certificate: Certificate, evaluation: Evaluation, *, level: float) -> Check:
     """Compare epsilon with an exact interval for the error of the population that the rows were drawn from."""
     missed = np.rint(np.nan_to_num(evaluation.class_error) * evaluation.class_counts)
     by_class = clopper_pearson(missed, evaluation.class_counts, delta=1 - level)

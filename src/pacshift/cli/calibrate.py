@@ -30,7 +30,7 @@ def calibrate(
     method: options.Method = "PS-LP",
     promise: groups.Promise,
     label: options.LabelColumn = "label",
-    columns: groups.Columns,
+    columns: groups.ColumnOptions,
     weights: options.Weights = None,
     target_label: Annotated[
         str | None,

@@ -44,7 +44,7 @@ def check(
     Example: pacshift check certificate.json labelled.parquet --label diagnosis
     """
     from pacshift import Certificate
-    from pacshift.certification.check import judge
+    from pacshift.certification.check import check_evaluation
     from pacshift.cli.inputs import tell_dropped
     from pacshift.cli.provenance import warn_before_use
     from pacshift.scores.check import check_rate
@@ -63,7 +63,7 @@ def check(
     with progress("checking", silent=printing.silent) as report:
         read = evaluate_table(certificate, list(table), **reading, progress=report)
     tell_dropped("table", read.n_dropped, read.evaluation.n)
-    found = judge(certificate, read.evaluation, level=level)
+    found = check_evaluation(certificate, read.evaluation, level=level)
     if printing.as_json:
         print_json(_document(certificate, found))
     elif not printing.quiet:

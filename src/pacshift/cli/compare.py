@@ -26,7 +26,7 @@ def compare(
         str | None, known("--target-label COLUMN", "Column of the target's labels, if known: shows the error.")
     ] = None,
     weights: options.Weights = None,
-    columns: groups.Columns,
+    columns: groups.ColumnOptions,
     exact: options.Exact = False,
     printing: groups.Printing,
 ) -> None:

@@ -43,7 +43,7 @@ class Promise:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Columns:
+class ColumnOptions:
     """Which columns hold the scores of which class, and what becomes of unusable rows."""
 
     scores: options.Scores = None

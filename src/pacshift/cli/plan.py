@@ -45,7 +45,7 @@ def plan(
     source_mix: Annotated[
         str | None, known("--source-mix A=0.5,B=0.5", "Shares of the source rows. Default: the pilot's.")
     ] = None,
-    columns: groups.Columns,
+    columns: groups.ColumnOptions,
     seed: options.Seed = 0,
     force: options.Force = False,
     printing: groups.Printing,

@@ -20,7 +20,7 @@ def prevalence(
     delta: options.Delta = DELTA,
     known: options.Known = None,
     label: options.LabelColumn = "label",
-    columns: groups.Columns,
+    columns: groups.ColumnOptions,
     printing: groups.Printing,
 ) -> None:
     """Bound the share of each class on the TARGET, from a labelled SOURCE and the predictions alone.
@@ -40,7 +40,7 @@ def prevalence(
         _show(found)
 
 
-def _count(files: groups.Files, columns: groups.Columns, label: str, *, silent: bool) -> "Tally":
+def _count(files: groups.Files, columns: groups.ColumnOptions, label: str, *, silent: bool) -> "Tally":
     from pacshift.cli.inputs import Inputs
 
     both = files.split(target="an unlabelled table after the labelled one")

@@ -21,7 +21,7 @@ def tally(
     label: Annotated[
         str | None, basic("--label -l COLUMN", "Column of the true labels; leave it out for a target.")
     ] = None,
-    columns: groups.Columns,
+    columns: groups.ColumnOptions,
     soft: Annotated[bool, output("--soft/--no-soft", "Keep sums that only PS-R and WCP use.")] = True,
     bins: Annotated[
         bool,

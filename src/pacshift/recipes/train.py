@@ -22,7 +22,7 @@ from pacshift.recipes.split import split_rows
 
 if TYPE_CHECKING:
     from pacshift.recipes.fitting.loop import Progress
-    from pacshift.recipes.fitting.models import Job
+    from pacshift.recipes.fitting.models import TrainingJob
 
 Report = Callable[[str, "Progress"], None]
 """Called with what is being done ("fit", "score") and how far it is."""
@@ -135,18 +135,18 @@ def train(
     if path.suffix != ".npz" or not path.parent.is_dir():
         raise InputError(f"cannot write {path}: the scores file must end in .npz and its folder must exist.")
     from pacshift.recipes.fitting.device import choose_device  # asks for torch before the raw data are read
-    from pacshift.recipes.fitting.models import Job
+    from pacshift.recipes.fitting.models import TrainingJob
 
     used = choose_device(device)
     data = READERS[dataset](Path(raw))
     split = split_rows(data, chosen.share, seed, limit)
-    job = Job(chosen, data, split, weights, seed, pixels, used)
+    job = TrainingJob(chosen, data, split, weights, seed, pixels, used)
     probs, rows, broken = _fit_and_score(job, path.with_suffix(".checkpoint.pt"), resume, report)
     return _write(job, path, Path(raw), probs, rows, broken)
 
 
 def _fit_and_score(
-    job: "Job", checkpoint_path: Path, resume: bool, report: Report | None
+    job: "TrainingJob", checkpoint_path: Path, resume: bool, report: Report | None
 ) -> tuple[FloatArray, IntArray, dict[str, str]]:
     from pacshift.recipes.fitting.checkpoint import Checkpoint, check_not_fitted
     from pacshift.recipes.fitting.loop import fit, predict
@@ -181,7 +181,7 @@ def _fit_and_score(
 
 
 def _write(
-    job: "Job", path: Path, raw: Path, probs: FloatArray, rows: IntArray, broken: dict[str, str]
+    job: "TrainingJob", path: Path, raw: Path, probs: FloatArray, rows: IntArray, broken: dict[str, str]
 ) -> Trained:
     """The scores with everything a reader must know about them."""
     data = job.data
@@ -204,7 +204,7 @@ def _write(
     return Trained(path, model, n_fitted, len(rows), **quality, note=describe_broken(broken))
 
 
-def _facts(job: "Job", quality: dict[str, float], n_scored: int) -> dict[str, Any]:
+def _facts(job: "TrainingJob", quality: dict[str, float], n_scored: int) -> dict[str, Any]:
     """What tables and readers of the file are told; JSON has no NaN."""
     measured = {key: None if math.isnan(value) else round(value, 4) for key, value in quality.items()}
     return {

@@ -150,7 +150,7 @@ def count_table(
     tally = Tally.from_counter(counter, layout.classes)
     logger.info("counted %d rows of a table in %.2f s", tally.n_source + tally.n_target, perf_counter() - start)
     if counter.labelled:
-        require_plausible(tally, layout, reader.source)
+        require_score_columns(tally, layout, reader.source)
     files = {file: reader.usable_rows.get(str(file)) for file in reader.source.files}
     inputs = tuple(
         table_input(layout.remembered, file, rows, file_sha256(file) if sha256 else None)
@@ -168,7 +168,7 @@ def table_input(columns: Columns, path: Path, rows: int | None, sha256: str | No
     return Input("source", printable(path.name), rows, (columns.label, *columns.scores), sha256)
 
 
-def require_plausible(tally: Tally, layout: Layout, source: Source) -> None:
+def require_score_columns(tally: Tally, layout: Layout, source: Source) -> None:
     """Raise where a column that was not named as a class, such as ``id``, cannot be one."""
     if layout.is_named or layout.is_list or tally.class_counts.all():
         return

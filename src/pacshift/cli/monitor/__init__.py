@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Promise(groups.Promise):
+class MonitorPromise(groups.Promise):
     """What the sets in use must keep. What is not said is as the certificate in use promises it."""
 
     epsilon: options.Epsilon = None
@@ -58,9 +58,9 @@ def monitor(
     adopt: Annotated[str | None, basic("--adopt PERIOD", "Use the fresh certificate of this period.")] = None,
     forever: Annotated[bool, basic("--forever", "Make all reports hold simultaneously, however many.")] = False,
     method: options.Method = "PS-LP",
-    promise: Promise,
+    promise: MonitorPromise,
     label: options.LabelColumn = "label",
-    columns: groups.Columns,
+    columns: groups.ColumnOptions,
     table: Annotated[
         Path | None, output("--table FILE", "All numbers as Parquet, Feather, CSV or JSON, by the ending.")
     ] = None,

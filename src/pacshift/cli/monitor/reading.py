@@ -33,7 +33,7 @@ class Reading:
 
     timestamp: str | None
     period: str | None
-    columns: groups.Columns
+    columns: groups.ColumnOptions
     method: Method
     silent: bool
 

@@ -23,7 +23,7 @@ SPLITS = 24
 """Parts into which the statistic of Lemma 2 is cut: more give smaller ratios. With 8 or 64: +0.3 or -0.1 %."""
 
 
-def largest_shares(tally: Tally, *, delta: float) -> FloatArray:
+def detected_shares(tally: Tally, *, delta: float) -> FloatArray:
     """Upper bounds of all label shares of the target at once, with probability at least 1 - δ ("The box").
 
     The smallest over the detectors of a class; 1 for classes without source examples.

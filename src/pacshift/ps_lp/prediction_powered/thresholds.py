@@ -11,7 +11,7 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import ROUNDING
 from pacshift.errors import AssumptionError
 from pacshift.ps_lp.prediction_powered.bound import ErrorBound
-from pacshift.ps_lp.prediction_powered.box import largest_shares
+from pacshift.ps_lp.prediction_powered.box import detected_shares
 from pacshift.ps_lp.prediction_powered.correction import best_tilt
 from pacshift.ps_lp.prediction_powered.evidence import Evidence
 from pacshift.ps_lp.prediction_powered.options import CorrectionPlan, CorrectionShares
@@ -51,7 +51,7 @@ def corrected_thresholds(
     ``within`` are upper bounds of the label shares that are known already (1 if nothing is known); their chance to
     be wrong is not counted here.
     """
-    largest = np.minimum(within, largest_shares(tally, delta=shares.box * delta))
+    largest = np.minimum(within, detected_shares(tally, delta=shares.box * delta))
     largest = np.minimum(largest + ROUNDING, 1.0)
     _require_a_mix(largest)
     evidence = Evidence.of_tally(tally, largest, plan.sparse)

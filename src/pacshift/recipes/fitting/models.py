@@ -36,7 +36,7 @@ Model = tuple[nn.Module, Encoder]
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class TrainingJob:
     """Everything that determines the scores."""
 
     recipe: Recipe
@@ -70,7 +70,7 @@ class Job:
         return [str(value) for value in self.data.content]
 
 
-def build(job: Job) -> Model:
+def build(job: TrainingJob) -> Model:
     """Network and encoder; the same seed gives the same first weights."""
     if job.recipe.needs_weights and job.weights is None:
         raise InputError(
@@ -82,22 +82,22 @@ def build(job: Job) -> Model:
     return network.to(job.device.name), encoder
 
 
-def _two_layer(job: Job) -> Model:
+def _two_layer(job: TrainingJob) -> Model:
     answers = np.asarray(job.data.content)
     return two_layer_network(answers.shape[1], job.n_classes), AnswerEncoder(answers, job.split.fitted)
 
 
-def _hashed(job: Job) -> Model:
+def _hashed(job: TrainingJob) -> Model:
     return HashedLinear(BUCKETS, job.n_classes), TextEncoder(job.texts, job.split.fitted)
 
 
-def _electra(job: Job) -> Model:
+def _electra(job: TrainingJob) -> Model:
     from pacshift.recipes.fitting.electra import load_electra
 
     return load_electra(Path(job.weights or ""), job.texts, job.n_classes)
 
 
-def _slim_convnet(job: Job) -> Model:
+def _slim_convnet(job: TrainingJob) -> Model:
     fitted = job.split.fitted
     encoder = PixelEncoder(np.asarray(job.data.content), fitted)
     sample = fitted[:: max(1, len(fitted) // N_WHITENING_IMAGES)]  # rows may be sorted by class
@@ -105,7 +105,7 @@ def _slim_convnet(job: Job) -> Model:
     return SlimConvNet(job.n_classes, whitening_filters(torch.from_numpy(images))), encoder
 
 
-def _pretrained(kind: type[ResNet50 | DenseNet121], job: Job) -> Model:
+def _pretrained(kind: type[ResNet50 | DenseNet121], job: TrainingJob) -> Model:
     network = kind(job.n_classes)
     if job.weights != RANDOM:
         load_weights(network, Path(job.weights or ""), job.device, head=network.HEAD)
@@ -115,7 +115,7 @@ def _pretrained(kind: type[ResNet50 | DenseNet121], job: Job) -> Model:
     return Enlarged(network, job.pixels), PixelEncoder(np.asarray(job.data.content), job.split.fitted, **IMAGENET)
 
 
-def _lite0(job: Job) -> Model:
+def _lite0(job: TrainingJob) -> Model:
     from pacshift.recipes.fitting.frozen import FeatureEncoder
 
     body = Lite0()
@@ -148,7 +148,7 @@ class Enlarged(nn.Sequential):
         self.network = network
 
 
-BUILDERS: dict[str, Callable[[Job], Model]] = {
+BUILDERS: dict[str, Callable[[TrainingJob], Model]] = {
     "two-layer": _two_layer,
     "hashed": _hashed,
     "electra": _electra,

@@ -12,7 +12,7 @@ from pacshift.scores.check import ignore_rng
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tables.columns.find import find_layout
 from pacshift.tables.columns.layout import Asked
-from pacshift.tables.count import TableTally, require_plausible
+from pacshift.tables.count import TableTally, require_score_columns
 from pacshift.tables.spark.frames import SparkSource, select, without_vectors
 from pacshift.tables.spark.jobs import PACKED, add, add_parts, counter_of, unpack
 from pacshift.tally import Tally
@@ -127,5 +127,5 @@ def tally_frame(
     if total.tally is None or total.n_rows == total.faults.n_rows:
         raise InputError("the data frame has no usable row. At least one example is needed.")
     if label is not None:
-        require_plausible(total.tally, layout, source)
+        require_score_columns(total.tally, layout, source)
     return TableTally(total.tally, total.n_rows - total.faults.n_rows, total.faults.n_rows, layout.remembered)
