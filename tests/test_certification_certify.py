@@ -26,8 +26,9 @@ from pacshift import (
 from pacshift.arrays import FloatArray
 from pacshift.assumption import ASSUMPTION_SHARE, check_assumption
 from pacshift.bounds import clean_shares
+from pacshift.certification.class_miss import class_miss
 from pacshift.certification.delta import CLASS_EPSILON_SHARE
-from pacshift.certification.sensitivity import clean_epsilon
+from pacshift.certification.sensitivity import MAX_REGION_CLASSES, clean_epsilon
 from pacshift.methods import resolve_method
 from pacshift.methods.class_wise import capped
 from pacshift.ps_lp import kinds, many_classes
@@ -400,3 +401,20 @@ def test_what_takes_time_is_logged_and_nothing_is_printed(
     assert {record.name.partition(".")[0] for record in caplog.records} == {"pacshift"}
     assert capsys.readouterr() == ("", "")
     assert any(isinstance(handler, logging.NullHandler) for handler in logging.getLogger("pacshift").handlers)
+
+
+def test_the_shares_of_delta_for_the_miss_rates() -> None:
+    """With a limit per class they get what the limit leaves, for the sensitivity half: the mixes get the other."""
+    tally = drawn(0, 2000)
+    limited = certify(tally, "PS-LP", class_epsilon=0.9, delta=0.1)
+    found = class_miss(tally, limited.thresholds, delta=(1 - CLASS_EPSILON_SHARE) * 0.1)
+    assert limited.class_miss is not None
+    assert np.array_equal(limited.class_miss.upper, np.minimum(found.upper, 0.9))
+    many = Population.synthetic(MAX_REGION_CLASSES + 1, strength=4, rng=0)
+    scores, labels = many.draw(np.full(MAX_REGION_CLASSES + 1, 1 / (MAX_REGION_CLASSES + 1)), 4000, rng=1)
+    counted = Tally.from_scores(scores, labels) + Tally.from_target(scores)
+    made = certify(counted, "PS-LP", delta=0.1)
+    assert made.sensitivity is not None
+    worst = class_miss(counted, made.thresholds, delta=0.05).upper.max()
+    share = made.sensitivity.contamination[-1]
+    assert made.sensitivity.bounds[-1] == pytest.approx(share + (1 - share) * worst)
