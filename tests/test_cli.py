@@ -38,6 +38,7 @@ def test_outputs_are_not_overwritten_without_force(data: Data, tmp_path: Path) -
     assert sorted(path.name for path in tmp_path.iterdir()) == ["precious.json", "r.html", "s.parquet"]
 
 
+@pytest.mark.slow
 def test_demo_shows_who_keeps_the_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PACSHIFT_DATA", raising=False)
     shown = " ".join(good("demo", "-o", tmp_path / "d", "--draws", 2).stdout.split())
@@ -65,6 +66,7 @@ def test_demo_shows_who_keeps_the_word(tmp_path: Path, monkeypatch: pytest.Monke
     assert "cannot make the folder" in bad("demo", "-o", tmp_path / "file")
 
 
+@pytest.mark.slow
 def test_quiet_prints_nothing(data: Data, tmp_path: Path) -> None:
     calls: list[tuple[object, ...]] = [
         ("calibrate", data.source, data.target, "-m", "PS-W", "-o", tmp_path / "c.json"),

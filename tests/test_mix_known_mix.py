@@ -57,6 +57,7 @@ def test_34_and_66_per_cent_are_no_contradiction() -> None:
         assert "33.9" not in certificate.explain()  # the room for rounding is not shown
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=15)
 @given(st.integers(2, 8), st.integers(0, 10_000), st.integers(2, 6))
 def test_an_exactly_true_mix_is_refuted_only_where_the_data_are_without_it(

@@ -75,6 +75,7 @@ def test_every_format_gives_the_counts_of_memory(kind: str, tmp_path: Path) -> N
     assert tally_table(path, label=None, bins=False).tally == Tally.from_target(scores, bins=False)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(
     st.integers(0, 2**32 - 1),
