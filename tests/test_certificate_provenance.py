@@ -296,5 +296,5 @@ def test_commands_warn_but_work(data: Data, tmp_path: Path, monkeypatch: pytest.
 
 def test_bad_texts_and_days_are_refused_before_any_work(data: Data) -> None:
     start = ("calibrate", "nowhere.parquet", data.target, "-o", data.folder / "never.json")
-    assert "note must be a text" in bad(*start, "--note", " ")
+    assert "--note must be a text" in bad(*start, "--note", " ")
     assert "must be a day such as 2027-01-31" in bad(*start, "--valid-until", "tomorrow")

@@ -18,6 +18,12 @@ PACKAGE = Path(pacshift.__file__).parent
         ("Name the label column: label=NAME. The columns", "Name the label column: --label NAME. The columns"),
         ("match them in their order with by_position=True.", "match them in their order with --by-position."),
         ("scores= takes a pattern such as 'p_*'", "--scores takes a pattern such as 'p_*'"),
+        (
+            "epsilon must lie strictly between 0 and 1, got 2.0.",
+            "--epsilon must lie strictly between 0 and 1, got 2.0.",
+        ),
+        ("known_mix: 9 is not a class.", "--known: 9 is not a class."),
+        ("target_labels cannot help method PS-LW", "--target-label cannot help method PS-LW"),
         ("Use score='probability' or 'margin'.", "Use --score 'probability' or 'margin'."),
         ("the target's mix: say it with known_mix=.", "the target's mix: say it with --known."),
         ("(classes=)", "(--classes)"),

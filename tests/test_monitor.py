@@ -142,6 +142,11 @@ def test_a_certificate_that_fills_empty_sets_is_never_called_broken() -> None:
     assert report.verdict == "consistent"
     assert report.error is not None
     assert report.error[0] == 0
+    limited = Monitor(SOURCE, epsilon=0.1, delta=0.05, certificate=old, class_epsilon=0.15)
+    assert limited.update(month(PANDEMIC, 2)).verdict == "consistent"
+    plain = old.changed(never_empty=False)
+    strict = Monitor(SOURCE, epsilon=0.1, delta=0.05, certificate=plain, class_epsilon=0.15)
+    assert strict.update(month(PANDEMIC, 2)).verdict == "broken"
 
 
 def test_methods_without_bounds_of_the_mix_use_every_mix() -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 MAX_CLASSES_LISTED = 6
 MAX_NOTE_SHOWN = 300
 MAX_NOTES = 20
+"""Classes, characters of a note and notes: what fits a screen. ``notes`` and ``class_miss`` hold all of it."""
 
 
 def explain(certificate: "Certificate") -> str:

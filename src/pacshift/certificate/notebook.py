@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pacshift.certificate import Certificate
 
 MAX_NOTES_IN_NOTEBOOK = 5
+"""What fits below the table; ``explain`` shows more."""
 
 
 def to_text(certificate: "Certificate") -> str:

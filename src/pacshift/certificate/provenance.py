@@ -10,6 +10,7 @@ from pacshift.tally import Tally
 from pacshift.tally.inputs import MAX_INPUTS, Input, all_inputs, limited, printable
 
 MAX_TEXT = 10_000
+"""Characters of a note or a model's name: a few pages, so that a certificate stays readable."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,7 @@ def _with_labels(
     solution: Solution, tally: Tally, labelled: Tally, task: Task, delta: float
 ) -> tuple[Solution, bool]:
     """The solution, or what the labelled target rows certify on their own if its sets are smaller."""
-    # Rows of a new kind have no label and are always missed: the others may be missed at task.epsilon (Lemma 4).
+    # Rows of a new kind have no label; all may be missed, the others at task.epsilon (few-labels.md, Lemma 4).
     direct = direct_thresholds(tally, labelled, epsilon=task.epsilon, delta=delta)
     choice = smallest_sets(tally, solution.thresholds, direct, task.count_labels)
     if not choice.is_direct:

@@ -24,8 +24,9 @@ Mean width of the bounds at 2 to 30 % missed, two classes: 0.00800 at 100,000 ro
 def class_miss(tally: Tally, thresholds: FloatArray, *, delta: float, never_empty: bool = False) -> Interval:
     """Bounds of P(f(X, j) < τ_j given Y = j) for every class j, all right with probability at least ``1 - delta``.
 
-    Lemma 1 of the page. The thresholds may depend on the counted rows in any way. Filling empty sets with the top
-    label can only lower a miss rate, so with ``never_empty`` the lower bounds are 0.
+    Lemma 1 of docs/methods/trust-proofs.md, Lemma 2 of docs/methods/monitor.md. The thresholds may depend on the
+    counted rows in any way. Filling empty sets with the top label can only lower a miss rate, so with
+    ``never_empty`` the lower bounds are 0.
 
     >>> tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 500, [0, 1] * 500)
     >>> class_miss(tally, np.array([0.5, 0.9]), delta=0.05).upper.round(3)

@@ -15,11 +15,12 @@ A round number; not measured.
 """
 
 MIX_SHARE = 0.1
-"""Share of δ for the bounds of the label mix from target labels (Lemma 1). A round number; not measured."""
+"""Share of δ for the bounds of the label mix from target labels (Lemma 1 of few-labels.md). A round
+number; not measured."""
 
 DIRECT_SHARE = 0.3
-"""Share of δ for thresholds that the labelled rows certify on their own, half of it for each family (Lemma 2).
-A round number; not measured."""
+"""Share of δ for thresholds that the labelled rows certify on their own, half of it for each family (Lemma 2
+of few-labels.md). A round number; not measured."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ OFTEN_MISSED = 2.0
 A round number; not measured."""
 
 FEWEST_ROWS_ALIKE = 50
-"""With fewer rows, source and target may well have the same counts by chance."""
+"""With fewer rows, source and target may well have the same counts by chance. A round number; not measured."""
 
 
 def often_missed_note(

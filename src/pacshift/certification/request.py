@@ -42,6 +42,8 @@ class Request:
 
     def for_classes(self, classes: tuple[Label, ...]) -> "Request":
         """The request with what is said class by class in the order of the classes, or an InputError."""
+        if self.classes == classes:  # checked before: compare asks again for the tally of each method
+            return self
         return replace(
             self,
             classes=classes,

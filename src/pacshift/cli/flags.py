@@ -6,12 +6,18 @@ FLAGS = {
     "by_position=True": "--by-position",
     "class_epsilon=": "--class-epsilon",
     "classes=": "--classes",
+    "contamination=": "--contamination",
     "data_dir=": "--data",
+    "delta=": "--delta",
     "device=": "--device",
     "drop_invalid=True": "--drop-invalid",
+    "epsilon=": "--epsilon",
     "known_mix=": "--known",
     "label=": "--label",
+    "method=": "--method",
+    "model_id=": "--model-id",
     "never_empty=True": "--never-empty",
+    "note=": "--note",
     "overwrite=True": "--force",
     "raw=": "--raw",
     "recipe=": "--recipe",
@@ -20,10 +26,13 @@ FLAGS = {
     "scores=": "--scores",
     "soft=False": "--no-soft",
     "state=": "--state",
+    "target_labels=": "--target-label",
+    "valid_until=": "--valid-until",
     "weights=": "--weights",
 }
 _QUOTED = r"""(?<!\w)(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""  # names of columns, classes and labels
 _PARAMETER = rf"(?<![^\s(])({'|'.join(map(re.escape, FLAGS))})([A-Z]+|'[^']*')?(?=[.,;:)]*(?:\s|$))"
+_SUBJECT = re.compile(r"^(\w+)(?=: | (?:must|is|cannot) )")  # "epsilon must lie between 0 and 1"
 
 
 def in_flags(message: str) -> str:
@@ -31,9 +40,12 @@ def in_flags(message: str) -> str:
 
     >>> in_flags("No column 'label=NAME'. Name the label column: label=NAME, or use by_position=True.")
     "No column 'label=NAME'. Name the label column: --label NAME, or use --by-position."
+    >>> in_flags("valid_until must be a day such as 2027-01-31, got 'soon'.")
+    "--valid-until must be a day such as 2027-01-31, got 'soon'."
     """
 
     def replaced(found: re.Match[str]) -> str:
         return found[0] if found[1] is None else " ".join(filter(None, (FLAGS[found[1]], found[2])))
 
+    message = _SUBJECT.sub(lambda found: FLAGS.get(f"{found[1]}=", found[1]), message)
     return re.sub(f"{_QUOTED}|{_PARAMETER}", replaced, message)

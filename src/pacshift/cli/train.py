@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pacshift.recipes.train import Report, Trained
 
 LINE_EVERY_SECONDS = 30.0
+"""Between two lines of progress in a log, where there is no bar."""
 WORDS = {"fit": "training", "score": "scoring"}
 
 

@@ -24,6 +24,7 @@ from pacshift.wording import percent
 
 MAX_GROUPS_SHOWN = 16
 LONGEST_GROUP = 36
+"""Groups and characters of their names: what can be read in half a page."""
 
 
 def class_misses(certificate: Certificate, *, ax: Axes | None = None, most: int = MAX_CLASSES_SHOWN) -> Axes:

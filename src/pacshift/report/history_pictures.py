@@ -12,7 +12,7 @@ from pacshift.monitor import PeriodReport
 from pacshift.plots.axes import legend_above, limit_line, most_telling, new_axes, percent_ticks, plain_text
 from pacshift.plots.palette import LIMIT, SOURCE, TARGET, UNDECIDED
 
-MAX_TICKS = 12
+MAX_TICKS = 12  # a year of months
 MAX_CLASSES = 6
 """Classes whose share is drawn: those whose share moved most."""
 VERDICT_COLOURS = {"kept": TARGET, "consistent": UNDECIDED, "broken": LIMIT}

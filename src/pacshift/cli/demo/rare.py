@@ -11,6 +11,7 @@ from pacshift.simulate import Population
 from pacshift.wording import mean_size, percent
 
 N_CLASSES, N_RARE, ROWS = 10, 2, 5_000
+"""Enough classes and few enough rare rows for PS-LW to pay. Chosen to show this: the demo calls it made up."""
 RARE_SHARE = 0.1
 """A rare class is this many times as frequent as a common one."""
 METHODS_SHOWN = ("PS-LP", "PS-LW")
