@@ -60,7 +60,8 @@ def _origin(certificate: "Certificate") -> str:
         return ""
     model = "" if made.model_id is None else f" for model {shorten([made.model_id])}"
     term = "" if made.valid_until is None else f" Valid until {made.valid_until}."
-    note = "" if made.note is None else f" Note of the maker: {' '.join(made.note.split())[:MAX_NOTE_SHOWN]}"
+    # Quoted, as the model is: the command line makes flags of parameters outside of quotes.
+    note = "" if made.note is None else f" Note of the maker: {' '.join(made.note.split())[:MAX_NOTE_SHOWN]!r}"
     return f"Made: {made.created} with pacshift {made.pacshift_version}{model}.{term}{note}"
 
 
