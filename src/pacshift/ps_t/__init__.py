@@ -1,0 +1,1 @@
+"""Certified by a few labels of the target, whatever the shift: how many rows test, and what each look allows."""
