@@ -15,7 +15,7 @@ if typing.TYPE_CHECKING:
     from pacshift.errors import AssumptionError, InputError, PacshiftError, UninformativeWarning
     from pacshift.estimator import PACClassifier
     from pacshift.evaluation import Evaluation, evaluate
-    from pacshift.methods import APS, LWCP, METHODS, PS, PSC, PSLP, PSLW, PSR, PSW, WCP, Oracle
+    from pacshift.methods import APS, LWCP, METHODS, PS, PSC, PSLP, PSLW, PSR, PST, PSW, WCP, Oracle
     from pacshift.mix.prevalence import Prevalence
     from pacshift.monitor import Monitor, PeriodReport
     from pacshift.planning import Plan, plan
@@ -26,7 +26,7 @@ logging.getLogger("pacshift").addHandler(logging.NullHandler())  # silent, unles
 
 __version__ = "0.2.0"
 
-__all__ = ["APS", "LWCP", "METHODS", "PS", "PSC", "PSLP", "PSLW", "PSR", "PSW", "WCP", "Oracle"]
+__all__ = ["APS", "LWCP", "METHODS", "PS", "PSC", "PSLP", "PSLW", "PSR", "PST", "PSW", "WCP", "Oracle"]
 __all__ += ["AssumptionError", "InputError", "PacshiftError", "UninformativeWarning"]
 __all__ += ["Certificate", "Check", "Comparison", "Evaluation", "Interval", "PeriodReport", "Plan", "Prevalence"]
 __all__ += [
@@ -53,7 +53,7 @@ _HOMES = {
     "errors": ["AssumptionError", "InputError", "PacshiftError", "UninformativeWarning"],
     "estimator": ["PACClassifier"],
     "evaluation": ["Evaluation", "evaluate"],
-    "methods": ["APS", "LWCP", "METHODS", "PS", "PSC", "PSLP", "PSLW", "PSR", "PSW", "WCP", "Oracle"],
+    "methods": ["APS", "LWCP", "METHODS", "PS", "PSC", "PSLP", "PSLW", "PSR", "PST", "PSW", "WCP", "Oracle"],
     "mix.prevalence": ["Prevalence"],
     "monitor": ["Monitor", "PeriodReport"],
     "planning": ["Plan", "plan"],

@@ -6,7 +6,7 @@ import numpy as np
 
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
-from pacshift.methods.guarantee import MEANINGS, promises_target
+from pacshift.methods.guarantee import MEANINGS, assumption, condition, promises_target
 from pacshift.scores.check import shorten
 from pacshift.wording import all_but, at_least, between, given, percent, up
 
@@ -97,6 +97,7 @@ def filled(text: str, certificate: "Certificate") -> str:
         covered=all_but(certificate.epsilon),
         sure=sure,
         unsure=given(certificate.delta),
+        condition=condition(certificate.facts.assumes_label_shift),
         despite=spared if certificate.contamination else "",
         **limits,
     )
@@ -122,7 +123,7 @@ def implied_change(certificate: "Certificate") -> str:
 
     Bounds of the target's mix where the method has them, else the mix that explains the target best.
     """
-    if not promises_target(certificate) or not certificate.n_target:
+    if not promises_target(certificate) or not certificate.n_target or not certificate.facts.assumes_label_shift:
         return ""
     before = certificate.class_counts / max(certificate.n_source, 1)
     bounds, found = certificate.prevalence, certificate.assumption
@@ -157,9 +158,13 @@ def _moved_most(before: FloatArray, after: Interval) -> int | None:
 def _test(certificate: "Certificate") -> str:
     """What the test of label shift saw, and at which level."""
     found = certificate.assumption
+    if found is not None and not certificate.facts.assumes_label_shift:
+        seen = "refuted" if found.refuted else "not refuted"
+        return f"Test of label shift: {seen}. {found.finding} This certificate does not need label shift."
     if found is not None:
         return f"Test of label shift: {found.finding} {refusals(certificate)}"
-    untested = promises_target(certificate) and not certificate.n_target
+    needed = promises_target(certificate) and certificate.facts.assumes_label_shift
+    untested = needed and not certificate.n_target
     return "Test of label shift: none, because no target was given." if untested else ""
 
 
@@ -209,7 +214,7 @@ def about_the_clean_part(certificate: "Certificate") -> str:
 def assumptions(certificate: "Certificate") -> list[str]:
     """What the guarantee rests on, in sentences: what it means for every method, then what these data add."""
     facts, share = certificate.facts, certificate.contamination
-    sentences = [MEANINGS[certificate.guarantee].assumption]
+    sentences = [assumption(certificate.guarantee, assumes_label_shift=facts.assumes_label_shift)]
     if promises_target(certificate) and share:
         sentences.append(f"This need not hold for {given(share)} of the target.")
         sentences.append("Label mix and weights are those of the rest.")
@@ -217,7 +222,7 @@ def assumptions(certificate: "Certificate") -> list[str]:
         sentences.append("Any target label mix is covered.")
     if facts.extra_assumption:
         sentences.append(facts.extra_assumption)
-    if certificate.n_target_labels:
+    if certificate.n_target_labels and facts.assumes_label_shift:
         whose = "target's examples that have a class" if share else "target"
         sentences.append(f"The labelled target examples are a random sample of the {whose}.")
     if certificate.known_mix is not None:

@@ -14,6 +14,7 @@ from pacshift.certification.rows import Rows
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import score_for
+from pacshift.ps_t.rows import LabelledTarget
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally
 
@@ -156,7 +157,8 @@ def calibrate(
     rows = Rows.check(source_scores, source_labels, target_scores, classes=classes, softmax=softmax)
     request = request.for_classes(rows.source.classes)
     tally = rows.tally(transform, soft=chosen.needs_soft, bins=chosen.needs_bins)
-    return certify(rows.data(tally, transform, target_labels), chosen, request)
+    labelled = rows.labelled_target(target_labels, transform, request)
+    return certify(rows.data(tally, transform, labelled), chosen, request)
 
 
 def calibrate_tally(
@@ -257,4 +259,5 @@ def calibrate_tally(
         valid_until=valid_until,
     )
     require_fit(chosen, request, has_labels=target_labels is not None)
-    return certify(Data(tally, target_labels), chosen, request.for_classes(tally.classes))
+    labelled = None if target_labels is None else LabelledTarget.of_tally(target_labels)
+    return certify(Data(tally, labelled), chosen, request.for_classes(tally.classes))

@@ -5,6 +5,7 @@ Lemma 2 of docs/methods/trust-proofs.md (limit per class) and the theorem of doc
 
 from dataclasses import dataclass
 
+from pacshift.assumption import ASSUMPTION_SHARE
 from pacshift.certification.request import Request
 from pacshift.methods import Method
 
@@ -19,28 +20,40 @@ MIX_SHARE = 0.1
 number; not measured."""
 
 DIRECT_SHARE = 0.3
-"""Share of δ for thresholds that the labelled rows certify on their own, half of it for each family (Lemma 2
-of few-labels.md). A round number; not measured."""
+"""Share of δ for PS-T beside a method that assumes label shift. A round number; not measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeltaShares:
-    """The parts of δ, which add up to it."""
+    """The parts of δ for one candidate, or for two that must hold at once; they add up to δ at most."""
 
-    method: float
-    cap: float
-    direct: float
-    mix: float
+    method: float = 0.0
+    mix: float = 0.0
+    labels: float = 0.0
+    cap: float = 0.0
+    """For the limit per class, of each candidate."""
+    misses: float = 0.0
+    """For the bounds of the classes' misses, of each candidate: a statement beside the guarantee."""
 
 
-def delta_shares(request: Request, method: Method, *, has_labels: bool) -> DeltaShares:
-    """The parts of δ. Bounds of the mix from labels cost something only where the method uses them."""
+def one_candidate(request: Request, *, by_labels: bool) -> DeltaShares:
+    """The parts of δ where one method certifies: PS-T, or one that assumes label shift, without target labels."""
     cap = 0.0 if request.class_epsilon is None else CLASS_EPSILON_SHARE * request.delta
-    direct = DIRECT_SHARE if has_labels else 0.0
-    mix = MIX_SHARE if has_labels and getattr(method, "uses_known_mix", False) else 0.0
-    return DeltaShares(
-        method=request.delta - cap - (direct + mix) * request.delta,
-        cap=cap,
-        direct=direct * request.delta,
-        mix=mix * request.delta,
-    )
+    rest = request.delta - cap
+    return DeltaShares(**{"labels" if by_labels else "method": rest}, cap=cap, misses=rest)
+
+
+def two_candidates(request: Request, method: Method) -> DeltaShares:
+    """The parts of δ where PS-T is tried beside ``method``, which assumes label shift.
+
+    Bounds of the mix from labels cost something only where the method uses them. The level of the test of label
+    shift is left over: after a refusal PS-T has all of δ (the theorem of few-labels.md).
+    """
+    delta = request.delta
+    cap = 0.0 if request.class_epsilon is None else CLASS_EPSILON_SHARE * delta / 2
+    labels = DIRECT_SHARE * delta
+    mix = MIX_SHARE * delta if getattr(method, "uses_known_mix", False) else 0.0
+    rest = delta - ASSUMPTION_SHARE * delta - 2 * cap - labels - mix
+    # Under label shift the test refuses with its level, and a method on its own within its region's share of δ.
+    misses = (delta - 2 * ASSUMPTION_SHARE * delta - 2 * cap) / 2
+    return DeltaShares(method=rest, mix=mix, labels=labels, cap=cap, misses=misses)

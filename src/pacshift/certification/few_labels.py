@@ -1,37 +1,24 @@
-"""A few labels of the target: they bound its label mix, and many of them certify thresholds on their own.
+"""A few labels of the target beside a method that assumes label shift: they bound the target's label mix.
 
 The docs page "A few target labels" (docs/methods/few-labels.md) has the proofs. The labelled rows must be a random
-sample of the target. They are counted as a tally of their own, and among the unlabelled rows too. A row of a new
-kind, which has no class, stays unlabelled; ``contamination`` allows for such rows.
+sample of the target. They are counted on their own, and among the unlabelled rows too. A row of a new kind, which
+has no class, stays unlabelled; ``contamination`` allows for such rows. What the labels certify without label shift
+is PS-T (``pacshift.ps_t``).
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from pacshift.arrays import FloatArray, IntArray, Label
-from pacshift.bounds import ROUNDING, Interval, binomial_cut, clean_shares, clopper_pearson
+from pacshift.arrays import IntArray, Label
+from pacshift.bounds import ROUNDING, Interval, clean_shares, clopper_pearson
 from pacshift.certification.request import Request
 from pacshift.errors import AssumptionError, InputError
-from pacshift.methods.ps import pac_threshold
+from pacshift.ps_t.rows import LabelledTarget
 from pacshift.scores.containers import as_array
 from pacshift.tally import Tally
-from pacshift.tally.histogram import mean_binned_size
-from pacshift.tally.threshold import class_threshold
 from pacshift.wording import between, given
-
-STEPS = 1000
-"""Steps of the family of equal miss rates. A round number; not measured."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Choice:
-    """Thresholds that were chosen, and whether the labelled target rows alone certify them."""
-
-    thresholds: FloatArray
-    is_direct: bool
 
 
 def split_labels(target_labels: Any, classes: Sequence[Label], n_rows: int) -> tuple[IntArray, list[Any]]:
@@ -74,22 +61,29 @@ def check_labelled(labelled: Tally, tally: Tally) -> Tally:
     return labelled
 
 
-def mix_bounds(labelled: Tally, *, delta: float) -> Interval:
+def mix_bounds(labelled: Tally, n_unknown: int = 0, *, delta: float) -> Interval:
     """Bounds of the target's label mix, right for all classes at once with probability at least 1 - δ (Lemma 1).
 
-    The mix of the rows that have a class: those of a new kind are not labelled (Lemma 3).
+    The mix of the rows that have a class: those of a new kind are not labelled (Lemma 3). Each of ``n_unknown``
+    rows that nobody could label may be of any class.
 
     >>> labelled = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 0] * 50)
     >>> mix_bounds(labelled, delta=0.05).lower.round(3)
     array([0.957, 0.   ])
     """
-    return clopper_pearson(labelled.class_counts, labelled.n_source, delta=delta / labelled.n_classes)
+    counts, total, level = labelled.class_counts, labelled.n_source + n_unknown, delta / labelled.n_classes
+    least, most = (clopper_pearson(count, total, delta=level) for count in (counts, counts + n_unknown))
+    return Interval(least.lower, most.upper)
 
 
-def mix_within(request: Request, labelled: Tally, *, delta: float) -> Interval:
-    """Bounds of the target's mix: what the labelled rows show at ``delta``, and what the user knows."""
-    found = mix_bounds(labelled, delta=delta)
-    return both_bounds(request.known, found, labelled.classes, level=delta, contamination=request.contamination)
+def mix_within(request: Request, labelled: LabelledTarget, *, delta: float) -> Interval:
+    """Bounds of the target's mix: what the labelled rows show at ``delta``, and what the user knows.
+
+    Right at all planned looks at once: each has its share. Without a class are rows that nobody could label.
+    """
+    counted, level = labelled.counted, delta / len(labelled.looks)
+    found = mix_bounds(counted, labelled.n_unknown, delta=level)
+    return both_bounds(request.known, found, counted.classes, level=delta, contamination=request.contamination)
 
 
 def both_bounds(
@@ -121,43 +115,3 @@ def both_bounds(
         )
     # Ends cross by rounding or, with contamination, by what the two are about: turned, they are wider and valid.
     return Interval(np.minimum(lower, upper), np.maximum(lower, upper))
-
-
-def direct_thresholds(tally: Tally, labelled: Tally, *, epsilon: float, delta: float) -> list[FloatArray]:
-    """Thresholds that miss at most ε of the target rows that have a class, all with probability ≥ 1 - δ (Lemma 2).
-
-    One threshold for all classes, and thresholds that miss the same share of every class of the source. Neither
-    family looks at the target, so the binomial bound holds for both; label shift is not assumed.
-    """
-    one = pac_threshold(labelled, labelled.counts, epsilon=epsilon, delta=delta / 2)
-    allowed = binomial_cut(labelled.n_source, epsilon=epsilon, delta=delta / 2)
-    low, high = 0, STEPS + 1  # step 0 misses nothing
-    while high - low > 1:
-        middle = (low + high) // 2
-        missed = int(labelled.misses(equal_miss_thresholds(tally, middle / STEPS)).sum())
-        low, high = (middle, high) if missed <= allowed else (low, middle)
-    return [np.full(tally.n_classes, one), equal_miss_thresholds(tally, low / STEPS)]
-
-
-def equal_miss_thresholds(tally: Tally, share: float) -> FloatArray:
-    """Thresholds that miss about ``share`` of every class of the source; they never fall as the share grows."""
-    cuts = [int(share * (int(total) + 1)) - 1 for total in tally.class_counts]
-    return np.array([class_threshold(tally, label, cut) for label, cut in enumerate(cuts)])
-
-
-def smallest_sets(
-    tally: Tally,
-    thresholds: FloatArray,
-    direct: Sequence[FloatArray],
-    count_labels: Callable[[Sequence[FloatArray]], list[float]] | None,
-) -> Choice:
-    """The thresholds with the smallest sets on the target. All hold at once, so any rule may choose (Theorem)."""
-    candidates = [thresholds, *direct]
-    if count_labels is not None:
-        sizes = count_labels(candidates)
-    elif tally.bins is not None and tally.score == "probability":
-        sizes = [mean_binned_size(tally.bins, one) for one in candidates]
-    else:  # nothing tells the sizes: use what the labels prove only where the method proves nothing
-        sizes = [float(np.isneginf(one).all()) for one in candidates]
-    place = int(np.argmin(sizes))
-    return Choice(candidates[place], place > 0)

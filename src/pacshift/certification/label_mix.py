@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from pacshift.arrays import Label, LabelsLike, ScoresLike
-from pacshift.certification.label_shift import check_label_shift, require_label_shift
+from pacshift.assumption import ways_on
+from pacshift.certification.label_shift import check_label_shift, refusal_of
 from pacshift.certification.request import check_request
 from pacshift.defaults import DELTA
-from pacshift.errors import InputError
+from pacshift.errors import AssumptionError, InputError
 from pacshift.mix.prevalence import KnownMix, Prevalence, mix_intervals
 from pacshift.tally import Tally
 
@@ -102,7 +103,9 @@ def prevalence_tally(tally: Tally, *, delta: float = DELTA, known_mix: KnownMix 
         if not rows:
             raise InputError(f"no {what} rows: prevalence needs a labelled source and an unlabelled target.")
     assumption = check_label_shift(tally, request)
-    require_label_shift(assumption, request)
+    refused = refusal_of(assumption, request)
+    if refused is not None:
+        raise AssumptionError(f"{refused} {ways_on()}")
     found = mix_intervals(tally, delta=request.delta, known=request.known)
     return Prevalence(
         classes=tally.classes,

@@ -4,17 +4,18 @@ import logging
 from dataclasses import replace
 from time import perf_counter
 
-from pacshift.assumption import ASSUMPTION_SHARE, Assumption, check_assumption, ways_on
+from pacshift.assumption import ASSUMPTION_SHARE, Assumption, check_assumption
 from pacshift.certification.few_labels import mix_within
 from pacshift.certification.request import Request
 from pacshift.errors import AssumptionError
+from pacshift.ps_t.rows import LabelledTarget
 from pacshift.tally import Tally
 from pacshift.wording import up
 
 logger = logging.getLogger(__name__)
 
 
-def check_label_shift(tally: Tally, request: Request, labelled: Tally | None = None) -> Assumption:
+def check_label_shift(tally: Tally, request: Request, labelled: LabelledTarget | None = None) -> Assumption:
     """What the test saw, at its share of δ; with labelled target rows half of its level is for their bounds."""
     start, level = perf_counter(), ASSUMPTION_SHARE * request.delta
     if labelled is None:
@@ -35,12 +36,12 @@ def check_label_shift(tally: Tally, request: Request, labelled: Tally | None = N
     return found
 
 
-def require_label_shift(found: Assumption, request: Request) -> None:
-    """Raise an AssumptionError with the ways on where label shift is refuted."""
-    if not found.refuted:
-        return
+def refusal_of(found: Assumption | None, request: Request) -> AssumptionError | None:
+    """The error where label shift is refuted, without the ways on."""
+    if found is None or not found.refuted:
+        return None
     and_known = " and the given bounds of the mix were right" if request.known is not None else ""
-    raise AssumptionError(
+    return AssumptionError(
         f"label shift is refuted: {found.finding} Nothing is certified. If label shift held{and_known}, the test "
-        f"would refuse with probability at most {up(found.level)}. {ways_on()}"
+        f"would refuse with probability at most {up(found.level)}."
     )

@@ -6,7 +6,9 @@ import numpy as np
 
 from pacshift.arrays import Label
 from pacshift.bounds import Interval
-from pacshift.methods import Solution
+from pacshift.certification.answers import Answer
+from pacshift.methods import Method
+from pacshift.methods.base import assumes_label_shift
 from pacshift.tally import Tally
 from pacshift.tally.cells import Cells
 from pacshift.wording import at_least, given
@@ -39,21 +41,14 @@ def often_missed_note(
     )
 
 
-def direct_note(n_labels: int, solution: Solution, *, has_limit: bool) -> str:
-    """What the labelled rows prove on their own, and what rests on label shift ("Theorem" of few-labels.md)."""
-    resting = [
-        *(["the limit per class"] if has_limit else []),
-        "the misses class by class",
-        *(["the label mix"] if solution.prevalence is not None else []),
-        *(["the weights"] if solution.weights is not None else []),
-        *(["the accuracy"] if solution.accuracy is not None else []),
-    ]
-    named = " and ".join(filter(None, [", ".join(resting[:-1]), resting[-1]]))
-    return (
-        f"the thresholds are certified by the {n_labels:,} labelled target rows alone, because "
-        "that gives smaller sets. The promise about all cases together needs these rows to be a random sample of "
-        f"the target, but not label shift. What is said of {named} needs label shift."
-    )
+def by_labels_note(found: Answer, asked: Method, n_labels: int) -> tuple[str, ...]:
+    """Why labelled target rows certify the thresholds, where another method was asked for."""
+    if found.method.name == asked.name or assumes_label_shift(found.method):
+        return ()
+    alone = f"This certificate rests on {n_labels:,} labelled target rows alone."
+    if found.refused is None:
+        return (f"the labelled target rows give smaller sets than {asked.name} does under label shift. {alone}",)
+    return (f"{asked.name} was asked for, but label shift was refuted. {alone}",)
 
 
 def suspicious(tally: Tally) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from pacshift.certificate.provenance import check_text, check_valid_until
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.methods import PSC, PSLP, PSW, Method
+from pacshift.methods.base import assumes_label_shift, needs_labels
 from pacshift.methods.guarantee import promises_target
 from pacshift.mix.known_mix import check_known_mix
 from pacshift.scores.check import check_flag, check_rate, check_seed, check_weights
@@ -112,6 +113,7 @@ def require_fit(method: Method, request: Request, *, has_labels: bool = False) -
     The table at the end of docs/methods/trust-proofs.md says why each pair is proven or refused.
     """
     _require_target_promise(method, request)
+    _require_own_way(method, request, has_labels=has_labels)
     if has_labels and (method.guarantee != "pac-target" or method.any_mix):
         why = "is for every label mix" if method.any_mix else "is not PAC on the target"
         raise InputError(
@@ -122,6 +124,23 @@ def require_fit(method: Method, request: Request, *, has_labels: bool = False) -
         raise InputError(
             f"weights are the true importance weights for ORACLE; method {method.name} does not use them. Leave "
             "them out, or use ORACLE."
+        )
+
+
+def _require_own_way(method: Method, request: Request, *, has_labels: bool) -> None:
+    """A method that rests on labels needs them, and assumes nothing that could be allowed for or narrowed down."""
+    if needs_labels(method) and not has_labels:
+        raise InputError(
+            f"method {method.name} needs labelled target rows: pass target_labels= with None for rows without a "
+            "label, or labelled= with a filled-in label sheet."
+        )
+    if assumes_label_shift(method):
+        return
+    asked = {"contamination": request.contamination > 0, "known_mix": request.known_mix is not None}
+    for name in (name for name, given in asked.items() if given):
+        raise InputError(
+            f"{name} is about label shift, of which method {method.name} assumes nothing: labelled rows speak for "
+            "the whole target. Leave it out."
         )
 
 

@@ -7,10 +7,13 @@ from time import perf_counter
 
 import numpy as np
 
-from pacshift.arrays import FloatArray, Label, LabelsLike, ScoresLike
-from pacshift.certification.certify import Data
+from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike
+from pacshift.certification.answers import Data
 from pacshift.certification.few_labels import split_labels
+from pacshift.certification.labelled import RowsToPlan, split_at_random
+from pacshift.certification.request import Request
 from pacshift.errors import InputError
+from pacshift.ps_t.rows import LabelledTarget
 from pacshift.scores.check import ScoreMatrix, check_flag, check_labels, check_scores
 from pacshift.scores.frames import require_same_index
 from pacshift.scores.plausible import require_plausible
@@ -70,8 +73,10 @@ class Rows:
         logger.info("counted %d target rows in %.2f s", made.n_target, perf_counter() - start)
         return made
 
-    def labelled_target(self, labels: LabelsLike | None, transform: Transform) -> Tally | None:
-        """The counts of the target rows that have labels."""
+    def labelled_target(
+        self, labels: LabelsLike | None, transform: Transform, request: Request
+    ) -> LabelledTarget | None:
+        """The target rows that have labels, and rows without to plan with."""
         if labels is None:
             return None
         if self.target is None:
@@ -81,14 +86,29 @@ class Rows:
         places, known = split_labels(labels, self.target.classes, len(self.target))
         require_same_index(self.target.index, labels, "target_labels")
         rows = replace(self.target, values=self.target.values[places], index=None)
-        return Tally.from_scores(rows, known, score=transform, soft=False)
+        index = check_labels(known, rows.classes, n_rows=len(rows), name="target_labels")
+        unlabelled = np.ones(len(self.target), bool)
+        unlabelled[places] = False
+        to_plan = RowsToPlan.of(self.source.values, self.source_columns, self.target.values[unlabelled])
+        return split_at_random(rows, index, request, to_plan, transform)
 
-    def data(self, tally: Tally, transform: Transform, target_labels: LabelsLike | None = None) -> Data:
+    @property
+    def source_columns(self) -> IntArray:
+        """The column of each source row's label."""
+        source = self.source
+        return check_labels(self.labels, source.classes, n_rows=len(source), name="source", index=source.index)
+
+    def data(
+        self,
+        tally: Tally,
+        transform: Transform,
+        labelled: LabelledTarget | None = None,
+    ) -> Data:
         """The counts with the rows at hand, on which sizes are counted where scores are compared as they are."""
         counts_sizes = self.target is not None and transform.function is None
         return Data(
             tally,
-            self.labelled_target(target_labels, transform),
+            labelled,
             transform,
             self.softmax,
             self.mean_sizes if counts_sizes else None,

@@ -66,7 +66,7 @@ def calibrate(
     else:
         reading: dict[str, Any] = {**files.split(), **columns.reading(label), "engine": engine, "master": master}
         data = Inputs(**reading, grid=not exact, silent=printing.silent, sha256=True)
-        counted = _count(data, chosen, promise.score, target_label)
+        counted = _count(data, chosen, promise.score, target_label, request)
         certificate = _measured(_certify(counted, chosen, request, printing), data)
     certificate = with_origin(certificate, ctx, promise.seed)
     certificate.save(out, overwrite=force)
@@ -81,7 +81,9 @@ def _require_no_table(target_label: str | None) -> None:
         raise InputError("--target-label names a column of the TARGET table, but --tallies gives no tables.")
 
 
-def _count(data: "Inputs", method: "MethodObject", score: str, target_label: str | None) -> "Data":
+def _count(
+    data: "Inputs", method: "MethodObject", score: str, target_label: str | None, request: "Request"
+) -> "Data":
     """What ``method`` needs of the tables."""
     from pacshift.certification.certify import Data
     from pacshift.methods.base import score_for
@@ -95,7 +97,7 @@ def _count(data: "Inputs", method: "MethodObject", score: str, target_label: str
     tally = data.tally(score_for(method, score), soft=method.needs_soft, bins=method.needs_bins)
     if target_label is None:
         return Data(tally)
-    return Data(tally, data.labelled_target(target_label, tally.classes, tally.score))
+    return Data(tally, data.labelled_target(target_label, tally, request))
 
 
 def _certify(data: "Data", method: "MethodObject", request: "Request", printing: groups.Printing) -> "Certificate":

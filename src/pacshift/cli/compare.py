@@ -57,9 +57,9 @@ def _compared(data: "Inputs", request: "Request", score: str) -> "tuple[list[Com
     """A row per method, and how many rows the target has."""
     from pacshift.certification.certify import Data
     from pacshift.comparison.table import compare_counts, own_score
-    from pacshift.methods import METHODS
+    from pacshift.methods import usable_methods
 
-    chosen = [method() for method in METHODS.values() if request.weights or not method.needs_weights]
+    chosen = usable_methods(with_weights=bool(request.weights))
     names = dict.fromkeys([score, *(own_score(method, score) for method in chosen)])
     sources = {name: data.source_tally(name, soft=True) for name in names}
     target = data.target_tally(sources[score].classes, soft=True, bins=True)

@@ -10,6 +10,7 @@ from pacshift.arrays import Label
 from pacshift.cli.console import note, progress
 from pacshift.errors import InputError
 from pacshift.files.repeated import counted_twice, repeated_files
+from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import resolve_transform
 from pacshift.tally import Tally
 from pacshift.tally.counter import CountOptions
@@ -18,6 +19,8 @@ from pacshift.tally.repeats import require_distinct
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
     from pacshift.certificate.columns import Columns
+    from pacshift.certification.request import Request
+    from pacshift.ps_t.rows import LabelledTarget
     from pacshift.tables.count import TableTally
     from pacshift.tables.evaluate import MeasuredSets
     from pacshift.tables.reader import TableReader
@@ -64,17 +67,20 @@ class Inputs:
         """The counts of the target, whose columns are matched to the source's ``classes``."""
         return self._count("target", CountOptions(grid=self.grid, soft=soft, bins=bins), classes).tally
 
-    def labelled_target(self, column: str, classes: tuple[Label, ...], score: str) -> Tally:
-        """The counts of the target rows that have a label in ``column``, in a second pass over the target."""
-        from pacshift.tables.count import count_table
+    def labelled_target(self, column: str, tally: Tally, request: "Request") -> "LabelledTarget":
+        """The target rows that have a label in ``column``, in a second pass over source and target."""
+        from pacshift.certification.labelled import split_at_random
+        from pacshift.tables.labelled import labelled_rows, rows_to_plan
 
         if self.engine == "spark":
             raise InputError("--target-label does not work with --engine spark. Leave out one of them.")
-        reader = self._reader("target", label=column, classes=classes, columns=self.columns)
-        options = CountOptions(resolve_transform(score), grid=self.grid, soft=False)
-        with progress("counting the labelled target", silent=self.silent) as report:
-            # Rows without a label are why rows are dropped here; other faults were found in the first pass.
-            return count_table(reader, options, drop_invalid=True, progress=report).tally
+        reader = self._reader("target", label=column, classes=tally.classes, columns=self.columns)
+        with progress("reading the labelled target", silent=self.silent) as report:
+            scores, labels, unlabelled = labelled_rows(reader, report)
+        with progress("reading rows to plan with", silent=self.silent) as report:
+            to_plan = rows_to_plan(self._source_reader, unlabelled, report)
+        rows = ScoreMatrix(scores, tally.classes)
+        return split_at_random(rows, labels, request, to_plan, resolve_transform(tally.score))
 
     def measure(self, certificates: "Sequence[Certificate]") -> "list[MeasuredSets]":
         """Sizes and errors of the target's sets, all certificates in one pass."""

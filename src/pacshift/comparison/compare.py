@@ -15,7 +15,7 @@ from pacshift.certification.rows import Rows
 from pacshift.comparison.table import Comparison, Measured, compare_counts, own_score
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
-from pacshift.methods import METHODS, Method, resolve_method
+from pacshift.methods import METHODS, Method, resolve_method, usable_methods
 from pacshift.scores.check import check_labels
 from pacshift.scores.transforms import resolve_transform
 
@@ -54,7 +54,7 @@ def compare(
     epsilon, delta : float
         As in ``calibrate``. Defaults: 0.1 and 0.05.
     methods : iterable of str or Method, optional
-        Names or method objects. Default: all of ``METHODS``, ``"ORACLE"`` only if ``weights`` are given.
+        Names or method objects. Default: all of ``METHODS`` but PS-T, ``"ORACLE"`` only if ``weights`` are given.
     target_labels : array or series of length n, optional
         The true label of every target row, to show the error of the sets. No method sees them.
     classes : sequence of labels, optional
@@ -132,7 +132,7 @@ def _truth(rows: Rows, labels: LabelsLike | None) -> IntArray | None:
 
 def _chosen(methods: Iterable[str | Method] | None, *, with_weights: bool) -> list[Method]:
     if methods is None:
-        return [method() for method in METHODS.values() if with_weights or not method.needs_weights]
+        return usable_methods(with_weights=with_weights)
     chosen = [resolve_method(method) for method in ([methods] if isinstance(methods, str) else methods)]
     if not chosen:
         raise InputError(f"methods is empty. Name at least one of {', '.join(METHODS)}.")

@@ -13,6 +13,7 @@ from pacshift.methods.ps import PS
 from pacshift.methods.ps_c import PSC
 from pacshift.methods.ps_lp import PSLP
 from pacshift.methods.ps_r import PSR
+from pacshift.methods.ps_t import PST
 from pacshift.methods.ps_w import PSW
 from pacshift.methods.wcp import WCP
 
@@ -25,6 +26,7 @@ __all__ = [
     "PSLP",
     "PSLW",
     "PSR",
+    "PST",
     "PSW",
     "WCP",
     "Guarantee",
@@ -34,15 +36,26 @@ __all__ = [
     "Solution",
     "Task",
     "resolve_method",
+    "usable_methods",
 ]
 
 METHODS: dict[str, type[Method]] = {
-    method.name: method for method in (PSLP, PSW, PSC, PSLW, Oracle, PS, APS, PSR, WCP, LWCP)
+    method.name: method for method in (PSLP, PST, PSW, PSC, PSLW, Oracle, PS, APS, PSR, WCP, LWCP)
 }
 """Every method of the package by name, those with a guarantee on the target first.
 
 The names are those of the paper. The values are classes: ``METHODS["PS-W"]()`` is PS-W with its default options.
 """
+
+
+def usable_methods(*, with_weights: bool) -> list[Method]:
+    """The methods that run on a source and an unlabelled target; ORACLE only with weights.
+
+    >>> [method.name for method in usable_methods(with_weights=False)][:3]
+    ['PS-LP', 'PS-W', 'PS-C']
+    """
+    chosen = (method for method in METHODS.values() if not method.needs_labels)
+    return [method() for method in chosen if with_weights or not method.needs_weights]
 
 
 def resolve_method(method: str | Method) -> Method:

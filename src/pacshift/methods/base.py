@@ -13,6 +13,7 @@ from pacshift.arrays import FloatArray
 from pacshift.bounds import BoundCurve, Interval
 from pacshift.errors import InputError
 from pacshift.methods.guarantee import Guarantee
+from pacshift.ps_t.rows import LabelledTarget
 from pacshift.tally import Tally
 
 Score = TypeVar("Score")
@@ -42,6 +43,8 @@ class Task:
     contamination : float
         Share of the target that need not be label-shifted. ``epsilon`` allows for it already; a method that looks
         at target counts must allow for it too.
+    labelled : LabelledTarget, optional
+        Labelled rows of the target, for methods with ``needs_labels``.
     """
 
     epsilon: float
@@ -51,6 +54,7 @@ class Task:
     count_labels: Callable[[Sequence[FloatArray]], list[float]] | None = None
     known: Interval | None = None
     contamination: float = 0.0
+    labelled: LabelledTarget | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +73,8 @@ class Solution:
         Why thresholds are -inf, one sentence per cause.
     curve : callable, optional
         Computes a ``BoundCurve`` when asked for: a picture, not a second guarantee.
+    notes : tuple of str
+        What else a certificate should say, in full sentences.
     """
 
     thresholds: FloatArray
@@ -77,6 +83,7 @@ class Solution:
     accuracy: float | None = None
     reasons: tuple[str, ...] = ()
     curve: Callable[[], BoundCurve | None] | None = None
+    notes: tuple[str, ...] = ()
 
 
 class Method(Protocol):
@@ -95,6 +102,8 @@ class Method(Protocol):
         What it promises; ``"none"`` unless a method says otherwise.
     any_mix : bool
         Whether the promise holds for every label mix of the target, and so within each class.
+    assumes_label_shift : bool
+        Whether a promise about the target rests on label shift; else on labelled target rows. May be left out.
     extra_assumption : str
         What the promise assumes beyond label shift, in one or two full sentences; may depend on the options.
     tests_assumption : bool
@@ -109,6 +118,8 @@ class Method(Protocol):
         Whether the tally should hold the target's scores in coarse bins.
     needs_weights : bool
         Whether the user must give the true importance weights.
+    needs_labels : bool
+        Whether labelled target rows are required (``task.labelled``). May be left out.
     uses_known_mix : bool
         Whether ``solve`` uses ``task.known``. Only then are bounds from target labels part of it, at a share of
         delta. May be left out.
@@ -126,12 +137,14 @@ class Method(Protocol):
     idea: ClassVar[str] = ""
     guarantee: ClassVar[Guarantee] = "none"
     any_mix: ClassVar[bool] = False
+    assumes_label_shift: ClassVar[bool] = True
     tests_assumption: ClassVar[bool] = False
     default_score: ClassVar[str] = "probability"
     needs_target: ClassVar[bool] = False
     needs_soft: ClassVar[bool] = False
     needs_bins: ClassVar[bool] = False
     needs_weights: ClassVar[bool] = False
+    needs_labels: ClassVar[bool] = False
     uses_known_mix: ClassVar[bool] = False
     version: ClassVar[str] = "1"
 
@@ -159,7 +172,12 @@ class Method(Protocol):
 
 
 FACT_TYPES = {fact: type(getattr(Method, fact, "")) for fact in Method.__annotations__} | {"extra_assumption": str}
-OPTIONAL_FACTS: dict[str, Any] = {"version": "", "uses_known_mix": False}
+OPTIONAL_FACTS: dict[str, Any] = {
+    "version": "",
+    "uses_known_mix": False,
+    "assumes_label_shift": True,
+    "needs_labels": False,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +188,7 @@ class MethodFacts:
     ----------
     idea, extra_assumption : str
         How the method works; what it assumes beyond label shift.
-    any_mix, tests_assumption, needs_weights : bool
+    any_mix, tests_assumption, needs_weights, assumes_label_shift : bool
         As described in ``Method``.
     version : str
         As described in ``Method``; "" if it is unknown.
@@ -182,6 +200,7 @@ class MethodFacts:
     tests_assumption: bool = False
     needs_weights: bool = False
     version: str = ""
+    assumes_label_shift: bool = True
 
 
 def facts_of(method: Method) -> MethodFacts:
@@ -190,6 +209,16 @@ def facts_of(method: Method) -> MethodFacts:
         field.name: getattr(method, field.name, OPTIONAL_FACTS.get(field.name)) for field in fields(MethodFacts)
     }
     return MethodFacts(**found)
+
+
+def assumes_label_shift(method: Method) -> bool:
+    """Whether promises of ``method`` about the target rest on label shift; true of objects that do not say."""
+    return bool(getattr(method, "assumes_label_shift", OPTIONAL_FACTS["assumes_label_shift"]))
+
+
+def needs_labels(method: Method) -> bool:
+    """Whether ``method`` works on labelled target rows; false of objects that do not say."""
+    return bool(getattr(method, "needs_labels", OPTIONAL_FACTS["needs_labels"]))
 
 
 def options_of(method: Method) -> dict[str, Any]:

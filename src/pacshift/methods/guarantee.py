@@ -42,6 +42,10 @@ _LABEL_SHIFT = (
     "label shift. Within each class, target examples look like source examples; only how frequent the classes are "
     "has changed. Both samples are independent draws."
 )
+_RANDOM_SAMPLE = (
+    "the labelled target examples are a random sample of the target: which ones were labelled had nothing to do "
+    "with what they are. Nothing is assumed about the source, or about how the target differs from it."
+)
 _NOTHING = "nothing is guaranteed, even if label shift holds."
 
 MEANINGS: dict[Guarantee, Meaning] = {
@@ -50,7 +54,7 @@ MEANINGS: dict[Guarantee, Meaning] = {
         title="guaranteed on the target",
         tone="good",
         promises_target=True,
-        one_line="misses at most {epsilon} of the target{and_limit}, with confidence {sure}, if label shift holds",
+        one_line="misses at most {epsilon} of the target{and_limit}, with confidence {sure}, if {condition}",
         sentence=_CONTAINS + " target population{despite}{limit}, with confidence {sure} over the calibration "
         "data.{others}",
         how_sure=_CONFIDENCE,
@@ -62,7 +66,7 @@ MEANINGS: dict[Guarantee, Meaning] = {
         title="guaranteed on average only",
         tone="limited",
         promises_target=True,
-        one_line="misses at most {epsilon} of the target on average over many calibrations, if label shift holds",
+        one_line="misses at most {epsilon} of the target on average over many calibrations, if {condition}",
         sentence="on average over many calibrations, " + _CONTAINS + " target population{despite}. "
         "This one calibration may do worse.{limit_sentence}",
         how_sure="Nothing says by how much.",
@@ -94,6 +98,17 @@ MEANINGS: dict[Guarantee, Meaning] = {
     ),
 }
 """In the order in which legends list them."""
+
+
+def condition(assumes_label_shift: bool) -> str:
+    """What a promise about the target rests on, as the end of a sentence that goes on after "if"."""
+    return "label shift holds" if assumes_label_shift else "the labelled target rows are a random sample of it"
+
+
+def assumption(guarantee: Guarantee, *, assumes_label_shift: bool) -> str:
+    """What a promise rests on, in full."""
+    meaning = MEANINGS[guarantee]
+    return meaning.assumption if assumes_label_shift or not meaning.promises_target else _RANDOM_SAMPLE
 
 
 def promises_target(given: Guarantee | HasGuarantee) -> bool:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
+from pacshift.paths.path import ThresholdPath, last_passing
 from pacshift.ps_lp.score_curves import Curves, HeldOutBins, estimated_mix, fit_curves, one_curve_for_all
 from pacshift.tally import Tally
 from pacshift.tally.coins import score_coins
-from pacshift.tally.grid import to_grid
 from pacshift.tally.histogram import BINS, bin_edges, bin_of, mean_binned_size
 from pacshift.tally.stores import running_sum
 
@@ -72,35 +72,6 @@ def per_class(tally: Tally, counts: IntArray) -> IntArray:
     return np.asarray(np.diff(running_sum(counts)[tally.starts]))
 
 
-@dataclass(frozen=True, eq=False)
-class ThresholdPath:
-    """Step "The path": ``PATH_STEPS`` vectors of thresholds; no class's threshold falls from step to step.
-
-    Parameters
-    ----------
-    curves : Curves
-        Where they reach a level is a threshold.
-    caps : ndarray of float
-        The largest threshold of each class.
-    ends : tuple of float
-        Levels of the first and the last step.
-    grid : bool
-        Whether thresholds are rounded down to the grid of the tally.
-    """
-
-    curves: Curves
-    caps: FloatArray
-    ends: tuple[float, float]
-    grid: bool
-
-    def thresholds(self, step: int) -> FloatArray:
-        """The vector of one step, 0 to ``PATH_STEPS - 1``."""
-        low, high = self.ends
-        level = low + (high - low) * (step / (PATH_STEPS - 1))
-        cuts = np.minimum(self.curves.scores_at(level), self.caps)
-        return to_grid(cuts) if self.grid else cuts
-
-
 def tuned_path(tally: Tally, held: IntArray, *, epsilon: float) -> ThresholdPath:
     """Step "The path" of "Tuned thresholds": computed from held-out rows, label counts and target alone.
 
@@ -118,7 +89,7 @@ def tuned_path(tally: Tally, held: IntArray, *, epsilon: float) -> ThresholdPath
         for each in (fitted, plain)
     ]
     best = fitted if sizes[0] <= (1 - MIN_GAIN) * sizes[1] else plain
-    return ThresholdPath(best.curves, caps, best.ends(PATH_END * epsilon), tally.grid)
+    return ThresholdPath(best.curves, caps, best.ends(PATH_END * epsilon), PATH_STEPS, tally.grid)
 
 
 def certified_on_path(
@@ -126,12 +97,7 @@ def certified_on_path(
 ) -> FloatArray:
     """Step "The search": the last vector found that passes on the rows not held out; -inf where none is found."""
     certifying = replace(tally, counts=tally.counts - held)
-    low, high = -1, PATH_STEPS
-    while high - low > 1:
-        middle = (low + high) // 2
-        passed = passes(certifying.misses(path.thresholds(middle)))
-        low, high = (middle, high) if passed else (low, middle)
-    return path.thresholds(low) if low >= 0 else np.full(tally.n_classes, -np.inf)
+    return last_passing(path, lambda thresholds: passes(certifying.misses(thresholds)))
 
 
 def expected_size(source: Tally, bins: IntArray, thresholds: FloatArray) -> float:

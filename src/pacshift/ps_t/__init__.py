@@ -1,1 +1,1 @@
-"""Certified by a few labels of the target, whatever the shift: how many rows test, and what each look allows."""
+"""PS-T: thresholds certified by labelled target rows alone, in the order of its page (docs/methods/ps-t.md)."""

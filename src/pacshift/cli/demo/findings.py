@@ -15,7 +15,7 @@ from pacshift.comparison.table import ComparisonRow
 from pacshift.errors import InputError
 from pacshift.experiments.panels import Panel, select_panels
 from pacshift.experiments.trial import Draw, Experiment, TrialRow, run_trial
-from pacshift.methods import METHODS
+from pacshift.methods import METHODS, usable_methods
 
 METHOD = "PS-LP"
 
@@ -60,12 +60,12 @@ def find(ctx: typer.Context, panel: Panel, draws: int, seed: int, *, silent: boo
 
 
 def _run(experiment: Experiment, draws: int, *, silent: bool) -> list[tuple[TrialRow, ...]]:
-    trials = []
+    trials, methods = [], [method.name for method in usable_methods(with_weights=True)]
     with progress("drawing and calibrating", silent=silent) as report:
         for trial in range(draws):
             if report:
                 report(trial, draws)
-            trials.append(run_trial(experiment, trial, list(METHODS)))
+            trials.append(run_trial(experiment, trial, methods))
     return trials
 
 

@@ -1,0 +1,125 @@
+"""Who certifies: a method that assumes label shift, labelled target rows alone (PS-T), or the better of both.
+
+The docs page "A few target labels" (docs/methods/few-labels.md) has the theorem.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import TypeAlias
+
+import numpy as np
+
+from pacshift.arrays import FloatArray
+from pacshift.bounds import Interval
+from pacshift.certification.class_miss import class_miss
+from pacshift.certification.delta import DeltaShares, one_candidate, two_candidates
+from pacshift.certification.few_labels import mix_within
+from pacshift.certification.request import Request
+from pacshift.certification.sensitivity import clean_epsilon
+from pacshift.errors import AssumptionError
+from pacshift.methods import PST, Method, Solution, Task
+from pacshift.methods.base import assumes_label_shift
+from pacshift.methods.class_wise import capped
+from pacshift.ps_t.rows import LabelledTarget
+from pacshift.ps_t.sizes import smallest
+from pacshift.scores.transforms import Transform
+from pacshift.tally import Tally
+
+logger = logging.getLogger(__name__)
+
+CountLabels: TypeAlias = Callable[[Sequence[FloatArray]], list[float]]
+"""Mean set sizes on the target rows for several vectors of thresholds."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Data:
+    """What was counted: source and target, the labelled target rows, and how scores and rows can be looked at."""
+
+    tally: Tally
+    labelled: LabelledTarget | None = None
+    transform: Transform | None = None
+    softmax: bool = False
+    count_labels: CountLabels | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """Thresholds, what is known about them, and the method that certifies them.
+
+    ``refused`` is the refusal of the method that was asked for, where labelled target rows certify instead.
+    """
+
+    solution: Solution
+    misses: Interval
+    method: Method
+    refused: AssumptionError | None = None
+
+
+def answer(data: Data, method: Method, request: Request, refused: AssumptionError | None) -> Answer:
+    """The thresholds. ``refused`` says that label shift was refuted; without target labels it is raised."""
+    if not assumes_label_shift(method):
+        return _by_labels(data, request, one_candidate(request, by_labels=True))
+    if data.labelled is None:
+        if refused is not None:
+            raise refused
+        return _by_method(data, method, request, one_candidate(request, by_labels=False))
+    if refused is None:
+        shares = two_candidates(request, method)
+        known = mix_within(request, data.labelled, delta=shares.mix) if shares.mix else request.known
+        try:
+            by_method = _by_method(data, method, replace(request, known=known), shares)
+            return _smaller(data, by_method, _by_labels(data, request, shares))
+        except AssumptionError as refusal:  # the method found it on its own, within its delta
+            refused = refusal
+    return replace(_by_labels(data, request, one_candidate(request, by_labels=True)), refused=refused)
+
+
+def _smaller(data: Data, *found: Answer) -> Answer:
+    """The answer with the smallest sets. All hold at once, so any rule may choose."""
+    return found[smallest(data.tally, [each.solution.thresholds for each in found], data.count_labels)]
+
+
+def _by_method(data: Data, method: Method, request: Request, shares: DeltaShares) -> Answer:
+    """What ``method`` certifies; the classes' misses are bounded by the source."""
+    tally, task = data.tally, _task(data, request, shares.method)
+    start = perf_counter()
+    solution = method.solve(tally, replace(task, known=request.known, weights=request.weights))
+    logger.info("%s found thresholds in %.2f s", method.name, perf_counter() - start)
+    return _limited(Answer(solution, _unknown(tally), method), tally, request, shares)
+
+
+def _by_labels(data: Data, request: Request, shares: DeltaShares) -> Answer:
+    """What labelled target rows certify alone; they also bound the classes' misses (docs/methods/ps-t.md)."""
+    method = PST()
+    # Rows of a new kind have no label; all may be missed, the others at task.epsilon (few-labels.md, Lemma 4).
+    task = replace(_task(data, request, shares.labels), labelled=data.labelled)
+    solution = method.solve(data.tally, task)
+    assert data.labelled is not None  # else PS-T has refused
+    return _limited(Answer(solution, _unknown(data.tally), method), data.labelled.counted, request, shares)
+
+
+def _task(data: Data, request: Request, delta: float) -> Task:
+    return Task(
+        epsilon=clean_epsilon(request.epsilon, request.contamination),
+        delta=delta,
+        seed=request.seed,
+        count_labels=data.count_labels,
+        contamination=request.contamination,
+    )
+
+
+def _limited(found: Answer, rows: Tally, request: Request, shares: DeltaShares) -> Answer:
+    """The answer below the limit per class, with bounds of the classes' misses, both from ``rows``."""
+    solution, limit = found.solution, 1.0
+    if request.class_epsilon is not None:
+        limit = request.class_epsilon
+        solution = capped(solution, rows, class_epsilon=limit, delta=shares.cap)
+    misses = class_miss(rows, solution.thresholds, delta=shares.misses, never_empty=request.never_empty)
+    bounds = Interval(np.minimum(misses.lower, limit), np.minimum(misses.upper, limit))
+    return replace(found, solution=solution, misses=bounds)
+
+
+def _unknown(tally: Tally) -> Interval:
+    return Interval(np.zeros(tally.n_classes), np.ones(tally.n_classes))

@@ -1,0 +1,103 @@
+"""What PS-T works on: labelled target rows, split into a pilot and a test, and rows to plan with.
+
+The pilot, the source and unlabelled target rows plan a path of thresholds; the test rows choose a step of it. Only
+the test rows matter for the promise, and they must have no part in the planning (docs/methods/ps-t.md, Lemma 1).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacshift.arrays import IntArray
+from pacshift.ps_t.looks import look_cuts
+from pacshift.scores.transforms import Transform, uniform_numbers
+from pacshift.tally import Tally
+from pacshift.tally.coins import coins
+
+SOURCE_ROWS, TARGET_ROWS, PLANNING_SCORES = 20_000, 4_000, 2_000_000
+"""Most rows of source and target, and most scores of either, that are planned with. Beyond a few thousand rows a
+path hardly changes; the limit on scores keeps a thousand classes within a second or two."""
+
+ScoreRows = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Planning:
+    """Rows that a path of thresholds is planned with: scores as they come, and labels as columns.
+
+    ``transform`` makes of them the scores that are compared with thresholds.
+    """
+
+    source: ScoreRows
+    source_labels: IntArray
+    target: ScoreRows
+    pilot: ScoreRows
+    pilot_labels: IntArray
+    transform: Transform
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledTarget:
+    """Labelled rows of the target, a random sample of it.
+
+    Parameters
+    ----------
+    counted : Tally
+        Every labelled row that has a class, pilot and test.
+    test : Tally
+        The rows of the test that have a class.
+    n_unknown : int
+        Rows of the test that nobody could label. They count as missed (Lemma 3).
+    looks : tuple of int
+        Rows of the test at every look that was planned (Lemma 2); one number if there is one look.
+    look : int
+        Which of the looks this is.
+    planning : Planning or None
+        None where only counts are at hand.
+    """
+
+    counted: Tally
+    test: Tally
+    n_unknown: int = 0
+    looks: tuple[int, ...] = ()
+    look: int = 0
+    planning: Planning | None = None
+
+    @classmethod
+    def of_tally(cls, counted: Tally) -> "LabelledTarget":
+        """Counts alone: every row is tested, at one look."""
+        return cls(counted, counted, looks=(counted.n_source,))
+
+    @property
+    def n_rows(self) -> int:
+        """Labelled rows in all, with those that nobody could label."""
+        return self.counted.n_source + self.n_unknown
+
+    def cut(self, *, epsilon: float, delta: float) -> int:
+        """How many rows of the test that have a class may be missed at this look; negative if none passes."""
+        return look_cuts(self.looks, epsilon=epsilon, delta=delta)[self.look] - self.n_unknown
+
+
+def choose_pilot(scores: ScoreRows, labels: IntArray, n_pilot: int, seed: int) -> IntArray:
+    """Places of the rows of the pilot: a random choice, the same in whatever order the rows come.
+
+    The rows are put in order by their content before coins are thrown that are seeded by all of it, so which rows
+    are chosen has no relation to what they are ("Coins" of docs/methods/ps-lp-proof.md).
+    """
+    values = np.asarray(scores, float)
+    order = np.lexsort((*values.T, labels))
+    rng = coins("pilot", seed, values[order], labels[order])
+    return np.sort(order[rng.permutation(len(order))[:n_pilot]])
+
+
+def planning_rows(scores: ScoreRows, most: int) -> IntArray:
+    """Places of up to ``most`` rows to plan with, the same rows in whatever order they come.
+
+    Chosen by a hash of the row. Any choice is valid that does not look at the rows of the test.
+    """
+    most = min(most, max(PLANNING_SCORES // scores.shape[1], 1))
+    if len(scores) <= most:
+        return np.arange(len(scores))
+    return np.sort(np.argpartition(uniform_numbers(np.asarray(scores)), most)[:most])

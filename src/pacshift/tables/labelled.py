@@ -1,0 +1,55 @@
+"""Rows of tables that PS-T works on: labelled target rows, and samples of others to plan with."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacshift.arrays import IntArray
+from pacshift.certification.labelled import RowsToPlan
+from pacshift.ps_t.rows import SOURCE_ROWS, TARGET_ROWS, planning_rows
+from pacshift.tables.reader import Progress, TableReader
+from pacshift.tables.rows import NULL, Faults, batch_labels, score_rows
+from pacshift.tables.sources.base import Batch
+
+ScoreRows = NDArray[np.floating[Any]]
+
+
+def labelled_rows(reader: TableReader, progress: Progress | None = None) -> tuple[ScoreRows, IntArray, ScoreRows]:
+    """Scores and label columns of the rows that have a label, and a sample of the scores of those without.
+
+    Rows without a label are why rows are dropped here; other faults were found when the target was counted.
+    """
+
+    def work(batch: Batch) -> tuple[tuple[ScoreRows, IntArray, ScoreRows] | None, Faults]:
+        rows, every = score_rows(batch, reader.layout), score_rows(batch, reader.layout.without_label())
+        labels = batch_labels(batch, reader.layout)
+        assert rows.index is not None  # the reader was given a label
+        assert labels is not None
+        empty = (labels if every.kept is None else labels[every.kept]) == NULL
+        return (rows.scores, rows.index, _sample(every.scores[empty], TARGET_ROWS)), rows.faults
+
+    parts = list(reader.map_batches(work, drop_invalid=True, progress=progress))
+    scores, labels, unlabelled = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return scores, labels, unlabelled
+
+
+def rows_to_plan(source: TableReader, unlabelled: ScoreRows, progress: Progress | None = None) -> RowsToPlan:
+    """A sample of the source with its labels, beside unlabelled target rows."""
+    found = list(_source_samples(source, progress))
+    scores, labels = (np.concatenate(part) for part in zip(*found, strict=True))
+    return RowsToPlan.of(scores, labels, unlabelled)
+
+
+def _source_samples(source: TableReader, progress: Progress | None) -> Iterator[tuple[ScoreRows, IntArray]]:
+    def work(rows: Any, _batch: Batch) -> tuple[ScoreRows, IntArray]:
+        chosen = planning_rows(rows.scores, SOURCE_ROWS)
+        return rows.scores[chosen], rows.index[chosen]
+
+    return source.map_rows(work, drop_invalid=True, progress=progress)
+
+
+def _sample(scores: ScoreRows, most: int) -> ScoreRows:
+    """A batch's share of a sample: what is chosen from all batches together is chosen from each."""
+    return scores[planning_rows(scores, most)]
