@@ -35,7 +35,11 @@ from pacshift.ps_lp import kinds, many_classes
 from pacshift.report import compare_methods
 from pacshift.tables import tally_table
 
-ON_TARGET = [name for name, method in METHODS.items() if method.guarantee in ("pac-target", "marginal")]
+ON_TARGET = [
+    name
+    for name, method in METHODS.items()
+    if method.guarantee in ("pac-target", "marginal") and method.assumes_label_shift
+]
 PAC = [name for name in ON_TARGET if METHODS[name].guarantee == "pac-target"]
 MIX = {"source": np.array([0.5, 0.35, 0.15]), "target": np.array([0.2, 0.3, 0.5])}
 POPULATION = Population.synthetic(3, strength=3, rng=0, rows_per_class=500)

@@ -26,21 +26,14 @@ from pacshift import (
 )
 from pacshift.assumption.program import _known_box
 from pacshift.bounds import clean_shares
-from pacshift.certification.certify import Data as Counts
+from pacshift.certification.answers import Data as Counts
 from pacshift.certification.certify import certify
-from pacshift.certification.delta import delta_shares
-from pacshift.certification.few_labels import (
-    STEPS,
-    both_bounds,
-    direct_thresholds,
-    equal_miss_thresholds,
-    mix_bounds,
-    smallest_sets,
-    split_labels,
-)
+from pacshift.certification.delta import one_candidate, two_candidates
+from pacshift.certification.few_labels import both_bounds, mix_bounds, split_labels
 from pacshift.certification.request import check_request
-from pacshift.methods import Solution, Task, resolve_method
+from pacshift.methods import PSC, PSLP, Oracle, Solution, Task, resolve_method
 from pacshift.mix.region_rows import known_rows
+from pacshift.ps_t.rows import LabelledTarget
 from pacshift.report import render_report
 
 SOURCE_MIX, TARGET_MIX = [0.6, 0.3, 0.1], [0.1, 0.3, 0.6]
@@ -77,39 +70,6 @@ def test_lemma_1_each_class_is_bounded_at_its_share(n_rows: int, rate: float, de
     assert binom.pmf(counts[wrong], n_rows, rate).sum() <= delta / 2 * (1 + 1e-9)
 
 
-def test_lemma_2_exactly_for_every_number_of_rows_that_may_be_missed(weak: Population) -> None:
-    """Of all labelled samples, at most a share δ/2 per family leads to an error above ε (seeded draws)."""
-    source, source_labels, _, _ = drawn(weak, 1)
-    tally, rng = Tally.from_scores(source, source_labels), np.random.default_rng(2)
-    failed = np.zeros(2)
-    for _ in range(300):
-        labelled = Tally.from_scores(*weak.draw(TARGET_MIX, 120, rng), classes=range(3))
-        found = direct_thresholds(tally, labelled, epsilon=0.2, delta=0.4)
-        failed += [weak.error(one, TARGET_MIX) > 0.2 for one in found]
-    assert (failed / 300 <= 0.2 + 3 * np.sqrt(0.2 * 0.8 / 300)).all()
-    assert (failed > 0).all()  # sharp: a test that can fail
-
-
-@given(st.integers(0, STEPS - 1), st.integers(1, 50))
-def test_the_family_of_equal_miss_rates_is_nested(step: int, more: int) -> None:
-    rng = np.random.default_rng(step)
-    tally = Tally.from_scores(rng.dirichlet([1, 1, 1], 60).round(2), rng.integers(0, 2, 60), classes=range(3))
-    low, high = (equal_miss_thresholds(tally, min(one, STEPS) / STEPS) for one in (step, step + more))
-    assert (low <= high).all()
-    assert np.isneginf(low[2])  # a class without source rows is never missed
-    assert np.isneginf(equal_miss_thresholds(tally, 0)).all()
-
-
-def test_the_chosen_step_is_the_largest_that_passes(weak: Population) -> None:
-    source, source_labels, target, truth = drawn(weak, 3)
-    tally, labelled = Tally.from_scores(source, source_labels), Tally.from_scores(target[:300], truth[:300])
-    chosen = direct_thresholds(tally, labelled, epsilon=0.2, delta=0.1)[1]
-    most = binom.ppf(0.05, 300, 0.2) - 1  # the largest k with P(Binom <= k) <= 0.05
-    missed = [labelled.misses(equal_miss_thresholds(tally, step / STEPS)).sum() for step in range(STEPS + 1)]
-    largest = max(step for step, count in enumerate(missed) if count <= most)
-    assert np.array_equal(chosen, equal_miss_thresholds(tally, largest / STEPS))
-
-
 @pytest.mark.montecarlo
 @pytest.mark.parametrize("n_labels", [40, 400])
 def test_theorem_certificates_with_labels_keep_their_promise(n_labels: int, weak: Population) -> None:
@@ -121,7 +81,7 @@ def test_theorem_certificates_with_labels_keep_their_promise(n_labels: int, weak
             source, source_labels, target, epsilon=0.2, delta=delta, target_labels=first(truth, n_labels)
         )
         failed += weak.error(made.thresholds, TARGET_MIX) > 0.2
-        direct += any("labelled target rows alone" in note for note in made.notes)
+        direct += made.method == "PS-T"
     assert binom.sf(failed - 1, trials, delta) > 1e-3
     assert 0 < direct < trials  # both ways of certifying were chosen
 
@@ -145,7 +105,7 @@ def test_lemma_4_rows_of_a_new_kind_are_allowed_for(weak: Population) -> None:
         )
         errors.append(share + (1 - share) * weak.error(made.thresholds, TARGET_MIX))
         failed += errors[-1] > 0.2
-        direct += any("labelled target rows alone" in note for note in made.notes)
+        direct += made.method == "PS-T"
     assert binom.sf(failed - 1, trials, delta) > 1e-3
     assert direct > trials / 2
     assert np.mean(errors) > 0.17  # sharp: nearly all that is allowed is used
@@ -212,13 +172,20 @@ def test_labels_make_sets_smaller_where_the_classifier_is_weak(weak: Population)
 
 
 def test_the_shares_add_up() -> None:
-    request = check_request(delta=0.1, class_epsilon=0.2)
-    for name in ("PS-LP", "PS-W"):
-        shares = delta_shares(request, resolve_method(name), has_labels=True)
-        assert shares.method + shares.cap + shares.direct + shares.mix == pytest.approx(0.1)
-        assert min(shares.method, shares.cap, shares.direct) > 0
-    alone = delta_shares(check_request(delta=0.1), resolve_method("PS-LP"), has_labels=False)
-    assert (alone.method, alone.cap, alone.direct, alone.mix) == (0.1, 0, 0, 0)
+    """With the level of the test of label shift, after which PS-T has all of δ."""
+    for asked in ({}, {"class_epsilon": 0.2}):
+        request = check_request(delta=0.1, **asked)
+        for name in ("PS-LP", "PS-W"):
+            shares = two_candidates(request, resolve_method(name))
+            spent = shares.method + 2 * shares.cap + shares.labels + shares.mix
+            assert spent + 0.1 * 0.1 == pytest.approx(0.1)
+            assert min(shares.method, shares.labels) > 0
+            # Bounds of the misses: of both candidates, and of PS-T after a refusal of test or region.
+            assert 2 * shares.misses + 2 * shares.cap + 2 * 0.1 * 0.1 == pytest.approx(0.1)
+        for by_labels in (True, False):
+            alone = one_candidate(request, by_labels=by_labels)
+            assert alone.method + alone.labels + alone.cap == pytest.approx(0.1)
+            assert alone.misses + alone.cap == pytest.approx(0.1)
 
 
 def test_only_methods_that_use_the_mix_pay_for_its_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,23 +196,43 @@ def test_only_methods_that_use_the_mix_pay_for_its_bounds(monkeypatch: pytest.Mo
         tasks.append(task)
         return Solution(np.array([0.5, 0.5]))
 
-    monkeypatch.setattr("pacshift.certification.certify._solve", asked)
-    for name, share in (("PS-LP", 0.6), ("PS-C", 0.7), ("ORACLE", 0.7)):
+    for method, share in ((PSLP, 0.5), (PSC, 0.6), (Oracle, 0.6)):
+        monkeypatch.setattr(method, "solve", asked)
         request = check_request(delta=0.1, known_mix={0: (0.1, 1)}).for_classes((0, 1))
-        certify(Counts(tally, tally_of([20, 10])), resolve_method(name), request)
+        certify(Counts(tally, LabelledTarget.of_tally(tally_of([20, 10]))), method(), request)
         task = tasks.pop()
         assert task.delta == pytest.approx(share * 0.1)
         assert task.known is not None
-        assert (task.known.upper[0] < 1) == (name == "PS-LP")
+        assert (task.known.upper[0] < 1) == (method is PSLP)
+
+
+def test_rows_that_nobody_can_label_widen_the_bounds_of_the_mix() -> None:
+    bounds, wider = (mix_bounds(tally_of([30, 10]), unknown, delta=0.1) for unknown in (0, 5))
+    assert (wider.lower < bounds.lower).all()
+    assert (wider.upper > bounds.upper).all()
+    for place, count in enumerate((30, 10)):  # whatever they are, the interval holds that of the full count
+        for more in range(6):
+            full = mix_bounds(tally_of([count + more, 45 - count - more]), delta=0.1)
+            assert wider.lower[place] <= full.lower[0]
+            assert full.upper[0] <= wider.upper[place]
 
 
 def test_labels_refute_label_shift_that_predictions_cannot(weak: Population) -> None:
-    """All rows look like class 0, so predictions say: all of class 0. The labels say otherwise."""
+    """All rows look like class 0, so predictions say: all of class 0. The labels say otherwise, and certify."""
     source, source_labels, _, _ = drawn(weak, 5)
     target, _ = weak.draw([1, 0, 0], 2000, 6)
     calibrate(source, source_labels, target, epsilon=0.2, delta=0.1)
-    with pytest.raises(AssumptionError, match=r"but the labelled target rows say at (least|most)"):
-        calibrate(source, source_labels, target, epsilon=0.2, delta=0.1, target_labels=[2] * 100 + [None] * 1900)
+    made = calibrate(
+        source, source_labels, target, epsilon=0.2, delta=0.1, target_labels=[2] * 100 + [None] * 1900
+    )
+    assert made.assumption is not None
+    assert made.assumption.refuted
+    assert "but the labelled target rows say at" in made.assumption.finding
+    assert made.method == "PS-T"
+    assert made.notes[0] == (
+        "PS-LP was asked for, but label shift was refuted. This certificate rests on 100 labelled target rows "
+        "alone."
+    )
 
 
 def test_labels_refute_what_was_said_to_be_known(weak: Population) -> None:
@@ -315,26 +302,19 @@ def test_labels_without_target_scores_are_refused(weak: Population) -> None:
         calibrate(source, source_labels, None, epsilon=0.2, delta=0.1, method="PS-LP", target_labels=[1])
 
 
-def test_a_note_says_what_the_labels_prove_and_what_rests_on_label_shift(weak: Population) -> None:
+def test_a_note_says_that_the_labels_certify(weak: Population) -> None:
     source, source_labels, target, truth = drawn(weak, 0, 600, 600)
-    made = [
-        calibrate(
-            source, source_labels, target, epsilon=0.2, delta=0.5, target_labels=truth, class_epsilon=cap
-        ).notes[-1]
-        for cap in (None, 0.4)
-    ]
-    assert all("certified by the 600 labelled target rows alone" in note for note in made)
-    assert made[0].endswith(
-        "but not label shift. What is said of the misses class by class, the label mix, the weights and the "
-        "accuracy needs label shift."
+    made = calibrate(source, source_labels, target, epsilon=0.2, delta=0.5, target_labels=truth, class_epsilon=0.4)
+    assert made.method == "PS-T"
+    assert made.notes[0] == (
+        "the labelled target rows give smaller sets than PS-LP does under label shift. This certificate rests on "
+        "600 labelled target rows alone."
     )
-    assert "What is said of the limit per class, the misses class by class," in made[1]
-
-
-def test_without_sizes_the_labels_replace_only_what_is_trivial() -> None:
-    tally, nothing, some = tally_of([5, 5]), np.full(2, -np.inf), np.full(2, 0.5)
-    assert smallest_sets(tally, nothing, [some], None).is_direct
-    assert not smallest_sets(tally, some, [np.full(2, 0.9)], None).is_direct
+    assert made.prevalence is made.weights is made.accuracy is made.sensitivity is None
+    words = made.explain()
+    assert "Nothing is assumed about the source" in words
+    assert "Test of label shift: not refuted." in words
+    assert "Implied change" not in words
 
 
 def test_words_file_page_and_estimator(weak: Population, tmp_path: Path) -> None:
@@ -342,7 +322,7 @@ def test_words_file_page_and_estimator(weak: Population, tmp_path: Path) -> None
     made = calibrate(source, source_labels, target, epsilon=0.2, delta=0.1, target_labels=first(truth, 700))
     words = made.explain()
     assert "2,000 target examples, 700 of them labelled" in words
-    assert "The labelled target examples are a random sample of the target." in words
+    assert "he labelled target examples are a random sample of the target" in words
     made.save(tmp_path / "c.json")
     assert Certificate.load(tmp_path / "c.json").n_target_labels == 700
     assert "700 of them labelled" in render_report(made)
@@ -379,9 +359,8 @@ def test_the_command_reads_a_column_with_nulls(tmp_path: Path) -> None:
         classes=NAMES,
         target_labels=some.to_pylist(),
     )
-    assert made.prevalence is not None
-    assert same.prevalence is not None
-    assert np.array_equal(made.prevalence.upper, same.prevalence.upper)
+    assert made.method == same.method
+    assert np.array_equal(made.thresholds, same.thresholds)
     assert "no column" in bad(*start, "--target-label", "nope", "-o", tmp_path / "x.json").lower()
     counts = ("calibrate", "--tallies", "a.tally")
     assert "--tallies gives no tables" in bad(*counts, "--target-label", "seen", "-o", tmp_path / "x.json")

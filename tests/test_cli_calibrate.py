@@ -39,7 +39,7 @@ def test_calibrate_says_and_writes_what_the_library_gives(data: Data, tmp_path: 
     assert "written: " in shown
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if name != "ORACLE"])
+@pytest.mark.parametrize("method", [name for name in METHODS if name not in ("ORACLE", "PS-T")])
 def test_every_method_runs_from_tables(method: str, data: Data, tmp_path: Path) -> None:
     out = tmp_path / "c.json"
     document = json.loads(good("calibrate", data.source, data.target, "-m", method, "-o", out, "--json").stdout)

@@ -19,6 +19,7 @@ from pacshift import (
     PSLP,
     PSLW,
     PSR,
+    PST,
     PSW,
     WCP,
     Certificate,
@@ -31,7 +32,7 @@ from pacshift import (
     calibrate_tally,
 )
 from pacshift.methods import Method
-from pacshift.methods.base import score_for
+from pacshift.methods.base import needs_labels, score_for
 from pacshift.scores.transforms import TRANSFORMS
 from test_docs import places
 
@@ -41,6 +42,7 @@ LIMIT = "methods/trust-proofs.md#a-limit-per-class"
 CONTAMINATION = "methods/trust-proofs.md#contamination"
 KNOWN = "methods/assumption.md#known-mix"
 LABELS = "methods/few-labels.md#theorem"
+BY_LABELS = "methods/ps-t.md#lemmas"
 
 
 @dataclass(frozen=True)
@@ -62,19 +64,22 @@ UNUSED_WEIGHTS = Refused("weights are the true importance weights for ORACLE; me
 EVERY_MIX = Refused("target_labels cannot help method {method}: what it promises is for every label mix")
 NOT_PAC = Refused("target_labels cannot help method {method}: what it promises is not PAC on the target")
 DISTORTED = Refused("contamination: method {method} looks at the target, where contaminated rows distort")
+ASSUMES_NOTHING = Refused("is about label shift, of which method {method} assumes nothing")
 ADAPTIVE_ONLY = Refused("method APS needs a tally of adaptive scores")
 
 WITH_METHOD: dict[str, dict[str, Proven | Refused]] = {
     "class_epsilon": dict.fromkeys(METHODS, Proven(LIMIT))
-    | dict.fromkeys(("PS", "APS", "PS-R"), NOT_ABOUT_THE_TARGET),
+    | dict.fromkeys(("PS", "APS", "PS-R"), NOT_ABOUT_THE_TARGET)
+    | {"PS-T": Proven("methods/ps-t.md#a-limit-per-class")},
     "contamination": dict.fromkeys(METHODS, Proven(CONTAMINATION))
     | dict.fromkeys(("PS", "APS", "PS-R"), NOT_ABOUT_THE_TARGET)
-    | {"WCP": DISTORTED},
+    | {"WCP": DISTORTED, "PS-T": ASSUMES_NOTHING},
     "known_mix": dict.fromkeys(METHODS, Proven(KNOWN))
-    | dict.fromkeys(("PS", "APS", "PS-R"), NOT_ABOUT_THE_TARGET),
+    | dict.fromkeys(("PS", "APS", "PS-R"), NOT_ABOUT_THE_TARGET)
+    | {"PS-T": ASSUMES_NOTHING},
     "target_labels": dict.fromkeys(METHODS, Proven(LABELS))
     | dict.fromkeys(("PS", "APS", "PS-R", "WCP"), NOT_PAC)
-    | {"PS-LW": EVERY_MIX, "LWCP": EVERY_MIX},
+    | {"PS-LW": EVERY_MIX, "LWCP": EVERY_MIX, "PS-T": Proven(BY_LABELS)},
     "weights": dict.fromkeys(METHODS, UNUSED_WEIGHTS) | {"ORACLE": Proven("methods/oracle.md#rule")},
     "never_empty": dict.fromkeys(METHODS, Proven(TOGETHER)),
     "softmax": dict.fromkeys(METHODS, Proven(TOGETHER)),
@@ -127,7 +132,7 @@ VARIANTS: list[Method] = [
     ),
     *(PSC(intervals=intervals) for intervals in ("elimination", "strict", "hull")),
     *(kind(estimate=estimate) for kind in (PSR, WCP) for estimate in ("bbse-soft", "bbse", "mlls")),
-    *(PSLW(), Oracle(), PS(), APS(), LWCP()),
+    *(PSLW(), PST(), Oracle(), PS(), APS(), LWCP()),
 ]
 
 
@@ -140,6 +145,8 @@ def certify(method: Method, values: dict[str, Any], *, counted: bool) -> Certifi
     asked: dict[str, Any] = {"method": method, "epsilon": 0.1, "delta": 0.1, "rng": 0}
     if method.needs_weights:
         asked["weights"] = VALUES["weights"]
+    if needs_labels(method):
+        asked["target_labels"] = VALUES["target_labels"]
     score: Any = "probability"
     for name, value in values.items():
         if name.startswith("score="):
@@ -180,10 +187,10 @@ def check(method: Method, options: tuple[str, ...], expected: Proven | Refused, 
     if made.class_epsilon is not None:
         assert made.class_miss is not None
         assert (made.class_miss.upper <= made.class_epsilon).all()
-    about_part = "contamination" in options and not made.trivial
+    about_part = "contamination" in options and not made.trivial and made.facts.assumes_label_shift
     assert ("A class's cases among the other 2 % may all be missed." in words) == about_part
     assert made.never_empty == ("never_empty" in options)
-    assert made.n_target_labels == (200 if "target_labels" in options else 0)
+    assert made.n_target_labels == (200 if "target_labels" in options or needs_labels(method) else 0)
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ def compared() -> Comparison:
 
 
 def test_every_method_has_the_row_that_calibrate_and_evaluate_give(compared: Comparison) -> None:
-    assert [row.method for row in compared.rows] == [name for name in METHODS if name != "ORACLE"]
+    assert [row.method for row in compared.rows] == [name for name in METHODS if name not in ("ORACLE", "PS-T")]
     for row, made in zip(compared.rows, compared.certificates, strict=True):
         alone = calibrate(SOURCE, LABELS, TARGET, method=row.method, classes=CLASSES, rng=3)
         assert made is not None

@@ -217,7 +217,7 @@ class NoPromise(PS):
         (PSW, r"got the class PSW: write PSW\(\)"),
         (3, "which lacks name, idea, guarantee"),
         (NoPromise(), "guarantee must be one of"),
-        ("PS-X", "method must be one of PS-LP, PS-W"),
+        ("PS-X", "method must be one of PS-LP, PS-T, PS-W"),
     ],
     ids=["impostor", "subclass", "class", "number", "promise", "name"],
 )

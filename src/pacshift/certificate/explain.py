@@ -91,7 +91,8 @@ def filled(text: str, certificate: "Certificate") -> str:
             f"calibration data.{others}",
             "others": others,
         }
-    spared = f", even if up to {given(certificate.contamination)} of it is not label-shifted at all"
+    other = "is not label-shifted at all" if certificate.facts.assumes_label_shift else "has no class"
+    spared = f", even if up to {given(certificate.contamination)} of it {other}"
     return text.format(
         epsilon=given(certificate.epsilon),
         covered=all_but(certificate.epsilon),
@@ -105,7 +106,9 @@ def filled(text: str, certificate: "Certificate") -> str:
 
 def clean_part(certificate: "Certificate") -> str:
     """What statements about classes are about where part of the target may be anything, with a blank in front."""
-    return " of the label-shifted part" if certificate.contamination else ""
+    if not certificate.contamination:
+        return ""
+    return " of the label-shifted part" if certificate.facts.assumes_label_shift else " among cases that have one"
 
 
 def may_all_be_missed(certificate: "Certificate") -> str:
@@ -115,6 +118,8 @@ def may_all_be_missed(certificate: "Certificate") -> str:
     """
     if not certificate.contamination:
         return ""
+    if not certificate.facts.assumes_label_shift:
+        return " Cases without a class are always missed."
     return f" A class's cases among the other {given(certificate.contamination)} may all be missed."
 
 
@@ -208,14 +213,15 @@ def about_the_clean_part(certificate: "Certificate") -> str:
     """Which cases bounds of the classes' misses are about, if not all of the target, with a blank in front."""
     if not certificate.contamination:
         return ""
-    return f" They are about the label-shifted part.{may_all_be_missed(certificate)}"
+    which = "label-shifted part" if certificate.facts.assumes_label_shift else "cases that have a class"
+    return f" They are about the {which}.{may_all_be_missed(certificate)}"
 
 
 def assumptions(certificate: "Certificate") -> list[str]:
     """What the guarantee rests on, in sentences: what it means for every method, then what these data add."""
     facts, share = certificate.facts, certificate.contamination
     sentences = [assumption(certificate.guarantee, assumes_label_shift=facts.assumes_label_shift)]
-    if promises_target(certificate) and share:
+    if promises_target(certificate) and share and facts.assumes_label_shift:
         sentences.append(f"This need not hold for {given(share)} of the target.")
         sentences.append("Label mix and weights are those of the rest.")
     if promises_target(certificate) and facts.any_mix:

@@ -103,7 +103,7 @@ def _certificate(
 
 
 def _notes(data: Data, asked: Method, request: Request, found: Answer) -> tuple[str, ...]:
-    whose = "label-shifted " if request.contamination else ""
+    whose = "label-shifted " if request.contamination and assumes_label_shift(found.method) else ""
     by_labels = by_labels_note(found, asked, data.labelled.n_rows) if data.labelled is not None else ()
     missed = often_missed_note(found.misses, data.tally.classes, epsilon=request.epsilon, whose=whose)
     return (*by_labels, *found.solution.notes, *missed, *suspicious(data.tally))

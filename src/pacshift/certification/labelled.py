@@ -35,9 +35,9 @@ class RowsToPlan:
     @classmethod
     def of(cls, source: ScoreRows, labels: IntArray, unlabelled: ScoreRows) -> "RowsToPlan":
         """Not too many of either; source rows stand in where hardly any target row is unlabelled."""
-        chosen = planning_rows(source, SOURCE_ROWS)
+        chosen = planning_rows(source, labels, SOURCE_ROWS)
         seen = unlabelled if len(unlabelled) >= MIN_UNLABELLED else source
-        return cls(source[chosen], labels[chosen], seen[planning_rows(seen, TARGET_ROWS)])
+        return cls(source[chosen], labels[chosen], seen[planning_rows(seen, None, TARGET_ROWS)])
 
     def with_pilot(self, scores: ScoreRows, labels: IntArray, transform: Transform) -> Planning:
         """All that a path is planned with."""

@@ -112,8 +112,8 @@ def require_fit(method: Method, request: Request, *, has_labels: bool = False) -
 
     The table at the end of docs/methods/trust-proofs.md says why each pair is proven or refused.
     """
-    _require_target_promise(method, request)
     _require_own_way(method, request, has_labels=has_labels)
+    _require_target_promise(method, request)
     if has_labels and (method.guarantee != "pac-target" or method.any_mix):
         why = "is for every label mix" if method.any_mix else "is not PAC on the target"
         raise InputError(

@@ -18,8 +18,8 @@ def methods(as_json: options.Json = False) -> None:
     Example: pacshift methods
     """
     from pacshift.methods import METHODS
-    from pacshift.methods.base import facts_of
-    from pacshift.methods.guarantee import MEANINGS
+    from pacshift.methods.base import assumes_label_shift, facts_of
+    from pacshift.methods.guarantee import MEANINGS, assumption, condition
 
     chosen = [method() for method in METHODS.values()]
     if as_json:
@@ -31,11 +31,15 @@ def methods(as_json: options.Json = False) -> None:
     console = results()
     console.print(table)
     for meaning in MEANINGS.values():
-        promise = meaning.one_line.format(epsilon="epsilon", sure="1 - delta", and_limit="")
+        rests_on = condition(assumes_label_shift=True)
+        promise = meaning.one_line.format(epsilon="epsilon", sure="1 - delta", and_limit="", condition=rests_on)
         console.print(f"{meaning.in_short:12}  {promise}", soft_wrap=True)
     for method in chosen:
         if method.extra_assumption:
             console.print(f"[bold]{method.name}[/], extra assumption: {method.extra_assumption}", soft_wrap=True)
+        if not assumes_label_shift(method):
+            rests_on = assumption(method.guarantee, assumes_label_shift=False)
+            console.print(f"[bold]{method.name}[/], instead of label shift: {rests_on}", soft_wrap=True)
 
 
 def guarantee_cell(guarantee: "Guarantee") -> str:

@@ -11,6 +11,7 @@ from pacshift.arrays import FloatArray
 from pacshift.paths.isotonic import fit_isotonic
 from pacshift.paths.path import ThresholdPath, last_passing
 from pacshift.paths.posterior import fit_posterior, log_evidence, moved
+from pacshift.ps_t.forecast import Forecast
 from pacshift.ps_t.looks import TUNING_ROWS
 from pacshift.ps_t.rows import LabelledTarget, Planning
 from pacshift.tally import Tally
@@ -41,7 +42,8 @@ def certified(
     """
     planning = labelled.planning
     if planning is not None and labelled.n_rows * epsilon >= TUNING_ROWS and len(planning.pilot):
-        cut, path = labelled.cut(epsilon=epsilon, delta=delta), tuned_path(planning, source, labelled, epsilon)
+        cut = labelled.cut(epsilon=epsilon, delta=delta)
+        path = tuned_path(forecast(planning), source, epsilon=epsilon)
         return [("tuned", last_passing(path, _missing_at_most(labelled.test, cut)))]
     if planning is not None:
         return [("one", _one_threshold(labelled, labelled.cut(epsilon=epsilon, delta=delta)))]
@@ -49,12 +51,18 @@ def certified(
     return [("one", _one_threshold(labelled, cut)), ("equal", _equal_miss_rates(labelled, source, cut))]
 
 
-def tuned_path(planning: Planning, source: Tally, labelled: LabelledTarget, epsilon: float) -> ThresholdPath:
-    """Thresholds where a planned posterior of the class reaches one level, below the aim of every class."""
+def forecast(planning: Planning) -> Forecast:
+    """What a posterior that was fitted on the source and moved towards the pilot says of the target."""
     posterior = fit_posterior(log_evidence(planning.source), planning.source_labels)
     posterior = moved(posterior, log_evidence(planning.pilot), planning.pilot_labels)
-    curves = fit_isotonic(planning.transform.apply(planning.target), posterior.of(log_evidence(planning.target)))
-    return ThresholdPath(curves, aims(source, AIM * epsilon), LEVEL_ENDS, LEVEL_STEPS, labelled.test.grid)
+    scores = np.asarray(planning.transform.apply(planning.target), float)
+    return Forecast(scores, posterior.of(log_evidence(planning.target)))
+
+
+def tuned_path(expected: Forecast, source: Tally, *, epsilon: float) -> ThresholdPath:
+    """Thresholds where the planned posterior of the class reaches one level, below the aim of every class."""
+    curves = fit_isotonic(expected.scores, expected.chances)
+    return ThresholdPath(curves, aims(source, AIM * epsilon), LEVEL_ENDS, LEVEL_STEPS, grid=False)
 
 
 def aims(source: Tally, share: float) -> FloatArray:

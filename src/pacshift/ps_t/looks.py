@@ -29,7 +29,7 @@ ROUNDING = 1e-9
 def look_cuts(rows: Sequence[int], *, epsilon: float, delta: float) -> tuple[int, ...]:
     """Misses allowed at each look: a miss rate of ``epsilon`` passes any of them with chance at most ``delta``.
 
-    Lemma 1 of docs/methods/ps-t-looks.md. All looks have the same level: look j allows the largest count k with
+    Lemma 1 of docs/methods/ps-t.md. All looks have the same level: look j allows the largest count k with
     P(Binomial(rows[j], epsilon) <= k) at most this level. The level is the largest for which the chance to pass
     any look, exact but for ROUNDING upward, is at most ``delta``.
 

@@ -49,9 +49,9 @@ class LabelledTarget:
     test : Tally
         The rows of the test that have a class.
     n_unknown : int
-        Rows of the test that nobody could label. They count as missed (Lemma 3).
+        Rows of the test that nobody could label. They count as missed (Lemma 2).
     looks : tuple of int
-        Rows of the test at every look that was planned (Lemma 2); one number if there is one look.
+        Rows of the test at every look that was planned (Lemma 1); one number if there is one look.
     look : int
         Which of the looks this is.
     planning : Planning or None
@@ -89,15 +89,17 @@ def choose_pilot(scores: ScoreRows, labels: IntArray, n_pilot: int, seed: int) -
     values = np.asarray(scores, float)
     order = np.lexsort((*values.T, labels))
     rng = coins("pilot", seed, values[order], labels[order])
-    return np.sort(order[rng.permutation(len(order))[:n_pilot]])
+    return np.asarray(order[rng.permutation(len(order))[:n_pilot]])
 
 
-def planning_rows(scores: ScoreRows, most: int) -> IntArray:
-    """Places of up to ``most`` rows to plan with, the same rows in whatever order they come.
+def planning_rows(scores: ScoreRows, labels: IntArray | None, most: int) -> IntArray:
+    """Places of up to ``most`` rows to plan with: the same rows, one after the other, in whatever order they come.
 
-    Chosen by a hash of the row. Any choice is valid that does not look at the rows of the test.
+    Chosen by a hash of the row. Any choice is valid that does not look at the rows of the test. In an order of
+    their own, because sums of floats depend on it.
     """
-    most = min(most, max(PLANNING_SCORES // scores.shape[1], 1))
-    if len(scores) <= most:
-        return np.arange(len(scores))
-    return np.sort(np.argpartition(uniform_numbers(np.asarray(scores)), most)[:most])
+    chosen, most = np.arange(len(scores)), min(most, max(PLANNING_SCORES // scores.shape[1], 1))
+    if len(scores) > most:
+        chosen = np.argpartition(uniform_numbers(scores), most)[:most]
+    own = () if labels is None else (labels[chosen],)
+    return np.asarray(chosen[np.lexsort((*own, *scores[chosen].T))])

@@ -44,7 +44,7 @@ def rows_to_plan(source: TableReader, unlabelled: ScoreRows, progress: Progress 
 
 def _source_samples(source: TableReader, progress: Progress | None) -> Iterator[tuple[ScoreRows, IntArray]]:
     def work(rows: Any, _batch: Batch) -> tuple[ScoreRows, IntArray]:
-        chosen = planning_rows(rows.scores, SOURCE_ROWS)
+        chosen = planning_rows(rows.scores, rows.index, SOURCE_ROWS)
         return rows.scores[chosen], rows.index[chosen]
 
     return source.map_rows(work, drop_invalid=True, progress=progress)
@@ -52,4 +52,4 @@ def _source_samples(source: TableReader, progress: Progress | None) -> Iterator[
 
 def _sample(scores: ScoreRows, most: int) -> ScoreRows:
     """A batch's share of a sample: what is chosen from all batches together is chosen from each."""
-    return scores[planning_rows(scores, most)]
+    return scores[planning_rows(scores, None, most)]

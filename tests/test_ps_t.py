@@ -1,0 +1,343 @@
+"""PS-T: lemmas of docs/methods/ps-t.md, and that the program is what they are about."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from pacshift import InputError, Tally, UninformativeWarning, calibrate, calibrate_tally
+from pacshift.arrays import FloatArray, IntArray
+from pacshift.bounds import binomial_cut
+from pacshift.certification.labelled import RowsToPlan, split_at_random
+from pacshift.certification.request import check_request
+from pacshift.certification.rows import Rows
+from pacshift.methods import PST, Task
+from pacshift.paths.isotonic import fit_isotonic
+from pacshift.paths.path import ThresholdPath, last_passing
+from pacshift.paths.posterior import Posterior, fit_posterior, log_evidence, moved, softmax
+from pacshift.ps_t.families import EQUAL_STEPS, LEVEL_ENDS, LEVEL_STEPS, aims, certified, equal_miss_thresholds
+from pacshift.ps_t.rows import LabelledTarget, choose_pilot, planning_rows
+from pacshift.scores.check import ScoreMatrix
+from pacshift.scores.transforms import resolve_transform
+
+PROBABILITY = resolve_transform("probability")
+
+
+def world(n_rows: int, seed: Any, *, shifted: bool) -> tuple[FloatArray, IntArray]:
+    """Three classes; in the target the third looks like the first, and scores are too sure: no label shift."""
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(3, n_rows, p=[0.3, 0.3, 0.4] if shifted else [0.5, 0.4, 0.1])
+    logits = rng.normal(0, 1, (n_rows, 3)) + 2.0 * np.eye(3)[labels]
+    if shifted:
+        logits[labels == 2] += [0.8, 0.0, -0.8]
+        logits *= 1.6
+    return softmax(logits), labels
+
+
+SOURCE, SOURCE_LABELS = world(3000, 1, shifted=False)
+TARGET, TRUTH = world(40_000, 2, shifted=True)
+
+
+def some_labels(
+    n_labels: int, rng: np.random.Generator, n_rows: int = 1500
+) -> tuple[FloatArray, list[Any], IntArray]:
+    """A target drawn from the population, with the labels of a random sample of it."""
+    rows = rng.choice(len(TRUTH), n_rows, replace=False)
+    known = set(rng.choice(n_rows, n_labels, replace=False).tolist())
+    labels = [int(label) if place in known else None for place, label in enumerate(TRUTH[rows])]
+    return TARGET[rows], labels, TRUTH[rows]
+
+
+def error(thresholds: FloatArray) -> float:
+    """The target error, of the whole population."""
+    return float((TARGET[np.arange(len(TRUTH)), TRUTH] < thresholds[TRUTH]).mean())
+
+
+def size(thresholds: FloatArray) -> float:
+    return float((thresholds <= TARGET).sum(axis=1).mean())
+
+
+def labelled_rows(n_labels: int, seed: int) -> LabelledTarget:
+    rng = np.random.default_rng(seed)
+    rows, plan = (rng.integers(len(TRUTH), size=n) for n in (n_labels, 1000))
+    to_plan = RowsToPlan.of(SOURCE, SOURCE_LABELS, TARGET[plan])
+    request = check_request(epsilon=0.1, delta=0.1)
+    return split_at_random(ScoreMatrix(TARGET[rows], (0, 1, 2)), TRUTH[rows], request, to_plan, PROBABILITY)
+
+
+@pytest.mark.montecarlo
+@pytest.mark.parametrize(("n_labels", "tuned"), [(60, False), (240, True)])
+def test_lemma_1_no_label_shift_is_needed(n_labels: int, tuned: bool) -> None:
+    """Failures are at most δ, and close to it: the binomial test is exact but for whole numbers."""
+    trials, delta, epsilon = 250, 0.2, 0.1
+    rng, failed, sizes = np.random.default_rng(3), 0, []
+    for _ in range(trials):
+        target, labels, _ = some_labels(n_labels, rng)
+        made = calibrate(
+            SOURCE, SOURCE_LABELS, target, epsilon=epsilon, delta=delta, method="PS-T", target_labels=labels
+        )
+        assert ("aim at missing" in made.notes[0]) == tuned
+        failed += error(made.thresholds) > epsilon
+        sizes.append(size(made.thresholds))
+    assert binom.sf(failed - 1, trials, delta) > 1e-3
+    assert binom.cdf(failed, trials, 0.4 * delta) > 1e-3  # sharp: hardly anything of δ is wasted
+    best = np.quantile(TARGET[np.arange(len(TRUTH)), TRUTH], epsilon, method="lower")
+    assert np.mean(sizes) < (1.05 if tuned else 1.25) * size(np.full(3, best))
+
+
+@pytest.mark.montecarlo
+@pytest.mark.parametrize("method", ["PS-LP", "PS-C"])
+def test_where_label_shift_is_refuted_the_labels_keep_the_promise(method: str) -> None:
+    """Nothing is refused, and failures are at most δ. The classes' misses are bounded without label shift too."""
+    trials, delta, failed, wrong, refuted = 60, 0.3, 0, 0, 0
+    rng = np.random.default_rng(4)
+    rates = [TARGET[label == TRUTH, label] for label in range(3)]
+    for _ in range(trials):
+        target, labels, _ = some_labels(200, rng, 3000)
+        made = calibrate(
+            SOURCE, SOURCE_LABELS, target, epsilon=0.1, delta=delta, method=method, target_labels=labels
+        )
+        refuted += made.assumption is not None and made.assumption.refuted
+        failed += error(made.thresholds) > 0.1
+        truth = [float((scores < cut).mean()) for scores, cut in zip(rates, made.thresholds, strict=True)]
+        assert made.class_miss is not None
+        wrong += not made.class_miss.contains(np.array(truth)).all()
+    assert refuted > 0.9 * trials
+    assert binom.sf(failed - 1, trials, delta) > 1e-3
+    assert binom.sf(wrong - 1, trials, delta) > 1e-3
+
+
+@pytest.mark.montecarlo
+def test_a_limit_per_class_is_kept_by_the_labels_alone() -> None:
+    trials, delta, wrong = 60, 0.5, 0
+    rng = np.random.default_rng(5)
+    rates = [TARGET[label == TRUTH, label] for label in range(3)]
+    for _ in range(trials):
+        target, labels, _ = some_labels(300, rng)
+        made = calibrate(
+            SOURCE, SOURCE_LABELS, target, epsilon=0.1, delta=delta, method="PS-T", class_epsilon=0.15,
+            target_labels=labels,
+        )  # fmt: skip
+        wrong += any((scores < cut).mean() > 0.15 for scores, cut in zip(rates, made.thresholds, strict=True))
+    assert binom.sf(wrong - 1, trials, delta) > 1e-3
+    assert wrong > 0  # sharp
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(0, 10_000),
+    st.integers(1, 60),
+    st.sampled_from(["probabilities", "logits", "ties", "constant", "extreme"]),
+    st.booleans(),
+)
+def test_paths_are_nested(seed: int, n_rows: int, kind: str, grid: bool) -> None:
+    """No class's threshold falls from step to step, whatever the rows: all that Lemma 1 needs of a path."""
+    rng = np.random.default_rng(seed)
+    scores = rng.dirichlet([0.3] * 3, n_rows)
+    if kind == "logits":
+        scores = rng.normal(0, 50, (n_rows, 3))
+    elif kind == "ties":
+        scores = scores.round(1)
+    elif kind == "constant":
+        scores = np.full((n_rows, 3), 0.25)
+    elif kind == "extreme":
+        scores = np.where(scores > 0.5, 1.0, 0.0)
+    curves = fit_isotonic(scores, rng.dirichlet([0.5] * 3, n_rows))
+    path = ThresholdPath(curves, np.array([0.3, np.inf, 0.9]), LEVEL_ENDS, LEVEL_STEPS, grid)
+    steps = np.unique(
+        np.concatenate([rng.integers(0, LEVEL_STEPS, 200), [0, 1, LEVEL_STEPS - 2, LEVEL_STEPS - 1]])
+    )
+    cuts = np.array([path.thresholds(int(step)) for step in steps])
+    assert (np.diff(cuts, axis=0) >= 0).all()
+    assert not np.isnan(cuts).any()
+    assert (cuts[0] < scores.min(axis=0)).all() or kind in ("extreme", "probabilities", "ties")
+
+
+@given(st.integers(0, EQUAL_STEPS - 1), st.integers(1, 50))
+def test_the_family_of_equal_miss_rates_is_nested(step: int, more: int) -> None:
+    rng = np.random.default_rng(step)
+    tally = Tally.from_scores(rng.dirichlet([1, 1, 1], 60).round(2), rng.integers(0, 2, 60), classes=range(3))
+    low, high = (equal_miss_thresholds(tally, min(one, EQUAL_STEPS) / EQUAL_STEPS) for one in (step, step + more))
+    assert (low <= high).all()
+    assert np.isneginf(low[2])  # a class without source rows is never missed
+    assert np.isneginf(equal_miss_thresholds(tally, 0)).all()
+
+
+def test_the_last_step_that_passes_is_found() -> None:
+    labelled, source = labelled_rows(300, 1), Tally.from_scores(SOURCE, SOURCE_LABELS)
+    cut = binomial_cut(labelled.test.n_source, epsilon=0.1, delta=0.1)
+    assert labelled.cut(epsilon=0.1, delta=0.1) == cut
+    ((kind, thresholds),) = certified(labelled, source, epsilon=0.1, delta=0.1)
+    assert kind == "tuned"
+    assert labelled.test.misses(thresholds).sum() == cut  # continuous scores: nothing is given away
+    steps = ThresholdPath(fit_isotonic(SOURCE, SOURCE), np.full(3, np.inf), LEVEL_ENDS, 50, False)
+    for last in (-1, 0, 17, 49):
+        found = last_passing(
+            steps, lambda cuts, last=last: last >= 0 and bool((cuts <= steps.thresholds(last)).all())
+        )
+        expected = steps.thresholds(last) if last >= 0 else np.full(3, -np.inf)
+        assert np.array_equal(found, expected)
+
+
+def test_rows_of_the_test_have_no_part_in_planning() -> None:
+    """Whatever stands in the rows of the test, unlabelled rows are planned with; the pilot is not tested."""
+    target, labels, _ = some_labels(200, np.random.default_rng(6))
+    places = np.array([place for place, label in enumerate(labels) if label is not None])
+    request, planned = check_request(epsilon=0.1, delta=0.1), []
+    for change in (False, True):
+        changed = target.copy()
+        if change:
+            changed[places] = np.roll(changed[places], 1, axis=1)
+        rows = Rows.check(SOURCE, SOURCE_LABELS, changed, classes=None, softmax=False)
+        found = rows.labelled_target(labels, PROBABILITY, request)
+        assert found is not None
+        assert found.planning is not None
+        planned.append(found.planning.target)
+        assert len(found.planning.pilot) + found.test.n_source == found.counted.n_source == 200
+        assert found.looks == (found.test.n_source,)
+        tested = found.counted.values.tolist()
+        for row, label in zip(found.planning.pilot, found.planning.pilot_labels, strict=True):
+            tested.remove(row[label])
+        assert sorted(found.test.values.tolist()) == sorted(tested)
+    assert np.array_equal(*planned)
+    labelled = {tuple(row) for row in target[places].tolist()}
+    assert not any(tuple(row) in labelled for row in planned[0].tolist())
+
+
+def test_the_same_rows_in_any_order_give_the_same_certificate() -> None:
+    rng = np.random.default_rng(7)
+    target, labels, _ = some_labels(150, rng)
+    asked: dict[str, Any] = {"epsilon": 0.1, "delta": 0.1, "method": "PS-T"}
+    first = calibrate(SOURCE, SOURCE_LABELS, target, target_labels=labels, **asked)
+    order, other = rng.permutation(len(target)), rng.permutation(len(SOURCE))
+    again = calibrate(
+        SOURCE[other], SOURCE_LABELS[other], target[order], target_labels=[labels[k] for k in order], **asked
+    )
+    assert np.array_equal(first.thresholds, again.thresholds)
+    seeded = calibrate(SOURCE, SOURCE_LABELS, target, target_labels=labels, **asked, rng=1)
+    assert not np.array_equal(first.thresholds, seeded.thresholds)
+
+
+def test_the_pilot_is_a_random_choice_also_of_equal_rows() -> None:
+    """Every row is as likely in the pilot as any other, whatever it holds: over many samples, and with ties."""
+    counts, trials = np.zeros(4), 400
+    for trial in range(trials):
+        rng = np.random.default_rng(trial)
+        values = rng.choice([0.1, 0.4, 0.6, 0.9], 40)
+        chosen = choose_pilot(np.column_stack([values, 1 - values]), (values > 0.5).astype(np.int64), 10, 0)
+        assert len(set(chosen.tolist())) == 10
+        counts += [np.mean(values[chosen] == value) - np.mean(values == value) for value in (0.1, 0.4, 0.6, 0.9)]
+    assert (np.abs(counts / trials) < 4 * 0.5 / np.sqrt(10 * trials)).all()
+
+
+def test_planning_rows_are_the_same_in_any_order_and_not_too_many() -> None:
+    order = np.random.default_rng(8).permutation(len(TARGET))
+    one, other = TARGET[planning_rows(TARGET, None, 100)], TARGET[order][planning_rows(TARGET[order], None, 100)]
+    assert len(one) == 100
+    assert np.array_equal(one, other)
+
+
+def test_lemma_2_rows_that_nobody_can_label_count_as_missed() -> None:
+    labelled, source = labelled_rows(300, 9), Tally.from_scores(SOURCE, SOURCE_LABELS)
+    rows = labelled.looks[0]
+    unsure = replace(labelled, n_unknown=4, looks=(rows + 4,))
+    cut = binomial_cut(rows + 4, epsilon=0.1, delta=0.1)
+    ((_, thresholds),) = certified(unsure, source, epsilon=0.1, delta=0.1)
+    assert unsure.test.misses(thresholds).sum() == cut - 4
+    hopeless = replace(labelled, n_unknown=60, looks=(rows + 60,))
+    solution = PST().solve(source, Task(0.1, 0.1, labelled=hopeless))
+    assert np.isneginf(solution.thresholds).all()
+    assert "60 of the" in solution.reasons[0]
+    assert "could not be labelled, and count as missed" in solution.reasons[0]
+
+
+def test_the_aim_caps_every_class() -> None:
+    source = Tally.from_scores(SOURCE, SOURCE_LABELS, classes=range(3))
+    caps = aims(source, 0.2)
+    missed = source.misses(caps) / source.class_counts
+    assert (missed <= 0.2).all()
+    assert (missed > 0.19).all()
+    few = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 2, [0, 1] * 2)
+    assert np.isposinf(aims(few, 0.2)).all()  # two rows cannot say what a fifth is
+
+
+def test_counts_alone_are_enough() -> None:
+    """Two families at half of δ each; the smaller sets are kept."""
+    rng = np.random.default_rng(10)
+    target, labels, truth = some_labels(400, rng)
+    places = np.array([place for place, label in enumerate(labels) if label is not None])
+    tally = Tally.from_scores(SOURCE, SOURCE_LABELS) + Tally.from_target(target)
+    counted = Tally.from_scores(target[places], truth[places])
+    made = calibrate_tally(tally, epsilon=0.1, delta=0.1, method="PS-T", target_labels=counted)
+    missed = counted.misses(made.thresholds).sum()
+    assert missed <= binomial_cut(400, epsilon=0.1, delta=0.05) < missed + 8
+    assert made.n_target_labels == 400
+
+
+def test_too_few_labels_give_all_labels_with_the_number_needed() -> None:
+    target, labels, _ = some_labels(20, np.random.default_rng(11))
+    with pytest.warns(UninformativeWarning, match="20 labelled target rows cannot show .* at least 29 are needed"):
+        made = calibrate(
+            SOURCE, SOURCE_LABELS, target, epsilon=0.1, delta=0.05, method="PS-T", target_labels=labels
+        )
+    assert made.trivial
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"target_labels": None}, "method PS-T needs labelled target rows"),
+        ({"contamination": 0.01}, "contamination is about label shift, of which method PS-T assumes nothing"),
+        ({"known_mix": {0: (0, 0.5)}}, "known_mix is about label shift, of which method PS-T assumes nothing"),
+        ({"weights": [1, 1, 1]}, "weights are the true importance weights for ORACLE"),
+    ],
+)
+def test_what_does_not_fit_is_refused(options: dict[str, Any], said: str) -> None:
+    target, labels, _ = some_labels(100, np.random.default_rng(12))
+    with pytest.raises(InputError, match=said):
+        calibrate(SOURCE, SOURCE_LABELS, target, method="PS-T", **{"target_labels": labels, **options})
+
+
+@pytest.mark.parametrize("score", ["margin", "aps", "raps"])
+def test_other_scores_and_logits_are_planned_with_too(score: str) -> None:
+    target, labels, _ = some_labels(300, np.random.default_rng(13))
+    made = calibrate(
+        SOURCE, SOURCE_LABELS, target, epsilon=0.1, delta=0.1, method="PS-T", target_labels=labels, score=score
+    )
+    assert not made.trivial
+    logits = calibrate(
+        np.log(SOURCE) + 7, SOURCE_LABELS, np.log(target) + 7, epsilon=0.1, delta=0.1, method="PS-T",
+        target_labels=labels,
+    )  # fmt: skip
+    sizes = [one.sets(rows).sum(axis=1).mean() for one, rows in ((made, target), (logits, np.log(target) + 7))]
+    assert max(sizes) < 2.0
+
+
+def test_the_posterior_finds_what_was_put_in() -> None:
+    """Labels drawn from softmax(2 z + offsets), moved by a few rows of a population with other offsets."""
+    rng = np.random.default_rng(14)
+    evidence = rng.normal(0, 1, (20_000, 3))
+    truth = Posterior(np.full(3, 2.0), np.array([1.0, 0.0, -1.0]))
+
+    def draw(posterior: Posterior) -> IntArray:
+        return np.asarray((posterior.of(evidence).cumsum(axis=1) < rng.random((len(evidence), 1))).sum(axis=1))
+
+    found = fit_posterior(evidence, draw(truth))
+    assert np.allclose(found.slopes, truth.slopes, atol=0.1)
+    assert np.allclose(found.offsets - found.offsets.mean(), truth.offsets, atol=0.1)
+    other = Posterior(np.full(3, 1.0), np.array([-1.0, 0.0, 1.0]))
+    near = moved(found, evidence[:80], draw(other)[:80])
+    gap = [np.abs(one.of(evidence) - other.of(evidence)).mean() for one in (found, near)]
+    assert gap[1] < 0.4 * gap[0]
+    assert moved(found, evidence[:0], np.zeros(0, np.int64)) is found
+
+
+def test_evidence_of_any_scale() -> None:
+    for scores in (SOURCE, SOURCE * 255, np.log(SOURCE)):
+        found = fit_posterior(log_evidence(scores[:2000]), SOURCE_LABELS[:2000]).of(log_evidence(scores[2000:]))
+        right = (found.argmax(axis=1) == SOURCE_LABELS[2000:]).mean()
+        assert right > 0.75
