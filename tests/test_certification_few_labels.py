@@ -173,8 +173,8 @@ def test_labels_make_sets_smaller_where_the_classifier_is_weak(weak: Population)
 
 def test_the_shares_add_up() -> None:
     """With the level of the test of label shift, after which PS-T has all of δ."""
-    for asked in ({}, {"class_epsilon": 0.2}):
-        request = check_request(delta=0.1, **asked)
+    for class_epsilon in (None, 0.2):
+        request = check_request(delta=0.1, class_epsilon=class_epsilon)
         for name in ("PS-LP", "PS-W"):
             shares = two_candidates(request, resolve_method(name))
             spent = shares.method + 2 * shares.cap + shares.labels + shares.mix
@@ -310,7 +310,7 @@ def test_a_note_says_that_the_labels_certify(weak: Population) -> None:
         "the labelled target rows give smaller sets than PS-LP does under label shift. This certificate rests on "
         "600 labelled target rows alone."
     )
-    assert made.prevalence is made.weights is made.accuracy is made.sensitivity is None
+    assert [made.prevalence, made.weights, made.accuracy, made.sensitivity] == [None] * 4
     words = made.explain()
     assert "Nothing is assumed about the source" in words
     assert "Test of label shift: not refuted." in words

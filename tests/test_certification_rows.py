@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pacshift import InputError, Population, Tally, calibrate
 from pacshift.arrays import FloatArray
+from pacshift.certification.request import check_request
 from pacshift.certification.rows import Rows
 from pacshift.methods import Method, Solution, Task
 from pacshift.scores.transforms import TRANSFORMS
@@ -74,11 +75,12 @@ def test_frames_are_read_once_and_matched_by_name() -> None:
 
 def test_labelled_target_rows() -> None:
     some = [int(label) if row % 3 == 0 else None for row, label in enumerate(TRUTH)]
-    counted = rows().labelled_target(some, TRANSFORMS["probability"])
-    assert counted is not None
-    assert counted.class_counts.tolist() == np.bincount(TRUTH[::3], minlength=3).tolist()
-    assert rows().labelled_target(None, TRANSFORMS["probability"]) is None
+    request = check_request()
+    found = rows().labelled_target(some, TRANSFORMS["probability"], request)
+    assert found is not None
+    assert found.counted.class_counts.tolist() == np.bincount(TRUTH[::3], minlength=3).tolist()
+    assert rows().labelled_target(None, TRANSFORMS["probability"], request) is None
     with pytest.raises(InputError, match="target_scores is None"):
         Rows.check(SOURCE, LABELS, None, classes=None, softmax=False).labelled_target(
-            some, TRANSFORMS["probability"]
+            some, TRANSFORMS["probability"], request
         )

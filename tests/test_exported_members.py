@@ -27,6 +27,7 @@ PUBLIC = {
     "PSLP",
     "PSLW",
     "PSR",
+    "PST",
     "PSW",
     "PacshiftError",
     "PeriodReport",

@@ -159,6 +159,8 @@ class EverythingInOneSet:
     needs_bins: ClassVar[bool] = False
     uses_known_mix: ClassVar[bool] = False
     needs_weights: ClassVar[bool] = False
+    needs_labels: ClassVar[bool] = False
+    assumes_label_shift: ClassVar[bool] = True
     version: ClassVar[str] = "7"
     extra_assumption = ""
 

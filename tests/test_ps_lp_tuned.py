@@ -12,13 +12,13 @@ from scipy.stats import binom, binomtest, chisquare
 from pacshift import AssumptionError, Population, Tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.mix.region import prevalence_region
+from pacshift.paths.path import ThresholdPath
 from pacshift.ps_lp.kinds import MANY_ROWS, TUNED, betting_test, certified_thresholds
 from pacshift.ps_lp.tuned import (
     HELD_OUT_SHARE,
     MAX_CLASS_MISS,
     PATH_STEPS,
     HeldOutScores,
-    ThresholdPath,
     certified_on_path,
     expected_size,
     held_out,

@@ -1,6 +1,7 @@
 """PS-T: lemmas of docs/methods/ps-t.md, and that the program is what they are about."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -176,11 +177,12 @@ def test_the_last_step_that_passes_is_found() -> None:
     assert labelled.test.misses(thresholds).sum() == cut  # continuous scores: nothing is given away
     steps = ThresholdPath(fit_isotonic(SOURCE, SOURCE), np.full(3, np.inf), LEVEL_ENDS, 50, False)
     for last in (-1, 0, 17, 49):
-        found = last_passing(
-            steps, lambda cuts, last=last: last >= 0 and bool((cuts <= steps.thresholds(last)).all())
-        )
-        expected = steps.thresholds(last) if last >= 0 else np.full(3, -np.inf)
-        assert np.array_equal(found, expected)
+        highest = steps.thresholds(last) if last >= 0 else np.full(3, -np.inf)
+        assert np.array_equal(last_passing(steps, partial(_at_most, highest)), highest)
+
+
+def _at_most(highest: FloatArray, thresholds: FloatArray) -> bool:
+    return bool((thresholds <= highest).all())
 
 
 def test_rows_of_the_test_have_no_part_in_planning() -> None:
@@ -203,7 +205,7 @@ def test_rows_of_the_test_have_no_part_in_planning() -> None:
         for row, label in zip(found.planning.pilot, found.planning.pilot_labels, strict=True):
             tested.remove(row[label])
         assert sorted(found.test.values.tolist()) == sorted(tested)
-    assert np.array_equal(*planned)
+    assert np.array_equal(planned[0], planned[1])
     labelled = {tuple(row) for row in target[places].tolist()}
     assert not any(tuple(row) in labelled for row in planned[0].tolist())
 

@@ -51,6 +51,18 @@ The names are those of the paper. The values are classes: ``METHODS["PS-W"]()`` 
 def usable_methods(*, with_weights: bool) -> list[Method]:
     """The methods that run on a source and an unlabelled target; ORACLE only with weights.
 
+    Parameters
+    ----------
+    with_weights : bool
+        Whether importance weights are at hand.
+
+    Returns
+    -------
+    list of Method
+        With their default options.
+
+    Examples
+    --------
     >>> [method.name for method in usable_methods(with_weights=False)][:3]
     ['PS-LP', 'PS-W', 'PS-C']
     """

@@ -100,6 +100,6 @@ def planning_rows(scores: ScoreRows, labels: IntArray | None, most: int) -> IntA
     """
     chosen, most = np.arange(len(scores)), min(most, max(PLANNING_SCORES // scores.shape[1], 1))
     if len(scores) > most:
-        chosen = np.argpartition(uniform_numbers(scores), most)[:most]
+        chosen = np.argpartition(uniform_numbers(np.asarray(scores, float)), most)[:most]
     own = () if labels is None else (labels[chosen],)
     return np.asarray(chosen[np.lexsort((*own, *scores[chosen].T))])
