@@ -20,7 +20,7 @@ from pacshift.methods import PST, Task
 from pacshift.paths.isotonic import fit_isotonic
 from pacshift.paths.path import ThresholdPath, last_passing
 from pacshift.paths.posterior import Posterior, fit_posterior, log_evidence, moved, softmax
-from pacshift.ps_t.families import EQUAL_STEPS, LEVEL_ENDS, LEVEL_STEPS, aims, certified, equal_miss_thresholds
+from pacshift.ps_t.families import EQUAL_STEPS, LEVEL_ENDS, LEVEL_STEPS, aims, equal_miss_thresholds, families
 from pacshift.ps_t.rows import LabelledTarget, choose_pilot, planning_rows
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import resolve_transform
@@ -172,8 +172,9 @@ def test_the_last_step_that_passes_is_found() -> None:
     labelled, source = labelled_rows(300, 1), Tally.from_scores(SOURCE, SOURCE_LABELS)
     cut = binomial_cut(labelled.test.n_source, epsilon=0.1, delta=0.1)
     assert labelled.cut(epsilon=0.1, delta=0.1) == cut
-    ((kind, thresholds),) = certified(labelled, source, epsilon=0.1, delta=0.1)
-    assert kind == "tuned"
+    (family,) = families(labelled, source, epsilon=0.1)
+    assert family.is_tuned
+    thresholds = family.largest(labelled.test, cut)
     assert labelled.test.misses(thresholds).sum() == cut  # continuous scores: nothing is given away
     steps = ThresholdPath(fit_isotonic(SOURCE, SOURCE), np.full(3, np.inf), LEVEL_ENDS, 50, False)
     for last in (-1, 0, 17, 49):
@@ -248,7 +249,7 @@ def test_lemma_2_rows_that_nobody_can_label_count_as_missed() -> None:
     rows = labelled.looks[0]
     unsure = replace(labelled, n_unknown=4, looks=(rows + 4,))
     cut = binomial_cut(rows + 4, epsilon=0.1, delta=0.1)
-    ((_, thresholds),) = certified(unsure, source, epsilon=0.1, delta=0.1)
+    thresholds = PST().solve(source, Task(0.1, 0.1, labelled=unsure)).thresholds
     assert unsure.test.misses(thresholds).sum() == cut - 4
     hopeless = replace(labelled, n_unknown=60, looks=(rows + 60,))
     solution = PST().solve(source, Task(0.1, 0.1, labelled=hopeless))

@@ -4,14 +4,11 @@ The docs page "A few target labels" (docs/methods/few-labels.md) has the theorem
 """
 
 import logging
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TypeAlias
 
 import numpy as np
 
-from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
 from pacshift.certification.class_miss import class_miss
 from pacshift.certification.delta import DeltaShares, one_candidate, two_candidates
@@ -23,14 +20,11 @@ from pacshift.methods import PST, Method, Solution, Task
 from pacshift.methods.base import assumes_label_shift
 from pacshift.methods.class_wise import capped
 from pacshift.ps_t.rows import LabelledTarget
-from pacshift.ps_t.sizes import smallest
+from pacshift.ps_t.sizes import CountLabels, smallest
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
 
 logger = logging.getLogger(__name__)
-
-CountLabels: TypeAlias = Callable[[Sequence[FloatArray]], list[float]]
-"""Mean set sizes on the target rows for several vectors of thresholds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,7 +4,7 @@ The mathematics is in ``pacshift.ps_t``, in the order of its page (docs/methods/
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,12 +12,13 @@ from pacshift.arrays import FloatArray, Label
 from pacshift.errors import InputError
 from pacshift.methods.base import Method, Solution, Task
 from pacshift.methods.ps import too_few
-from pacshift.ps_t.families import AIM, certified
+from pacshift.ps_t.families import AIM, Family, families
+from pacshift.ps_t.looks import look_cuts
 from pacshift.ps_t.rows import LabelledTarget
-from pacshift.ps_t.sizes import smallest
+from pacshift.ps_t.sizes import mean_sizes, smallest
 from pacshift.scores.names import shorten
 from pacshift.tally import Tally
-from pacshift.wording import given
+from pacshift.wording import given, mean_size
 
 MAX_CLASSES_LISTED = 6
 """Classes whose misses a note lists: what fits a screen. ``class_miss`` holds all of them."""
@@ -52,44 +53,66 @@ class PST(Method):
                 "method PS-T needs labelled target rows: pass target_labels= with None for rows without a label, "
                 "or labelled= with a filled-in label sheet."
             )
-        found = certified(labelled, tally, epsilon=task.epsilon, delta=task.delta)
-        kind, thresholds = found[smallest(tally, [cuts for _, cuts in found], task.count_labels)]
-        reasons = too_few(
-            labelled.looks[labelled.look], epsilon=task.epsilon, delta=task.delta, what="labelled target rows"
+        tried = families(labelled, tally, epsilon=task.epsilon)
+        delta = task.delta / len(tried)
+        cut = labelled.cut(epsilon=task.epsilon, delta=delta)
+        found = [family.largest(labelled.test, cut) for family in tried]
+        chosen = smallest(tally, found, task.count_labels)
+        family, thresholds = tried[chosen], found[chosen]
+        reasons = self._reasons(labelled, thresholds, epsilon=task.epsilon, delta=delta)
+        seen = misses_seen(
+            labelled, thresholds, tally.classes, aim=AIM * task.epsilon if family.is_tuned else None
         )
-        if np.isneginf(thresholds).all() and not reasons:
-            reasons = (_too_many_unknown(labelled),) if labelled.n_unknown else ()
-        notes = misses_seen(labelled, thresholds, tally.classes, epsilon=task.epsilon, is_tuned=kind == "tuned")
-        return Solution(thresholds, reasons=reasons, notes=notes)
+        later = next_look(labelled, family, thresholds, tally, replace(task, delta=delta))
+        return Solution(thresholds, reasons=reasons, notes=(*seen, *later))
 
-
-def _too_many_unknown(labelled: LabelledTarget) -> str:
-    rows = labelled.looks[labelled.look]
-    return f"{labelled.n_unknown} of the {rows} rows of the test could not be labelled, and count as missed."
+    def _reasons(
+        self, labelled: LabelledTarget, thresholds: FloatArray, *, epsilon: float, delta: float
+    ) -> tuple[str, ...]:
+        rows, unknown = labelled.looks[labelled.look], labelled.n_unknown
+        if not np.isneginf(thresholds).all():
+            return ()
+        if unknown and labelled.cut(epsilon=epsilon, delta=delta) + unknown >= 0:
+            return (f"{unknown} of the {rows} rows of the test could not be labelled, and count as missed.",)
+        return too_few(rows, epsilon=epsilon, delta=delta, what="labelled target rows")
 
 
 def misses_seen(
-    labelled: LabelledTarget, thresholds: FloatArray, classes: Sequence[Label], *, epsilon: float, is_tuned: bool
+    labelled: LabelledTarget, thresholds: FloatArray, classes: Sequence[Label], *, aim: float | None
 ) -> tuple[str, ...]:
     """What the rows of the test saw, class by class, and what the thresholds aim at."""
     if np.isneginf(thresholds).all():
         return ()
     missed, rows = labelled.test.misses(thresholds), labelled.test.class_counts
-    order = np.argsort(-missed, kind="stable")
-    order = order[rows[order] > 0]
+    order = [each for each in np.argsort(-missed, kind="stable").tolist() if rows[each]]
     listed = [f"{missed[each]} of {rows[each]} of {classes[each]!r}" for each in order[:MAX_CLASSES_LISTED]]
     more = f", and so on for {len(order) - len(listed)} more classes" if len(order) > len(listed) else ""
     unknown = f", with {labelled.n_unknown} that nobody could label" if labelled.n_unknown else ""
-    seen = (
-        f"of the {labelled.test.n_source + labelled.n_unknown:,} labelled rows of the test "
-        f"{int(missed.sum()) + labelled.n_unknown} were missed{unknown}: {', '.join(listed)}{more}."
+    without = [name for name, count in zip(classes, labelled.counted.class_counts, strict=True) if not count]
+    none = f" No labelled row is of {shorten(without)}." if without else ""
+    aimed = "" if aim is None else (
+        f" The thresholds aim at missing at most {given(min(aim, 1.0))} of every class of the source. This is an "
+        "aim, not a promise."
+    )  # fmt: skip
+    return (
+        f"of the {labelled.looks[labelled.look]:,} labelled rows of the test "
+        f"{int(missed.sum()) + labelled.n_unknown} were missed{unknown}: {', '.join(listed)}{more}.{none}{aimed}",
     )
-    without = np.flatnonzero(labelled.counted.class_counts == 0)
-    none = (
-        f" No labelled row is of {shorten([classes[each] for each in without.tolist()])}." if len(without) else ""
+
+
+def next_look(
+    labelled: LabelledTarget, family: Family, thresholds: FloatArray, tally: Tally, task: Task
+) -> tuple[str, ...]:
+    """About how large the sets are now and after the next look, if it sees misses as often as this one."""
+    sizes = mean_sizes(tally, [thresholds], task.count_labels)
+    if labelled.look + 1 >= len(labelled.looks) or sizes is None:
+        return ()
+    cuts = look_cuts(labelled.looks, epsilon=task.epsilon, delta=task.delta)
+    now, then = labelled.looks[labelled.look : labelled.look + 2]
+    expected = family.largest(labelled.test, round(cuts[labelled.look + 1] / then * now) - labelled.n_unknown)
+    (later,) = mean_sizes(tally, [expected], task.count_labels) or sizes
+    more = then - now
+    return (
+        f"the sets hold {mean_size(sizes[0])} labels on average now; with the next {more:,} labels of the sheet "
+        f"about {mean_size(later)} are expected. All looks hold together, so going on costs nothing but labels.",
     )
-    aim = (
-        f" The thresholds aim at missing at most {given(min(AIM * epsilon, 1.0))} of every class of the source. "
-        "This is an aim, not a promise."
-    )
-    return (f"{seen}{none}{aim if is_tuned else ''}",)

@@ -18,6 +18,9 @@ MIN_SLOPE = 0.1
 TINY = 1e-9
 """Shares are kept this far from 0 and 1, where log-odds are infinite."""
 
+LOWEST = float(np.log(TINY) - np.log1p(-TINY))
+"""Where a share of 0 lies on the axis."""
+
 BEYOND = 60.0
 """How far a curve is continued on both sides, in units of its axis: further than any level that is tried."""
 
@@ -62,7 +65,8 @@ class Axis:
     def scores(self, places: FloatArray) -> FloatArray:
         """The scores at some places; do not fall as places grow."""
         if self.is_share:
-            return np.asarray(1 / (1 + np.exp(-np.clip(places, -36.0, 36.0))))
+            shares = 1 / (1 + np.exp(-np.clip(places, -36.0, 36.0)))
+            return np.where(places <= LOWEST, 0.0, shares)  # a share of exactly 0 must be reached too
         return places * self.spread + self.middle
 
 

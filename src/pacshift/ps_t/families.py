@@ -3,7 +3,8 @@
 Every family is nested: a larger parameter never lowers a threshold. None of them saw the rows of the test.
 """
 
-from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from pacshift.paths.isotonic import fit_isotonic
 from pacshift.paths.path import ThresholdPath, last_passing
 from pacshift.paths.posterior import fit_posterior, log_evidence, moved
 from pacshift.ps_t.forecast import Forecast
-from pacshift.ps_t.looks import TUNING_ROWS
 from pacshift.ps_t.rows import LabelledTarget, Planning
 from pacshift.tally import Tally
 from pacshift.tally.threshold import class_threshold, largest_threshold
@@ -32,23 +32,74 @@ EQUAL_STEPS = 1000
 """Steps of the family of equal miss rates. A round number; not measured."""
 
 
-def certified(
-    labelled: LabelledTarget, source: Tally, *, epsilon: float, delta: float
-) -> list[tuple[str, FloatArray]]:
-    """Thresholds that miss at most ε of the target, all with probability at least 1 - δ; with a name each.
+class Family(Protocol):
+    """A nested family of thresholds."""
 
-    With rows at hand one family, tuned; with few labels one threshold for all classes. With counts alone two
-    families at half of δ each: one threshold, and equal miss rates of the classes of the source.
+    @property
+    def is_tuned(self) -> bool:
+        """Whether labels of the target planned it."""
+        ...
+
+    def largest(self, test: Tally, cut: int) -> FloatArray:
+        """The largest member at which at most ``cut`` rows of the test are missed; -inf where there is none."""
+        ...
+
+
+def families(labelled: LabelledTarget, source: Tally, *, epsilon: float) -> list[Family]:
+    """The families that are tried, each at its part of δ. They do not depend on the rows of the test or on the look.
+
+    With a pilot one family, tuned; without, one threshold for all classes. With counts alone two families: one
+    threshold, and equal miss rates of the classes of the source.
     """
     planning = labelled.planning
-    if planning is not None and labelled.n_rows * epsilon >= TUNING_ROWS and len(planning.pilot):
-        cut = labelled.cut(epsilon=epsilon, delta=delta)
-        path = tuned_path(forecast(planning), source, epsilon=epsilon)
-        return [("tuned", last_passing(path, _missing_at_most(labelled.test, cut)))]
-    if planning is not None:
-        return [("one", _one_threshold(labelled, labelled.cut(epsilon=epsilon, delta=delta)))]
-    cut = labelled.cut(epsilon=epsilon, delta=delta / 2)
-    return [("one", _one_threshold(labelled, cut)), ("equal", _equal_miss_rates(labelled, source, cut))]
+    if planning is None:
+        return [OneThreshold(), EqualMissRates(source)]
+    if not len(planning.pilot):
+        return [OneThreshold()]
+    return [Tuned(tuned_path(forecast(planning), source, epsilon=epsilon))]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tuned:
+    """Thresholds along a path."""
+
+    path: ThresholdPath
+    is_tuned: ClassVar[bool] = True
+
+    def largest(self, test: Tally, cut: int) -> FloatArray:
+        """The last step that passes."""
+        return last_passing(self.path, lambda thresholds: bool(test.misses(thresholds).sum() <= cut))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OneThreshold:
+    """The same threshold for all classes."""
+
+    is_tuned: ClassVar[bool] = False
+
+    def largest(self, test: Tally, cut: int) -> FloatArray:
+        """The largest threshold that passes."""
+        found = largest_threshold(test, lambda missed: bool(missed.sum() <= cut))
+        return np.full(test.n_classes, found)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EqualMissRates:
+    """Thresholds that miss the same share of every class of the source."""
+
+    source: Tally
+    is_tuned: ClassVar[bool] = False
+
+    def largest(self, test: Tally, cut: int) -> FloatArray:
+        """The largest share, in steps of a thousandth, that passes."""
+        if cut < 0:
+            return np.full(test.n_classes, -np.inf)
+        low, high = 0, EQUAL_STEPS + 1  # step 0 misses nothing
+        while high - low > 1:
+            middle = (low + high) // 2
+            missed = test.misses(equal_miss_thresholds(self.source, middle / EQUAL_STEPS)).sum()
+            low, high = (middle, high) if missed <= cut else (low, middle)
+        return equal_miss_thresholds(self.source, low / EQUAL_STEPS)
 
 
 def forecast(planning: Planning) -> Forecast:
@@ -75,25 +126,3 @@ def equal_miss_thresholds(source: Tally, share: float) -> FloatArray:
     """Thresholds that miss about ``share`` of every class of the source; they never fall as the share grows."""
     cuts = [int(share * (int(total) + 1)) - 1 for total in source.class_counts]
     return np.array([class_threshold(source, label, cut) for label, cut in enumerate(cuts)])
-
-
-def _missing_at_most(test: Tally, cut: int) -> Callable[[FloatArray], bool]:
-    return lambda thresholds: bool(test.misses(thresholds).sum() <= cut)
-
-
-def _one_threshold(labelled: LabelledTarget, cut: int) -> FloatArray:
-    found = largest_threshold(labelled.test, lambda missed: bool(missed.sum() <= cut))
-    return np.full(labelled.test.n_classes, found)
-
-
-def _equal_miss_rates(labelled: LabelledTarget, source: Tally, cut: int) -> FloatArray:
-    passes = _missing_at_most(labelled.test, cut)
-    if not passes(equal_miss_thresholds(source, 0.0)):
-        return np.full(source.n_classes, -np.inf)
-    low, high = 0, EQUAL_STEPS + 1  # step 0 misses nothing
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (
-            (middle, high) if passes(equal_miss_thresholds(source, middle / EQUAL_STEPS)) else (low, middle)
-        )
-    return equal_miss_thresholds(source, low / EQUAL_STEPS)

@@ -1,6 +1,7 @@
 """Which thresholds give the smallest sets on the target."""
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -8,21 +9,25 @@ from pacshift.arrays import FloatArray
 from pacshift.tally import Tally
 from pacshift.tally.histogram import mean_binned_size
 
+CountLabels: TypeAlias = Callable[[Sequence[FloatArray]], list[float]]
+"""Mean set sizes on the target rows for several vectors of thresholds."""
 
-def smallest(
-    tally: Tally,
-    candidates: Sequence[FloatArray],
-    count_labels: Callable[[Sequence[FloatArray]], list[float]] | None,
-) -> int:
+
+def mean_sizes(
+    tally: Tally, candidates: Sequence[FloatArray], count_labels: CountLabels | None
+) -> list[float] | None:
+    """Labels per set on the target: counted on the rows if they are at hand, else by bins; None if neither is."""
+    if count_labels is not None:
+        return count_labels(candidates)
+    if tally.bins is not None and tally.score == "probability":
+        return [mean_binned_size(tally.bins, cuts) for cuts in candidates]
+    return None
+
+
+def smallest(tally: Tally, candidates: Sequence[FloatArray], count_labels: CountLabels | None) -> int:
     """The place of the thresholds with the smallest sets. All of them hold at once, so any rule may choose.
 
-    Counted on the rows if they are at hand, else by bins. If nothing tells the sizes: the first that are not all
-    labels.
+    If nothing tells the sizes: the first that are not all labels.
     """
-    if count_labels is not None:
-        sizes = count_labels(candidates)
-    elif tally.bins is not None and tally.score == "probability":
-        sizes = [mean_binned_size(tally.bins, cuts) for cuts in candidates]
-    else:
-        sizes = [float(np.isneginf(cuts).all()) for cuts in candidates]
-    return int(np.argmin(sizes))
+    sizes = mean_sizes(tally, candidates, count_labels)
+    return int(np.argmin([np.isneginf(cuts).all() for cuts in candidates] if sizes is None else sizes))
