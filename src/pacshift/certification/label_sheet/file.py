@@ -10,6 +10,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,6 +41,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 def write_sheet(sheet: "LabelSheet", path: PathLike, *, overwrite: bool) -> None:
     """Write the file whole or not at all. It begins with a byte order mark, by which Excel knows UTF-8."""
+    require_csv(path)
     names = [*COLUMNS, *map(escape_cell, sheet.kept)]
     with (
         atomic_write(path, overwrite=overwrite) as draft,
@@ -49,6 +51,12 @@ def write_sheet(sheet: "LabelSheet", path: PathLike, *, overwrite: bool) -> None
         writer.writerow([_first_line(sheet), *[""] * (len(names) - 1)])  # as many cells as below: pandas wants it
         writer.writerow(names)
         writer.writerows(_lines(sheet))
+
+
+def require_csv(path: PathLike) -> None:
+    """Refuse a name by which no program would know what the file is."""
+    if Path(path).suffix.lower() != ".csv":
+        raise InputError(f"cannot write {path}: a label sheet is a CSV file, so its name must end in .csv.")
 
 
 def _lines(sheet: "LabelSheet") -> Iterator[list[str]]:
