@@ -39,6 +39,7 @@ def overwriting(data: Data, out: Path, read: Path) -> dict[str, list[object]]:
         "monitor": ["monitor", read, table, "-o", out, "--force"],
         "monitor target": ["monitor", data.source, read, "-o", out, "--force"],
         "monitor --table": ["monitor", data.source, read, "--table", out, "--force"],
+        "label": ["label", read, "--budget", "50", "-o", out, "--force"],
         "plan": ["plan", read, "--target-mix", "crow=1", "-o", out, "--force"],
         "train": ["train", "heart", "--data", read, "-o", out],
     }

@@ -10,6 +10,7 @@ import pacshift
 from pacshift.cli.calibrate import calibrate as calibrate_command
 from pacshift.cli.compare import compare as compare_command
 from pacshift.cli.groups import one_by_one
+from pacshift.cli.label import label as label_command
 from pacshift.cli.plan import plan as plan_command
 from pacshift.cli.prevalence import prevalence as prevalence_command
 
@@ -17,12 +18,14 @@ DOORS = (
     pacshift.calibrate,
     pacshift.calibrate_tally,
     pacshift.compare,
+    pacshift.label_sheet,
     pacshift.Monitor,
     pacshift.PACClassifier,
     pacshift.plan,
     pacshift.prevalence,
     pacshift.prevalence_tally,
     *(one_by_one(command) for command in (calibrate_command, compare_command, plan_command, prevalence_command)),
+    one_by_one(label_command),
 )
 
 

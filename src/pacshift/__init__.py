@@ -10,6 +10,7 @@ if typing.TYPE_CHECKING:
     from pacshift.certification.calibrate import calibrate, calibrate_tally
     from pacshift.certification.check import Check, check
     from pacshift.certification.label_mix import prevalence, prevalence_tally
+    from pacshift.certification.label_sheet import LabelSheet, label_sheet
     from pacshift.comparison.compare import compare
     from pacshift.comparison.table import Comparison
     from pacshift.errors import AssumptionError, InputError, PacshiftError, UninformativeWarning
@@ -28,7 +29,8 @@ __version__ = "0.2.0"
 
 __all__ = ["APS", "LWCP", "METHODS", "PS", "PSC", "PSLP", "PSLW", "PSR", "PST", "PSW", "WCP", "Oracle"]
 __all__ += ["AssumptionError", "InputError", "PacshiftError", "UninformativeWarning"]
-__all__ += ["Certificate", "Check", "Comparison", "Evaluation", "Interval", "PeriodReport", "Plan", "Prevalence"]
+__all__ += ["Certificate", "Check", "Comparison", "Evaluation", "Interval", "LabelSheet"]
+__all__ += ["PeriodReport", "Plan", "Prevalence"]
 __all__ += [
     "Monitor",
     "PACClassifier",
@@ -39,6 +41,7 @@ __all__ += [
     "check",
     "compare",
     "evaluate",
+    "label_sheet",
 ]
 __all__ += ["plan", "prevalence", "prevalence_tally", "resample", "tweak_one"]
 
@@ -48,6 +51,7 @@ _HOMES = {
     "certification.calibrate": ["calibrate", "calibrate_tally"],
     "certification.check": ["Check", "check"],
     "certification.label_mix": ["prevalence", "prevalence_tally"],
+    "certification.label_sheet": ["LabelSheet", "label_sheet"],
     "comparison.compare": ["compare"],
     "comparison.table": ["Comparison"],
     "errors": ["AssumptionError", "InputError", "PacshiftError", "UninformativeWarning"],

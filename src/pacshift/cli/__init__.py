@@ -17,7 +17,7 @@ _SETTINGS: dict[str, Any] = {
 _PANELS = {
     "First steps": ("demo", "methods"),
     "From tables to sets": ("calibrate", "predict", "check", "report"),
-    "Before and after": ("plan", "compare", "prevalence", "tally", "monitor"),
+    "Before and after": ("plan", "label", "compare", "prevalence", "tally", "monitor"),
     "The paper": ("train", "reproduce"),
 }
 

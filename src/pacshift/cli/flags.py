@@ -3,6 +3,7 @@
 import re
 
 FLAGS = {
+    "budget=": "--budget",
     "by_position=True": "--by-position",
     "class_epsilon=": "--class-epsilon",
     "classes=": "--classes",
@@ -14,6 +15,7 @@ FLAGS = {
     "epsilon=": "--epsilon",
     "known_mix=": "--known",
     "label=": "--label",
+    "looks=": "--looks",
     "method=": "--method",
     "model_id=": "--model-id",
     "never_empty=True": "--never-empty",

@@ -51,6 +51,7 @@ Method = Annotated[
         autocompletion=METHOD_NAMES.copy,
     ),
 ]
+Keep = Annotated[list[str] | None, basic("--keep -k COLUMN", "Copy this column; can be repeated.")]
 LabelColumn = Annotated[str, basic("--label -l COLUMN", "Column of the true labels.")]
 CertificateFile = Annotated[Path, typer.Argument(metavar="CERTIFICATE", help="Made by calibrate.")]
 

@@ -19,7 +19,7 @@ def predict(
     table: Annotated[list[Path], typer.Argument(metavar="TABLE", help="Files or folders with scores.")],
     *,
     out: Annotated[Path, basic("--out -o FILE", "The sets: .parquet, .feather or .csv.")] = Path("sets.parquet"),
-    keep: Annotated[list[str] | None, basic("--keep -k COLUMN", "Copy this column; can be repeated.")] = None,
+    keep: options.Keep = None,
     scores: options.KnownScores = None,
     by_position: options.ByPosition = False,
     model_id: options.UsedModelId = None,

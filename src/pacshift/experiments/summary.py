@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pacshift.experiments.runner import PanelResult
+from pacshift.files.spreadsheet import escape_cell
 from pacshift.files.writing import atomic_write
 
 
@@ -133,8 +134,6 @@ def write_tables(results: Sequence[PanelResult], folder: Path) -> None:
     """results.csv and results.parquet."""
     import pyarrow as pa
     import pyarrow.parquet as pq
-
-    from pacshift.tables.spreadsheet import escape_cell
 
     rows = table_rows(results)
     with atomic_write(folder / "results.csv") as draft, draft.open("w", newline="", encoding="utf-8") as file:

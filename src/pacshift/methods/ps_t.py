@@ -60,9 +60,8 @@ class PST(Method):
         chosen = smallest(tally, found, task.count_labels)
         family, thresholds = tried[chosen], found[chosen]
         reasons = self._reasons(labelled, thresholds, epsilon=task.epsilon, delta=delta)
-        seen = misses_seen(
-            labelled, thresholds, tally.classes, aim=AIM * task.epsilon if family.is_tuned else None
-        )
+        aim = AIM * task.epsilon if family.is_tuned else None
+        seen = misses_seen(labelled, thresholds, tally.classes, aim=aim)
         later = next_look(labelled, family, thresholds, tally, replace(task, delta=delta))
         return Solution(thresholds, reasons=reasons, notes=(*seen, *later))
 
@@ -74,7 +73,8 @@ class PST(Method):
             return ()
         if unknown and labelled.cut(epsilon=epsilon, delta=delta) + unknown >= 0:
             return (f"{unknown} of the {rows} rows of the test could not be labelled, and count as missed.",)
-        return too_few(rows, epsilon=epsilon, delta=delta, what="labelled target rows")
+        needed = too_few(rows, epsilon=epsilon, delta=delta, what="labelled target rows")
+        return needed or (f"no threshold passes on the {rows} rows of the test that this look may use.",)
 
 
 def misses_seen(

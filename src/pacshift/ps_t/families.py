@@ -46,7 +46,7 @@ class Family(Protocol):
 
 
 def families(labelled: LabelledTarget, source: Tally, *, epsilon: float) -> list[Family]:
-    """The families that are tried, each at its part of δ. They do not depend on the rows of the test or on the look.
+    """The families that are tried, each at its part of δ. They know neither the rows of the test nor the look.
 
     With a pilot one family, tuned; without, one threshold for all classes. With counts alone two families: one
     threshold, and equal miss rates of the classes of the source.

@@ -10,6 +10,7 @@ except ModuleNotFoundError as error:
 from pacshift.tables.count import TableTally, tally_table
 from pacshift.tables.evaluate import TableEvaluation, count_set_sizes, evaluate_table
 from pacshift.tables.history import history_rows, write_history
+from pacshift.tables.label import TableSheet, label_table
 from pacshift.tables.reader import LoadedTable, read_table
 from pacshift.tables.sets import SetsWritten, write_sets
 
@@ -17,10 +18,12 @@ __all__ = [
     "LoadedTable",
     "SetsWritten",
     "TableEvaluation",
+    "TableSheet",
     "TableTally",
     "count_set_sizes",
     "evaluate_table",
     "history_rows",
+    "label_table",
     "read_table",
     "tally_table",
     "write_history",

@@ -158,13 +158,14 @@ def _kind(output: PathLike, classes: tuple[Label, ...]) -> str:
     return kind
 
 
-def require_columns(keep: Sequence[str], columns: Sequence[str]) -> None:
-    """Raise where a column to ``keep`` is not there once, or has the name of a column of the sets."""
-    absent = [name for name in keep if list(columns).count(name) != 1 or name in (SET, SET_SIZE)]
+def require_columns(keep: Sequence[str], columns: Sequence[str], taken: Sequence[str] = (SET, SET_SIZE)) -> None:
+    """Raise where a column to ``keep`` is not there once, or has a name that is ``taken`` in the output."""
+    absent = [name for name in keep if list(columns).count(name) != 1 or name in taken]
     if absent:
+        called = f"{shorten(taken[:-1])} or {taken[-1]!r}"
         raise InputError(
-            f"cannot keep {shorten(absent)}: each must be one column of the table and not be called {SET!r} or "
-            f"{SET_SIZE!r}. The columns are {shorten(columns, 20)}."
+            f"cannot keep {shorten(absent)}: each must be one column of the table and not be called {called}. "
+            f"The columns are {shorten(columns, 20)}."
         )
 
 

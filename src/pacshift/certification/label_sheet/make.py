@@ -1,0 +1,152 @@
+"""From a target in memory to a label sheet."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pacshift.arrays import Frame, IntArray, Label, RngLike, ScoresLike
+from pacshift.certification.label_sheet.draw import RowDraw
+from pacshift.certification.label_sheet.file import COLUMNS
+from pacshift.certification.label_sheet.plan import SheetPlan, plan_sheet
+from pacshift.certification.label_sheet.sheet import LabelSheet, require_no_unknown
+from pacshift.defaults import DELTA, EPSILON
+from pacshift.errors import InputError
+from pacshift.scores.check import check_scores, check_seed, is_finite, not_finite_error
+from pacshift.scores.containers import as_array, column_names
+from pacshift.scores.fingerprint import Fingerprint
+from pacshift.scores.frames import require_same_index
+from pacshift.scores.names import shorten, text_of
+
+
+def label_sheet(
+    target: ScoresLike,
+    *,
+    budget: int,
+    looks: Sequence[int] = (),
+    epsilon: float = EPSILON,
+    delta: float = DELTA,
+    rng: RngLike = None,
+    keep: Mapping[str, Any] | Frame | None = None,
+    classes: Sequence[Label] | None = None,
+) -> LabelSheet:
+    """Draw rows of a target to be labelled, in random order.
+
+    Fill in the labels from the top, without skipping a row. After every complete look thresholds can be certified
+    by these labels alone, whatever the shift is. All looks hold together, so you may stop at any of them.
+
+    Parameters
+    ----------
+    target : array or frame of shape (n, K)
+        Scores of the target, as for ``calibrate``.
+    budget : int
+        How many rows to label at most.
+    looks : sequence of int, optional
+        After how many labelled rows you want to look before the budget is used up, increasing, such as (100, 200).
+        The pilot counts among them. Looks cost little, but cannot be added later.
+    epsilon : float, default 0.1
+        The largest share of the target whose true label the sets may miss.
+    delta : float, default 0.05
+        The largest probability that they miss more.
+    rng : int, numpy.random.Generator or None, optional
+        Seed of the random order. None takes one from the operating system: with a fixed seed, the rows that are
+        drawn from a sorted file would not be random. The sheet remembers the seed.
+    keep : dict of columns or frame, optional
+        Columns to copy into the sheet, such as an id or a text, with one entry per row of the target.
+    classes : sequence of labels, optional
+        The class of each score column, as for ``calibrate``: if the target is a frame, these columns are its
+        scores.
+
+    Returns
+    -------
+    LabelSheet
+        ``sheet.save("to_label.csv")`` writes it for a spreadsheet; ``LabelSheet.load`` reads it again.
+
+    Raises
+    ------
+    InputError
+        If the target has fewer rows than the budget, looks do not increase, or the first one is too early to
+        certify anything. The message says the least number of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores = np.random.default_rng(0).dirichlet([1, 1], 1000)
+    >>> sheet = label_sheet(scores, budget=400, looks=(100, 200), rng=7)
+    >>> sheet.looks, sheet.n_pilot, sheet.cuts(0.05)
+    ((100, 200, 400), 24, (2, 9, 26))
+    """
+    plan = plan_sheet(budget, looks, epsilon=epsilon, delta=delta)
+    matrix = check_scores(target, name="target", classes=classes)
+    require_no_unknown(matrix.classes)
+    seed = sheet_seed(rng)
+    draw, fingerprint = RowDraw(plan.looks[-1], seed), Fingerprint(len(matrix.classes))
+    for block in matrix.blocks():
+        if not is_finite(matrix.values[block]):
+            raise not_finite_error(matrix, "target")
+        fingerprint.add(matrix.values[block])
+    draw.add(len(matrix))
+    draw.require_enough()
+    kept = {} if keep is None else _kept_columns(keep, draw.rows, len(matrix), matrix.index)
+    return drawn_sheet(plan, draw, fingerprint, seed, kept)
+
+
+def drawn_sheet(
+    plan: SheetPlan, draw: RowDraw, fingerprint: Fingerprint, seed: int, kept: Mapping[str, tuple[str, ...]]
+) -> LabelSheet:
+    """The sheet of rows that were drawn, without labels."""
+    return LabelSheet(
+        rows=draw.rows,
+        looks=plan.looks,
+        n_pilot=plan.n_pilot,
+        epsilon=plan.epsilon,
+        delta=plan.delta,
+        seed=seed,
+        n_target=draw.n_rows,
+        target_sha256=fingerprint.hexdigest(),
+        labels=(None,) * len(draw.rows),
+        kept=kept,
+    )
+
+
+def sheet_seed(rng: RngLike) -> int:
+    """The seed of the order; where none is given, one that nobody could choose."""
+    return secrets.randbits(63) if rng is None else check_seed(rng)
+
+
+def require_keepable(names: Sequence[str]) -> None:
+    """Refuse columns that would stand in the sheet twice."""
+    taken = [name for name in names if name.strip() in COLUMNS or not name.strip() or names.count(name) > 1]
+    if taken:
+        raise InputError(
+            f"cannot keep {shorten(sorted(set(taken)))}: columns of a label sheet need different names, and other "
+            f"names than {shorten(COLUMNS)}. Rename them."
+        )
+
+
+def cell_text(value: Any) -> str:
+    """A value as it stands in a cell; nothing for what is missing."""
+    is_nan = isinstance(value, (float, np.floating)) and bool(np.isnan(value))
+    is_missing = value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
+    return "" if is_missing else str(text_of(value) or value)
+
+
+def _kept_columns(keep: Any, rows: IntArray, n_rows: int, index: Any) -> dict[str, tuple[str, ...]]:
+    names = list(keep) if isinstance(keep, Mapping) else column_names(keep)
+    if names is None:
+        raise InputError(
+            f"keep must be a frame or a dict of columns, such as {{'id': ids}}, got {type(keep).__name__}."
+        )
+    require_keepable([str(name) for name in names])
+    require_same_index(index, keep, "target", what="columns to keep")
+    kept = {}
+    for name in names:
+        column = as_array(keep[name], "keep", f"column {name!r}")
+        if column.ndim != 1 or len(column) != n_rows:
+            raise InputError(
+                f"keep: column {name!r} has shape {column.shape}, but the target has {n_rows:,} rows. Give one "
+                "entry per row."
+            )
+        kept[str(name)] = tuple(map(cell_text, np.asarray(column, object)[rows]))
+    return kept

@@ -1,0 +1,111 @@
+"""``pacshift label``: which rows of a target to label, and what to do then."""
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pacshift.cli import groups, options
+from pacshift.cli.console import plain, print_json, progress, results, say_written
+from pacshift.cli.options import basic, expert
+from pacshift.defaults import DELTA, EPSILON
+from pacshift.errors import InputError
+
+if TYPE_CHECKING:
+    from pacshift.tables import TableSheet
+
+
+def label(
+    table: Annotated[list[Path], typer.Argument(metavar="TARGET", help="Files or folders with scores.")],
+    *,
+    budget: Annotated[int, basic("--budget -b ROWS", "How many rows to label at most.")],
+    looks: Annotated[
+        str | None, basic("--looks N,N,...", "Look after so many labels too, such as 100,200.")
+    ] = None,
+    out: Annotated[Path, basic("--out -o FILE", "The sheet, a CSV file.")] = Path("to_label.csv"),
+    keep: options.Keep = None,
+    epsilon: options.Epsilon = EPSILON,
+    delta: options.Delta = DELTA,
+    columns: groups.ColumnOptions,
+    seed: Annotated[
+        int | None, expert("--seed N", "Seed of the random order. Default: from the operating system.", min=0)
+    ] = None,
+    force: options.Force = False,
+    printing: groups.Printing,
+) -> None:
+    """Draw random rows of a TARGET to be labelled, so that their labels can certify sets, whatever the shift is.
+
+    Example: pacshift label target.parquet --budget 400 --looks 100,200 --keep id -o to_label.csv
+    """
+    from pacshift.certification.label_sheet.file import require_csv
+    from pacshift.cli.inputs import tell_dropped
+    from pacshift.tables import label_table
+
+    options.check_output(out, force, table)
+    require_csv(out)
+    asked: dict[str, Any] = {"budget": budget, "looks": _read_looks(looks), "epsilon": epsilon, "delta": delta}
+    reading = {name: value for name, value in columns.reading(None).items() if name != "label"}
+    kept = tuple(dict.fromkeys(keep or ()))
+    with progress("reading the target", silent=printing.silent) as report:
+        made = label_table(list(table), **asked, **reading, rng=seed, keep=kept, progress=report)
+    tell_dropped("target", made.n_dropped, made.sheet.n_target - made.n_dropped)
+    made.sheet.save(out, overwrite=force)
+    _show(made, out, next_command(table, out, columns, epsilon=made.sheet.epsilon, delta=delta), printing)
+
+
+def _read_looks(text: str | None) -> list[int]:
+    try:
+        return [] if text is None else [int(word) for word in text.split(",")]
+    except ValueError:
+        raise InputError(f"--looks takes whole numbers separated by commas, got {text!r}.") from None
+
+
+def next_command(
+    table: list[Path], sheet: Path, columns: groups.ColumnOptions, *, epsilon: float, delta: float
+) -> str:
+    """What to type once labels are filled in. Only the user knows the SOURCE."""
+    words = ["pacshift", "calibrate", "SOURCE", str(table[0])]
+    for more in table[1:]:
+        words += ["--target", str(more)]
+    words += ["--labelled", str(sheet)]
+    words += [] if epsilon == EPSILON else ["--epsilon", f"{epsilon!r}"]
+    words += [] if delta == DELTA else ["--delta", f"{delta!r}"]
+    words += [] if columns.scores is None else ["--scores", columns.scores]
+    for name in columns.classes or ():
+        words += ["--classes", name]
+    words += ["--by-position"] if columns.by_position else []
+    words += ["--drop-invalid"] if columns.drop_invalid else []
+    return shlex.join([*words, "-o", "certificate.json"])
+
+
+def _show(made: "TableSheet", out: Path, command: str, printing: groups.Printing) -> None:
+    sheet = made.sheet
+    if printing.as_json:
+        numbers = {"rows": len(sheet.rows), "pilot": sheet.n_pilot, "looks": list(sheet.looks), "seed": sheet.seed}
+        target = {"target_rows": sheet.n_target, "dropped": made.n_dropped, "classes": list(made.classes)}
+        print_json({"sheet": str(out), **numbers, **target, "next": command})
+    elif not printing.quiet:
+        _tell(made, out, command)
+
+
+def _tell(made: "TableSheet", out: Path, command: str) -> None:
+    from pacshift.scores.names import shorten
+
+    sheet, console = made.sheet, results()
+    n_rows, n_pilot = len(sheet.rows), sheet.n_pilot
+    parts = f"the first {n_pilot:,} tune the thresholds, the others test them"
+    if not n_pilot:
+        parts = "all of them test. Thresholds are not tuned: too few labels at the first look"
+    *before, last = (f"{look:,}" for look in sheet.looks)
+    when = f"{', '.join(before)} or {last}" if before else last
+    console.print(f"{n_rows:,} of {sheet.n_target:,} rows to label, in random order: {parts}.")
+    console.print(
+        f"1. Fill in the column label from the top: {plain(shorten(made.classes))}, or ? where nobody can tell. "
+        "Leave out no row, and do not sort."
+    )
+    console.print(f"2. After {when} labels run this; SOURCE is your labelled source:")
+    console.print(f"   {plain(command)}", soft_wrap=True)
+    if before:
+        console.print("   All looks hold together: stop as soon as the sets are small enough.")
+    say_written(out)

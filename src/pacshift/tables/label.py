@@ -1,0 +1,166 @@
+"""Rows of a table to be labelled, drawn in one pass, and their scores when the labels come back."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacshift.arrays import BoolArray, Label, RngLike
+from pacshift.certification.label_sheet import LabelSheet
+from pacshift.certification.label_sheet.draw import RowDraw
+from pacshift.certification.label_sheet.file import COLUMNS
+from pacshift.certification.label_sheet.make import cell_text, drawn_sheet, sheet_seed
+from pacshift.certification.label_sheet.plan import plan_sheet
+from pacshift.certification.label_sheet.sheet import require_no_unknown
+from pacshift.defaults import DELTA, EPSILON
+from pacshift.scores.fingerprint import Fingerprint
+from pacshift.tables.reader import Progress, TableReader
+from pacshift.tables.rows import Faults, score_rows
+from pacshift.tables.sets import require_columns
+from pacshift.tables.sources.base import Batch, Tables, without_codes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableSheet:
+    """The label sheet of a table.
+
+    Parameters
+    ----------
+    sheet : LabelSheet
+        The rows to label.
+    n_dropped : int
+        Rows that were left out because they cannot be used.
+    classes : tuple
+        Class names, in the order of the score columns.
+    """
+
+    sheet: LabelSheet
+    n_dropped: int
+    classes: tuple[Label, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Rows of one batch: scores of the ``usable`` ones (None: all), and every column that was read."""
+
+    n_rows: int
+    scores: NDArray[np.floating[Any]]
+    usable: BoolArray | None
+    columns: Any
+
+
+def label_table(
+    paths: Tables,
+    *,
+    budget: int,
+    looks: Sequence[int] = (),
+    epsilon: float = EPSILON,
+    delta: float = DELTA,
+    rng: RngLike = None,
+    keep: Sequence[str] = (),
+    scores: str | None = None,
+    classes: Sequence[Label] | None = None,
+    by_position: bool = False,
+    drop_invalid: bool = False,
+    progress: Progress | None = None,
+) -> TableSheet:
+    """As ``pacshift.label_sheet``, of a table of any size, read once; the same seed draws the same rows.
+
+    Parameters
+    ----------
+    paths : path-like, sequence of path-like or frame
+        The target: files, folders or a frame, as in ``tally_table``.
+    budget : int
+        How many rows to label at most.
+    looks : sequence of int, optional
+        After how many labelled rows you want to look before the budget is used up, increasing.
+    epsilon : float, default 0.1
+        The largest share of the target whose true label the sets may miss.
+    delta : float, default 0.05
+        The largest probability that they miss more.
+    rng : int, numpy.random.Generator or None, optional
+        Seed of the random order. None takes one from the operating system.
+    keep : sequence of str, optional
+        Columns to copy into the sheet, as text.
+    scores : str, optional
+        The score columns, as in ``tally_table``.
+    classes : sequence, optional
+        Class names, as in ``tally_table``.
+    by_position : bool, default False
+        Match columns to classes in their order, as in ``tally_table``.
+    drop_invalid : bool, default False
+        Leave out rows that cannot be used, instead of raising an error. Row numbers still count them.
+    progress : callable, optional
+        Called with the rows done so far and, where known, the rows in all.
+
+    Returns
+    -------
+    TableSheet
+        The sheet, and how many rows were left out.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, columns are missing, rows cannot be used, or the sheet cannot be planned so.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "target.csv")
+    >>> _ = path.write_text("id,p_cat,p_dog\\n" + "".join(f"{n},{n / 100},{1 - n / 100}\\n" for n in range(100)))
+    >>> made = label_table(path, budget=40, keep=["id"], rng=1)
+    >>> made.classes, made.sheet.kept["id"] == tuple(str(row) for row in made.sheet.rows)
+    (('cat', 'dog'), True)
+    >>> folder.cleanup()
+    """
+    plan, seed, keep = plan_sheet(budget, looks, epsilon=epsilon, delta=delta), sheet_seed(rng), tuple(keep)
+    reader = TableReader(paths, label=None, scores=scores, classes=classes, by_position=by_position)
+    require_no_unknown(reader.layout.classes)
+    require_columns(keep, reader.source.schema.names, taken=COLUMNS)
+    draw, fingerprint = RowDraw(plan.looks[-1], seed), Fingerprint(len(reader.layout.classes))
+    kept: dict[int, list[str]] = {}
+    for piece in _pieces(reader, keep, drop_invalid=drop_invalid, progress=progress):
+        first = draw.n_rows
+        draw.add(piece.n_rows, piece.usable)
+        fingerprint.add(piece.scores)
+        kept |= {row: _cells(piece, row - first, keep) for row in draw.rows.tolist() if row >= first}
+        kept = {row: kept[row] for row in draw.rows.tolist()}
+    draw.require_enough()
+    columns = {name: tuple(cells[place] for cells in kept.values()) for place, name in enumerate(keep)}
+    sheet = drawn_sheet(plan, draw, fingerprint, seed, columns)
+    return TableSheet(sheet, reader.faults.n_rows, reader.layout.classes)
+
+
+def _pieces(
+    reader: TableReader, columns: Sequence[str], *, drop_invalid: bool, progress: Progress | None
+) -> Iterator[_Piece]:
+    def work(batch: Batch) -> tuple[_Piece, Faults]:
+        rows = score_rows(batch, reader.layout)
+        return _Piece(batch.data.num_rows, rows.scores, rows.kept, batch.data), rows.faults
+
+    return reader.map_batches(work, columns=columns, drop_invalid=drop_invalid, progress=progress)
+
+
+def _cells(piece: _Piece, place: int, keep: Sequence[str]) -> list[str]:
+    return [cell_text(without_codes(piece.columns.column(name).slice(place, 1))[0].as_py()) for name in keep]
+
+
+def sheet_scores(
+    reader: TableReader, sheet: LabelSheet, *, drop_invalid: bool = False, progress: Progress | None = None
+) -> NDArray[np.floating[Any]]:
+    """The scores of the sheet's rows, in the order of the sheet, or an InputError if this is another target."""
+    fingerprint = Fingerprint(len(reader.layout.classes))
+    found, first = np.full((len(sheet.rows), len(reader.layout.classes)), np.nan), 0
+    for piece in _pieces(reader, (), drop_invalid=drop_invalid, progress=progress):
+        fingerprint.add(piece.scores)
+        every = np.full((piece.n_rows, found.shape[1]), np.nan)
+        every[slice(None) if piece.usable is None else piece.usable] = piece.scores
+        here = (sheet.rows >= first) & (sheet.rows < first + piece.n_rows)
+        found[here] = every[sheet.rows[here] - first]
+        first += piece.n_rows
+    files = ", ".join(map(str, reader.source.files[:3])) + (", ..." if len(reader.source.files) > 3 else "")
+    sheet.require_target(fingerprint.hexdigest(), first, files or "the frame")
+    return found

@@ -1,0 +1,99 @@
+"""``pacshift label``: a sheet for people, what to do next, one JSON object for machines."""
+
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from commands import Data, bad, good, make_tables
+from pacshift import LabelSheet, label_sheet
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
+    return make_tables(tmp_path_factory.mktemp("label"))
+
+
+def test_a_sheet_and_what_to_do_next(data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = good("label", data.target, "--budget", "400", "--looks", "100,200", "-k", "id", "--seed", "4").stdout
+    sheet = LabelSheet.load("to_label.csv")
+    assert (sheet.looks, sheet.n_pilot, sheet.seed, sheet.n_target) == ((100, 200, 400), 24, 4, 2000)
+    assert sheet.kept["id"] == tuple(str(row + 100) for row in sheet.rows)
+    assert "400 of 2,000 rows to label, in random order: the first 24 tune the thresholds" in shown
+    assert "from the top: 'crow', 'owl', 'wren', or ? where nobody can tell" in shown
+    assert "After 100, 200 or 400 labels" in shown
+    assert f"pacshift calibrate SOURCE {data.target} --labelled to_label.csv -o certificate.json" in shown
+    scores = np.column_stack([pq.read_table(data.target)[f"p_{name}"] for name in ("crow", "owl", "wren")])
+    assert label_sheet(scores, budget=400, looks=(100, 200), rng=4).rows.tolist() == sheet.rows.tolist()
+
+
+def test_the_next_command_has_the_users_names_and_options(data: Data, tmp_path: Path) -> None:
+    table = pq.read_table(data.target)
+    first, second, out = tmp_path / "north of.parquet", tmp_path / "south.parquet", tmp_path / "my labels.csv"
+    pq.write_table(table[:1000], first)
+    pq.write_table(table[1000:], second)
+    words = ["label", first, second, "-b", "150", "-e", "0.2", "-d", "0.01", "--scores", "p_*", "-o", out]
+    words += ["--classes", "crow,owl,wren", "--drop-invalid"]
+    document = json.loads(good(*words, "--json").stdout)
+    expected = ["pacshift", "calibrate", "SOURCE", str(first), "--target", str(second), "--labelled", str(out)]
+    expected += ["--epsilon", "0.2", "--delta", "0.01", "--scores", "p_*", "--classes", "crow,owl,wren"]
+    assert shlex.split(document["next"]) == [*expected, "--drop-invalid", "-o", "certificate.json"]
+    assert document["sheet"] == str(out)
+    assert document["rows"] == 150
+    assert document["looks"] == [150]
+    assert document["target_rows"] == 2000
+    assert document["classes"] == ["crow", "owl", "wren"]
+    assert LabelSheet.load(out).seed == document["seed"]
+
+
+def test_a_sheet_with_labels_is_not_overwritten(data: Data, tmp_path: Path) -> None:
+    out = tmp_path / "s.csv"
+    good("label", data.target, "-b", "50", "-o", out)
+    before = out.read_bytes()
+    assert "exists already" in bad("label", data.target, "-b", "50", "-o", out)
+    assert out.read_bytes() == before
+    assert good("label", data.target, "-b", "50", "-o", out, "--force", "--quiet").stdout == ""
+    assert out.read_bytes() != before  # another seed
+
+
+def test_few_labels_are_not_tuned(data: Data, tmp_path: Path) -> None:
+    shown = " ".join(good("label", data.target, "-b", "60", "-o", tmp_path / "s.csv").stdout.split())
+    assert "all of them test. Thresholds are not tuned: too few labels at the first look" in shown
+    assert "All looks" not in shown
+
+
+def test_rows_that_cannot_be_used(data: Data, tmp_path: Path) -> None:
+    table = pq.read_table(data.target)
+    scores = table["p_owl"].to_numpy().copy()
+    scores[7] = np.nan
+    pq.write_table(table.set_column(2, "p_owl", pa.array(scores)), tmp_path / "t.parquet")
+    words = ["label", tmp_path / "t.parquet", "-b", "50", "-o", tmp_path / "s.csv"]
+    assert "leave them out with --drop-invalid" in bad(*words)
+    assert not (tmp_path / "s.csv").exists()
+    assert "1 of 2,000 rows left out" in good(*words, "--drop-invalid").stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-b", "5000"], "--budget must not exceed the target: 5,000 rows to label, but the target has 2,000"),
+        (["-b", "20"], "the budget is 20 rows, too few to certify anything"),
+        (["-b", "100", "--looks", "60,50"], "--looks must increase"),
+        (["-b", "100", "--looks", "6o"], "--looks takes whole numbers separated by commas, got '6o'"),
+        (["-b", "100", "--looks", ""], "--looks takes whole numbers"),
+        (["-b", "100", "-e", "2"], "--epsilon must lie strictly between 0 and 1"),
+        (["-b", "100", "--keep", "name"], "cannot keep 'name'"),
+        (["-b", "100", "--classes", "a,b,c"], "no score column for class"),
+        (["-b", "100", "-o", "s.xlsx"], "its name must end in .csv"),
+        ([], "Missing option '--budget'"),
+    ],
+)
+def test_what_cannot_be_is_said(words: list[str], said: str, data: Data, tmp_path: Path) -> None:
+    words = words if "-o" in words else [*words, "-o", str(tmp_path / "s.csv")]
+    assert said in bad("label", data.target, *words)
+    assert list(tmp_path.iterdir()) == []
