@@ -36,6 +36,7 @@ PUBLIC = {
     "Population",
     "Prevalence",
     "Tally",
+    "UnfinishedSheetError",
     "UninformativeWarning",
     "WCP",
     "calibrate",

@@ -13,7 +13,7 @@ from scipy.stats import binom
 from pacshift import InputError, Tally, UninformativeWarning, calibrate, calibrate_tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import binomial_cut
-from pacshift.certification.labelled import RowsToPlan, split_at_random
+from pacshift.certification.labelled import split_at_random
 from pacshift.certification.request import check_request
 from pacshift.certification.rows import Rows
 from pacshift.methods import PST, Task
@@ -21,7 +21,7 @@ from pacshift.paths.isotonic import fit_isotonic
 from pacshift.paths.path import ThresholdPath, last_passing
 from pacshift.paths.posterior import Posterior, fit_posterior, log_evidence, moved, softmax
 from pacshift.ps_t.families import EQUAL_STEPS, LEVEL_ENDS, LEVEL_STEPS, aims, equal_miss_thresholds, families
-from pacshift.ps_t.rows import LabelledTarget, choose_pilot, planning_rows
+from pacshift.ps_t.rows import LabelledTarget, RowsToPlan, choose_pilot, planning_rows
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import resolve_transform
 

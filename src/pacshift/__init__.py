@@ -13,7 +13,13 @@ if typing.TYPE_CHECKING:
     from pacshift.certification.label_sheet import LabelSheet, label_sheet
     from pacshift.comparison.compare import compare
     from pacshift.comparison.table import Comparison
-    from pacshift.errors import AssumptionError, InputError, PacshiftError, UninformativeWarning
+    from pacshift.errors import (
+        AssumptionError,
+        InputError,
+        PacshiftError,
+        UnfinishedSheetError,
+        UninformativeWarning,
+    )
     from pacshift.estimator import PACClassifier
     from pacshift.evaluation import Evaluation, evaluate
     from pacshift.methods import APS, LWCP, METHODS, PS, PSC, PSLP, PSLW, PSR, PST, PSW, WCP, Oracle
@@ -28,7 +34,7 @@ logging.getLogger("pacshift").addHandler(logging.NullHandler())  # silent, unles
 __version__ = "0.2.0"
 
 __all__ = ["APS", "LWCP", "METHODS", "PS", "PSC", "PSLP", "PSLW", "PSR", "PST", "PSW", "WCP", "Oracle"]
-__all__ += ["AssumptionError", "InputError", "PacshiftError", "UninformativeWarning"]
+__all__ += ["AssumptionError", "InputError", "PacshiftError", "UnfinishedSheetError", "UninformativeWarning"]
 __all__ += ["Certificate", "Check", "Comparison", "Evaluation", "Interval", "LabelSheet"]
 __all__ += ["PeriodReport", "Plan", "Prevalence"]
 __all__ += [
@@ -54,7 +60,7 @@ _HOMES = {
     "certification.label_sheet": ["LabelSheet", "label_sheet"],
     "comparison.compare": ["compare"],
     "comparison.table": ["Comparison"],
-    "errors": ["AssumptionError", "InputError", "PacshiftError", "UninformativeWarning"],
+    "errors": ["AssumptionError", "InputError", "PacshiftError", "UnfinishedSheetError", "UninformativeWarning"],
     "estimator": ["PACClassifier"],
     "evaluation": ["Evaluation", "evaluate"],
     "methods": ["APS", "LWCP", "METHODS", "PS", "PSC", "PSLP", "PSLW", "PSR", "PST", "PSW", "WCP", "Oracle"],

@@ -1,5 +1,7 @@
 """Everything pacshift raises or warns. A message says what is wrong, the rule, the value and the remedy."""
 
+from typing import Any
+
 
 class PacshiftError(Exception):
     """Base class of all errors that pacshift raises on purpose.
@@ -26,7 +28,41 @@ class InputError(PacshiftError, ValueError):
 
 
 class AssumptionError(PacshiftError):
-    """The data refute label shift, so nothing can be certified."""
+    """The data refute label shift, so nothing can be certified.
+
+    Parameters
+    ----------
+    refusal : str
+        Why.
+    ways_on : str
+        What to do instead.
+    expected_sizes : tuple of tuple of int and float
+        Numbers of labelled target rows, and about how many labels per set they would certify: an estimate from the
+        source and the unlabelled target.
+    assumption : Assumption, optional
+        What the test of label shift saw.
+
+    Examples
+    --------
+    >>> refused = AssumptionError("label shift is refuted.", "Label some rows.", ((100, 1.3),))
+    >>> print(refused)
+    label shift is refuted. Label some rows.
+    """
+
+    def __init__(
+        self,
+        refusal: str,
+        ways_on: str = "",
+        expected_sizes: tuple[tuple[int, float], ...] = (),
+        assumption: Any = None,
+    ) -> None:
+        super().__init__(f"{refusal} {ways_on}".strip())
+        self.refusal, self.ways_on = refusal, ways_on
+        self.expected_sizes, self.assumption = expected_sizes, assumption
+
+
+class UnfinishedSheetError(PacshiftError):
+    """A label sheet is not filled in as far as its first look. The message says how many rows are missing."""
 
 
 class MissingExtraError(PacshiftError, ImportError):

@@ -9,7 +9,7 @@ from pacshift.assumption.folds import CellCounts
 from pacshift.assumption.groups import Groups, chance, searched_groups
 from pacshift.assumption.program import MixRows
 from pacshift.bounds import Interval
-from pacshift.wording import between, digits_apart, down, given, percent, up
+from pacshift.wording import between, digits_apart, down, given, mean_size, percent, up
 
 CANDIDATES = 40
 """Groups for which the largest share that any mix can give is computed, each by linear programs. A round number;
@@ -26,8 +26,15 @@ CANNOT_SEE = (
 """What remains hidden, for certificates and reports."""
 
 
-def ways_on() -> str:
+def ways_on(expected_sizes: Sequence[tuple[int, float]] = (), *, command: str | None = None) -> str:
     """What to do after a refusal, in plain words.
+
+    Parameters
+    ----------
+    expected_sizes : sequence of tuple of int and float
+        Numbers of labelled target rows, and about how many labels per set they would certify.
+    command : str, optional
+        How to draw the rows; by default in Python.
 
     Returns
     -------
@@ -36,13 +43,23 @@ def ways_on() -> str:
 
     Examples
     --------
-    >>> ways_on().startswith("Ways on:")
-    True
+    >>> print(ways_on([(100, 1.31), (400, 1.2)])[91:168])
+    Labels per set to be expected: 1.310 with 100, 1.200 with 400 labelled rows
     """
+    sizes = [f"{mean_size(size)} with {count:,}" for count, size in expected_sizes]
+    about = f" Labels per set to be expected: {', '.join(sizes)} labelled rows (an estimate)." if sizes else ""
+    budget, *others = [count for count, _ in reversed(expected_sizes)] or [400, 200, 100]
+    looks = ", ".join(map(str, reversed(others)))
+    draw = command or (
+        f"pacshift.label_sheet(target, budget={budget}, looks=({looks}), ...) draws the rows, and "
+        "calibrate(..., labelled=sheet) certifies"
+    )
     return (
-        "Ways on: (1) label a few hundred random target rows and calibrate on them; (2) if you know bounds of the "
-        "target's label mix, give them as known_mix; (3) if only a small share of the target is of a new kind, "
-        "allow for it with contamination; (4) train a classifier on rows of both populations."
+        f"Ways on: (1) Label a random sample of the target: this certifies sets without label shift.{about} "
+        f"{draw}. "
+        "(2) known_mix cannot undo this refusal: bounds of the mix only rule out more mixes. contamination "
+        "can, but only if a share below epsilon of the target explains all of the difference; on 19 of 20 real "
+        "populations it did not. (3) Train a classifier on rows of both populations."
     )
 
 

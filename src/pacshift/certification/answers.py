@@ -4,6 +4,7 @@ The docs page "A few target labels" (docs/methods/few-labels.md) has the theorem
 """
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter
 
@@ -19,7 +20,7 @@ from pacshift.errors import AssumptionError
 from pacshift.methods import PST, Method, Solution, Task
 from pacshift.methods.base import assumes_label_shift
 from pacshift.methods.class_wise import capped
-from pacshift.ps_t.rows import LabelledTarget
+from pacshift.ps_t.rows import LabelledTarget, RowsToPlan
 from pacshift.ps_t.sizes import CountLabels, smallest
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
@@ -36,6 +37,8 @@ class Data:
     transform: Transform | None = None
     softmax: bool = False
     count_labels: CountLabels | None = None
+    to_plan: Callable[[], RowsToPlan] | None = None
+    """Rows to plan with after a refusal, where there are any to look at."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

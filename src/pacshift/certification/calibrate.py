@@ -1,5 +1,6 @@
 """From scores to counts, from counts to thresholds, from thresholds to a certificate."""
 
+import os
 from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
@@ -9,9 +10,11 @@ from numpy.typing import ArrayLike
 from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certification.certify import Data, certify
+from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import check_request, require_fit
 from pacshift.certification.rows import Rows
 from pacshift.defaults import DELTA, EPSILON
+from pacshift.errors import InputError
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import score_for
 from pacshift.ps_t.rows import LabelledTarget
@@ -37,6 +40,7 @@ def calibrate(
     contamination: float = 0.0,
     known_mix: Mapping[Any, Any] | None = None,
     target_labels: LabelsLike | None = None,
+    labelled: LabelSheet | str | os.PathLike[str] | None = None,
     note: str | None = None,
     model_id: str | None = None,
     valid_until: str | date | None = None,
@@ -97,9 +101,12 @@ def calibrate(
         help to refute label shift, and PS-LP's sets get smaller. The promise then rests on them.
     target_labels : array or list of length n, optional
         Labels of some target rows, None or NaN for the others. The labelled rows must be a random sample of the
-        target. They narrow down the label mix, can refute label shift, and many of them make smaller sets on
-        their own. For methods with a PAC guarantee on this target, such as PS-LP. Leave rows of a new kind, which
-        have no class, unlabelled, and allow for them with ``contamination``.
+        target. They narrow down the label mix, and certify sets on their own (PS-T): used if that gives smaller
+        sets, and where label shift is refuted. For methods with a PAC guarantee on this target, such as PS-LP.
+        Leave rows of a new kind, which have no class, unlabelled, and allow for them with ``contamination``.
+    labelled : LabelSheet or path, optional
+        A sheet made by ``pacshift.label_sheet`` or ``pacshift label`` for this target and these epsilon and delta,
+        filled in from the top as far as one of its looks. Instead of ``target_labels``.
     note, model_id : str, optional
         What the certificate should remember: anything, and which classifier the scores come from.
     valid_until : str or datetime.date, optional
@@ -116,8 +123,11 @@ def calibrate(
     InputError
         If the data or a parameter break a rule. The message names the rule, the value and the remedy.
     AssumptionError
-        If the data contradict label shift. Nothing is certified then. The message says where the target differs
-        and what you can do. Tested for every method that promises something about the target, if one is given.
+        If the data contradict label shift, and there are no target labels. Nothing is certified then. The message
+        says where the target differs and what you can do. Tested for every method whose promise about the target
+        rests on label shift, if a target is given.
+    UnfinishedSheetError
+        If the sheet is not filled in as far as its first look.
 
     Warns
     -----
@@ -152,13 +162,17 @@ def calibrate(
         model_id=model_id,
         valid_until=valid_until,
     )
-    require_fit(chosen, request, has_labels=target_labels is not None)
+    require_fit(chosen, request, has_labels=target_labels is not None or labelled is not None)
+    if target_labels is not None and labelled is not None:
+        raise InputError("target_labels and labelled are two ways to say the same. Give one of them.")
     transform = resolve_transform(score_for(chosen, score))
     rows = Rows.check(source_scores, source_labels, target_scores, classes=classes, softmax=softmax)
     request = request.for_classes(rows.source.classes)
     tally = rows.tally(transform, soft=chosen.needs_soft, bins=chosen.needs_bins)
-    labelled = rows.labelled_target(target_labels, transform, request)
-    return certify(rows.data(tally, transform, labelled), chosen, request)
+    found = rows.labelled_target(target_labels, transform, request)
+    if labelled is not None:
+        found = rows.sheet_target(labelled, transform, request, tally)
+    return certify(rows.data(tally, transform, found), chosen, request)
 
 
 def calibrate_tally(

@@ -4,9 +4,10 @@ import warnings
 
 import numpy as np
 
-from pacshift.assumption import Assumption, ways_on
+from pacshift.assumption import Assumption
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import record
+from pacshift.certification.after_refusal import with_ways_on
 from pacshift.certification.answers import Answer, Data, answer
 from pacshift.certification.few_labels import check_labelled
 from pacshift.certification.label_shift import check_label_shift, refusal_of
@@ -37,7 +38,7 @@ def certify(data: Data, method: Method, request: Request, *, tested: Assumption 
     try:
         found = answer(data, method, request, refusal_of(assumption, request))
     except AssumptionError as refusal:
-        raise AssumptionError(f"{refusal} {ways_on()}") from None
+        raise with_ways_on(refusal, data, request, assumption) from None
     certificate = _certificate(data, method, request, found, assumption)
     if certificate.trivial:
         causes = " ".join(certificate.reasons) or "no threshold passes."

@@ -105,7 +105,7 @@ def prevalence_tally(tally: Tally, *, delta: float = DELTA, known_mix: KnownMix 
     assumption = check_label_shift(tally, request)
     refused = refusal_of(assumption, request)
     if refused is not None:
-        raise AssumptionError(f"{refused} {ways_on()}")
+        raise AssumptionError(str(refused), ways_on(), assumption=assumption)
     found = mix_intervals(tally, delta=request.delta, known=request.known)
     return Prevalence(
         classes=tally.classes,

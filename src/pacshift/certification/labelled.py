@@ -1,47 +1,21 @@
-"""Labelled target rows in memory: which are the pilot, which the test, and what to plan with."""
+"""Labelled target rows: which are the pilot, which the test, and what to plan with."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from pacshift.arrays import IntArray
+from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import Request
+from pacshift.errors import InputError, UnfinishedSheetError
+from pacshift.ps_t.families import forecast, tuned_path
+from pacshift.ps_t.forecast import typical_error
 from pacshift.ps_t.looks import test_rows
-from pacshift.ps_t.rows import (
-    SOURCE_ROWS,
-    TARGET_ROWS,
-    LabelledTarget,
-    Planning,
-    ScoreRows,
-    choose_pilot,
-    planning_rows,
-)
+from pacshift.ps_t.rows import LabelledTarget, Planning, RowsToPlan, choose_pilot
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
-
-MIN_UNLABELLED = 200
-"""With fewer unlabelled target rows, source rows stand in for them. A round number; not measured."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RowsToPlan:
-    """What a path is planned with beside the pilot: labelled source rows, and unlabelled target rows."""
-
-    source: ScoreRows
-    source_labels: IntArray
-    target: ScoreRows
-
-    @classmethod
-    def of(cls, source: ScoreRows, labels: IntArray, unlabelled: ScoreRows) -> "RowsToPlan":
-        """Not too many of either; source rows stand in where hardly any target row is unlabelled."""
-        chosen = planning_rows(source, labels, SOURCE_ROWS)
-        seen = unlabelled if len(unlabelled) >= MIN_UNLABELLED else source
-        return cls(source[chosen], labels[chosen], seen[planning_rows(seen, None, TARGET_ROWS)])
-
-    def with_pilot(self, scores: ScoreRows, labels: IntArray, transform: Transform) -> Planning:
-        """All that a path is planned with."""
-        return Planning(self.source, self.source_labels, self.target, scores, labels, transform)
+from pacshift.wording import mean_size
 
 
 def split_at_random(
@@ -64,3 +38,64 @@ def count(rows: ScoreMatrix, labels: IntArray, transform: Transform) -> Tally:
     """The counts of labelled rows, whose labels are columns."""
     names = [rows.classes[column] for column in labels.tolist()]
     return Tally.from_scores(rows, names, score=transform, soft=False)
+
+
+def split_by_sheet(
+    sheet: LabelSheet,
+    rows: ScoreMatrix,
+    request: Request,
+    to_plan: RowsToPlan,
+    transform: Transform,
+    source: Tally,
+) -> LabelledTarget:
+    """The labels of a sheet up to its last complete look; ``rows`` are its rows, in its order.
+
+    Before the first look nothing can be certified: an UnfinishedSheetError says what to expect.
+    """
+    require_same_promise(sheet, request)
+    labels, n_pilot = sheet.label_index(rows.classes), sheet.n_pilot
+    known = labels >= 0  # in the pilot rows that nobody can label are left out
+    pilot = np.flatnonzero(known[:n_pilot])
+    planning = to_plan.with_pilot(rows.values[pilot], labels[pilot], transform)
+    if sheet.last_complete_look is None:
+        raise _unfinished(sheet, planning, source, request)
+    n_used = sheet.looks[sheet.last_complete_look]
+    used, tested = np.flatnonzero(known[:n_used]), n_pilot + np.flatnonzero(known[n_pilot:n_used])
+    return LabelledTarget(
+        count(replace(rows, values=rows.values[used]), labels[used], transform),
+        count(replace(rows, values=rows.values[tested]), labels[tested], transform),
+        n_unknown=n_used - n_pilot - len(tested),
+        looks=sheet.test_rows,
+        look=sheet.last_complete_look,
+        planning=planning,
+    )
+
+
+def require_same_promise(sheet: LabelSheet, request: Request) -> None:
+    """The looks of a sheet are paid for at its own epsilon and delta."""
+    for name in ("epsilon", "delta"):
+        asked, planned = getattr(request, name), getattr(sheet, name)
+        if asked != planned:
+            raise InputError(
+                f"{sheet.name} was made for {name}={planned:g}, but {name}={asked:g} was asked for. Its looks "
+                f"hold for the {name} that they were planned with: pass {name}={planned!r}, or make a new sheet."
+            )
+
+
+def _unfinished(sheet: LabelSheet, planning: Planning, source: Tally, request: Request) -> UnfinishedSheetError:
+    first, filled = sheet.looks[0], sheet.n_filled
+    missing = f"{sheet.name}: {filled:,} rows are filled in, and the first look is after {first:,}."
+    more = first - filled
+    remedy = f"Label {more:,} more {'row' if more == 1 else 'rows'} from the top. Nothing is certified yet."
+    if not (sheet.pilot_complete and len(planning.pilot)):
+        return UnfinishedSheetError(f"{missing} {remedy}")
+    expected = forecast(planning)
+    path = tuned_path(expected, source, epsilon=request.epsilon)
+    cuts = zip(sheet.looks, sheet.test_rows, sheet.cuts(request.delta), strict=True)
+    sizes = [
+        f"{mean_size(expected.size_at(path, typical_error(cut, rows)))} after {look:,}" for look, rows, cut in cuts
+    ]
+    return UnfinishedSheetError(
+        f"{missing} {remedy} By the {len(planning.pilot):,} labels of the pilot, sets of about this many labels "
+        f"can be expected: {', '.join(sizes)}."
+    )

@@ -10,11 +10,14 @@ import numpy as np
 from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike
 from pacshift.certification.answers import Data
 from pacshift.certification.few_labels import split_labels
-from pacshift.certification.labelled import RowsToPlan, split_at_random
+from pacshift.certification.label_sheet import LabelSheet
+from pacshift.certification.labelled import split_at_random, split_by_sheet
 from pacshift.certification.request import Request
 from pacshift.errors import InputError
-from pacshift.ps_t.rows import LabelledTarget
+from pacshift.files.writing import PathLike
+from pacshift.ps_t.rows import LabelledTarget, RowsToPlan
 from pacshift.scores.check import ScoreMatrix, check_flag, check_labels, check_scores
+from pacshift.scores.fingerprint import Fingerprint
 from pacshift.scores.frames import require_same_index
 from pacshift.scores.plausible import require_plausible
 from pacshift.scores.softmax import to_probabilities
@@ -32,6 +35,8 @@ class Rows:
     labels: LabelsLike
     target: ScoreMatrix | None
     softmax: bool
+    given_target: ScoreMatrix | None
+    """The target as it was given, before the softmax, by which a label sheet knows it."""
 
     @classmethod
     def check(
@@ -47,11 +52,12 @@ class Rows:
         source, target = check_scores(source_scores, name="source", classes=classes), None
         if target_scores is not None:
             target = check_scores(target_scores, name="target", classes=source.classes)
+        given = target
         if check_flag(softmax, "softmax"):
             _require_plausible_logits(source, source_labels)
             source = to_probabilities(source, name="source")
             target = None if target is None else to_probabilities(target, name="target")
-        return cls(source, source_labels, target, bool(softmax))
+        return cls(source, source_labels, target, bool(softmax), given)
 
     def tally(self, transform: Transform, *, soft: bool, bins: bool) -> Tally:
         """The counts of source and target."""
@@ -92,6 +98,22 @@ class Rows:
         to_plan = RowsToPlan.of(self.source.values, self.source_columns, self.target.values[unlabelled])
         return split_at_random(rows, index, request, to_plan, transform)
 
+    def sheet_target(
+        self, labelled: LabelSheet | PathLike, transform: Transform, request: Request, tally: Tally
+    ) -> LabelledTarget:
+        """The target rows of a label sheet that are filled in, and rows that are not on it to plan with."""
+        sheet = labelled if isinstance(labelled, LabelSheet) else LabelSheet.load(labelled)
+        if self.target is None or self.given_target is None:
+            raise InputError("labelled is a sheet of target rows, but target_scores is None. Pass the scores too.")
+        fingerprint = Fingerprint(len(self.target.classes))
+        fingerprint.add(self.given_target.values)
+        sheet.require_target(fingerprint.hexdigest(), len(self.target))
+        others = np.ones(len(self.target), bool)
+        others[sheet.rows] = False
+        to_plan = RowsToPlan.of(self.source.values, self.source_columns, self.target.values[others])
+        rows = replace(self.target, values=self.target.values[sheet.rows], index=None)
+        return split_by_sheet(sheet, rows, request, to_plan, transform, tally)
+
     @property
     def source_columns(self) -> IntArray:
         """The column of each source row's label."""
@@ -112,7 +134,13 @@ class Rows:
             transform,
             self.softmax,
             self.mean_sizes if counts_sizes else None,
+            None if self.target is None else self.rows_to_plan,
         )
+
+    def rows_to_plan(self) -> RowsToPlan:
+        """Samples of source and target."""
+        assert self.target is not None  # only called with a target
+        return RowsToPlan.of(self.source.values, self.source_columns, self.target.values)
 
     def mean_sizes(self, cuts: Sequence[FloatArray]) -> list[float]:
         """Mean set sizes on the target for several vectors of thresholds, in one pass over the rows."""

@@ -1,7 +1,7 @@
 """``pacshift calibrate``: tables or tallies to a certificate."""
 
 import warnings
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +16,7 @@ from pacshift.wording import mean_size, percent
 if TYPE_CHECKING:
     from pacshift import Certificate
     from pacshift.certification.certify import Data
+    from pacshift.certification.label_sheet import LabelSheet
     from pacshift.certification.request import Request
     from pacshift.cli.inputs import Inputs
     from pacshift.methods import Method as MethodObject
@@ -36,6 +37,10 @@ def calibrate(
         str | None,
         known("--target-label COLUMN", "Labels of a random sample of the target's rows, empty or null elsewhere."),
     ] = None,
+    labelled: Annotated[
+        Path | None,
+        known("--labelled SHEET", "A sheet from `pacshift label`, filled in from the top as far as a look."),
+    ] = None,
     never_empty: Annotated[bool, expert("--never-empty", "Fill empty sets with the top label.")] = False,
     origin: groups.Origin,
     exact: options.Exact = False,
@@ -49,6 +54,7 @@ def calibrate(
     Example: pacshift calibrate source.parquet target.parquet --label diagnosis --epsilon 0.05 -o certificate.json
     """
     from pacshift.certification.certify import Data
+    from pacshift.certification.label_sheet import LabelSheet
     from pacshift.certification.request import require_fit
     from pacshift.cli.inputs import Inputs, load_tallies
     from pacshift.cli.provenance import with_origin, with_tally_files
@@ -58,15 +64,18 @@ def calibrate(
     numbers = options.read_numbers(weights, "--weights")
     request = promise.check(never_empty=never_empty, weights=numbers, **asdict(origin))
     chosen = resolve_method(method)
-    require_fit(chosen, request, has_labels=target_label is not None)
+    require_fit(chosen, request, has_labels=target_label is not None or labelled is not None)
+    _require_one_way(target_label, labelled)
     if tallies:
-        _require_no_table(target_label)
+        _require_no_table(target_label, labelled)
         certificate = _certify(Data(load_tallies(files.paths)), chosen, request, printing)
         certificate = with_tally_files(certificate, files.paths or ())
     else:
         reading: dict[str, Any] = {**files.split(), **columns.reading(label), "engine": engine, "master": master}
         data = Inputs(**reading, grid=not exact, silent=printing.silent, sha256=True)
-        counted = _count(data, chosen, promise.score, target_label, request)
+        sheet = None if labelled is None else LabelSheet.load(labelled)
+        counted = _count(data, chosen, promise.score)
+        counted = _with_labels(counted, data, request, target_label, sheet)
         certificate = _measured(_certify(counted, chosen, request, printing), data)
     certificate = with_origin(certificate, ctx, promise.seed)
     certificate.save(out, overwrite=force)
@@ -75,18 +84,35 @@ def calibrate(
         raise typer.Exit(NOTHING_CERTIFIED)
 
 
-def _require_no_table(target_label: str | None) -> None:
-    """Labels of the target would be in a table, which is not here."""
+def _require_one_way(target_label: str | None, labelled: Path | None) -> None:
+    if target_label is not None and labelled is not None:
+        raise InputError("--target-label and --labelled are two ways to say the same. Give one of them.")
+
+
+def _require_no_table(target_label: str | None, labelled: Path | None) -> None:
+    """Labels of the target belong to rows of a table, which is not here."""
     if target_label is not None:
         raise InputError("--target-label names a column of the TARGET table, but --tallies gives no tables.")
+    if labelled is not None:
+        raise InputError("--labelled is about rows of the TARGET table, but --tallies gives no tables.")
 
 
-def _count(
-    data: "Inputs", method: "MethodObject", score: str, target_label: str | None, request: "Request"
+def _with_labels(
+    counted: "Data", data: "Inputs", request: "Request", target_label: str | None, sheet: "LabelSheet | None"
 ) -> "Data":
+    """The counts with the labelled target rows, where there are any."""
+    if sheet is not None:
+        return replace(counted, labelled=data.sheet_target(sheet, counted.tally, request))
+    if target_label is not None:
+        return replace(counted, labelled=data.labelled_target(target_label, counted.tally, request))
+    return counted
+
+
+def _count(data: "Inputs", method: "MethodObject", score: str) -> "Data":
     """What ``method`` needs of the tables."""
     from pacshift.certification.certify import Data
     from pacshift.methods.base import score_for
+    from pacshift.scores.transforms import resolve_transform
 
     if data.engine == "spark" and not data.grid:
         raise InputError(
@@ -95,9 +121,8 @@ def _count(
     if method.needs_target and not data.target:
         raise InputError(f"no TARGET: method {method.name} needs unlabelled target scores as well as the source.")
     tally = data.tally(score_for(method, score), soft=method.needs_soft, bins=method.needs_bins)
-    if target_label is None:
-        return Data(tally)
-    return Data(tally, data.labelled_target(target_label, tally, request))
+    has_rows = bool(data.target) and data.engine != "spark"
+    return Data(tally, transform=resolve_transform(tally.score), to_plan=data.rows_to_plan if has_rows else None)
 
 
 def _certify(data: "Data", method: "MethodObject", request: "Request", printing: groups.Printing) -> "Certificate":

@@ -22,7 +22,7 @@ from rich.table import Table
 
 from pacshift.cli.flags import in_flags
 from pacshift.cli.signals import stop_code
-from pacshift.errors import AssumptionError, PacshiftError, UninformativeWarning
+from pacshift.errors import AssumptionError, PacshiftError, UnfinishedSheetError, UninformativeWarning
 
 BAD_INPUT, NOTHING_CERTIFIED, BROKEN, UNEXPECTED = 2, 3, 4, 1
 PIPE_WIDTH = 120  # columns of tables that go into a file or a pipe
@@ -110,7 +110,7 @@ def exit_codes() -> Iterator[None]:
             warnings.simplefilter("always", UninformativeWarning)
             warnings.showwarning = lambda message, *_args, **_kwargs: note(message)
             yield
-    except AssumptionError as error:
+    except (AssumptionError, UnfinishedSheetError) as error:
         _fail(in_flags(str(error)), NOTHING_CERTIFIED)
     except PacshiftError as error:
         _fail(in_flags(str(error)), BAD_INPUT)

@@ -19,8 +19,9 @@ from pacshift.tally.repeats import require_distinct
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
     from pacshift.certificate.columns import Columns
+    from pacshift.certification.label_sheet import LabelSheet
     from pacshift.certification.request import Request
-    from pacshift.ps_t.rows import LabelledTarget
+    from pacshift.ps_t.rows import LabelledTarget, RowsToPlan
     from pacshift.tables.count import TableTally
     from pacshift.tables.evaluate import MeasuredSets
     from pacshift.tables.reader import TableReader
@@ -81,6 +82,30 @@ class Inputs:
             to_plan = rows_to_plan(self._source_reader, unlabelled, report)
         rows = ScoreMatrix(scores, tally.classes)
         return split_at_random(rows, labels, request, to_plan, resolve_transform(tally.score))
+
+    def sheet_target(self, sheet: "LabelSheet", tally: Tally, request: "Request") -> "LabelledTarget":
+        """The target rows of a label sheet, in a second pass over source and target."""
+        from pacshift.certification.labelled import split_by_sheet
+        from pacshift.tables.label import sheet_scores
+        from pacshift.tables.labelled import rows_to_plan
+
+        if self.engine == "spark":
+            raise InputError("--labelled does not work with --engine spark. Leave out one of them.")
+        with progress("reading the labelled target", silent=self.silent) as report:
+            scores, others = sheet_scores(
+                self._target_reader, sheet, drop_invalid=self.drop_invalid, progress=report
+            )
+        with progress("reading rows to plan with", silent=self.silent) as report:
+            to_plan = rows_to_plan(self._source_reader, others, report)
+        rows = ScoreMatrix(scores, tally.classes)
+        return split_by_sheet(sheet, rows, request, to_plan, resolve_transform(tally.score), tally)
+
+    def rows_to_plan(self) -> "RowsToPlan":
+        """Samples of source and target, to say after a refusal what labels would bring."""
+        from pacshift.tables.labelled import rows_to_plan, target_sample
+
+        with progress("estimating what labels would bring", silent=self.silent) as report:
+            return rows_to_plan(self._source_reader, target_sample(self._target_reader), report)
 
     def measure(self, certificates: "Sequence[Certificate]") -> "list[MeasuredSets]":
         """Sizes and errors of the target's sets, all certificates in one pass."""

@@ -36,11 +36,14 @@ class Forecast:
 def certified_error(n_labels: int, *, epsilon: float, delta: float) -> float | None:
     """About the error of thresholds that ``n_labels`` labelled rows certify; None if they certify nothing.
 
-    The chosen step misses as many rows of the test as it may, so this share of them, or a little less.
-
     >>> certified_error(400, epsilon=0.1, delta=0.05), certified_error(20, epsilon=0.1, delta=0.05)
     (0.07..., None)
     """
     rows = test_rows(n_labels, epsilon=epsilon, delta=delta)
     cut = binomial_cut(rows, epsilon=epsilon, delta=delta)
-    return None if cut < 0 else (cut + 0.5) / (rows + 1)
+    return None if cut < 0 else typical_error(cut, rows)
+
+
+def typical_error(cut: int, rows: int) -> float:
+    """About the error of thresholds at which ``cut`` of ``rows`` may be missed: the chosen step misses as many."""
+    return (cut + 0.5) / (rows + 1)

@@ -38,6 +38,30 @@ class Planning:
     transform: Transform
 
 
+MIN_UNLABELLED = 200
+"""With fewer unlabelled target rows, source rows stand in for them. A round number; not measured."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowsToPlan:
+    """What a path is planned with beside the pilot: labelled source rows, and unlabelled target rows."""
+
+    source: ScoreRows
+    source_labels: IntArray
+    target: ScoreRows
+
+    @classmethod
+    def of(cls, source: ScoreRows, labels: IntArray, unlabelled: ScoreRows) -> "RowsToPlan":
+        """Not too many of either; source rows stand in where hardly any target row is unlabelled."""
+        chosen = planning_rows(source, labels, SOURCE_ROWS)
+        seen = unlabelled if len(unlabelled) >= MIN_UNLABELLED else source
+        return cls(source[chosen], labels[chosen], seen[planning_rows(seen, None, TARGET_ROWS)])
+
+    def with_pilot(self, scores: ScoreRows, labels: IntArray, transform: Transform) -> Planning:
+        """All that a path is planned with."""
+        return Planning(self.source, self.source_labels, self.target, scores, labels, transform)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelledTarget:
     """Labelled rows of the target, a random sample of it.

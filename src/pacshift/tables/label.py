@@ -16,6 +16,7 @@ from pacshift.certification.label_sheet.plan import plan_sheet
 from pacshift.certification.label_sheet.sheet import require_no_unknown
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.scores.fingerprint import Fingerprint
+from pacshift.tables.labelled import planning_sample
 from pacshift.tables.reader import Progress, TableReader
 from pacshift.tables.rows import Faults, score_rows
 from pacshift.tables.sets import require_columns
@@ -150,17 +151,23 @@ def _cells(piece: _Piece, place: int, keep: Sequence[str]) -> list[str]:
 
 def sheet_scores(
     reader: TableReader, sheet: LabelSheet, *, drop_invalid: bool = False, progress: Progress | None = None
-) -> NDArray[np.floating[Any]]:
-    """The scores of the sheet's rows, in the order of the sheet, or an InputError if this is another target."""
+) -> tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]:
+    """The scores of the sheet's rows, in the order of the sheet, and of a sample of the other rows.
+
+    An InputError if this is another target.
+    """
     fingerprint = Fingerprint(len(reader.layout.classes))
     found, first = np.full((len(sheet.rows), len(reader.layout.classes)), np.nan), 0
+    others = [found[:0]]
     for piece in _pieces(reader, (), drop_invalid=drop_invalid, progress=progress):
         fingerprint.add(piece.scores)
         every = np.full((piece.n_rows, found.shape[1]), np.nan)
         every[slice(None) if piece.usable is None else piece.usable] = piece.scores
         here = (sheet.rows >= first) & (sheet.rows < first + piece.n_rows)
         found[here] = every[sheet.rows[here] - first]
+        every[sheet.rows[here] - first] = np.nan  # rows of the test must not be planned with
+        others.append(planning_sample(every[np.isfinite(every).all(axis=1)]))
         first += piece.n_rows
     files = ", ".join(map(str, reader.source.files[:3])) + (", ..." if len(reader.source.files) > 3 else "")
     sheet.require_target(fingerprint.hexdigest(), first, files or "the frame")
-    return found
+    return found, np.concatenate(others)

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import IntArray
-from pacshift.certification.labelled import RowsToPlan
-from pacshift.ps_t.rows import SOURCE_ROWS, TARGET_ROWS, planning_rows
+from pacshift.ps_t.rows import SOURCE_ROWS, TARGET_ROWS, RowsToPlan, planning_rows
 from pacshift.tables.reader import Progress, TableReader
 from pacshift.tables.rows import NULL, Faults, batch_labels, score_rows
 from pacshift.tables.sources.base import Batch
@@ -28,7 +27,7 @@ def labelled_rows(reader: TableReader, progress: Progress | None = None) -> tupl
         assert rows.index is not None  # the reader was given a label
         assert labels is not None
         empty = (labels if every.kept is None else labels[every.kept]) == NULL
-        return (rows.scores, rows.index, _sample(every.scores[empty], TARGET_ROWS)), rows.faults
+        return (rows.scores, rows.index, planning_sample(every.scores[empty])), rows.faults
 
     parts = list(reader.map_batches(work, drop_invalid=True, progress=progress))
     scores, labels, unlabelled = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -50,6 +49,16 @@ def _source_samples(source: TableReader, progress: Progress | None) -> Iterator[
     return source.map_rows(work, drop_invalid=True, progress=progress)
 
 
-def _sample(scores: ScoreRows, most: int) -> ScoreRows:
-    """A batch's share of a sample: what is chosen from all batches together is chosen from each."""
-    return scores[planning_rows(scores, None, most)]
+def target_sample(target: TableReader) -> ScoreRows:
+    """A sample of all target rows."""
+    layout = target.layout.without_label()
+
+    def work(batch: Batch) -> tuple[ScoreRows, Faults]:
+        return planning_sample(score_rows(batch, layout).scores), Faults()
+
+    return np.concatenate(list(target.map_batches(work, drop_invalid=True)))
+
+
+def planning_sample(scores: ScoreRows) -> ScoreRows:
+    """A batch's share of a sample of the target: what is chosen from all batches is chosen from each."""
+    return scores[planning_rows(scores, None, TARGET_ROWS)]
