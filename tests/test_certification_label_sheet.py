@@ -152,6 +152,7 @@ def test_the_fingerprint_is_of_the_numbers_not_of_how_they_are_stored(of: Any) -
         ({"epsilon": 0}, "epsilon must lie strictly between 0 and 1"),
         ({"delta": "x"}, "delta must lie strictly between 0 and 1"),
         ({"rng": -1}, "rng must be a seed"),
+        ({"rng": 2**64}, "rng must be a seed below"),
         ({"classes": ("a", "b", "?")}, "a class is called '\\?'"),
         ({"keep": {"label": SCORES[:, 0]}}, "cannot keep 'label'"),
         ({"keep": {"id": [1, 2]}}, r"keep: column 'id' has shape \(2,\), but the target has 1,000 rows"),

@@ -82,8 +82,11 @@ def test_scores_of_the_rows_when_labels_come_back(
     path = save(broken() if drop else whole(), tmp_path / "t.parquet")
     sheet = label_table(path, budget=60, rng=2, drop_invalid=drop).sheet
     turned = TableReader(path, label=None, classes=NAMES[::-1])  # the source may have another order of classes
-    found = sheet_scores(turned, sheet, drop_invalid=drop)
+    found, others = sheet_scores(turned, sheet, drop_invalid=drop)
     assert np.array_equal(found, EXACT[sheet.rows][:, ::-1])
+    drawn, rest = {tuple(row) for row in found}, {tuple(row) for row in others}
+    assert len(rest) == (210 if drop else 240)  # every other row that is usable, and none of the sheet's
+    assert not drawn & rest
 
 
 def test_another_table_is_refused_by_name(tmp_path: Path) -> None:

@@ -43,8 +43,8 @@ def ways_on(expected_sizes: Sequence[tuple[int, float]] = (), *, command: str | 
 
     Examples
     --------
-    >>> print(ways_on([(100, 1.31), (400, 1.2)])[91:168])
-    Labels per set to be expected: 1.310 with 100, 1.200 with 400 labelled rows
+    >>> print(ways_on([(100, 1.31), (400, 1.2)]).partition("Labels per set")[2][:56])
+     to be expected: 1.310 with 100, 1.200 with 400 labelled
     """
     sizes = [f"{mean_size(size)} with {count:,}" for count, size in expected_sizes]
     about = f" Labels per set to be expected: {', '.join(sizes)} labelled rows (an estimate)." if sizes else ""
@@ -57,7 +57,7 @@ def ways_on(expected_sizes: Sequence[tuple[int, float]] = (), *, command: str | 
     return (
         f"Ways on: (1) Label a random sample of the target: this certifies sets without label shift.{about} "
         f"{draw}. "
-        "(2) known_mix cannot undo this refusal: bounds of the mix only rule out more mixes. contamination "
+        "(2) known_mix= cannot undo this refusal: bounds of the mix only rule out more mixes. contamination= "
         "can, but only if a share below epsilon of the target explains all of the difference; on 19 of 20 real "
         "populations it did not. (3) Train a classifier on rows of both populations."
     )

@@ -1,5 +1,6 @@
 """``pacshift calibrate``: tables or tallies to a certificate."""
 
+import shlex
 import warnings
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import typer
 from pacshift.cli import groups, options
 from pacshift.cli.console import NOTHING_CERTIFIED, print_json, print_words, results, say_written
 from pacshift.cli.options import basic, expert, known
-from pacshift.errors import InputError, UninformativeWarning
+from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.wording import mean_size, percent
 
 if TYPE_CHECKING:
@@ -76,12 +77,30 @@ def calibrate(
         sheet = None if labelled is None else LabelSheet.load(labelled)
         counted = _count(data, chosen, promise.score)
         counted = _with_labels(counted, data, request, target_label, sheet)
-        certificate = _measured(_certify(counted, chosen, request, printing), data)
+        try:
+            certificate = _measured(_certify(counted, chosen, request, printing), data)
+        except AssumptionError as refusal:
+            raise _with_command(refusal, files, promise.given) from None
     certificate = with_origin(certificate, ctx, promise.seed)
     certificate.save(out, overwrite=force)
     _show(certificate, out, printing)
     if certificate.trivial:
         raise typer.Exit(NOTHING_CERTIFIED)
+
+
+def _with_command(refusal: AssumptionError, files: groups.Files, rates: list[str]) -> AssumptionError:
+    """The refusal with the command that draws rows to label, with the user's own file names."""
+    from pacshift.assumption import ways_on
+
+    counts = [str(count) for count, _ in refusal.expected_sizes] or ["100", "200", "400"]
+    words = ["pacshift", "label", *map(str, files.split()["target"]), "--budget", counts[-1]]
+    words += ["--looks", ",".join(counts[:-1]), *rates, "-o", "to_label.csv"]
+    draw = (
+        f"Draw the rows with `{shlex.join(words)}`, fill in their labels, and run this command again with "
+        "`--labelled to_label.csv`"
+    )
+    ways = ways_on(refusal.expected_sizes, command=draw)
+    return AssumptionError(refusal.refusal, ways, refusal.expected_sizes, refusal.assumption)
 
 
 def _require_one_way(target_label: str | None, labelled: Path | None) -> None:

@@ -15,6 +15,7 @@ FLAGS = {
     "epsilon=": "--epsilon",
     "known_mix=": "--known",
     "label=": "--label",
+    "labelled=": "--labelled",
     "looks=": "--looks",
     "method=": "--method",
     "model_id=": "--model-id",

@@ -97,12 +97,12 @@ def _checksum(text: str, rows: Sequence[int]) -> str:
 def read_sheet(path: PathLike) -> dict[str, Any]:
     """The fields of the sheet in a file, or an InputError that says what is wrong with it."""
     said, names, lines = _parsed(path)
+    plan, header = _read_first_line(said, path)
     columns = {name: names.index(name) for name in COLUMNS}
     numbers = {
         name: [_number(line[columns[name]], name, place, path) for place, line in enumerate(lines)]
         for name in ("order", "row", "look")
     }
-    plan, header = _read_first_line(said, path)
     _require_order(numbers["order"], plan.looks[-1], path)
     found = zip([line[columns["part"]].strip() for line in lines], numbers["look"], strict=True)
     _require_parts(list(found), plan, path)

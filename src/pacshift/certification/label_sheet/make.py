@@ -112,7 +112,10 @@ def drawn_sheet(
 
 def sheet_seed(rng: RngLike) -> int:
     """The seed of the order; where none is given, one that nobody could choose."""
-    return secrets.randbits(63) if rng is None else check_seed(rng)
+    seed = secrets.randbits(63) if rng is None else check_seed(rng)
+    if seed >= 2**64:
+        raise InputError(f"rng must be a seed below 2**64, which is written into the sheet, got {seed}.")
+    return seed
 
 
 def require_keepable(names: Sequence[str]) -> None:
