@@ -80,7 +80,7 @@ def calibrate(
         try:
             certificate = _measured(_certify(counted, chosen, request, printing), data)
         except AssumptionError as refusal:
-            raise _with_command(refusal, files, promise.given) from None
+            raise _with_command(refusal, files, request, columns) from None
     certificate = with_origin(certificate, ctx, promise.seed)
     certificate.save(out, overwrite=force)
     _show(certificate, out, printing)
@@ -88,13 +88,16 @@ def calibrate(
         raise typer.Exit(NOTHING_CERTIFIED)
 
 
-def _with_command(refusal: AssumptionError, files: groups.Files, rates: list[str]) -> AssumptionError:
+def _with_command(
+    refusal: AssumptionError, files: groups.Files, request: "Request", columns: groups.ColumnOptions
+) -> AssumptionError:
     """The refusal with the command that draws rows to label, with the user's own file names."""
     from pacshift.assumption import ways_on
 
     counts = [str(count) for count, _ in refusal.expected_sizes] or ["100", "200", "400"]
     words = ["pacshift", "label", *map(str, files.split()["target"]), "--budget", counts[-1]]
-    words += ["--looks", ",".join(counts[:-1]), *rates, "-o", "to_label.csv"]
+    words += ["--looks", ",".join(counts[:-1]), *groups.rate_words(request.epsilon, request.delta)]
+    words += [*columns.words(), "-o", "to_label.csv"]
     draw = (
         f"Draw the rows with `{shlex.join(words)}`, fill in their labels, and run this command again with "
         "`--labelled to_label.csv`"

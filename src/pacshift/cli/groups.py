@@ -42,6 +42,12 @@ class Promise:
         return {name: getattr(self, name) for name in names} | {"known_mix": known_mix, "rng": self.seed}
 
 
+def rate_words(epsilon: float, delta: float) -> list[str]:
+    """The rates as words of a command, where they are not the defaults."""
+    words = [] if epsilon == EPSILON else ["--epsilon", repr(epsilon)]
+    return words if delta == DELTA else [*words, "--delta", repr(delta)]
+
+
 @dataclass(frozen=True, kw_only=True)
 class ColumnOptions:
     """Which columns hold the scores of which class, and what becomes of unusable rows."""
@@ -50,6 +56,14 @@ class ColumnOptions:
     classes: options.Classes = None
     by_position: options.ByPosition = False
     drop_invalid: options.DropInvalid = False
+
+    def words(self) -> list[str]:
+        """The same as words of a command."""
+        words = [] if self.scores is None else ["--scores", self.scores]
+        for name in self.classes or ():
+            words += ["--classes", name]
+        words += ["--by-position"] if self.by_position else []
+        return words + (["--drop-invalid"] if self.drop_invalid else [])
 
     def reading(self, label: str | None) -> dict[str, Any]:
         """The same as arguments of what reads a table."""

@@ -68,14 +68,7 @@ def next_command(
     words = ["pacshift", "calibrate", "SOURCE", str(table[0])]
     for more in table[1:]:
         words += ["--target", str(more)]
-    words += ["--labelled", str(sheet)]
-    words += [] if epsilon == EPSILON else ["--epsilon", f"{epsilon!r}"]
-    words += [] if delta == DELTA else ["--delta", f"{delta!r}"]
-    words += [] if columns.scores is None else ["--scores", columns.scores]
-    for name in columns.classes or ():
-        words += ["--classes", name]
-    words += ["--by-position"] if columns.by_position else []
-    words += ["--drop-invalid"] if columns.drop_invalid else []
+    words += ["--labelled", str(sheet), *groups.rate_words(epsilon, delta), *columns.words()]
     return shlex.join([*words, "-o", "certificate.json"])
 
 
