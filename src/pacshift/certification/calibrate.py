@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certification.certify import Data, certify
+from pacshift.certification.groups import require_both_grouped, sample_groups
 from pacshift.certification.request import check_request, require_fit
 from pacshift.certification.rows import Rows
 from pacshift.defaults import DELTA, EPSILON
@@ -36,6 +37,8 @@ def calibrate(
     contamination: float = 0.0,
     known_mix: Mapping[Any, Any] | None = None,
     target_labels: LabelsLike | None = None,
+    groups: LabelsLike | None = None,
+    target_groups: LabelsLike | None = None,
     note: str | None = None,
     model_id: str | None = None,
     valid_until: str | date | None = None,
@@ -99,6 +102,12 @@ def calibrate(
         target. They narrow down the label mix, can refute label shift, and many of them make smaller sets on
         their own. For methods with a PAC guarantee on this target, such as PS-LP. Leave rows of a new kind, which
         have no class, unlabelled, and allow for them with ``contamination``.
+    groups : array or series of length m, optional
+        The group of each source row, such as the patient, if several rows belong to one. Such rows are not
+        independent, so one random row of each group is counted, by coins that belong to the group's id. The
+        promise is then about a random row of a random group. Ids are compared as text.
+    target_groups : array or series of length n, optional
+        The same for the target.
     note, model_id : str, optional
         What the certificate should remember: anything, and which classifier the scores come from.
     valid_until : str or datetime.date, optional
@@ -153,10 +162,21 @@ def calibrate(
     )
     require_fit(chosen, request, has_labels=target_labels is not None)
     transform = resolve_transform(score_for(chosen, score))
-    rows = Rows.check(source_scores, source_labels, target_scores, classes=classes, softmax=softmax)
+    given = sample_groups(
+        source_scores,
+        source_labels,
+        target_scores,
+        groups=groups,
+        target_groups=target_groups,
+        classes=classes,
+        target_labels=target_labels,
+    )
+    rows = Rows.check(
+        given.source_scores, given.source_labels, given.target_scores, classes=classes, softmax=softmax
+    )
     request = request.for_classes(rows.source.classes)
-    tally = rows.tally(transform, soft=chosen.needs_soft, bins=chosen.needs_bins)
-    return certify(rows.data(tally, transform, target_labels), chosen, request)
+    tally = given.marked(rows.tally(transform, soft=chosen.needs_soft, bins=chosen.needs_bins))
+    return certify(rows.data(tally, transform, given.target_labels), chosen, request)
 
 
 def calibrate_tally(
@@ -257,4 +277,5 @@ def calibrate_tally(
         valid_until=valid_until,
     )
     require_fit(chosen, request, has_labels=target_labels is not None)
+    require_both_grouped(tally, target_labels)
     return certify(Data(tally, target_labels), chosen, request.for_classes(tally.classes))

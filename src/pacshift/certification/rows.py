@@ -33,9 +33,9 @@ class Rows:
     @classmethod
     def check(
         cls,
-        source_scores: ScoresLike,
+        source_scores: ScoresLike | ScoreMatrix,
         source_labels: LabelsLike,
-        target_scores: ScoresLike | None,
+        target_scores: ScoresLike | ScoreMatrix | None,
         *,
         classes: Sequence[Label] | None,
         softmax: bool,
