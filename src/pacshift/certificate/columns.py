@@ -22,6 +22,11 @@ class Columns:
     label: str | None = None
     group: str | None = None
 
+    @property
+    def used(self) -> tuple[str | None, ...]:
+        """All of them."""
+        return (*self.scores, self.label, self.group)
+
     def to_json(self) -> dict[str, Any]:
         """As it stands in a certificate file."""
         return {"scores": list(self.scores), "label": self.label, "group": self.group}

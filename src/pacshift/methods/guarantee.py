@@ -50,8 +50,8 @@ MEANINGS: dict[Guarantee, Meaning] = {
         title="guaranteed on the target",
         tone="good",
         promises_target=True,
-        one_line="misses at most {epsilon} of the target{cases}{and_limit}, with confidence {sure}, if label shift "
-        "holds",
+        one_line="misses at most {epsilon} of the target{cases}{and_limit}, with confidence {sure}, if label "
+        "shift holds",
         sentence=_CONTAINS
         + " target population{cases}{despite}{limit}, with confidence {sure} over the calibration "
         "data.{others}",
