@@ -28,7 +28,7 @@ def explain(certificate: "Certificate") -> str:
         "" if certificate.guarantee == "none" else f"Assumption: {' '.join(assumptions(certificate))}",
         _test(certificate),
         _data(certificate),
-        groups_in_words(certificate),
+        _groups(certificate),
         sets_in_words(certificate),
         _class_misses(certificate),
         *notes_shown(certificate),
@@ -116,17 +116,23 @@ def group_name(certificate: "Certificate") -> str:
     return "group" if column is None else repr(column)
 
 
-def groups_in_words(certificate: "Certificate") -> str:
-    """How rows that come in groups were counted, and what that says of all rows ("Rows in groups" of the docs)."""
+def counted_groups(certificate: "Certificate") -> str:
+    """How rows that come in groups were counted; "" where every row was."""
     sides = {"source": certificate.source_grouped, "target": certificate.target_grouped}
     counted = {"source": certificate.n_source, "target": certificate.n_target}
     parts = [f"{counted[side]:,} of {one.rows:,} {side} rows" for side, one in sides.items() if one is not None]
     if not parts:
         return ""
-    return (
-        f"Groups: one random row of each {group_name(certificate)} was counted, {' and '.join(parts)}. Nothing is "
-        "promised about all rows taken together, among which groups with many rows weigh more."
+    return f"one random row of each {group_name(certificate)} was counted, {' and '.join(parts)}."
+
+
+def _groups(certificate: "Certificate") -> str:
+    """What was counted, and what the promise is not about (docs/methods/groups.md)."""
+    counted = counted_groups(certificate)
+    not_promised = (
+        "Nothing is promised about all rows taken together, among which groups with many rows weigh more."
     )
+    return counted and f"Groups: {counted} {not_promised}"
 
 
 def clean_part(certificate: "Certificate") -> str:
