@@ -141,7 +141,7 @@ def test_the_file_remembers_groups_and_older_files_have_none(tmp_path: Any) -> N
 def test_the_order_of_the_rows_does_not_matter() -> None:
     first = calibrate(SOURCE, LABELS, TARGET, **BOTH)
     order = np.random.default_rng(2).permutation(len(SOURCE))
-    mixed = {name: np.array(ids)[order] for name, ids in BOTH.items()}
+    mixed: dict[str, Any] = {name: np.array(ids)[order] for name, ids in BOTH.items()}
     second = calibrate(SOURCE[order], LABELS[order], TARGET[order], **mixed)
     assert np.array_equal(first.thresholds, second.thresholds)
     frame = pd.DataFrame(SOURCE).assign(label=LABELS, patient=IDS).iloc[order]
@@ -211,6 +211,7 @@ def test_the_estimator_passes_groups_on() -> None:
     model.calibrate(logits[0][1000:], LABELS[1000:], logits[1], groups=IDS[1000:], target_groups=TARGET_IDS)
     made = model.certificate_
     assert (made.n_source, made.n_target) == (200, 400)
+    assert made.set_sizes is not None
     assert made.set_sizes.sum() == 400
 
 

@@ -271,7 +271,7 @@ class Certificate:
         checked = self._checked(scores)
         return series_like(scores, label_lists(self._sets(checked, score), checked))
 
-    def _checked(self, scores: ScoresLike) -> ScoreMatrix:
+    def _checked(self, scores: ScoresLike | ScoreMatrix) -> ScoreMatrix:
         """Scores as a matrix of the kind that the thresholds belong to."""
         columns = () if self.columns is None else self.columns.scores
         checked = check_scores(scores, name="scores", classes=self.classes, columns=columns)
@@ -312,7 +312,7 @@ class Certificate:
             raise InputError("this certificate was made with a score function of your own: pass it as score=.")
         return TRANSFORMS[self.score]
 
-    def with_set_sizes(self, scores: ScoresLike, *, rng: RngLike = None) -> "Certificate":
+    def with_set_sizes(self, scores: ScoresLike | ScoreMatrix, *, rng: RngLike = None) -> "Certificate":
         """The same certificate, with the sizes of the sets of ``scores`` counted.
 
         Parameters

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from shlex import quote
 
 from pacshift.cli.console import note
 
@@ -32,7 +33,7 @@ def tell_repeated_ids(paths: Sequence[Path], used: Collection[str | None]) -> No
         if MIN_IDS <= n_ids < len(values):
             note(
                 f"column {name!r} repeats ({n_ids:,} ids in {len(values):,} rows). If rows of one id belong to "
-                f"one person, they are not independent, and the promise does not hold: --group {name} counts one "
-                "random row of each."
+                "one person, they are not independent, and the promise does not hold: "
+                f"--group {quote(name)} counts one random row of each."
             )
             return

@@ -158,7 +158,7 @@ def count_table(
         return None, count_batch(batch, layout, counter)
 
     list(reader.map_batches(work, drop_invalid=drop_invalid, progress=progress))
-    tally = Tally.from_counter(counter, layout.classes)
+    tally = Tally.from_counter(counter, layout.classes, reader.grouped)
     logger.info("counted %d rows of a table in %.2f s", tally.n_source + tally.n_target, perf_counter() - start)
     if counter.labelled:
         require_score_columns(tally, layout, reader.source)
@@ -168,8 +168,7 @@ def count_table(
         for file, rows in files.items()
         if rows is not None
     )
-    grouped = "source_grouped" if counter.labelled else "target_grouped"
-    tally = replace(tally, inputs=inputs, **{grouped: reader.grouped})
+    tally = replace(tally, inputs=inputs)
     return TableTally(tally, reader.n_usable, reader.faults.n_rows, layout.remembered)
 
 

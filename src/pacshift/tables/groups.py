@@ -6,6 +6,7 @@ The first pass keeps two numbers of 64 bits for every row, and no row itself (``
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -99,8 +100,7 @@ class Choice:
         for batch in batches:
             batch.require_sound()
             start, stop = np.searchsorted(self.places, [first, first + batch.data.num_rows])
-            rows = batch.data.take(pa.array(self.places[start:stop] - first))
-            part = Batch(rows, batch.file, batch.first_row)
+            part = Batch(_taken(batch.data, self.places[start:stop] - first), batch.file, batch.first_row)
             if not np.array_equal(groups_of(part), self.groups[start:stop]):
                 raise InputError(
                     f"{batch.file}: the rows came in another order when they were read again, so that one row of "
@@ -108,3 +108,10 @@ class Choice:
                 )
             first += batch.data.num_rows
             yield part
+
+
+def _taken(rows: Any, places: IntArray) -> Any:
+    """Some rows of a record batch. Arrow cannot take from views of texts, which polars gives."""
+    is_view = getattr(pa.types, "is_string_view", lambda _kind: False)
+    columns = [column.cast(pa.string()) if is_view(column.type) else column for column in rows.columns]
+    return pa.RecordBatch.from_arrays([column.take(pa.array(places)) for column in columns], rows.schema.names)

@@ -1,7 +1,7 @@
 """A table cut into periods: by a column of timestamps, by a number of rows, or one file per period."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
 from threading import Lock
@@ -157,7 +157,7 @@ class PeriodCounter:
         for key in sorted(self.counters):
             name, start, end = self.cut.describe(key)
             grouped = None if choice is None else Grouped(choice.n_by_period[key])
-            tally = replace(Tally.from_counter(self.counters[key], classes), target_grouped=grouped)
+            tally = Tally.from_counter(self.counters[key], classes, grouped)
             found[name] = Counted(tally, start, end, self.sizes.get(key))
         return found
 

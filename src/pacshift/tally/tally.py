@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -122,7 +122,7 @@ class Tally(Counts):
             checked, index = checked.take(places), index[places]
         options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=False)
         counter = count_matrix(checked, index, options, name="source")
-        made = replace(cls.from_counter(counter, checked.classes), source_grouped=grouped)
+        made = cls.from_counter(counter, checked.classes, grouped)
         if checked.named_by_frame:
             require_plausible(checked, made.class_counts)
         return made
@@ -174,10 +174,10 @@ class Tally(Counts):
             checked = checked.take(one_row_per_group(groups, checked, name="target"))
         options = CountOptions(soft=soft, bins=bins)
         counter = count_matrix(checked, None, options, name="target")
-        return replace(cls.from_counter(counter, checked.classes), target_grouped=grouped)
+        return cls.from_counter(counter, checked.classes, grouped)
 
     @classmethod
-    def from_counter(cls, counter: Counter, classes: tuple[Label, ...]) -> "Tally":
+    def from_counter(cls, counter: Counter, classes: tuple[Label, ...], grouped: Grouped | None = None) -> "Tally":
         """Make a tally of the counts that any engine has gathered.
 
         Parameters
@@ -186,6 +186,8 @@ class Tally(Counts):
             Counts of a source or of a target.
         classes : tuple
             Class names, in the order of the score columns.
+        grouped : Grouped, optional
+            What is known of the rows if one of each group was counted.
 
         Returns
         -------
@@ -207,6 +209,8 @@ class Tally(Counts):
             bins=counter.bins,
             source_kind=counter.kind if counter.labelled else None,
             target_kind=None if counter.labelled else counter.kind,
+            source_grouped=grouped if counter.labelled else None,
+            target_grouped=None if counter.labelled else grouped,
         )
 
     @classmethod

@@ -69,6 +69,8 @@ def _require_group_column(source: Source, asked: Asked) -> None:
 def _asked_for(source: Source, scores: str, asked: Asked) -> Found:
     names = _candidates(source, asked)
     parts = [scores] if scores in names else [part.strip() for part in scores.split(",")]
+    if asked.group in parts:
+        raise refusals.group_is_used(str(asked.group), "scores")
     hits = [[part] if part in names else _matching(names, part) for part in parts]
     matches = [name for hit in hits for name in hit]
     matches = matches if len(parts) == 1 else list(dict.fromkeys(matches))

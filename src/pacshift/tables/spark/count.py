@@ -139,6 +139,11 @@ def tally_frame(
         raise InputError("the data frame has no usable row. At least one example is needed.")
     if label is not None:
         require_score_columns(total.tally, layout, source)
-    side = "target_grouped" if label is None else "source_grouped"
-    counted, n_dropped = replace(total.tally, **{side: grouped}), total.faults.n_rows + left_out.n_rows
+    unlabelled = label is None
+    counted = replace(
+        total.tally,
+        source_grouped=None if unlabelled else grouped,
+        target_grouped=grouped if unlabelled else None,
+    )
+    n_dropped = total.faults.n_rows + left_out.n_rows
     return TableTally(counted, total.n_rows - total.faults.n_rows, n_dropped, layout.remembered)
