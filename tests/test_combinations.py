@@ -43,6 +43,7 @@ CONTAMINATION = "methods/trust-proofs.md#contamination"
 KNOWN = "methods/assumption.md#known-mix"
 LABELS = "methods/few-labels.md#theorem"
 BY_LABELS = "methods/ps-t.md#lemmas"
+GROUPS = "methods/groups.md#theorem"
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,8 @@ WITH_METHOD: dict[str, dict[str, Proven | Refused]] = {
     "weights": dict.fromkeys(METHODS, UNUSED_WEIGHTS) | {"ORACLE": Proven("methods/oracle.md#rule")},
     "never_empty": dict.fromkeys(METHODS, Proven(TOGETHER)),
     "softmax": dict.fromkeys(METHODS, Proven(TOGETHER)),
+    "groups": dict.fromkeys(METHODS, Proven(GROUPS)),
+    "target_groups": dict.fromkeys(METHODS, Proven(GROUPS)),
     "score": dict.fromkeys(METHODS, Proven(TOGETHER)),
     "score=margin": {"APS": ADAPTIVE_ONLY},
     "score=own": {"APS": ADAPTIVE_ONLY},
@@ -101,8 +104,9 @@ TWO_OPTIONS = {
     ("known_mix", "weights"): KNOWN,
     ("target_labels", "weights"): LABELS,
 } | {
-    tuple(sorted((always, other))): TOGETHER
-    for always in ("never_empty", "score", "softmax")
+    tuple(sorted((always, other))): section
+    for section, names in ((TOGETHER, ("never_empty", "score", "softmax")), (GROUPS, ("groups", "target_groups")))
+    for always in names
     for other in WITH_METHOD
     if always != other and "=" not in other
 }
@@ -121,6 +125,8 @@ VALUES: dict[str, Any] = {
     "weights": MIXES[1] / MIXES[0],
     "never_empty": True,
     "softmax": True,
+    "groups": [f"source {place // 2}" for place in range(500)],
+    "target_groups": [f"target {place // 2}" for place in range(500)],
 } | {f"score={name}": name for name in SCORES}
 VARIANTS: list[Method] = [
     *(PSLP(unseen=unseen) for unseen in ("all", "include")),
@@ -159,9 +165,12 @@ def certify(method: Method, values: dict[str, Any], *, counted: bool) -> Certifi
             rows = [np.log(rows) if asked.get("softmax") else rows for rows in (SOURCE, TARGET)]
             return calibrate(rows[0], SOURCE_LABELS, rows[1], score=score, **asked)
         how: dict[str, Any] = {"score": score_for(method, score)}
-        tally = Tally.from_scores(SOURCE, SOURCE_LABELS, soft=True, **how) + Tally.from_target(TARGET, soft=True)
+        own, others = asked.pop("groups", None), asked.pop("target_groups", None)
+        source = Tally.from_scores(SOURCE, SOURCE_LABELS, soft=True, groups=own, **how)
+        tally = source + Tally.from_target(TARGET, soft=True, groups=others)
         if "target_labels" in asked:
-            asked["target_labels"] = Tally.from_scores(TARGET[:200], TRUTH[:200], **how)
+            some = None if others is None else others[:200]
+            asked["target_labels"] = Tally.from_scores(TARGET[:200], TRUTH[:200], groups=some, **how)
         return calibrate_tally(tally, **asked)
 
 
@@ -190,7 +199,11 @@ def check(method: Method, options: tuple[str, ...], expected: Proven | Refused, 
     about_part = "contamination" in options and not made.trivial and made.facts.assumes_label_shift
     assert ("A class's cases among the other 2 % may all be missed." in words) == about_part
     assert made.never_empty == ("never_empty" in options)
-    assert made.n_target_labels == (200 if "target_labels" in options or needs_labels(method) else 0)
+    n_labels = 100 if "target_groups" in options else 200  # of two rows of a group one is counted
+    assert made.n_target_labels == (n_labels if "target_labels" in options or needs_labels(method) else 0)
+    assert ("not rows (source" in words) == ("groups" in options and made.guarantee != "none")
+    assert made.n_source == (250 if "groups" in options else 500)
+    assert made.n_target == (250 if "target_groups" in options else 500)
 
 
 @pytest.mark.slow
@@ -260,8 +273,11 @@ def test_the_page_shows_the_same_table() -> None:
         for option, cell in zip(options, cells, strict=True):
             assert (cell == "refused") == is_refused(verdict(method, option)), (method, option)
     shown = {tuple(sorted(re.findall(r"`(\w+)`", row[0]))) for row in rows[:start]}
-    mentioned = {pair for pair, section in TWO_OPTIONS.items() if section != TOGETHER and "weights" not in pair}
-    assert mentioned | {("contamination", "weights")} <= shown
+    in_one_row = TOGETHER, GROUPS
+    mentioned = {
+        pair for pair, section in TWO_OPTIONS.items() if section not in in_one_row and "weights" not in pair
+    }
+    assert mentioned | {("contamination", "weights"), ("groups", "target_groups")} <= shown
 
 
 def test_every_option_of_calibrate_and_of_the_methods_is_walked() -> None:

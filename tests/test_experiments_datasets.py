@@ -1,6 +1,7 @@
 """Score files: those of the package, of a folder, and bad ones."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -118,3 +119,16 @@ def test_a_folder_without_scores_is_refused(tmp_path: Path) -> None:
         load_dataset("heart", tmp_path)
     with pytest.raises(InputError, match="unknown"):
         load_dataset("mnist")
+
+
+def test_images_of_one_patient_of_chestxray_stay_together(tmp_path: Path) -> None:
+    images = np.array(["00000013_005.png", "00000032_001.png", "00000013_026.png", "00000032_002.png"])
+    for more, expected in (
+        ({"image": images}, [0, 1, 0, 1]),
+        ({"image": images, "groups": np.arange(4)}, [0, 1, 2, 3]),
+        ({"image": np.array(list("abcd"))}, None),
+    ):
+        arrays: dict[str, Any] = {"probs": np.full((4, 2), 0.5), "labels": np.array([0, 1, 0, 1]), **more}
+        np.savez(tmp_path / "chest.npz", **arrays)
+        found = load_scores(tmp_path / "chest.npz").groups
+        assert (None if found is None else found.tolist()) == expected

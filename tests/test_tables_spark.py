@@ -68,6 +68,27 @@ def test_counts_equal_those_of_memory(frame: Any) -> None:
     assert (counted.n_rows, counted.n_dropped) == (N_ROWS, 0)
 
 
+def test_one_row_of_each_group_is_the_one_of_memory(spark: Any, frame: Any) -> None:
+    from pyspark.sql.functions import col, when
+
+    from pacshift.tables.spark import tally, tally_frame
+
+    owners = np.arange(N_ROWS) % 3000
+    owned = frame.withColumn("owner", col("id") % 3000)
+    found = tally_frame(owned.repartition(5), label="label", group="owner")
+    assert found.tally == in_memory(groups=owners)
+    assert (found.n_rows, found.n_usable, found.columns.group) == (3000, N_ROWS, "owner")
+    assert tally(owned, label=None, group="owner") == Tally.from_target(SCORES, classes=CLASSES, groups=owners)
+    holes = owned.withColumn("owner", when(col("id") >= 100, col("owner")))
+    with pytest.raises(InputError, match=r"100 row\(s\) cannot be used \(100 with no group id\)"):
+        tally(holes, label="label", group="owner")
+    dropped = tally_frame(holes, label="label", group="owner", drop_invalid=True)
+    assert dropped.n_dropped == 100
+    assert dropped.tally == Tally.from_scores(
+        SCORES[100:], NAMES[100:], classes=CLASSES, grid=True, groups=owners[100:]
+    )
+
+
 def test_bins_equal_those_of_memory(frame: Any) -> None:
     from pyspark.sql.functions import expr, lit
 

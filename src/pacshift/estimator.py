@@ -13,8 +13,10 @@ from pacshift.certification.calibrate import calibrate
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError, MissingExtraError, PacshiftError
 from pacshift.methods import Method
+from pacshift.scores.check import check_scores
 from pacshift.scores.frames import index_of, require_same_index, to_frame
 from pacshift.scores.transforms import TransformFunction
+from pacshift.tally.groups import one_row_per_group
 
 try:
     from sklearn import get_config
@@ -155,7 +157,15 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         return self
 
     def calibrate(
-        self, X_source: Any, y_source: Any, X_target: Any = None, *, weights: Any = None, target_labels: Any = None
+        self,
+        X_source: Any,
+        y_source: Any,
+        X_target: Any = None,
+        *,
+        weights: Any = None,
+        target_labels: Any = None,
+        groups: Any = None,
+        target_groups: Any = None,
     ) -> "PACClassifier":
         """Compute the certificate from a labelled source and an unlabelled target, both not used in training.
 
@@ -171,6 +181,11 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             True importance weights, for ORACLE.
         target_labels : array or list of length n, optional
             Labels of a random sample of the rows of ``X_target``, None or NaN for the other rows.
+        groups : array of shape (m,), optional
+            Group of each row of ``X_source``, such as the patient, if several rows belong to one: one random row
+            of each group is counted. The promise is then about a random row of a random group.
+        target_groups : array of shape (n,), optional
+            The same for ``X_target``.
 
         Returns
         -------
@@ -187,7 +202,15 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         self.estimator_ = self._model()
         require_same_index(index_of(X_source), y_source, "source", rows="X_source", what="y_source")
         require_same_index(index_of(X_target), target_labels, "target", rows="X_target", what="target_labels")
+        require_same_index(index_of(X_source), groups, "source", rows="X_source", what="groups")
+        require_same_index(index_of(X_target), target_groups, "target", rows="X_target", what="target_groups")
         target = None if X_target is None else self._scores(X_target)
+
+        def counted(scores: Any) -> Any:
+            if target_groups is None:
+                return scores
+            return scores[one_row_per_group(target_groups, check_scores(scores, name="target"))]
+
         certificate = calibrate(
             self._scores(X_source),
             column_or_1d(y_source, warn=True),
@@ -204,11 +227,13 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             contamination=self.contamination,
             known_mix=self.known_mix,
             target_labels=target_labels,
+            groups=groups,
+            target_groups=target_groups,
             note=self.note,
             model_id=self.model_id,
             valid_until=self.valid_until,
         )
-        self.certificate_ = certificate if target is None else certificate.with_set_sizes(target)
+        self.certificate_ = certificate if target is None else certificate.with_set_sizes(counted(target))
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:

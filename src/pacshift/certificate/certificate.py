@@ -29,6 +29,7 @@ from pacshift.scores.kind import ScoreKind
 from pacshift.scores.same_kind import require_same_kind
 from pacshift.scores.softmax import to_probabilities
 from pacshift.scores.transforms import TRANSFORMS, Transform, TransformFunction, resolve_transform
+from pacshift.tally.grouped import Grouped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,6 +67,9 @@ class Certificate:
         Number of labelled source and unlabelled target examples.
     n_target_labels : int
         How many of the target examples had labels that were used.
+    source_grouped, target_grouped : Grouped or None
+        If one random row of each group was counted, such as of each patient: how many rows there were in all.
+        The promise is then about a random row of a random group.
     class_counts, predicted_counts : int array of shape (K,)
         Source examples per true label; target examples per predicted label.
     weights, prevalence : Interval or None
@@ -137,6 +141,8 @@ class Certificate:
     n_source: int
     n_target: int
     n_target_labels: int = 0
+    source_grouped: Grouped | None = None
+    target_grouped: Grouped | None = None
     class_counts: IntArray
     predicted_counts: IntArray
     weights: Interval | None = None
@@ -265,7 +271,7 @@ class Certificate:
         checked = self._checked(scores)
         return series_like(scores, label_lists(self._sets(checked, score), checked))
 
-    def _checked(self, scores: ScoresLike) -> ScoreMatrix:
+    def _checked(self, scores: ScoresLike | ScoreMatrix) -> ScoreMatrix:
         """Scores as a matrix of the kind that the thresholds belong to."""
         columns = () if self.columns is None else self.columns.scores
         checked = check_scores(scores, name="scores", classes=self.classes, columns=columns)
@@ -306,7 +312,7 @@ class Certificate:
             raise InputError("this certificate was made with a score function of your own: pass it as score=.")
         return TRANSFORMS[self.score]
 
-    def with_set_sizes(self, scores: ScoresLike, *, rng: RngLike = None) -> "Certificate":
+    def with_set_sizes(self, scores: ScoresLike | ScoreMatrix, *, rng: RngLike = None) -> "Certificate":
         """The same certificate, with the sizes of the sets of ``scores`` counted.
 
         Parameters

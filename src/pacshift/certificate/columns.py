@@ -14,22 +14,31 @@ class Columns:
         One column per class, in the order of the classes, or the one column that holds lists.
     label : str or None
         Column of the true labels.
+    group : str or None
+        Column that names the group of each row, if one row of each group was counted.
     """
 
     scores: tuple[str, ...]
     label: str | None = None
+    group: str | None = None
+
+    @property
+    def used(self) -> tuple[str | None, ...]:
+        """All of them."""
+        return (*self.scores, self.label, self.group)
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in a certificate file."""
-        return {"scores": list(self.scores), "label": self.label}
+        return {"scores": list(self.scores), "label": self.label, "group": self.group}
 
     @classmethod
     def from_json(cls, document: Any, n_classes: int) -> "Columns":
         """What a certificate file says, or a ValueError."""
-        scores, label = document["scores"], document["label"]
+        scores, label, group = document["scores"], document["label"], document.get("group")
         texts = isinstance(scores, list) and all(isinstance(name, str) for name in scores)
         if not texts or len(set(scores)) != len(scores) or len(scores) not in (1, n_classes):
             raise ValueError(f"the score columns must be one list column or {n_classes} different columns")
-        if not (label is None or isinstance(label, str)):
-            raise ValueError(f"{label!r} where the name of the label column belongs")
-        return cls(tuple(scores), label)
+        for what, name in (("label", label), ("group", group)):  # older files have no group
+            if not (name is None or isinstance(name, str)):
+                raise ValueError(f"{name!r} where the name of the {what} column belongs")
+        return cls(tuple(scores), label, group)

@@ -79,6 +79,8 @@ def _content(certificate: "Certificate") -> dict[str, Any]:
         "n_source": certificate.n_source,
         "n_target": certificate.n_target,
         "n_target_labels": certificate.n_target_labels,
+        "source_grouped": _json(certificate.source_grouped),
+        "target_grouped": _json(certificate.target_grouped),
         "accuracy_at_least": certificate.accuracy,
         "class_epsilon": certificate.class_epsilon,
         "contamination": certificate.contamination,

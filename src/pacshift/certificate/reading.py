@@ -19,6 +19,7 @@ from pacshift.methods.base import facts_of
 from pacshift.scores.check import check_classes, check_rate
 from pacshift.scores.kind import ScoreKind
 from pacshift.scores.transforms import TRANSFORMS
+from pacshift.tally.grouped import Grouped
 
 CLASS_INTERVALS = {
     "weight": "weights",
@@ -48,6 +49,8 @@ def checked_fields(document: dict[str, Any]) -> dict[str, Any]:
         "n_source": _count(document["n_source"]),
         "n_target": _count(document["n_target"]),
         "n_target_labels": _count(document.get("n_target_labels", 0)),
+        "source_grouped": _optional(Grouped.from_json, document.get("source_grouped")),
+        "target_grouped": _optional(Grouped.from_json, document.get("target_grouped")),
         "class_counts": _counts([row["source_examples"] for row in rows]),
         "predicted_counts": _counts([row["target_predicted"] for row in rows]),
         **{field: _interval(rows, name) for name, field in CLASS_INTERVALS.items()},
@@ -79,6 +82,10 @@ def _require_consistent(found: dict[str, Any]) -> None:
         raise ValueError("the target predictions of the classes do not add up to n_target")
     if found["n_target_labels"] > found["n_target"]:
         raise ValueError("more target rows have labels than there are")
+    for side in ("source", "target"):
+        grouped = found[f"{side}_grouped"]
+        if grouped is not None and grouped.rows < found[f"n_{side}"]:
+            raise ValueError(f"more {side} rows were counted than there are")
     known = METHODS.get(found["method"])
     if known is not None and found["guarantee"] != known.guarantee:
         raise ValueError(f"method {known.name} does not give guarantee {found['guarantee']!r}")

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certification.certify import Data, certify
+from pacshift.certification.groups import require_both_grouped, sample_groups
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import check_request, require_fit
 from pacshift.certification.rows import Rows
@@ -41,6 +42,8 @@ def calibrate(
     known_mix: Mapping[Any, Any] | None = None,
     target_labels: LabelsLike | None = None,
     labelled: LabelSheet | str | os.PathLike[str] | None = None,
+    groups: LabelsLike | None = None,
+    target_groups: LabelsLike | None = None,
     note: str | None = None,
     model_id: str | None = None,
     valid_until: str | date | None = None,
@@ -107,6 +110,12 @@ def calibrate(
     labelled : LabelSheet or path, optional
         A sheet made by ``pacshift.label_sheet`` or ``pacshift label`` for this target and these epsilon and delta,
         filled in from the top as far as one of its looks. Instead of ``target_labels``.
+    groups : array or series of length m, optional
+        The group of each source row, such as the patient, if several rows belong to one. Such rows are not
+        independent, so one random row of each group is counted, by coins that belong to the group's id. The
+        promise is then about a random row of a random group. Ids are compared as text.
+    target_groups : array or series of length n, optional
+        The same for the target.
     note, model_id : str, optional
         What the certificate should remember: anything, and which classifier the scores come from.
     valid_until : str or datetime.date, optional
@@ -166,12 +175,23 @@ def calibrate(
     if target_labels is not None and labelled is not None:
         raise InputError("target_labels and labelled are two ways to say the same. Give one of them.")
     transform = resolve_transform(score_for(chosen, score))
-    rows = Rows.check(source_scores, source_labels, target_scores, classes=classes, softmax=softmax)
+    given = sample_groups(
+        source_scores,
+        source_labels,
+        target_scores,
+        groups=groups,
+        target_groups=target_groups,
+        classes=classes,
+        target_labels=target_labels,
+    )
+    rows = Rows.check(
+        given.source_scores, given.source_labels, given.target_scores, classes=classes, softmax=softmax
+    )
     request = request.for_classes(rows.source.classes)
-    tally = rows.tally(transform, soft=chosen.needs_soft, bins=chosen.needs_bins)
-    found = rows.labelled_target(target_labels, transform, request)
+    tally = given.marked(rows.tally(transform, soft=chosen.needs_soft, bins=chosen.needs_bins))
+    found = rows.labelled_target(given.target_labels, transform, request)
     if labelled is not None:
-        found = rows.sheet_target(labelled, transform, request, tally)
+        found = rows.sheet_target(labelled, transform, request, tally, given.target_places)
     return certify(rows.data(tally, transform, found), chosen, request)
 
 
@@ -273,5 +293,6 @@ def calibrate_tally(
         valid_until=valid_until,
     )
     require_fit(chosen, request, has_labels=target_labels is not None)
+    require_both_grouped(tally, target_labels)
     labelled = None if target_labels is None else LabelledTarget.of_tally(target_labels)
     return certify(Data(tally, labelled), chosen, request.for_classes(tally.classes))

@@ -74,6 +74,8 @@ def _certificate(
         score=tally.score,
         n_source=tally.n_source,
         n_target=tally.n_target,
+        source_grouped=tally.source_grouped,
+        target_grouped=tally.target_grouped,
         n_target_labels=0 if data.labelled is None else data.labelled.n_rows,
         class_counts=tally.class_counts,
         predicted_counts=tally.target,

@@ -13,10 +13,11 @@ from pacshift.display import short_repr
 from pacshift.errors import InputError
 from pacshift.evaluation import Evaluation, EvaluationCounts
 from pacshift.methods.guarantee import MEANINGS
-from pacshift.scores.check import check_labels, check_rate
+from pacshift.scores.check import check_labels, check_rate, check_scores
 from pacshift.scores.containers import to_values
 from pacshift.scores.frames import index_of
 from pacshift.scores.streams import is_stream
+from pacshift.tally.groups import one_row_per_group
 from pacshift.wording import between, given, percent
 
 CheckVerdict: TypeAlias = Literal["kept", "consistent", "broken", "above"]
@@ -80,7 +81,12 @@ class Check:
 
 
 def check(
-    certificate: Certificate, sets_or_scores: ScoresLike, labels: LabelsLike, *, level: float = 0.95
+    certificate: Certificate,
+    sets_or_scores: ScoresLike,
+    labels: LabelsLike,
+    *,
+    level: float = 0.95,
+    groups: LabelsLike | None = None,
 ) -> Check:
     """Was the promise kept? Compare the sets of labelled rows with epsilon.
 
@@ -97,6 +103,9 @@ def check(
         True labels, matched to the certificate's classes by value.
     level : float
         Confidence of the intervals.
+    groups : array_like of shape (n,), optional
+        Group of each row, such as the patient, if several rows belong to one: one random row of each group is
+        compared, as ``calibrate`` counts them.
 
     Returns
     -------
@@ -106,8 +115,8 @@ def check(
     Raises
     ------
     InputError
-        If the sets or scores do not fit the certificate, a label is not among its classes, or ``level`` is not a
-        share.
+        If the sets or scores do not fit the certificate, a label is not among its classes, a row has no group, or
+        ``level`` is not a share.
 
     Examples
     --------
@@ -128,6 +137,11 @@ def check(
     index = check_labels(
         labels, certificate.classes, n_rows=len(sets), name="check", index=index_of(sets_or_scores)
     )
+    if groups is not None:
+        columns = () if certificate.columns is None else certificate.columns.scores
+        rows = check_scores(sets_or_scores, name="check", classes=certificate.classes, columns=columns)
+        places = one_row_per_group(groups, rows, index)
+        sets, index = sets[places], index[places]
     return check_evaluation(certificate, EvaluationCounts.of(sets, index).evaluation(), level=level)
 
 

@@ -20,6 +20,8 @@ def prevalence(
     delta: float = DELTA,
     classes: Sequence[Label] | None = None,
     known_mix: KnownMix | None = None,
+    groups: LabelsLike | None = None,
+    target_groups: LabelsLike | None = None,
 ) -> Prevalence:
     """Bound the share of every class on the target, from predictions alone.
 
@@ -41,6 +43,10 @@ def prevalence(
         Names of the columns. Default: the column names of a frame, else 0 to K-1.
     known_mix : mapping, optional
         Bounds that you are sure of: class name to (least, largest) share on the target, each between 0 and 1.
+    groups, target_groups : array_like, optional
+        The group of each source and target row, such as the patient, if several rows belong to one: one random
+        row of each group is counted, as in ``calibrate``. The shares are then those among random rows of random
+        groups.
 
     Returns
     -------
@@ -62,8 +68,8 @@ def prevalence(
     >>> found.mix.upper.round(2), found.accuracy > 0.9
     (array([0.33, 0.7 ]), True)
     """
-    source = Tally.from_scores(source_scores, source_labels, classes=classes, soft=False)
-    target = Tally.from_target(target_scores, classes=source.classes, soft=False, bins=False)
+    source = Tally.from_scores(source_scores, source_labels, classes=classes, soft=False, groups=groups)
+    target = Tally.from_target(target_scores, classes=source.classes, soft=False, bins=False, groups=target_groups)
     return prevalence_tally(source + target, delta=delta, known_mix=known_mix)
 
 

@@ -59,6 +59,13 @@ def suspicious(tally: Tally) -> tuple[str, ...]:
             "source and target have the same number of rows in every group of predicted label and top score. If "
             "they are the same rows, nothing was learned about another population: pass the target's own scores."
         )
+    shared = 0 if tally.target_grouped is None else tally.target_grouped.shared
+    if shared:
+        found.append(
+            f"{shared:,} group(s) have the same id in source and target. If they are the same (patients who came "
+            "twice), source and target are not independent, and the promise does not hold: leave these groups out "
+            "of one of them. If only the ids are alike, all is well."
+        )
     for name, kind, rows in (
         ("source", tally.source_kind, tally.n_source),
         ("target", tally.target_kind, tally.n_target),

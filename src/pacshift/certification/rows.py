@@ -41,9 +41,9 @@ class Rows:
     @classmethod
     def check(
         cls,
-        source_scores: ScoresLike,
+        source_scores: ScoresLike | ScoreMatrix,
         source_labels: LabelsLike,
-        target_scores: ScoresLike | None,
+        target_scores: ScoresLike | ScoreMatrix | None,
         *,
         classes: Sequence[Label] | None,
         softmax: bool,
@@ -99,19 +99,28 @@ class Rows:
         return split_at_random(rows, index, request, to_plan, transform)
 
     def sheet_target(
-        self, labelled: LabelSheet | PathLike, transform: Transform, request: Request, tally: Tally
+        self,
+        labelled: LabelSheet | PathLike,
+        transform: Transform,
+        request: Request,
+        tally: Tally,
+        numbers: IntArray | None = None,
     ) -> LabelledTarget:
-        """The target rows of a label sheet that are filled in, and rows that are not on it to plan with."""
+        """The target rows of a label sheet that are filled in, and rows that are not on it to plan with.
+
+        ``numbers`` are the rows' numbers in the target, where one of each group is left.
+        """
         sheet = labelled if isinstance(labelled, LabelSheet) else LabelSheet.load(labelled)
         if self.target is None or self.given_target is None:
             raise InputError("labelled is a sheet of target rows, but target_scores is None. Pass the scores too.")
         fingerprint = Fingerprint(len(self.target.classes))
         fingerprint.add(self.given_target.values)
         sheet.require_target(fingerprint.hexdigest(), len(self.target))
+        places = sheet.rows if numbers is None else np.searchsorted(numbers, sheet.rows)
         others = np.ones(len(self.target), bool)
-        others[sheet.rows] = False
+        others[places] = False
         to_plan = RowsToPlan.of(self.source.values, self.source_columns, self.target.values[others])
-        rows = replace(self.target, values=self.target.values[sheet.rows], index=None)
+        rows = replace(self.target, values=self.target.values[places], index=None)
         return split_by_sheet(sheet, rows, request, to_plan, transform, tally)
 
     @property

@@ -7,8 +7,8 @@ import typer
 from rich.table import Table
 
 from pacshift.cli import groups, options
-from pacshift.cli.console import BROKEN, plain, print_json, progress, results
-from pacshift.cli.options import basic, expert, output
+from pacshift.cli.console import BROKEN, note, plain, print_json, progress, results
+from pacshift.cli.options import basic, expert, output, tables
 from pacshift.wording import mean_size
 
 if TYPE_CHECKING:
@@ -33,6 +33,13 @@ def check(
         output("--fail-on", "Exit with 4 if the promise is broken, or also if it is not proven kept."),
     ] = "broken",
     model_id: options.UsedModelId = None,
+    group: Annotated[
+        str | None,
+        tables(
+            "--group COLUMN",
+            "Column that names the group of a row, such as a patient. Default: the certificate's, if it has one.",
+        ),
+    ] = None,
     drop_invalid: options.DropInvalid = False,
     seed: options.NoSeed = None,
     printing: groups.Printing,
@@ -47,6 +54,7 @@ def check(
     from pacshift.certification.check import check_evaluation
     from pacshift.cli.inputs import tell_dropped
     from pacshift.cli.provenance import warn_before_use
+    from pacshift.cli.repeated_ids import tell_repeated_ids
     from pacshift.scores.check import check_rate
     from pacshift.tables import evaluate_table
 
@@ -59,17 +67,38 @@ def check(
         "scores": scores,
         "by_position": by_position,
         "drop_invalid": drop_invalid,
+        "group": group_column(certificate, table, group),
     }
     with progress("checking", silent=printing.silent) as report:
         read = evaluate_table(certificate, list(table), **reading, progress=report)
     tell_dropped("table", read.n_dropped, read.evaluation.n)
+    if reading["group"] is None and not printing.silent:
+        tell_repeated_ids(table, () if certificate.columns is None else certificate.columns.used)
     found = check_evaluation(certificate, read.evaluation, level=level)
     if printing.as_json:
-        print_json(_document(certificate, found))
+        print_json({**_document(certificate, found), "group": reading["group"]})
     elif not printing.quiet:
         _show(certificate, found)
+        if reading["group"] is not None:
+            results().print(f"One random row of each {plain(repr(reading['group']))} was compared.")
     if fails(found, fail_on):
         raise typer.Exit(BROKEN)
+
+
+def group_column(certificate: "Certificate", table: "list[Path]", group: str | None) -> str | None:
+    """The column that was asked for, else the one that the certificate remembers, if the table has it."""
+    remembered = None if certificate.columns is None else certificate.columns.group
+    if group is not None or remembered is None:
+        return group
+    from pacshift.tables.sources import open_source
+
+    if remembered in open_source(list(table), label=None).schema.names:
+        return remembered
+    note(
+        f"the certificate is about a random case of a random {remembered!r}, but this table has no such column: "
+        "every row counts as a draw of its own. Name the column with --group if rows belong together."
+    )
+    return None
 
 
 def fails(found: "Check", fail_on: Literal["broken", "consistent"]) -> bool:

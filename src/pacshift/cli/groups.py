@@ -55,6 +55,7 @@ class ColumnOptions:
     scores: options.Scores = None
     classes: options.Classes = None
     by_position: options.ByPosition = False
+    group: options.Group = None
     drop_invalid: options.DropInvalid = False
 
     def words(self) -> list[str]:
@@ -63,6 +64,7 @@ class ColumnOptions:
         for name in self.classes or ():
             words += ["--classes", name]
         words += ["--by-position"] if self.by_position else []
+        words += [] if self.group is None else ["--group", self.group]
         return words + (["--drop-invalid"] if self.drop_invalid else [])
 
     def reading(self, label: str | None) -> dict[str, Any]:
@@ -72,6 +74,7 @@ class ColumnOptions:
             "scores": self.scores,
             "classes": options.read_classes(self.classes),
             "by_position": self.by_position,
+            "group": self.group,
             "drop_invalid": self.drop_invalid,
         }
 

@@ -1,13 +1,14 @@
 """SOURCE and TARGET on the command line: files, folders, or tallies counted elsewhere."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pacshift.arrays import Label
 from pacshift.cli.console import note, progress
+from pacshift.cli.repeated_ids import tell_repeated_ids
 from pacshift.errors import InputError
 from pacshift.files.repeated import counted_twice, repeated_files
 from pacshift.scores.check import ScoreMatrix
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pacshift.tables.count import TableTally
     from pacshift.tables.evaluate import MeasuredSets
     from pacshift.tables.reader import TableReader
+    from pacshift.tally.grouped import Grouped
 
 
 @dataclass(kw_only=True)
@@ -49,6 +51,7 @@ class Inputs:
     target_label: str | None = None
     keep_source: bool = False
     by_position: bool = False
+    group: str | None = None
     sha256: bool = False
     columns: "Columns" = field(init=False)
     """The columns that the source was read from; known once it has been counted."""
@@ -66,7 +69,19 @@ class Inputs:
 
     def target_tally(self, classes: tuple[Label, ...], *, soft: bool, bins: bool) -> Tally:
         """The counts of the target, whose columns are matched to the source's ``classes``."""
-        return self._count("target", CountOptions(grid=self.grid, soft=soft, bins=bins), classes).tally
+        tally = self._count("target", CountOptions(grid=self.grid, soft=soft, bins=bins), classes).tally
+        return replace(tally, target_grouped=tally.target_grouped and self._with_shared(tally.target_grouped))
+
+    def _with_shared(self, grouped: "Grouped") -> "Grouped":
+        """What is known of the target's groups, with how many of them are in the source too."""
+        import numpy as np
+
+        if self.engine == "spark":
+            return grouped
+        own, others = self._source_reader.choice, self._target_reader.choice
+        assert own is not None  # both were counted by group
+        assert others is not None
+        return replace(grouped, shared=len(np.intersect1d(own.groups, others.groups)))
 
     def labelled_target(self, column: str, tally: Tally, request: "Request") -> "LabelledTarget":
         """The target rows that have a label in ``column``, in a second pass over source and target."""
@@ -75,7 +90,8 @@ class Inputs:
 
         if self.engine == "spark":
             raise InputError("--target-label does not work with --engine spark. Leave out one of them.")
-        reader = self._reader("target", label=column, classes=tally.classes, columns=self.columns)
+        choice = self._target_reader.choice  # the same rows as the unlabelled ones
+        reader = self._reader("target", label=column, classes=tally.classes, columns=self.columns, choice=choice)
         with progress("reading the labelled target", silent=self.silent) as report:
             scores, labels, unlabelled = labelled_rows(reader, report)
         with progress("reading rows to plan with", silent=self.silent) as report:
@@ -132,7 +148,9 @@ class Inputs:
         from pacshift.tables.reader import TableReader
 
         try:
-            return TableReader(list(getattr(self, what)), by_position=self.by_position, **options)
+            return TableReader(
+                list(getattr(self, what)), by_position=self.by_position, group=self.group, **options
+            )
         except ColumnsError as error:
             raise ColumnsError(f"{what}: {error}") from None
 
@@ -151,7 +169,9 @@ class Inputs:
                     sha256=self.sha256,
                     progress=report,
                 )
-        tell_dropped(what, counted.n_dropped, counted.n_rows)
+        tell_dropped(what, counted.n_dropped, counted.n_usable)
+        if what == "source" and self.group is None and self.engine == "arrow" and not self.silent:
+            tell_repeated_ids(self.source, counted.columns.used)
         return counted
 
     def _count_on_cluster(
@@ -168,6 +188,7 @@ class Inputs:
             getattr(self, what),
             **own,
             by_position=self.by_position,
+            group=self.group,
             score=options.transform,
             soft=options.soft,
             bins=options.bins,

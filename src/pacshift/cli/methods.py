@@ -32,7 +32,8 @@ def methods(as_json: options.Json = False) -> None:
     console.print(table)
     for meaning in MEANINGS.values():
         rests_on = condition(assumes_label_shift=True)
-        promise = meaning.one_line.format(epsilon="epsilon", sure="1 - delta", and_limit="", condition=rests_on)
+        empty = {"and_limit": "", "cases": "", "condition": rests_on}
+        promise = meaning.one_line.format(epsilon="epsilon", sure="1 - delta", **empty)
         console.print(f"{meaning.in_short:12}  {promise}", soft_wrap=True)
     for method in chosen:
         if method.extra_assumption:

@@ -97,6 +97,13 @@ Classes = Annotated[
 ByPosition = Annotated[
     bool, tables("--by-position", "Match score columns to classes in their order, if their names do not tell.")
 ]
+Group = Annotated[
+    str | None,
+    tables(
+        "--group COLUMN",
+        "Column that names the group of a row, such as a patient: one random row of each group is counted.",
+    ),
+]
 DropInvalid = Annotated[bool, tables("--drop-invalid", "Leave out rows without a label or with unusable scores.")]
 
 ModelId = Annotated[str | None, output("--model-id TEXT", "The classifier that made the scores, as you call it.")]

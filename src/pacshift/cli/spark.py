@@ -31,8 +31,8 @@ def tally_with_spark(master: str | None, paths: Sequence[Path], **options: Any) 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Spark's own about pandas
             builder = SparkSession.builder.appName("pacshift").master(place).config(map=quiet)
-            label = options["label"]
-            frame = read_frame(builder.getOrCreate(), list(paths), text=[] if label is None else [label])
+            text = [name for name in (options["label"], options.get("group")) if name is not None]
+            frame = read_frame(builder.getOrCreate(), list(paths), text=text)
             return _with_names(tally_frame(frame, **options), paths)
     except PacshiftError:
         raise

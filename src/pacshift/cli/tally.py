@@ -44,6 +44,7 @@ def tally(
     pacshift calibrate --tallies ward.tally clinic.tally target.tally
     """
     from pacshift.cli.inputs import tell_dropped
+    from pacshift.cli.repeated_ids import tell_repeated_ids
     from pacshift.cli.spark import tally_with_spark
     from pacshift.tables import tally_table
 
@@ -56,7 +57,9 @@ def tally(
             counted = tally_with_spark(master, table, **chosen)
         else:
             counted = tally_table(list(table), **chosen, grid=not exact, sha256=list_inputs, progress=report)
-    tell_dropped("table", counted.n_dropped, counted.n_rows)
+    tell_dropped("table", counted.n_dropped, counted.n_usable)
+    if columns.group is None and engine == "arrow" and not printing.silent:
+        tell_repeated_ids(table, counted.columns.used)
     made = counted.tally if list_inputs else replace(counted.tally, inputs=())
     made.save(out)
     _show(counted, out, printing)
@@ -65,10 +68,18 @@ def tally(
 def _show(counted: "TableTally", out: Path, printing: groups.Printing) -> None:
     tally, rows = counted.tally, counted.n_rows
     if printing.as_json:
-        counts = {"n_source": tally.n_source, "n_target": tally.n_target, "classes": list(tally.classes)}
+        counts = {
+            "rows_in_all": counted.n_usable,
+            "n_source": tally.n_source,
+            "n_target": tally.n_target,
+            "classes": list(tally.classes),
+        }
         print_json({"tally": str(out), "rows": rows, "dropped": counted.n_dropped, **counts})
     elif not printing.quiet:
         what = "labelled" if tally.n_source else "unlabelled"
         size = f"{out.stat().st_size:,} bytes"
-        results().print(f"{rows:,} {what} rows of {tally.n_classes} classes, counted into {size}.")
+        of_all = "" if rows == counted.n_usable else f"one row of each group, {rows:,} of "
+        results().print(
+            f"{of_all}{counted.n_usable:,} {what} rows of {tally.n_classes} classes, counted into {size}."
+        )
         say_written(out)

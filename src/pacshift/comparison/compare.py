@@ -10,6 +10,7 @@ from pacshift.arrays import IntArray, Label, LabelsLike, RngLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certificate.sets import make_sets
 from pacshift.certification.certify import Data
+from pacshift.certification.groups import Sampled, sample_groups
 from pacshift.certification.request import check_request
 from pacshift.certification.rows import Rows
 from pacshift.comparison.table import Comparison, Measured, compare_counts, own_score
@@ -29,6 +30,8 @@ def compare(
     delta: float = DELTA,
     methods: Iterable[str | Method] | None = None,
     target_labels: LabelsLike | None = None,
+    groups: LabelsLike | None = None,
+    target_groups: LabelsLike | None = None,
     classes: Sequence[Label] | None = None,
     score: str = "probability",
     softmax: bool = False,
@@ -57,6 +60,10 @@ def compare(
         Names or method objects. Default: all of ``METHODS`` but PS-T, ``"ORACLE"`` only if ``weights`` are given.
     target_labels : array or series of length n, optional
         The true label of every target row, to show the error of the sets. No method sees them.
+    groups : array or series of length m, optional
+        The group of each source row, such as the patient, as in ``calibrate``.
+    target_groups : array or series of length n, optional
+        The same for the target. The sets are then measured on one random row of each group too.
     classes : sequence of labels, optional
         The class of each score column, in order. Default: the column names of a frame, else 0 to K-1.
     score : str, default "probability"
@@ -107,9 +114,20 @@ def compare(
         rng=rng,
     )
     chosen = _chosen(methods, with_weights=weights is not None)
-    rows = Rows.check(source_scores, source_labels, target_scores, classes=classes, softmax=softmax)
-    truth, request = _truth(rows, target_labels), request.for_classes(rows.source.classes)
-    counted = _count(rows, [own_score(method, score) for method in chosen])
+    given = sample_groups(
+        source_scores,
+        source_labels,
+        target_scores,
+        groups=groups,
+        target_groups=target_groups,
+        classes=classes,
+        target_labels=target_labels,
+    )
+    rows = Rows.check(
+        given.source_scores, given.source_labels, given.target_scores, classes=classes, softmax=softmax
+    )
+    truth, request = _truth(rows, given.target_labels), request.for_classes(rows.source.classes)
+    counted = _count(rows, given, [own_score(method, score) for method in chosen])
     made = compare_counts(
         chosen,
         request,
@@ -139,12 +157,12 @@ def _chosen(methods: Iterable[str | Method] | None, *, with_weights: bool) -> li
     return chosen
 
 
-def _count(rows: Rows, scores: Iterable[str]) -> dict[str, Data]:
+def _count(rows: Rows, given: Sampled, scores: Iterable[str]) -> dict[str, Data]:
     """The counts for each score; those of the target are the same."""
     target, counted = rows.target_tally(soft=True, bins=True), {}
     for name in dict.fromkeys(scores):
         transform = resolve_transform(name)
-        counted[name] = rows.data(rows.source_tally(transform, soft=True) + target, transform)
+        counted[name] = rows.data(given.marked(rows.source_tally(transform, soft=True) + target), transform)
     return counted
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -41,7 +42,7 @@ TITLES = {
 ORIGINS = {"real": "real scores", "shipped": "scores shipped with pacshift", "twin": "a fitted twin"}
 
 TWIN_ROWS = 40_000  # a round number; rows are drawn from them with replacement
-ARRAYS = ("probs", "labels", "class_names", "facts", "row_ids", "groups")
+ARRAYS = ("probs", "labels", "class_names", "facts", "row_ids", "groups", "image")
 """What is read from a scores file."""
 GAP_UNIT = 1024
 """Stored scores are log-probability gaps to the row's largest, in units of 1/1024 (0.1 % of the value)."""
@@ -203,12 +204,26 @@ def load_scores(path: str | os.PathLike[str], *, name: str | None = None) -> Dat
 def _extras(path: Path, arrays: Mapping[str, NDArray[Any]], n_rows: int) -> dict[str, Any]:
     """What ``pacshift train`` adds to a scores file."""
     found = {key: arrays[key] for key in ("row_ids", "groups") if key in arrays}
+    if "groups" not in found and "image" in arrays:
+        found |= _patients(arrays["image"])
     for key, values in found.items():
         if values.shape != (n_rows,):
             raise InputError(f"{path}: {key} has shape {values.shape}, expected one entry per row ({n_rows},).")
     if "row_ids" in found and found["row_ids"].dtype.kind == "S":  # the package stores names as bytes
         found["row_ids"] = np.char.decode(found["row_ids"], "utf-8")
     return found | ({"facts": _facts(path, arrays["facts"])} if "facts" in arrays else {})
+
+
+def _patients(images: NDArray[Any]) -> dict[str, IntArray]:
+    """The patients of ChestX-ray14 as groups: the names of its images begin with eight digits of the patient.
+
+    >>> _patients(np.array(["00000013_005.png", "00000013_026.png", "00000032_001.png"]))
+    {'groups': array([0, 0, 1])}
+    """
+    names = images.astype(str)
+    if names.ndim != 1 or not all(re.fullmatch(r"[0-9]{8}_[0-9]{3}\.png", name) for name in names.tolist()):
+        return {}
+    return {"groups": np.unique(names.astype("U8"), return_inverse=True)[1].astype(np.int64)}
 
 
 def _facts(path: Path, text: NDArray[Any]) -> dict[str, Any]:

@@ -54,8 +54,10 @@ MEANINGS: dict[Guarantee, Meaning] = {
         title="guaranteed on the target",
         tone="good",
         promises_target=True,
-        one_line="misses at most {epsilon} of the target{and_limit}, with confidence {sure}, if {condition}",
-        sentence=_CONTAINS + " target population{despite}{limit}, with confidence {sure} over the calibration "
+        one_line="misses at most {epsilon} of the target{cases}{and_limit}, with confidence {sure}, if "
+        "{condition}",
+        sentence=_CONTAINS
+        + " target population{cases}{despite}{limit}, with confidence {sure} over the calibration "
         "data.{others}",
         how_sure=_CONFIDENCE,
         assumption=_LABEL_SHIFT,
@@ -66,8 +68,8 @@ MEANINGS: dict[Guarantee, Meaning] = {
         title="guaranteed on average only",
         tone="limited",
         promises_target=True,
-        one_line="misses at most {epsilon} of the target on average over many calibrations, if {condition}",
-        sentence="on average over many calibrations, " + _CONTAINS + " target population{despite}. "
+        one_line="misses at most {epsilon} of the target{cases} on average over many calibrations, if {condition}",
+        sentence="on average over many calibrations, " + _CONTAINS + " target population{cases}{despite}. "
         "This one calibration may do worse.{limit_sentence}",
         how_sure="Nothing says by how much.",
         assumption=_LABEL_SHIFT,
@@ -78,8 +80,8 @@ MEANINGS: dict[Guarantee, Meaning] = {
         title="guaranteed on the source only",
         tone="limited",
         promises_target=False,
-        one_line="misses at most {epsilon} of the source, with confidence {sure}; nothing about the target",
-        sentence=_CONTAINS + " source population, with confidence {sure} over the calibration data. "
+        one_line="misses at most {epsilon} of the source{cases}, with confidence {sure}; nothing about the target",
+        sentence=_CONTAINS + " source population{cases}, with confidence {sure} over the calibration data. "
         "Nothing is guaranteed on the target if the label mix differs.",
         how_sure=_CONFIDENCE,
         assumption="future cases come from the same population as the source.",

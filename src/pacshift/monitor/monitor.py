@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from pacshift.arrays import IntArray, ScoresLike
+from pacshift.arrays import IntArray, LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certificate.columns import Columns
 from pacshift.certificate.provenance import reasons_against_use
@@ -14,6 +14,7 @@ from pacshift.certificate.sets import mean_and_empty
 from pacshift.certification.class_miss import class_miss
 from pacshift.certification.request import check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
+from pacshift.errors import InputError
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import options_of
 from pacshift.monitor.check import check_source, require_own_promise, same_sets
@@ -24,7 +25,10 @@ from pacshift.monitor.report import PeriodReport, estimated_size
 from pacshift.monitor.shares import report_delta, source_delta
 from pacshift.monitor.state import StateFolder, fingerprint, request_settings
 from pacshift.monitor.verdict import judge
+from pacshift.scores.check import ScoreMatrix, check_scores
 from pacshift.tally import Tally
+from pacshift.tally.grouped import Grouped
+from pacshift.tally.groups import one_row_per_group
 
 
 class Monitor(Ledger):
@@ -173,6 +177,7 @@ class Monitor(Ledger):
         *,
         start: str | None = None,
         end: str | None = None,
+        groups: LabelsLike | None = None,
     ) -> PeriodReport:
         """Add the rows of a period and report on it.
 
@@ -184,6 +189,9 @@ class Monitor(Ledger):
             Name of the period; default: its number. Rows of a known period are added to it, as late rows are.
         start, end : str, optional
             First and last day of the period, as ``"2026-05-01"``; they sort and label the periods.
+        groups : array_like, optional
+            Group of each new row, such as the patient: one random row of each group is counted. Pass all rows of a
+            period at once: a group that is added to a period again counts twice.
 
         Returns
         -------
@@ -193,11 +201,15 @@ class Monitor(Ledger):
         Raises
         ------
         InputError
-            If the rows do not have the source's classes.
+            If the rows do not have the source's classes, or a row has no group.
         """
         name = str(len(self._saved.periods) + 1) if period is None else str(period)
-        rows = None if isinstance(target, Tally) else target
-        counted = target if isinstance(target, Tally) else self.count(target)
+        rows: ScoresLike | ScoreMatrix | None
+        if groups is not None:
+            rows, counted = self._one_per_group(target, groups)
+        else:
+            rows = None if isinstance(target, Tally) else target
+            counted = target if isinstance(target, Tally) else self.count(target)
         sizes = None if rows is None else self._sizes(rows)
         with self.one_step():
             self.add({name: Counted(counted, start, end, sizes)})
@@ -206,6 +218,13 @@ class Monitor(Ledger):
                 self.set_sizes({name: self._sizes(rows)})
                 report = self._saved.periods[name].report or report
         return report
+
+    def _one_per_group(self, target: ScoresLike | Tally, groups: LabelsLike) -> tuple[ScoreMatrix, Tally]:
+        if isinstance(target, Tally):
+            raise InputError("groups are those of rows, but a Tally was given. Count it with groups=.")
+        scores = check_scores(target, name="target", classes=self._source.classes)
+        rows = scores.take(one_row_per_group(groups, scores))
+        return rows, replace(self.count(rows), target_grouped=Grouped(len(scores)))
 
     def warnings(self, *, today: date | None = None) -> list[str]:
         """Why the certificate in use should not be used: it has expired, or is for another model.
@@ -224,7 +243,7 @@ class Monitor(Ledger):
             return []
         return reasons_against_use(self.certificate.provenance, model_id=self._request.model_id, today=today)
 
-    def count(self, scores: ScoresLike) -> Tally:
+    def count(self, scores: ScoresLike | ScoreMatrix) -> Tally:
         """Count unlabelled rows as the method needs them.
 
         Parameters
@@ -297,6 +316,6 @@ class Monitor(Ledger):
             empty=empty,
         )
 
-    def _sizes(self, scores: ScoresLike) -> IntArray | None:
+    def _sizes(self, scores: ScoresLike | ScoreMatrix) -> IntArray | None:
         in_use = self.certificate
         return None if in_use is None else in_use.with_set_sizes(scores).set_sizes

@@ -9,7 +9,13 @@ from matplotlib.axes import Axes
 
 from pacshift import plots
 from pacshift.certificate import Certificate
-from pacshift.certificate.explain import about_the_clean_part, clean_part, implied_change, sets_in_words
+from pacshift.certificate.explain import (
+    about_the_clean_part,
+    clean_part,
+    counted_groups,
+    implied_change,
+    sets_in_words,
+)
 from pacshift.certificate.file import to_document
 from pacshift.comparison.table import ComparisonRow
 from pacshift.methods.guarantee import MEANINGS, promises_target
@@ -90,6 +96,7 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
         key_figures=numbers.key_figures(certificate),
         sets=plots.readable(sets_in_words(certificate), longest=2000),
         clean_part=clean_part(certificate),
+        groups=plots.readable(counted_groups(certificate), longest=2000),
         promises_target=promises_target(certificate),
         threshold_shown=numbers.threshold_shown,
         reasons=[plots.readable(note, longest=2000) for note in (*certificate.reasons, *certificate.notes)],

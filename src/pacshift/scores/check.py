@@ -4,7 +4,7 @@ import math
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,10 @@ class ScoreMatrix:
     def block_rows(self) -> int:
         """Rows that fit the cache."""
         return max(1, min(len(self), _BLOCK_VALUES // len(self.classes)))
+
+    def take(self, places: IntArray) -> "ScoreMatrix":
+        """Some of the rows, without their index."""
+        return replace(self, values=self.values[places], index=None)
 
     def blocks(self, rows: slice = slice(None)) -> Iterator[slice]:
         """Row ranges that fit the cache, of all rows or of a range of them."""
@@ -140,7 +144,7 @@ def check_labels(
 
     ``index`` is that of a pandas frame of the rows; labels that have one must have the same.
     """
-    values = _label_array(labels, name)
+    values = name_array(labels, name, "labels")
     if values.ndim != 1:
         raise InputError(f"{name}: labels must be one per row, got an array of {values.ndim} dimensions.")
     if len(values) != n_rows:
@@ -158,11 +162,12 @@ def check_labels(
     return columns
 
 
-def _label_array(labels: Any, name: str) -> NDArray[Any]:
-    values = as_array(labels, name, "labels")
+def name_array(labels: Any, name: str, what: str) -> NDArray[Any]:
+    """Labels or other names as an array that says what was given; ``what`` they are, for messages."""
+    values = as_array(labels, name, what)
     if values.dtype.kind in "mMcV":
         raise InputError(
-            f"{name}: labels must be text, numbers or booleans, got dtype {values.dtype}. Convert them to text."
+            f"{name}: {what} must be text, numbers or booleans, got dtype {values.dtype}. Convert them to text."
         )
     if isinstance(labels, (list, tuple)) and values.ndim == 1 and not _keeps_names(labels, values):
         values = np.empty(len(labels), object)

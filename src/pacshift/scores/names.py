@@ -38,6 +38,17 @@ def _text_of_fraction(value: float | Decimal) -> str | None:
     return str(int(value)) if is_exact and value == int(value) else str(value)
 
 
+def is_missing(name: Any) -> bool:
+    """Whether nothing was said: None, NaN, NA or an empty text.
+
+    >>> [is_missing(name) for name in (None, float("nan"), " ", 0, "nan")]
+    [True, True, True, False, False]
+    """
+    if isinstance(name, str):
+        return not name.strip()
+    return name is None or type(name).__name__ in ("NAType", "NaTType") or bool(name != name)  # NaN
+
+
 def numbers_if_all(names: Sequence[str]) -> tuple[Label, ...]:
     """Names that are all whole numbers, written as Python writes them, become ints.
 

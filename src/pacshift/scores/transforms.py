@@ -67,13 +67,13 @@ def uniform_numbers(scores: FloatArray) -> FloatArray:
     array([0.017, 0.581, 0.017])
     """
     single = scores.astype(np.float32) + np.float32(0)  # makes -0.0 and 0.0 one value
-    columns = _mixed(np.arange(1, scores.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
+    columns = mixed(np.arange(1, scores.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
     return np.asarray(
-        (_mixed(_mixed(single.view(np.uint32).astype(np.uint64) @ columns)) >> np.uint64(11)) * 2.0**-53
+        (mixed(mixed(single.view(np.uint32).astype(np.uint64) @ columns)) >> np.uint64(11)) * 2.0**-53
     )
 
 
-def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """The finaliser of splitmix64: every bit of the input changes about half of the bits of the output."""
     values = values + np.uint64(0x9E3779B97F4A7C15)
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

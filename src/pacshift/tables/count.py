@@ -46,6 +46,12 @@ class TableTally:
     n_dropped: int
     columns: Columns
 
+    @property
+    def n_usable(self) -> int:
+        """Rows that can be used. More than were counted if one row of each group was."""
+        grouped = self.tally.source_grouped or self.tally.target_grouped
+        return self.n_rows if grouped is None else grouped.rows
+
 
 def tally_table(
     paths: Tables,
@@ -60,6 +66,7 @@ def tally_table(
     bins: bool = True,
     drop_invalid: bool = False,
     sha256: bool = False,
+    group: str | None = None,
     rng: Any = None,
     progress: Progress | None = None,
 ) -> TableTally:
@@ -98,6 +105,10 @@ def tally_table(
         Leave out rows without a label or with non-numeric scores, instead of raising an error.
     sha256 : bool, default False
         List the SHA-256 of every file in the tally's ``inputs``. Files are read once more for it.
+    group : str, optional
+        Column that names the group of each row, such as the patient. Rows of one group are not independent, so one
+        random row of each group is counted: ``Tally.from_scores(..., groups=...)`` chooses the same rows. Files
+        are read once more for it, and memory grows with the rows: about 40 bytes each.
     rng : int, numpy.random.Generator or None
         Has no effect: randomised scores are fixed functions of their rows. Will be removed.
     progress : callable, optional
@@ -124,7 +135,7 @@ def tally_table(
     >>> folder.cleanup()
     """
     ignore_rng(rng)
-    reader = TableReader(paths, label=label, scores=scores, classes=classes, by_position=by_position)
+    reader = TableReader(paths, label=label, scores=scores, classes=classes, by_position=by_position, group=group)
     options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=bins)
     return count_table(reader, options, drop_invalid=drop_invalid, sha256=sha256, progress=progress)
 
@@ -147,7 +158,7 @@ def count_table(
         return None, count_batch(batch, layout, counter)
 
     list(reader.map_batches(work, drop_invalid=drop_invalid, progress=progress))
-    tally = Tally.from_counter(counter, layout.classes)
+    tally = Tally.from_counter(counter, layout.classes, reader.grouped)
     logger.info("counted %d rows of a table in %.2f s", tally.n_source + tally.n_target, perf_counter() - start)
     if counter.labelled:
         require_score_columns(tally, layout, reader.source)

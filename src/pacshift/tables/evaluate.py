@@ -42,6 +42,7 @@ def evaluate_table(
     scores: str | None = None,
     by_position: bool = False,
     drop_invalid: bool = False,
+    group: str | None = None,
     rng: Any = None,
     progress: Progress | None = None,
 ) -> TableEvaluation:
@@ -61,6 +62,8 @@ def evaluate_table(
         Match columns to classes in their order, if their names do not tell.
     drop_invalid : bool, default False
         Leave out rows that cannot be used, instead of raising an error.
+    group : str, optional
+        Column that names the group of each row: one random row of each group is measured, as in ``tally_table``.
     rng : int, numpy.random.Generator or None
         Has no effect: randomised scores are fixed functions of their rows. Will be removed.
     progress : callable, optional
@@ -91,7 +94,12 @@ def evaluate_table(
     ignore_rng(rng)
     remembered = None if certificate.columns is None else certificate.columns.label
     reader = TableReader.for_certificate(
-        certificate, paths, label=label or remembered or "label", scores=scores, by_position=by_position
+        certificate,
+        paths,
+        label=label or remembered or "label",
+        scores=scores,
+        by_position=by_position,
+        group=group,
     )
 
     def count(rows: ScoreRows, _batch: Batch) -> EvaluationCounts:

@@ -65,6 +65,7 @@ def label_table(
     classes: Sequence[Label] | None = None,
     by_position: bool = False,
     drop_invalid: bool = False,
+    group: str | None = None,
     progress: Progress | None = None,
 ) -> TableSheet:
     """As ``pacshift.label_sheet``, of a table of any size, read once; the same seed draws the same rows.
@@ -93,6 +94,8 @@ def label_table(
         Match columns to classes in their order, as in ``tally_table``.
     drop_invalid : bool, default False
         Leave out rows that cannot be used, instead of raising an error. Row numbers still count them.
+    group : str, optional
+        Column that names the group of each row: at most one row of each group is drawn, as in ``tally_table``.
     progress : callable, optional
         Called with the rows done so far and, where known, the rows in all.
 
@@ -118,7 +121,7 @@ def label_table(
     >>> folder.cleanup()
     """
     plan, seed, keep = plan_sheet(budget, looks, epsilon=epsilon, delta=delta), sheet_seed(rng), tuple(keep)
-    reader = TableReader(paths, label=None, scores=scores, classes=classes, by_position=by_position)
+    reader = TableReader(paths, label=None, scores=scores, classes=classes, by_position=by_position, group=group)
     require_no_unknown(reader.layout.classes)
     require_columns(keep, reader.source.schema.names, taken=COLUMNS)
     draw, fingerprint = RowDraw(plan.looks[-1], seed), Fingerprint(len(reader.layout.classes))
@@ -131,7 +134,8 @@ def label_table(
         kept = {row: kept[row] for row in draw.rows.tolist()}
     draw.require_enough()
     columns = {name: tuple(cells[place] for cells in kept.values()) for place, name in enumerate(keep)}
-    sheet = drawn_sheet(plan, draw, fingerprint, seed, columns)
+    numbers = None if reader.choice is None else reader.choice.places
+    sheet = drawn_sheet(plan, draw, fingerprint, seed, columns, numbers)
     return TableSheet(sheet, reader.faults.n_rows, reader.layout.classes)
 
 
@@ -163,9 +167,10 @@ def sheet_scores(
         fingerprint.add(piece.scores)
         every = np.full((piece.n_rows, found.shape[1]), np.nan)
         every[slice(None) if piece.usable is None else piece.usable] = piece.scores
-        here = (sheet.rows >= first) & (sheet.rows < first + piece.n_rows)
-        found[here] = every[sheet.rows[here] - first]
-        every[sheet.rows[here] - first] = np.nan  # rows of the test must not be planned with
+        rows = sheet.rows if reader.choice is None else np.searchsorted(reader.choice.places, sheet.rows)
+        here = (rows >= first) & (rows < first + piece.n_rows)
+        found[here] = every[rows[here] - first]
+        every[rows[here] - first] = np.nan  # rows of the test must not be planned with
         others.append(planning_sample(every[np.isfinite(every).all(axis=1)]))
         first += piece.n_rows
     files = ", ".join(map(str, reader.source.files[:3])) + (", ..." if len(reader.source.files) > 3 else "")

@@ -16,11 +16,13 @@ from pacshift.certificate import Certificate
 from pacshift.certificate.sets import count_sizes
 from pacshift.errors import InputError
 from pacshift.monitor.periods import Counted
+from pacshift.tables.groups import Choice
 from pacshift.tables.reader import Progress, TableReader
 from pacshift.tables.rows import ScoreRows
 from pacshift.tables.sources.base import Batch, without_codes
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
+from pacshift.tally.grouped import Grouped
 
 NO_TIME = np.iinfo(np.int64).min
 
@@ -149,12 +151,13 @@ class PeriodCounter:
                 self.counters[key] = Counter(self.n_classes, options, labelled=False)
             return self.counters[key]
 
-    def result(self, classes: tuple[Any, ...]) -> dict[str, Counted]:
-        """The counts of each period by its name, in the order of time."""
+    def result(self, classes: tuple[Any, ...], choice: Choice | None) -> dict[str, Counted]:
+        """The counts of each period by its name, in the order of time; by ``choice`` of one row per group."""
         found = {}
         for key in sorted(self.counters):
             name, start, end = self.cut.describe(key)
-            tally = Tally.from_counter(self.counters[key], classes)
+            grouped = None if choice is None else Grouped(choice.n_by_period[key])
+            tally = Tally.from_counter(self.counters[key], classes, grouped)
             found[name] = Counted(tally, start, end, self.sizes.get(key))
         return found
 
@@ -188,7 +191,13 @@ def count_periods(
 
     ``table`` says how ``TableReader`` finds the score columns, ``keep`` that it keeps a small file in memory.
     """
-    reader = TableReader(file, label=None, classes=classes, keep=keep, **(table or {}))
+    asked = dict(table or {})
+    if asked.get("group") is not None and isinstance(cut, RowRanges):
+        raise InputError(
+            "periods of a number of rows cannot be told where one row of each group is counted. Use days, weeks, "
+            "months or files as periods, or leave group= out."
+        )
+    reader = TableReader(file, label=None, classes=classes, keep=keep, within=cut.keys, **asked)
     if cut.column is not None and cut.column not in reader.source.schema.names:
         names = ", ".join(map(str, reader.source.schema.names[:20]))
         raise InputError(f"{file}: no column {cut.column!r} with timestamps. The columns are {names}.")
@@ -209,7 +218,8 @@ def count_periods(
             f"{file}: {counter.n_undated} row(s) have no timestamp in column {cut.column!r}. "
             "Fill them in, or leave the rows out with drop_invalid=True."
         )
-    return CountedFile(counter.result(classes), reader.n_rows, reader.faults.n_rows + counter.n_undated, sizes)
+    periods = counter.result(classes, reader.choice)
+    return CountedFile(periods, reader.n_rows, reader.faults.n_rows + counter.n_undated, sizes)
 
 
 def _days(column: Any, name: str, file: str) -> Any:

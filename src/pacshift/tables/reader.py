@@ -8,15 +8,17 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.arrays import Label
+from pacshift.arrays import IntArray, Label
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 from pacshift.parallel import map_ordered
 from pacshift.tables.columns.find import find_layout
 from pacshift.tables.columns.layout import Asked
+from pacshift.tables.groups import BatchKeys, Choice, batch_keys, group_keys
 from pacshift.tables.rows import Faults, ScoreRows, score_rows
 from pacshift.tables.sources import open_source
 from pacshift.tables.sources.base import Batch, Tables
+from pacshift.tally.grouped import Grouped
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Called with the rows done so far and, where known, the rows in all."""
@@ -34,14 +36,26 @@ class TableReader:
     After ``map_batches`` or ``map_rows``, ``n_rows`` counts the rows read, ``faults`` those that cannot be used,
     and ``usable_rows`` the others by file. ``asked`` says which columns are meant, as in ``Asked``. With ``keep``
     a small table stays in memory, so that reading it again costs nothing.
+
+    If a group is asked for, only one row of each group is read, as ``choice`` says, which may be that of another
+    reader of the same rows. ``within`` gives the period of each row, where there is one row per group and period.
     """
 
-    def __init__(self, paths: Tables, *, keep: bool = False, **asked: Any) -> None:
-        choice = Asked(**asked)
-        self.source = open_source(paths, label=choice.label, scores=choice.scores, columns=choice.columns)
-        self.layout = find_layout(self.source, choice)
+    def __init__(
+        self,
+        paths: Tables,
+        *,
+        keep: bool = False,
+        choice: Choice | None = None,
+        within: Callable[[Batch], IntArray] | None = None,
+        **asked: Any,
+    ) -> None:
+        wanted = Asked(**asked)
+        self.source = open_source(paths, label=wanted.label, scores=wanted.scores, columns=wanted.columns)
+        self.layout = find_layout(self.source, wanted)
         self.n_rows, self.faults = 0, Faults()
         self.usable_rows: dict[str, int] = {}
+        self.choice, self._within = choice, within
         self._keep, self._kept = keep, list[Batch]()
 
     @classmethod
@@ -53,6 +67,11 @@ class TableReader:
     def n_usable(self) -> int:
         """Rows that were not left out."""
         return self.n_rows - self.faults.n_rows
+
+    @property
+    def grouped(self) -> Grouped | None:
+        """How many rows there were of which one per group was read; None where every row was."""
+        return None if self.choice is None else Grouped(self.choice.n_rows)
 
     def map_batches(
         self,
@@ -66,9 +85,44 @@ class TableReader:
 
         Faulty rows raise at the end, so that all of them are counted.
         """
-        self.n_rows, self.faults, self.usable_rows = 0, Faults(), {}
+        batches, known = self._batches(columns), Faults()
+        if self.layout.group is not None:
+            choice = self._choose(columns, drop_invalid=drop_invalid, progress=progress)
+            batches, known = choice.only(batches, self._groups_of), choice.faults
+        yield from self._run(work, batches, known, drop_invalid=drop_invalid, progress=progress)
+
+    def _choose(self, columns: Sequence[str], *, drop_invalid: bool, progress: Progress | None) -> Choice:
+        """One row of each group, in a pass of its own, once."""
+        if self.choice is None:
+
+            def keys(batch: Batch) -> tuple[BatchKeys, Faults]:
+                return batch_keys(batch, self.layout, self._periods(batch))
+
+            batches = self._batches(columns)
+            parts = list(self._run(keys, batches, Faults(), drop_invalid=drop_invalid, progress=progress))
+            self.choice = Choice.of(parts, self.faults)
+        return self.choice
+
+    def _groups_of(self, batch: Batch) -> NDArray[np.uint64]:
+        return group_keys(batch, self.layout, self._periods(batch))[0]
+
+    def _periods(self, batch: Batch) -> IntArray | None:
+        return None if self._within is None else self._within(batch)
+
+    def _run(
+        self,
+        work: "_Work[_Result]",
+        batches: Iterator[Batch],
+        known: Faults,
+        *,
+        drop_invalid: bool,
+        progress: Progress | None,
+    ) -> Iterator[_Result]:
+        """``work`` of every batch; rows that are ``known`` to be faulty are not among them."""
+        self.n_rows, self.faults, self.usable_rows = known.n_rows, Faults(), {}
+        self.faults.add(known)
         total = self.source.count_rows() if progress else None
-        jobs = (partial(_on_sound, work, batch) for batch in self._batches(columns))
+        jobs = (partial(_on_sound, work, batch) for batch in batches)
         for batch, result, faults in map_ordered(jobs):
             self.n_rows += batch.data.num_rows
             usable = batch.data.num_rows - faults.n_rows
@@ -139,6 +193,7 @@ def read_table(
     classes: Sequence[Label] | None = None,
     by_position: bool = False,
     drop_invalid: bool = False,
+    group: str | None = None,
 ) -> LoadedTable:
     """Read a whole table into memory, for what needs every score at once.
 
@@ -156,6 +211,8 @@ def read_table(
         Match columns to classes in their order, as in ``tally_table``.
     drop_invalid : bool, default False
         Leave out rows that cannot be used, instead of raising an error.
+    group : str, optional
+        Column that names the group of each row: one random row of each group is read, as in ``tally_table``.
 
     Returns
     -------
@@ -177,7 +234,7 @@ def read_table(
     ['cat', 'dog']
     >>> folder.cleanup()
     """
-    reader = TableReader(paths, label=label, scores=scores, classes=classes, by_position=by_position)
+    reader = TableReader(paths, label=label, scores=scores, classes=classes, by_position=by_position, group=group)
     parts = list(reader.map_rows(lambda rows, _batch: rows, drop_invalid=drop_invalid))
     values, known = np.concatenate([part.scores for part in parts]), reader.layout.classes
     if label is None:

@@ -119,13 +119,13 @@ def _faults(batch: Batch, layout: Layout, faulty: dict[str, BoolArray], bad: Boo
     return Faults(
         n_rows=int(unusable.sum()),
         reasons=Counter({reason: int(rows.sum()) for reason, rows in faulty.items() if rows.any()}),
-        first=_first(batch, unusable),
+        first=first_place(batch, unusable),
         n_unknown=int(unknown.sum()),
-        first_unknown=_first(batch, unknown, value_of=len(layout.columns)),
+        first_unknown=first_place(batch, unknown, value_of=len(layout.columns)),
     )
 
 
-def _first(batch: Batch, rows: BoolArray, *, value_of: int | None = None) -> str:
+def first_place(batch: Batch, rows: BoolArray, *, value_of: int | None = None) -> str:
     """Where the first of the rows is, with its value in a column; "" if there is none."""
     if not rows.any():
         return ""

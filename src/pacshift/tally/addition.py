@@ -13,6 +13,7 @@ from pacshift.scores.kind import kind_of_all
 from pacshift.scores.names import text_of
 from pacshift.tally.cells import Cells
 from pacshift.tally.grid import to_grid
+from pacshift.tally.grouped import Grouped
 from pacshift.tally.inputs import merged
 from pacshift.tally.repeats import require_distinct
 from pacshift.tally.soft import SoftSums
@@ -51,7 +52,20 @@ def sum_fields(parts: Sequence["Tally"]) -> dict[str, Any]:
         "target_kind": kind_of_all(part.target_kind for part in parts if part.n_target),
         "inputs": inputs,
         "n_more_inputs": n_more,
+        "source_grouped": _sum_grouped("source", [part.source_grouped for part in sources]),
+        "target_grouped": _sum_grouped("target", [part.target_grouped for part in parts if part.n_target]),
     }
+
+
+def _sum_grouped(side: str, parts: Sequence[Grouped | None]) -> Grouped | None:
+    """What is known of the groups of a sum; rows and groups are not the same kind of draws."""
+    known = [part for part in parts if part is not None]
+    if known and len(known) < len(parts):
+        raise InputError(
+            f"{len(known)} of {len(parts)} {side} tallies hold one row per group, the others every row: the sum "
+            "would be a sample of neither. Count all of them with groups=, or none."
+        )
+    return reduce(Grouped.__add__, known) if known else None
 
 
 def _merge(parts: Sequence["Tally"], grid: bool, n_classes: int) -> Distinct:

@@ -10,6 +10,7 @@ counts get the same coins, in whatever order and by whatever engine the rows wer
 """
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -40,3 +41,17 @@ def coins(purpose: str, seed: int, *counts: NDArray[Any]) -> np.random.Generator
 def score_coins(purpose: str, tally: Counts, seed: int) -> np.random.Generator:
     """The coins for choices among the true-label scores of a tally."""
     return coins(purpose, seed, tally.values, tally.counts, tally.starts)
+
+
+def group_coins(names: Iterable[str]) -> NDArray[np.uint64]:
+    """A number of 64 bits for each group, which belongs to its name alone (docs/methods/groups.md).
+
+    It knows nothing of rows, scores and labels, and there is no seed: nobody can try several choices of rows.
+
+    >>> group_coins(["ann", "bob", "ann"]) % 1000
+    array([772, 101, 772], dtype=uint64)
+    """
+    digests = (
+        hashlib.sha256(b"pacshift group " + name.encode("utf-8", "surrogatepass")).digest() for name in names
+    )
+    return np.frombuffer(b"".join(digest[:8] for digest in digests), "<u8").astype(np.uint64)

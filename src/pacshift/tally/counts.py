@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.scores.kind import ScoreKind
 from pacshift.tally.cells import Cells, typical_tops
+from pacshift.tally.grouped import Grouped
 from pacshift.tally.inputs import Input
 from pacshift.tally.soft import SoftSums
 from pacshift.tally.stores import running_sum
@@ -32,6 +33,8 @@ class Counts:
     target_kind: ScoreKind | None = None
     inputs: tuple[Input, ...] = ()
     n_more_inputs: int = 0
+    source_grouped: Grouped | None = None
+    target_grouped: Grouped | None = None
 
     @property
     def n_classes(self) -> int:

@@ -17,6 +17,7 @@ from pacshift.files.writing import atomic_write
 from pacshift.scores.check import check_classes
 from pacshift.scores.kind import ScoreKind
 from pacshift.tally.cells import Bins, Cells, n_codes
+from pacshift.tally.grouped import Grouped
 from pacshift.tally.histogram import BINS
 from pacshift.tally.inputs import Input, all_inputs
 from pacshift.tally.soft import SoftSums
@@ -62,6 +63,8 @@ def header_of(tally: "Counts") -> dict[str, Any]:
         "target_bins": tally.target_cells.bins,
         "source_kind": None if tally.source_kind is None else tally.source_kind.to_json(),
         "target_kind": None if tally.target_kind is None else tally.target_kind.to_json(),
+        "source_grouped": None if tally.source_grouped is None else tally.source_grouped.to_json(),
+        "target_grouped": None if tally.target_grouped is None else tally.target_grouped.to_json(),
     }
 
 
@@ -134,6 +137,8 @@ def _fields(header: Mapping[str, Any], arrays: Arrays) -> dict[str, Any]:
         "bins": arrays.get("bins"),
         "source_kind": _kind(header.get("source_kind")),
         "target_kind": _kind(header.get("target_kind")),
+        "source_grouped": _grouped(header.get("source_grouped")),
+        "target_grouped": _grouped(header.get("target_grouped")),
         **_origin(header),
     }
 
@@ -154,6 +159,11 @@ def _kind(entry: Any) -> ScoreKind | None:
     if not kind.low <= kind.least_top <= kind.high:
         raise ValueError(f"{entry!r} where the range of the scores belongs")
     return kind
+
+
+def _grouped(entry: Any) -> Grouped | None:
+    """Whether one row per group was counted, which files of older versions do not say."""
+    return None if entry is None else Grouped.from_json(entry)
 
 
 def _typed(header: Mapping[str, Any], name: str, kind: type, what: str) -> Any:

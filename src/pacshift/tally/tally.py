@@ -15,6 +15,8 @@ from pacshift.tally.cells import Cells
 from pacshift.tally.counter import Counter, CountOptions, count_matrix
 from pacshift.tally.counts import Counts
 from pacshift.tally.file import arrays_of, header_of, read_fields, write
+from pacshift.tally.grouped import Grouped
+from pacshift.tally.groups import one_row_per_group
 from pacshift.tally.repeats import require_distinct
 
 
@@ -48,6 +50,8 @@ class Tally(Counts):
         rows came from.
     n_more_inputs : int
         How many more files there were: a sum lists up to 200.
+    source_grouped, target_grouped : Grouped or None
+        If one random row of each group was counted: how many rows there were in all.
 
     Examples
     --------
@@ -69,6 +73,7 @@ class Tally(Counts):
         grid: bool = False,
         soft: bool = True,
         rng: RngLike = None,
+        groups: LabelsLike | None = None,
     ) -> "Tally":
         """Count a labelled source.
 
@@ -89,6 +94,8 @@ class Tally(Counts):
             Keep sums of probabilities, which only PS-R and WCP use.
         rng : int, numpy.random.Generator or None
             Has no effect: randomised scores are fixed functions of their rows. Will be removed.
+        groups : array_like, optional
+            Group of each row, such as the patient: one random row of each group is counted.
 
         Returns
         -------
@@ -98,7 +105,8 @@ class Tally(Counts):
         Raises
         ------
         InputError
-            If scores are not a finite matrix, a label is not among the classes, or the indexes differ.
+            If scores are not a finite matrix, a label is not among the classes, a row has no group, or the
+            indexes differ.
 
         Examples
         --------
@@ -108,9 +116,13 @@ class Tally(Counts):
         ignore_rng(rng)
         checked = check_scores(scores, name="source", classes=classes)
         index = check_labels(labels, checked.classes, n_rows=len(checked), name="source", index=checked.index)
+        grouped = None if groups is None else Grouped(len(checked))
+        if groups is not None:
+            places = one_row_per_group(groups, checked, index, name="source")
+            checked, index = checked.take(places), index[places]
         options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=False)
         counter = count_matrix(checked, index, options, name="source")
-        made = cls.from_counter(counter, checked.classes)
+        made = cls.from_counter(counter, checked.classes, grouped)
         if checked.named_by_frame:
             require_plausible(checked, made.class_counts)
         return made
@@ -123,6 +135,7 @@ class Tally(Counts):
         classes: Sequence[Label] | None = None,
         soft: bool = True,
         bins: bool = True,
+        groups: LabelsLike | None = None,
     ) -> "Tally":
         """Count an unlabelled target.
 
@@ -136,6 +149,8 @@ class Tally(Counts):
             Keep sums of probabilities, which only PS-R and WCP use.
         bins : bool, default True
             Keep scores in coarse bins, by which PS-LP finds the smallest sets.
+        groups : array_like, optional
+            Group of each row, such as the patient: one random row of each group is counted.
 
         Returns
         -------
@@ -145,20 +160,24 @@ class Tally(Counts):
         Raises
         ------
         InputError
-            If scores are not a finite matrix.
+            If scores are not a finite matrix, a row has no group, or the indexes differ.
 
         Examples
         --------
-        >>> Tally.from_target([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]]).target.tolist()
-        [1, 2]
+        >>> rows = [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]]
+        >>> Tally.from_target(rows).target.tolist(), Tally.from_target(rows, groups=["ann", "bob", "bob"]).n_target
+        ([1, 2], 2)
         """
         checked = check_scores(scores, name="target", classes=classes)
+        grouped = None if groups is None else Grouped(len(checked))
+        if groups is not None:
+            checked = checked.take(one_row_per_group(groups, checked, name="target"))
         options = CountOptions(soft=soft, bins=bins)
         counter = count_matrix(checked, None, options, name="target")
-        return cls.from_counter(counter, checked.classes)
+        return cls.from_counter(counter, checked.classes, grouped)
 
     @classmethod
-    def from_counter(cls, counter: Counter, classes: tuple[Label, ...]) -> "Tally":
+    def from_counter(cls, counter: Counter, classes: tuple[Label, ...], grouped: Grouped | None = None) -> "Tally":
         """Make a tally of the counts that any engine has gathered.
 
         Parameters
@@ -167,6 +186,8 @@ class Tally(Counts):
             Counts of a source or of a target.
         classes : tuple
             Class names, in the order of the score columns.
+        grouped : Grouped, optional
+            What is known of the rows if one of each group was counted.
 
         Returns
         -------
@@ -188,6 +209,8 @@ class Tally(Counts):
             bins=counter.bins,
             source_kind=counter.kind if counter.labelled else None,
             target_kind=None if counter.labelled else counter.kind,
+            source_grouped=grouped if counter.labelled else None,
+            target_grouped=None if counter.labelled else grouped,
         )
 
     @classmethod
@@ -207,8 +230,8 @@ class Tally(Counts):
         Raises
         ------
         InputError
-            If there is none, classes or scores differ, or two tallies were counted from the same rows, as their
-            ``inputs`` tell.
+            If there is none, classes or scores differ, two tallies were counted from the same rows, as their
+            ``inputs`` tell, or only some of them hold one row per group.
 
         Examples
         --------
@@ -221,7 +244,8 @@ class Tally(Counts):
     def __repr__(self) -> str:
         rows = f"{self.n_source:,} source rows, {self.n_target:,} target rows"
         grid = ", on the grid" if self.grid else ""
-        return f"Tally({self.n_classes} classes, {rows}, score {self.score!r}{grid})"
+        one = ", one per group" if self.source_grouped or self.target_grouped else ""
+        return f"Tally({self.n_classes} classes, {rows}{one}, score {self.score!r}{grid})"
 
     def __add__(self, other: "Tally") -> "Tally":
         return Tally.sum([self, other]) if isinstance(other, Tally) else NotImplemented

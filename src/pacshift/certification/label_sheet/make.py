@@ -2,11 +2,12 @@
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from pacshift.arrays import Frame, IntArray, Label, RngLike, ScoresLike
+from pacshift.arrays import Frame, IntArray, Label, LabelsLike, RngLike, ScoresLike
 from pacshift.certification.label_sheet.draw import RowDraw
 from pacshift.certification.label_sheet.file import COLUMNS
 from pacshift.certification.label_sheet.plan import SheetPlan, plan_sheet
@@ -18,6 +19,7 @@ from pacshift.scores.containers import as_array, column_names
 from pacshift.scores.fingerprint import Fingerprint
 from pacshift.scores.frames import require_same_index
 from pacshift.scores.names import shorten, text_of
+from pacshift.tally.groups import one_row_per_group
 
 
 def label_sheet(
@@ -30,6 +32,7 @@ def label_sheet(
     rng: RngLike = None,
     keep: Mapping[str, Any] | Frame | None = None,
     classes: Sequence[Label] | None = None,
+    groups: LabelsLike | None = None,
 ) -> LabelSheet:
     """Draw rows of a target to be labelled, in random order.
 
@@ -57,6 +60,9 @@ def label_sheet(
     classes : sequence of labels, optional
         The class of each score column, as for ``calibrate``: if the target is a frame, these columns are its
         scores.
+    groups : array or series of length n, optional
+        The group of each row, such as the patient: at most one row of each group is drawn, the one that
+        ``calibrate`` counts with the same ``target_groups``.
 
     Returns
     -------
@@ -81,23 +87,35 @@ def label_sheet(
     matrix = check_scores(target, name="target", classes=classes)
     require_no_unknown(matrix.classes)
     seed = sheet_seed(rng)
+    numbers = None if groups is None else one_row_per_group(groups, matrix, name="target")
+    counted = matrix if numbers is None else matrix.take(numbers)
     draw, fingerprint = RowDraw(plan.looks[-1], seed), Fingerprint(len(matrix.classes))
-    for block in matrix.blocks():
-        if not is_finite(matrix.values[block]):
+    for block in counted.blocks():
+        if not is_finite(counted.values[block]):
             raise not_finite_error(matrix, "target")
-        fingerprint.add(matrix.values[block])
-    draw.add(len(matrix))
+        fingerprint.add(counted.values[block])
+    draw.add(len(counted))
     draw.require_enough()
-    kept = {} if keep is None else _kept_columns(keep, draw.rows, len(matrix), matrix.index)
-    return drawn_sheet(plan, draw, fingerprint, seed, kept)
+    sheet = drawn_sheet(plan, draw, fingerprint, seed, {}, numbers)
+    if keep is None:
+        return sheet
+    return replace(sheet, kept=_kept_columns(keep, sheet.rows, len(matrix), matrix.index))
 
 
 def drawn_sheet(
-    plan: SheetPlan, draw: RowDraw, fingerprint: Fingerprint, seed: int, kept: Mapping[str, tuple[str, ...]]
+    plan: SheetPlan,
+    draw: RowDraw,
+    fingerprint: Fingerprint,
+    seed: int,
+    kept: Mapping[str, tuple[str, ...]],
+    numbers: IntArray | None = None,
 ) -> LabelSheet:
-    """The sheet of rows that were drawn, without labels."""
+    """The sheet of rows that were drawn, without labels.
+
+    ``numbers`` are the rows' numbers in the target, where one of each group was left to draw from.
+    """
     return LabelSheet(
-        rows=draw.rows,
+        rows=draw.rows if numbers is None else numbers[draw.rows],
         looks=plan.looks,
         n_pilot=plan.n_pilot,
         epsilon=plan.epsilon,

@@ -39,7 +39,8 @@ class LabelSheet:
     seed : int
         Seed of the random order.
     n_target : int
-        Rows of the target, among them those that were left out as unusable.
+        Rows of the target, among them those that were left out as unusable; groups, where one row of each was
+        left to draw from.
     target_sha256 : str
         Fingerprint of the target's scores.
     labels : tuple of str or None

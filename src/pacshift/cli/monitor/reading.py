@@ -135,6 +135,7 @@ def _count_file(watch: Monitor, file: Path, reading: Reading, columns: Columns |
                 "scores": chosen.scores if columns is None else None,
                 "columns": columns,
                 "by_position": chosen.by_position,
+                "group": chosen.group,
             },
             soft=reading.method.needs_soft,
             in_use=watch.certificate,

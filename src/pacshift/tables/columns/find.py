@@ -25,15 +25,18 @@ def find_layout(source: Source, asked: Asked) -> Layout:
     """Look the columns up by name: those asked for, else those remembered, else by the rules below."""
     classes = None if asked.classes is None else check_classes(asked.classes)
     asked = replace(asked, classes=classes, label=_label_column(source, asked.label))
+    _require_group_column(source, asked)
     remembered = asked.columns
     if asked.scores is not None:
-        found = _asked_for(source, asked.scores, asked.label)
+        found = _asked_for(source, asked.scores, asked)
     elif remembered is not None and (not asked.by_position or set(remembered.scores) <= set(source.schema.names)):
         found = _remembered(source, remembered, classes)
     else:
         found = _by_default(source, replace(asked, classes=None) if asked.by_position else asked)
     require_single(source.schema, found.columns)
-    return layout_of(source, found, asked)
+    if asked.group in found.columns:
+        raise refusals.group_is_used(str(asked.group), "scores")
+    return replace(layout_of(source, found, asked), group=asked.group)
 
 
 def _label_column(source: Source, label: str | None) -> str | None:
@@ -50,9 +53,24 @@ def _label_column(source: Source, label: str | None) -> str | None:
     return label
 
 
-def _asked_for(source: Source, scores: str, label: str | None) -> Found:
-    names = _candidates(source, label)
+def _require_group_column(source: Source, asked: Asked) -> None:
+    group, names = asked.group, list(source.schema.names)
+    if group is None:
+        return
+    if names.count(group) != 1:
+        raise refusals.no_group_column(group, names)
+    if group == asked.label:
+        raise refusals.group_is_used(group, "labels")
+    kind = source.schema.field(group).type
+    if not source.has_text_labels and not can_be_label(kind):
+        raise refusals.not_groups(group, kind)
+
+
+def _asked_for(source: Source, scores: str, asked: Asked) -> Found:
+    names = _candidates(source, asked)
     parts = [scores] if scores in names else [part.strip() for part in scores.split(",")]
+    if asked.group in parts:
+        raise refusals.group_is_used(str(asked.group), "scores")
     hits = [[part] if part in names else _matching(names, part) for part in parts]
     matches = [name for hit in hits for name in hit]
     matches = matches if len(parts) == 1 else list(dict.fromkeys(matches))
@@ -73,12 +91,12 @@ def _remembered(source: Source, columns: Columns, given: tuple[Label, ...] | Non
     return Found(columns.scores, given if given and len(columns.scores) > 1 else columns.scores)
 
 
-def _candidates(source: Source, label: str | None) -> list[str]:
-    return [name for name in source.schema.names if name != label]
+def _candidates(source: Source, asked: Asked) -> list[str]:
+    return [name for name in source.schema.names if name not in (asked.label, asked.group)]
 
 
 def _by_default(source: Source, asked: Asked) -> Found:
-    names = _candidates(source, asked.label)
+    names = _candidates(source, asked)
     for rule in (_usual, _called_as_classes, _called_by_pattern, _called_as_labels):
         found = rule(source, asked, names)
         if found is not None:

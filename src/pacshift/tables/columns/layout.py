@@ -20,7 +20,8 @@ class Layout:
     """Score columns in the order of ``classes``, or one column of lists; the label column, if there is one.
 
     ``order`` says which entry of a list belongs to each class, where it is not the entry of the same number.
-    ``is_named`` tells whether the user named the classes, or the names of the columns did.
+    ``is_named`` tells whether the user named the classes, or the names of the columns did. ``group`` is the column
+    that names the group of each row, if there is one.
     """
 
     columns: tuple[str, ...]
@@ -29,16 +30,17 @@ class Layout:
     label: str | None
     order: tuple[int, ...] | None = None
     is_named: bool = False
+    group: str | None = None
 
     def batches(self, source: Source, columns: Sequence[str] = ()) -> Iterator[Batch]:
-        """The rows of the table: score columns, label, then other ``columns``."""
+        """The rows of the table: score columns, label, group, then other ``columns``."""
         others = [name for name in dict.fromkeys(columns) if name not in self.needed]
         return source.batches(self.columns, len(self.classes), self.needed[len(self.columns) :], others)
 
     @property
     def needed(self) -> tuple[str, ...]:
-        """Score columns, then the label."""
-        return self.columns if self.label is None else (*self.columns, self.label)
+        """Score columns, then the label and the group."""
+        return (*self.columns, *(name for name in (self.label, self.group) if name is not None))
 
     def without_label(self) -> "Layout":
         """The same table read as an unlabelled target."""
@@ -47,7 +49,7 @@ class Layout:
     @property
     def remembered(self) -> Columns:
         """What a certificate remembers of the table."""
-        return Columns(self.columns, self.label)
+        return Columns(self.columns, self.label, self.group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class Asked:
     classes: Sequence[Label] | None = None
     by_position: bool = False
     columns: Columns | None = None
+    group: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,31 @@ def not_labels(label: str, kind: Any) -> InputError:
     )
 
 
+def no_group_column(group: str, names: Sequence[str]) -> ColumnsError:
+    """No column, or several, are called as the group."""
+    n_found = list(names).count(group)
+    problem = f"{n_found} columns are called {group!r}" if n_found else f"No column {group!r}"
+    return ColumnsError(
+        f"{problem}. Name the column that says to which group, such as a patient, a row belongs: group=NAME. The "
+        f"columns are {shorten(names, 20)}."
+    )
+
+
+def not_groups(group: str, kind: Any) -> InputError:
+    """The group column holds something else."""
+    return InputError(
+        f"group column {group!r} holds {kind}: ids of groups must be text, numbers or booleans. Convert it, or "
+        "name another column: group=NAME."
+    )
+
+
+def group_is_used(group: str, what: str) -> InputError:
+    """The group column is another column too."""
+    return InputError(
+        f"column {group!r} cannot hold the {what} and name the groups. Name another column: group=NAME."
+    )
+
+
 def not_as_remembered(wanted: Sequence[str], missing: Sequence[str], names: Sequence[str]) -> ColumnsError:
     """The columns that the scores were read from before are not there."""
     return ColumnsError(

@@ -1,6 +1,7 @@
 """A data frame of Spark to a tally."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -13,10 +14,13 @@ from pacshift.scores.transforms import Transform, TransformFunction, resolve_tra
 from pacshift.tables.columns.find import find_layout
 from pacshift.tables.columns.layout import Asked
 from pacshift.tables.count import TableTally, require_score_columns
+from pacshift.tables.rows import Faults
 from pacshift.tables.spark.frames import SparkSource, select, without_vectors
+from pacshift.tables.spark.groups import count_usable, one_per_group
 from pacshift.tables.spark.jobs import PACKED, add, add_parts, counter_of, unpack
 from pacshift.tally import Tally
 from pacshift.tally.counter import CountOptions
+from pacshift.tally.grouped import Grouped
 
 _N_REDUCERS = 8  # tallies that reach the driver, however many partitions there are
 
@@ -33,8 +37,8 @@ def tally(frame: DataFrame, *, label: str | None, **options: Any) -> Tally:
     label : str or None
         Column of the true labels; None for an unlabelled target.
     **options
-        ``scores``, ``classes``, ``by_position``, ``score``, ``soft``, ``bins``, ``drop_invalid`` and ``rng`` as in
-        ``tally_frame``.
+        ``scores``, ``classes``, ``by_position``, ``score``, ``soft``, ``bins``, ``drop_invalid``, ``group`` and
+        ``rng`` as in ``tally_frame``.
 
     Returns
     -------
@@ -66,6 +70,7 @@ def tally_frame(
     soft: bool = True,
     bins: bool = True,
     drop_invalid: bool = False,
+    group: str | None = None,
     rng: Any = None,
 ) -> TableTally:
     """Count a data frame as ``tally`` does, and say how many rows were counted and left out.
@@ -93,6 +98,9 @@ def tally_frame(
         Keep a target's scores in coarse bins, by which PS-LP finds the smallest sets.
     drop_invalid : bool, default False
         Leave out rows that cannot be used, instead of raising an error.
+    group : str, optional
+        Column that names the group of each row: one random row of each group is counted, the same as on one
+        machine. The cluster shuffles the rows for it.
     rng : int, numpy.random.Generator or None
         Has no effect: randomised scores are fixed functions of their rows. Will be removed.
 
@@ -114,10 +122,13 @@ def tally_frame(
     ignore_rng(rng)
     plain = without_vectors(frame, scores, columns)
     source = SparkSource(plain)
-    layout = find_layout(source, Asked(label, scores, classes, by_position, columns))
+    layout = find_layout(source, Asked(label, scores, classes, by_position, columns, group))
     options = CountOptions(resolve_transform(score), grid=True, soft=soft, bins=bins)
-    job = counter_of(layout, options)
-    parts = select(plain, layout.needed).mapInArrow(job, PACKED)
+    rows, grouped, left_out = select(plain, layout.needed), None, Faults()
+    if group is not None:
+        n_rows, left_out = count_usable(rows, layout, drop_invalid=drop_invalid)
+        rows, grouped = one_per_group(rows, layout), Grouped(n_rows)
+    parts = rows.mapInArrow(counter_of(layout, options), PACKED)
     # Added on the cluster first: the driver never holds a tally for every partition.
     sums = parts.repartition(_N_REDUCERS).mapInArrow(add_parts, PACKED)
     total = add(unpack(row[0]) for row in sums.collect())
@@ -128,4 +139,11 @@ def tally_frame(
         raise InputError("the data frame has no usable row. At least one example is needed.")
     if label is not None:
         require_score_columns(total.tally, layout, source)
-    return TableTally(total.tally, total.n_rows - total.faults.n_rows, total.faults.n_rows, layout.remembered)
+    unlabelled = label is None
+    counted = replace(
+        total.tally,
+        source_grouped=None if unlabelled else grouped,
+        target_grouped=grouped if unlabelled else None,
+    )
+    n_dropped = total.faults.n_rows + left_out.n_rows
+    return TableTally(counted, total.n_rows - total.faults.n_rows, n_dropped, layout.remembered)

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from pacshift.certificate import Certificate
 from pacshift.errors import PacshiftError
 from pacshift.tables.columns.layout import Layout
 from pacshift.tables.count import count_batch
+from pacshift.tables.groups import batch_keys
 from pacshift.tables.rows import Faults, score_rows
 from pacshift.tables.sets import sets_batch
 from pacshift.tables.sources.base import numbered
@@ -19,6 +21,9 @@ from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
 
 Batches: TypeAlias = Iterator[Any]
+KEYS = ("group", "row")
+"""Columns of the coin of the group and of the number of the row."""
+
 PACKED = "packed binary"
 """Schema of what a job sends."""
 
@@ -51,15 +56,33 @@ def counter_of(layout: Layout, options: CountOptions) -> Callable[[Batches], Bat
 
 
 def fault_finder(layout: Layout) -> Callable[[Batches], Batches]:
-    """A job that only looks for rows that cannot be used."""
+    """A job that only looks for rows that cannot be used, and counts the others."""
 
     def find_faults(batches: Batches) -> Batches:
-        faults = Faults()
+        n_usable, faults = 0, Faults()
         for batch in numbered(batches, _partition()):
-            faults.add(score_rows(batch, layout).faults)
-        yield _pack(Part(None, 0, faults))
+            if layout.group is None:
+                found = score_rows(batch, layout).faults
+            else:
+                _, found = batch_keys(batch, layout)
+            faults.add(found)
+            n_usable += batch.data.num_rows - found.n_rows
+        yield _pack(Part(None, n_usable, faults))
 
     return find_faults
+
+
+def keys_of(layout: Layout) -> Callable[[Batches], Batches]:
+    """A job that gives the usable rows with the coin of their group and their own number, as signed integers."""
+
+    def add_keys(batches: Batches) -> Batches:
+        for batch in numbered(batches, _partition()):
+            keys, _ = batch_keys(batch, layout)
+            rows, in_order = batch.data.filter(pa.array(keys.kept)), keys.rows ^ np.uint64(1 << 63)
+            columns = [*rows.columns, pa.array(keys.groups.view(np.int64)), pa.array(in_order.view(np.int64))]
+            yield pa.RecordBatch.from_arrays(columns, names=[*rows.schema.names, *KEYS])
+
+    return add_keys
 
 
 def predictor_of(

@@ -1,0 +1,101 @@
+"""Rows in memory that come in groups: one random row of each is left, before anything is counted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pacshift.arrays import IntArray, Label, LabelsLike, ScoresLike
+from pacshift.errors import InputError
+from pacshift.scores.check import ScoreMatrix, check_labels, check_scores
+from pacshift.scores.containers import as_array
+from pacshift.scores.frames import require_same_index
+from pacshift.tally import Tally
+from pacshift.tally.grouped import Grouped
+from pacshift.tally.groups import GroupIds, check_groups, one_row_per_group
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sampled:
+    """Source and target rows, one of each group where groups were given, and what tallies say about that."""
+
+    source_scores: ScoresLike | ScoreMatrix
+    source_labels: LabelsLike
+    target_scores: ScoresLike | ScoreMatrix | None
+    target_labels: LabelsLike | None = None
+    source: Grouped | None = None
+    target: Grouped | None = None
+    target_places: IntArray | None = None
+    """Which target rows are left; None where all are."""
+
+    def marked(self, tally: Tally) -> Tally:
+        """The counts of these rows, which know that they hold one row per group."""
+        return replace(tally, source_grouped=self.source, target_grouped=self.target)
+
+
+def sample_groups(
+    source_scores: ScoresLike,
+    source_labels: LabelsLike,
+    target_scores: ScoresLike | None,
+    *,
+    groups: LabelsLike | None,
+    target_groups: LabelsLike | None,
+    classes: Sequence[Label] | None = None,
+    target_labels: LabelsLike | None = None,
+) -> Sampled:
+    """One random row of each group (docs/methods/groups.md); the rows as they are where there are no groups."""
+    all_rows = Sampled(source_scores, source_labels, target_scores, target_labels)
+    if groups is None and target_groups is None:
+        return all_rows
+    source = check_scores(source_scores, name="source", classes=classes)
+    found, own = replace(all_rows, source_scores=source), None
+    if groups is not None:
+        own = check_groups(groups, n_rows=len(source), name="groups", index=source.index)
+        found = _sampled_source(found, source, own)
+    if target_groups is None:
+        return found
+    if target_scores is None:
+        raise InputError(
+            "target_groups name the groups of target rows, but target_scores is None. Pass the scores."
+        )
+    target = check_scores(target_scores, name="target", classes=source.classes)
+    others = check_groups(target_groups, n_rows=len(target), name="target_groups", index=target.index)
+    n_shared = 0 if own is None else len(set(own.names) & set(others.names))
+    return _sampled_target(found, target, others, n_shared)
+
+
+def _sampled_source(rows: Sampled, source: ScoreMatrix, groups: GroupIds) -> Sampled:
+    index = check_labels(rows.source_labels, source.classes, n_rows=len(source), name="source", index=source.index)
+    places = one_row_per_group(groups, source, index, name="source")
+    labels = [source.classes[label] for label in index[places].tolist()]
+    return replace(rows, source_scores=source.take(places), source_labels=labels, source=Grouped(len(source)))
+
+
+def _sampled_target(rows: Sampled, target: ScoreMatrix, groups: GroupIds, n_shared: int) -> Sampled:
+    places = one_row_per_group(groups, target, name="target")
+    labels = rows.target_labels
+    if labels is not None:
+        require_same_index(target.index, labels, "target_labels")
+        listed = _listed(labels, len(target))
+        labels = [listed[place] for place in places.tolist()]
+    grouped = Grouped(len(target), shared=n_shared)
+    return replace(
+        rows, target_scores=target.take(places), target_labels=labels, target=grouped, target_places=places
+    )
+
+
+def _listed(labels: LabelsLike, n_rows: int) -> Sequence[Any]:
+    """Labels of target rows, some of which may be None, one by one."""
+    values = as_array(labels, "target_labels", "labels")
+    if values.shape != (n_rows,):
+        raise InputError(
+            f"target_labels must have one entry per target row ({n_rows:,}), got shape {values.shape}."
+        )
+    return labels if isinstance(labels, (list, tuple)) else values.tolist()
+
+
+def require_both_grouped(tally: Tally, labelled: Tally | None) -> None:
+    """Refuse labelled target rows that are draws of another kind than the target they belong to."""
+    if labelled is not None and (labelled.source_grouped is None) != (tally.target_grouped is None):
+        raise InputError(
+            "target_labels: the labelled rows and the target must both be counted with groups=, or both without."
+        )

@@ -1,0 +1,263 @@
+"""Rows of one patient are not independent: without groups promises break, with groups they hold."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from scipy.stats import binomtest, norm
+
+from pacshift import (
+    AssumptionError,
+    Certificate,
+    InputError,
+    Monitor,
+    Tally,
+    calibrate,
+    calibrate_tally,
+    check,
+    compare,
+    label_sheet,
+    prevalence,
+)
+from pacshift.arrays import FloatArray, IntArray
+from pacshift.certificate.file import to_document
+from pacshift.estimator import PACClassifier
+from pacshift.report import render_report
+from pacshift.tables import label_table
+from pacshift.tables.label import sheet_scores
+from pacshift.tables.reader import TableReader
+from pacshift.tally.grouped import Grouped
+
+EPSILON, DELTA = 0.1, 0.05
+EFFECT, NOISE = 1.2, 0.6
+"""How much patients and visits of one patient differ."""
+
+
+def patients(n: int, visits: Any, sick: float, rng: np.random.Generator) -> tuple[FloatArray, IntArray, list[str]]:
+    """Scores, labels and ids: a patient is sick or not, and looks more or less so at every visit.
+
+    Two patients of different populations never have the same id.
+    """
+    label = (rng.random(n) < sick).astype(int)
+    own = np.repeat(np.arange(n), visits)
+    logit = (3 * label - 1.5 + rng.normal(0, EFFECT, n))[own] + rng.normal(0, NOISE, len(own))
+    p = 1 / (1 + np.exp(-logit))
+    called = rng.integers(2**60)
+    return np.column_stack([1 - p, p]), label[own], [f"{called}-{patient}" for patient in own]
+
+
+def error(certificate: Certificate, sick: float) -> float:
+    """How often the set of a random visit of a random patient misses the truth."""
+    with np.errstate(divide="ignore"):
+        cuts = np.clip(certificate.thresholds, 0, 1)
+        missed = norm.cdf((np.log(cuts) - np.log1p(-cuts) - 1.5) / np.hypot(EFFECT, NOISE))
+    return float(missed @ [1 - sick, sick])
+
+
+RNG = np.random.default_rng(1)
+SOURCE, LABELS, IDS = patients(400, 5, 0.3, RNG)
+TARGET, TRUTH, TARGET_IDS = patients(400, 5, 0.6, RNG)
+BOTH: dict[str, Any] = {"groups": IDS, "target_groups": TARGET_IDS}
+
+
+def run(seed: int, *, grouped: bool) -> float | None:
+    """True error of a certificate by 300 patients of 20 visits on both sides; None where it is refused."""
+    rng = np.random.default_rng([7, seed])
+    source, labels, ids = patients(300, 20, 0.3, rng)
+    target, _, others = patients(300, 20, 0.6, rng)
+    asked: dict[str, Any] = {"groups": ids, "target_groups": others} if grouped else {}
+    try:
+        return error(calibrate(source, labels, target, epsilon=EPSILON, delta=DELTA, **asked), 0.6)
+    except AssumptionError:
+        return None
+
+
+@pytest.mark.slow
+@pytest.mark.montecarlo
+def test_with_groups_promises_hold_and_without_they_break() -> None:
+    rows, groups = ([run(seed, grouped=grouped) for seed in range(60)] for grouped in (False, True))
+    refused = sum(found is None for found in rows)
+    certified = [found for found in rows if found is not None]
+    assert refused > 10  # label shift holds exactly: 0.5 % would be allowed
+    broken = sum(found > EPSILON for found in certified)
+    assert binomtest(broken, len(certified), DELTA, alternative="greater").pvalue < 0.01
+    kept = [found for found in groups if found is not None]
+    assert len(kept) >= 59
+    assert binomtest(sum(found > EPSILON for found in kept), len(kept), DELTA, alternative="greater").pvalue > 0.01
+    assert np.mean(kept) > 0.5 * EPSILON  # not merely cautious
+
+
+@pytest.mark.montecarlo
+def test_visits_that_look_alike_count_as_often_as_they_are() -> None:
+    """One patient of seven is missed at 38 of 40 visits, which all look alike: sets without them miss 14 %."""
+    broken = 0
+    for seed in range(30):
+        rng = np.random.default_rng([9, seed])
+        hard = rng.random(400) < 1 / 7
+        scores = [[0.3] * 38 + [0.9, 0.8] if own else rng.uniform(0.5, 1, rng.integers(1, 5)) for own in hard]
+        own = np.repeat(np.arange(400), [len(each) for each in scores])
+        of_truth = np.concatenate(scores)
+        labels = rng.integers(0, 2, 400)[own]
+        rows = np.where(labels[:, None] == [0, 1], of_truth[:, None], 1 - of_truth[:, None])
+        made = calibrate(rows, labels, None, method="PS", groups=own, epsilon=EPSILON, delta=DELTA)
+        broken += made.thresholds[0] > 0.3
+    assert binomtest(broken, 30, DELTA, alternative="greater").pvalue > 0.01
+
+
+def test_the_certificate_says_whom_it_is_about() -> None:
+    made = calibrate(SOURCE, LABELS, TARGET, **BOTH)
+    assert (made.n_source, made.n_target) == (400, 400)
+    assert made.source_grouped == made.target_grouped == Grouped(2000)
+    words = made.explain()
+    assert "at least 90 % of the target population (a random case of a random group), with confidence" in words
+    assert (
+        "one random row of each group was counted, 400 of 2,000 source rows and 400 of 2,000 target rows" in words
+    )
+    assert "Nothing is promised about all rows taken together" in words
+    assert "The independent draws are groups, not rows (source and target), and no group is in both." in words
+    assert "a random case of a random group" in repr(made)
+    page = render_report(made)
+    assert "a random case of a random group" in page
+    assert "400 of 2,000 source rows" in page
+
+
+def test_groups_of_one_side_alone() -> None:
+    made = calibrate(SOURCE, LABELS, TARGET[::5], groups=IDS)
+    assert "(a random case" not in made.explain()
+    assert "The independent draws are groups, not rows (source)." in made.explain()
+    only_source = calibrate(SOURCE, LABELS, None, method="PS", groups=IDS)
+    assert "of the source population (a random case of a random group), with" in only_source.explain()
+    other = calibrate(SOURCE[::5], LABELS[::5], TARGET, target_groups=TARGET_IDS)
+    assert (other.n_source, other.n_target, other.source_grouped) == (400, 400, None)
+
+
+def test_the_file_remembers_groups_and_older_files_have_none(tmp_path: Any) -> None:
+    made = calibrate(SOURCE, LABELS, TARGET, **BOTH)
+    made.save(tmp_path / "made.json")
+    loaded = Certificate.load(tmp_path / "made.json")
+    assert loaded.explain() == made.explain()
+    assert (loaded.source_grouped, loaded.target_grouped) == (made.source_grouped, made.target_grouped)
+    assert to_document(made)["target_grouped"] == {"rows": 2000, "parts": 1, "shared": 0}
+    assert calibrate(SOURCE, LABELS, TARGET[::5], method="PS-LW").source_grouped is None
+
+
+def test_the_order_of_the_rows_does_not_matter() -> None:
+    first = calibrate(SOURCE, LABELS, TARGET, **BOTH)
+    order = np.random.default_rng(2).permutation(len(SOURCE))
+    mixed: dict[str, Any] = {name: np.array(ids)[order] for name, ids in BOTH.items()}
+    second = calibrate(SOURCE[order], LABELS[order], TARGET[order], **mixed)
+    assert np.array_equal(first.thresholds, second.thresholds)
+    frame = pd.DataFrame(SOURCE).assign(label=LABELS, patient=IDS).iloc[order]
+    third = calibrate(frame[[0, 1]], frame["label"], TARGET, groups=frame["patient"], target_groups=TARGET_IDS)
+    assert np.array_equal(first.thresholds, third.thresholds)
+    with pytest.raises(InputError, match="different indexes"):
+        calibrate(frame[[0, 1]], frame["label"], TARGET, groups=frame["patient"].sort_index())
+
+
+def test_logits_give_the_certificate_of_probabilities() -> None:
+    made = calibrate(np.log(SOURCE), LABELS, np.log(TARGET), softmax=True, **BOTH)
+    assert (made.n_source, made.n_target) == (400, 400)
+
+
+def test_ids_that_are_in_both_earn_a_note() -> None:
+    made = calibrate(SOURCE, LABELS, TARGET, groups=IDS, target_groups=[*IDS[:10], *TARGET_IDS[10:]])
+    assert any("2 group(s) have the same id in source and target" in note for note in made.notes)
+    assert not any("same id" in note for note in calibrate(SOURCE, LABELS, TARGET, **BOTH).notes)
+
+
+def test_tallies_give_the_same_certificate_and_say_what_was_not_checked() -> None:
+    made = calibrate(SOURCE, LABELS, TARGET, **BOTH)
+    target = Tally.from_target(TARGET, groups=TARGET_IDS)
+    again = calibrate_tally(Tally.from_scores(SOURCE, LABELS, groups=IDS) + target)
+    assert np.array_equal(made.thresholds, again.thresholds)
+    halves = [
+        Tally.from_scores(SOURCE[part], LABELS[part], groups=IDS[part])
+        for part in (slice(1000), slice(1000, None))
+    ]
+    added = calibrate_tally(halves[0] + halves[1] + target)
+    assert np.array_equal(made.thresholds, added.thresholds)  # no patient is in both halves
+    assert "No group is in two of the 2 source tallies that were added; this was not checked." in added.explain()
+    assert "not checked" not in again.explain()
+
+
+def test_target_labels_are_those_of_the_chosen_rows() -> None:
+    labels = [label if place % 2 else None for place, label in enumerate(TRUTH.tolist())]
+    made = calibrate(SOURCE, LABELS, TARGET, target_labels=labels, **BOTH)
+    assert 100 < made.n_target_labels < 300
+    with pytest.raises(InputError, match=r"target_labels must have one entry per target row \(2,000\)"):
+        calibrate(SOURCE, LABELS, TARGET, target_labels=labels[:5], **BOTH)
+    tally = Tally.from_scores(SOURCE, LABELS, groups=IDS) + Tally.from_target(TARGET, groups=TARGET_IDS)
+    with pytest.raises(InputError, match="must both be counted with groups="):
+        calibrate_tally(tally, target_labels=Tally.from_scores(TARGET[:100], TRUTH[:100]))
+
+
+def test_compare_and_prevalence_count_one_row_per_group() -> None:
+    found = compare(SOURCE, LABELS, TARGET, methods=["PS-LW", "PS"], target_labels=TRUTH, **BOTH)
+    assert all(made is not None and made.n_target == 400 for made in found.certificates)
+    assert found.rows[0].error is not None
+    assert prevalence(SOURCE, LABELS, TARGET, **BOTH).class_counts.sum() == 400
+
+
+def test_check_compares_one_row_per_group() -> None:
+    made = calibrate(SOURCE, LABELS, TARGET, **BOTH)
+    found = check(made, TARGET, TRUTH, groups=TARGET_IDS)
+    assert found.evaluation.n == 400
+    order = np.random.default_rng(3).permutation(len(TARGET))
+    again = check(made, TARGET[order], TRUTH[order], groups=np.array(TARGET_IDS)[order])
+    assert again.text == found.text
+    assert check(made, made.sets(TARGET), TRUTH, groups=TARGET_IDS).evaluation.n == 400
+
+
+def test_the_estimator_passes_groups_on() -> None:
+    logits = np.log(SOURCE[:, 1:] / SOURCE[:, :1]), np.log(TARGET[:, 1:] / TARGET[:, :1])
+    model = PACClassifier().fit(logits[0][:1000], LABELS[:1000])
+    model.calibrate(logits[0][1000:], LABELS[1000:], logits[1], groups=IDS[1000:], target_groups=TARGET_IDS)
+    made = model.certificate_
+    assert (made.n_source, made.n_target) == (200, 400)
+    assert made.set_sizes is not None
+    assert made.set_sizes.sum() == 400
+
+
+def test_the_monitor_counts_one_row_per_group_and_period() -> None:
+    monitor = Monitor(Tally.from_scores(SOURCE, LABELS, groups=IDS))
+    report = monitor.update(TARGET, period="May", groups=TARGET_IDS)
+    assert report.rows == 400
+    assert report.fresh is not None
+    assert report.fresh.target_grouped == Grouped(2000)
+    assert monitor.update(TARGET, period="June", groups=TARGET_IDS).rows == 400
+    with pytest.raises(InputError, match="groups are those of rows, but a Tally was given"):
+        monitor.update(Tally.from_target(TARGET), groups=TARGET_IDS)
+
+
+def test_groups_of_a_target_that_is_not_there_are_refused() -> None:
+    with pytest.raises(
+        InputError, match="target_groups name the groups of target rows, but target_scores is None"
+    ):
+        calibrate(SOURCE, LABELS, None, method="PS", target_groups=TARGET_IDS)
+
+
+def test_a_sheet_by_group_draws_one_row_of_each_group_and_comes_back() -> None:
+    """The rows of a sheet are among those that calibrate counts, in memory and in tables."""
+    asked: dict[str, Any] = {"budget": 200, "looks": (100,), "rng": 1}
+    sheet = label_sheet(TARGET, groups=TARGET_IDS, keep={"who": TARGET_IDS}, **asked)
+    who = [TARGET_IDS[row] for row in sheet.rows]
+    assert len(set(who)) == 200
+    assert sheet.n_target == 400
+    assert sheet.kept["who"] == tuple(who)
+    filled = sheet.with_labels(TRUTH[sheet.rows].tolist())
+    made = calibrate(SOURCE, LABELS, TARGET, labelled=filled, method="PS-T", **BOTH)
+    assert made.n_target_labels == 200
+    assert made.n_target == 400
+    with pytest.raises(InputError, match="another target"):
+        calibrate(SOURCE, LABELS, TARGET, labelled=filled, method="PS-T")
+    table = pa.table({"p_0": TARGET[:, 0], "p_1": TARGET[:, 1], "who": TARGET_IDS})
+    again = label_table(table, group="who", keep=["who"], **asked).sheet
+    assert np.array_equal(again.rows, sheet.rows)
+    assert again.target_sha256 == sheet.target_sha256
+    assert again.kept == sheet.kept
+    found, others = sheet_scores(TableReader(table, label=None, group="who"), again)
+    assert np.array_equal(found, TARGET[sheet.rows])
+    assert len(others) == 200
+    assert not {tuple(row) for row in found} & {tuple(row) for row in others}

@@ -1,0 +1,136 @@
+"""--group on the command line, and the note about a column that looks like the id of a patient and repeats."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from commands import bad, good
+from pacshift import Certificate, Tally
+from pacshift.tally.grouped import Grouped
+from test_certification_groups import patients
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Source, target and labelled rows of 300 patients with 4 visits each, and tables of the same without ids."""
+    made, rng = tmp_path_factory.mktemp("patients"), np.random.default_rng(3)
+    for name, sick in (("source", 0.3), ("target", 0.6), ("later", 0.6)):
+        scores, labels, ids = patients(300, 4, sick, rng)
+        days = np.datetime64("2026-01-01") + np.tile([3, 10, 40, 45], 300).astype("m8[D]")
+        table = pa.table(
+            {"p_0": scores[:, 0], "p_1": scores[:, 1], "label": labels, "patient_id": ids, "day": days}
+        )
+        pq.write_table(table, made / f"{name}.parquet")
+        pq.write_table(table.drop_columns("patient_id").slice(0, 300), made / f"{name}_without.parquet")
+    return made
+
+
+def test_calibrate_and_check_by_group(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "made.json"
+    said = good(
+        "calibrate", folder / "source.parquet", folder / "target.parquet", "--group", "patient_id", "-o", out
+    )
+    assert "a random case of a random 'patient_id'" in " ".join(said.stdout.split())
+    assert "repeats" not in said.stderr
+    made = Certificate.load(out)
+    assert (made.n_source, made.n_target) == (300, 300)
+    assert made.target_grouped == Grouped(1200)
+    assert made.set_sizes is not None
+    assert made.set_sizes.sum() == 300
+    assert made.columns is not None
+    assert made.columns.group == "patient_id"
+    assert made.provenance is not None
+    assert [one.rows for one in made.provenance.inputs] == [300, 300]
+
+    checked = json.loads(good("check", out, folder / "later.parquet", "--json").stdout)
+    assert (checked["rows"], checked["group"]) == (300, "patient_id")
+    assert (
+        "One random row of each 'patient_id' was compared" in good("check", out, folder / "later.parquet").stdout
+    )
+    without = good("check", out, folder / "later_without.parquet")
+    assert "this table has no such column: every row counts as a draw of its own" in without.stderr
+
+
+def test_every_command_takes_a_group(folder: Path, tmp_path: Path) -> None:
+    both = folder / "source.parquet", folder / "target.parquet", "--group", "patient_id"
+    found = json.loads(good("prevalence", *both, "--json").stdout)
+    assert sum(each["source_rows"] for each in found["classes"].values()) == 300
+    assert json.loads(good("compare", *both, "--json").stdout)["rows"] == 300
+    periods = good("monitor", *both, "--timestamp", "day", "--json", "-o", tmp_path / "page.html").stdout
+    assert [period["rows"] for period in json.loads(periods)["periods"]] == [300, 300]
+    mix = "--target-mix", "0=0.4,1=0.6", "--n-source", 300, "--n-target", 300
+    good("plan", folder / "source.parquet", "--group", "patient_id", *mix)
+    counted = good(
+        "tally", folder / "source.parquet", "-l", "label", "--group", "patient_id", "-o", tmp_path / "a.tally"
+    )
+    assert "one row of each group, 300 of 1,200 labelled rows" in counted.stdout
+    assert Tally.load(tmp_path / "a.tally").source_grouped == Grouped(1200)
+
+
+def test_target_labels_are_those_of_the_chosen_rows(folder: Path, tmp_path: Path) -> None:
+    both = folder / "source.parquet", folder / "target.parquet", "--group", "patient_id"
+    good("calibrate", *both, "--target-label", "label", "-o", tmp_path / "made.json")
+    assert Certificate.load(tmp_path / "made.json").n_target_labels == 300
+
+
+def test_ids_that_are_in_both_tables_earn_a_note(folder: Path, tmp_path: Path) -> None:
+    both = folder / "source.parquet", folder / "source.parquet", "--group", "patient_id"
+    good("calibrate", *both, "-o", tmp_path / "made.json")
+    notes = Certificate.load(tmp_path / "made.json").notes
+    assert any("300 group(s) have the same id in source and target" in note for note in notes)
+
+
+def test_mistakes_are_named_by_their_flag(folder: Path, tmp_path: Path) -> None:
+    both = folder / "source.parquet", folder / "target.parquet"
+    assert "--group NAME" in bad("calibrate", *both, "--group", "patient", "-o", tmp_path / "made.json")
+    rows = "monitor", *both, "--group", "patient_id", "--period", 200, "-o", tmp_path / "page.html"
+    assert "or leave --group out" in bad(*rows)
+    for name, group in (("a", ["--group", "patient_id"]), ("b", [])):
+        good(
+            "tally",
+            folder / f"{'source' if name == 'a' else 'later'}.parquet",
+            "-l",
+            "label",
+            *group,
+            "-o",
+            tmp_path / f"{name}.tally",
+        )
+    mixed = (
+        "calibrate",
+        "--tallies",
+        tmp_path / "a.tally",
+        tmp_path / "b.tally",
+        "-m",
+        "PS",
+        "-o",
+        tmp_path / "c.json",
+    )
+    assert "Count all of them with --group, or none" in bad(*mixed)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "told"),
+    [
+        ("patient_id", np.arange(100) // 2, True),
+        ("PatientID", np.arange(100) // 2, True),
+        ("user", np.arange(100) // 2, True),
+        ("visitor id", np.arange(100) // 2, True),
+        ("patient_id", np.arange(100), False),  # each once
+        ("site_id", np.arange(100) // 50, False),  # two sites
+        ("age", np.arange(100) // 2, False),  # not named like an id
+        ("paid", np.arange(100) // 2, False),
+    ],
+)
+def test_only_a_column_that_is_named_like_an_id_and_repeats_earns_a_note(
+    column: str, values: object, told: bool, tmp_path: Path
+) -> None:
+    score = np.linspace(0, 1, 100)
+    table = {"p_0": 1 - score, "p_1": score, "label": (score > 0.5).astype(int), column: values}
+    pq.write_table(pa.table(table), tmp_path / "rows.parquet")
+    words = "tally", tmp_path / "rows.parquet", "-l", "label", "-o", tmp_path / "rows.tally"
+    assert (f"column {column!r} repeats (50 ids in 100 rows)" in good(*words).stderr) == told
+    assert good(*words, "--force", "--quiet").stderr == ""

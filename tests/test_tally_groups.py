@@ -1,0 +1,189 @@
+"""One random row of each group: every row is equally likely, and the order of the rows does not matter."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from pacshift import InputError, Tally
+from pacshift.arrays import FloatArray, IntArray
+from pacshift.scores.check import check_scores
+from pacshift.tally.grouped import Grouped
+from pacshift.tally.groups import check_groups, choose_rows, one_row_per_group, row_keys
+
+
+def rows_of(n_rows: int, digits: int = 17, seed: int = 0) -> tuple[FloatArray, IntArray]:
+    """Scores of two classes, many of them alike if ``digits`` are few, with labels."""
+    rng = np.random.default_rng(seed)
+    scores = rng.random(n_rows).round(digits)
+    return np.column_stack([1 - scores, scores]), rng.integers(0, 2, n_rows)
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 1)), min_size=1), st.randoms())
+def test_the_choice_depends_on_what_the_rows_hold_and_not_on_their_order(
+    drawn: list[tuple[int, int, int]], shuffler: Any
+) -> None:
+    found = []
+    for _ in range(2):
+        groups, values, labels = (np.array(column) for column in zip(*drawn, strict=True))
+        scores = check_scores(np.column_stack([values, 3 - values]) / 3, name="rows")
+        places = one_row_per_group(groups, scores, labels)
+        assert sorted(groups[places]) == sorted(set(groups.tolist()))
+        found.append(sorted((groups[place], values[place], labels[place]) for place in places))
+        shuffler.shuffle(drawn)
+    assert found[0] == found[1]
+
+
+def test_every_row_of_a_group_is_equally_likely() -> None:
+    """Three rows that are alike and one that is not: the latter is chosen in a quarter of the groups."""
+    n_groups = 4000
+    scores = check_scores(np.tile([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1], [0.3, 0.7]], (n_groups, 1)), name="rows")
+    chosen = one_row_per_group(np.repeat(np.arange(n_groups), 4), scores)
+    assert len(chosen) == n_groups
+    odd = np.count_nonzero(chosen % 4 == 3)
+    assert abs(odd - n_groups / 4) < 4 * np.sqrt(n_groups * 3 / 16)
+
+
+@pytest.mark.parametrize("size", [2, 3, 7])
+def test_the_number_of_the_chosen_row_is_uniform_whatever_the_scores(size: int) -> None:
+    """Sorted scores, which a stream of numbers would follow: each rank is chosen equally often."""
+    n_groups = 3000
+    ranks = np.tile(np.arange(size), n_groups)
+    scores = check_scores(np.column_stack([ranks, size - ranks]) / size, name="rows")
+    chosen = one_row_per_group(np.repeat([f"p{group}" for group in range(n_groups)], size), scores)
+    assert chisquare(np.bincount(ranks[chosen])).pvalue > 1e-3
+
+
+def test_coins_of_names_that_differ_in_one_sign_are_independent() -> None:
+    coins = choose_rows_of_two([f"{group}" for group in range(2000)])
+    assert abs(coins.mean() - 0.5) < 0.05
+    assert abs(np.corrcoef(coins[:-1], coins[1:])[0, 1]) < 0.08
+
+
+def choose_rows_of_two(names: list[str]) -> IntArray:
+    """Which of two rows is chosen in each group."""
+    scores = check_scores([[0.9, 0.1], [0.2, 0.8]] * len(names), name="rows")
+    return one_row_per_group(np.repeat(names, 2), scores) % 2
+
+
+def test_tallies_of_groups_count_one_row_each_and_say_so() -> None:
+    scores, labels = rows_of(1000)
+    groups = np.arange(1000) // 4
+    source = Tally.from_scores(scores, labels, groups=groups)
+    target = Tally.from_target(scores, groups=[str(group) for group in groups])
+    assert (source.n_source, target.n_target) == (250, 250)
+    assert source.source_grouped == target.target_grouped == Grouped(1000)
+    assert source.target_grouped is target.source_grouped is None
+    assert "one per group" in repr(source)
+    order = np.random.default_rng(1).permutation(1000)
+    assert source == Tally.from_scores(scores[order], labels[order], groups=groups[order])
+    places = one_row_per_group(groups, check_scores(scores, name="rows"), labels)
+    alone = Tally.from_scores(scores[places], labels[places])
+    assert source != alone  # the same counts, of other draws
+    assert np.array_equal(source.counts, alone.counts)
+
+
+def test_a_group_of_every_row_counts_all_rows() -> None:
+    scores, labels = rows_of(100)
+    counted, plain = Tally.from_scores(scores, labels, groups=range(100)), Tally.from_scores(scores, labels)
+    assert np.array_equal(counted.confusion, plain.confusion)
+    assert np.array_equal(counted.values, plain.values)
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        [1, 1, 2, 2],
+        [1.0, 1.0, 2.0, 2.0],
+        ["1", "1", "2", "2"],
+        [1, "1", 2.0, "2"],
+        np.array([1, 1, 2, 2], np.uint8),
+        pd.Series([1, 1, 2, 2], dtype="Int64"),
+        pd.Series(["1", "1", "2", "2"], dtype="category"),
+        pl.Series([1, 1, 2, 2]),
+    ],
+    ids=str,
+)
+def test_ids_are_compared_as_text(groups: Any) -> None:
+    scores = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]]
+    assert Tally.from_target(scores, groups=groups) == Tally.from_target(scores, groups=["1", "1", "2", "2"])
+    assert len(check_groups(["1", "01", "1.0", "1"], n_rows=4, name="groups").names) == 3
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (["a", None, "b", None], r"2 row\(s\) have no group id, the first is row 1. .* fill in the ids"),
+        ([1.0, float("nan"), 2.0, 3.0], r"1 row\(s\) have no group id, the first is row 1"),
+        (["a", "b", " ", "c"], r"1 row\(s\) have no group id, the first is row 2"),
+        (pd.Series([1, None, 2, 3], dtype="Int64"), "1 row.* no group id"),
+        (["a", "b"], r"one group id per row is needed \(4\), got shape \(2,\)"),
+        ([["a"], ["b"], ["c"], ["d"]], "one group id per row"),
+        (pd.Timestamp("2026-01-01") + pd.to_timedelta(range(4), "D"), "must be text, numbers or booleans"),
+        ([b"a", b"b", b"c", b"d"], "must be text, numbers or booleans, got b'a' in row 0"),
+        (pd.Series(list("abcd"), index=[3, 2, 1, 0]), "different indexes"),
+    ],
+)
+def test_bad_ids_are_refused(groups: Any, message: str) -> None:
+    scores = pd.DataFrame([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]])
+    with pytest.raises(InputError, match=message):
+        Tally.from_target(scores, groups=groups)
+
+
+def test_bad_scores_are_found_in_rows_that_are_not_chosen_too() -> None:
+    scores, labels = rows_of(40)
+    scores[:20, 0] = np.nan
+    with pytest.raises(InputError, match=r"20 row\(s\) hold NaN"):
+        Tally.from_scores(scores, labels, groups=np.arange(40) % 20)
+
+
+def test_row_keys_know_scores_and_label_and_nothing_else() -> None:
+    scores = np.array([[0.25, 0.75], [0.75, 0.25], [0.25, 0.75], [0.0, 1.0], [-0.0, 1.0]])
+    keys = row_keys(scores)
+    assert keys[0] == keys[2] != keys[1]
+    assert keys[3] == keys[4]
+    assert np.array_equal(keys, row_keys(np.asfortranarray(scores)))
+    assert np.array_equal(keys, row_keys(scores.astype(np.float32)))  # these numbers are exact
+    with_labels = row_keys(scores, np.array([0, 0, 1, 0, 0]))
+    assert with_labels[0] != with_labels[2]
+
+
+def test_scores_on_a_coarse_scale_hardly_ever_share_a_key() -> None:
+    values = np.array(np.meshgrid(*[np.arange(9) / 8] * 5)).reshape(5, -1).T
+    assert len(np.unique(row_keys(values))) == len(values)
+
+
+def test_the_last_row_is_chosen_by_the_largest_coin() -> None:
+    top = np.full(3, np.uint64(2**64 - 1))
+    assert choose_rows(top, np.array([5, 1, 3], np.uint64)).tolist() == [0]
+    assert choose_rows(top * np.uint64(0), np.array([5, 1, 3], np.uint64)).tolist() == [1]
+
+
+def test_sums_remember_their_parts_and_refuse_to_mix_groups_and_rows() -> None:
+    scores, labels = rows_of(200)
+    first, second = (
+        Tally.from_scores(scores[::step], labels[::step], groups=range(0, 200, step)) for step in (1, 2)
+    )
+    both = first + second + Tally.from_target(scores)
+    assert both.source_grouped == Grouped(300, parts=2)
+    assert both.target_grouped is None
+    with pytest.raises(InputError, match="1 of 2 source tallies hold one row per group, the others every row"):
+        first + Tally.from_scores(scores[:50], labels[:50])
+
+
+def test_a_saved_tally_says_that_it_holds_one_row_per_group(tmp_path: Any) -> None:
+    scores, labels = rows_of(200)
+    made = Tally.from_scores(scores, labels, groups=np.arange(200) // 3)
+    made.save(tmp_path / "groups.tally")
+    assert Tally.load(tmp_path / "groups.tally") == made
+
+
+@pytest.mark.parametrize("entry", [{"rows": -1}, {"rows": 5, "parts": 0}, {"rows": 5, "who": 1}, {"rows": "5"}, 7])
+def test_a_damaged_entry_is_refused(entry: Any) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        Grouped.from_json(entry)
