@@ -8,6 +8,7 @@ from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
 from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.scores.check import shorten
+from pacshift.tally.inputs import Input
 from pacshift.wording import all_but, at_least, between, given, percent, up
 
 if TYPE_CHECKING:
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 MAX_CLASSES_LISTED = 6
 MAX_NOTE_SHOWN = 300
 MAX_NOTES = 20
-"""Classes, characters of a note and notes: what fits a screen. ``notes`` and ``class_miss`` hold all of it."""
+MAX_INPUTS_LISTED = 6
+"""Classes, characters of a note, notes and files: what fits a screen. The certificate holds all of it."""
 
 
 def explain(certificate: "Certificate") -> str:
@@ -28,6 +30,7 @@ def explain(certificate: "Certificate") -> str:
         "" if certificate.guarantee == "none" else f"Assumption: {' '.join(assumptions(certificate))}",
         _test(certificate),
         _data(certificate),
+        left_out_in_words(certificate),
         sets_in_words(certificate),
         _class_misses(certificate),
         *notes_shown(certificate),
@@ -245,6 +248,19 @@ def _data(certificate: "Certificate") -> str:
         f"Data: {certificate.n_source:,} labelled source examples ({fewest}), "
         f"{_target_rows(certificate)}, {len(certificate.classes)} classes."
     )
+
+
+def left_out_in_words(certificate: "Certificate") -> str:
+    """Which rows were left out when the tables were counted, input by input; "" if none were."""
+    inputs = () if certificate.provenance is None else certificate.provenance.inputs
+    parts = [f"{one.left_out_in_words} of {name_of(one)}" for one in inputs if one.left_out]
+    more = f", and of {len(parts) - MAX_INPUTS_LISTED} more files" if len(parts) > MAX_INPUTS_LISTED else ""
+    return f"Left out, not counted: {', '.join(parts[:MAX_INPUTS_LISTED])}{more}." if parts else ""
+
+
+def name_of(one: Input) -> str:
+    """An input as it is spoken of."""
+    return f"the {one.role}" if one.name is None else f"{one.role} {one.name!r}"
 
 
 def _target_rows(certificate: "Certificate") -> str:

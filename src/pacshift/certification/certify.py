@@ -177,6 +177,7 @@ def _certificate(
             note=request.note,
             valid_until=request.valid_until,
             seed=request.seed,
+            has_rows=data.count_labels is not None,
         ),
     )
 

@@ -13,6 +13,7 @@ from pacshift.files.repeated import counted_twice, repeated_files
 from pacshift.scores.transforms import resolve_transform
 from pacshift.tally import Tally
 from pacshift.tally.counter import CountOptions
+from pacshift.tally.inputs import why_in_words
 from pacshift.tally.repeats import require_distinct
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class Inputs:
                     sha256=self.sha256,
                     progress=report,
                 )
-        tell_dropped(what, counted.n_dropped, counted.n_rows)
+        tell_dropped(what, counted.n_dropped, counted.n_rows, counted.dropped_why)
         return counted
 
     def _count_on_cluster(
@@ -144,10 +145,10 @@ class Inputs:
         )
 
 
-def tell_dropped(what: str, dropped: int, rows: int) -> None:
-    """Say how many rows were left out; never leave any out silently."""
+def tell_dropped(what: str, dropped: int, rows: int, why: Sequence[tuple[str, int]] = ()) -> None:
+    """Say how many rows were left out, and why where it is known; never leave any out silently."""
     if dropped:
-        note(f"{what}: {dropped:,} of {dropped + rows:,} rows left out (--drop-invalid).")
+        note(f"{what}: {dropped:,} of {dropped + rows:,} rows left out by --drop-invalid{why_in_words(why)}.")
 
 
 def load_tallies(paths: Sequence[Path] | None) -> Tally:

@@ -32,8 +32,8 @@ class TableReader:
     """A table and its layout.
 
     After ``map_batches`` or ``map_rows``, ``n_rows`` counts the rows read, ``faults`` those that cannot be used,
-    and ``usable_rows`` the others by file. ``asked`` says which columns are meant, as in ``Asked``. With ``keep``
-    a small table stays in memory, so that reading it again costs nothing.
+    ``faults_of`` these by file, and ``usable_rows`` the others by file. ``asked`` says which columns are meant, as
+    in ``Asked``. With ``keep`` a small table stays in memory, so that reading it again costs nothing.
     """
 
     def __init__(self, paths: Tables, *, keep: bool = False, **asked: Any) -> None:
@@ -42,6 +42,7 @@ class TableReader:
         self.layout = find_layout(self.source, choice)
         self.n_rows, self.faults = 0, Faults()
         self.usable_rows: dict[str, int] = {}
+        self.faults_of: dict[str, Faults] = {}
         self._keep, self._kept = keep, list[Batch]()
 
     @classmethod
@@ -66,14 +67,15 @@ class TableReader:
 
         Faulty rows raise at the end, so that all of them are counted.
         """
-        self.n_rows, self.faults, self.usable_rows = 0, Faults(), {}
+        self.n_rows, self.faults, self.usable_rows, self.faults_of = 0, Faults(), {}, {}
         total = self.source.count_rows() if progress else None
         jobs = (partial(_on_sound, work, batch) for batch in self._batches(columns))
         for batch, result, faults in map_ordered(jobs):
             self.n_rows += batch.data.num_rows
             usable = batch.data.num_rows - faults.n_rows
             self.usable_rows[batch.file] = self.usable_rows.get(batch.file, 0) + usable
-            self.faults.add(faults)
+            for all_faults in (self.faults, self.faults_of.setdefault(batch.file, Faults())):
+                all_faults.add(faults)
             if result is not None and (drop_invalid or not self.faults.n_rows):
                 yield result
             if progress:

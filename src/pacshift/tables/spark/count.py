@@ -12,7 +12,7 @@ from pacshift.scores.check import ignore_rng
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tables.columns.find import find_layout
 from pacshift.tables.columns.layout import Asked
-from pacshift.tables.count import TableTally, require_score_columns
+from pacshift.tables.count import TableTally, require_score_columns, why_of
 from pacshift.tables.spark.frames import SparkSource, select, without_vectors
 from pacshift.tables.spark.jobs import PACKED, add, add_parts, counter_of, unpack
 from pacshift.tally import Tally
@@ -128,4 +128,5 @@ def tally_frame(
         raise InputError("the data frame has no usable row. At least one example is needed.")
     if label is not None:
         require_score_columns(total.tally, layout, source)
-    return TableTally(total.tally, total.n_rows - total.faults.n_rows, total.faults.n_rows, layout.remembered)
+    n_rows, n_dropped = total.n_rows - total.faults.n_rows, total.faults.n_rows
+    return TableTally(total.tally, n_rows, n_dropped, layout.remembered, why_of(total.faults))
