@@ -6,6 +6,7 @@ import numpy as np
 
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
+from pacshift.certificate.one_label import one_label_in_words
 from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.scores.check import shorten
 from pacshift.tally.inputs import Input
@@ -32,6 +33,7 @@ def explain(certificate: "Certificate") -> str:
         _data(certificate),
         left_out_in_words(certificate),
         sets_in_words(certificate),
+        one_label_in_words(certificate),
         _class_misses(certificate),
         *notes_shown(certificate),
         _accuracy(certificate),

@@ -80,6 +80,7 @@ def _content(certificate: "Certificate") -> dict[str, Any]:
         "n_target": certificate.n_target,
         "n_target_labels": certificate.n_target_labels,
         "accuracy_at_least": certificate.accuracy,
+        "one_label_error_at_most": certificate.one_label_error,
         "class_epsilon": certificate.class_epsilon,
         "contamination": certificate.contamination,
         "assumption": _json(certificate.assumption),

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certification.certify import Data, certify
+from pacshift.certification.one_label import with_one_label_error
 from pacshift.certification.request import check_request, require_fit
 from pacshift.certification.rows import Rows
 from pacshift.defaults import DELTA, EPSILON
@@ -156,7 +157,8 @@ def calibrate(
     rows = Rows.check(source_scores, source_labels, target_scores, classes=classes, softmax=softmax)
     request = request.for_classes(rows.source.classes)
     tally = rows.tally(transform, soft=chosen.needs_soft, bins=chosen.needs_bins)
-    return certify(rows.data(tally, transform, target_labels), chosen, request)
+    certificate = certify(rows.data(tally, transform, target_labels), chosen, request)
+    return with_one_label_error(certificate, tally, chosen, rows.set_sizes)
 
 
 def calibrate_tally(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pacshift.certification.request import Request
     from pacshift.cli.inputs import Inputs
     from pacshift.methods import Method as MethodObject
+    from pacshift.tally import Tally
 
 
 def calibrate(
@@ -67,7 +68,7 @@ def calibrate(
         reading: dict[str, Any] = {**files.split(), **columns.reading(label), "engine": engine, "master": master}
         data = Inputs(**reading, grid=not exact, silent=printing.silent, sha256=True)
         counted = _count(data, chosen, promise.score, target_label)
-        certificate = _measured(_certify(counted, chosen, request, printing), data)
+        certificate = _measured(_certify(counted, chosen, request, printing), data, counted.tally, chosen)
     certificate = with_origin(certificate, ctx, promise.seed)
     certificate.save(out, overwrite=force)
     _show(certificate, out, printing)
@@ -107,13 +108,18 @@ def _certify(data: "Data", method: "MethodObject", request: "Request", printing:
         return certify(data, method, options.with_classes(request, data.tally.classes))
 
 
-def _measured(certificate: "Certificate", data: "Inputs") -> "Certificate":
-    """The certificate with the columns of the source and the sizes of the target's sets."""
+def _measured(certificate: "Certificate", data: "Inputs", tally: "Tally", method: "MethodObject") -> "Certificate":
+    """The certificate with the columns of the source, the sizes of target sets, and what follows from them."""
+    from pacshift.certification.one_label import one_label_error, points_below
+
     if data.engine == "spark" or not data.target:
         # With Spark the rows may be too many to read twice: `pacshift predict` counts the sizes.
         return certificate.changed(columns=data.columns)
-    (measured,) = data.measure([certificate])
-    return certificate.changed(columns=data.columns, set_sizes=measured.set_sizes)
+    points = points_below(certificate, tally, method)
+    cuts = [certificate.changed(thresholds=point.thresholds) for point in points]
+    own, *sizes = [measured.set_sizes for measured in data.measure([certificate, *cuts])]
+    bound = one_label_error(points, sizes, epsilon=certificate.epsilon)
+    return certificate.changed(columns=data.columns, set_sizes=own, one_label_error=bound)
 
 
 def _show(certificate: "Certificate", out: Path, printing: groups.Printing) -> None:

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pacshift.certificate import Certificate
+from pacshift.certificate.one_label import one_label_confidence
 from pacshift.certificate.sets import mean_and_empty
 from pacshift.comparison.table import ComparisonRow
 from pacshift.tally.inputs import Input
-from pacshift.wording import all_but, down, given, mean_size, percent
+from pacshift.wording import all_but, down, given, mean_size, percent, up
 
 MAX_INPUTS_SHOWN = 10
 """Files named on the page; the certificate itself, also on the page, names more."""
@@ -44,6 +45,11 @@ def key_figures(certificate: Certificate) -> list[KeyFigure]:
             KeyFigure("sets with one label", percent(single), single, "of target cases"),
             KeyFigure("empty sets", percent(empty), empty, "of target cases"),
         ]
+    if certificate.one_label_error is not None:
+        most, sure = certificate.one_label_error, one_label_confidence(certificate)
+        figures.append(
+            KeyFigure("wrong if one label", f"≤ {up(most)}", most, f"of sets with one label; confidence {sure}")
+        )
     if certificate.accuracy is not None:
         shown = f"≥ {down(certificate.accuracy)}"
         figures.append(
