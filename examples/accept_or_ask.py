@@ -21,6 +21,7 @@ delta = 0.05 / len(tried)  # one of the certificates is chosen by what it says, 
 accepted, bounds, counted = [], [], []
 for epsilon in tried:
     certificate = pacshift.calibrate(source, kinds, target, epsilon=epsilon, delta=delta, classes=CLASSES)
+    assert certificate.one_label_error is not None  # None if hardly any set holds one label
     sets = certificate.sets(new)
     has_one_label = sets.sum(axis=1) == 1  # the queue is everything else: several labels, or none
     wrong = np.array(CLASSES)[sets.argmax(axis=1)] != truth

@@ -19,7 +19,7 @@ class Installed(Distribution):
     def read_text(self, filename: str) -> str | None:
         return self.texts.get(filename.partition(".")[0])
 
-    def locate_file(self, path: object) -> Path:  # type: ignore[override]
+    def locate_file(self, path: object) -> Path:
         return Path(str(path))
 
 

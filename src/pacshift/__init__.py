@@ -10,6 +10,7 @@ if typing.TYPE_CHECKING:
     from pacshift.certification.calibrate import calibrate, calibrate_tally
     from pacshift.certification.check import Check, check
     from pacshift.certification.label_mix import prevalence, prevalence_tally
+    from pacshift.certification.verify import Verification, verify, verify_tally
     from pacshift.comparison.compare import compare
     from pacshift.comparison.table import Comparison
     from pacshift.errors import AssumptionError, InputError, PacshiftError, UninformativeWarning
@@ -29,6 +30,7 @@ __version__ = "0.2.0"
 __all__ = ["APS", "LWCP", "METHODS", "PS", "PSC", "PSLP", "PSLW", "PSR", "PSW", "WCP", "Oracle"]
 __all__ += ["AssumptionError", "InputError", "PacshiftError", "UninformativeWarning"]
 __all__ += ["Certificate", "Check", "Comparison", "Evaluation", "Interval", "PeriodReport", "Plan", "Prevalence"]
+__all__ += ["Verification"]
 __all__ += [
     "Monitor",
     "PACClassifier",
@@ -40,7 +42,7 @@ __all__ += [
     "compare",
     "evaluate",
 ]
-__all__ += ["plan", "prevalence", "prevalence_tally", "resample", "tweak_one"]
+__all__ += ["plan", "prevalence", "prevalence_tally", "resample", "tweak_one", "verify", "verify_tally"]
 
 _HOMES = {
     "bounds": ["Interval"],
@@ -48,6 +50,7 @@ _HOMES = {
     "certification.calibrate": ["calibrate", "calibrate_tally"],
     "certification.check": ["Check", "check"],
     "certification.label_mix": ["prevalence", "prevalence_tally"],
+    "certification.verify": ["Verification", "verify", "verify_tally"],
     "comparison.compare": ["compare"],
     "comparison.table": ["Comparison"],
     "errors": ["AssumptionError", "InputError", "PacshiftError", "UninformativeWarning"],

@@ -35,9 +35,9 @@ class Rows:
     @classmethod
     def check(
         cls,
-        source_scores: ScoresLike,
+        source_scores: ScoresLike | ScoreMatrix,
         source_labels: LabelsLike,
-        target_scores: ScoresLike | None,
+        target_scores: ScoresLike | ScoreMatrix | None,
         *,
         classes: Sequence[Label] | None,
         softmax: bool,
@@ -72,7 +72,9 @@ class Rows:
         logger.info("counted %d target rows in %.2f s", made.n_target, perf_counter() - start)
         return made
 
-    def labelled_target(self, labels: LabelsLike | None, transform: Transform) -> Tally | None:
+    def labelled_target(
+        self, labels: LabelsLike | None, transform: Transform, *, grid: bool = False
+    ) -> Tally | None:
         """The counts of the target rows that have labels."""
         if labels is None:
             return None
@@ -83,7 +85,7 @@ class Rows:
         places, known = split_labels(labels, self.target.classes, len(self.target))
         require_same_index(self.target.index, labels, "target_labels")
         rows = replace(self.target, values=self.target.values[places], index=None)
-        return Tally.from_scores(rows, known, score=transform, soft=False)
+        return Tally.from_scores(rows, known, score=transform, grid=grid, soft=False)
 
     def data(self, tally: Tally, transform: Transform, target_labels: LabelsLike | None = None) -> Data:
         """The counts with the rows at hand, on which sizes are counted where scores are compared as they are."""

@@ -16,7 +16,7 @@ _SETTINGS: dict[str, Any] = {
 }
 _PANELS = {
     "First steps": ("demo", "methods"),
-    "From tables to sets": ("calibrate", "predict", "check", "report"),
+    "From tables to sets": ("calibrate", "predict", "check", "report", "verify"),
     "Before and after": ("plan", "compare", "prevalence", "tally", "monitor"),
     "The paper": ("train", "reproduce"),
 }

@@ -61,7 +61,7 @@ def calibrate(
     chosen = resolve_method(method)
     require_fit(chosen, request, has_labels=target_label is not None)
     if tallies:
-        _require_no_table(target_label)
+        options.require_no_table(target_label)
         certificate = _certify(Data(load_tallies(files.paths)), chosen, request, printing)
         certificate = with_tally_files(certificate, files.paths or ())
     else:
@@ -74,12 +74,6 @@ def calibrate(
     _show(certificate, out, printing)
     if certificate.trivial:
         raise typer.Exit(NOTHING_CERTIFIED)
-
-
-def _require_no_table(target_label: str | None) -> None:
-    """Labels of the target would be in a table, which is not here."""
-    if target_label is not None:
-        raise InputError("--target-label names a column of the TARGET table, but --tallies gives no tables.")
 
 
 def _count(data: "Inputs", method: "MethodObject", score: str, target_label: str | None) -> "Data":

@@ -30,7 +30,7 @@ class Inputs:
 
     The target is read once, counted and kept in memory if it is small; only a larger one is read again to measure
     its sets. ``target_label`` names labels of the target by which sets are measured; they are not counted.
-    ``sha256``: the tallies say what the files were.
+    ``sha256``: the tallies say what the files were. ``known_columns``: those of a certificate to be made again.
     """
 
     source: tuple[Path, ...]
@@ -47,6 +47,7 @@ class Inputs:
     keep_source: bool = False
     by_position: bool = False
     sha256: bool = False
+    known_columns: "Columns | None" = None
     columns: "Columns" = field(init=False)
     """The columns that the source was read from; known once it has been counted."""
 
@@ -86,9 +87,8 @@ class Inputs:
 
     @cached_property
     def _source_reader(self) -> "TableReader":
-        return self._reader(
-            "source", label=self.label, scores=self.scores, classes=self.classes, keep=self.keep_source
-        )
+        asked = {"scores": self.scores, "classes": self.classes, "columns": self.known_columns}
+        return self._reader("source", label=self.label, **asked, keep=self.keep_source)
 
     @cached_property
     def _target_reader(self) -> "TableReader":

@@ -176,6 +176,12 @@ def with_classes(request: "Request", classes: "tuple[Label, ...]") -> "Request":
     return replace(request, known_mix=known_for(request.known_mix, classes)).for_classes(classes)
 
 
+def require_no_table(target_label: str | None) -> None:
+    """Labels of the target would be in a table, which is not here."""
+    if target_label is not None:
+        raise InputError("--target-label names a column of the TARGET table, but --tallies gives no tables.")
+
+
 def tell_no_seed(seed: int | None) -> None:
     """Say that a seed is not needed where older versions took one."""
     if seed is not None:

@@ -28,11 +28,15 @@ def with_tally_files(certificate: Certificate, paths: Sequence[Path]) -> Certifi
     """The certificate with the tally files it was made from; each of them says what was counted for it."""
     if certificate.provenance is None:
         return certificate
-    inputs = limited([one for path in paths for one in _tally_inputs(path)])
-    return certificate.changed(provenance=replace(certificate.provenance, inputs=inputs))
+    return certificate.changed(provenance=replace(certificate.provenance, inputs=tally_inputs(paths)))
 
 
-def _tally_inputs(path: Path) -> list[Input]:
+def tally_inputs(paths: Sequence[Path]) -> tuple[Input, ...]:
+    """What a certificate says about the tally files behind it."""
+    return limited([one for path in paths for one in _inputs_of(path)])
+
+
+def _inputs_of(path: Path) -> list[Input]:
     tally, sha256 = Tally.load(path), file_sha256(path)
     rows: tuple[tuple[Role, int], ...] = (("source", tally.n_source), ("target", tally.n_target))
     return [

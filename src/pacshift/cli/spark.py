@@ -45,11 +45,11 @@ def tally_with_spark(master: str | None, paths: Sequence[Path], **options: Any) 
 def _with_names(counted: TableTally, paths: Sequence[Path]) -> TableTally:
     """The counts with the names of the paths. Only the cluster may be able to read them: there is no SHA-256."""
     inputs = [table_input(counted.columns, path, None, None, None) for path in paths]
-    left_out = {"left_out": counted.n_dropped, "left_out_why": counted.dropped_why}
+    known = replace(inputs[0], left_out=counted.n_dropped, left_out_why=counted.dropped_why)
     if len(inputs) == 1:
-        inputs = [replace(inputs[0], rows=counted.n_rows, **left_out)]
+        inputs = [replace(known, rows=counted.n_rows)]
     elif counted.n_dropped:  # from which of the paths, only the cluster knows
-        inputs.append(replace(inputs[0], name=f"all {len(paths)} paths together", **left_out))
+        inputs.append(replace(known, name=f"all {len(paths)} paths together"))
     return replace(counted, tally=replace(counted.tally, inputs=tuple(inputs)))
 
 

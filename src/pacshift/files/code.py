@@ -59,9 +59,6 @@ def _installed(found: Distribution | None) -> str | None:
     if commit or wheel:
         return f"commit {commit}" if commit else f"wheel sha256:{wheel}"
     # Only what the wheel brought: installers add files of their own, and compiled ones have no hash.
-    files = [f"{file} {file.hash.value}\n" for file in found.files or () if _is_ours(file)]
-    return f"files sha256:{hashlib.sha256(''.join(sorted(files)).encode()).hexdigest()}" if files else None
-
-
-def _is_ours(file: Any) -> bool:
-    return file.parts[0] == "pacshift" and file.hash is not None
+    hashes = {str(file): file.hash for file in found.files or () if file.parts[0] == "pacshift"}
+    lines = sorted(f"{name} {each.value}\n" for name, each in hashes.items() if each is not None)
+    return f"files sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}" if lines else None
