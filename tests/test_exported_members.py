@@ -35,6 +35,7 @@ PUBLIC = {
     "Prevalence",
     "Tally",
     "UninformativeWarning",
+    "Verification",
     "WCP",
     "calibrate",
     "calibrate_tally",
@@ -46,6 +47,8 @@ PUBLIC = {
     "prevalence_tally",
     "resample",
     "tweak_one",
+    "verify",
+    "verify_tally",
 }
 
 

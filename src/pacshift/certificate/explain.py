@@ -6,11 +6,12 @@ import numpy as np
 
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
+from pacshift.certificate.accuracy import accuracy_in_words
 from pacshift.certificate.one_label import one_label_in_words
+from pacshift.certificate.provenance import left_out_in_words
 from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.scores.check import shorten
-from pacshift.tally.inputs import Input
-from pacshift.wording import all_but, at_least, between, given, percent, up
+from pacshift.wording import all_but, between, given, percent, up
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 MAX_CLASSES_LISTED = 6
 MAX_NOTE_SHOWN = 300
 MAX_NOTES = 20
-MAX_INPUTS_LISTED = 6
-"""Classes, characters of a note, notes and files: what fits a screen. The certificate holds all of it."""
+"""Classes, characters of a note and notes: what fits a screen. ``notes`` and ``class_miss`` hold all of it."""
 
 
 def explain(certificate: "Certificate") -> str:
@@ -31,12 +31,12 @@ def explain(certificate: "Certificate") -> str:
         "" if certificate.guarantee == "none" else f"Assumption: {' '.join(assumptions(certificate))}",
         _test(certificate),
         _data(certificate),
-        left_out_in_words(certificate),
+        left_out_in_words(certificate.provenance),
         sets_in_words(certificate),
         one_label_in_words(certificate),
         _class_misses(certificate),
         *notes_shown(certificate),
-        _accuracy(certificate),
+        accuracy_in_words(certificate),
         _origin(certificate),
     ]
     return "\n".join(filter(None, lines))
@@ -49,13 +49,6 @@ def notes_shown(certificate: "Certificate", most: int = MAX_NOTES) -> list[str]:
     left_out = len(notes) - len(lines)
     where = "certificate.reasons and certificate.notes hold them all"
     return [*lines, f"... and {left_out:,} more notes: {where}."] if left_out else lines
-
-
-def _accuracy(certificate: "Certificate") -> str:
-    if certificate.accuracy is None:
-        return ""
-    least = at_least(certificate.accuracy)
-    return f"The classifier's own accuracy on the target is {least} (same confidence, same assumption)."
 
 
 def _origin(certificate: "Certificate") -> str:
@@ -122,6 +115,13 @@ def may_all_be_missed(certificate: "Certificate") -> str:
     return f" A class's cases among the other {given(certificate.contamination)} may all be missed."
 
 
+WIDER_THAN_PREVALENCE = (
+    " Bounds by pacshift prevalence are narrower: it spends all of delta on these shares, "
+    "a certificate a small part."
+)
+"""Why two commands print different bounds of the same shares, with a blank in front."""
+
+
 def implied_change(certificate: "Certificate") -> str:
     """The largest change of a class that the certificate implies, with the question whether it can be.
 
@@ -149,7 +149,7 @@ def implied_change(certificate: "Certificate") -> str:
     return (
         f"class {certificate.classes[label]!r} makes up {percent(before[label])} of the source and {now[label]} "
         f"of the target{whose}{more}. If this is impossible, label shift does not hold: say what you know with "
-        "known_mix=."
+        f"known_mix=.{WIDER_THAN_PREVALENCE if is_bound and not certificate.contamination else ''}"
     )
 
 
@@ -250,19 +250,6 @@ def _data(certificate: "Certificate") -> str:
         f"Data: {certificate.n_source:,} labelled source examples ({fewest}), "
         f"{_target_rows(certificate)}, {len(certificate.classes)} classes."
     )
-
-
-def left_out_in_words(certificate: "Certificate") -> str:
-    """Which rows were left out when the tables were counted, input by input; "" if none were."""
-    inputs = () if certificate.provenance is None else certificate.provenance.inputs
-    parts = [f"{one.left_out_in_words} of {name_of(one)}" for one in inputs if one.left_out]
-    more = f", and of {len(parts) - MAX_INPUTS_LISTED} more files" if len(parts) > MAX_INPUTS_LISTED else ""
-    return f"Left out, not counted: {', '.join(parts[:MAX_INPUTS_LISTED])}{more}." if parts else ""
-
-
-def name_of(one: Input) -> str:
-    """An input as it is spoken of."""
-    return f"the {one.role}" if one.name is None else f"{one.role} {one.name!r}"
 
 
 def _target_rows(certificate: "Certificate") -> str:

@@ -15,6 +15,10 @@ MAX_TEXT = 10_000
 """Characters of a note or a model's name: a few pages, so that a certificate stays readable."""
 
 
+MAX_INPUTS_NAMED = 6
+"""Files of which is said in words what was left out: what fits a screen. ``inputs`` holds all of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Counting:
     """How rows became counts, which is needed to make the same thresholds again.
@@ -180,6 +184,17 @@ def reasons_against_use(
         return provenance.warnings(model_id=model_id, today=today)
     older = "this certificate was made by an older pacshift, which did not record the model."
     return [] if model_id is None else [older]
+
+
+def left_out_in_words(provenance: Provenance | None) -> str:
+    """Which rows were left out when the tables were counted, input by input; "" if none were."""
+    found = [one for one in (() if provenance is None else provenance.inputs) if one.left_out]
+    parts = [
+        f"{one.left_out_in_words} of {f'the {one.role}' if one.name is None else f'{one.role} {one.name!r}'}"
+        for one in found[:MAX_INPUTS_NAMED]
+    ]
+    more = f", and of {len(found) - MAX_INPUTS_NAMED} more files" if len(found) > MAX_INPUTS_NAMED else ""
+    return f"Left out, not counted: {', '.join(parts)}{more}." if parts else ""
 
 
 def record(

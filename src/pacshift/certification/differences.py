@@ -110,3 +110,26 @@ def comparable(stored: list[Input], found: list[Input]) -> bool:
     both = [*stored, *found]
     kinds = {one.name is None for one in both}
     return bool(stored and found) and len(kinds) == 1 and all(one.sha256 is not None for one in both)
+
+
+def left_open(stored: Certificate, now: Provenance | None) -> list[str]:
+    """What cannot be compared: what the maker said, and what an older file leaves open."""
+    made, given = stored.provenance, () if now is None else now.inputs
+    if made is None:
+        return [
+            "the file does not say by which code and from which files it was made, nor its seed: 0 was assumed"
+        ]
+    stated = ("model_id", "note", "valid_until", "command")
+    said = [name for name in stated if getattr(made, name) is not None]
+    open_ends = [f"{', '.join(said)}: the maker's word"] if said else []
+    if made.seed is None:
+        open_ends.append("the file does not say its seed: 0 was assumed")
+    if made.counting is None:
+        open_ends.append("the file does not say how rows were counted: the usual way was assumed")
+    if made.code is None:
+        open_ends.append("the file does not say by which code it was made")
+    for role in ("source", "target"):
+        before, after = ([one for one in inputs if one.role == role] for inputs in (made.inputs, given))
+        if before and after and not comparable(before, after):
+            open_ends.append(f"{role}: it is of another kind than the {role} on record, so SHA-256 tells nothing")
+    return open_ends

@@ -11,7 +11,7 @@ from pacshift.certificate import Certificate
 from pacshift.certificate.file import words_in
 from pacshift.certificate.provenance import Provenance
 from pacshift.certification.certify import Data, certify
-from pacshift.certification.differences import Differences, comparable, differences, origins_differ
+from pacshift.certification.differences import Differences, differences, left_open, origins_differ
 from pacshift.certification.one_label import CountSizes, with_one_label_error
 from pacshift.certification.remembered import counting_of, method_of, request_of, score_of
 from pacshift.certification.request import require_fit
@@ -209,7 +209,7 @@ def verify_data(
             found = certify(data, chosen, request.for_classes(data.tally.classes))
     except AssumptionError as refusal:
         said = f"nothing can be certified from these data: {refusal}"
-        return _verification("different", Differences((said,), (), ()), [], _unverified(stored, None), None)
+        return _verification("different", Differences((said,), (), ()), [], left_open(stored, None), None)
     if inputs is not None and found.provenance is not None:
         found = found.changed(provenance=replace(found.provenance, inputs=inputs))
     if count_sizes is not None:
@@ -256,34 +256,11 @@ def _compared(stored: Certificate, found: Certificate, wrong_words: list[str]) -
     verdict: VerifyVerdict = (
         "different" if differ.numbers else "equal up to provenance" if origin or words else "equal"
     )
-    return _verification(verdict, differ, [*origin, *words], [*differ.unsaid, *_unverified(stored, now)], found)
+    return _verification(verdict, differ, [*origin, *words], [*differ.unsaid, *left_open(stored, now)], found)
 
 
 def _code(made: Provenance) -> tuple[str, str | None]:
     return made.pacshift_version, made.code
-
-
-def _unverified(stored: Certificate, now: Provenance | None) -> list[str]:
-    """What cannot be compared: what the maker said, and what an older file leaves open."""
-    made, given = stored.provenance, () if now is None else now.inputs
-    if made is None:
-        return [
-            "the file does not say by which code and from which files it was made, nor its seed: 0 was assumed"
-        ]
-    stated = ("model_id", "note", "valid_until", "command")
-    said = [name for name in stated if getattr(made, name) is not None]
-    open_ends = [f"{', '.join(said)}: the maker's word"] if said else []
-    if made.seed is None:
-        open_ends.append("the file does not say its seed: 0 was assumed")
-    if made.counting is None:
-        open_ends.append("the file does not say how rows were counted: the usual way was assumed")
-    if made.code is None:
-        open_ends.append("the file does not say by which code it was made")
-    for role in ("source", "target"):
-        before, after = ([one for one in inputs if one.role == role] for inputs in (made.inputs, given))
-        if before and after and not comparable(before, after):
-            open_ends.append(f"{role}: it is of another kind than the {role} on record, so SHA-256 tells nothing")
-    return open_ends
 
 
 _SAYS: dict[VerifyVerdict, Callable[[int], str]] = {

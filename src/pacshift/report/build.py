@@ -13,11 +13,11 @@ from pacshift.certificate.explain import (
     about_the_clean_part,
     clean_part,
     implied_change,
-    left_out_in_words,
     sets_in_words,
 )
 from pacshift.certificate.file import to_document
 from pacshift.certificate.one_label import one_label_in_words
+from pacshift.certificate.provenance import left_out_in_words
 from pacshift.comparison.table import ComparisonRow
 from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.report import numbers, text
@@ -107,7 +107,7 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
         comparison=list(comparison or ()),
         size_note=numbers.size_note(certificate, comparison or ()),
         meanings=MEANINGS,
-        left_out=plots.readable(left_out_in_words(certificate), longest=2000),
+        left_out=plots.readable(left_out_in_words(certificate.provenance), longest=2000),
         origin=numbers.origin(certificate),
         # Escaped once here as JSON (never a lone surrogate) and once more by the template as HTML.
         document=json.dumps(to_document(certificate), indent=1),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pacshift.certificate import Certificate
+from pacshift.certificate.accuracy import accuracy_in_words
 from pacshift.certificate.one_label import one_label_confidence
 from pacshift.certificate.sets import mean_and_empty
 from pacshift.comparison.table import ComparisonRow
@@ -50,7 +51,7 @@ def key_figures(certificate: Certificate) -> list[KeyFigure]:
         figures.append(
             KeyFigure("wrong if one label", f"≤ {up(most)}", most, f"of sets with one label; confidence {sure}")
         )
-    if certificate.accuracy is not None:
+    if certificate.accuracy is not None and accuracy_in_words(certificate):
         shown = f"≥ {down(certificate.accuracy)}"
         figures.append(
             KeyFigure("classifier’s accuracy", shown, certificate.accuracy, "its top label, on the target")
