@@ -8,6 +8,7 @@ import pytest
 
 from certificates import birds, certify
 from pacshift import METHODS, Certificate, Interval
+from pacshift.certificate.explain import WIDER_THAN_PREVALENCE
 from pacshift.methods import MethodFacts
 from pacshift.methods.guarantee import MEANINGS
 from pacshift.report import render_report
@@ -104,6 +105,25 @@ def test_reasons_are_promised_only_where_there_are_some() -> None:
 def test_accuracy_is_said_if_it_is_known() -> None:
     assert "accuracy" not in replace(birds(), accuracy=None).explain()
     assert "at least 71.2 %" in replace(birds(), accuracy=0.7129).explain()
+
+
+def test_an_accuracy_that_guessing_reaches_is_left_out() -> None:
+    mix = Interval(np.array([0.4, 0.3, 0.1]), np.array([0.55, 0.5, 0.5]))
+    for least, said in ((0.3, False), (0.39, False), (0.41, True)):
+        made = replace(birds(), accuracy=least, prevalence=mix)
+        assert ("accuracy" in made.explain()) == said
+        assert ("classifier’s accuracy" in render_report(made)) == said
+    assert "at least 41 % (same confidence, same assumption); always naming" in made.explain()
+    assert "the most frequent class would be right for at most 55 %." in made.explain()
+    assert "accuracy" not in replace(birds(), accuracy=0.33, prevalence=None).explain()
+
+
+def test_it_is_said_why_prevalence_gives_other_bounds() -> None:
+    mix = Interval(np.array([0.4, 0.3, 0.1]), np.array([0.55, 0.5, 0.5]))
+    made = replace(birds(), class_counts=np.array([300, 60, 240]), prevalence=mix)
+    assert lines(made)["Implied change"].endswith(WIDER_THAN_PREVALENCE)
+    assert not lines(replace(made, prevalence=None))["Implied change"].endswith(WIDER_THAN_PREVALENCE)
+    assert not lines(replace(made, contamination=0.01))["Implied change"].endswith(WIDER_THAN_PREVALENCE)
 
 
 @pytest.mark.parametrize("guarantee", ["pac-target", "marginal"])

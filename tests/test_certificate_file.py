@@ -108,6 +108,7 @@ def certificates(draw: st.DrawFn) -> Certificate:
         class_miss=draw(st.none() | intervals(size)),
         known_mix=draw(st.none() | intervals(size)),
         class_epsilon=draw(st.none() | RATES),
+        one_label_error=draw(st.none() | st.floats(0, 1)),
         contamination=draw(st.floats(0, 1)),
         score_kind=draw(st.none() | st.builds(ScoreKind, FINITE, FINITE, FINITE, st.booleans())),
         assumption=draw(st.none() | assumptions(size)),

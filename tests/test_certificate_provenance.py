@@ -17,9 +17,11 @@ from sklearn.linear_model import LogisticRegression
 from certificates import birds
 from commands import NAMES, Data, bad, good, make_tables, run
 from pacshift import Certificate, InputError, PACClassifier, Tally, calibrate, calibrate_tally
-from pacshift.certificate.provenance import Provenance
+from pacshift.certificate.provenance import AskedMethod, Counting, Provenance
+from pacshift.files.code import code_identity
 from pacshift.files.documents import current_time, seal
 from pacshift.report import render_report
+from pacshift.report.numbers import MODEL_NOT_STATED
 from pacshift.tally.inputs import MAX_INPUTS, Input, counts_sha256, limited
 
 FILES = Path(__file__).resolve().parent / "files"
@@ -119,6 +121,27 @@ def test_words_and_page_say_it() -> None:
     assert "Certificate made" not in render_report(certificate.changed(provenance=None))
 
 
+def test_a_page_says_if_the_model_was_not_stated() -> None:
+    stated, silent = certify(model_id="net 3"), certify()
+    assert MODEL_NOT_STATED not in render_report(stated)
+    assert MODEL_NOT_STATED in render_report(silent)
+    assert MODEL_NOT_STATED in render_report(silent.changed(provenance=None))
+
+
+def test_it_says_how_rows_were_counted() -> None:
+    rows = origin(calibrate(SCORES, LABELS, SCORES, epsilon=0.4, delta=0.1, method="PS-LW")).counting
+    assert rows == Counting(grid=False, bins=False, rows=True)
+    tally = Tally.from_scores(SCORES, LABELS, grid=True) + Tally.from_target(SCORES)
+    counts = origin(calibrate_tally(tally, epsilon=0.4, delta=0.1, method="PS-LW")).counting
+    assert counts == Counting(grid=True, bins=True, rows=False)
+
+
+def test_it_says_by_which_code() -> None:
+    made = origin(certify())
+    assert made.code == code_identity()
+    assert (made.code or "not known") in render_report(certify())
+
+
 INPUTS = st.builds(
     Input,
     st.sampled_from(["source", "target"]),
@@ -126,6 +149,8 @@ INPUTS = st.builds(
     st.none() | COUNTS,
     st.lists(TEXT, max_size=2).map(tuple),
     st.none() | st.binary(min_size=32, max_size=32).map(bytes.hex),
+    COUNTS,
+    st.dictionaries(TEXT, COUNTS, max_size=2).map(lambda why: tuple(why.items())),
 )
 ORIGINS = st.builds(
     Provenance,
@@ -137,6 +162,9 @@ ORIGINS = st.builds(
     inputs=st.lists(INPUTS, max_size=2).map(tuple),
     seed=st.none() | COUNTS,
     command=st.none() | TEXT,
+    code=st.none() | TEXT,
+    counting=st.none() | st.builds(Counting, st.booleans(), st.booleans(), st.booleans()),
+    asked_method=st.none() | st.builds(AskedMethod, TEXT, st.dictionaries(TEXT, TEXT, max_size=2)),
 )
 
 
@@ -171,6 +199,11 @@ def spoil(*path: str | int, value: Any) -> Callable[[dict[str, Any]], None]:
         spoil("inputs", 0, "columns", value="p_a"),
         spoil("inputs", value=[None] * (MAX_INPUTS + 1)),
         lambda document: document.pop("command"),
+        spoil("code", value=5),
+        spoil("counting", value={"grid": 1, "bins": True, "rows": True}),
+        spoil("counting", value={"grid": True}),
+        spoil("asked_method", value={"name": "PS-LP", "options": []}),
+        spoil("asked_method", value={"name": 5, "options": {}}),
     ],
 )
 def test_a_damaged_origin_is_refused(change: Callable[[dict[str, Any]], None], tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ def test_an_error_above_epsilon_is_judged_by_what_was_promised(
     found = check(made, *rows(900, 300))
     assert found.verdict == verdict
     assert said in found.text
+    assert ("What it had promised: " in found.text) == (verdict == "above")
     assert found.rows_to_decide is None
     kept = check(made, *rows(900, 0))
     assert kept.verdict == "kept"
@@ -73,6 +74,63 @@ def test_intervals_are_exact(n: int, data: st.DataObject, level: float) -> None:
         ends = (found.class_interval.lower[label], found.class_interval.upper[label])
         own = binomtest(misses, total).proportion_ci(level) if total else (0.0, 1.0)
         assert ends == pytest.approx(tuple(own))
+
+
+def test_the_text_names_the_counts_that_decide() -> None:
+    found = check(certificate(), *rows(300, 25))
+    assert (found.missed, found.kept_up_to, found.broken_from) == (25, 19, 42)
+    said = "Of 300 rows 25 are missed: up to 19 show an error of at most 10 %, 42 or more one above it."
+    assert said in found.text
+    few = check(certificate(), *rows(5, 1))
+    assert (few.kept_up_to, few.broken_from) == (None, 3)
+    assert "not even none shows an error of at most 10 %, 3 or more one above it" in few.text
+    one = check(certificate(epsilon=0.5), *rows(1, 1))
+    assert (one.kept_up_to, one.broken_from) == (None, None)
+    assert "not even all of them one above it" in one.text
+
+
+@given(st.integers(1, 400), st.data(), st.sampled_from([0.8, 0.95, 0.99]))
+def test_the_counts_that_decide_are_those_of_the_verdict(n: int, data: st.DataObject, level: float) -> None:
+    missed = data.draw(st.integers(0, n))
+    found = check(certificate(facts=MethodFacts()), *rows(n, missed), level=level)
+    few, many = found.kept_up_to, found.broken_from
+    assert (found.verdict == "kept") == (few is not None and missed <= few)
+    assert (found.verdict == "broken") == (many is not None and missed >= many)
+
+
+@pytest.mark.parametrize(
+    ("changes", "judged"),
+    [
+        ({"class_epsilon": 0.1}, True),
+        ({"class_epsilon": 0.5}, False),
+        ({"class_epsilon": None}, False),
+        ({"class_epsilon": 0.1, "contamination": 0.01}, False),  # the limit is about a part of the target
+        ({"facts": MethodFacts(any_mix=True)}, True),
+        ({"facts": MethodFacts(any_mix=True), "guarantee": "marginal"}, False),
+    ],
+)
+def test_a_class_that_is_missed_too_often_breaks_its_promise(changes: Any, judged: bool) -> None:
+    made = certificate(**changes)
+    sets, labels = rows(6000, 0)
+    sets[1:1200:3] = False  # a fifth of the owls, a fifteenth of all
+    found = check(made, sets, labels)
+    assert found.classes_above == (("owl",) if judged else ())
+    assert found.verdict == ("broken" if judged else "kept")
+    assert ("promised for every class are missed of 'owl'" in found.text) == judged
+
+
+def test_sets_with_one_label_are_counted_by_themselves() -> None:
+    sets, labels = rows(900, 0)
+    sets[:300] = True
+    sets[300:360:2] = np.roll(sets[300:360:2], 1, axis=1)
+    sets[360:390] = False
+    found = check(certificate(one_label_error=0.2), sets, labels)
+    result = found.evaluation
+    assert (result.one_label, result.one_label_error) == (570 / 900, 30 / 570)
+    wanted = binomtest(30, 570).proportion_ci(0.95)
+    ends = found.one_label_interval
+    assert (ends.lower, ends.upper) == pytest.approx((wanted.low, wanted.high))
+    assert np.isnan(check(certificate(), np.ones((3, 3), bool), labels[:3]).evaluation.one_label_error)
 
 
 @given(st.integers(1, 5000), st.floats(0, 1))
@@ -158,4 +216,4 @@ def test_a_check_shows_itself_on_one_line() -> None:
     shown = repr(check(certificate(), *rows(900, 300)))
     assert shown.startswith("Check(verdict='broken', lower=0.30")
     assert len(shown.splitlines()) == 1
-    assert len(shown) < 250
+    assert len(shown) < 300

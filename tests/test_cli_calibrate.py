@@ -14,6 +14,7 @@ import pytest
 from commands import NAMES, Data, bad, good, make_tables, run
 from pacshift import METHODS, Certificate, Tally, calibrate_tally
 from pacshift.cli.flags import in_flags
+from pacshift.report import render_report
 
 
 @pytest.fixture(scope="module")
@@ -192,8 +193,14 @@ def test_rows_are_left_out_only_if_asked_and_never_in_silence(data: Data, tmp_pa
     call = ("calibrate", path, data.target, "-m", "PS-W", "-o", tmp_path / "c.json")
     assert "2 row(s) cannot be used" in bad(*call)
     result = good(*call, "--drop-invalid")
-    assert "note: source: 2 of 3,000 rows left out (--drop-invalid)." in result.stderr
-    assert Certificate.load(tmp_path / "c.json").n_source == 2998
+    why = "2 of 3,000 rows{} (1 with no label, 1 with scores that are null, NaN or infinite, or a list of another "
+    assert f"note: source: {why.format(' left out by --drop-invalid')}" in result.stderr
+    made = Certificate.load(tmp_path / "c.json")
+    assert made.n_source == 2998
+    said = f"Left out, not counted: {why.format('')}length) of source 'broken.parquet'."
+    assert said in made.explain()
+    assert "left out: 2 of 3,000 rows (1 with no label" in render_report(made)
+    assert "Left out, not counted" not in Certificate.load(data.certificate).explain()
 
 
 def test_the_three_requests_reach_the_certificate(data: Data, tmp_path: Path) -> None:

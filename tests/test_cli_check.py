@@ -33,6 +33,16 @@ def test_check_counts_and_judges(data: Data) -> None:
     low, high = document["error_interval"]
     assert low < document["error"] < high < 0.1
     assert document["verdict"] == "kept"
+    assert document["missed"] == missed.sum() <= document["kept_up_to"] < document["broken_from"]
+    one = sets.sum(axis=1) == 1
+    assert document["one_label"]["error"] == missed[one].mean()
+    made = Certificate.load(data.certificate)
+    assert made.class_miss is not None
+    for place, row in enumerate(document["classes"]):
+        assert row["stated"] == [made.class_miss.lower[place], made.class_miss.upper[place]]
+        assert row["error_interval"][0] <= row["error"] < row["error_interval"][1]
+    for heading in ("95 % interval", "the certificate says", "sets with one label"):
+        assert heading in shown
 
 
 def test_check_is_honest_about_small_samples_and_broken_guarantees(data: Data, tmp_path: Path) -> None:
@@ -52,9 +62,11 @@ def test_check_is_honest_about_small_samples_and_broken_guarantees(data: Data, t
     assert "broken: The error is above the 10 % asked for" in shown
     assert "label shift does not hold" in shown
     good("calibrate", data.source, "-m", "PS", "-o", tmp_path / "ps.json")
-    document = json.loads(good("check", tmp_path / "ps.json", wrong, "--json").stdout)
-    assert document["verdict"] == "above"
+    above = run("check", tmp_path / "ps.json", wrong, "--json")
+    document = json.loads(above.stdout)
+    assert (above.exit_code, document["verdict"]) == (4, "above")
     assert "on the source only" in document["in_words"]
+    assert "What it had promised: misses at most 10 % of the source" in document["in_words"]
 
 
 def test_the_exit_code_tells_a_pipeline_what_to_do(data: Data, tmp_path: Path) -> None:
@@ -70,7 +82,7 @@ def test_the_exit_code_tells_a_pipeline_what_to_do(data: Data, tmp_path: Path) -
         for made, rows in ((promised, data.labelled), (promised, few), (promised, wrong), (not_promised, wrong))
         for fail_on in ("broken", "consistent")
     }
-    assert list(codes.values()) == [0, 0, 0, 4, 4, 4, 0, 4]
+    assert list(codes.values()) == [0, 0, 0, 4, 4, 4, 4, 4]
     shown = run("check", promised, wrong, "--json")
     assert (shown.exit_code, json.loads(shown.stdout)["verdict"]) == (4, "broken")
     assert "--fail-on" in bad("check", promised, few, "--fail-on", "kept")

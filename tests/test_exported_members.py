@@ -38,6 +38,7 @@ PUBLIC = {
     "Tally",
     "UnfinishedSheetError",
     "UninformativeWarning",
+    "Verification",
     "WCP",
     "calibrate",
     "calibrate_tally",
@@ -50,6 +51,8 @@ PUBLIC = {
     "prevalence_tally",
     "resample",
     "tweak_one",
+    "verify",
+    "verify_tally",
 }
 
 

@@ -1,19 +1,23 @@
 """What a tally says about the files behind its counts."""
 
 import hashlib
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pyarrow as pa
 import pyarrow.parquet
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands import make_tables, run
-from pacshift import Tally, calibrate_tally
+from commands import good, make_tables, run
+from pacshift import Certificate, Tally, calibrate_tally
 from pacshift.tables import tally_table
-from pacshift.tally.inputs import MAX_INPUTS, Input, all_inputs, counts_sha256
+from pacshift.tables.rows import BAD_SCORES, NO_LABEL
+from pacshift.tally.inputs import MAX_INPUTS, Input, all_inputs, counts_sha256, together
 
 SCORES, LABELS = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]), [0, 1, 1]
 
@@ -51,8 +55,56 @@ def test_files_are_listed_with_rows_columns_and_hash(tmp_path: Path) -> None:
 def test_rows_that_were_left_out_do_not_count(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pa.parquet.write_table(pa.table({"p_0": [0.9, None, 0.5], "p_1": [0.1, 0.8, 0.5]}), path)
-    (one,) = tally_table(path, label=None, drop_invalid=True).tally.inputs
+    counted = tally_table(path, label=None, drop_invalid=True)
+    (one,) = counted.tally.inputs
     assert (one.role, one.rows) == ("target", 2)
+    assert (one.left_out, one.left_out_why) == (1, counted.dropped_why) == (1, ((BAD_SCORES, 1),))
+
+
+def test_rows_that_were_left_out_are_counted_file_by_file_with_reasons(tmp_path: Path) -> None:
+    files = [tmp_path / f"{name}.parquet" for name in "abc"]
+    for path, labels in zip(files, ([0, None, None], [0, 1, 1], [None, 1, 0]), strict=True):
+        scores = [0.9, None if path is files[2] else 0.3, 0.5]
+        pa.parquet.write_table(pa.table({"p_0": scores, "p_1": scores[::-1], "y": labels}), path)
+    counted = tally_table(files, label="y", drop_invalid=True)
+    assert [one.left_out for one in counted.tally.inputs] == [2, 0, 2]
+    assert dict(counted.tally.inputs[2].left_out_why) == {NO_LABEL: 1, BAD_SCORES: 1}
+    assert dict(counted.dropped_why) == {NO_LABEL: 3, BAD_SCORES: 1}
+    counted.tally.save(tmp_path / "site.tally")
+    loaded = Tally.load(tmp_path / "site.tally")
+    assert loaded.inputs == counted.tally.inputs
+    assert together(loaded.inputs) == (4, ((NO_LABEL, 3), (BAD_SCORES, 1)))
+    assert together([*loaded.inputs, replace(loaded.inputs[0], left_out=None)])[0] is None
+
+
+def test_rows_of_a_frame_that_were_left_out_are_said_too() -> None:
+    frame = pandas.DataFrame({"p_0": [0.9, 0.3, None], "p_1": [0.1, 0.7, 0.5], "y": [0, 1, 1]})
+    tally = tally_table(frame, label="y", drop_invalid=True).tally
+    (one,) = all_inputs(tally)
+    assert (one.name, one.rows, one.left_out) == (None, 2, 1)
+    assert one.sha256 == counts_sha256(tally, "source")
+
+
+@pytest.mark.parametrize(
+    ("left_out", "why"),
+    [(-1, {}), (True, {}), ("1", {}), (1, [1]), (1, {"no label": -1}), (None, {"no label": 1})],
+)
+def test_rows_left_out_that_cannot_be_are_refused(left_out: object, why: object) -> None:
+    document = Input("source", "a", 1, (), None).to_json()
+    assert Input.from_json(document | {"left_out": 3, "left_out_why": {"no label": 3}}).left_out == 3
+    with pytest.raises(ValueError, match="left out"):
+        Input.from_json(document | {"left_out": left_out, "left_out_why": why})
+
+
+def test_what_several_tallies_left_out_reaches_the_certificate(tmp_path: Path) -> None:
+    path = tmp_path / "source.csv"
+    path.write_text("p_0,p_1,y\n" + "0.9,0.1,0\n0.2,0.8,1\n0.5,0.5,\n" * 200)
+    site = tmp_path / "site.tally"
+    counted = json.loads(good("tally", path, "--label", "y", "--drop-invalid", "--json", "-o", site).stdout)
+    assert (counted["dropped"], counted["dropped_why"]) == (200, {NO_LABEL: 200})
+    good("calibrate", "--tallies", site, "-m", "PS", "-o", tmp_path / "c.json")
+    said = Certificate.load(tmp_path / "c.json").explain()
+    assert "Left out, not counted: 200 of 600 rows (200 with no label) of source 'site.tally'." in said
 
 
 def test_rows_in_memory_get_one_entry_when_saved(tmp_path: Path) -> None:

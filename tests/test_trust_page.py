@@ -8,7 +8,8 @@ import pytest
 
 from pacshift import bounds
 from pacshift.assumption import ASSUMPTION_SHARE
-from pacshift.certification import class_miss, delta, sensitivity
+from pacshift.certificate.one_label import ONE_LABEL_SHARE
+from pacshift.certification import class_miss, delta, few_labels, one_label, sensitivity
 from pacshift.methods import class_wise
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -19,6 +20,8 @@ LEMMAS: dict[int, Any] = {
     3: sensitivity.clean_epsilon,
     4: bounds.clean_shares,
     5: sensitivity.SensitivityOnDemand.__call__,
+    6: one_label.net_below,
+    7: one_label.one_label_error,
 }
 
 
@@ -35,3 +38,9 @@ def test_shares_and_grid_are_those_of_the_code() -> None:
     assert class_miss.RANK_STEP == 0.5
     assert r"\(\sqrt r/2\) apart" in PAGE
     assert f"Beyond {sensitivity.MAX_REGION_CLASSES} classes" in PAGE
+    assert f"\\alpha = {ONE_LABEL_SHARE:g}\\,\\delta" in PAGE
+    n_levels = len(one_label.NET_MISSES)
+    assert f"one of {n_levels} multiples of" in PAGE
+    assert f"{n_levels + 1}^K" in PAGE
+    assert few_labels.STEPS == 1000
+    assert PAGE.count("thousandth") >= 2

@@ -11,6 +11,7 @@ if typing.TYPE_CHECKING:
     from pacshift.certification.check import Check, check
     from pacshift.certification.label_mix import prevalence, prevalence_tally
     from pacshift.certification.label_sheet import LabelSheet, label_sheet
+    from pacshift.certification.verify import Verification, verify, verify_tally
     from pacshift.comparison.compare import compare
     from pacshift.comparison.table import Comparison
     from pacshift.errors import (
@@ -37,6 +38,7 @@ __all__ = ["APS", "LWCP", "METHODS", "PS", "PSC", "PSLP", "PSLW", "PSR", "PST", 
 __all__ += ["AssumptionError", "InputError", "PacshiftError", "UnfinishedSheetError", "UninformativeWarning"]
 __all__ += ["Certificate", "Check", "Comparison", "Evaluation", "Interval", "LabelSheet"]
 __all__ += ["PeriodReport", "Plan", "Prevalence"]
+__all__ += ["Verification"]
 __all__ += [
     "Monitor",
     "PACClassifier",
@@ -49,7 +51,7 @@ __all__ += [
     "evaluate",
     "label_sheet",
 ]
-__all__ += ["plan", "prevalence", "prevalence_tally", "resample", "tweak_one"]
+__all__ += ["plan", "prevalence", "prevalence_tally", "resample", "tweak_one", "verify", "verify_tally"]
 
 _HOMES = {
     "bounds": ["Interval"],
@@ -58,6 +60,7 @@ _HOMES = {
     "certification.check": ["Check", "check"],
     "certification.label_mix": ["prevalence", "prevalence_tally"],
     "certification.label_sheet": ["LabelSheet", "label_sheet"],
+    "certification.verify": ["Verification", "verify", "verify_tally"],
     "comparison.compare": ["compare"],
     "comparison.table": ["Comparison"],
     "errors": ["AssumptionError", "InputError", "PacshiftError", "UnfinishedSheetError", "UninformativeWarning"],

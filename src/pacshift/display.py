@@ -22,9 +22,9 @@ _CELL = "text-align:left;padding:0.2em 0.8em 0.2em 0"
 def short_repr(result: Any) -> str:
     """A dataclass on one line. Arrays and lists that are long are counted, not listed.
 
-    >>> from pacshift import evaluate
-    >>> evaluate([[True, False], [True, True]], [0, 1])
-    Evaluation(n=2, error=0.0, size=1.5, empty=0.0, class_counts=[1, 1], class_error=[0, 0], class_size=[1, 2])
+    >>> from pacshift import Interval
+    >>> Interval(np.array([0.1, 0.25]), np.ones(7))
+    Interval(lower=[0.1, 0.25], upper=<7 values>)
     """
     shown = (f"{each.name}={_short(getattr(result, each.name))}" for each in fields(result) if each.repr)
     return f"{type(result).__name__}({', '.join(shown)})"

@@ -1,7 +1,7 @@
 """Were the sets right? Error and size against labels that became known."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -31,6 +31,10 @@ class Evaluation:
         Rows of each true label.
     class_error, class_size : numpy.ndarray of shape (K,)
         Error and size over the rows of each true label; NaN where there are none.
+    one_label : float
+        Share of sets with exactly one label.
+    one_label_error : float
+        Share of these that miss the true label; NaN where there are none.
 
     Examples
     --------
@@ -45,18 +49,25 @@ class Evaluation:
     class_counts: IntArray
     class_error: FloatArray
     class_size: FloatArray
+    one_label: float
+    one_label_error: float
 
     __repr__ = short_repr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EvaluationCounts:
-    """Counts of sets by true label (rows, misses, labels in the sets) and of empty sets. They add up."""
+    """Counts of sets by true label (rows, misses, labels in the sets), of empty ones, of those with one label.
+
+    They add up.
+    """
 
     rows: IntArray
     misses: IntArray
     labels: IntArray
     empty: int
+    one_label: int
+    one_label_misses: int
 
     @classmethod
     def of(cls, sets: BoolArray, index: IntArray) -> "EvaluationCounts":
@@ -65,11 +76,14 @@ class EvaluationCounts:
         hit = sets[np.arange(len(sets)), index]
         labels = np.bincount(index, sizes, minlength=n_classes).astype(np.int64)
         rows, misses = (np.bincount(part, minlength=n_classes) for part in (index, index[~hit]))
-        return cls(rows, misses, labels, int((sizes == 0).sum()))
+        one_label = sizes == 1
+        return cls(
+            rows, misses, labels, int((sizes == 0).sum()), int(one_label.sum()), int((one_label & ~hit).sum())
+        )
 
     def __add__(self, other: "EvaluationCounts") -> "EvaluationCounts":
-        sums = (self.rows + other.rows, self.misses + other.misses, self.labels + other.labels)
-        return EvaluationCounts(*sums, self.empty + other.empty)
+        names = [part.name for part in fields(self)]
+        return EvaluationCounts(*(getattr(self, name) + getattr(other, name) for name in names))
 
     def evaluation(self) -> Evaluation:
         """Counts as shares and means."""
@@ -83,6 +97,8 @@ class EvaluationCounts:
                 class_counts=self.rows,
                 class_error=self.misses / self.rows,
                 class_size=self.labels / self.rows,
+                one_label=self.one_label / n,
+                one_label_error=self.one_label_misses / self.one_label if self.one_label else float("nan"),
             )
 
 

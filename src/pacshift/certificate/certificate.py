@@ -82,6 +82,10 @@ class Certificate:
         label-shifted part of the target is meant, as with ``class_epsilon``, ``prevalence`` and ``weights``.
     class_epsilon : float or None
         Share of any one class that the sets may miss, if a limit was asked for.
+    one_label_error : float or None
+        Among the target's sets with exactly one label, at most this share is wrong, with confidence
+        ``1 - 1.1 * delta``. None where it is not known: without a PAC guarantee on the target, from counts alone,
+        and where too few sets hold one label.
     contamination : float
         Share of the target that may be anything, without breaking the promise of ``epsilon``.
     known_mix : Interval or None
@@ -150,6 +154,7 @@ class Certificate:
     accuracy: float | None = None
     class_miss: Interval | None = None
     class_epsilon: float | None = None
+    one_label_error: float | None = None
     contamination: float = 0.0
     known_mix: Interval | None = None
     assumption: Assumption | None = None

@@ -6,9 +6,12 @@ import numpy as np
 
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
+from pacshift.certificate.accuracy import accuracy_in_words
+from pacshift.certificate.one_label import one_label_in_words
+from pacshift.certificate.provenance import left_out_in_words
 from pacshift.methods.guarantee import MEANINGS, assumption, condition, promises_target
 from pacshift.scores.check import shorten
-from pacshift.wording import all_but, at_least, between, given, percent, up
+from pacshift.wording import all_but, between, given, percent, up
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
@@ -29,10 +32,12 @@ def explain(certificate: "Certificate") -> str:
         _test(certificate),
         _data(certificate),
         _groups(certificate),
+        left_out_in_words(certificate.provenance),
         sets_in_words(certificate),
+        one_label_in_words(certificate),
         _class_misses(certificate),
         *notes_shown(certificate),
-        _accuracy(certificate),
+        accuracy_in_words(certificate),
         _origin(certificate),
     ]
     return "\n".join(filter(None, lines))
@@ -45,13 +50,6 @@ def notes_shown(certificate: "Certificate", most: int = MAX_NOTES) -> list[str]:
     left_out = len(notes) - len(lines)
     where = "certificate.reasons and certificate.notes hold them all"
     return [*lines, f"... and {left_out:,} more notes: {where}."] if left_out else lines
-
-
-def _accuracy(certificate: "Certificate") -> str:
-    if certificate.accuracy is None:
-        return ""
-    least = at_least(certificate.accuracy)
-    return f"The classifier's own accuracy on the target is {least} (same confidence, same assumption)."
 
 
 def _origin(certificate: "Certificate") -> str:
@@ -156,6 +154,13 @@ def may_all_be_missed(certificate: "Certificate") -> str:
     return f" A class's cases among the other {given(certificate.contamination)} may all be missed."
 
 
+WIDER_THAN_PREVALENCE = (
+    " Bounds by pacshift prevalence are narrower: it spends all of delta on these shares, "
+    "a certificate a small part."
+)
+"""Why two commands print different bounds of the same shares, with a blank in front."""
+
+
 def implied_change(certificate: "Certificate") -> str:
     """The largest change of a class that the certificate implies, with the question whether it can be.
 
@@ -183,7 +188,7 @@ def implied_change(certificate: "Certificate") -> str:
     return (
         f"class {certificate.classes[label]!r} makes up {percent(before[label])} of the source and {now[label]} "
         f"of the target{whose}{more}. If this is impossible, label shift does not hold: say what you know with "
-        "known_mix=."
+        f"known_mix=.{WIDER_THAN_PREVALENCE if is_bound and not certificate.contamination else ''}"
     )
 
 
@@ -265,7 +270,7 @@ def assumptions(certificate: "Certificate") -> list[str]:
         whose = "target's examples that have a class" if share else "target"
         sentences.append(f"The labelled target examples are a random sample of the {whose}.")
     sentences += _about_groups(certificate)
-    if certificate.known_mix is not None:
+    if certificate.known_mix is not None and facts.assumes_label_shift:
         sentences.append(f"Known about the target, and relied on: {_known_shares(certificate)}.")
     return sentences
 

@@ -55,6 +55,12 @@ def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise InputError(f"{path}: damaged certificate: {cause}. Make it again.") from None
 
 
+def words_in(path: str | os.PathLike[str]) -> list[str] | None:
+    """The words that a certificate file holds beside its numbers; None if it holds none."""
+    document: dict[str, Any] = parse_json(read_document(path))
+    return document.get("in_words")
+
+
 def to_document(certificate: "Certificate") -> dict[str, Any]:
     """A certificate as plain JSON values with their checksum, infinities as strings."""
     return seal(_content(certificate))
@@ -82,6 +88,7 @@ def _content(certificate: "Certificate") -> dict[str, Any]:
         "source_grouped": _json(certificate.source_grouped),
         "target_grouped": _json(certificate.target_grouped),
         "accuracy_at_least": certificate.accuracy,
+        "one_label_error_at_most": certificate.one_label_error,
         "class_epsilon": certificate.class_epsilon,
         "contamination": certificate.contamination,
         "assumption": _json(certificate.assumption),

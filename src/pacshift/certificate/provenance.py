@@ -1,16 +1,57 @@
 """Where a certificate comes from: when and by what it was made, for which model, from which data, until when."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
 from pacshift.errors import InputError
+from pacshift.files.code import code_identity
 from pacshift.files.documents import TIME_FORMAT, current_time, is_count, pacshift_version, require_text
 from pacshift.tally import Tally
 from pacshift.tally.inputs import MAX_INPUTS, Input, all_inputs, limited, printable
 
 MAX_TEXT = 10_000
 """Characters of a note or a model's name: a few pages, so that a certificate stays readable."""
+
+
+MAX_INPUTS_NAMED = 6
+"""Files of which is said in words what was left out: what fits a screen. ``inputs`` holds all of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """How rows became counts, which is needed to make the same thresholds again.
+
+    Parameters
+    ----------
+    grid : bool
+        Whether true-label scores were rounded down to 12 bits of mantissa.
+    bins : bool
+        Whether the target's scores were counted in coarse bins.
+    rows : bool
+        Whether sizes of sets were counted on the target's rows themselves, to choose the smallest.
+    """
+
+    grid: bool
+    bins: bool
+    rows: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AskedMethod:
+    """The method that was asked for, where another one answered.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    options : dict
+        Its options.
+    """
+
+    name: str
+    options: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +74,13 @@ class Provenance:
         Seed of the coins that the method threw; None in certificates of older versions that did not know it.
     command : str or None
         The command line, if it was made by one.
+    code : str or None
+        The code that made it: ``"commit ..."`` of a checkout, ``"wheel sha256:..."`` or ``"files sha256:..."`` of
+        what was installed. None where nothing tells, and in certificates of older versions.
+    counting : Counting or None
+        How rows became counts; None in certificates of older versions.
+    asked_method : AskedMethod or None
+        The method that was asked for, if it is not the one of the certificate.
 
     Examples
     --------
@@ -51,6 +99,9 @@ class Provenance:
     inputs: tuple[Input, ...] = ()
     seed: int | None = None
     command: str | None = None
+    code: str | None = None
+    counting: Counting | None = None
+    asked_method: AskedMethod | None = None
 
     def warnings(self, *, model_id: str | None = None, today: date | None = None) -> list[str]:
         """Why the certificate should not be used: it has expired, or is for another model.
@@ -119,6 +170,9 @@ class Provenance:
             inputs=tuple(Input.from_json(one) for one in inputs),
             seed=seed,
             command=_optional_text(document["command"]),
+            code=_optional_text(document.get("code")),  # older files do not have this and what follows
+            counting=_optional(_counting, document.get("counting")),
+            asked_method=_optional(_asked_method, document.get("asked_method")),
         )
 
 
@@ -132,10 +186,28 @@ def reasons_against_use(
     return [] if model_id is None else [older]
 
 
+def left_out_in_words(provenance: Provenance | None) -> str:
+    """Which rows were left out when the tables were counted, input by input; "" if none were."""
+    found = [one for one in (() if provenance is None else provenance.inputs) if one.left_out]
+    parts = [
+        f"{one.left_out_in_words} of {f'the {one.role}' if one.name is None else f'{one.role} {one.name!r}'}"
+        for one in found[:MAX_INPUTS_NAMED]
+    ]
+    more = f", and of {len(found) - MAX_INPUTS_NAMED} more files" if len(found) > MAX_INPUTS_NAMED else ""
+    return f"Left out, not counted: {', '.join(parts)}{more}." if parts else ""
+
+
 def record(
-    tally: Tally, *, model_id: str | None, note: str | None, valid_until: str | None, seed: int
+    tally: Tally,
+    *,
+    model_id: str | None,
+    note: str | None,
+    valid_until: str | None,
+    seed: int,
+    has_rows: bool,
+    asked_method: AskedMethod | None = None,
 ) -> Provenance:
-    """The provenance of a certificate that is about to be made from counts."""
+    """The provenance of a certificate that is about to be made from counts, and from rows if ``has_rows``."""
     return Provenance(
         created=current_time().strftime(TIME_FORMAT),
         pacshift_version=pacshift_version(),
@@ -144,6 +216,9 @@ def record(
         valid_until=valid_until,
         inputs=limited(all_inputs(tally), tally.n_more_inputs),
         seed=seed,
+        code=code_identity(),
+        counting=Counting(tally.grid, tally.bins is not None, has_rows),
+        asked_method=asked_method,
     )
 
 
@@ -172,6 +247,23 @@ def check_valid_until(value: Any) -> str | None:
             "Name a day that is not over."
         )
     return day.isoformat()
+
+
+def _counting(document: Any) -> Counting:
+    flags = [document[name] for name in ("grid", "bins", "rows")]
+    if not all(isinstance(flag, bool) for flag in flags):
+        raise ValueError(f"{document!r} where three times true or false belongs")
+    return Counting(*flags)
+
+
+def _asked_method(document: Any) -> AskedMethod:
+    if not isinstance(document["options"], dict):
+        raise ValueError(f"{document['options']!r} where options belong")
+    return AskedMethod(require_text(document["name"]), document["options"])
+
+
+def _optional(read: Callable[[Any], Any], value: Any) -> Any:
+    return None if value is None else read(value)
 
 
 def _optional_text(value: Any) -> str | None:

@@ -55,6 +55,7 @@ def checked_fields(document: dict[str, Any]) -> dict[str, Any]:
         "predicted_counts": _counts([row["target_predicted"] for row in rows]),
         **{field: _interval(rows, name) for name, field in CLASS_INTERVALS.items()},
         "accuracy": _optional(_share, document["accuracy_at_least"]),
+        "one_label_error": _optional(_share, document.get("one_label_error_at_most")),
         "class_epsilon": _optional(
             lambda rate: check_rate(_finite(rate), "class_epsilon"), document.get("class_epsilon")
         ),

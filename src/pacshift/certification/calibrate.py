@@ -12,6 +12,7 @@ from pacshift.certificate import Certificate
 from pacshift.certification.certify import Data, certify
 from pacshift.certification.groups import require_both_grouped, sample_groups
 from pacshift.certification.label_sheet import LabelSheet
+from pacshift.certification.one_label import with_one_label_error
 from pacshift.certification.request import check_request, require_fit
 from pacshift.certification.rows import Rows
 from pacshift.defaults import DELTA, EPSILON
@@ -192,7 +193,8 @@ def calibrate(
     found = rows.labelled_target(given.target_labels, transform, request)
     if labelled is not None:
         found = rows.sheet_target(labelled, transform, request, tally, given.target_places)
-    return certify(rows.data(tally, transform, found), chosen, request)
+    certificate = certify(rows.data(tally, transform, found), chosen, request)
+    return with_one_label_error(certificate, tally, chosen, rows.set_sizes)
 
 
 def calibrate_tally(

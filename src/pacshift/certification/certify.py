@@ -6,7 +6,7 @@ import numpy as np
 
 from pacshift.assumption import Assumption
 from pacshift.certificate import Certificate
-from pacshift.certificate.provenance import record
+from pacshift.certificate.provenance import AskedMethod, record
 from pacshift.certification.after_refusal import with_ways_on
 from pacshift.certification.answers import Answer, Data, answer
 from pacshift.certification.few_labels import check_labelled
@@ -61,7 +61,6 @@ def _certificate(
     data: Data, method: Method, request: Request, found: Answer, assumption: Assumption | None
 ) -> Certificate:
     tally, solution = data.tally, found.solution
-    rests_on_labels = not assumes_label_shift(found.method)
     return Certificate(
         thresholds=solution.thresholds,
         classes=tally.classes,
@@ -85,7 +84,7 @@ def _certificate(
         class_miss=found.misses,
         class_epsilon=request.class_epsilon,
         contamination=request.contamination,
-        known_mix=None if rests_on_labels else request.known,
+        known_mix=request.known,
         assumption=assumption,
         score_kind=tally.full_source_kind,
         reasons=solution.reasons,
@@ -101,7 +100,18 @@ def _certificate(
             note=request.note,
             valid_until=request.valid_until,
             seed=request.seed,
+            has_rows=data.count_labels is not None,
+            asked_method=_asked(method, found.method),
         ),
+    )
+
+
+def _asked(method: Method, certified: Method) -> AskedMethod | None:
+    """The method that was asked for, where labelled target rows certify instead."""
+    return (
+        None
+        if method is certified or method.name == certified.name
+        else AskedMethod(method.name, options_of(method))
     )
 
 

@@ -1,24 +1,23 @@
 """Labels arrived later: was the promise of a certificate kept?"""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy
 
-from pacshift.arrays import BoolArray, LabelsLike, ScoresLike
-from pacshift.bounds import Interval, clopper_pearson
+from pacshift.arrays import BoolArray, FloatArray, Label, LabelsLike, ScoresLike
+from pacshift.bounds import Interval, binomial_cut, clopper_pearson
 from pacshift.certificate import Certificate
+from pacshift.certification.check_words import class_limit, in_words
 from pacshift.display import short_repr
 from pacshift.errors import InputError
 from pacshift.evaluation import Evaluation, EvaluationCounts
-from pacshift.methods.guarantee import MEANINGS
 from pacshift.scores.check import check_labels, check_rate, check_scores
 from pacshift.scores.containers import to_values
 from pacshift.scores.frames import index_of
 from pacshift.scores.streams import is_stream
 from pacshift.tally.groups import one_row_per_group
-from pacshift.wording import between, given, percent
 
 CheckVerdict: TypeAlias = Literal["kept", "consistent", "broken", "above"]
 
@@ -37,12 +36,16 @@ class Check:
     ----------
     verdict : {"kept", "consistent", "broken", "above"}
         ``"kept"``: the whole interval is at most epsilon. ``"broken"``: all of it is above, although the
-        certificate guarantees the target. ``"above"``: all of it is above, but no such thing was guaranteed.
-        ``"consistent"``: these rows are too few to tell.
+        certificate guarantees the target, or a class is missed more often than was promised for every class.
+        ``"above"``: all of it is above, but no such thing was guaranteed. ``"consistent"``: these rows are too few
+        to tell.
     lower, upper : float
         Exact interval of the error of the population that the rows were drawn from (Clopper and Pearson).
     level : float
         Confidence of this interval, and of those of the classes.
+    kept_up_to, broken_from : int or None
+        With so many rows, this number of misses or fewer shows an error of at most epsilon, that number or more an
+        error above it. None if no number does.
     rows_to_decide : int or None
         If the verdict is ``"consistent"``: about how many rows in all would decide with a chance of 80 %, were the
         error exactly the one seen here. None where the error is too close to epsilon to tell.
@@ -53,6 +56,12 @@ class Check:
     class_interval : Interval
         Exact intervals of the error by true label. Each holds at ``level`` by itself, not all of them together;
         ``[0, 1]`` for a class without rows.
+    classes_above : tuple
+        Classes that are missed more often than was promised for every class: by ``class_epsilon``, or by a method
+        that promises epsilon whatever the label mix is. For all classes together at ``level``.
+    one_label_interval : Interval
+        Exact interval of the error among sets with one label, at ``level``; ``[0, 1]`` if there are none. The
+        certificate's own bound is its ``one_label_error``.
 
     Examples
     --------
@@ -67,10 +76,14 @@ class Check:
     lower: float
     upper: float
     level: float
+    kept_up_to: int | None
+    broken_from: int | None
     rows_to_decide: int | None
     text: str
     evaluation: Evaluation = field(repr=False)
     class_interval: Interval = field(repr=False)
+    classes_above: tuple[Label, ...] = field(repr=False)
+    one_label_interval: Interval = field(repr=False)
 
     __repr__ = short_repr
 
@@ -78,6 +91,11 @@ class Check:
     def error(self) -> float:
         """Share of the rows whose set misses the true label."""
         return self.evaluation.error
+
+    @property
+    def missed(self) -> int:
+        """How many rows have a set that misses the true label."""
+        return round(self.evaluation.error * self.evaluation.n)
 
 
 def check(
@@ -126,8 +144,11 @@ def check(
     >>> target, _ = population.draw([0.5, 0.5], 2000, rng=2)
     >>> certificate = calibrate(source, labels, target, epsilon=0.1, delta=0.05, method="PS-W")
     >>> scores, truth = population.draw([0.5, 0.5], 1000, rng=3)
-    >>> check(certificate, scores, truth).text
-    'The error is at most the 10 % asked for (error 5.5 %, 95 % interval 4.169 to 7.1 %).'
+    >>> found = check(certificate, scores, truth)
+    >>> found.text[:87]
+    'The error is at most the 10 % asked for (error 5.5 %, 95 % interval 4.169 to 7.1 %). Of'
+    >>> found.missed, found.kept_up_to, found.broken_from
+    (55, 81, 120)
     >>> few = check(certificate, certificate.sets(scores[:50]), truth[:50])
     >>> few.verdict, few.rows_to_decide
     ('consistent', 1800)
@@ -164,18 +185,54 @@ def _sets(certificate: Certificate, given: Any) -> BoolArray:
 def check_evaluation(certificate: Certificate, evaluation: Evaluation, *, level: float) -> Check:
     """Compare epsilon with an exact interval for the error of the population that the rows were drawn from."""
     missed = np.rint(np.nan_to_num(evaluation.class_error) * evaluation.class_counts)
-    by_class = clopper_pearson(missed, evaluation.class_counts, delta=1 - level)
     interval = clopper_pearson(missed.sum(), evaluation.n, delta=1 - level)
-    lower, upper = float(interval.lower), float(interval.upper)
-    verdict: CheckVerdict = "consistent"
-    if lower > certificate.epsilon:
-        verdict = "broken" if certificate.guarantee == "pac-target" else "above"
-    elif upper <= certificate.epsilon:
-        verdict = "kept"
+    n_one = round(evaluation.one_label * evaluation.n)
+    wrong = np.rint(np.nan_to_num(evaluation.one_label_error) * n_one)
+    few, many = _deciding_counts(certificate.epsilon, evaluation.n, level)
+    found = Check(
+        verdict="consistent",
+        lower=float(interval.lower),
+        upper=float(interval.upper),
+        level=level,
+        kept_up_to=few,
+        broken_from=many,
+        rows_to_decide=None,
+        text="",
+        evaluation=evaluation,
+        class_interval=clopper_pearson(missed, evaluation.class_counts, delta=1 - level),
+        classes_above=_classes_above(certificate, missed, evaluation, level),
+        one_label_interval=clopper_pearson(wrong, n_one, delta=1 - level),
+    )
+    verdict = _verdict(found, certificate)
     rows = _rows_to_decide(certificate.epsilon, evaluation, level) if verdict == "consistent" else None
-    where = f"error {percent(evaluation.error, 4)}, {given(level)} interval {between(lower, upper, 4)}"
-    text = _in_words(verdict, certificate, evaluation.n, where, rows)
-    return Check(verdict, lower, upper, level, rows, text, evaluation, by_class)
+    judged = replace(found, verdict=verdict, rows_to_decide=rows)
+    return replace(judged, text=in_words(judged, certificate))
+
+
+def _verdict(found: Check, certificate: Certificate) -> CheckVerdict:
+    if found.classes_above:
+        return "broken"
+    if found.lower > certificate.epsilon:
+        return "broken" if certificate.guarantee == "pac-target" else "above"
+    return "kept" if found.upper <= certificate.epsilon else "consistent"
+
+
+def _deciding_counts(epsilon: float, n_rows: int, level: float) -> tuple[int | None, int | None]:
+    """The most misses whose interval lies below epsilon, and the fewest whose interval lies above it."""
+    few = binomial_cut(n_rows, epsilon=epsilon, delta=(1 - level) / 2)
+    hits = binomial_cut(n_rows, epsilon=1 - epsilon, delta=(1 - level) / 2)
+    return (few if few >= 0 else None), (n_rows - hits if hits >= 0 else None)
+
+
+def _classes_above(
+    certificate: Certificate, missed: FloatArray, evaluation: Evaluation, level: float
+) -> tuple[Label, ...]:
+    """Classes that are missed more often than was promised for every class, by intervals that hold together."""
+    limit = class_limit(certificate)
+    if limit is None:
+        return ()
+    together = clopper_pearson(missed, evaluation.class_counts, delta=(1 - level) / len(certificate.classes))
+    return tuple(certificate.classes[label] for label in np.flatnonzero(together.lower > limit).tolist())
 
 
 def _rows_to_decide(epsilon: float, evaluation: Evaluation, level: float) -> int | None:
@@ -193,28 +250,3 @@ def _rows_to_decide(epsilon: float, evaluation: Evaluation, level: float) -> int
         fewest = np.maximum(np.floor(error * rows - spread), 0)
         decided = clopper_pearson(fewest, rows, delta=1 - level).lower > epsilon
     return int(rows[decided][0]) if decided.any() else None
-
-
-def _in_words(verdict: CheckVerdict, certificate: Certificate, n_rows: int, where: str, rows: int | None) -> str:
-    allowed, caveat = given(certificate.epsilon), MEANINGS[certificate.guarantee].caveat
-    said = {
-        "kept": f"The error is at most the {allowed} asked for",
-        "consistent": f"An error of at most {allowed} is possible, but {n_rows:,} rows are too few to be sure",
-    }
-    sentences = [f"{said.get(verdict, f'The error is above the {allowed} asked for')} ({where})."]
-    if rows is not None:
-        sentences.append(f"If the true error is the one seen here, about {rows:,} rows would probably decide.")
-    if verdict == "broken":
-        sentences.append(_why_broken(certificate))
-    if caveat:
-        sentences.append(f"{certificate.method} {caveat}.")
-    return " ".join(sentences)
-
-
-def _why_broken(certificate: Certificate) -> str:
-    extra = certificate.facts.extra_assumption
-    return (
-        "The guarantee was broken. Either these rows are not from the target that was calibrated for, or "
-        f"label shift does not hold, {f'or this does not hold: “{extra}”, ' if extra else ''}"
-        f"or this is one of the unlucky calibrations, at most {given(certificate.delta)}."
-    )

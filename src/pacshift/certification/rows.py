@@ -8,6 +8,8 @@ from time import perf_counter
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike
+from pacshift.certificate import Certificate
+from pacshift.certificate.sets import count_sizes, make_sets
 from pacshift.certification.answers import Data
 from pacshift.certification.few_labels import split_labels
 from pacshift.certification.label_sheet import LabelSheet
@@ -159,6 +161,17 @@ class Rows:
             block = self.target.values[rows]
             labels += [np.count_nonzero(block >= cut) for cut in cuts]
         return [int(count) / len(self.target) for count in labels]
+
+    def set_sizes(self, certificates: Sequence[Certificate]) -> list[IntArray]:
+        """How many target sets of each certificate hold 0, 1, ..., K labels."""
+        assert self.target is not None  # only called with a target
+        found = []
+        for one in certificates:
+            assert one.transform is not None  # certify keeps it
+            found.append(
+                count_sizes(make_sets(self.target, one.thresholds, one.transform, never_empty=one.never_empty))
+            )
+        return found
 
 
 def _require_plausible_logits(source: ScoreMatrix, labels: LabelsLike) -> None:

@@ -16,7 +16,7 @@ _SETTINGS: dict[str, Any] = {
 }
 _PANELS = {
     "First steps": ("demo", "methods"),
-    "From tables to sets": ("calibrate", "predict", "check", "report"),
+    "From tables to sets": ("calibrate", "predict", "check", "report", "verify"),
     "Before and after": ("plan", "label", "compare", "prevalence", "tally", "monitor"),
     "The paper": ("train", "reproduce"),
 }
@@ -41,7 +41,7 @@ class _Program(Commands):
 app = typer.Typer(
     cls=_Program,
     help="Prediction sets you can still trust after the label mix has changed.",
-    epilog="Exit codes: 0 fine, 2 bad input, 3 nothing could be certified, 4 a promise is broken. "
+    epilog="Exit codes: 0 fine, 2 bad input, 3 nothing could be certified, 4 a promise or a file does not hold. "
     "Start with: pacshift demo",
     **_SETTINGS,
 )

@@ -2,7 +2,7 @@
 
 import shlex
 import warnings
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,10 +17,10 @@ from pacshift.wording import mean_size, percent
 if TYPE_CHECKING:
     from pacshift import Certificate
     from pacshift.certification.certify import Data
-    from pacshift.certification.label_sheet import LabelSheet
     from pacshift.certification.request import Request
     from pacshift.cli.inputs import Inputs
     from pacshift.methods import Method as MethodObject
+    from pacshift.tally import Tally
 
 
 def calibrate(
@@ -38,10 +38,7 @@ def calibrate(
         str | None,
         known("--target-label COLUMN", "Labels of a random sample of the target's rows, empty or null elsewhere."),
     ] = None,
-    labelled: Annotated[
-        Path | None,
-        known("--labelled SHEET", "A sheet from `pacshift label`, filled in from the top as far as a look."),
-    ] = None,
+    labelled: options.Labelled = None,
     never_empty: Annotated[bool, expert("--never-empty", "Fill empty sets with the top label.")] = False,
     origin: groups.Origin,
     exact: options.Exact = False,
@@ -66,9 +63,9 @@ def calibrate(
     request = promise.check(never_empty=never_empty, weights=numbers, **asdict(origin))
     chosen = resolve_method(method)
     require_fit(chosen, request, has_labels=target_label is not None or labelled is not None)
-    _require_one_way(target_label, labelled)
+    options.require_one_way(target_label, labelled)
     if tallies:
-        _require_no_table(target_label, labelled)
+        options.require_no_table(target_label, labelled)
         certificate = _certify(Data(load_tallies(files.paths)), chosen, request, printing)
         certificate = with_tally_files(certificate, files.paths or ())
     else:
@@ -76,9 +73,9 @@ def calibrate(
         data = Inputs(**reading, grid=not exact, silent=printing.silent, sha256=True)
         sheet = None if labelled is None else LabelSheet.load(labelled)
         counted = _count(data, chosen, promise.score)
-        counted = _with_labels(counted, data, request, target_label, sheet)
+        counted = data.with_labels(counted, request, target_label, sheet)
         try:
-            certificate = _measured(_certify(counted, chosen, request, printing), data)
+            certificate = _measured(_certify(counted, chosen, request, printing), data, counted.tally, chosen)
         except AssumptionError as refusal:
             raise _with_command(refusal, files, request, columns) from None
     certificate = with_origin(certificate, ctx, promise.seed)
@@ -104,30 +101,6 @@ def _with_command(
     )
     ways = ways_on(refusal.expected_sizes, command=draw)
     return AssumptionError(refusal.refusal, ways, refusal.expected_sizes, refusal.assumption)
-
-
-def _require_one_way(target_label: str | None, labelled: Path | None) -> None:
-    if target_label is not None and labelled is not None:
-        raise InputError("--target-label and --labelled are two ways to say the same. Give one of them.")
-
-
-def _require_no_table(target_label: str | None, labelled: Path | None) -> None:
-    """Labels of the target belong to rows of a table, which is not here."""
-    if target_label is not None:
-        raise InputError("--target-label names a column of the TARGET table, but --tallies gives no tables.")
-    if labelled is not None:
-        raise InputError("--labelled is about rows of the TARGET table, but --tallies gives no tables.")
-
-
-def _with_labels(
-    counted: "Data", data: "Inputs", request: "Request", target_label: str | None, sheet: "LabelSheet | None"
-) -> "Data":
-    """The counts with the labelled target rows, where there are any."""
-    if sheet is not None:
-        return replace(counted, labelled=data.sheet_target(sheet, counted.tally, request))
-    if target_label is not None:
-        return replace(counted, labelled=data.labelled_target(target_label, counted.tally, request))
-    return counted
 
 
 def _count(data: "Inputs", method: "MethodObject", score: str) -> "Data":
@@ -156,13 +129,18 @@ def _certify(data: "Data", method: "MethodObject", request: "Request", printing:
         return certify(data, method, options.with_classes(request, data.tally.classes))
 
 
-def _measured(certificate: "Certificate", data: "Inputs") -> "Certificate":
-    """The certificate with the columns of the source and the sizes of the target's sets."""
+def _measured(certificate: "Certificate", data: "Inputs", tally: "Tally", method: "MethodObject") -> "Certificate":
+    """The certificate with the columns of the source, the sizes of target sets, and what follows from them."""
+    from pacshift.certification.one_label import one_label_error, points_below
+
     if data.engine == "spark" or not data.target:
         # With Spark the rows may be too many to read twice: `pacshift predict` counts the sizes.
         return certificate.changed(columns=data.columns)
-    (measured,) = data.measure([certificate])
-    return certificate.changed(columns=data.columns, set_sizes=measured.set_sizes)
+    points = points_below(certificate, tally, method)
+    cuts = [certificate.changed(thresholds=point.thresholds) for point in points]
+    own, *sizes = [measured.set_sizes for measured in data.measure([certificate, *cuts])]
+    bound = one_label_error(points, sizes, epsilon=certificate.epsilon)
+    return certificate.changed(columns=data.columns, set_sizes=own, one_label_error=bound)
 
 
 def _show(certificate: "Certificate", out: Path, printing: groups.Printing) -> None:

@@ -4,12 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich.table import Table
 
 from pacshift.cli import groups, options
-from pacshift.cli.console import BROKEN, note, plain, print_json, progress, results
+from pacshift.cli.console import BROKEN, note, plain, print_json, progress, results, right_aligned
 from pacshift.cli.options import basic, expert, output, tables
-from pacshift.wording import mean_size
+from pacshift.wording import at_most, between, given, mean_size, percent
 
 if TYPE_CHECKING:
     from pacshift import Certificate, Check
@@ -30,7 +29,7 @@ def check(
     level: Annotated[float, expert("--level", "Confidence of the interval around the error.")] = 0.95,
     fail_on: Annotated[
         Literal["broken", "consistent"],
-        output("--fail-on", "Exit with 4 if the promise is broken, or also if it is not proven kept."),
+        output("--fail-on", "Exit with 4 if the error is above epsilon, or also if these rows do not tell."),
     ] = "broken",
     model_id: options.UsedModelId = None,
     group: Annotated[
@@ -46,7 +45,7 @@ def check(
 ) -> None:
     """Compare the sets with true labels: error and size per class, and whether the guarantee was kept.
 
-    Exit code 4 says that the guarantee was broken: the error is above epsilon (see --level, --fail-on).
+    Exit code 4 says that the error is above epsilon, whatever was promised (see --level, --fail-on).
 
     Example: pacshift check certificate.json labelled.parquet --label diagnosis
     """
@@ -102,13 +101,12 @@ def group_column(certificate: "Certificate", table: "list[Path]", group: str | N
 
 
 def fails(found: "Check", fail_on: Literal["broken", "consistent"]) -> bool:
-    """Whether the command ends with exit code 4. Nothing was promised where the error is only "above"."""
-    return found.verdict == "broken" if fail_on == "broken" else found.verdict != "kept"
+    """Whether the command ends with exit code 4: a pipeline must stop, whatever the method had promised."""
+    return found.verdict in ("broken", "above") or (fail_on == "consistent" and found.verdict != "kept")
 
 
 def _document(certificate: "Certificate", found: "Check") -> dict[str, object]:
     result = found.evaluation
-    rows = zip(certificate.classes, result.class_counts, result.class_error, result.class_size, strict=True)
     return {
         "verdict": found.verdict,
         "in_words": found.text,
@@ -117,35 +115,63 @@ def _document(certificate: "Certificate", found: "Check") -> dict[str, object]:
         "method": certificate.method,
         "guarantee": certificate.guarantee,
         "rows": result.n,
+        "missed": found.missed,
+        "kept_up_to": found.kept_up_to,
+        "broken_from": found.broken_from,
         "error": result.error,
         "error_interval": [found.lower, found.upper],
         "level": found.level,
         "size": result.size,
         "empty": result.empty,
-        "classes": [
-            {
-                "name": name,
-                "rows": int(count),
-                "error": options.finite_or_none(error),
-                "size": options.finite_or_none(size),
-            }
-            for name, count, error, size in rows
-        ],
+        "one_label": {
+            "share": result.one_label,
+            "error": options.finite_or_none(result.one_label_error),
+            "error_interval": [float(found.one_label_interval.lower), float(found.one_label_interval.upper)],
+            "error_at_most": certificate.one_label_error,
+        },
+        "classes": [_class(certificate, found, label) for label in range(len(certificate.classes))],
+        "classes_above": list(found.classes_above),
+    }
+
+
+def _class(certificate: "Certificate", found: "Check", label: int) -> dict[str, object]:
+    result, stated = found.evaluation, certificate.class_miss
+    ends = found.class_interval
+    return {
+        "name": certificate.classes[label],
+        "rows": int(result.class_counts[label]),
+        "error": options.finite_or_none(result.class_error[label]),
+        "error_interval": [float(ends.lower[label]), float(ends.upper[label])],
+        "stated": None if stated is None else [float(stated.lower[label]), float(stated.upper[label])],
+        "size": options.finite_or_none(result.class_size[label]),
     }
 
 
 def _show(certificate: "Certificate", found: "Check") -> None:
-    result = found.evaluation
-    table = Table("class", "rows", "error", "mean size")
-    for column in table.columns[1:]:
-        column.justify = "right"
-    rows = zip(certificate.classes, result.class_counts, result.class_error, result.class_size, strict=True)
-    for name, count, error, size in rows:
-        known = (f"{error:.4f}", mean_size(size)) if count else ("-", "-")
-        table.add_row(plain(name), f"{count:,}", *known)
+    result, stated, ends = found.evaluation, certificate.class_miss, found.class_interval
+    level = given(found.level)
+    table = right_aligned(
+        "class", "rows", "missed", f"{level} interval", "the certificate says", "mean size", left=1
+    )
+    for label, name in enumerate(certificate.classes):
+        says = "-" if stated is None else between(stated.lower[label], stated.upper[label])
+        count, error = int(result.class_counts[label]), result.class_error[label]
+        table.add_row(plain(name), *_cells(count, error, ends.lower[label], ends.upper[label]), says,
+                      mean_size(result.class_size[label]) if count else "-")  # fmt: skip
     table.add_section()
-    table.add_row("all", f"{result.n:,}", f"{result.error:.4f}", mean_size(result.size), style="bold")
+    promise = f"at most {given(certificate.epsilon)}" if certificate.guarantee == "pac-target" else "-"
+    shown = _cells(result.n, result.error, found.lower, found.upper)
+    table.add_row("all", *shown, promise, mean_size(result.size), style="bold")
+    if result.one_label:
+        one, bound = found.one_label_interval, certificate.one_label_error
+        shown = _cells(round(result.one_label * result.n), result.one_label_error, one.lower, one.upper)
+        table.add_row("sets with one label", *shown, "-" if bound is None else at_most(bound), "1.000")
     console = results()
     console.print(table)
     colour = {"broken": "red", "above": "red", "kept": "green"}.get(found.verdict, "yellow")
     console.print(f"[{colour}]{found.verdict}[/]: {plain(found.text)}")
+
+
+def _cells(count: int, error: float, low: Any, high: Any) -> tuple[str, str, str]:
+    """Rows, share missed, interval."""
+    return (f"{count:,}", percent(error), between(float(low), float(high))) if count else ("0", "-", "-")

@@ -15,11 +15,13 @@ from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import resolve_transform
 from pacshift.tally import Tally
 from pacshift.tally.counter import CountOptions
+from pacshift.tally.inputs import why_in_words
 from pacshift.tally.repeats import require_distinct
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
     from pacshift.certificate.columns import Columns
+    from pacshift.certification.certify import Data
     from pacshift.certification.label_sheet import LabelSheet
     from pacshift.certification.request import Request
     from pacshift.ps_t.rows import LabelledTarget, RowsToPlan
@@ -35,7 +37,7 @@ class Inputs:
 
     The target is read once, counted and kept in memory if it is small; only a larger one is read again to measure
     its sets. ``target_label`` names labels of the target by which sets are measured; they are not counted.
-    ``sha256``: the tallies say what the files were.
+    ``sha256``: the tallies say what the files were. ``known_columns``: those of a certificate to be made again.
     """
 
     source: tuple[Path, ...]
@@ -53,6 +55,7 @@ class Inputs:
     by_position: bool = False
     group: str | None = None
     sha256: bool = False
+    known_columns: "Columns | None" = None
     columns: "Columns" = field(init=False)
     """The columns that the source was read from; known once it has been counted."""
 
@@ -82,6 +85,16 @@ class Inputs:
         assert own is not None  # both were counted by group
         assert others is not None
         return replace(grouped, shared=len(np.intersect1d(own.groups, others.groups)))
+
+    def with_labels(
+        self, counted: "Data", request: "Request", column: str | None, sheet: "LabelSheet | None"
+    ) -> "Data":
+        """The counts with the labelled target rows, named by a column or a sheet, where there are any."""
+        if sheet is not None:
+            return replace(counted, labelled=self.sheet_target(sheet, counted.tally, request))
+        if column is not None:
+            return replace(counted, labelled=self.labelled_target(column, counted.tally, request))
+        return counted
 
     def labelled_target(self, column: str, tally: Tally, request: "Request") -> "LabelledTarget":
         """The target rows that have a label in ``column``, in a second pass over source and target."""
@@ -132,9 +145,8 @@ class Inputs:
 
     @cached_property
     def _source_reader(self) -> "TableReader":
-        return self._reader(
-            "source", label=self.label, scores=self.scores, classes=self.classes, keep=self.keep_source
-        )
+        asked = {"scores": self.scores, "classes": self.classes, "columns": self.known_columns}
+        return self._reader("source", label=self.label, **asked, keep=self.keep_source)
 
     @cached_property
     def _target_reader(self) -> "TableReader":
@@ -169,7 +181,7 @@ class Inputs:
                     sha256=self.sha256,
                     progress=report,
                 )
-        tell_dropped(what, counted.n_dropped, counted.n_usable)
+        tell_dropped(what, counted.n_dropped, counted.n_usable, counted.dropped_why)
         if what == "source" and self.group is None and self.engine == "arrow" and not self.silent:
             tell_repeated_ids(self.source, counted.columns.used)
         return counted
@@ -196,10 +208,10 @@ class Inputs:
         )
 
 
-def tell_dropped(what: str, dropped: int, rows: int) -> None:
-    """Say how many rows were left out; never leave any out silently."""
+def tell_dropped(what: str, dropped: int, rows: int, why: Sequence[tuple[str, int]] = ()) -> None:
+    """Say how many rows were left out, and why where it is known; never leave any out silently."""
     if dropped:
-        note(f"{what}: {dropped:,} of {dropped + rows:,} rows left out (--drop-invalid).")
+        note(f"{what}: {dropped:,} of {dropped + rows:,} rows left out by --drop-invalid{why_in_words(why)}.")
 
 
 def load_tallies(paths: Sequence[Path] | None) -> Tally:

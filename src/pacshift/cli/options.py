@@ -97,6 +97,10 @@ Classes = Annotated[
 ByPosition = Annotated[
     bool, tables("--by-position", "Match score columns to classes in their order, if their names do not tell.")
 ]
+Labelled = Annotated[
+    Path | None,
+    known("--labelled SHEET", "A sheet from `pacshift label`, filled in from the top as far as a look."),
+]
 Group = Annotated[
     str | None,
     tables(
@@ -182,6 +186,20 @@ def known_for(
 def with_classes(request: "Request", classes: "tuple[Label, ...]") -> "Request":
     """A request of the command line for the classes of a table."""
     return replace(request, known_mix=known_for(request.known_mix, classes)).for_classes(classes)
+
+
+def require_no_table(target_label: str | None, labelled: Path | None) -> None:
+    """Labels of the target belong to rows of a table, which is not here."""
+    if target_label is not None:
+        raise InputError("--target-label names a column of the TARGET table, but --tallies gives no tables.")
+    if labelled is not None:
+        raise InputError("--labelled is about rows of the TARGET table, but --tallies gives no tables.")
+
+
+def require_one_way(target_label: str | None, labelled: Path | None) -> None:
+    """Labels of the target come in a column or on a sheet."""
+    if target_label is not None and labelled is not None:
+        raise InputError("--target-label and --labelled are two ways to say the same. Give one of them.")
 
 
 def tell_no_seed(seed: int | None) -> None:

@@ -63,6 +63,8 @@ def document(found: "Prevalence") -> dict[str, object]:
 
 
 def _show(found: "Prevalence") -> None:
+    from pacshift.certificate.accuracy import guessing_in_words, tells_accuracy
+
     table = Table("class", "share of the target", "share of the source", "weight")
     shares = found.class_counts / found.class_counts.sum()
     for place, name in enumerate(found.classes):
@@ -71,8 +73,12 @@ def _show(found: "Prevalence") -> None:
         table.add_row(plain(name), share, percent(shares[place]), weight)
     console = results()
     console.print(table)
+    accuracy = ""
+    if tells_accuracy(found.accuracy, found.mix, len(found.classes)):
+        beside = guessing_in_words(found.mix)
+        accuracy = f" The classifier's accuracy on the target is then {at_least(found.accuracy)}{beside}."
     console.print(
-        f"If label shift holds, all of this is right with probability at least {all_but(found.delta)}. "
-        f"The classifier's accuracy on the target is then {at_least(found.accuracy)}.",
+        f"If label shift holds, all of this is right with probability at least {all_but(found.delta)}.{accuracy} "
+        "The bounds of these shares on a certificate are wider: it spends most of delta on its sets.",
         soft_wrap=True,
     )

@@ -13,7 +13,7 @@ from pacshift.cli.commands import words_of
 from pacshift.cli.console import note
 from pacshift.files.repeated import file_sha256
 from pacshift.tally import Tally
-from pacshift.tally.inputs import Input, Role, limited, printable
+from pacshift.tally.inputs import Input, Role, limited, printable, together
 
 
 def with_origin(certificate: Certificate, ctx: typer.Context, seed: int) -> Certificate:
@@ -28,14 +28,28 @@ def with_tally_files(certificate: Certificate, paths: Sequence[Path]) -> Certifi
     """The certificate with the tally files it was made from; each of them says what was counted for it."""
     if certificate.provenance is None:
         return certificate
-    inputs = limited([one for path in paths for one in _tally_inputs(path)])
-    return certificate.changed(provenance=replace(certificate.provenance, inputs=inputs))
+    return certificate.changed(provenance=replace(certificate.provenance, inputs=tally_inputs(paths)))
 
 
-def _tally_inputs(path: Path) -> list[Input]:
+def tally_inputs(paths: Sequence[Path]) -> tuple[Input, ...]:
+    """What a certificate says about the tally files behind it."""
+    return limited([one for path in paths for one in _inputs_of(path)])
+
+
+def _inputs_of(path: Path) -> list[Input]:
     tally, sha256 = Tally.load(path), file_sha256(path)
     rows: tuple[tuple[Role, int], ...] = (("source", tally.n_source), ("target", tally.n_target))
-    return [Input(role, printable(path.name), n_rows, (), sha256) for role, n_rows in rows if n_rows]
+    return [
+        Input(role, printable(path.name), n_rows, (), sha256, *_left_out(tally, role))
+        for role, n_rows in rows
+        if n_rows
+    ]
+
+
+def _left_out(tally: Tally, role: Role) -> tuple[int | None, tuple[tuple[str, int], ...]]:
+    """What was left out when the files behind a tally were counted, where it says so."""
+    counted = [one for one in tally.inputs if one.role == role]
+    return together(counted) if counted and not tally.n_more_inputs else (None, ())
 
 
 def warn_before_use(certificate: Certificate, model_id: str | None) -> None:

@@ -44,9 +44,13 @@ def tally_with_spark(master: str | None, paths: Sequence[Path], **options: Any) 
 
 def _with_names(counted: TableTally, paths: Sequence[Path]) -> TableTally:
     """The counts with the names of the paths. Only the cluster may be able to read them: there is no SHA-256."""
-    rows = counted.n_rows if len(paths) == 1 else None
-    inputs = tuple(table_input(counted.columns, path, rows) for path in paths)
-    return replace(counted, tally=replace(counted.tally, inputs=inputs))
+    inputs = [table_input(counted.columns, path, None, None, None) for path in paths]
+    known = replace(inputs[0], left_out=counted.n_dropped, left_out_why=counted.dropped_why)
+    if len(inputs) == 1:
+        inputs = [replace(known, rows=counted.n_rows)]
+    elif counted.n_dropped:  # from which of the paths, only the cluster knows
+        inputs.append(replace(known, name=f"all {len(paths)} paths together"))
+    return replace(counted, tally=replace(counted.tally, inputs=tuple(inputs)))
 
 
 def _first(text: str) -> str:

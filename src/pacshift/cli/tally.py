@@ -57,7 +57,7 @@ def tally(
             counted = tally_with_spark(master, table, **chosen)
         else:
             counted = tally_table(list(table), **chosen, grid=not exact, sha256=list_inputs, progress=report)
-    tell_dropped("table", counted.n_dropped, counted.n_usable)
+    tell_dropped("table", counted.n_dropped, counted.n_usable, counted.dropped_why)
     if columns.group is None and engine == "arrow" and not printing.silent:
         tell_repeated_ids(table, counted.columns.used)
     made = counted.tally if list_inputs else replace(counted.tally, inputs=())
@@ -74,7 +74,8 @@ def _show(counted: "TableTally", out: Path, printing: groups.Printing) -> None:
             "n_target": tally.n_target,
             "classes": list(tally.classes),
         }
-        print_json({"tally": str(out), "rows": rows, "dropped": counted.n_dropped, **counts})
+        left_out = {"dropped": counted.n_dropped, "dropped_why": dict(counted.dropped_why)}
+        print_json({"tally": str(out), "rows": rows, **left_out, **counts})
     elif not printing.quiet:
         what = "labelled" if tally.n_source else "unlabelled"
         size = f"{out.stat().st_size:,} bytes"

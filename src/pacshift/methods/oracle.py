@@ -1,8 +1,9 @@
 """ORACLE: rejection sampling with the true weights."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pacshift.arrays import FloatArray
+from pacshift.bounds import Interval
 from pacshift.errors import InputError
 from pacshift.methods.base import Method, Solution, Task, one_threshold
 from pacshift.methods.ps import pac_threshold, too_few
@@ -34,7 +35,8 @@ class Oracle(Method):
         """Find the one threshold."""
         if task.weights is None:
             raise InputError("method ORACLE needs the true importance weights q(y)/p(y): pass weights=[...].")
-        return rejection_solution(tally, task, task.weights)
+        found = rejection_solution(tally, task, task.weights)
+        return replace(found, weights=Interval(task.weights, task.weights))  # kept, so that it can be made again
 
 
 def rejection_solution(tally: Tally, task: Task, weights: FloatArray) -> Solution:

@@ -17,6 +17,8 @@ from pacshift.certificate.explain import (
     sets_in_words,
 )
 from pacshift.certificate.file import to_document
+from pacshift.certificate.one_label import one_label_in_words
+from pacshift.certificate.provenance import left_out_in_words
 from pacshift.comparison.table import ComparisonRow
 from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.report import numbers, text
@@ -94,6 +96,7 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
         assumption_check=text.assumption_check(certificate),
         implied_change=plots.readable(implied_change(certificate), longest=2000),
         key_figures=numbers.key_figures(certificate),
+        one_label=one_label_in_words(certificate),
         sets=plots.readable(sets_in_words(certificate), longest=2000),
         clean_part=clean_part(certificate),
         groups=plots.readable(counted_groups(certificate), longest=2000),
@@ -106,6 +109,7 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
         comparison=list(comparison or ()),
         size_note=numbers.size_note(certificate, comparison or ()),
         meanings=MEANINGS,
+        left_out=plots.readable(left_out_in_words(certificate.provenance), longest=2000),
         origin=numbers.origin(certificate),
         # Escaped once here as JSON (never a lone surrogate) and once more by the template as HTML.
         document=json.dumps(to_document(certificate), indent=1),

@@ -5,12 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pacshift.certificate import Certificate
+from pacshift.certificate.accuracy import accuracy_in_words
+from pacshift.certificate.one_label import one_label_confidence
 from pacshift.certificate.sets import mean_and_empty
 from pacshift.comparison.table import ComparisonRow
-from pacshift.wording import all_but, down, given, mean_size, percent
+from pacshift.tally.inputs import Input
+from pacshift.wording import all_but, down, given, mean_size, percent, up
 
 MAX_INPUTS_SHOWN = 10
 """Files named on the page; the certificate itself, also on the page, names more."""
+
+
+MODEL_NOT_STATED = "Not stated: the certificate does not say which classifier the scores come from."
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,12 @@ def key_figures(certificate: Certificate) -> list[KeyFigure]:
             KeyFigure("sets with one label", percent(single), single, "of target cases"),
             KeyFigure("empty sets", percent(empty), empty, "of target cases"),
         ]
-    if certificate.accuracy is not None:
+    if certificate.one_label_error is not None:
+        most, sure = certificate.one_label_error, one_label_confidence(certificate)
+        figures.append(
+            KeyFigure("wrong if one label", f"≤ {up(most)}", most, f"of sets with one label; confidence {sure}")
+        )
+    if certificate.accuracy is not None and accuracy_in_words(certificate):
         shown = f"≥ {down(certificate.accuracy)}"
         figures.append(
             KeyFigure("classifier’s accuracy", shown, certificate.accuracy, "its top label, on the target")
@@ -69,18 +80,25 @@ def origin(certificate: Certificate) -> list[tuple[str, str]]:
     """When and by what the certificate was made, for which model and from which data: terms and what they say."""
     made = certificate.provenance
     if made is None:
-        return []
+        return [("Model", f"{MODEL_NOT_STATED} It was made by an older version, which did not record it.")]
     version = f", version {certificate.facts.version} of the method" if certificate.facts.version else ""
     said = {
         "Certificate made": f"{made.created} with pacshift {made.pacshift_version}{version}",
-        "Model": made.model_id,
+        "By which code": made.code or "not known",
+        "Model": made.model_id or MODEL_NOT_STATED,
         "Valid until": made.valid_until,
         "Note of the maker": made.note,
         "Seed": None if made.seed is None else str(made.seed),
     }
     files = [one for one in made.inputs if one.name is not None][:MAX_INPUTS_SHOWN]
-    read = [(f"Read as {one.role}", f"{one.name}, SHA-256 {one.sha256 or 'unknown'}") for one in files]
+    read = [(f"Read as {one.role}", _input(one)) for one in files]
     return [(term, value) for term, value in said.items() if value is not None] + read
+
+
+def _input(one: Input) -> str:
+    rows = "" if one.rows is None else f", {one.rows:,} rows counted"
+    left_out = f", left out: {one.left_out_in_words}" if one.left_out else ""
+    return f"{one.name}{rows}{left_out}, SHA-256 {one.sha256 or 'unknown'}"
 
 
 def threshold_shown(cut: float) -> str:

@@ -20,7 +20,7 @@ from pacshift.tables.rows import Faults, batch_labels, raw_scores, sample_scores
 from pacshift.tables.sources.base import Batch, Source, Tables
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
-from pacshift.tally.inputs import Input, printable
+from pacshift.tally.inputs import Input, Role, printable
 
 logger = logging.getLogger(__name__)
 
@@ -39,12 +39,15 @@ class TableTally:
         Rows that were left out because they cannot be used.
     columns : Columns
         The columns that were read.
+    dropped_why : tuple of (str, int)
+        Reasons for leaving rows out, each with its number of rows.
     """
 
     tally: Tally
     n_rows: int
     n_dropped: int
     columns: Columns
+    dropped_why: tuple[tuple[str, int], ...] = ()
 
     @property
     def n_usable(self) -> int:
@@ -162,21 +165,35 @@ def count_table(
     logger.info("counted %d rows of a table in %.2f s", tally.n_source + tally.n_target, perf_counter() - start)
     if counter.labelled:
         require_score_columns(tally, layout, reader.source)
-    files = {file: reader.usable_rows.get(str(file)) for file in reader.source.files}
-    inputs = tuple(
-        table_input(layout.remembered, file, rows, file_sha256(file) if sha256 else None)
-        for file, rows in files.items()
-        if rows is not None
+    tally = replace(tally, inputs=_inputs(reader, layout.remembered, sha256=sha256))
+    faults = reader.faults
+    return TableTally(tally, reader.n_usable, faults.n_rows, layout.remembered, why_of(faults))
+
+
+def _inputs(reader: TableReader, columns: Columns, *, sha256: bool) -> tuple[Input, ...]:
+    """The files that were counted; of a frame only what was left out has to be said."""
+    if not reader.source.files and reader.faults.n_rows:
+        return (table_input(columns, None, reader.n_usable, None, reader.faults),)
+    return tuple(
+        table_input(columns, file, rows, file_sha256(file) if sha256 else None, reader.faults_of[str(file)])
+        for file in reader.source.files
+        if (rows := reader.usable_rows.get(str(file))) is not None
     )
-    tally = replace(tally, inputs=inputs)
-    return TableTally(tally, reader.n_usable, reader.faults.n_rows, layout.remembered)
 
 
-def table_input(columns: Columns, path: Path, rows: int | None, sha256: str | None = None) -> Input:
-    """What a tally says about a file that was counted."""
-    if columns.label is None:
-        return Input("target", printable(path.name), rows, columns.scores, sha256)
-    return Input("source", printable(path.name), rows, (columns.label, *columns.scores), sha256)
+def table_input(
+    columns: Columns, path: Path | None, rows: int | None, sha256: str | None, faults: Faults | None
+) -> Input:
+    """What a tally says about a table that was counted; without ``faults`` nobody knows what was left out."""
+    left_out = (None, ()) if faults is None else (faults.n_rows, why_of(faults))
+    role: Role = "target" if columns.label is None else "source"
+    read = columns.scores if columns.label is None else (columns.label, *columns.scores)
+    return Input(role, None if path is None else printable(path.name), rows, read, sha256, *left_out)
+
+
+def why_of(faults: Faults) -> tuple[tuple[str, int], ...]:
+    """Why rows cannot be used, with how many they are."""
+    return tuple(sorted(faults.reasons.items()))
 
 
 def require_score_columns(tally: Tally, layout: Layout, source: Source) -> None:

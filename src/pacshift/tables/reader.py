@@ -34,8 +34,8 @@ class TableReader:
     """A table and its layout.
 
     After ``map_batches`` or ``map_rows``, ``n_rows`` counts the rows read, ``faults`` those that cannot be used,
-    and ``usable_rows`` the others by file. ``asked`` says which columns are meant, as in ``Asked``. With ``keep``
-    a small table stays in memory, so that reading it again costs nothing.
+    ``faults_of`` these by file, and ``usable_rows`` the others by file. ``asked`` says which columns are meant, as
+    in ``Asked``. With ``keep`` a small table stays in memory, so that reading it again costs nothing.
 
     If a group is asked for, only one row of each group is read, as ``choice`` says, which may be that of another
     reader of the same rows. ``within`` gives the period of each row, where there is one row per group and period.
@@ -56,6 +56,7 @@ class TableReader:
         self.n_rows, self.faults = 0, Faults()
         self.usable_rows: dict[str, int] = {}
         self.choice, self._within = choice, within
+        self.faults_of: dict[str, Faults] = {}
         self._keep, self._kept = keep, list[Batch]()
 
     @classmethod
@@ -119,7 +120,7 @@ class TableReader:
         progress: Progress | None,
     ) -> Iterator[_Result]:
         """``work`` of every batch; rows that are ``known`` to be faulty are not among them."""
-        self.n_rows, self.faults, self.usable_rows = known.n_rows, Faults(), {}
+        self.n_rows, self.faults, self.usable_rows, self.faults_of = known.n_rows, Faults(), {}, {}
         self.faults.add(known)
         total = self.source.count_rows() if progress else None
         jobs = (partial(_on_sound, work, batch) for batch in batches)
@@ -127,7 +128,8 @@ class TableReader:
             self.n_rows += batch.data.num_rows
             usable = batch.data.num_rows - faults.n_rows
             self.usable_rows[batch.file] = self.usable_rows.get(batch.file, 0) + usable
-            self.faults.add(faults)
+            for all_faults in (self.faults, self.faults_of.setdefault(batch.file, Faults())):
+                all_faults.add(faults)
             if result is not None and (drop_invalid or not self.faults.n_rows):
                 yield result
             if progress:

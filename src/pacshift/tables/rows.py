@@ -18,6 +18,7 @@ from pacshift.scores.names import NOT_FOUND, find_name, match_labels, places_by_
 from pacshift.scores.plausible import SAMPLE_ROWS
 from pacshift.tables.columns.layout import Layout
 from pacshift.tables.sources.base import Batch, Source
+from pacshift.tally.inputs import why_in_words
 
 NULL = -2  # instead of a column index, as NOT_FOUND is
 BAD_SCORES = "scores that are null, NaN or infinite, or a list of another length"
@@ -53,9 +54,9 @@ class Faults:
                 f"are {shorten(classes)}.{hint} Pass classes= with the label names, or fix the labels."
             )
         if self.n_rows and not drop_invalid:
-            causes = ", ".join(f"{count} with {reason}" for reason, count in sorted(self.reasons.items()))
             raise InputError(
-                f"{self.n_rows} row(s) cannot be used ({causes}), the first is {self.first}. "
+                f"{self.n_rows} row(s) cannot be used{why_in_words(list(self.reasons.items()))}, the first is "
+                f"{self.first}. "
                 "Fix them, or leave them out with drop_invalid=True."
             )
 

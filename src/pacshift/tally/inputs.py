@@ -3,8 +3,9 @@
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -39,6 +40,11 @@ class Input:
         Columns that were read; empty for arrays and tallies.
     sha256 : str or None
         SHA-256 of the file's bytes, or of the counts of rows in memory. None where it was not computed.
+    left_out : int or None
+        Rows of the file that were not counted, because they cannot be used (``drop_invalid``). None where it is
+        not known: in files of older versions, and for one of several files that a cluster has read.
+    left_out_why : tuple of (str, int)
+        Reasons, each with its number of rows. A row may be left out for two of them.
     """
 
     role: Role
@@ -46,10 +52,20 @@ class Input:
     rows: int | None
     columns: tuple[str, ...]
     sha256: str | None
+    left_out: int | None = 0
+    left_out_why: tuple[tuple[str, int], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in a file."""
-        return {**asdict(self), "columns": list(self.columns)}
+        return {**asdict(self), "columns": list(self.columns), "left_out_why": dict(self.left_out_why)}
+
+    @property
+    def left_out_in_words(self) -> str:
+        """How many rows were left out and why; "" if there were none or nobody knows."""
+        if not self.left_out:
+            return ""
+        of_all = "" if self.rows is None else f" of {self.left_out + self.rows:,}"
+        return f"{self.left_out:,}{of_all} rows{why_in_words(self.left_out_why)}"
 
     @classmethod
     def from_json(cls, document: Any) -> "Input":
@@ -74,7 +90,33 @@ class Input:
         if sha256 is not None and not _SHA256.fullmatch(require_text(sha256)):
             raise ValueError(f"{sha256!r} where a SHA-256 belongs")
         name = None if document["name"] is None else require_text(document["name"])
-        return cls(role, name, rows, tuple(require_text(one) for one in columns), sha256)
+        return cls(role, name, rows, tuple(require_text(one) for one in columns), sha256, *_left_out(document))
+
+
+def _left_out(document: Any) -> tuple[int | None, tuple[tuple[str, int], ...]]:
+    """How many rows a file says were left out and why; older files do not say."""
+    left_out, why = document.get("left_out"), document.get("left_out_why", {})
+    numbers = [left_out, *why.values()] if isinstance(why, dict) else [-1]
+    if not all(is_count(number) or (number is None and not why) for number in numbers):
+        raise ValueError(f"{left_out!r} and {why!r} where the rows that were left out belong")
+    return left_out, tuple(why.items())
+
+
+def why_in_words(why: Sequence[tuple[str, int]]) -> str:
+    """Reasons with their numbers of rows, in brackets and with a blank in front.
+
+    >>> why_in_words([("no label", 1200)]), why_in_words([])
+    (' (1,200 with no label)', '')
+    """
+    listed = ", ".join(f"{count:,} with {reason}" for reason, count in sorted(why))
+    return f" ({listed})" if listed else ""
+
+
+def together(inputs: Sequence[Input]) -> tuple[int | None, tuple[tuple[str, int], ...]]:
+    """What all of ``inputs`` leave out, and why; None where one of them does not say."""
+    numbers = [one.left_out for one in inputs if one.left_out is not None]
+    why = sum((Counter(dict(one.left_out_why)) for one in inputs), Counter[str]())
+    return (sum(numbers) if len(numbers) == len(inputs) else None), tuple(sorted(why.items()))
 
 
 def merged(parts: Sequence["Tally"]) -> tuple[tuple[Input, ...], int]:
@@ -93,11 +135,13 @@ def all_inputs(tally: "Tally") -> list[Input]:
     found = list(tally.inputs)
     sides: tuple[tuple[Role, int], ...] = (("source", tally.n_source), ("target", tally.n_target))
     for role, n_rows in sides:
-        own = [one.rows for one in found if one.role == role]
-        known = [rows for rows in own if rows is not None]
+        own = [one for one in found if one.role == role]
+        known = [one.rows for one in own if one.rows is not None]
         rest = n_rows - sum(known)
         if rest and len(known) == len(own) and not tally.n_more_inputs:
             found.append(Input(role, None, rest, (), None if own else counts_sha256(tally, role)))
+        elif len(own) == 1 and not rest and own[0].name is None and own[0].sha256 is None:  # one frame
+            found[found.index(own[0])] = replace(own[0], sha256=counts_sha256(tally, role))
     return found
 
 
@@ -122,9 +166,9 @@ def limited(inputs: Sequence[Input], n_more: int = 0) -> tuple[Input, ...]:
     if len(inputs) + n_more <= MAX_INPUTS:
         return tuple(inputs)
     shown, rest = inputs[: MAX_INPUTS - 1], inputs[MAX_INPUTS - 1 :]
-    together = hashlib.sha256("\n".join(str(one.sha256) for one in rest).encode()).hexdigest()
-    name = f"{len(rest) + n_more:,} more files"
-    return (*shown, Input(inputs[-1].role, name, None, (), None if n_more else together))
+    sha256 = hashlib.sha256("\n".join(str(one.sha256) for one in rest).encode()).hexdigest()
+    name, left_out = f"{len(rest) + n_more:,} more files", (None, ()) if n_more else together(rest)
+    return (*shown, Input(inputs[-1].role, name, None, (), None if n_more else sha256, *left_out))
 
 
 def printable(text: str) -> str:

@@ -6,8 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import typer
 
+from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
+from pacshift.certificate.sets import count_sizes
 from pacshift.certification.calibrate import calibrate_tally
+from pacshift.certification.one_label import with_one_label_error
 from pacshift.cli.console import progress
 from pacshift.cli.demo.rare import RareCase, rare_case
 from pacshift.cli.provenance import with_origin
@@ -74,7 +77,12 @@ def _certify(experiment: Experiment) -> tuple[Certificate, Draw]:
     draw, panel = Draw(experiment, 0), experiment.panel
     tally = replace(draw.tally("probability"), classes=draw.base.class_names)
     made = calibrate_tally(tally, epsilon=panel.epsilon, delta=panel.delta, method=METHOD, rng=draw.rng(METHOD))
-    return made.with_set_sizes(draw.base.probs[draw.target]), draw
+    target = draw.base.probs[draw.target]
+
+    def count(certificates: Sequence[Certificate]) -> list[IntArray]:
+        return [count_sizes(one.sets(target)) for one in certificates]
+
+    return with_one_label_error(made, tally, METHODS[METHOD](), count).with_set_sizes(target), draw
 
 
 def _comparison(row: TrialRow) -> ComparisonRow:

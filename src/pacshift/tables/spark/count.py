@@ -13,7 +13,7 @@ from pacshift.scores.check import ignore_rng
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tables.columns.find import find_layout
 from pacshift.tables.columns.layout import Asked
-from pacshift.tables.count import TableTally, require_score_columns
+from pacshift.tables.count import TableTally, require_score_columns, why_of
 from pacshift.tables.rows import Faults
 from pacshift.tables.spark.frames import SparkSource, select, without_vectors
 from pacshift.tables.spark.groups import count_usable, one_per_group
@@ -146,4 +146,5 @@ def tally_frame(
         target_grouped=grouped if unlabelled else None,
     )
     n_dropped = total.faults.n_rows + left_out.n_rows
-    return TableTally(counted, total.n_rows - total.faults.n_rows, n_dropped, layout.remembered)
+    left_out.add(total.faults)
+    return TableTally(counted, total.n_rows - total.faults.n_rows, n_dropped, layout.remembered, why_of(left_out))

@@ -1,0 +1,67 @@
+"""What a certificate remembers of how it was made, as it was asked for: enough to make it again."""
+
+from typing import Any
+
+from pacshift.certificate import Certificate
+from pacshift.certificate.provenance import Counting
+from pacshift.certification.request import Request, check_request
+from pacshift.errors import InputError
+from pacshift.methods import METHODS, Method, resolve_method
+from pacshift.scores.transforms import TRANSFORMS
+
+
+def counting_of(certificate: Certificate) -> Counting:
+    """How rows were counted. Older files do not say: commands counted on the grid, Python kept every score."""
+    made = certificate.provenance
+    if made is not None and made.counting is not None:
+        return made.counting
+    command = None if made is None else made.command
+    return Counting(grid=command is not None and "--exact" not in command, bins=True, rows=command is None)
+
+
+def method_of(certificate: Certificate, method: Method | None) -> Method:
+    """The method that was asked for, with its options."""
+    made = certificate.provenance
+    asked = None if made is None else made.asked_method
+    name, options = (certificate.method, certificate.options) if asked is None else (asked.name, asked.options)
+    if method is not None:
+        return resolve_method(method)
+    if name not in METHODS:
+        raise InputError(f"method {name} is not part of pacshift: pass the method object as method=.")
+    try:
+        return METHODS[name](**options)
+    except TypeError:
+        raise InputError(
+            f"method {name} has no such options ({options!r}) in this version: verify the certificate with the "
+            "version that made it."
+        ) from None
+
+
+def score_of(certificate: Certificate) -> Any:
+    """The name of the score, or the function if it is at hand."""
+    if certificate.score in TRANSFORMS:
+        return certificate.score
+    if certificate.transform is None:
+        raise InputError("this certificate was made with a score function of your own: pass it as score=.")
+    return certificate.transform.function
+
+
+def request_of(certificate: Certificate) -> Request:
+    """What was asked for, as the certificate says."""
+    known, made, weights = certificate.known_mix, certificate.provenance, certificate.weights
+    needs_weights = certificate.facts.needs_weights
+    if needs_weights and weights is None:
+        raise InputError("this certificate of an older version does not say its weights: it cannot be verified.")
+    known_mix = None
+    if known is not None:
+        known_mix = dict(zip(certificate.classes, zip(known.lower, known.upper, strict=True), strict=True))
+    return check_request(
+        epsilon=certificate.epsilon,
+        delta=certificate.delta,
+        class_epsilon=certificate.class_epsilon,
+        contamination=certificate.contamination,
+        known_mix=known_mix,
+        never_empty=certificate.never_empty,
+        weights=weights.lower if needs_weights and weights is not None else None,
+        rng=0 if made is None or made.seed is None else made.seed,
+    )

@@ -1,0 +1,314 @@
+"""Make a certificate again from the data it was made from, and say whether it is the same."""
+
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from pacshift.arrays import LabelsLike, ScoresLike
+from pacshift.certificate import Certificate
+from pacshift.certificate.file import words_in
+from pacshift.certificate.provenance import Provenance
+from pacshift.certification.certify import Data, certify
+from pacshift.certification.differences import Differences, differences, left_open, origins_differ
+from pacshift.certification.groups import sample_groups
+from pacshift.certification.label_sheet import LabelSheet
+from pacshift.certification.one_label import CountSizes, with_one_label_error
+from pacshift.certification.remembered import counting_of, method_of, request_of, score_of
+from pacshift.certification.request import require_fit
+from pacshift.certification.rows import Rows
+from pacshift.display import short_repr
+from pacshift.errors import AssumptionError, InputError, UninformativeWarning
+from pacshift.methods import Method
+from pacshift.ps_t.rows import LabelledTarget
+from pacshift.scores.check import check_scores
+from pacshift.scores.transforms import TransformFunction, resolve_transform
+from pacshift.tally import Tally
+from pacshift.tally.inputs import Input
+
+VerifyVerdict: TypeAlias = Literal["equal", "equal up to provenance", "different"]
+
+MAX_SHOWN = 12
+"""Differences in the text; ``differences`` holds all of them."""
+
+CertificateLike: TypeAlias = Certificate | str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verification:
+    """Whether a certificate follows from the data.
+
+    Parameters
+    ----------
+    verdict : {"equal", "equal up to provenance", "different"}
+        ``"equal"``: made again, all numbers and words are the same, and so are code and data as far as they are on
+        record. ``"equal up to provenance"``: all numbers are the same, but the code or the files are others.
+        ``"different"``: a number is another one, or nothing can be certified from these data.
+    differences : tuple of str
+        Which numbers or words differ, and how.
+    provenance_differences : tuple of str
+        What is on record about code and data, and is another one now.
+    unverified : tuple of str
+        What could not be compared: older files do not hold everything, and some fields are the maker's word.
+    text : str
+        All this in words.
+    recomputed : Certificate or None
+        The certificate that these data give; None if they refute label shift.
+
+    Examples
+    --------
+    >>> from pacshift import calibrate, verify
+    >>> scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50
+    >>> made = calibrate(scores, labels, None, method="PS-LW")
+    >>> verify(made, scores, labels, None).verdict
+    'equal'
+    """
+
+    verdict: VerifyVerdict
+    differences: tuple[str, ...]
+    provenance_differences: tuple[str, ...]
+    unverified: tuple[str, ...]
+    text: str
+    recomputed: Certificate | None = field(repr=False)
+
+    __repr__ = short_repr
+
+
+def verify(
+    certificate: CertificateLike,
+    source_scores: ScoresLike,
+    source_labels: LabelsLike,
+    target_scores: ScoresLike | None,
+    *,
+    target_labels: LabelsLike | None = None,
+    labelled: LabelSheet | str | os.PathLike[str] | None = None,
+    groups: LabelsLike | None = None,
+    target_groups: LabelsLike | None = None,
+    method: Method | None = None,
+    score: TransformFunction | None = None,
+) -> Verification:
+    """Make a certificate again from the same data, and say whether it is the same.
+
+    Everything else that is needed stands in the certificate: method and options, epsilon, delta, seed, score and
+    so on. What an older file lacks is assumed, and the answer says so.
+
+    Parameters
+    ----------
+    certificate : Certificate or path
+        The certificate, or its file. Of a file the words that it holds are compared too.
+    source_scores : array or frame of shape (m, K)
+        Scores of the labelled source examples, as in ``calibrate``. Columns of a frame are found by the names that
+        the certificate remembers.
+    source_labels : array or series of length m
+        Their true labels.
+    target_scores : array or frame of shape (n, K), or None
+        Scores of the target examples.
+    target_labels : array or list of length n, optional
+        Labels of some target rows, if the certificate was made with them.
+    labelled : LabelSheet or path, optional
+        The label sheet as it was then, if the certificate was made with one.
+    groups, target_groups : array or series, optional
+        The group of each source and target row, if the certificate was made with them.
+    method : Method, optional
+        The method object, if it is one of your own.
+    score : callable, optional
+        The score function, if it is one of your own.
+
+    Returns
+    -------
+    Verification
+        The verdict, where it differs, and what could not be compared.
+
+    Raises
+    ------
+    InputError
+        If the data do not fit the certificate's classes, or something that it was made with is missing here.
+
+    Examples
+    --------
+    >>> from pacshift import Population, calibrate
+    >>> population = Population.synthetic(2, strength=4, rng=0)
+    >>> source, labels = population.draw([0.8, 0.2], 500, rng=1)
+    >>> target, _ = population.draw([0.5, 0.5], 500, rng=2)
+    >>> made = calibrate(source, labels, target, epsilon=0.1, delta=0.05, method="PS-W")
+    >>> verify(made, source, labels, target).verdict
+    'equal'
+    >>> verify(made, source, labels, target[:-1]).differences[0]
+    'n_target: the certificate says 500, these data give 499'
+    """
+    stored = _loaded(certificate)
+    counting, chosen = counting_of(stored), method_of(stored, method)
+    transform = resolve_transform(score if score is not None else score_of(stored))
+    names = () if stored.columns is None else stored.columns.scores
+    source = check_scores(source_scores, name="source", classes=stored.classes, columns=names)
+    target = None
+    if target_scores is not None:
+        target = check_scores(target_scores, name="target", classes=stored.classes, columns=names)
+    given = sample_groups(
+        source, source_labels, target, groups=groups, target_groups=target_groups, target_labels=target_labels
+    )
+    rows = Rows.check(
+        given.source_scores,
+        given.source_labels,
+        given.target_scores,
+        classes=stored.classes,
+        softmax=stored.softmax,
+    )
+    soft = chosen.needs_soft
+    tally = Tally.from_scores(rows.source, rows.labels, score=transform, grid=counting.grid, soft=soft)
+    if rows.target is not None:
+        tally = tally + Tally.from_target(rows.target, soft=soft, bins=counting.bins)
+    tally, request = given.marked(tally), request_of(stored).for_classes(tally.classes)
+    found = rows.labelled_target(given.target_labels, transform, request)
+    if labelled is not None:
+        found = rows.sheet_target(labelled, transform, request, tally, given.target_places)
+    counts_sizes = counting.rows and rows.target is not None and transform.function is None
+    count_labels = rows.mean_sizes if counts_sizes else None
+    data = Data(tally, found, transform, rows.softmax, count_labels)
+    return verify_data(certificate, data, method, None if rows.target is None else rows.set_sizes)
+
+
+def verify_tally(
+    certificate: CertificateLike, tally: Tally, *, target_labels: Tally | None = None, method: Method | None = None
+) -> Verification:
+    """Make a certificate again from the same counts, and say whether it is the same.
+
+    Parameters
+    ----------
+    certificate : Certificate or path
+        The certificate, or its file.
+    tally : Tally
+        Counts of source and target.
+    target_labels : Tally, optional
+        Counts of the labelled target rows, if the certificate was made with them.
+    method : Method, optional
+        The method object, if it is one of your own.
+
+    Returns
+    -------
+    Verification
+        The verdict, where it differs, and what could not be compared.
+
+    Raises
+    ------
+    InputError
+        If the counts do not fit the certificate's classes, or something that it was made with is missing here.
+
+    Examples
+    --------
+    >>> from pacshift import calibrate_tally
+    >>> tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 500, [0, 1] * 500)
+    >>> verify_tally(calibrate_tally(tally, method="PS-LW"), tally).verdict
+    'equal'
+    """
+    labelled = None if target_labels is None else LabelledTarget.of_tally(target_labels)
+    return verify_data(certificate, Data(tally, labelled), method)
+
+
+def verify_data(
+    certificate: CertificateLike,
+    data: Data,
+    method: Method | None = None,
+    count_sizes: CountSizes | None = None,
+    inputs: tuple[Input, ...] | None = None,
+) -> Verification:
+    """The same from what was counted; ``count_sizes`` counts target sets where rows are at hand.
+
+    ``inputs`` are the files, if the counts do not say them.
+    """
+    stored = _loaded(certificate)
+    chosen, request = method_of(stored, method), request_of(stored)
+    _require_labels(stored, data)
+    require_fit(chosen, request, has_labels=data.labelled is not None)
+    if tuple(map(str, data.tally.classes)) != tuple(map(str, stored.classes)):
+        raise InputError(
+            f"the data have the classes {data.tally.classes!r}, the certificate {stored.classes!r}. "
+            "Verify it with the data that it was made from."
+        )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UninformativeWarning)
+            found = certify(data, chosen, request.for_classes(data.tally.classes))
+    except AssumptionError as refusal:
+        said = f"nothing can be certified from these data: {refusal}"
+        return _verification("different", Differences((said,), (), ()), [], left_open(stored, None), None)
+    if inputs is not None and found.provenance is not None:
+        found = found.changed(provenance=replace(found.provenance, inputs=inputs))
+    if count_sizes is not None:
+        found = _with_sizes(found, stored, data.tally, chosen, count_sizes)
+    return _compared(stored, found, _wrong_words(certificate, stored))
+
+
+def _loaded(certificate: CertificateLike) -> Certificate:
+    return certificate if isinstance(certificate, Certificate) else Certificate.load(certificate)
+
+
+def _require_labels(certificate: Certificate, data: Data) -> None:
+    if certificate.n_target_labels and data.labelled is None:
+        raise InputError(
+            f"this certificate was made with labels of {certificate.n_target_labels:,} target rows: pass them as "
+            "target_labels= or labelled=."
+        )
+
+
+def _with_sizes(
+    found: Certificate, stored: Certificate, tally: Tally, method: Method, count_sizes: CountSizes
+) -> Certificate:
+    """The new certificate with what is counted on rows, if the old one has it too."""
+    if stored.set_sizes is not None:
+        found = found.changed(set_sizes=count_sizes([found])[0])
+    return found if stored.one_label_error is None else with_one_label_error(found, tally, method, count_sizes)
+
+
+def _wrong_words(certificate: CertificateLike, stored: Certificate) -> list[str]:
+    """Whether a file's own words are those of its numbers."""
+    if isinstance(certificate, Certificate) or words_in(certificate) in (None, stored.explain().splitlines()):
+        return []
+    return ["in_words is not what the numbers of the file say"]
+
+
+def _compared(stored: Certificate, found: Certificate, wrong_words: list[str]) -> Verification:
+    made, now = stored.provenance, found.provenance
+    differ, origin = differences(stored, found), []
+    if made is not None and now is not None:
+        origin = origins_differ(made, now)
+    words = [*differ.words, *wrong_words]
+    if made is not None and now is not None and _code(made) == _code(now):  # then nothing else can be the reason
+        differ, words = Differences((*differ.numbers, *words, *differ.unsaid), (), ()), []
+    verdict: VerifyVerdict = (
+        "different" if differ.numbers else "equal up to provenance" if origin or words else "equal"
+    )
+    return _verification(verdict, differ, [*origin, *words], [*differ.unsaid, *left_open(stored, now)], found)
+
+
+def _code(made: Provenance) -> tuple[str, str | None]:
+    return made.pacshift_version, made.code
+
+
+_SAYS: dict[VerifyVerdict, Callable[[int], str]] = {
+    "equal": lambda _n: "Made again from these data, the certificate is the same.",
+    "equal up to provenance": lambda _n: (
+        "Made again from these data, all numbers of the certificate are the same."
+    ),
+    "different": lambda n: (
+        f"These data do not give this certificate: {n} {'difference' if n == 1 else 'differences'}."
+    ),
+}
+
+
+def _verification(
+    verdict: VerifyVerdict,
+    differ: Differences,
+    origin: list[str],
+    unverified: list[str],
+    found: Certificate | None,
+) -> Verification:
+    lines = [
+        _SAYS[verdict](len(differ.numbers)),
+        *(f"Differs: {each}." for each in differ.numbers[:MAX_SHOWN]),
+        *([f"... and {len(differ.numbers) - MAX_SHOWN} more."] if len(differ.numbers) > MAX_SHOWN else []),
+        *(f"Origin: {each}." for each in origin),
+        *(f"Not verified: {each}." for each in unverified),
+    ]
+    return Verification(verdict, differ.numbers, tuple(origin), tuple(unverified), "\n".join(lines), found)

@@ -1,0 +1,246 @@
+"""Certificates made again: the same data give them, other data do not, and what cannot be compared is said."""
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+
+from pacshift import (
+    METHODS,
+    PSLP,
+    PSW,
+    Certificate,
+    InputError,
+    Interval,
+    Oracle,
+    Population,
+    Tally,
+    calibrate,
+    calibrate_tally,
+    verify,
+    verify_tally,
+)
+from pacshift.certificate.provenance import AskedMethod
+from pacshift.certification.remembered import counting_of
+from pacshift.files.documents import seal
+
+EARLIER = Path(__file__).parent / "files" / "earlier"
+NAMES = ["crow", "owl", "wren"]
+POPULATION = Population.synthetic(NAMES, strength=4, rng=0)
+SOURCE, LABELS = POPULATION.draw([0.5, 0.3, 0.2], 1500, rng=1)
+TARGET, TRUTH = POPULATION.draw([0.2, 0.3, 0.5], 1500, rng=2)
+SOME_LABELS = [truth if place < 300 else None for place, truth in enumerate(TRUTH.tolist())]
+WEIGHTS = [0.4, 1.0, 2.5]
+
+
+@cache
+def certified() -> Certificate:
+    """The default: made once for all tests that only look at it."""
+    return certify()
+
+
+def certify(**options: Any) -> Certificate:
+    return calibrate(SOURCE, LABELS, TARGET, classes=NAMES, **{"epsilon": 0.1, "delta": 0.05, **options})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_is_made_again(method: str, tmp_path: Path) -> None:
+    made = certify(method=method, weights=WEIGHTS if method == "ORACLE" else None, rng=7)
+    made.save(tmp_path / "c.json")
+    for one in (made, Certificate.load(tmp_path / "c.json"), tmp_path / "c.json"):
+        found = verify(one, SOURCE, LABELS, TARGET)
+        assert found.verdict == "equal", found.text
+        assert found.text == "Made again from these data, the certificate is the same."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"score": "aps"},
+        {"score": "margin", "method": "PS-LW"},
+        {"never_empty": True, "epsilon": 0.2},
+        {"class_epsilon": 0.15},
+        {"contamination": 0.02},
+        {"known_mix": {"owl": (0.1, 0.6)}},
+        {"target_labels": SOME_LABELS},
+        {"method": PSLP(unseen="include")},
+        {"method": PSW(intervals="hull", worst_case="class")},
+        {"method": Oracle(), "weights": pandas.Series([1.0, 2.5, 0.4], index=["owl", "wren", "crow"])},
+        {"rng": np.random.default_rng(3), "method": "PS-W"},
+        {"model_id": "net", "note": "first", "valid_until": "2099-01-01"},
+    ],
+    ids=lambda options: ", ".join(f"{name}" for name in options),
+)
+def test_every_option_is_remembered(options: Any, tmp_path: Path) -> None:
+    certify(**options).with_set_sizes(TARGET).save(tmp_path / "c.json")
+    labels = options.get("target_labels")
+    found = verify(tmp_path / "c.json", SOURCE, LABELS, TARGET, target_labels=labels)
+    assert found.verdict == "equal", found.text
+    assert ("the maker's word" in found.text) == ("model_id" in options)
+    fewer = None if labels is None else labels[:-1]
+    other = verify(tmp_path / "c.json", SOURCE, LABELS, TARGET[:-1], target_labels=fewer)
+    assert other.verdict == "different"
+    assert "n_target: the certificate says 1500, these data give 1499" in other.differences
+
+
+def test_logits_are_made_again(tmp_path: Path) -> None:
+    source, target = np.log(SOURCE) + 3, np.log(TARGET) + 3
+    calibrate(source, LABELS, target, classes=NAMES, softmax=True, method="PS-LW").save(tmp_path / "c.json")
+    assert verify(tmp_path / "c.json", source, LABELS, target).verdict == "equal"
+
+
+def test_rows_in_any_order_and_frames_with_the_columns_of_the_certificate() -> None:
+    made, order = certified(), np.random.default_rng(0).permutation(1500)
+    assert verify(made, SOURCE[order], np.asarray(LABELS)[order], TARGET[order]).verdict == "equal"
+    frame = pandas.DataFrame(SOURCE, columns=NAMES)[["wren", "owl", "crow"]].assign(id=1)
+    assert verify(made, frame, LABELS, TARGET).verdict == "equal"
+
+
+@pytest.mark.parametrize("grid", [False, True])
+@pytest.mark.parametrize("bins", [False, True])
+def test_counts_are_made_again_from_counts_and_from_rows(grid: bool, bins: bool) -> None:
+    tally = Tally.from_scores(SOURCE, LABELS, classes=NAMES, grid=grid)
+    tally = tally + Tally.from_target(TARGET, classes=NAMES, bins=bins)
+    made = calibrate_tally(tally, epsilon=0.1, delta=0.05)
+    assert verify_tally(made, tally).verdict == "equal"
+    assert verify(made, SOURCE, LABELS, TARGET).verdict == "equal"
+    assert verify_tally(made, tally + Tally.from_target(TARGET[:1], classes=NAMES)).verdict == "different"
+
+
+def test_a_method_and_a_score_of_ones_own_must_be_given() -> None:
+    class Mine(PSLP):
+        name = "MINE"
+
+    made = certify(method=Mine(), score=np.sqrt)
+    with pytest.raises(InputError, match="method MINE is not part of pacshift: pass the method object"):
+        verify(made, SOURCE, LABELS, TARGET)
+    assert verify(made, SOURCE, LABELS, TARGET, method=Mine(), score=np.sqrt).verdict == "equal"
+    loaded = made.changed(transform=None)
+    with pytest.raises(InputError, match="a score function of your own: pass it as score="):
+        verify(loaded, SOURCE, LABELS, TARGET, method=Mine())
+    strange = certified().changed(options={"nonsense": 1})
+    with pytest.raises(InputError, match="has no such options"):
+        verify(strange, SOURCE, LABELS, TARGET)
+
+
+def test_what_is_missing_is_asked_for() -> None:
+    made = certify(target_labels=SOME_LABELS)
+    with pytest.raises(InputError, match=r"labels of 300 target rows: pass them as target_labels="):
+        verify(made, SOURCE, LABELS, TARGET)
+    oracle = certify(method="ORACLE", weights=WEIGHTS).changed(weights=None)
+    with pytest.raises(InputError, match="does not say its weights"):
+        verify(oracle, SOURCE, LABELS, TARGET)
+    tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50)
+    with pytest.raises(InputError, match="the data have the classes"):
+        verify_tally(certify(method="PS-LW"), tally)
+
+
+def test_the_method_that_was_asked_for_is_run() -> None:
+    made = certify(method=PSLP(unseen="include"))
+    assert made.provenance is not None
+    asked = made.provenance.to_json() | {"asked_method": {"name": "PS-LP", "options": {"unseen": "include"}}}
+    answered = made.changed(method="OTHER", options={}, provenance=type(made.provenance).from_json(asked))
+    assert answered.provenance is not None
+    assert answered.provenance.asked_method == AskedMethod("PS-LP", {"unseen": "include"})
+    found = verify(answered, SOURCE, LABELS, TARGET)
+    assert found.recomputed is not None
+    assert found.recomputed.method == "PS-LP"
+    assert "method: the certificate says 'OTHER', these data give 'PS-LP'" in found.differences
+
+
+def tampered(change: Callable[[dict[str, Any]], None], folder: Path) -> Path:
+    """A file that was changed and sealed again, as anyone can."""
+    path = folder / "c.json"
+    certified().save(path)
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(seal(document)))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda document: document["classes"][1].update(threshold=0.3), "classes.'owl'.threshold"),
+        (lambda document: document["classes"][0].update(missed=[0.0, 0.01]), "classes.'crow'.missed"),
+        (lambda document: [row.pop("missed") for row in document["classes"]], "classes.'crow'.missed"),
+        (lambda document: document.update(epsilon=0.05), "classes.'crow'.threshold"),
+        (lambda document: document.update(one_label_error_at_most=0.01), "one_label_error_at_most"),
+        (lambda document: document.update(accuracy_at_least=0.99), "accuracy_at_least"),
+        (lambda document: document.update(sensitivity=None), "sensitivity"),
+        (lambda document: document["assumption"].update(finding="All is well."), "assumption.finding"),
+        (lambda document: document.update(notes=["All is well."]), "notes"),
+        (lambda document: document.update(in_words=["All is well."]), "in_words"),
+    ],
+)
+def test_a_forged_number_is_found_although_the_checksum_fits(change: Any, named: str, tmp_path: Path) -> None:
+    found = verify(tampered(change, tmp_path), SOURCE, LABELS, TARGET)
+    assert found.verdict == "different"
+    assert any(each.startswith(named) for each in found.differences), found.differences
+    assert f"Differs: {named}" in found.text
+
+
+def test_other_code_is_a_matter_of_provenance(tmp_path: Path) -> None:
+    path = tampered(lambda document: document["provenance"].update(code="commit 1234"), tmp_path)
+    found = verify(path, SOURCE, LABELS, TARGET)
+    if found.recomputed is None or found.recomputed.provenance is None or found.recomputed.provenance.code is None:
+        pytest.skip("the code that runs here is not known")
+    assert (found.verdict, found.differences) == ("equal up to provenance", ())
+    assert "Origin: code: made by commit 1234, made again by " in found.text
+
+
+def test_another_version_may_word_things_otherwise(tmp_path: Path) -> None:
+    def change(document: dict[str, Any]) -> None:
+        document["provenance"]["pacshift_version"] = "0.1"
+        document["notes"] = ["as they wrote then"]
+
+    found = verify(tampered(change, tmp_path), SOURCE, LABELS, TARGET)
+    assert (found.verdict, found.differences) == ("equal up to provenance", ())
+    assert "notes is worded otherwise" in found.provenance_differences
+
+
+def test_data_that_refute_label_shift_certify_nothing() -> None:
+    made = certified()
+    found = verify(made, SOURCE, LABELS, np.tile([[0.34, 0.33, 0.33]], (1500, 1)))
+    assert (found.verdict, found.recomputed) == ("different", None)
+    assert "nothing can be certified from these data: " in found.differences[0]
+
+
+def test_rounding_is_no_difference() -> None:
+    made = certified()
+    assert made.class_miss is not None
+    rounded = Interval(made.class_miss.lower, made.class_miss.upper * (1 + 1e-9))
+    assert verify(made.changed(class_miss=rounded), SOURCE, LABELS, TARGET).verdict == "equal"
+    moved = made.changed(thresholds=made.thresholds * (1 + 1e-9))
+    assert verify(moved, SOURCE, LABELS, TARGET).verdict == "different"
+
+
+@pytest.mark.parametrize("form", sorted(folder.name for folder in EARLIER.iterdir()))
+def test_files_of_earlier_versions_say_what_they_leave_open(form: str) -> None:
+    """Their data are not kept, but their counts are: what cannot be compared is said, and nothing raises."""
+    found = verify_tally(EARLIER / form / "ps-lw.json", Tally.load(EARLIER / form / "counts.tally"))
+    assert found.unverified
+    assert not any(each.startswith("Traceback") for each in found.differences)
+    if form < "6":
+        assert "nor its seed: 0 was assumed" in found.text
+
+
+def test_older_files_are_taken_as_they_were_usually_made() -> None:
+    made = certified()
+    assert made.provenance is not None
+    assert counting_of(made).rows
+    older = type(made.provenance).from_json(
+        made.provenance.to_json() | {"counting": None, "command": "pacshift c"}
+    )
+    assert not counting_of(made.changed(provenance=older)).rows
+    assert counting_of(made.changed(provenance=older)).grid
+    exact = type(made.provenance).from_json(older.to_json() | {"command": "pacshift calibrate --exact"})
+    assert not counting_of(made.changed(provenance=exact)).grid
+    assert "how rows were counted" in verify(made.changed(provenance=older), SOURCE, LABELS, TARGET).text

@@ -1,0 +1,118 @@
+"""``pacshift verify``: tables and tallies, verdicts and exit codes."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from commands import Data, bad, good, make_tables, run
+from pacshift import Certificate, calibrate
+from pacshift.files.documents import seal
+from pacshift.tables import read_table
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
+    return make_tables(tmp_path_factory.mktemp("tables"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("--exact",),
+        ("-m", "PS-W", "--seed", 5, "--never-empty"),
+        ("-m", "ORACLE", "--weights", "0.5,1,2", "--class-epsilon", 0.2),
+        ("-m", "WCP", "--score", "aps"),
+        ("--known", "crow=0..0.5", "--contamination", 0.01),
+    ],
+    ids=lambda words: " ".join(map(str, words)),
+)
+def test_what_calibrate_made_is_verified(words: tuple[object, ...], data: Data, tmp_path: Path) -> None:
+    made = tmp_path / "c.json"
+    good("calibrate", data.source, data.target, "-o", made, "-q", "--model-id", "net", *words)
+    shown = good("verify", made, data.source, data.target).stdout
+    assert shown.startswith("equal: Made again from these data, the certificate is the same.")
+    assert "Not verified: model_id, command: the maker's word." in shown
+
+
+def test_other_data_end_with_exit_code_4(data: Data, tmp_path: Path) -> None:
+    shorter = tmp_path / "shorter.parquet"
+    pa.parquet.write_table(pa.parquet.read_table(data.target).slice(0, 1500), shorter)
+    result = run("verify", data.certificate, data.source, shorter)
+    assert result.exit_code == 4
+    assert "different: These data do not give this certificate" in result.stdout
+    assert "n_target: the certificate says" in result.stdout
+    assert "Origin: target: other files than those on record, by their SHA-256." in result.stdout
+    quiet = run("verify", data.certificate, data.source, shorter, "-q")
+    assert (quiet.exit_code, quiet.stdout) == (4, "")
+
+
+def test_a_rewritten_file_with_the_same_rows_is_a_matter_of_provenance(data: Data, tmp_path: Path) -> None:
+    again = tmp_path / "again.parquet"
+    pa.parquet.write_table(pa.parquet.read_table(data.source), again, compression="none")
+    document = json.loads(good("verify", data.certificate, again, data.target, "--json").stdout)
+    assert document["verdict"] == "equal up to provenance"
+    assert document["differences"] == []
+    assert document["provenance_differences"] == ["source: other files than those on record, by their SHA-256"]
+
+
+def test_words_that_the_numbers_do_not_say_are_found(data: Data, tmp_path: Path) -> None:
+    document = json.loads(data.certificate.read_text())
+    document["in_words"][0] = "Guarantee: everything."
+    (tmp_path / "c.json").write_text(json.dumps(seal(document)))
+    result = run("verify", tmp_path / "c.json", data.source, data.target, "--json")
+    assert result.exit_code == 4
+    assert json.loads(result.stdout)["differences"] == ["in_words is not what the numbers of the file say"]
+
+
+def test_rows_that_were_left_out_are_left_out_again(data: Data, tmp_path: Path) -> None:
+    broken = pa.parquet.read_table(data.source).to_pydict()
+    broken["label"][7] = None
+    source, made = tmp_path / "source.parquet", tmp_path / "c.json"
+    pa.parquet.write_table(pa.table(broken), source)
+    good("calibrate", source, data.target, "--drop-invalid", "-o", made, "-q")
+    assert good("verify", made, source, data.target).stdout.startswith("equal: ")
+    whole = run("verify", made, data.source, data.target)
+    assert "n_source: the certificate says 2999, these data give 3000" in whole.stdout
+
+
+def test_labels_of_the_target_are_asked_for(data: Data, tmp_path: Path) -> None:
+    made, table = tmp_path / "c.json", pa.parquet.read_table(data.labelled)
+    some = [label if place < 300 else None for place, label in enumerate(table.column("label").to_pylist())]
+    target = tmp_path / "target.parquet"
+    pa.parquet.write_table(table.set_column(table.column_names.index("label"), "label", pa.array(some)), target)
+    good("calibrate", data.source, target, "--target-label", "label", "-o", made, "-q")
+    assert "pass them as --target-label" in bad("verify", made, data.source, target)
+    assert good("verify", made, data.source, target, "--target-label", "label").stdout.startswith("equal: ")
+
+
+def test_tallies_are_verified_too(data: Data, tmp_path: Path) -> None:
+    source, target, made = tmp_path / "s.tally", tmp_path / "t.tally", tmp_path / "c.json"
+    good("tally", data.source, "--label", "label", "-o", source, "-q")
+    good("tally", data.target, "-o", target, "-q")
+    good("calibrate", "--tallies", source, target, "-o", made, "-q")
+    assert good("verify", made, "--tallies", source, target).stdout.startswith("equal: ")
+    assert run("verify", made, "--tallies", source).exit_code == 2
+    assert "--tallies gives no tables" in bad(
+        "verify", made, "--tallies", source, target, "--target-label", "label"
+    )
+    shown = good("verify", made, data.source, data.target).stdout  # the tables behind the tallies
+    assert shown.startswith("equal up to provenance: ")
+
+
+def test_what_python_made_from_arrays_is_verified_from_tables(data: Data, tmp_path: Path) -> None:
+    source = read_table(data.source, label="label")
+    target = read_table(data.target)
+    made = calibrate(source.scores, source.labels, target.scores, classes=source.classes)  # type: ignore[arg-type]
+    made.save(tmp_path / "c.json")
+    assert len(np.unique(made.thresholds)) > 1
+    shown = good("verify", tmp_path / "c.json", data.source, data.target).stdout
+    assert "all numbers of the certificate are the same" in shown or "the certificate is the same" in shown
+    logits = made.changed(softmax=True)
+    logits.save(tmp_path / "logits.json")
+    assert "verify it in Python" in bad("verify", tmp_path / "logits.json", data.source, data.target)
+    assert Certificate.load(tmp_path / "c.json").provenance is not None
