@@ -12,13 +12,13 @@ from commands import good, make_tables
 from pacshift import METHODS, Certificate, Population, Tally, calibrate, calibrate_tally
 from pacshift.arrays import FloatArray
 from pacshift.certificate.one_label import ONE_LABEL_SHARE
-from pacshift.certification.few_labels import STEPS, equal_miss_thresholds
 from pacshift.certification.one_label import NET_MISSES, NetPoint, net_below, one_label_error, points_below
+from pacshift.ps_t.families import EQUAL_STEPS, equal_miss_thresholds
 from pacshift.report import render_report
 
 SCORES = Population.synthetic(3, strength=4, rng=0)
 SOURCE, LABELS = SCORES.draw([0.5, 0.3, 0.2], 2000, rng=1)
-TARGET, _ = SCORES.draw([0.2, 0.3, 0.5], 2000, rng=2)
+TARGET, TRUTH = SCORES.draw([0.2, 0.3, 0.5], 2000, rng=2)
 TALLY = Tally.from_scores(SOURCE, LABELS) + Tally.from_target(TARGET)
 
 
@@ -53,7 +53,7 @@ def test_the_net_lies_below_and_is_paid_for(cuts: list[float], epsilon: float) -
     chosen = np.array(cuts)
     points = net_below(TALLY, chosen, epsilon, 0.01)
     assert all((point.thresholds <= chosen).all() for point in points)
-    sizes = [STEPS, STEPS, (len(NET_MISSES) + 1) ** 3]
+    sizes = [EQUAL_STEPS, EQUAL_STEPS, (len(NET_MISSES) + 1) ** 3]
     assert sum(2 * point.level * size for point, size in zip(points, sizes, strict=True)) <= 0.01 * (1 + 1e-12)
     source = Tally.from_scores(SOURCE, LABELS)  # without the target it is the same net
     for one, other in zip(points, net_below(source, chosen, epsilon, 0.01), strict=True):
@@ -83,7 +83,8 @@ def test_only_a_pac_promise_about_the_target_bounds_it() -> None:
     for name in METHODS:
         weights = [0.4, 1.0, 2.5] if name == "ORACLE" else None
         score = "aps" if name == "APS" else "probability"
-        made = certify(method=name, weights=weights, score=score)
+        labels = TRUTH.tolist() if name == "PS-T" else None
+        made = certify(method=name, weights=weights, score=score, target_labels=labels)
         assert (made.one_label_error is None) == (made.guarantee != "pac-target"), name
     assert calibrate_tally(TALLY, epsilon=0.1, delta=0.05).one_label_error is None  # no rows to count
     assert certify(delta=0.95).one_label_error is None  # the levels would add up to more than 1

@@ -108,11 +108,7 @@ def _certificate(
 
 def _asked(method: Method, certified: Method) -> AskedMethod | None:
     """The method that was asked for, where labelled target rows certify instead."""
-    return (
-        None
-        if method is certified or method.name == certified.name
-        else AskedMethod(method.name, options_of(method))
-    )
+    return None if method.name == certified.name else AskedMethod(method.name, options_of(method))
 
 
 def _notes(data: Data, asked: Method, request: Request, found: Answer) -> tuple[str, ...]:

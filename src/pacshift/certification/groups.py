@@ -33,9 +33,9 @@ class Sampled:
 
 
 def sample_groups(
-    source_scores: ScoresLike,
+    source_scores: ScoresLike | ScoreMatrix,
     source_labels: LabelsLike,
-    target_scores: ScoresLike | None,
+    target_scores: ScoresLike | ScoreMatrix | None,
     *,
     groups: LabelsLike | None,
     target_groups: LabelsLike | None,
