@@ -8,10 +8,11 @@ import pytest
 from markupsafe import escape
 
 from certificates import birds, every_shape
-from pacshift import Interval
+from pacshift import Interval, calibrate
 from pacshift.methods import Guarantee, MethodFacts
 from pacshift.report import numbers, render_report
 from pacshift.report import text as report_text
+from reports import page_text
 
 SHAPES = every_shape()
 
@@ -93,3 +94,16 @@ def test_a_promise_for_any_mix_holds_within_every_class() -> None:
         page = render_report(replace(certificate, facts=MethodFacts(any_mix=any_mix)))
         assert ("holds within every class" in page) == any_mix
         assert ("It is a share of all cases together." in page) != any_mix
+
+
+def test_a_certificate_by_labels_doubts_the_sample_and_not_label_shift() -> None:
+    """What could be wrong with a promise that rests on labelled rows is said, and nothing else."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, 600)
+    scores = np.column_stack([1 - labels, labels]) * 0.4 + rng.dirichlet([1, 1], 600) * 0.6
+    made = calibrate(scores[:300], labels[:300], scores[300:], target_labels=labels[300:], method="PS-T")
+    text = page_text(render_report(made))
+    assert "Labels that are wrong" in text
+    assert "another random sample" in text
+    for about_label_shift in ("Other equipment", "What no such test can see", "trained on"):
+        assert about_label_shift not in text

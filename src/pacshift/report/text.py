@@ -46,5 +46,9 @@ def assumption_check(certificate: Certificate) -> str:
     if found is None or not promises_target(certificate):
         why = "" if certificate.n_target else ": no target cases were given"
         return f"The certificate holds no test of label shift on these data{why}."
-    said = f"{found.finding} {refusals(certificate)}"
-    return f"Label shift was tested on these data. {readable(said, longest=4000)}"
+    if not certificate.facts.assumes_label_shift:
+        seen = f"Label shift was {'refuted' if found.refuted else 'tested, and not refuted,'} on these data."
+        said = f"{found.finding} This certificate does not need label shift."
+    else:
+        seen, said = "Label shift was tested on these data.", f"{found.finding} {refusals(certificate)}"
+    return f"{seen} {readable(said, longest=4000)}"
