@@ -4,7 +4,6 @@ import json
 import re
 import warnings
 from dataclasses import dataclass
-from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -21,6 +20,7 @@ from pacshift.methods import Guarantee, Method, Solution, Task, resolve_method
 from pacshift.methods.base import FACT_TYPES, OPTIONAL_FACTS, check_method, facts_of
 from pacshift.methods.guarantee import MEANINGS
 from pacshift.report import compare_methods, render_report
+from reports import page_text
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "architecture.md"
 EXTRA = "No class is more than 3 times as frequent on the target as on the source."
@@ -51,12 +51,6 @@ def certify(method: Method) -> Certificate:
 @pytest.fixture(scope="module")
 def certificate() -> Certificate:
     return certify(known_ratio(largest=3.0))
-
-
-def page_text(html: str) -> str:
-    """What a reader sees, without the pictures and the JSON at the end."""
-    html = re.sub(r"<(style|svg|details)\b.*?</\1>", "", html, flags=re.DOTALL)
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
 
 
 def test_its_thresholds_are_what_the_page_promises(certificate: Certificate) -> None:
