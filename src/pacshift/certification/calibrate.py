@@ -1,5 +1,6 @@
 """From scores to counts, from counts to thresholds, from thresholds to a certificate."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
@@ -9,6 +10,7 @@ from numpy.typing import ArrayLike
 from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certification.certify import Data, certify
+from pacshift.certification.notes import logits_note
 from pacshift.certification.request import check_request, require_fit
 from pacshift.certification.rows import Rows
 from pacshift.defaults import DELTA, EPSILON
@@ -16,6 +18,8 @@ from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import score_for
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally
+
+logger = logging.getLogger(__name__)
 
 
 def calibrate(
@@ -156,6 +160,7 @@ def calibrate(
     rows = Rows.check(source_scores, source_labels, target_scores, classes=classes, softmax=softmax)
     request = request.for_classes(rows.source.classes)
     tally = rows.tally(transform, soft=chosen.needs_soft, bins=chosen.needs_bins)
+    _log_notes(tally)
     return certify(rows.data(tally, transform, target_labels), chosen, request)
 
 
@@ -257,4 +262,11 @@ def calibrate_tally(
         valid_until=valid_until,
     )
     require_fit(chosen, request, has_labels=target_labels is not None)
+    _log_notes(tally)
     return certify(Data(tally, target_labels), chosen, request.for_classes(tally.classes))
+
+
+def _log_notes(tally: Tally) -> None:
+    """Say what the certificate's notes will say where nobody may look at them; Python prints it by default."""
+    for note in logits_note(tally):
+        logger.warning(note)

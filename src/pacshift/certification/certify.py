@@ -43,7 +43,6 @@ class Data:
     tally: Tally
     labelled: Tally | None = None
     transform: Transform | None = None
-    softmax: bool = False
     count_labels: CountLabels | None = None
 
 
@@ -170,7 +169,7 @@ def _certificate(
         sensitivity=_sensitivity(tally, method, request, found),
         never_empty=request.never_empty,
         transform=data.transform,
-        softmax=data.softmax,
+        softmax=tally.softmax,
         provenance=record(
             tally,
             model_id=request.model_id,

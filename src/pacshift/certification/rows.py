@@ -59,6 +59,7 @@ class Rows:
         """The counts of the source."""
         start = perf_counter()
         made = Tally.from_scores(self.source, self.labels, classes=self.source.classes, score=transform, soft=soft)
+        made = replace(made, softmax=self.softmax)
         logger.info("counted %d source rows in %.2f s", made.n_source, perf_counter() - start)
         return made
 
@@ -67,6 +68,7 @@ class Rows:
         assert self.target is not None  # only called with a target
         start = perf_counter()
         made = Tally.from_target(self.target, classes=self.target.classes, soft=soft, bins=bins)
+        made = replace(made, softmax=self.softmax)
         logger.info("counted %d target rows in %.2f s", made.n_target, perf_counter() - start)
         return made
 
@@ -81,7 +83,7 @@ class Rows:
         places, known = split_labels(labels, self.target.classes, len(self.target))
         require_same_index(self.target.index, labels, "target_labels")
         rows = replace(self.target, values=self.target.values[places], index=None)
-        return Tally.from_scores(rows, known, score=transform, soft=False)
+        return replace(Tally.from_scores(rows, known, score=transform, soft=False), softmax=self.softmax)
 
     def data(self, tally: Tally, transform: Transform, target_labels: LabelsLike | None = None) -> Data:
         """The counts with the rows at hand, on which sizes are counted where scores are compared as they are."""
@@ -90,7 +92,6 @@ class Rows:
             tally,
             self.labelled_target(target_labels, transform),
             transform,
-            self.softmax,
             self.mean_sizes if counts_sizes else None,
         )
 

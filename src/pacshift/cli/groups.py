@@ -49,6 +49,7 @@ class ColumnOptions:
     scores: options.Scores = None
     classes: options.Classes = None
     by_position: options.ByPosition = False
+    softmax: options.Softmax = False
     drop_invalid: options.DropInvalid = False
 
     def reading(self, label: str | None) -> dict[str, Any]:
@@ -58,6 +59,7 @@ class ColumnOptions:
             "scores": self.scores,
             "classes": options.read_classes(self.classes),
             "by_position": self.by_position,
+            "softmax": self.softmax,
             "drop_invalid": self.drop_invalid,
         }
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pacshift.arrays import Label
+from pacshift.certification.notes import logits_note
 from pacshift.cli.console import note, progress
 from pacshift.errors import InputError
 from pacshift.files.repeated import counted_twice, repeated_files
@@ -45,6 +46,7 @@ class Inputs:
     target_label: str | None = None
     keep_source: bool = False
     by_position: bool = False
+    softmax: bool = False
     sha256: bool = False
     columns: "Columns" = field(init=False)
     """The columns that the source was read from; known once it has been counted."""
@@ -56,13 +58,15 @@ class Inputs:
 
     def source_tally(self, score: str, *, soft: bool) -> Tally:
         """The counts of the source."""
-        counted = self._count("source", CountOptions(resolve_transform(score), grid=self.grid, soft=soft))
+        options = CountOptions(resolve_transform(score), grid=self.grid, soft=soft, softmax=self.softmax)
+        counted = self._count("source", options)
         self.columns = counted.columns
         return counted.tally
 
     def target_tally(self, classes: tuple[Label, ...], *, soft: bool, bins: bool) -> Tally:
         """The counts of the target, whose columns are matched to the source's ``classes``."""
-        return self._count("target", CountOptions(grid=self.grid, soft=soft, bins=bins), classes).tally
+        options = CountOptions(grid=self.grid, soft=soft, bins=bins, softmax=self.softmax)
+        return self._count("target", options, classes).tally
 
     def labelled_target(self, column: str, classes: tuple[Label, ...], score: str) -> Tally:
         """The counts of the target rows that have a label in ``column``, in a second pass over the target."""
@@ -71,7 +75,7 @@ class Inputs:
         if self.engine == "spark":
             raise InputError("--target-label does not work with --engine spark. Leave out one of them.")
         reader = self._reader("target", label=column, classes=classes, columns=self.columns)
-        options = CountOptions(resolve_transform(score), grid=self.grid, soft=False)
+        options = CountOptions(resolve_transform(score), grid=self.grid, soft=False, softmax=self.softmax)
         with progress("counting the labelled target", silent=self.silent) as report:
             # Rows without a label are why rows are dropped here; other faults were found in the first pass.
             return count_table(reader, options, drop_invalid=True, progress=report).tally
@@ -101,7 +105,8 @@ class Inputs:
         from pacshift.tables.reader import TableReader
 
         try:
-            return TableReader(list(getattr(self, what)), by_position=self.by_position, **options)
+            known = {"by_position": self.by_position, "softmax": self.softmax}
+            return TableReader(list(getattr(self, what)), **known, **options)
         except ColumnsError as error:
             raise ColumnsError(f"{what}: {error}") from None
 
@@ -140,6 +145,7 @@ class Inputs:
             score=options.transform,
             soft=options.soft,
             bins=options.bins,
+            softmax=options.softmax,
             drop_invalid=self.drop_invalid,
         )
 
@@ -148,6 +154,12 @@ def tell_dropped(what: str, dropped: int, rows: int) -> None:
     """Say how many rows were left out; never leave any out silently."""
     if dropped:
         note(f"{what}: {dropped:,} of {dropped + rows:,} rows left out (--drop-invalid).")
+
+
+def tell_logits(source: Tally) -> None:
+    """Say that scores look like logits, where no certificate will say it."""
+    for text in logits_note(source):
+        note(text)
 
 
 def load_tallies(paths: Sequence[Path] | None) -> Tally:

@@ -96,6 +96,10 @@ Classes = Annotated[
 ByPosition = Annotated[
     bool, tables("--by-position", "Match score columns to classes in their order, if their names do not tell.")
 ]
+Softmax = Annotated[
+    bool,
+    tables("--softmax", "The scores are logits: take their softmax first. Tally and certificate remember it."),
+]
 DropInvalid = Annotated[bool, tables("--drop-invalid", "Leave out rows without a label or with unusable scores.")]
 
 ModelId = Annotated[str | None, output("--model-id TEXT", "The classifier that made the scores, as you call it.")]

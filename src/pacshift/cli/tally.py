@@ -43,7 +43,7 @@ def tally(
     Example: pacshift tally ward.parquet --label diagnosis -o ward.tally, then elsewhere
     pacshift calibrate --tallies ward.tally clinic.tally target.tally
     """
-    from pacshift.cli.inputs import tell_dropped
+    from pacshift.cli.inputs import tell_dropped, tell_logits
     from pacshift.cli.spark import tally_with_spark
     from pacshift.tables import tally_table
 
@@ -57,6 +57,7 @@ def tally(
         else:
             counted = tally_table(list(table), **chosen, grid=not exact, sha256=list_inputs, progress=report)
     tell_dropped("table", counted.n_dropped, counted.n_rows)
+    tell_logits(counted.tally)
     made = counted.tally if list_inputs else replace(counted.tally, inputs=())
     made.save(out)
     _show(counted, out, printing)

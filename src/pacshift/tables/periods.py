@@ -179,6 +179,7 @@ def count_periods(
     classes: tuple[Any, ...],
     table: Mapping[str, Any] | None = None,
     soft: bool = False,
+    softmax: bool = False,
     in_use: Certificate | None = None,
     drop_invalid: bool = False,
     keep: bool = False,
@@ -188,7 +189,7 @@ def count_periods(
 
     ``table`` says how ``TableReader`` finds the score columns, ``keep`` that it keeps a small file in memory.
     """
-    reader = TableReader(file, label=None, classes=classes, keep=keep, **(table or {}))
+    reader = TableReader(file, label=None, classes=classes, keep=keep, softmax=softmax, **(table or {}))
     if cut.column is not None and cut.column not in reader.source.schema.names:
         names = ", ".join(map(str, reader.source.schema.names[:20]))
         raise InputError(f"{file}: no column {cut.column!r} with timestamps. The columns are {names}.")
@@ -203,7 +204,7 @@ def count_periods(
         counted = run(PeriodCounter(cut, len(classes), None, certificate)).sizes
         return {cut.describe(key)[0]: counts for key, counts in counted.items()}
 
-    counter = run(PeriodCounter(cut, len(classes), CountOptions(soft=soft), in_use), progress)
+    counter = run(PeriodCounter(cut, len(classes), CountOptions(soft=soft, softmax=softmax), in_use), progress)
     if counter.n_undated and not drop_invalid:
         raise InputError(
             f"{file}: {counter.n_undated} row(s) have no timestamp in column {cut.column!r}. "

@@ -12,6 +12,8 @@ from pacshift.arrays import Label
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 from pacshift.parallel import map_ordered
+from pacshift.scores.check import ScoreMatrix
+from pacshift.scores.softmax import to_probabilities
 from pacshift.tables.columns.find import find_layout
 from pacshift.tables.columns.layout import Asked
 from pacshift.tables.rows import Faults, ScoreRows, score_rows
@@ -33,13 +35,14 @@ class TableReader:
 
     After ``map_batches`` or ``map_rows``, ``n_rows`` counts the rows read, ``faults`` those that cannot be used,
     and ``usable_rows`` the others by file. ``asked`` says which columns are meant, as in ``Asked``. With ``keep``
-    a small table stays in memory, so that reading it again costs nothing.
+    a small table stays in memory, so that reading it again costs nothing. With ``softmax`` it holds logits.
     """
 
-    def __init__(self, paths: Tables, *, keep: bool = False, **asked: Any) -> None:
+    def __init__(self, paths: Tables, *, keep: bool = False, softmax: bool = False, **asked: Any) -> None:
         choice = Asked(**asked)
         self.source = open_source(paths, label=choice.label, scores=choice.scores, columns=choice.columns)
         self.layout = find_layout(self.source, choice)
+        self.softmax = softmax
         self.n_rows, self.faults = 0, Faults()
         self.usable_rows: dict[str, int] = {}
         self._keep, self._kept = keep, list[Batch]()
@@ -47,7 +50,8 @@ class TableReader:
     @classmethod
     def for_certificate(cls, certificate: Certificate, paths: Tables, **options: Any) -> "TableReader":
         """A reader of the columns that the certificate was made from, or of those that are asked for."""
-        return cls(paths, classes=certificate.classes, columns=certificate.columns, **options)
+        known: dict[str, Any] = {"classes": certificate.classes, "columns": certificate.columns}
+        return cls(paths, softmax=certificate.softmax, **known, **options)
 
     @property
     def n_usable(self) -> int:
@@ -86,7 +90,7 @@ class TableReader:
         """``work`` of the usable rows of every batch, in order; options as in ``map_batches``."""
 
         def on_rows(batch: Batch) -> tuple[_Result | None, Faults]:
-            rows = score_rows(batch, self.layout)
+            rows = score_rows(batch, self.layout, softmax=self.softmax)
             return work(rows, batch) if len(rows.scores) else None, rows.faults
 
         return self.map_batches(on_rows, **options)
@@ -138,6 +142,7 @@ def read_table(
     scores: str | None = None,
     classes: Sequence[Label] | None = None,
     by_position: bool = False,
+    softmax: bool = False,
     drop_invalid: bool = False,
 ) -> LoadedTable:
     """Read a whole table into memory, for what needs every score at once.
@@ -154,6 +159,8 @@ def read_table(
         Class names, as in ``tally_table``.
     by_position : bool, default False
         Match columns to classes in their order, as in ``tally_table``.
+    softmax : bool, default False
+        Whether the scores are logits, of which the softmax is given back.
     drop_invalid : bool, default False
         Leave out rows that cannot be used, instead of raising an error.
 
@@ -177,9 +184,12 @@ def read_table(
     ['cat', 'dog']
     >>> folder.cleanup()
     """
-    reader = TableReader(paths, label=label, scores=scores, classes=classes, by_position=by_position)
+    asked: dict[str, Any] = {"label": label, "scores": scores, "classes": classes, "by_position": by_position}
+    reader = TableReader(paths, softmax=softmax, **asked)
     parts = list(reader.map_rows(lambda rows, _batch: rows, drop_invalid=drop_invalid))
     values, known = np.concatenate([part.scores for part in parts]), reader.layout.classes
+    if softmax:
+        values = to_probabilities(ScoreMatrix(values, known), name="the table").values
     if label is None:
         return LoadedTable(values, None, known)
     index = np.concatenate([part.index for part in parts if part.index is not None])

@@ -51,6 +51,7 @@ def sum_fields(parts: Sequence["Tally"]) -> dict[str, Any]:
         "target_kind": kind_of_all(part.target_kind for part in parts if part.n_target),
         "inputs": inputs,
         "n_more_inputs": n_more,
+        "softmax": parts[0].softmax,
     }
 
 
@@ -114,3 +115,8 @@ def _require_same(parts: Sequence["Tally"], sources: Sequence["Tally"]) -> None:
     scores = sorted({part.score for part in sources})
     if len(scores) > 1:
         raise InputError(f"tallies of different scores do not add: {' and '.join(scores)}.")
+    if len({part.softmax for part in parts}) > 1:
+        raise InputError(
+            "tallies of logits, of which the softmax was counted, and of scores as they are do not add. Count all "
+            "of them from logits with softmax=True, or all from the model's probabilities without it."
+        )

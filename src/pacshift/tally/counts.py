@@ -32,6 +32,7 @@ class Counts:
     target_kind: ScoreKind | None = None
     inputs: tuple[Input, ...] = ()
     n_more_inputs: int = 0
+    softmax: bool = False
 
     @property
     def n_classes(self) -> int:

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from pacshift.tally.tally import Tally
 
 FORMAT = "pacshift-tally"
-VERSION = 3
-READABLE_VERSIONS = (1, 2, 3)
+VERSION, LOGITS_VERSION = 3, 4
+"""Tallies of logits have a version of their own: a pacshift that knows no softmax must not read them."""
+READABLE_VERSIONS = (1, 2, 3, 4)
 SIDES = ("source", "target")
 MAX_TOTAL = 2.0**62
 """Larger sums would come close to overflow."""
@@ -42,7 +43,8 @@ def write(tally: "Tally", path: str | os.PathLike[str]) -> None:
     inputs = [one.to_json() for one in all_inputs(tally)]
     origin = {**written, "inputs": inputs, "n_more_inputs": tally.n_more_inputs}
     arrays = arrays_of(tally)
-    document = {"format": FORMAT, "version": VERSION, **origin, "arrays": checksums(arrays)} | header_of(tally)
+    version = LOGITS_VERSION if tally.softmax else VERSION
+    document = {"format": FORMAT, "version": version, **origin, "arrays": checksums(arrays)} | header_of(tally)
     with atomic_write(path) as draft, open(draft, "wb") as file:
         np.savez_compressed(file, header=np.array(json.dumps(document)), **arrays)  # type: ignore[arg-type]
 
@@ -62,6 +64,7 @@ def header_of(tally: "Counts") -> dict[str, Any]:
         "target_bins": tally.target_cells.bins,
         "source_kind": None if tally.source_kind is None else tally.source_kind.to_json(),
         "target_kind": None if tally.target_kind is None else tally.target_kind.to_json(),
+        "softmax": tally.softmax,
     }
 
 
@@ -134,6 +137,7 @@ def _fields(header: Mapping[str, Any], arrays: Arrays) -> dict[str, Any]:
         "bins": arrays.get("bins"),
         "source_kind": _kind(header.get("source_kind")),
         "target_kind": _kind(header.get("target_kind")),
+        "softmax": _softmax(header),
         **_origin(header),
     }
 
@@ -154,6 +158,14 @@ def _kind(entry: Any) -> ScoreKind | None:
     if not kind.low <= kind.least_top <= kind.high:
         raise ValueError(f"{entry!r} where the range of the scores belongs")
     return kind
+
+
+def _softmax(header: Mapping[str, Any]) -> bool:
+    """Whether logits were counted, which files of older versions do not say: they never were."""
+    logits = _typed({"softmax": False, **header}, "softmax", bool, "true or false")
+    if logits != (header["version"] == LOGITS_VERSION):
+        raise ValueError(f"softmax is {logits} in a tally of version {header['version']}")
+    return bool(logits)
 
 
 def _typed(header: Mapping[str, Any], name: str, kind: type, what: str) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
-from pacshift.scores.check import ScoreMatrix, check_labels, check_scores, ignore_rng
+from pacshift.scores.check import ScoreMatrix, check_flag, check_labels, check_scores, ignore_rng
 from pacshift.scores.plausible import require_plausible
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tally.addition import sum_fields
@@ -48,6 +48,8 @@ class Tally(Counts):
         rows came from.
     n_more_inputs : int
         How many more files there were: a sum lists up to 200.
+    softmax : bool
+        Whether the rows were logits, of which the softmax was counted. Certificates remember it.
 
     Examples
     --------
@@ -68,6 +70,7 @@ class Tally(Counts):
         score: str | TransformFunction | Transform = "probability",
         grid: bool = False,
         soft: bool = True,
+        softmax: bool = False,
         rng: RngLike = None,
     ) -> "Tally":
         """Count a labelled source.
@@ -87,6 +90,8 @@ class Tally(Counts):
             Round true-label scores down to 12 bits of mantissa: less memory, the same guarantee.
         soft : bool, default True
             Keep sums of probabilities, which only PS-R and WCP use.
+        softmax : bool, default False
+            Whether the scores are logits, of which the softmax is counted.
         rng : int, numpy.random.Generator or None
             Has no effect: randomised scores are fixed functions of their rows. Will be removed.
 
@@ -108,7 +113,8 @@ class Tally(Counts):
         ignore_rng(rng)
         checked = check_scores(scores, name="source", classes=classes)
         index = check_labels(labels, checked.classes, n_rows=len(checked), name="source", index=checked.index)
-        options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=False)
+        logits = check_flag(softmax, "softmax")
+        options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=False, softmax=logits)
         counter = count_matrix(checked, index, options, name="source")
         made = cls.from_counter(counter, checked.classes)
         if checked.named_by_frame:
@@ -123,6 +129,7 @@ class Tally(Counts):
         classes: Sequence[Label] | None = None,
         soft: bool = True,
         bins: bool = True,
+        softmax: bool = False,
     ) -> "Tally":
         """Count an unlabelled target.
 
@@ -136,6 +143,8 @@ class Tally(Counts):
             Keep sums of probabilities, which only PS-R and WCP use.
         bins : bool, default True
             Keep scores in coarse bins, by which PS-LP finds the smallest sets.
+        softmax : bool, default False
+            Whether the scores are logits, of which the softmax is counted.
 
         Returns
         -------
@@ -153,7 +162,7 @@ class Tally(Counts):
         [1, 2]
         """
         checked = check_scores(scores, name="target", classes=classes)
-        options = CountOptions(soft=soft, bins=bins)
+        options = CountOptions(soft=soft, bins=bins, softmax=check_flag(softmax, "softmax"))
         counter = count_matrix(checked, None, options, name="target")
         return cls.from_counter(counter, checked.classes)
 
@@ -188,6 +197,7 @@ class Tally(Counts):
             bins=counter.bins,
             source_kind=counter.kind if counter.labelled else None,
             target_kind=None if counter.labelled else counter.kind,
+            softmax=counter.options.softmax,
         )
 
     @classmethod
@@ -220,8 +230,8 @@ class Tally(Counts):
 
     def __repr__(self) -> str:
         rows = f"{self.n_source:,} source rows, {self.n_target:,} target rows"
-        grid = ", on the grid" if self.grid else ""
-        return f"Tally({self.n_classes} classes, {rows}, score {self.score!r}{grid})"
+        more = (", softmax of logits" if self.softmax else "") + (", on the grid" if self.grid else "")
+        return f"Tally({self.n_classes} classes, {rows}, score {self.score!r}{more})"
 
     def __add__(self, other: "Tally") -> "Tally":
         return Tally.sum([self, other]) if isinstance(other, Tally) else NotImplemented

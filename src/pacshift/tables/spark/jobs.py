@@ -50,13 +50,13 @@ def counter_of(layout: Layout, options: CountOptions) -> Callable[[Batches], Bat
     return count_partition
 
 
-def fault_finder(layout: Layout) -> Callable[[Batches], Batches]:
+def fault_finder(layout: Layout, *, softmax: bool) -> Callable[[Batches], Batches]:
     """A job that only looks for rows that cannot be used."""
 
     def find_faults(batches: Batches) -> Batches:
         faults = Faults()
         for batch in numbered(batches, _partition()):
-            faults.add(score_rows(batch, layout).faults)
+            faults.add(score_rows(batch, layout, softmax=softmax).faults)
         yield _pack(Part(None, 0, faults))
 
     return find_faults
@@ -69,7 +69,7 @@ def predictor_of(
 
     def predict_partition(batches: Batches) -> Batches:
         for batch in numbered((data.rename_columns(columns) for data in batches), _partition()):
-            rows = score_rows(batch, layout)
+            rows = score_rows(batch, layout, softmax=certificate.softmax)
             if len(rows.scores):
                 yield sets_batch(certificate, keep, rows, batch)
 
