@@ -27,6 +27,7 @@ SMOKE = {
     "scale-files": ["| files of 20,000 rows in all | bare scan |"],
     "many": ["| synthetic | 21,000 | 10,000 | 1 |"],
     "figures": [],
+    "one-row": ["| `predictor.sets` | 10 |", "| `predictor.sets` of logits | 10 |"],
     "labels": ["| scores | none | 50 labels | 200 labels | 1,000 labels | error above ε |"],
     "plans": ["| heart-small-0.1 |", "Within 5 % on average: ", "made for 90 % of cases held the size"],
     "history prevalence": ["| date | version | calibrate PS / floor |", "| 2 | 55 % | 1,000 | 2 | 1.000 |"],

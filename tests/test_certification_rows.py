@@ -75,12 +75,12 @@ def test_frames_are_read_once_and_matched_by_name() -> None:
 
 def test_labelled_target_rows() -> None:
     some = [int(label) if row % 3 == 0 else None for row, label in enumerate(TRUTH)]
-    request = check_request()
-    found = rows().labelled_target(some, TRANSFORMS["probability"], request)
+    request, tally = check_request(), Tally.from_scores(SOURCE, LABELS)
+    found = rows().labelled_target(some, TRANSFORMS["probability"], request, tally)
     assert found is not None
     assert found.counted.class_counts.tolist() == np.bincount(TRUTH[::3], minlength=3).tolist()
-    assert rows().labelled_target(None, TRANSFORMS["probability"], request) is None
+    assert rows().labelled_target(None, TRANSFORMS["probability"], request, tally) is None
     with pytest.raises(InputError, match="target_scores is None"):
         Rows.check(SOURCE, LABELS, None, classes=None, softmax=False).labelled_target(
-            some, TRANSFORMS["probability"], request
+            some, TRANSFORMS["probability"], request, tally
         )

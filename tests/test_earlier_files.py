@@ -1,8 +1,8 @@
 """Files of every earlier form are read for ever, and give the sets that they gave when they were written.
 
 ``files/earlier`` has one folder per form: the first one, then with facts about the method, with tallies in cells,
-with the test of label shift, with a checksum, with columns and provenance, with kinds of scores. Each holds what
-the code of its time wrote, and in ``expected.json`` what that code answered.
+with the test of label shift, with a checksum, with columns and provenance, with kinds of scores, with logits. Each
+holds what the code of its time wrote, and in ``expected.json`` what that code answered.
 """
 
 import json
@@ -62,7 +62,7 @@ def test_an_earlier_tally_still_counts(form: str) -> None:
 
 def test_only_tallies_of_the_first_forms_know_nothing_about_top_scores() -> None:
     bins = [Tally.load(EARLIER / form / "counts.tally").source_cells.bins for form in FORMS]
-    assert bins == ["none", "none", *["confidence"] * 4, "top scores"]
+    assert bins == ["none", "none", *["confidence"] * 4, "top scores", "confidence"]
 
 
 def test_every_version_that_can_be_read_has_a_file() -> None:

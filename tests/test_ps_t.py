@@ -19,10 +19,11 @@ from pacshift.certification.rows import Rows
 from pacshift.methods import PST, Task
 from pacshift.paths.isotonic import fit_isotonic
 from pacshift.paths.path import ThresholdPath, last_passing
-from pacshift.paths.posterior import Posterior, fit_posterior, log_evidence, moved, softmax
+from pacshift.paths.posterior import Posterior, fit_posterior, log_evidence, moved
 from pacshift.ps_t.families import EQUAL_STEPS, LEVEL_ENDS, LEVEL_STEPS, aims, equal_miss_thresholds, families
 from pacshift.ps_t.rows import LabelledTarget, RowsToPlan, choose_pilot, planning_rows
 from pacshift.scores.check import ScoreMatrix
+from pacshift.scores.softmax import softmax
 from pacshift.scores.transforms import resolve_transform
 
 PROBABILITY = resolve_transform("probability")
@@ -41,6 +42,7 @@ def world(n_rows: int, seed: Any, *, shifted: bool) -> tuple[FloatArray, IntArra
 
 SOURCE, SOURCE_LABELS = world(3000, 1, shifted=False)
 TARGET, TRUTH = world(40_000, 2, shifted=True)
+SOURCE_TALLY = Tally.from_scores(SOURCE, SOURCE_LABELS)
 
 
 def some_labels(
@@ -67,7 +69,9 @@ def labelled_rows(n_labels: int, seed: int) -> LabelledTarget:
     rows, plan = (rng.integers(len(TRUTH), size=n) for n in (n_labels, 1000))
     to_plan = RowsToPlan.of(SOURCE, SOURCE_LABELS, TARGET[plan])
     request = check_request(epsilon=0.1, delta=0.1)
-    return split_at_random(ScoreMatrix(TARGET[rows], (0, 1, 2)), TRUTH[rows], request, to_plan, PROBABILITY)
+    return split_at_random(
+        ScoreMatrix(TARGET[rows], (0, 1, 2)), TRUTH[rows], request, to_plan, PROBABILITY, SOURCE_TALLY
+    )
 
 
 @pytest.mark.montecarlo
@@ -196,7 +200,7 @@ def test_rows_of_the_test_have_no_part_in_planning() -> None:
         if change:
             changed[places] = np.roll(changed[places], 1, axis=1)
         rows = Rows.check(SOURCE, SOURCE_LABELS, changed, classes=None, softmax=False)
-        found = rows.labelled_target(labels, PROBABILITY, request)
+        found = rows.labelled_target(labels, PROBABILITY, request, SOURCE_TALLY)
         assert found is not None
         assert found.planning is not None
         planned.append(found.planning.target)

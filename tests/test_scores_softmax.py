@@ -1,5 +1,7 @@
 """Logits: one softmax, remembered by the certificate, never two."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,10 +9,21 @@ import pandas as pd
 import pytest
 from scipy.special import softmax as scipy_softmax
 
-from pacshift import Certificate, InputError, Population, calibrate, compare
+from pacshift import (
+    Certificate,
+    InputError,
+    Monitor,
+    Population,
+    Tally,
+    calibrate,
+    calibrate_tally,
+    compare,
+    plan,
+    prevalence,
+)
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.scores.softmax import softmax
-from pacshift.tables import write_sets
+from pacshift.tables import read_table, tally_table, write_sets
 
 
 def logits(mix: list[float], rows: int, seed: int) -> tuple[FloatArray, IntArray]:
@@ -106,8 +119,125 @@ def test_tables_and_sql(certificate: Certificate, tmp_path: Path) -> None:
     write_sets(certificate, table, tmp_path / "sets.parquet")
     found = pd.read_parquet(tmp_path / "sets.parquet")
     assert found["set"].map(len).tolist() == certificate.sets(TARGET).sum(axis=1).tolist()
-    with pytest.raises(InputError, match="transforms them first \\(softmax\\)"):
-        certificate.to_sql(columns=["a", "b", "c"])
+
+
+def test_a_table_is_counted_as_rows_in_memory_bit_for_bit(tmp_path: Path) -> None:
+    for width, name in ((np.float32, "narrow"), (np.float64, "wide")):
+        rows: FloatArray = SOURCE.astype(width)
+        frame = pd.DataFrame(rows, columns=["p_0", "p_1", "p_2"])
+        frame.assign(label=LABELS).to_parquet(tmp_path / f"{name}.parquet", row_group_size=700)
+        for score in ("probability", "aps"):
+            options = {"score": score, "grid": False, "softmax": True}
+            counted = tally_table(tmp_path / f"{name}.parquet", label="label", **options).tally  # type: ignore[arg-type]
+            assert counted == Tally.from_scores(rows, LABELS, **options)  # type: ignore[arg-type]
+            plain = Tally.from_scores(softmax(rows), LABELS, score=score)
+            assert replace(plain, softmax=True) == counted
+        target = tally_table(tmp_path / f"{name}.parquet", label=None, softmax=True).tally
+        assert (
+            target
+            == Tally.from_target(rows, softmax=True)
+            == replace(Tally.from_target(softmax(rows)), softmax=True)
+        )
+        assert read_table(tmp_path / f"{name}.parquet", softmax=True).scores.tolist() == softmax(rows).tolist()
+
+
+def test_wide_rows_are_counted_alike(tmp_path: Path) -> None:
+    """More classes than lie column after column, and lists instead of columns."""
+    rng = np.random.default_rng(3)
+    rows, labels = rng.normal(2, 3, (3000, 40)).astype(np.float32), rng.integers(0, 40, 3000)
+    expected = Tally.from_scores(softmax(rows), labels)
+    np.savez(tmp_path / "a.npz", logits=rows, labels=labels)
+    made = tally_table(tmp_path / "a.npz", label="labels", scores="logits", grid=False, softmax=True).tally
+    assert made == replace(expected, softmax=True)
+
+
+def test_tallies_remember_it_and_do_not_mix(tmp_path: Path) -> None:
+    source, target = Tally.from_scores(SOURCE, LABELS, softmax=True), Tally.from_target(TARGET, softmax=True)
+    assert "softmax of logits" in repr(source)
+    source.save(tmp_path / "s.tally")
+    assert Tally.load(tmp_path / "s.tally") == source != Tally.from_scores(softmax(SOURCE), LABELS)
+    assert calibrate_tally(source + target).softmax
+    with pytest.raises(InputError, match=r"do not add\. Count all of them from logits with softmax=True"):
+        source + Tally.from_target(softmax(TARGET))
+    labelled = Tally.from_scores(softmax(TARGET[:50]), LABELS[:50])
+    with pytest.raises(InputError, match="and with softmax=True if the source was"):
+        calibrate_tally(source + target, target_labels=labelled)
+
+
+def test_a_pacshift_that_knows_no_softmax_cannot_read_such_a_tally(tmp_path: Path) -> None:
+    Tally.from_scores(SOURCE, LABELS, softmax=True).save(tmp_path / "s.tally")
+    Tally.from_scores(SOURCE, LABELS).save(tmp_path / "plain.tally")
+    versions = [
+        json.loads(str(np.load(tmp_path / name)["header"]))["version"] for name in ("s.tally", "plain.tally")
+    ]
+    assert versions == [4, 3]
+
+
+def test_a_class_may_be_ruled_out_in_a_table_too(certificate: Certificate, tmp_path: Path) -> None:
+    rows = SOURCE[:300].copy()
+    rows[::7, 1] = -np.inf
+    rows[5] = np.nan, 1.0, 2.0
+    rows[6] = -np.inf
+    frame = pd.DataFrame(rows, columns=["p_0", "p_1", "p_2"])
+    good = [place for place in range(300) if place not in (5, 6)]
+    frame.to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="2 row\\(s\\) cannot be used"):
+        tally_table(tmp_path / "t.parquet", label=None, softmax=True)
+    counted = tally_table(tmp_path / "t.parquet", label=None, softmax=True, drop_invalid=True)
+    assert counted.tally == Tally.from_target(rows[good], softmax=True)
+    written = write_sets(certificate, tmp_path / "t.parquet", tmp_path / "sets.parquet", drop_invalid=True)
+    assert written.n_rows == 298
+    found = pd.read_parquet(tmp_path / "sets.parquet")["set_size"]
+    assert found.tolist() == certificate.sets(rows[good]).sum(axis=1).tolist()
+    with pytest.raises(InputError, match=r"2 row\(s\) hold NaN or infinite scores, the first is row 5"):
+        Tally.from_target(rows, softmax=True)
+
+
+def test_a_table_of_probabilities_goes_through_no_second_softmax(tmp_path: Path) -> None:
+    pd.DataFrame(softmax(TARGET), columns=["p_0", "p_1", "p_2"]).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="target: softmax=True is for logits"):
+        tally_table(tmp_path / "t.parquet", label=None, softmax=True)
+    with pytest.raises(InputError, match="the table: softmax=True is for logits"):
+        read_table(tmp_path / "t.parquet", softmax=True)
+
+
+def test_raw_logits_get_a_note_with_the_remedy(caplog: pytest.LogCaptureFixture) -> None:
+    made = calibrate(SOURCE, LABELS, TARGET)
+    (note,) = (note for note in made.notes if "logits" in note)
+    assert "softmax=True" in note
+    assert note in made.explain()
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [note]
+    caplog.clear()
+    calibrate_tally(Tally.from_scores(SOURCE, LABELS) + Tally.from_target(TARGET))
+    assert "softmax=True" in caplog.text
+
+
+@pytest.mark.parametrize("scores", [softmax(SOURCE), np.log(softmax(SOURCE)), 100 * softmax(SOURCE)])
+def test_other_scores_get_no_such_note(scores: FloatArray, caplog: pytest.LogCaptureFixture) -> None:
+    assert not any("logits" in note for note in calibrate(scores, LABELS, None, method="PS").notes)
+    assert not any("logits" in note for note in calibrate(SOURCE, LABELS, TARGET, softmax=True).notes)
+    assert not any(record.levelname == "WARNING" for record in caplog.records)
+
+
+def test_prevalence_and_the_monitor_take_logits() -> None:
+    found = prevalence(SOURCE, LABELS, TARGET, softmax=True)
+    plain = prevalence(softmax(SOURCE), LABELS, softmax(TARGET))
+    assert np.array_equal(found.mix.lower, plain.mix.lower)
+    watch = Monitor(Tally.from_scores(SOURCE, LABELS, softmax=True))
+    report = watch.update(TARGET)
+    assert report.fresh is not None
+    assert report.fresh.softmax
+    with pytest.raises(InputError, match="the source was counted with softmax=True"):
+        watch.update(Tally.from_target(softmax(TARGET)))
+    with pytest.raises(InputError, match="takes scores as they are, but the source was counted as the softmax"):
+        watch.adopt(report.fresh.changed(softmax=False))
+
+
+def test_a_plan_takes_a_tally_of_logits() -> None:
+    pilot = Tally.from_scores(SOURCE, LABELS, softmax=True) + Tally.from_target(TARGET, softmax=True)
+    asked = {"target_mix": [0.2, 0.3, 0.5], "n_source": 2000, "n_target": 2000, "method": "PS-LW", "rng": 0}
+    same = Tally.from_scores(softmax(SOURCE), LABELS) + Tally.from_target(softmax(TARGET))
+    assert plan(pilot, **asked).size == plan(same, **asked).size  # type: ignore[arg-type]
 
 
 def test_compare_takes_logits() -> None:

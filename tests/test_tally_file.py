@@ -53,7 +53,9 @@ def rewrite(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], None]
 
 
 TAMPERED: dict[str, tuple[Callable[[dict[str, Any], dict[str, Any]], Any], str]] = {
-    "newer": (lambda h, a: h.update(version=4), "tally version 4, this pacshift reads 1 to 3. Update pacshift"),
+    "newer": (lambda h, a: h.update(version=5), "tally version 5, this pacshift reads 1 to 4. Update pacshift"),
+    "logits of no version": (lambda h, a: h.update(softmax=True), "softmax is True in a tally of version 3"),
+    "softmax of text": (lambda h, a: h.update(softmax="yes"), "softmax must be true or false"),
     "kind in part": (lambda h, a: h["source_kind"].pop("low"), "do not add up"),
     "kind of text": (lambda h, a: h["source_kind"].update(high="1"), "where a number belongs"),
     "kind upside down": (lambda h, a: h["source_kind"].update(low=2.0), "where the range of the scores belongs"),

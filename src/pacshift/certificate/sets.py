@@ -22,7 +22,7 @@ def make_sets(
     never_empty: bool,
 ) -> BoolArray:
     """Whether each label's transformed score reaches its threshold, on all cores."""
-    cuts = _cuts(thresholds, scores.values.dtype if transform.function is None else np.dtype(np.float64))
+    cuts = exact_cuts(thresholds, scores.values.dtype if transform.function is None else np.dtype(np.float64))
     if cuts.ndim:  # matrices of equal shape compare twice as fast as a matrix and a row
         cuts = np.tile(cuts, (scores.block_rows, 1))
     result = np.empty(scores.values.shape, np.bool_)
@@ -40,12 +40,30 @@ def make_sets(
     return result
 
 
-def _cuts(thresholds: FloatArray, dtype: np.dtype[Any]) -> NDArray[Any]:
+def exact_cuts(thresholds: FloatArray, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Thresholds in the type of the scores, rounded up: ``x >= τ`` then says the same in fewer bits."""
     cuts = thresholds if (thresholds != thresholds[0]).any() else thresholds[0]
     with np.errstate(over="ignore"):  # beyond the type's range: ±inf, and the next line corrects -inf
         rounded = np.asarray(cuts).astype(dtype)
     return np.where(rounded < cuts, np.nextafter(rounded, np.asarray(np.inf, dtype)), rounded)
+
+
+def forgiving_cuts(thresholds: FloatArray) -> FloatArray:
+    """Thresholds one step of single precision lower, for a softmax that is computed elsewhere.
+
+    Another exp() or another order of adding up changes the last bits of a probability. Who does not round it to
+    single precision, as we do with logits of single precision, changes a few more: all of it less than one step.
+    So a label that ``make_sets`` includes is included there too, also one at the threshold: sets only grow, and
+    the promise stays.
+
+    >>> forgiving_cuts(np.array([0.5, 0.1, -np.inf]))
+    array([0.49999997, 0.09999999,       -inf])
+    """
+    with np.errstate(over="ignore"):  # beyond the range of single precision: ±inf
+        below = thresholds.astype(np.float32)
+    down = np.float32(-np.inf)
+    below = np.where(below > thresholds, np.nextafter(below, down), below)
+    return np.nextafter(below, down).astype(np.float64)
 
 
 def _add_top(sets: BoolArray, scores: ScoreMatrix, rows: slice) -> None:

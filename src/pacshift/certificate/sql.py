@@ -1,7 +1,8 @@
 """The sets as one SQL expression, so that a database can make them where the scores are.
 
-The expression compares each score column with the class's threshold, as ``Certificate.sets`` does. A row with a
-score that is missing, NaN or +inf gets NULL: ``sets`` refuses such rows, and SQL cannot raise an error.
+The expression compares each score column with the class's threshold, as ``Certificate.sets`` does. Of logits it
+takes the softmax first, and its sets may then be larger by labels at the very threshold (see ``forgiving_cuts``).
+A row with a score that is missing, NaN or +inf gets NULL: ``sets`` refuses such rows, SQL cannot raise an error.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,20 +10,34 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from pacshift.arrays import FloatArray, Label
+from pacshift.certificate.sets import forgiving_cuts
 from pacshift.errors import InputError
 
 Dialect: TypeAlias = Literal["duckdb", "postgres", "bigquery", "snowflake", "spark"]
 
+LEAST_EXPONENT = -700
+"""Smaller differences of logits count as this one: exp() of what is far below it is an error in PostgreSQL. The
+probability is then 1e-304 instead of less, so a set can only grow, and only where a threshold is as small."""
+
 
 @dataclass(frozen=True)
 class _Grammar:
-    """How a dialect writes names, numbers, texts, and a list of labels without its NULLs."""
+    """How a dialect writes names, numbers, texts, and a list of labels without its NULLs.
+
+    ``let`` gives ``name`` to ``value`` inside ``body``; ``list`` makes a list of numbers, ``item`` takes one out.
+    Without ``let`` there is no way to name a part of an expression that surely works.
+    """
 
     quote: str
-    number: str
+    double: str
     compact: str
     backslash_escapes: bool = False
     quote_escape: str | None = None  # None: a quote inside a name is doubled
+    folds_case: bool = False  # p_a and p_A are one column, even if they are quoted
+    let: str | None = None
+    list: str = "[{}]"
+    item: str = "{}[{}]"
+    first_item: int = 0
 
     def name(self, column: str) -> str:
         inside = column.replace("\\", "\\\\") if self.quote_escape else column
@@ -33,24 +48,51 @@ class _Grammar:
             return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n") + "'"
         return "'" + value.replace("'", "''") + "'"
 
-    def double(self, value: float) -> str:
-        return self.number.format(repr(float(value)).replace("inf", "Infinity"))
+    def number(self, value: float) -> str:
+        return f"CAST('{float(value)!r}' AS {self.double})".replace("inf", "Infinity")
+
+    def wide(self, name: str) -> str:
+        return f"CAST({name} AS {self.double})"
 
 
 _GRAMMARS: dict[str, _Grammar] = {
-    "duckdb": _Grammar('"', "CAST('{}' AS DOUBLE)", "[label FOR label IN [{}] IF label IS NOT NULL]"),
-    "postgres": _Grammar('"', "CAST('{}' AS DOUBLE PRECISION)", "array_remove(ARRAY[{}], NULL)"),
+    "duckdb": _Grammar(
+        '"',
+        "DOUBLE",
+        "[label FOR label IN [{}] IF label IS NOT NULL]",
+        folds_case=True,
+        let="[{body} FOR {name} IN [{value}]][1]",
+        first_item=1,
+    ),
+    "postgres": _Grammar(
+        '"',
+        "DOUBLE PRECISION",
+        "array_remove(ARRAY[{}], NULL)",
+        # Without OFFSET 0 the value would be computed again wherever its name stands.
+        let="(SELECT {body} FROM (SELECT {value} AS {name} OFFSET 0) AS {name}_once)",
+        list="ARRAY[{}]",
+        first_item=1,
+    ),
     "bigquery": _Grammar(
         "`",
-        "CAST('{}' AS FLOAT64)",
+        "FLOAT64",
         "ARRAY(SELECT label FROM UNNEST([{}]) AS label WITH OFFSET AS place "
         "WHERE label IS NOT NULL ORDER BY place)",
         backslash_escapes=True,
         quote_escape="\\`",
+        folds_case=True,
+        let="(SELECT {body} FROM (SELECT {value} AS {name}))",
+        item="{}[OFFSET({})]",
     ),
-    "snowflake": _Grammar('"', "CAST('{}' AS DOUBLE)", "ARRAY_CONSTRUCT_COMPACT({})", backslash_escapes=True),
+    "snowflake": _Grammar('"', "DOUBLE", "ARRAY_CONSTRUCT_COMPACT({})", backslash_escapes=True),
     "spark": _Grammar(
-        "`", "CAST('{}' AS DOUBLE)", "filter(array({}), label -> label IS NOT NULL)", backslash_escapes=True
+        "`",
+        "DOUBLE",
+        "filter(array({}), label -> label IS NOT NULL)",
+        backslash_escapes=True,
+        folds_case=True,
+        let="transform(array({value}), {name} -> {body})[0]",
+        list="array({})",
     ),
 }
 
@@ -73,7 +115,13 @@ def check_columns(columns: Sequence[str] | None, n_classes: int) -> tuple[str, .
 
 
 def set_expression(
-    columns: Sequence[str], classes: Sequence[Label], thresholds: FloatArray, *, dialect: str, never_empty: bool
+    columns: Sequence[str],
+    classes: Sequence[Label],
+    thresholds: FloatArray,
+    *,
+    dialect: str,
+    never_empty: bool,
+    softmax: bool = False,
 ) -> str:
     """One SQL expression for the list of labels in a row's set, in the order of ``classes``.
 
@@ -89,22 +137,90 @@ def set_expression(
     if dialect not in _GRAMMARS:
         raise InputError(f"dialect must be one of {', '.join(get_args(Dialect))}; got {dialect!r}.")
     grammar = _GRAMMARS[dialect]
+    if grammar.folds_case:
+        _require_distinct_in_any_case(columns, dialect)
     names = [grammar.name(column) for column in columns]
-    cuts = [f"{name} >= {grammar.double(cut)}" for name, cut in zip(names, thresholds.tolist(), strict=True)]
-    if never_empty:
-        cuts = [f"({cut}{_is_top_of_empty(names, cuts, place)})" for place, cut in enumerate(cuts)]
-    write = _label_writer(classes, grammar)
-    members = [f"  CASE WHEN {cut} THEN {write(label)} END" for cut, label in zip(cuts, classes, strict=True)]
-    usable = " AND ".join(f"{name} < {grammar.double(float('inf'))}" for name in names)
+    usable = " AND ".join(f"{name} < {grammar.number(float('inf'))}" for name in names)
+    if not softmax:
+        return f"CASE WHEN {usable}\nTHEN {_listed(names, names, classes, thresholds, grammar, never_empty)} END"
+    usable += f" AND GREATEST({', '.join(names)}) > {grammar.number(float('-inf'))}"
+    scores, bind = _softmax(names, grammar, _own_prefix(columns))
+    listed = _listed(scores, names, classes, forgiving_cuts(thresholds), grammar, never_empty)
+    return f"CASE WHEN {usable}\nTHEN {bind(listed)} END"
+
+
+def _require_distinct_in_any_case(columns: Sequence[str], dialect: str) -> None:
+    """The database would take one column for both, and compare its scores with the other's threshold."""
+    seen: dict[str, str] = {}
+    for column in columns:
+        other = seen.setdefault(column.lower(), column)
+        if other != column:
+            raise InputError(
+                f"columns {other!r} and {column!r} differ in case only, and {dialect} takes them for one column. "
+                "Rename one of them in the database and pass columns= with the new names."
+            )
+
+
+def _listed(
+    scores: Sequence[str],
+    names: Sequence[str],
+    classes: Sequence[Label],
+    thresholds: FloatArray,
+    grammar: _Grammar,
+    never_empty: bool,
+) -> str:
+    """The labels whose score reaches its threshold; ``names`` tell which score is the highest."""
+    cuts = [f"{score} >= {grammar.number(cut)}" for score, cut in zip(scores, thresholds.tolist(), strict=True)]
+    labels = list(map(_label_writer(classes, grammar), classes))
+    members = [f"  CASE WHEN {cut} THEN {label} END" for cut, label in zip(cuts, labels, strict=True)]
     listed = grammar.compact.format("\n" + ",\n".join(members) + "\n")
-    return f"CASE WHEN {usable}\nTHEN {listed} END"
+    if not never_empty:
+        return listed
+    return f"CASE WHEN {' OR '.join(cuts)}\nTHEN {listed}\nELSE {grammar.compact.format(_top(names, labels))} END"
 
 
-def _is_top_of_empty(names: Sequence[str], cuts: Sequence[str], place: int) -> str:
-    """Or: the set is empty and this column has the highest score, the first one on ties."""
-    own = names[place]
-    below = [f"{own} > {name}" for name in names[:place]] + [f"{own} >= {name}" for name in names[place + 1 :]]
-    return f" OR NOT ({' OR '.join(cuts)}) AND {' AND '.join(below)}"
+def _softmax(names: Sequence[str], grammar: _Grammar, prefix: str) -> tuple[list[str], Callable[[str], str]]:
+    """The probability of each class, and what makes an expression of them complete.
+
+    Logits are widened before they are subtracted: a difference in single precision has lost bits already.
+    """
+    wide = [grammar.wide(name) for name in names]
+    if grammar.let is None:
+        return [_one_probability(wide, own) for own in wide], str
+    let = grammar.let
+    top, powers, total = (f"{prefix}{word}" for word in ("top", "powers", "total"))
+    items = [grammar.item.format(powers, place + grammar.first_item) for place in range(len(names))]
+    exponents = [f"EXP(GREATEST({one} - {top}, {LEAST_EXPONENT}))" for one in wide]
+
+    def bind(body: str) -> str:
+        body = let.format(name=total, value=" + ".join(items), body=body)
+        body = let.format(name=powers, value=grammar.list.format(",\n  ".join(exponents)), body=body)
+        return let.format(name=top, value=f"GREATEST({', '.join(wide)})", body=body)
+
+    return [f"{item} / {total}" for item in items], bind
+
+
+def _one_probability(logits: Sequence[str], own: str) -> str:
+    """1 / the sum of exp(other - own), which needs no name for a part: K² terms for all classes together."""
+    limits = f"{LEAST_EXPONENT}), {-LEAST_EXPONENT}"
+    return f"1 / ({' + '.join(f'EXP(LEAST(GREATEST({one} - {own}, {limits}))' for one in logits)})"
+
+
+def _own_prefix(columns: Sequence[str]) -> str:
+    """The beginning of names that no score column has."""
+    prefix = "pacshift_"
+    while any(column.lower().startswith(prefix) for column in columns):
+        prefix += "_"
+    return prefix
+
+
+def _top(names: Sequence[str], labels: Sequence[str]) -> str:
+    """The label with the highest score, the first one on ties: the first that no later column exceeds."""
+    ways = [
+        f"WHEN {' AND '.join(f'{own} >= {later}' for later in names[place:][1:])} THEN {label}"
+        for place, (own, label) in enumerate(zip(names[:-1], labels[:-1], strict=True))
+    ]
+    return f"\n  CASE {' '.join(ways)} ELSE {labels[-1]} END\n"
 
 
 def _label_writer(classes: Sequence[Label], grammar: _Grammar) -> Callable[[Label], str]:
@@ -114,5 +230,5 @@ def _label_writer(classes: Sequence[Label], grammar: _Grammar) -> Callable[[Labe
     if all(isinstance(label, int) and not isinstance(label, bool) for label in classes):
         return str
     if all(isinstance(label, float) for label in classes):
-        return lambda label: grammar.double(float(label))
+        return lambda label: grammar.number(float(label))
     return lambda label: grammar.text(str(label))

@@ -35,7 +35,6 @@ class Data:
     tally: Tally
     labelled: LabelledTarget | None = None
     transform: Transform | None = None
-    softmax: bool = False
     count_labels: CountLabels | None = None
     to_plan: Callable[[], RowsToPlan] | None = None
     """Rows to plan with after a refusal, where there are any to look at."""

@@ -1,5 +1,6 @@
 """From scores to counts, from counts to thresholds, from thresholds to a certificate."""
 
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -12,6 +13,7 @@ from pacshift.certificate import Certificate
 from pacshift.certification.certify import Data, certify
 from pacshift.certification.groups import require_both_grouped, sample_groups
 from pacshift.certification.label_sheet import LabelSheet
+from pacshift.certification.notes import logits_note
 from pacshift.certification.one_label import with_one_label_error
 from pacshift.certification.request import check_request, require_fit
 from pacshift.certification.rows import Rows
@@ -22,6 +24,8 @@ from pacshift.methods.base import score_for
 from pacshift.ps_t.rows import LabelledTarget
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally
+
+logger = logging.getLogger(__name__)
 
 
 def calibrate(
@@ -190,7 +194,8 @@ def calibrate(
     )
     request = request.for_classes(rows.source.classes)
     tally = given.marked(rows.tally(transform, soft=chosen.needs_soft, bins=chosen.needs_bins))
-    found = rows.labelled_target(given.target_labels, transform, request)
+    _log_notes(tally)
+    found = rows.labelled_target(given.target_labels, transform, request, tally)
     if labelled is not None:
         found = rows.sheet_target(labelled, transform, request, tally, given.target_places)
     certificate = certify(rows.data(tally, transform, found), chosen, request)
@@ -296,5 +301,12 @@ def calibrate_tally(
     )
     require_fit(chosen, request, has_labels=target_labels is not None)
     require_both_grouped(tally, target_labels)
+    _log_notes(tally)
     labelled = None if target_labels is None else LabelledTarget.of_tally(target_labels)
     return certify(Data(tally, labelled), chosen, request.for_classes(tally.classes))
+
+
+def _log_notes(tally: Tally) -> None:
+    """Say what the certificate's notes will say where nobody may look at them; Python prints it by default."""
+    for note in logits_note(tally):
+        logger.warning(note)

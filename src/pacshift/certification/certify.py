@@ -93,7 +93,7 @@ def _certificate(
         sensitivity=_sensitivity(tally, request, found),
         never_empty=request.never_empty,
         transform=data.transform,
-        softmax=data.softmax,
+        softmax=tally.softmax,
         provenance=record(
             tally,
             model_id=request.model_id,

@@ -49,9 +49,11 @@ def _is_missing(label: Any) -> bool:
 
 def check_labelled(labelled: Tally, tally: Tally) -> Tally:
     """The counts of the labelled rows, or an InputError if they do not fit the others."""
-    if labelled.classes != tally.classes or labelled.score != tally.score:
+    kinds = [(part.classes, part.score, part.softmax) for part in (labelled, tally)]
+    if kinds[0] != kinds[1]:
         raise InputError(
-            "target_labels: the labelled target rows must be counted with the classes and the score of the source."
+            "target_labels: the labelled target rows must be counted with the classes and the score of the "
+            "source, and with softmax=True if the source was."
         )
     if not 0 < labelled.n_source <= tally.n_target:
         raise InputError(

@@ -19,6 +19,7 @@ def prevalence(
     *,
     delta: float = DELTA,
     classes: Sequence[Label] | None = None,
+    softmax: bool = False,
     known_mix: KnownMix | None = None,
     groups: LabelsLike | None = None,
     target_groups: LabelsLike | None = None,
@@ -41,6 +42,8 @@ def prevalence(
         Allowed probability that an interval is wrong, for all of them together. Between 0 and 1.
     classes : sequence, optional
         Names of the columns. Default: the column names of a frame, else 0 to K-1.
+    softmax : bool, default False
+        Whether the scores are logits, of which the softmax is taken first.
     known_mix : mapping, optional
         Bounds that you are sure of: class name to (least, largest) share on the target, each between 0 and 1.
     groups, target_groups : array_like, optional
@@ -68,8 +71,12 @@ def prevalence(
     >>> found.mix.upper.round(2), found.accuracy > 0.9
     (array([0.33, 0.7 ]), True)
     """
-    source = Tally.from_scores(source_scores, source_labels, classes=classes, soft=False, groups=groups)
-    target = Tally.from_target(target_scores, classes=source.classes, soft=False, bins=False, groups=target_groups)
+    source = Tally.from_scores(
+        source_scores, source_labels, classes=classes, soft=False, groups=groups, softmax=softmax
+    )
+    target = Tally.from_target(
+        target_scores, classes=source.classes, soft=False, bins=False, groups=target_groups, softmax=softmax
+    )
     return prevalence_tally(source + target, delta=delta, known_mix=known_mix)
 
 

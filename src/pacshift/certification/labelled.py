@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pacshift.arrays import IntArray
+from pacshift.arrays import BoolArray, IntArray
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import Request
 from pacshift.errors import InputError, UnfinishedSheetError
@@ -19,7 +19,12 @@ from pacshift.wording import mean_size
 
 
 def split_at_random(
-    rows: ScoreMatrix, labels: IntArray, request: Request, to_plan: RowsToPlan, transform: Transform
+    rows: ScoreMatrix,
+    labels: IntArray,
+    request: Request,
+    to_plan: RowsToPlan,
+    transform: Transform,
+    tally: Tally,
 ) -> LabelledTarget:
     """Labelled rows with a pilot chosen by coins, and one look at the others."""
     n_test = test_rows(len(labels), epsilon=request.epsilon, delta=request.delta)
@@ -27,17 +32,20 @@ def split_at_random(
     is_pilot[choose_pilot(rows.values, labels, len(labels) - n_test, request.seed)] = True
     planning = to_plan.with_pilot(rows.values[is_pilot], labels[is_pilot], transform)
     return LabelledTarget(
-        count(rows, labels, transform),
-        count(replace(rows, values=rows.values[~is_pilot]), labels[~is_pilot], transform),
+        _count(rows, labels, np.ones(len(labels), bool), transform, tally),
+        _count(rows, labels, ~is_pilot, transform, tally),
         looks=(n_test,),
         planning=planning,
     )
 
 
-def count(rows: ScoreMatrix, labels: IntArray, transform: Transform) -> Tally:
-    """The counts of labelled rows, whose labels are columns."""
-    names = [rows.classes[column] for column in labels.tolist()]
-    return Tally.from_scores(rows, names, score=transform, soft=False)
+def _count(
+    rows: ScoreMatrix, labels: IntArray, chosen: BoolArray | IntArray, transform: Transform, tally: Tally
+) -> Tally:
+    """The counts of chosen rows, whose labels are columns, of the same kind as ``tally``."""
+    names = [rows.classes[column] for column in labels[chosen].tolist()]
+    found = Tally.from_scores(replace(rows, values=rows.values[chosen]), names, score=transform, soft=False)
+    return replace(found, softmax=tally.softmax)
 
 
 def split_by_sheet(
@@ -46,7 +54,7 @@ def split_by_sheet(
     request: Request,
     to_plan: RowsToPlan,
     transform: Transform,
-    source: Tally,
+    tally: Tally,
 ) -> LabelledTarget:
     """The labels of a sheet up to its last complete look; ``rows`` are its rows, in its order.
 
@@ -58,12 +66,12 @@ def split_by_sheet(
     pilot = np.flatnonzero(known[:n_pilot])
     planning = to_plan.with_pilot(rows.values[pilot], labels[pilot], transform)
     if sheet.last_complete_look is None:
-        raise _unfinished(sheet, planning, source, request)
+        raise _unfinished(sheet, planning, tally, request)
     n_used = sheet.looks[sheet.last_complete_look]
     used, tested = np.flatnonzero(known[:n_used]), n_pilot + np.flatnonzero(known[n_pilot:n_used])
     return LabelledTarget(
-        count(replace(rows, values=rows.values[used]), labels[used], transform),
-        count(replace(rows, values=rows.values[tested]), labels[tested], transform),
+        _count(rows, labels, used, transform, tally),
+        _count(rows, labels, tested, transform, tally),
         n_unknown=n_used - n_pilot - len(tested),
         looks=sheet.test_rows,
         look=sheet.last_complete_look,

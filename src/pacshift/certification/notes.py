@@ -9,6 +9,8 @@ from pacshift.bounds import Interval
 from pacshift.certification.answers import Answer
 from pacshift.methods import Method
 from pacshift.methods.base import assumes_label_shift
+from pacshift.scores.kind import OTHER
+from pacshift.scores.transforms import TRANSFORMS
 from pacshift.tally import Tally
 from pacshift.tally.cells import Cells
 from pacshift.wording import at_least, given
@@ -51,9 +53,25 @@ def by_labels_note(found: Answer, asked: Method, n_labels: int) -> tuple[str, ..
     return (f"{asked.name} was asked for, but label shift was refuted. {alone}",)
 
 
+def logits_note(tally: Tally) -> tuple[str, ...]:
+    """A note where scores look like logits and no softmax was taken.
+
+    A note and no warning: any scores keep the promise, and who means them has nothing to change. But with logits
+    sets are often much larger, and who passed them by mistake wants to know.
+    """
+    kind = tally.full_source_kind
+    if tally.softmax or tally.score not in TRANSFORMS or kind is None or kind.name != OTHER:
+        return ()
+    return (
+        f"the source's scores are {kind}, and they are used as they are. The promise holds, but sets made from "
+        "raw logits are often much larger than those made from probabilities. If these are logits, take their "
+        "softmax: softmax=True.",
+    )
+
+
 def suspicious(tally: Tally) -> tuple[str, ...]:
     """Notes about data that look like a mistake but may be none."""
-    found = []
+    found = [*logits_note(tally)]
     if tally.n_target >= FEWEST_ROWS_ALIKE and _same_cells(tally.source_cells, tally.target_cells):
         found.append(
             "source and target have the same number of rows in every group of predicted label and top score. If "

@@ -70,6 +70,7 @@ class Rows:
         """The counts of the source."""
         start = perf_counter()
         made = Tally.from_scores(self.source, self.labels, classes=self.source.classes, score=transform, soft=soft)
+        made = replace(made, softmax=self.softmax)
         logger.info("counted %d source rows in %.2f s", made.n_source, perf_counter() - start)
         return made
 
@@ -78,11 +79,12 @@ class Rows:
         assert self.target is not None  # only called with a target
         start = perf_counter()
         made = Tally.from_target(self.target, classes=self.target.classes, soft=soft, bins=bins)
+        made = replace(made, softmax=self.softmax)
         logger.info("counted %d target rows in %.2f s", made.n_target, perf_counter() - start)
         return made
 
     def labelled_target(
-        self, labels: LabelsLike | None, transform: Transform, request: Request
+        self, labels: LabelsLike | None, transform: Transform, request: Request, tally: Tally
     ) -> LabelledTarget | None:
         """The target rows that have labels, and rows without to plan with."""
         if labels is None:
@@ -98,7 +100,7 @@ class Rows:
         unlabelled = np.ones(len(self.target), bool)
         unlabelled[places] = False
         to_plan = RowsToPlan.of(self.source.values, self.source_columns, self.target.values[unlabelled])
-        return split_at_random(rows, index, request, to_plan, transform)
+        return split_at_random(rows, index, request, to_plan, transform, tally)
 
     def sheet_target(
         self,
@@ -143,7 +145,6 @@ class Rows:
             tally,
             labelled,
             transform,
-            self.softmax,
             self.mean_sizes if counts_sizes else None,
             None if self.target is None else self.rows_to_plan,
         )

@@ -160,12 +160,12 @@ def verify(
     if rows.target is not None:
         tally = tally + Tally.from_target(rows.target, soft=soft, bins=counting.bins)
     tally, request = given.marked(tally), request_of(stored).for_classes(tally.classes)
-    found = rows.labelled_target(given.target_labels, transform, request)
+    found = rows.labelled_target(given.target_labels, transform, request, tally)
     if labelled is not None:
         found = rows.sheet_target(labelled, transform, request, tally, given.target_places)
     counts_sizes = counting.rows and rows.target is not None and transform.function is None
     count_labels = rows.mean_sizes if counts_sizes else None
-    data = Data(tally, found, transform, rows.softmax, count_labels)
+    data = Data(tally, found, transform, count_labels)
     return verify_data(certificate, data, method, None if rows.target is None else rows.set_sizes)
 
 

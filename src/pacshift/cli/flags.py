@@ -30,6 +30,7 @@ FLAGS = {
     "score=": "--score",
     "scores=": "--scores",
     "soft=False": "--no-soft",
+    "softmax=True": "--softmax",
     "state=": "--state",
     "target_labels=": "--target-label",
     "valid_until=": "--valid-until",

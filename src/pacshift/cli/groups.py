@@ -56,6 +56,7 @@ class ColumnOptions:
     classes: options.Classes = None
     by_position: options.ByPosition = False
     group: options.Group = None
+    softmax: options.Softmax = False
     drop_invalid: options.DropInvalid = False
 
     def words(self) -> list[str]:
@@ -75,6 +76,7 @@ class ColumnOptions:
             "classes": options.read_classes(self.classes),
             "by_position": self.by_position,
             "group": self.group,
+            "softmax": self.softmax,
             "drop_invalid": self.drop_invalid,
         }
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pacshift.arrays import Label
+from pacshift.certification.notes import logits_note
 from pacshift.cli.console import note, progress
 from pacshift.cli.repeated_ids import tell_repeated_ids
 from pacshift.errors import InputError
@@ -54,6 +55,7 @@ class Inputs:
     keep_source: bool = False
     by_position: bool = False
     group: str | None = None
+    softmax: bool = False
     sha256: bool = False
     known_columns: "Columns | None" = None
     columns: "Columns" = field(init=False)
@@ -66,13 +68,15 @@ class Inputs:
 
     def source_tally(self, score: str, *, soft: bool) -> Tally:
         """The counts of the source."""
-        counted = self._count("source", CountOptions(resolve_transform(score), grid=self.grid, soft=soft))
+        options = CountOptions(resolve_transform(score), grid=self.grid, soft=soft, softmax=self.softmax)
+        counted = self._count("source", options)
         self.columns = counted.columns
         return counted.tally
 
     def target_tally(self, classes: tuple[Label, ...], *, soft: bool, bins: bool) -> Tally:
         """The counts of the target, whose columns are matched to the source's ``classes``."""
-        tally = self._count("target", CountOptions(grid=self.grid, soft=soft, bins=bins), classes).tally
+        options = CountOptions(grid=self.grid, soft=soft, bins=bins, softmax=self.softmax)
+        tally = self._count("target", options, classes).tally
         return replace(tally, target_grouped=tally.target_grouped and self._with_shared(tally.target_grouped))
 
     def _with_shared(self, grouped: "Grouped") -> "Grouped":
@@ -110,7 +114,7 @@ class Inputs:
         with progress("reading rows to plan with", silent=self.silent) as report:
             to_plan = rows_to_plan(self._source_reader, unlabelled, report)
         rows = ScoreMatrix(scores, tally.classes)
-        return split_at_random(rows, labels, request, to_plan, resolve_transform(tally.score))
+        return split_at_random(rows, labels, request, to_plan, resolve_transform(tally.score), tally)
 
     def sheet_target(self, sheet: "LabelSheet", tally: Tally, request: "Request") -> "LabelledTarget":
         """The target rows of a label sheet, in a second pass over source and target."""
@@ -160,9 +164,8 @@ class Inputs:
         from pacshift.tables.reader import TableReader
 
         try:
-            return TableReader(
-                list(getattr(self, what)), by_position=self.by_position, group=self.group, **options
-            )
+            known: dict[str, Any] = {"by_position": self.by_position, "softmax": self.softmax, "group": self.group}
+            return TableReader(list(getattr(self, what)), **known, **options)
         except ColumnsError as error:
             raise ColumnsError(f"{what}: {error}") from None
 
@@ -204,6 +207,7 @@ class Inputs:
             score=options.transform,
             soft=options.soft,
             bins=options.bins,
+            softmax=options.softmax,
             drop_invalid=self.drop_invalid,
         )
 
@@ -212,6 +216,12 @@ def tell_dropped(what: str, dropped: int, rows: int, why: Sequence[tuple[str, in
     """Say how many rows were left out, and why where it is known; never leave any out silently."""
     if dropped:
         note(f"{what}: {dropped:,} of {dropped + rows:,} rows left out by --drop-invalid{why_in_words(why)}.")
+
+
+def tell_logits(source: Tally) -> None:
+    """Say that scores look like logits, where no certificate will say it."""
+    for text in logits_note(source):
+        note(text)
 
 
 def load_tallies(paths: Sequence[Path] | None) -> Tally:

@@ -108,6 +108,10 @@ Group = Annotated[
         "Column that names the group of a row, such as a patient: one random row of each group is counted.",
     ),
 ]
+Softmax = Annotated[
+    bool,
+    tables("--softmax", "The scores are logits: take their softmax first. Tally and certificate remember it."),
+]
 DropInvalid = Annotated[bool, tables("--drop-invalid", "Leave out rows without a label or with unusable scores.")]
 
 ModelId = Annotated[str | None, output("--model-id TEXT", "The classifier that made the scores, as you call it.")]

@@ -18,7 +18,9 @@ def predict(
     certificate_file: options.CertificateFile,
     table: Annotated[list[Path], typer.Argument(metavar="TABLE", help="Files or folders with scores.")],
     *,
-    out: Annotated[Path, basic("--out -o FILE", "The sets: .parquet, .feather or .csv.")] = Path("sets.parquet"),
+    out: Annotated[Path, basic("--out -o FILE", "The sets: .parquet, .feather, .csv or .jsonl.")] = Path(
+        "sets.parquet"
+    ),
     keep: options.Keep = None,
     scores: options.KnownScores = None,
     by_position: options.ByPosition = False,

@@ -43,7 +43,7 @@ def tally(
     Example: pacshift tally ward.parquet --label diagnosis -o ward.tally, then elsewhere
     pacshift calibrate --tallies ward.tally clinic.tally target.tally
     """
-    from pacshift.cli.inputs import tell_dropped
+    from pacshift.cli.inputs import tell_dropped, tell_logits
     from pacshift.cli.repeated_ids import tell_repeated_ids
     from pacshift.cli.spark import tally_with_spark
     from pacshift.tables import tally_table
@@ -60,6 +60,7 @@ def tally(
     tell_dropped("table", counted.n_dropped, counted.n_usable, counted.dropped_why)
     if columns.group is None and engine == "arrow" and not printing.silent:
         tell_repeated_ids(table, counted.columns.used)
+    tell_logits(counted.tally)
     made = counted.tally if list_inputs else replace(counted.tally, inputs=())
     made.save(out)
     _show(counted, out, printing)

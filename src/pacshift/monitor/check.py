@@ -42,6 +42,11 @@ def check_target(target: Tally, source: Tally) -> None:
     if target.classes != source.classes:
         both = f"{shorten(source.classes)} and {shorten(target.classes)}"
         raise InputError(f"source and period must have the same classes, got {both}.")
+    if target.softmax != source.softmax:
+        raise InputError(
+            f"the source was counted with softmax={source.softmax}, the period with softmax={target.softmax}. "
+            "Count both alike."
+        )
     require_same_kind(source.full_source_kind, target.full_target_kind, name="period", n_rows=target.n_target)
 
 
@@ -55,10 +60,14 @@ def check_certificate(certificate: Certificate, source: Tally) -> None:
             f"the certificate is for the score {certificate.score!r}, the source has {source.score!r}. "
             "Count the source with the score of the certificate."
         )
-    if certificate.softmax:
+    if certificate.softmax != source.softmax:
+        which = ("takes the softmax of logits", "was counted as it is")
+        pair = (
+            which if certificate.softmax else ("takes scores as they are", "was counted as the softmax of logits")
+        )
         raise InputError(
-            "the certificate takes the softmax of logits, but a monitor counts scores as they are. Pass softmax "
-            "probabilities to the monitor, and certificate.changed(softmax=False)."
+            f"the certificate {pair[0]}, but the source {pair[1]}. Count the source as the certificate takes its "
+            f"scores: softmax={certificate.softmax}."
         )
 
 

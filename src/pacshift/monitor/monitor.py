@@ -256,7 +256,8 @@ class Monitor(Ledger):
         Tally
             Counts of the target alone.
         """
-        return Tally.from_target(scores, classes=self._source.classes, soft=self._method.needs_soft)
+        source, soft = self._source, self._method.needs_soft
+        return Tally.from_target(scores, classes=source.classes, soft=soft, softmax=source.softmax)
 
     def report(self, name: str) -> PeriodReport:
         """Report on a period with all of its rows; this spends the next share of delta.

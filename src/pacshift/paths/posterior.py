@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray
+from pacshift.scores.softmax import softmax
 
 SLOPE_RIDGE = 40.0
 """How many rows the guess is worth that all classes have one slope. As for PS-LP's curves; not measured anew."""
@@ -34,7 +35,7 @@ class Posterior:
 
     def of(self, evidence: FloatArray) -> FloatArray:
         """The posterior of every class, row by row."""
-        return softmax(evidence * self.slopes + self.offsets)
+        return np.asarray(softmax(evidence * self.slopes + self.offsets), float)
 
 
 def log_evidence(scores: NDArray[np.floating[Any]]) -> FloatArray:
@@ -48,12 +49,6 @@ def log_evidence(scores: NDArray[np.floating[Any]]) -> FloatArray:
     if values.size == 0 or values.min() < 0:  # logits, or logarithms of probabilities
         return values
     return np.asarray(np.log(np.maximum(values, SMALLEST_SHARE * max(values.max(), SMALLEST_SHARE))))
-
-
-def softmax(logits: FloatArray) -> FloatArray:
-    """Rows of positive numbers that sum to 1."""
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
 def fit_posterior(evidence: FloatArray, labels: IntArray) -> Posterior:
@@ -98,7 +93,7 @@ def moved(posterior: Posterior, evidence: FloatArray, labels: IntArray) -> Poste
 
 def _misfit(logits: FloatArray, labels: IntArray) -> tuple[float, FloatArray]:
     """Minus the log-likelihood of the labels, and its derivative by the logits."""
-    chances, rows = softmax(logits), np.arange(len(labels))
+    chances, rows = np.asarray(softmax(logits), float), np.arange(len(labels))
     value = -float(np.log(np.maximum(chances[rows, labels], 1e-300)).sum())
     chances[rows, labels] -= 1
     return value, chances

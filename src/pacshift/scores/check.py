@@ -91,6 +91,29 @@ def check_scores(
     return ScoreMatrix(values, named, given is None and found is not None, index_of(scores))
 
 
+def is_row(scores: Any) -> bool:
+    """Whether scores are those of one row: an array or series of one dimension, or a list of numbers.
+
+    >>> is_row([0.9, 0.1]), is_row(np.array([0.9, 0.1])), is_row([[0.9, 0.1]])
+    (True, True, False)
+    """
+    if isinstance(scores, (list, tuple)):
+        return bool(scores) and isinstance(scores[0], (int, float, np.number))
+    return len(getattr(scores, "shape", ())) == 1
+
+
+def as_rows(row: Any, n_classes: int) -> Any:
+    """One row as a matrix; a pandas series as a frame, in which scores are found by name."""
+    if hasattr(row, "iloc"):
+        return row.to_frame().T.infer_objects()
+    if len(row) != n_classes:
+        raise InputError(
+            f"scores: one dimension is one row with a score for each of the {n_classes} classes, got {len(row)}. "
+            "Pass several rows as a matrix. For binary scores p pass np.column_stack([1 - p, p])."
+        )
+    return as_array(row, "scores", "scores")[None]
+
+
 def is_finite(values: NDArray[np.floating[Any]]) -> bool:
     """Whether no value is NaN or infinite; cheap where that is so."""
     with np.errstate(over="ignore", invalid="ignore"):  # the sum of finite numbers may overflow

@@ -32,10 +32,15 @@ def softmax(logits: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
 
 def to_probabilities(scores: ScoreMatrix, *, name: str) -> ScoreMatrix:
     """The softmax of checked scores; an InputError if they are probabilities already."""
-    kind = ScoreKind.of_rows(scores.values)
+    require_logits(scores.values, name=name)
+    return replace(scores, values=softmax(scores.values))
+
+
+def require_logits(scores: NDArray[np.floating[Any]], *, name: str) -> None:
+    """InputError where rows are probabilities already: they must not go through a second softmax."""
+    kind = ScoreKind.of_rows(scores)
     if kind.name in (PROBABILITIES, PERCENTAGES) and (len(scores) >= FEWEST_ROWS or is_exact(kind)):
         raise InputError(
             f"{name}: softmax=True is for logits, but these scores are {kind.name} already. Their softmax "
-            "would mean nothing. Pass the logits, or use softmax=False."
+            "would mean nothing. Pass the logits, or leave softmax=True out."
         )
-    return replace(scores, values=softmax(scores.values))

@@ -89,7 +89,7 @@ def adaptive(scores: FloatArray, uniform: FloatArray, *, penalty: float = 0.0, f
     if scores.min() < 0:
         raise InputError(
             f"score 'aps'/'raps' adds up probabilities, but a score is negative ({scores.min():g}). "
-            "Pass probabilities (softmax of the logits) or use score='probability' or 'margin'."
+            "Pass probabilities (of logits: softmax=True), or use score='probability' or 'margin'."
         )
     order = np.argsort(-scores, axis=1, kind="stable")
     mass = np.take_along_axis(scores, order, axis=1)

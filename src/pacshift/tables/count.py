@@ -67,6 +67,7 @@ def tally_table(
     grid: bool = True,
     soft: bool = True,
     bins: bool = True,
+    softmax: bool = False,
     drop_invalid: bool = False,
     sha256: bool = False,
     group: str | None = None,
@@ -104,6 +105,8 @@ def tally_table(
         Keep sums of probabilities, which only PS-R and WCP use.
     bins : bool, default True
         Keep a target's scores in coarse bins, by which PS-LP finds the smallest sets.
+    softmax : bool, default False
+        Whether the scores are logits, of which the softmax is counted. The tally remembers it.
     drop_invalid : bool, default False
         Leave out rows without a label or with non-numeric scores, instead of raising an error.
     sha256 : bool, default False
@@ -139,7 +142,7 @@ def tally_table(
     """
     ignore_rng(rng)
     reader = TableReader(paths, label=label, scores=scores, classes=classes, by_position=by_position, group=group)
-    options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=bins)
+    options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=bins, softmax=softmax)
     return count_table(reader, options, drop_invalid=drop_invalid, sha256=sha256, progress=progress)
 
 
@@ -214,7 +217,7 @@ def count_batch(batch: Batch, layout: Layout, counter: Counter) -> Faults:
     if n_counted == n_rows:
         return Faults()
     rest = Batch(batch.data.slice(n_counted), batch.file, batch.first_row + n_counted)
-    rows = score_rows(rest, layout)  # finds the bad rows
+    rows = score_rows(rest, layout, softmax=counter.options.softmax)  # finds the bad rows
     if len(rows.scores):
         counter.count(rows.scores, rows.index)
     return rows.faults

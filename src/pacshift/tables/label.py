@@ -66,6 +66,7 @@ def label_table(
     by_position: bool = False,
     drop_invalid: bool = False,
     group: str | None = None,
+    softmax: bool = False,
     progress: Progress | None = None,
 ) -> TableSheet:
     """As ``pacshift.label_sheet``, of a table of any size, read once; the same seed draws the same rows.
@@ -96,6 +97,8 @@ def label_table(
         Leave out rows that cannot be used, instead of raising an error. Row numbers still count them.
     group : str, optional
         Column that names the group of each row: at most one row of each group is drawn, as in ``tally_table``.
+    softmax : bool, default False
+        Whether the scores are logits, in which a class may be ruled out with -inf.
     progress : callable, optional
         Called with the rows done so far and, where known, the rows in all.
 
@@ -121,7 +124,8 @@ def label_table(
     >>> folder.cleanup()
     """
     plan, seed, keep = plan_sheet(budget, looks, epsilon=epsilon, delta=delta), sheet_seed(rng), tuple(keep)
-    reader = TableReader(paths, label=None, scores=scores, classes=classes, by_position=by_position, group=group)
+    asked: dict[str, Any] = {"scores": scores, "classes": classes, "by_position": by_position, "group": group}
+    reader = TableReader(paths, label=None, softmax=softmax, **asked)
     require_no_unknown(reader.layout.classes)
     require_columns(keep, reader.source.schema.names, taken=COLUMNS)
     draw, fingerprint = RowDraw(plan.looks[-1], seed), Fingerprint(len(reader.layout.classes))
@@ -143,7 +147,7 @@ def _pieces(
     reader: TableReader, columns: Sequence[str], *, drop_invalid: bool, progress: Progress | None
 ) -> Iterator[_Piece]:
     def work(batch: Batch) -> tuple[_Piece, Faults]:
-        rows = score_rows(batch, reader.layout)
+        rows = score_rows(batch, reader.layout, softmax=reader.softmax)
         return _Piece(batch.data.num_rows, rows.scores, rows.kept, batch.data), rows.faults
 
     return reader.map_batches(work, columns=columns, drop_invalid=drop_invalid, progress=progress)
@@ -166,7 +170,7 @@ def sheet_scores(
     for piece in _pieces(reader, (), drop_invalid=drop_invalid, progress=progress):
         fingerprint.add(piece.scores)
         every = np.full((piece.n_rows, found.shape[1]), np.nan)
-        every[slice(None) if piece.usable is None else piece.usable] = piece.scores
+        every[slice(None) if piece.usable is None else piece.usable] = reader.probabilities(piece.scores)
         rows = sheet.rows if reader.choice is None else np.searchsorted(reader.choice.places, sheet.rows)
         here = (rows >= first) & (rows < first + piece.n_rows)
         found[here] = every[rows[here] - first]

@@ -22,12 +22,14 @@ def labelled_rows(reader: TableReader, progress: Progress | None = None) -> tupl
     """
 
     def work(batch: Batch) -> tuple[tuple[ScoreRows, IntArray, ScoreRows] | None, Faults]:
-        rows, every = score_rows(batch, reader.layout), score_rows(batch, reader.layout.without_label())
+        rows = score_rows(batch, reader.layout, softmax=reader.softmax)
+        every = score_rows(batch, reader.layout.without_label(), softmax=reader.softmax)
         labels = batch_labels(batch, reader.layout)
         assert rows.index is not None  # the reader was given a label
         assert labels is not None
         empty = (labels if every.kept is None else labels[every.kept]) == NULL
-        return (rows.scores, rows.index, planning_sample(every.scores[empty])), rows.faults
+        unlabelled = planning_sample(reader.probabilities(every.scores[empty]))
+        return (reader.probabilities(rows.scores), rows.index, unlabelled), rows.faults
 
     parts = list(reader.map_batches(work, drop_invalid=True, progress=progress))
     scores, labels, unlabelled = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -43,8 +45,9 @@ def rows_to_plan(source: TableReader, unlabelled: ScoreRows, progress: Progress 
 
 def _source_samples(source: TableReader, progress: Progress | None) -> Iterator[tuple[ScoreRows, IntArray]]:
     def work(rows: Any, _batch: Batch) -> tuple[ScoreRows, IntArray]:
-        chosen = planning_rows(rows.scores, rows.index, SOURCE_ROWS)
-        return rows.scores[chosen], rows.index[chosen]
+        scores = source.probabilities(rows.scores)
+        chosen = planning_rows(scores, rows.index, SOURCE_ROWS)
+        return scores[chosen], rows.index[chosen]
 
     return source.map_rows(work, drop_invalid=True, progress=progress)
 
@@ -54,7 +57,8 @@ def target_sample(target: TableReader) -> ScoreRows:
     layout = target.layout.without_label()
 
     def work(batch: Batch) -> tuple[ScoreRows, Faults]:
-        return planning_sample(score_rows(batch, layout).scores), Faults()
+        rows = score_rows(batch, layout, softmax=target.softmax)
+        return planning_sample(target.probabilities(rows.scores)), Faults()
 
     return np.concatenate(list(target.map_batches(work, drop_invalid=True)))
 

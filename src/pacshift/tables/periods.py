@@ -182,6 +182,7 @@ def count_periods(
     classes: tuple[Any, ...],
     table: Mapping[str, Any] | None = None,
     soft: bool = False,
+    softmax: bool = False,
     in_use: Certificate | None = None,
     drop_invalid: bool = False,
     keep: bool = False,
@@ -197,7 +198,7 @@ def count_periods(
             "periods of a number of rows cannot be told where one row of each group is counted. Use days, weeks, "
             "months or files as periods, or leave group= out."
         )
-    reader = TableReader(file, label=None, classes=classes, keep=keep, within=cut.keys, **asked)
+    reader = TableReader(file, label=None, classes=classes, keep=keep, within=cut.keys, softmax=softmax, **asked)
     if cut.column is not None and cut.column not in reader.source.schema.names:
         names = ", ".join(map(str, reader.source.schema.names[:20]))
         raise InputError(f"{file}: no column {cut.column!r} with timestamps. The columns are {names}.")
@@ -212,7 +213,7 @@ def count_periods(
         counted = run(PeriodCounter(cut, len(classes), None, certificate)).sizes
         return {cut.describe(key)[0]: counts for key, counts in counted.items()}
 
-    counter = run(PeriodCounter(cut, len(classes), CountOptions(soft=soft), in_use), progress)
+    counter = run(PeriodCounter(cut, len(classes), CountOptions(soft=soft, softmax=softmax), in_use), progress)
     if counter.n_undated and not drop_invalid:
         raise InputError(
             f"{file}: {counter.n_undated} row(s) have no timestamp in column {cut.column!r}. "

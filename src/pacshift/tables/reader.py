@@ -12,6 +12,8 @@ from pacshift.arrays import IntArray, Label
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 from pacshift.parallel import map_ordered
+from pacshift.scores.check import ScoreMatrix
+from pacshift.scores.softmax import softmax, to_probabilities
 from pacshift.tables.columns.find import find_layout
 from pacshift.tables.columns.layout import Asked
 from pacshift.tables.groups import BatchKeys, Choice, batch_keys, group_keys
@@ -35,7 +37,8 @@ class TableReader:
 
     After ``map_batches`` or ``map_rows``, ``n_rows`` counts the rows read, ``faults`` those that cannot be used,
     ``faults_of`` these by file, and ``usable_rows`` the others by file. ``asked`` says which columns are meant, as
-    in ``Asked``. With ``keep`` a small table stays in memory, so that reading it again costs nothing.
+    in ``Asked``. With ``keep`` a small table stays in memory, so that reading it again costs nothing. With
+    ``softmax`` it holds logits.
 
     If a group is asked for, only one row of each group is read, as ``choice`` says, which may be that of another
     reader of the same rows. ``within`` gives the period of each row, where there is one row per group and period.
@@ -46,6 +49,7 @@ class TableReader:
         paths: Tables,
         *,
         keep: bool = False,
+        softmax: bool = False,
         choice: Choice | None = None,
         within: Callable[[Batch], IntArray] | None = None,
         **asked: Any,
@@ -53,6 +57,7 @@ class TableReader:
         wanted = Asked(**asked)
         self.source = open_source(paths, label=wanted.label, scores=wanted.scores, columns=wanted.columns)
         self.layout = find_layout(self.source, wanted)
+        self.softmax = softmax
         self.n_rows, self.faults = 0, Faults()
         self.usable_rows: dict[str, int] = {}
         self.choice, self._within = choice, within
@@ -62,12 +67,17 @@ class TableReader:
     @classmethod
     def for_certificate(cls, certificate: Certificate, paths: Tables, **options: Any) -> "TableReader":
         """A reader of the columns that the certificate was made from, or of those that are asked for."""
-        return cls(paths, classes=certificate.classes, columns=certificate.columns, **options)
+        known: dict[str, Any] = {"classes": certificate.classes, "columns": certificate.columns}
+        return cls(paths, softmax=certificate.softmax, **known, **options)
 
     @property
     def n_usable(self) -> int:
         """Rows that were not left out."""
         return self.n_rows - self.faults.n_rows
+
+    def probabilities(self, scores: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+        """Rows as they are counted: the softmax of logits."""
+        return softmax(scores) if self.softmax else scores
 
     @property
     def grouped(self) -> Grouped | None:
@@ -142,7 +152,7 @@ class TableReader:
         """``work`` of the usable rows of every batch, in order; options as in ``map_batches``."""
 
         def on_rows(batch: Batch) -> tuple[_Result | None, Faults]:
-            rows = score_rows(batch, self.layout)
+            rows = score_rows(batch, self.layout, softmax=self.softmax)
             return work(rows, batch) if len(rows.scores) else None, rows.faults
 
         return self.map_batches(on_rows, **options)
@@ -194,6 +204,7 @@ def read_table(
     scores: str | None = None,
     classes: Sequence[Label] | None = None,
     by_position: bool = False,
+    softmax: bool = False,
     drop_invalid: bool = False,
     group: str | None = None,
 ) -> LoadedTable:
@@ -211,6 +222,8 @@ def read_table(
         Class names, as in ``tally_table``.
     by_position : bool, default False
         Match columns to classes in their order, as in ``tally_table``.
+    softmax : bool, default False
+        Whether the scores are logits, of which the softmax is given back.
     drop_invalid : bool, default False
         Leave out rows that cannot be used, instead of raising an error.
     group : str, optional
@@ -236,9 +249,13 @@ def read_table(
     ['cat', 'dog']
     >>> folder.cleanup()
     """
-    reader = TableReader(paths, label=label, scores=scores, classes=classes, by_position=by_position, group=group)
+    asked: dict[str, Any] = {"label": label, "scores": scores, "classes": classes, "by_position": by_position}
+    asked["group"] = group
+    reader = TableReader(paths, softmax=softmax, **asked)
     parts = list(reader.map_rows(lambda rows, _batch: rows, drop_invalid=drop_invalid))
     values, known = np.concatenate([part.scores for part in parts]), reader.layout.classes
+    if softmax:
+        values = to_probabilities(ScoreMatrix(values, known), name="the table").values
     if label is None:
         return LoadedTable(values, None, known)
     index = np.concatenate([part.index for part in parts if part.index is not None])

@@ -74,12 +74,15 @@ class ScoreRows:
     faults: Faults
 
 
-def score_rows(batch: Batch, layout: Layout) -> ScoreRows:
-    """Scores as a matrix, labels as column indices; rows that cannot be used are counted and left out."""
+def score_rows(batch: Batch, layout: Layout, *, softmax: bool = False) -> ScoreRows:
+    """Scores as a matrix, labels as column indices; rows that cannot be used are counted and left out.
+
+    With ``softmax`` the scores are logits, which stay as they are here; a class may be ruled out with -inf.
+    """
     raw = raw_scores(batch, layout)
     scores = raw if isinstance(raw, np.ndarray) else _column_matrix(raw)
     index = batch_labels(batch, layout)
-    faulty = {} if is_finite(scores) else {BAD_SCORES: ~np.isfinite(scores).all(axis=1)}
+    faulty = {} if is_finite(scores) else {BAD_SCORES: _unusable(scores, softmax)}
     if index is not None and len(index) and index.min() < 0:
         faulty |= {NO_LABEL: index == NULL, UNKNOWN: index == NOT_FOUND}
     if not faulty:
@@ -87,6 +90,12 @@ def score_rows(batch: Batch, layout: Layout) -> ScoreRows:
     bad = np.logical_or.reduce(list(faulty.values()))
     faults = _faults(batch, layout, faulty, bad)
     return ScoreRows(scores[~bad], None if index is None else index[~bad], ~bad, faults)
+
+
+def _unusable(scores: NDArray[np.floating[Any]], softmax: bool) -> BoolArray:
+    """Rows with a score that is not finite; of logits, rows whose softmax is not."""
+    finite = np.isfinite(scores.max(axis=1)) if softmax else np.isfinite(scores).all(axis=1)
+    return np.asarray(~finite)
 
 
 def sample_scores(source: Source, layout: Layout) -> NDArray[np.floating[Any]]:

@@ -19,6 +19,7 @@ from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike, atomic_write, check_output
 from pacshift.scores.check import ignore_rng, shorten
+from pacshift.tables.json_lines import JsonLinesWriter
 from pacshift.tables.reader import Progress, TableReader
 from pacshift.tables.rows import ScoreRows
 from pacshift.tables.sources.base import Batch, Tables, without_codes
@@ -64,7 +65,8 @@ def write_sets(
     """Write the prediction set of every row of a table.
 
     The file has the columns to ``keep``, then ``set`` (a list of class names; in CSV joined by ``;``) and
-    ``set_size``. Rows come in the order of the table. The file appears when it is complete, or not at all.
+    ``set_size``; in JSON Lines, every line is an object of these. Rows come in the order of the table. The file
+    appears when it is complete, or not at all.
 
     Parameters
     ----------
@@ -73,7 +75,7 @@ def write_sets(
     paths : path-like, sequence of path-like or frame
         Files, folders or a frame, as in ``tally_table``.
     output : path-like
-        A name that ends in .parquet, .feather, .arrow or .csv.
+        A name that ends in .parquet, .feather, .arrow, .csv or .jsonl.
     scores : str, optional
         The score columns, as in ``tally_table``. Default: those that the certificate was made from.
     by_position : bool, default False
@@ -146,10 +148,11 @@ def sets_batch(certificate: Certificate, keep: Sequence[str], rows: ScoreRows, b
 
 
 def _kind(output: PathLike, classes: tuple[Label, ...]) -> str:
-    kind = KINDS.get(Path(output).suffix.lower())
+    suffix = Path(output).suffix.lower()
+    kind = "jsonl" if suffix == ".jsonl" else KINDS.get(suffix)
     if kind not in _WRITERS:
         raise InputError(
-            f"cannot write sets to {output}: its name must end in .parquet, .feather, .arrow or .csv."
+            f"cannot write sets to {output}: its name must end in .parquet, .feather, .arrow, .csv or .jsonl."
         )
     if kind == "csv" and any(_SEPARATOR in str(name) for name in classes):
         raise InputError(
@@ -201,4 +204,5 @@ _WRITERS: dict[str, Callable[[Path, Any], Any]] = {
     "parquet": partial(pyarrow.parquet.ParquetWriter, write_page_checksum=True),
     "feather": pyarrow.ipc.new_file,
     "csv": pyarrow.csv.CSVWriter,
+    "jsonl": JsonLinesWriter,
 }

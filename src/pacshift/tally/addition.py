@@ -54,6 +54,7 @@ def sum_fields(parts: Sequence["Tally"]) -> dict[str, Any]:
         "n_more_inputs": n_more,
         "source_grouped": _sum_grouped("source", [part.source_grouped for part in sources]),
         "target_grouped": _sum_grouped("target", [part.target_grouped for part in parts if part.n_target]),
+        "softmax": parts[0].softmax,
     }
 
 
@@ -128,3 +129,8 @@ def _require_same(parts: Sequence["Tally"], sources: Sequence["Tally"]) -> None:
     scores = sorted({part.score for part in sources})
     if len(scores) > 1:
         raise InputError(f"tallies of different scores do not add: {' and '.join(scores)}.")
+    if len({part.softmax for part in parts}) > 1:
+        raise InputError(
+            "tallies of logits, of which the softmax was counted, and of scores as they are do not add. Count all "
+            "of them from logits with softmax=True, or all from the model's probabilities without it."
+        )

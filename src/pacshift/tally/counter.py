@@ -19,6 +19,7 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.parallel import run_all
 from pacshift.scores.check import ScoreMatrix, not_finite_error
 from pacshift.scores.kind import ScoreKind, kind_of_all
+from pacshift.scores.softmax import require_logits, softmax, to_probabilities
 from pacshift.scores.transforms import TRANSFORMS, Transform
 from pacshift.tally.cells import Bins, Cells, cell_codes, n_codes
 from pacshift.tally.histogram import BINS, MAX_BINNED_CLASSES, count_bins
@@ -48,12 +49,16 @@ half as long again; class after class, 100 classes take nearly twice as long."""
 
 @dataclass(frozen=True, slots=True)
 class CountOptions:
-    """What to count: ``soft`` sums, the target's ``bins``, true-label scores on the ``grid`` or exact."""
+    """What to count: ``soft`` sums, the target's ``bins``, true-label scores on the ``grid`` or exact.
+
+    With ``softmax`` the scores are logits, and their softmax is counted.
+    """
 
     transform: Transform = TRANSFORMS["probability"]
     grid: bool = False
     soft: bool = True
     bins: bool = True
+    softmax: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -101,6 +106,9 @@ def count_block(
     counts = BlockCounts(n_classes, predicted, top, labels, scores=np.empty(n_rows))
     wants_bins = options.bins and labels is None and n_classes <= MAX_BINNED_CLASSES
     for rows, piece in read_blocks(scores):
+        if options.softmax:
+            require_logits(piece, name="target" if labels is None else "source")
+            piece = softmax(piece)
         top_scores(piece, predicted[rows], top[rows])
         least, most = float(piece.min()), float(top[rows].max())
         if not (math.isfinite(least) and math.isfinite(most)):
@@ -250,7 +258,7 @@ def count_matrix(scores: ScoreMatrix, labels: IntArray | None, options: CountOpt
     def job(rows: slice) -> None:
         block, own = scores.values[rows], None if labels is None else labels[rows]
         if counter.count(block, own) < len(block):
-            raise not_finite_error(scores, name)
+            raise not_finite_error(to_probabilities(scores, name=name) if options.softmax else scores, name)
 
     run_all([partial(job, slice(start, start + step)) for start in range(0, len(scores), step)])
     return counter

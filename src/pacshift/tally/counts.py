@@ -35,6 +35,7 @@ class Counts:
     n_more_inputs: int = 0
     source_grouped: Grouped | None = None
     target_grouped: Grouped | None = None
+    softmax: bool = False
 
     @property
     def n_classes(self) -> int:

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from pacshift.tally.tally import Tally
 
 FORMAT = "pacshift-tally"
-VERSION = 3
-READABLE_VERSIONS = (1, 2, 3)
+VERSION, LOGITS_VERSION = 3, 4
+"""Tallies of logits have a version of their own: a pacshift that knows no softmax must not read them."""
+READABLE_VERSIONS = (1, 2, 3, 4)
 SIDES = ("source", "target")
 MAX_TOTAL = 2.0**62
 """Larger sums would come close to overflow."""
@@ -43,7 +44,8 @@ def write(tally: "Tally", path: str | os.PathLike[str]) -> None:
     inputs = [one.to_json() for one in all_inputs(tally)]
     origin = {**written, "inputs": inputs, "n_more_inputs": tally.n_more_inputs}
     arrays = arrays_of(tally)
-    document = {"format": FORMAT, "version": VERSION, **origin, "arrays": checksums(arrays)} | header_of(tally)
+    version = LOGITS_VERSION if tally.softmax else VERSION
+    document = {"format": FORMAT, "version": version, **origin, "arrays": checksums(arrays)} | header_of(tally)
     with atomic_write(path) as draft, open(draft, "wb") as file:
         np.savez_compressed(file, header=np.array(json.dumps(document)), **arrays)  # type: ignore[arg-type]
 
@@ -65,6 +67,7 @@ def header_of(tally: "Counts") -> dict[str, Any]:
         "target_kind": None if tally.target_kind is None else tally.target_kind.to_json(),
         "source_grouped": None if tally.source_grouped is None else tally.source_grouped.to_json(),
         "target_grouped": None if tally.target_grouped is None else tally.target_grouped.to_json(),
+        "softmax": tally.softmax,
     }
 
 
@@ -139,6 +142,7 @@ def _fields(header: Mapping[str, Any], arrays: Arrays) -> dict[str, Any]:
         "target_kind": _kind(header.get("target_kind")),
         "source_grouped": _grouped(header.get("source_grouped")),
         "target_grouped": _grouped(header.get("target_grouped")),
+        "softmax": _softmax(header),
         **_origin(header),
     }
 
@@ -164,6 +168,14 @@ def _kind(entry: Any) -> ScoreKind | None:
 def _grouped(entry: Any) -> Grouped | None:
     """Whether one row per group was counted, which files of older versions do not say."""
     return None if entry is None else Grouped.from_json(entry)
+
+
+def _softmax(header: Mapping[str, Any]) -> bool:
+    """Whether logits were counted, which files of older versions do not say: they never were."""
+    logits = _typed({"softmax": False, **header}, "softmax", bool, "true or false")
+    if logits != (header["version"] == LOGITS_VERSION):
+        raise ValueError(f"softmax is {logits} in a tally of version {header['version']}")
+    return bool(logits)
 
 
 def _typed(header: Mapping[str, Any], name: str, kind: type, what: str) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
-from pacshift.scores.check import ScoreMatrix, check_labels, check_scores, ignore_rng
+from pacshift.scores.check import ScoreMatrix, check_flag, check_labels, check_scores, ignore_rng
 from pacshift.scores.plausible import require_plausible
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tally.addition import sum_fields
@@ -52,6 +52,8 @@ class Tally(Counts):
         How many more files there were: a sum lists up to 200.
     source_grouped, target_grouped : Grouped or None
         If one random row of each group was counted: how many rows there were in all.
+    softmax : bool
+        Whether the rows were logits, of which the softmax was counted. Certificates remember it.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class Tally(Counts):
         score: str | TransformFunction | Transform = "probability",
         grid: bool = False,
         soft: bool = True,
+        softmax: bool = False,
         rng: RngLike = None,
         groups: LabelsLike | None = None,
     ) -> "Tally":
@@ -92,6 +95,8 @@ class Tally(Counts):
             Round true-label scores down to 12 bits of mantissa: less memory, the same guarantee.
         soft : bool, default True
             Keep sums of probabilities, which only PS-R and WCP use.
+        softmax : bool, default False
+            Whether the scores are logits, of which the softmax is counted.
         rng : int, numpy.random.Generator or None
             Has no effect: randomised scores are fixed functions of their rows. Will be removed.
         groups : array_like, optional
@@ -116,11 +121,12 @@ class Tally(Counts):
         ignore_rng(rng)
         checked = check_scores(scores, name="source", classes=classes)
         index = check_labels(labels, checked.classes, n_rows=len(checked), name="source", index=checked.index)
+        logits = check_flag(softmax, "softmax")
         grouped = None if groups is None else Grouped(len(checked))
         if groups is not None:
             places = one_row_per_group(groups, checked, index, name="source")
             checked, index = checked.take(places), index[places]
-        options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=False)
+        options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=False, softmax=logits)
         counter = count_matrix(checked, index, options, name="source")
         made = cls.from_counter(counter, checked.classes, grouped)
         if checked.named_by_frame:
@@ -136,6 +142,7 @@ class Tally(Counts):
         soft: bool = True,
         bins: bool = True,
         groups: LabelsLike | None = None,
+        softmax: bool = False,
     ) -> "Tally":
         """Count an unlabelled target.
 
@@ -151,6 +158,8 @@ class Tally(Counts):
             Keep scores in coarse bins, by which PS-LP finds the smallest sets.
         groups : array_like, optional
             Group of each row, such as the patient: one random row of each group is counted.
+        softmax : bool, default False
+            Whether the scores are logits, of which the softmax is counted.
 
         Returns
         -------
@@ -172,7 +181,7 @@ class Tally(Counts):
         grouped = None if groups is None else Grouped(len(checked))
         if groups is not None:
             checked = checked.take(one_row_per_group(groups, checked, name="target"))
-        options = CountOptions(soft=soft, bins=bins)
+        options = CountOptions(soft=soft, bins=bins, softmax=check_flag(softmax, "softmax"))
         counter = count_matrix(checked, None, options, name="target")
         return cls.from_counter(counter, checked.classes, grouped)
 
@@ -211,6 +220,7 @@ class Tally(Counts):
             target_kind=None if counter.labelled else counter.kind,
             source_grouped=grouped if counter.labelled else None,
             target_grouped=None if counter.labelled else grouped,
+            softmax=counter.options.softmax,
         )
 
     @classmethod
@@ -243,9 +253,9 @@ class Tally(Counts):
 
     def __repr__(self) -> str:
         rows = f"{self.n_source:,} source rows, {self.n_target:,} target rows"
-        grid = ", on the grid" if self.grid else ""
+        more = (", softmax of logits" if self.softmax else "") + (", on the grid" if self.grid else "")
         one = ", one per group" if self.source_grouped or self.target_grouped else ""
-        return f"Tally({self.n_classes} classes, {rows}{one}, score {self.score!r}{grid})"
+        return f"Tally({self.n_classes} classes, {rows}{one}, score {self.score!r}{more})"
 
     def __add__(self, other: "Tally") -> "Tally":
         return Tally.sum([self, other]) if isinstance(other, Tally) else NotImplemented

@@ -58,6 +58,7 @@ def count_source(
     asked = reading.columns.reading(label)
     if certificate is not None:
         asked["classes"] = asked["classes"] or certificate.classes
+        asked["softmax"] = asked["softmax"] or certificate.softmax
         score = certificate.score
     chosen = reading.method
     data = Inputs(source=(path,), target=(), **asked, grid=not exact, silent=reading.silent)
@@ -138,6 +139,7 @@ def _count_file(watch: Monitor, file: Path, reading: Reading, columns: Columns |
                 "group": chosen.group,
             },
             soft=reading.method.needs_soft,
+            softmax=watch.source.softmax,
             in_use=watch.certificate,
             drop_invalid=chosen.drop_invalid,
             # The first certificate is made from these rows, and then their sets are counted.

@@ -41,10 +41,10 @@ def find_layout(source: Source, asked: Asked) -> Layout:
 
 def _label_column(source: Source, label: str | None) -> str | None:
     names = list(source.schema.names)
-    if label == "label" and label not in names and source.usual is not None:
-        label = source.usual.label
     if label is None:
         return None
+    if label in ("label", source.label_file) and label not in names and source.usual is not None:
+        label = source.usual.label or label
     if names.count(label) != 1:
         raise refusals.no_label_column(label, names)
     kind = source.schema.field(label).type

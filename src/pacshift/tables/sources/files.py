@@ -14,7 +14,7 @@ from pacshift.scores.check import shorten
 from pacshift.tables.sources.base import Batch, Source, Tables, batch_rows, numbered, readable
 from pacshift.tables.sources.formats import FORMATS
 
-KINDS = {suffix: kind.name for suffix, kind in FORMATS.items()} | {".npz": "npz"}
+KINDS = {suffix: kind.name for suffix, kind in FORMATS.items()} | {".npz": "npz", ".npy": "npy"}
 
 
 def list_files(paths: Tables) -> list[Path]:
@@ -43,7 +43,7 @@ def list_files(paths: Tables) -> list[Path]:
 
 def _has_rows(file: Path) -> bool:
     kind = FORMATS.get(file.suffix.lower())
-    if kind is None:  # NPZ: who writes arrays without rows?
+    if kind is None:  # NPZ and NPY: who writes arrays without rows?
         return True
     require_regular(file)
     with readable(file, kind.name):
@@ -57,10 +57,12 @@ def _expand(path: Path) -> list[Path]:
         raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
     if is_folder:
         # Spark and others leave _SUCCESS, .crc and _metadata beside the data.
-        seen = (file for file in path.rglob("*") if file.suffix.lower() in KINDS and file.is_file())
+        kinds = KINDS.keys() - {".npy"}  # an array without a name may be anything: name the file
+        seen = (file for file in path.rglob("*") if file.suffix.lower() in kinds and file.is_file())
         found = [file for file in seen if not any(part[0] in "._" for part in file.relative_to(path).parts)]
         if not found:
-            raise InputError(f"{path}: no table in this folder (looked for {', '.join(KINDS)}).")
+            looked_for = ", ".join(kind for kind in KINDS if kind in kinds)
+            raise InputError(f"{path}: no table in this folder (looked for {looked_for}).")
         return sorted(found)
     if not exists:
         raise InputError(f"{path}: no such file or folder.")

@@ -59,7 +59,7 @@ class NpzSource(Source):
             if arrays[name].shape != (n_rows,):
                 raise InputError(f"{file}: {n_rows} rows of {main} but {name} of shape {arrays[name].shape}.")
         usable = {name: array for name, array in arrays.items() if name != CLASSES and _fits(array, n_rows)}
-        columns = {name: _column(array) for name, array in usable.items()}
+        columns = {name: array_column(array) for name, array in usable.items()}
         if CLASSES in arrays:
             columns |= {name: _named(arrays[name], arrays[CLASSES], file) for name in labels if name in usable}
         return pa.table(columns)
@@ -102,7 +102,7 @@ def _fits(array: NDArray[Any], n_rows: int) -> bool:
     return array.ndim == 2 and len(array) == n_rows and array.shape[1] > 0 and array.dtype.kind in "fiu"
 
 
-def _column(array: NDArray[Any]) -> Any:
+def array_column(array: NDArray[Any]) -> Any:
     """An array as an Arrow column, which knows neither foreign byte orders nor long doubles."""
     plain = array.astype(np.float64) if array.dtype.kind == "f" and array.dtype.itemsize > 8 else array
     plain = plain.astype(plain.dtype.newbyteorder("="), copy=False)
@@ -123,7 +123,7 @@ def _class_names(arrays: dict[str, NDArray[Any]], file: Path) -> list[Any] | Non
 def _named(labels: NDArray[Any], names: NDArray[Any], file: Path) -> Any:
     """Whole numbers beside names that are texts are positions in the names."""
     if labels.dtype.kind not in "iu" or names.dtype.kind != "U":
-        return _column(labels)
+        return array_column(labels)
     if len(labels) and not 0 <= labels.min() <= labels.max() < len(names):
         raise InputError(
             f"{file}: labels must lie between 0 and {len(names) - 1}, one number for each class name."

@@ -37,8 +37,8 @@ def tally(frame: DataFrame, *, label: str | None, **options: Any) -> Tally:
     label : str or None
         Column of the true labels; None for an unlabelled target.
     **options
-        ``scores``, ``classes``, ``by_position``, ``score``, ``soft``, ``bins``, ``drop_invalid``, ``group`` and
-        ``rng`` as in ``tally_frame``.
+        ``scores``, ``classes``, ``by_position``, ``score``, ``soft``, ``bins``, ``softmax``, ``drop_invalid``,
+        ``group`` and ``rng`` as in ``tally_frame``.
 
     Returns
     -------
@@ -69,6 +69,7 @@ def tally_frame(
     score: str | TransformFunction | Transform = "probability",
     soft: bool = True,
     bins: bool = True,
+    softmax: bool = False,
     drop_invalid: bool = False,
     group: str | None = None,
     rng: Any = None,
@@ -96,6 +97,8 @@ def tally_frame(
         Keep sums of probabilities, which only PS-R and WCP use.
     bins : bool, default True
         Keep a target's scores in coarse bins, by which PS-LP finds the smallest sets.
+    softmax : bool, default False
+        Whether the scores are logits, of which the softmax is counted. The tally remembers it.
     drop_invalid : bool, default False
         Leave out rows that cannot be used, instead of raising an error.
     group : str, optional
@@ -123,7 +126,7 @@ def tally_frame(
     plain = without_vectors(frame, scores, columns)
     source = SparkSource(plain)
     layout = find_layout(source, Asked(label, scores, classes, by_position, columns, group))
-    options = CountOptions(resolve_transform(score), grid=True, soft=soft, bins=bins)
+    options = CountOptions(resolve_transform(score), grid=True, soft=soft, bins=bins, softmax=softmax)
     rows, grouped, left_out = select(plain, layout.needed), None, Faults()
     if group is not None:
         n_rows, left_out = count_usable(rows, layout, drop_invalid=drop_invalid)

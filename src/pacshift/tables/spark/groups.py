@@ -12,7 +12,7 @@ from pacshift.tables.spark.jobs import KEYS, PACKED, fault_finder, keys_of, unpa
 def count_usable(frame: DataFrame, layout: Layout, *, drop_invalid: bool) -> tuple[int, Faults]:
     """How many rows can be used and what is wrong with the others, or an InputError."""
     n_rows, faults = 0, Faults()
-    for row in frame.mapInArrow(fault_finder(layout), PACKED).collect():
+    for row in frame.mapInArrow(fault_finder(layout, softmax=False), PACKED).collect():
         part = unpack(row[0])
         n_rows += part.n_rows
         faults.add(part.faults)

@@ -55,14 +55,14 @@ def counter_of(layout: Layout, options: CountOptions) -> Callable[[Batches], Bat
     return count_partition
 
 
-def fault_finder(layout: Layout) -> Callable[[Batches], Batches]:
+def fault_finder(layout: Layout, *, softmax: bool) -> Callable[[Batches], Batches]:
     """A job that only looks for rows that cannot be used, and counts the others."""
 
     def find_faults(batches: Batches) -> Batches:
         n_usable, faults = 0, Faults()
         for batch in numbered(batches, _partition()):
             if layout.group is None:
-                found = score_rows(batch, layout).faults
+                found = score_rows(batch, layout, softmax=softmax).faults
             else:
                 _, found = batch_keys(batch, layout)
             faults.add(found)
@@ -92,7 +92,7 @@ def predictor_of(
 
     def predict_partition(batches: Batches) -> Batches:
         for batch in numbered((data.rename_columns(columns) for data in batches), _partition()):
-            rows = score_rows(batch, layout)
+            rows = score_rows(batch, layout, softmax=certificate.softmax)
             if len(rows.scores):
                 yield sets_batch(certificate, keep, rows, batch)
 

@@ -68,7 +68,7 @@ def predict_sets(
     kept = others if keep is None else list(dict.fromkeys(keep))
     require_columns(kept, frame.columns)
     if not drop_invalid:
-        _require_usable(plain, layout)
+        _require_usable(plain, layout, softmax=certificate.softmax)
     fields = [plain.schema[name] for name in kept]
     fields.append(StructField(SET, ArrayType(StringType())))
     fields.append(StructField(SET_SIZE, IntegerType()))
@@ -77,9 +77,9 @@ def predict_sets(
     return select(plain, needed).mapInArrow(job, StructType(fields))
 
 
-def _require_usable(frame: DataFrame, layout: Layout) -> None:
+def _require_usable(frame: DataFrame, layout: Layout, *, softmax: bool) -> None:
     """Raise here where workers would: Spark would wrap their words into a page of Java."""
-    total = Faults()
-    for row in select(frame, layout.columns).mapInArrow(fault_finder(layout), PACKED).collect():
+    total, job = Faults(), fault_finder(layout, softmax=softmax)
+    for row in select(frame, layout.columns).mapInArrow(job, PACKED).collect():
         total.add(unpack(row[0]).faults)
     total.raise_if_any(layout.classes, drop_invalid=False)

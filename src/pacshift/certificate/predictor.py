@@ -1,0 +1,206 @@
+"""Sets of one row at a time, for services: what can be prepared is prepared once.
+
+``Certificate.sets`` looks for columns, kinds of scores and cores at every call, which takes a hundred times as
+long as the comparison itself. A ``Predictor`` compares at once where a quick look shows that a row is sound and of
+the kind that the thresholds belong to. Whatever the quick look cannot tell goes the long way, which refuses or
+answers.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacshift.arrays import BoolArray, Label, ScoresLike
+from pacshift.certificate.sets import exact_cuts
+from pacshift.scores.containers import to_floats
+from pacshift.scores.kind import FEWEST_ROWS, OTHER, PROBABILITIES, UNIT, ScoreKind
+from pacshift.scores.sums import ROUNDING, SUM_TOLERANCE
+from pacshift.scores.transforms import Transform
+
+if TYPE_CHECKING:
+    from pacshift.certificate import Certificate
+
+Row: TypeAlias = NDArray[Any]
+_INF = float("inf")
+_SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+
+
+class Predictor:
+    """Makes the sets of a certificate for one row or a few; ``Certificate.predictor`` makes it.
+
+    It gives what ``Certificate.sets`` gives, bit for bit, and refuses what that refuses.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Its thresholds.
+    transform : Transform
+        How its scores are transformed before they are compared.
+
+    Examples
+    --------
+    >>> from pacshift import calibrate
+    >>> scores, names = [[0.9, 0.1], [0.2, 0.8]] * 50, ["cat", "dog"]
+    >>> certificate = calibrate(scores, names * 50, None, method="PS-LW", epsilon=0.2, classes=names)
+    >>> predictor = certificate.predictor()
+    >>> predictor.sets([0.95, 0.05]), predictor.labels([0.95, 0.05])
+    (array([ True, False]), ['cat'])
+    """
+
+    def __init__(self, certificate: "Certificate", transform: Transform) -> None:
+        self._certificate = certificate.changed(transform=transform)
+        self._transform, self._is_plain = transform, transform.function is None
+        self._softmax, self._never_empty = certificate.softmax, certificate.never_empty
+        self._shape = (len(certificate.classes),)
+        self._cuts = {
+            kind: exact_cuts(certificate.thresholds, kind if self._is_plain else _DOUBLE)
+            for kind in (_SINGLE, _DOUBLE)
+        }
+        self._ones = {kind: np.ones(self._shape, kind) for kind in self._cuts}
+        self._is_usual = _quick_look(certificate.score_kind, softmax=certificate.softmax)
+
+    def sets(self, scores: ScoresLike) -> BoolArray:
+        """Whether each label is in the set of a row, or of a few rows.
+
+        Parameters
+        ----------
+        scores : array or list of shape (K,) or (n, K)
+            Scores in the order of ``classes``. Arrays of float32 or float64 are fastest. Frames are not for this:
+            ``Certificate.sets`` finds their columns by name.
+
+        Returns
+        -------
+        numpy.ndarray of bool
+            Of the shape of the scores.
+
+        Raises
+        ------
+        InputError
+            As from ``Certificate.sets``: if the shape is wrong, a score is NaN or +inf, or the scores are plainly
+            of another kind than those of the calibration.
+        """
+        if type(scores) is not np.ndarray:
+            if not isinstance(scores, (list, tuple)):
+                return self._thoroughly(scores)
+            scores = to_floats(scores, "scores")
+        if scores.shape == self._shape:
+            made = self._one(scores)
+            return self._thoroughly(scores) if made is None else made
+        few = [self._one(row) for row in scores] if self._are_few(scores) else []
+        found = [one for one in few if one is not None]
+        return np.array(found) if found and len(found) == len(few) else self._thoroughly(scores)
+
+    def labels(self, scores: ScoresLike) -> list[Any]:
+        """The class names in the set of a row, the most likely first; of several rows, one list each.
+
+        Parameters
+        ----------
+        scores : array or list of shape (K,) or (n, K)
+            As in ``sets``.
+
+        Returns
+        -------
+        list
+            Class names for one row, lists of class names for several.
+
+        Raises
+        ------
+        InputError
+            As from ``sets``.
+        """
+        if not isinstance(scores, (np.ndarray, list, tuple)):
+            return list(self._certificate.labels(scores))
+        values = to_floats(scores, "scores")
+        sets = self.sets(values)
+        if sets.ndim == 1:
+            return self._listed(sets, values)
+        return [self._listed(members, row) for members, row in zip(sets, values, strict=True)]
+
+    def _listed(self, members: BoolArray, row: Row) -> list[Label]:
+        values = _softmax(row) if self._softmax else row  # two logits may become one probability
+        places = np.flatnonzero(members)
+        order = places[np.argsort(-values[places], kind="stable")]
+        return [self._certificate.classes[place] for place in order.tolist()]
+
+    def _are_few(self, scores: Row) -> bool:
+        return scores.ndim == 2 and 0 < len(scores) < FEWEST_ROWS and scores.shape[1:] == self._shape
+
+    def _thoroughly(self, scores: ScoresLike) -> BoolArray:
+        return np.asarray(self._certificate.sets(scores))
+
+    def _one(self, row: Row) -> BoolArray | None:
+        """The set of a row; None where the quick look does not suffice."""
+        kind = row.dtype
+        cuts = self._cuts.get(kind)
+        if cuts is None or not self._is_usual(row, self._ones[kind]):
+            return None
+        if self._softmax:
+            row = _softmax(row)
+        made: BoolArray = (row if self._is_plain else self._transform.apply(row[None])[0]) >= cuts
+        if self._never_empty and 1 not in made.tobytes():
+            made[row.argmax()] = True
+        return made
+
+
+def _softmax(row: Row) -> Row:
+    """As ``scores.softmax.softmax``, with the same bits."""
+    powers: Row = np.subtract(row, _high(row), dtype=np.float64)
+    np.exp(powers, out=powers)
+    powers /= np.add.reduce(powers)
+    return powers.astype(row.dtype, copy=False)
+
+
+def _quick_look(made_from: ScoreKind | None, *, softmax: bool) -> Callable[[Row, Row], bool]:
+    """A look that is true only for rows that ``require_same_kind`` and ``require_logits`` let through.
+
+    NaN fails every comparison, so a row that holds one is never usual. The second argument is a row of ones:
+    the dot product is the fastest sum.
+    """
+    if softmax:
+        return _are_logits
+    if made_from is None:
+        return lambda row, _ones: _low(row) > -_INF and _high(row) < _INF
+    known = {PROBABILITIES: _are_probabilities, UNIT: _are_near_unit, OTHER: _are_raw}
+    return known.get(made_from.name, lambda _row, _ones: False)
+
+
+def _low(row: Row) -> float:
+    low: float = row.item(row.argmin())
+    return low
+
+
+def _high(row: Row) -> float:
+    high: float = row.item(row.argmax())
+    return high
+
+
+def _has_no_total(row: Row, ones: Row) -> bool:
+    """Whether the sum is far from those by which probabilities and percentages are known."""
+    total = float(row.dot(ones))
+    return abs(total - 1) > 2 * SUM_TOLERANCE and abs(total - 100) > 200 * SUM_TOLERANCE
+
+
+def _are_logits(row: Row, ones: Row) -> bool:
+    """Neither probabilities nor percentages, with at least one finite logit and without +inf."""
+    return _has_no_total(row, ones) and -_INF < _high(row) < _INF
+
+
+def _are_probabilities(row: Row, ones: Row) -> bool:
+    total = float(row.dot(ones))
+    if not abs(total - 1) < SUM_TOLERANCE / 2 or not _low(row) >= 0:
+        return False
+    return total < 1 + ROUNDING / 2 or _high(row) < 1 + ROUNDING
+
+
+def _are_near_unit(row: Row, _ones: Row) -> bool:
+    return _low(row) >= -1 and _high(row) <= 2
+
+
+def _are_raw(row: Row, ones: Row) -> bool:
+    """Of both signs, or not negative and without a total: no other kind of scores is so."""
+    if not ROUNDING < _high(row) < _INF:
+        return False
+    low = _low(row)
+    return -_INF < low < -ROUNDING or (low >= 0 and _has_no_total(row, ones))
