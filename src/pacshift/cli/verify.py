@@ -9,7 +9,6 @@ import typer
 from pacshift.cli import groups, options
 from pacshift.cli.console import BROKEN, plain, print_json, results
 from pacshift.cli.options import basic, known
-from pacshift.errors import InputError
 
 if TYPE_CHECKING:
     from pacshift import Certificate, Verification
@@ -78,8 +77,6 @@ def _inputs(certificate: "Certificate", reading: dict[str, Any], *, silent: bool
     from pacshift.certification.remembered import counting_of
     from pacshift.cli.inputs import Inputs
 
-    if certificate.softmax:
-        raise InputError("this certificate takes logits: verify it in Python, with pacshift.verify.")
     remembered = certificate.columns
     if reading["label"] is None:
         reading["label"] = "label" if remembered is None or remembered.label is None else remembered.label
@@ -89,6 +86,7 @@ def _inputs(certificate: "Certificate", reading: dict[str, Any], *, silent: bool
         known_columns=None if reading["scores"] else remembered,
         grid=counting_of(certificate).grid,
         drop_invalid=True,
+        softmax=certificate.softmax,
         group=None if remembered is None else remembered.group,
         silent=silent,
         sha256=True,
