@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 from pacshift.methods import Method
@@ -60,10 +58,3 @@ def check_certificate(certificate: Certificate, source: Tally) -> None:
             "the certificate takes the softmax of logits, but a monitor counts scores as they are. Pass softmax "
             "probabilities to the monitor, and certificate.changed(softmax=False)."
         )
-
-
-def same_sets(certificate: Certificate, other: Certificate | None) -> bool:
-    """Whether both make the same sets."""
-    if other is None or certificate.never_empty != other.never_empty:
-        return False
-    return bool(np.array_equal(certificate.thresholds, other.thresholds))
