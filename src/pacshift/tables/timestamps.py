@@ -12,7 +12,7 @@ from pacshift.tables.sources.base import without_codes
 FIRST_YEAR, LAST_YEAR = 1901, 2199
 """Times outside are no times: 1900-01-01 and 9999-12-31 stand for "unknown" or "open" in many databases."""
 
-_ZONE = r"(?i)(:[0-9]{2}(?:[.,][0-9]+)?)(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)$"
+_BELOW_SECONDS = r"(?i)(:[0-9]{2})(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?$"  # and the zone
 
 
 def column_days(column: Any, name: str, file: str) -> Any:
@@ -25,7 +25,7 @@ def column_days(column: Any, name: str, file: str) -> Any:
             f"{file}: column {name!r} holds {kind}, not timestamps. Convert it to dates or timestamps."
         )
     if is_text:  # 23:30+02:00 is half past eleven where it was written
-        column = pc.replace_substring_regex(column, pattern=_ZONE, replacement=r"\1")
+        column = pc.replace_substring_regex(column, pattern=_BELOW_SECONDS, replacement=r"\1")
     if is_time and kind.tz is not None:
         column = _local(column, name, file)
     try:
