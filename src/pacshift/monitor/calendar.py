@@ -14,7 +14,22 @@ ONE_DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Periods without rows: how many, the names of the first and the last one, their first and last day."""
+    """Periods without rows, one after another.
+
+    Parameters
+    ----------
+    first, last : str
+        Names of the first and the last one.
+    periods : int
+        How many they are.
+    start, end : str
+        First and last day.
+
+    Examples
+    --------
+    >>> Gap("2026-06", "2026-08", 3, "2026-06-01", "2026-08-31").in_words
+    '2026-06 to 2026-08 (3 periods)'
+    """
 
     first: str
     last: str
@@ -24,16 +39,13 @@ class Gap:
 
     @property
     def in_words(self) -> str:
-        """The names, with how many there are.
-
-        >>> Gap("2026-06", "2026-08", 3, "2026-06-01", "2026-08-31").in_words
-        '2026-06 to 2026-08 (3 periods)'
-        """
+        """The names, with how many there are."""
         return self.first if self.periods == 1 else f"{self.first} to {self.last} ({self.periods:,} periods)"
 
-    def lies_in(self, spans: Iterable[tuple[str, str]]) -> bool:
-        """Whether one of the spans covers it."""
-        return any(start <= self.start and self.end <= end for start, end in spans)
+
+def lies_in(gap: Gap, spans: Iterable[tuple[str, str]]) -> bool:
+    """Whether one of the spans covers a gap."""
+    return any(start <= gap.start and gap.end <= end for start, end in spans)
 
 
 def describe(first: date, unit: Unit) -> tuple[str, str, str]:

@@ -6,7 +6,7 @@ from datetime import date
 
 from pacshift.arrays import IntArray, KeyArray
 from pacshift.errors import InputError
-from pacshift.monitor.calendar import Gap, find_gaps
+from pacshift.monitor.calendar import Gap, find_gaps, lies_in
 from pacshift.monitor.check import check_target
 from pacshift.monitor.deliveries import Delivery, digests, require_new
 from pacshift.monitor.memory import Memory
@@ -170,7 +170,7 @@ class Ledger(Memory):
         list of Gap
             In the order of time.
         """
-        return [gap for gap in self.gaps(until=until) if not gap.lies_in(self._saved.told_gaps)]
+        return [gap for gap in self.gaps(until=until) if not lies_in(gap, self._saved.told_gaps)]
 
     def mark_delivered(self, gaps: Sequence[Gap] = ()) -> None:
         """Remember that all reports have reached somebody, and these gaps.
@@ -181,7 +181,7 @@ class Ledger(Memory):
             Gaps that were told.
         """
         with self.one_step():
-            told = [(gap.start, gap.end) for gap in gaps if not gap.lies_in(self._saved.told_gaps)]
+            told = [(gap.start, gap.end) for gap in gaps if not lies_in(gap, self._saved.told_gaps)]
             if told or self._saved.n_delivered != self._saved.n_reports:
                 self._save(n_delivered=self._saved.n_reports, told_gaps=(*self._saved.told_gaps, *told))
 
