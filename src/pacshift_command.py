@@ -15,14 +15,24 @@ if TYPE_CHECKING:
 BAD_INPUT, INTERRUPTED = 2, 130
 STOPPED = (129, 130, 143)  # by SIGHUP, Ctrl-C, SIGTERM
 
+SMALLEST_SPACE = 1 << 30
+"""Bytes of address space (``ulimit -v``) that the libraries need. With 0.7 GB some spin for ever or crash, out of
+reach of signals; with 0.8 GB a small run of ``monitor`` ended well."""
+AMPLE_SPACE = 4 << 30
+"""Below this the libraries are told to reserve little: Arrow takes a gigabyte beforehand, BLAS some per thread."""
+FRUGAL = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
 
 def main() -> None:
     """Entry point of the ``pacshift`` command and of ``python -m pacshift``."""
     _on_interrupt(_stop_loading)
+    is_quick = _is_quick(sys.argv[1:])
+    if not is_quick:
+        _fit_into_space(_address_space())
     try:
         from pacshift.cli import run
 
-        if not _is_quick(sys.argv[1:]):
+        if not is_quick:
             import pacshift.certification.calibrate  # noqa: F401  NumPy and others do not expect Ctrl-C
     except ModuleNotFoundError as error:
         sys.exit(_missing(error))
@@ -42,6 +52,30 @@ def main() -> None:
 def _is_quick(words: "list[str]") -> bool:
     """Whether only the version, help or a completion is asked for, which need none of the large libraries."""
     return not words or not {"--version", "--help", "-h"}.isdisjoint(words) or "_PACSHIFT_COMPLETE" in os.environ
+
+
+def _address_space() -> "int | None":
+    """Bytes that this process may map (``ulimit -v``); None without a limit."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+def _fit_into_space(limit: "int | None") -> None:
+    """Make the libraries frugal where memory is limited, and end the command where it cannot be enough."""
+    if limit is None or limit >= AMPLE_SPACE:
+        return
+    if limit < SMALLEST_SPACE:
+        sys.stderr.write(
+            f"error: the memory of this process is limited to {limit / 1e9:.2f} GB of address space (ulimit -v), "
+            f"and pacshift needs at least {SMALLEST_SPACE / 1e9:.2f} GB. Raise the limit.\n"
+        )
+        sys.exit(BAD_INPUT)
+    for name, value in FRUGAL.items():
+        os.environ.setdefault(name, value)  # read by the libraries when they are loaded
 
 
 def _leave(code: int) -> None:

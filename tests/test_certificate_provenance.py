@@ -299,7 +299,9 @@ def test_commands_record_files_and_command(data: Data, tmp_path: Path) -> None:
     ]
 
 
-def test_commands_warn_but_work(data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_warn_of_old_certificates_and_refuse_those_of_another_model(
+    data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made, out = tmp_path / "c.json", tmp_path / "sets.parquet"
     with monkeypatch.context() as then:
         then.setenv("SOURCE_DATE_EPOCH", "86400")
@@ -318,9 +320,10 @@ def test_commands_warn_but_work(data: Data, tmp_path: Path, monkeypatch: pytest.
         )
     uses = (("predict", data.target, "-o", out), ("check", data.labelled), ("report", "-o", tmp_path / "r.html"))
     for command, *words in uses:
-        warned = good(command, made, *words, "--model-id", "b", "-f" if command != "check" else "--json").stderr
+        how = "-f" if command != "check" else "--json"
+        assert "is for model 'a'" in bad(command, made, *words, "--model-id", "b", how, code=5)
+        warned = good(command, made, *words, "--model-id", "a", how).stderr
         assert "note: this certificate was valid until 1999-12-31" in warned
-        assert "note: this certificate is for model 'a'" in warned
     quiet = good("check", data.certificate, data.labelled)
     assert quiet.stderr == ""
     assert "older pacshift" in run("report", FILES / "certificate-version-1-ps-lw.json", "--model-id", "b",

@@ -40,6 +40,7 @@ def parts(text: str) -> tuple[list[str], list[float]]:
 def test_the_page_tells_the_truth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PACSHIFT_DATA", raising=False)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1791000000")  # commands print when a certificate was made
 
     def truth(block: re.Match[str]) -> str:
         outputs = [run(line) for line in block["commands"].splitlines() if line.startswith("pacshift ")]

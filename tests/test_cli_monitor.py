@@ -91,8 +91,8 @@ def test_files_are_read_once_or_if_they_are_large_twice(
     monkeypatch.setattr(StateFolder, "write", written)
     found = monitored()
     again = [] if fits else ["03.parquet", "04.parquet"]
-    counting = ["source.parquet", "03.parquet", "state", "04.parquet", "state"]
-    assert opened == [*counting, *again, "state", "state"]
+    counting = ["source.parquet", "03.parquet", "04.parquet"]
+    assert opened == [*counting, *again, "state", "state"]  # rows with reports; then that they were delivered
     assert found["periods"][0]["empty"] is not None
 
 
@@ -165,11 +165,15 @@ def test_an_expired_certificate_and_another_model_are_named(folder: Path, monkey
     good("calibrate", "source.parquet", "visits/03.parquet", "--label", "diagnosis", "-q", "-o", "old.json",
          "--valid-until", "2021-01-01", "--model-id", "net 3")  # fmt: skip
     start = ("monitor", "source.parquet", "visits/04.parquet", "--label", "diagnosis", "-f")
-    done = run(*start, "--certificate", "old.json", "--model-id", "net 4", "--json")
-    expired, other = json.loads(done.stdout)["warnings"]
+    done = run(*start, "--certificate", "old.json", "--model-id", "net 3", "--json")
+    (expired,) = json.loads(done.stdout)["warnings"]
     assert "valid until 2021-01-01" in expired
-    assert "is for model 'net 3'" in other
     assert expired in " ".join(done.stderr.split())
+    other = (*start, "--certificate", "old.json", "--model-id", "net 4", "--state", "other")
+    said = run(*other)
+    assert said.exit_code == 5
+    assert said.stderr.startswith("error: this certificate is for model 'net 3'; the scores are said to come from")
+    assert not Path("other", "manifest.json").exists()  # scores of another model are not counted
     fresh = run(*start, "--state", "watch", "--model-id", "net 4", "--json")
     assert json.loads(fresh.stdout)["warnings"] == []  # fresh certificates remember the model
 
@@ -208,6 +212,5 @@ def test_columns_are_found_by_name_and_remembered(folder: Path) -> None:
         pa.parquet.write_table(renamed.select(names if path.stem == "source" else names[::-1]), path)
     found = monitored()
     assert found["periods"][0]["verdict"] == "kept"
-    (in_use,) = Path("watch").glob("in-use.*.json")
-    shown = good("predict", in_use, "visits/03.parquet", "-o", "sets.parquet").stdout
+    shown = good("predict", "watch/current.json", "visits/03.parquet", "-o", "sets.parquet").stdout
     assert f"{found['periods'][0]['size']:.3f} labels on average" in shown

@@ -41,7 +41,7 @@ def overwriting(data: Data, out: Path, read: Path) -> dict[str, list[object]]:
         "monitor --table": ["monitor", data.source, read, "--table", out, "--force"],
         "label": ["label", read, "--budget", "50", "-o", out, "--force"],
         "plan": ["plan", read, "--target-mix", "crow=1", "-o", out, "--force"],
-        "train": ["train", "heart", "--data", read, "-o", out],
+        "train": ["train", "heart", "--data", read, "-o", out, "--force"],
     }
 
 
@@ -78,6 +78,17 @@ def test_every_command_that_writes_a_file_is_in_the_list_above() -> None:
     writing = {name for name, command in all_commands().items() if any(p.name == "out" for p in command.params)}
     writing -= {"demo", "reproduce"}  # these fill a folder of their own
     assert writing == {call.split()[0] for call in overwriting(NO_DATA, Path(), Path())}
+
+
+def test_no_command_replaces_a_file_without_being_asked(data: Data, tmp_path: Path) -> None:
+    """The scores that took a night to train, for one."""
+    old = tmp_path / "old.npz"
+    old.write_bytes(b"precious")
+    for call, words in overwriting(data, old, data.source).items():
+        asking = [word for word in words if word != "--force"]
+        if "--table" not in call and "--tallies" not in call:  # these name the page by themselves, or need tallies
+            assert "exists already" in bad(*asking), call
+    assert old.read_bytes() == b"precious"
 
 
 def test_a_file_in_an_input_folder_is_an_input(data: Data, tmp_path: Path) -> None:

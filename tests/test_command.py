@@ -115,3 +115,30 @@ def test_a_signal_while_writing_leaves_the_old_file_and_no_draft(
     assert (process.returncode, said) == (code, "stopped; no half-written files are left\n")
     assert (tmp_path / "sets.csv").read_text() == "old"
     assert sorted(os.listdir(tmp_path)) == ["c.json", "sets.csv", "t.parquet"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of Unix")
+@pytest.mark.parametrize("gigabytes", [0.5, 1.5])
+def test_a_limit_of_memory_neither_hangs_nor_crashes(gigabytes: float, tmp_path: Path) -> None:
+    """Arrow and BLAS reserve more than 1.5 GB by default, and spin or crash when they do not get it."""
+    import resource
+
+    size = int(gigabytes * 1e9)
+    scores = np.random.default_rng(0).dirichlet([1.0, 1.0, 1.0], 3000)
+    rows = {f"p_{name}": scores[:, place] for place, name in enumerate("abc")}
+    labels = {"label": np.array(list("abc"))[scores.argmax(axis=1)]}
+    pa.parquet.write_table(pa.table(rows | labels), tmp_path / "t.parquet")
+    words = ["calibrate", "t.parquet", "-m", "PS-LW", "-o", "c.json", "-q"]
+    unset = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    done = python(
+        "-c", COMMAND, *words, cwd=tmp_path, env=unset,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)),
+    )  # fmt: skip
+    if gigabytes > 1:
+        assert (done.returncode, done.stderr) == (0, "")
+    else:
+        assert done.returncode == 2
+        assert done.stderr == (
+            "error: the memory of this process is limited to 0.50 GB of address space (ulimit -v), and pacshift "
+            "needs at least 1.07 GB. Raise the limit.\n"
+        )

@@ -91,8 +91,8 @@ def test_late_rows_are_added_to_their_period_and_pay_again() -> None:
     assert (early.rows, late.rows) == (2000, 3000)
     assert [report.period for report in monitor.history] == ["May", "June"]
     together = Monitor(SOURCE, epsilon=0.1, delta=0.05, forever=True, certificate=monitor.certificate)
-    for _ in range(2):
-        together.update(month(USUAL, 2))
+    for seed in (2, 3):
+        together.update(month(USUAL, seed))
     whole = together.update(rows, "May")  # the third report, so the same share of delta
     assert whole.fresh is not None
     assert late.fresh is not None
@@ -132,7 +132,7 @@ def test_the_share_reaches_the_certificate() -> None:
 def test_periods_are_in_the_order_of_time() -> None:
     monitor = Monitor(SOURCE, epsilon=0.1, delta=0.05)
     for name, start in (("June", "2026-06-01"), ("April", "2026-04-01"), ("May", "2026-05-01")):
-        monitor.update(month(USUAL, 1, n=400), name, start=start)
+        monitor.update(month(USUAL, int(start[5:7]), n=400), name, start=start)
     assert [report.period for report in monitor.history] == ["April", "May", "June"]
 
 

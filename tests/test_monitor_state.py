@@ -2,6 +2,9 @@
 
 import json
 import os
+import re
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +12,12 @@ import numpy as np
 import pytest
 
 from hospital import USUAL, patients, source_tally
-from pacshift import InputError, Monitor
+from pacshift import Certificate, InputError, Monitor, Tally
+from pacshift.files import lock
+from pacshift.files.documents import seal
+from pacshift.monitor.deliveries import Delivery
 from pacshift.monitor.periods import Counted
-from pacshift.monitor.state import Delivery, StateFolder
+from pacshift.monitor.state import StateFolder
 
 SOURCE = source_tally(4000)
 GOOD: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05, "forever": True, "method": "PS-LW"}
@@ -48,7 +54,8 @@ def test_files_that_are_no_longer_needed_are_removed(tmp_path: Path) -> None:
     for seed in range(4):
         monitor.update(rows(seed), "May")
     kinds = sorted(path.suffix for path in tmp_path.iterdir())
-    assert kinds == [".json", ".json", ".json", ".tally"]  # manifest, in use, fresh; one tally
+    # The lock; manifest, in use, its copy, fresh; one tally.
+    assert kinds == ["", ".json", ".json", ".json", ".json", ".tally"]
 
 
 class Killed(BaseException):
@@ -125,11 +132,67 @@ def test_a_step_that_fails_leaves_no_trace(tmp_path: Path) -> None:
 
 def test_a_file_is_counted_once() -> None:
     monitor = Monitor(SOURCE, **GOOD)
+    may = {"May": Counted(monitor.count(rows(0)))}
+    assert monitor.add(may, Delivery("may.csv", "abc", 600))
+    assert monitor.has_counted("abc")
+    assert not monitor.has_counted("def")
+    other = {"May": Counted(monitor.count(rows(1)))}
+    with pytest.raises(InputError, match=r"may\.csv was counted before with other content.*replace=True"):
+        monitor.add(other, Delivery("may.csv", "def", 600))
+
+
+def test_rows_are_known_again_in_any_file_and_order(tmp_path: Path) -> None:
+    """A file that was written again with the same rows, or copied to another format, has another SHA-256."""
+    monitor = Monitor(SOURCE, **GOOD, state=tmp_path)
     monitor.add({"May": Counted(monitor.count(rows(0)))}, Delivery("may.csv", "abc", 600))
-    assert monitor.has_counted("copy.csv", "abc")
-    assert not monitor.has_counted("june.csv", "def")
-    with pytest.raises(InputError, match=r"may\.csv was counted before with other content"):
-        monitor.has_counted("may.csv", "def")
+    same = {"May": Counted(monitor.count(rows(0)[::-1]))}
+    assert not monitor.add(same, Delivery("may.csv", "def", 600))
+    assert not monitor.add({"copy": same["May"]}, Delivery("copy.parquet", "ghi", 600))
+    again = Monitor(SOURCE, **GOOD, state=tmp_path)
+    assert again.has_counted("def")
+    assert again.has_counted("ghi")
+    assert again._saved.periods["May"].target.n_target == 600
+    assert sum(delivery.rows for delivery in again.deliveries) == 600
+    both = same | {"June": Counted(monitor.count(rows(1)))}
+    with pytest.raises(
+        InputError, match=r"rows of May were counted before .as May, from may\.csv., others were not"
+    ):
+        again.add(both, Delivery("both.csv", "jkl", 1200))
+
+
+def test_an_update_that_is_repeated_changes_nothing() -> None:
+    """A script that was killed after the update, before it could note so, gives the rows again."""
+    monitor = Monitor(SOURCE, **GOOD)
+    first = monitor.update(rows(0), "May")
+    assert monitor.update(rows(0), "May") is first
+    assert monitor.update(rows(1), "June").number == 2
+    with pytest.raises(InputError, match="counted before, as period 'May', not 'July'"):
+        monitor.update(rows(0), "July")
+    assert [report.rows for report in monitor.history] == [600, 600]
+
+
+def test_few_rows_that_look_alike_are_not_taken_for_the_same() -> None:
+    monitor = Monitor(SOURCE, **GOOD)
+    for name in ("Monday", "Tuesday"):
+        monitor.update(rows(0)[:5], name)
+    assert [report.rows for report in monitor.history] == [5, 5]
+
+
+def test_default_names_do_not_meet_given_ones() -> None:
+    monitor = Monitor(SOURCE, **GOOD)
+    monitor.update(rows(0), "2")
+    assert monitor.update(rows(1)).period == "3"
+    assert [report.rows for report in monitor.history] == [600, 600]
+
+
+def test_names_that_look_alike_have_files_of_their_own(tmp_path: Path) -> None:
+    monitor = Monitor(SOURCE, **GOOD, state=tmp_path)
+    with monitor.one_step():
+        for seed, name in enumerate(["a/b", "a b", "A B"]):
+            monitor.update(rows(seed, 600 + seed), name)
+    again = Monitor(SOURCE, **GOOD, state=tmp_path)
+    assert facts(again) == facts(monitor)
+    assert [report.rows for report in again.history] == [600, 601, 602]
 
 
 def test_other_settings_are_refused(tmp_path: Path) -> None:
@@ -157,23 +220,75 @@ def test_foreign_and_damaged_folders_are_refused(tmp_path: Path) -> None:
         "[]",
         '{"format": "x"}',
         whole.replace('"n_reports"', '"n"'),
-        whole.replace("1.tally", "9.tally"),
+        whole.replace(".tally", "9.tally"),
     ):
         manifest.write_text(damaged)
         with pytest.raises(InputError):
             Monitor(SOURCE, **GOOD, state=folder)
     manifest.write_text(whole)
-    (folder / json.loads(whole)["in_use"]).write_text("{}")
+    (folder / json.loads(whole)["in_use"]["certificate"]).write_text("{}")
     with pytest.raises(InputError):
         Monitor(SOURCE, **GOOD, state=folder)
+
+
+def test_every_change_of_the_manifest_is_noticed(tmp_path: Path) -> None:
+    Monitor(SOURCE, **GOOD, state=tmp_path).update(rows(0))
+    manifest = tmp_path / "manifest.json"
+    whole = manifest.read_text()
+    for was, now in (('"n_reports": 1', '"n_reports": 0'), ('"rows": 600', '"rows": 601'), ("kept", "Kept")):
+        assert was in whole
+        manifest.write_text(whole.replace(was, now, 1))
+        with pytest.raises(InputError, match="does not match its checksum"):
+            Monitor(SOURCE, **GOOD, state=tmp_path)
+    manifest.unlink()
+    with pytest.raises(InputError, match=r"holds 'current\.json' but no manifest\.json"):
+        Monitor(SOURCE, **GOOD, state=tmp_path)  # a new life would spend delta again
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda document: document.update(n_reports=0, n_delivered=0), "reports [1] of 0"),
+        (lambda document: document.update(n_reports=True), "True where a count belongs"),
+        (lambda document: document.update(n_delivered=5), "5 of 1 reports delivered"),
+        (lambda document: document["periods"][0]["report"].update(number=2), "of 1"),
+        (lambda document: document["periods"][0]["report"].update(delta=0.04), "with delta 0.04"),
+        (lambda document: document["periods"][0]["report"].update(epsilon=0.2), "with epsilon 0.2"),
+        (lambda document: document["periods"][0]["report"].update(error=[0.3, 0.1]), "between 0.3 and 0.1"),
+        (lambda document: document["periods"][0]["report"].update(verdict="fine"), "the verdict 'fine'"),
+        (lambda document: document["periods"][0]["report"].update(rows=601), "601 of 600 rows"),
+        (lambda document: document["periods"][0].update(set_sizes=[600, 1, 0, 0]), "sets of 600 rows"),
+        (lambda document: document["periods"][0].update(tally="../1.2.tally"), "not a file of this folder"),
+        (lambda document: document["in_use"].update(number=0), "no certificate has been in use"),
+        (lambda document: document["periods"].append(document["periods"][0]), "two periods have one name"),
+    ],
+)
+def test_numbers_out_of_range_are_refused_even_with_a_checksum(change: Any, said: str, tmp_path: Path) -> None:
+    Monitor(SOURCE, **GOOD, state=tmp_path).update(rows(0))
+    manifest = tmp_path / "manifest.json"
+    document = json.loads(manifest.read_text())
+    change(document)
+    manifest.write_text(json.dumps(seal(document)))
+    with pytest.raises(InputError, match=re.escape(said)):
+        Monitor(SOURCE, **GOOD, state=tmp_path)
 
 
 def test_two_monitors_at_once_do_not_forget_each_others_rows(tmp_path: Path) -> None:
     one, other = (Monitor(SOURCE, **GOOD, state=tmp_path) for _ in range(2))
     one.update(rows(0), "May")
-    with pytest.raises(InputError, match="changed by another process"):
-        other.update(rows(1), "June")
-    assert Monitor(SOURCE, **GOOD, state=tmp_path).history[0].rows == 600
+    assert other.update(rows(1), "June").number == 2  # it begins with what the first has saved
+    one.update(rows(2), "July")
+    assert [report.number for report in Monitor(SOURCE, **GOOD, state=tmp_path).history] == [1, 2, 3]
+
+
+def test_a_folder_in_use_is_waited_for_and_then_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "WAIT_SECONDS", 0.1)
+    one, other = (Monitor(SOURCE, **GOOD, state=tmp_path) for _ in range(2))
+    with one.exclusive():
+        with pytest.raises(InputError, match="in use by another process"):
+            other.update(rows(0), "May")
+        one.update(rows(1), "May")
+    assert other.update(rows(0), "June").number == 2
 
 
 def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
@@ -187,3 +302,86 @@ def test_odd_names_of_periods_survive(tmp_path: Path) -> None:
     Monitor(SOURCE, **GOOD, state=tmp_path / "a").update(rows(0), odd)
     assert Monitor(SOURCE, **GOOD, state=tmp_path / "a").history[0].period == odd
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_current_is_the_certificate_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monitor = Monitor(SOURCE, **GOOD, state=tmp_path)
+    assert monitor.current_file is None
+    monitor.update(rows(0), "May")
+    june = monitor.update(rows(1), "June")
+    current = monitor.current_file
+    assert current == tmp_path / "current.json"
+    monitor.adopt(june.fresh)
+    assert monitor.certificate is june.fresh
+    assert june.fresh is not None
+    assert Certificate.load(current).thresholds.tolist() == june.fresh.thresholds.tolist()
+    current.write_text("damaged")
+    Monitor(SOURCE, **GOOD, state=tmp_path)
+    assert Certificate.load(current).thresholds.tolist() == june.fresh.thresholds.tolist()
+
+
+def test_an_adopted_certificate_is_used_until_there_is_another_choice(tmp_path: Path) -> None:
+    """The nightly script starts with the same certificate every night."""
+    fresh = Monitor(SOURCE, **GOOD).update(rows(0)).fresh
+    assert fresh is not None
+    first = replace(fresh, thresholds=fresh.thresholds / 2)
+
+    def start(certificate: Certificate) -> Monitor:
+        return Monitor(SOURCE, **GOOD, state=tmp_path, certificate=certificate)
+
+    monitor = start(first)
+    assert monitor.in_use is not None
+    assert monitor.in_use.in_words.startswith("the certificate that was given (PS-LW, epsilon 10 %, made 20")
+    may = monitor.update(rows(1), "May")
+    assert may.fresh is not None
+    monitor.adopt(may.fresh)
+    again = start(first).in_use
+    assert again is not None
+    assert (again.number, again.choice, again.period) == (2, "adopted", "May")
+    assert again.in_words.startswith("the fresh certificate of May, adopted (PS-LW")
+    other = replace(first, thresholds=first.thresholds / 4)
+    given = start(other).in_use
+    assert given is not None
+    assert (given.number, given.choice, given.period) == (3, "given", None)
+    assert start(may.fresh).in_use.number == 4  # type: ignore[union-attr]
+    assert start(first).in_use.number == 5  # type: ignore[union-attr]
+
+
+def test_a_period_is_counted_anew_and_pays_again(tmp_path: Path) -> None:
+    monitor = Monitor(SOURCE, **GOOD, state=tmp_path)
+    monitor.update(rows(0), "May")
+    june = monitor.update(rows(1), "June")
+    again = monitor.update(rows(2), "May", replace=True)  # as many rows as before, but others
+    assert (again.number, again.rows) == (3, 600)
+    assert again.delta < june.delta
+    assert [report.period for report in Monitor(SOURCE, **GOOD, state=tmp_path).history] == ["May", "June"]
+    assert monitor.update(rows(0), "April").rows == 600  # these rows no longer count in May
+    with pytest.raises(InputError, match="no period 'March' to replace"):
+        monitor.update(rows(3), "March", replace=True)
+
+
+def test_states_of_the_first_form_are_read(tmp_path: Path) -> None:
+    """Written before manifests had a checksum; ``expected.json`` has what that version said."""
+    form = Path(__file__).parent / "files" / "earlier-states" / "1-first"
+    shutil.copytree(form / "watch", tmp_path / "watch")
+    then = json.loads((form / "expected.json").read_text())
+    monitor = Monitor(Tally.load(form / "source.tally"), **GOOD, state=tmp_path / "watch")
+    assert [list(fact) for fact in facts(monitor)] == [
+        [name, number, n_rows, verdict, tuple(error), size, delta]
+        for name, number, n_rows, verdict, error, size, delta in then["history"]
+    ]
+    assert monitor.in_use is not None
+    assert (monitor.in_use.choice, monitor.in_use.period) == ("adopted", "2026-05")
+    assert monitor.in_use.certificate.thresholds.tolist() == then["thresholds"]
+    assert monitor.has_counted("ab" * 32)
+    assert monitor.undelivered == ()
+    assert not monitor.offer(replace(monitor.in_use.certificate, delta=0.01, thresholds=np.zeros(3)))
+    monitor.update(rows(9), "2026-06", start="2026-06-01", end="2026-06-30")
+    again = Monitor(Tally.load(form / "source.tally"), **GOOD, state=tmp_path / "watch")
+    assert facts(again) == facts(monitor)
+    assert [gap.first for gap in again.gaps()] == ["2026-04"]
+    document = json.loads((form / "watch" / "manifest.json").read_text())
+    for changed in (document | {"n_reports": 0}, document | {"n_reports": 2}):
+        (tmp_path / "watch" / "manifest.json").write_text(json.dumps(changed))
+        with pytest.raises(InputError, match="reports"):
+            Monitor(Tally.load(form / "source.tally"), **GOOD, state=tmp_path / "watch")

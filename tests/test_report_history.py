@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from certificates import HOSTILE, draw
 from hospital import PANDEMIC, USUAL, patients, source_tally
-from pacshift import Monitor, Tally, calibrate_tally
+from pacshift import Interval, Monitor, Tally, calibrate_tally
+from pacshift.certification.request import Request
+from pacshift.monitor.fresh import Fresh
+from pacshift.monitor.verdict import judge, missed_in_words
 from pacshift.plots import readable
 from pacshift.report import render_history, write_history_page
+from pacshift.report.history_pictures import error_over_time, size_over_time
 from test_report_browser import PHONE, _note_dialog
 
 DESK = 1200
@@ -77,6 +82,58 @@ def test_bounds_are_rounded_outward(monitors: dict[str, Monitor]) -> None:
     for (low, high), (lower, upper) in zip(shown, errors, strict=True):
         assert float(low) <= 100 * lower <= float(low) * 1.011
         assert float(high) / 1.011 <= 100 * upper <= float(high)
+
+
+def test_a_refuted_period_is_not_drawn_at_any_height(monitors: dict[str, Monitor]) -> None:
+    """A cross on the line of epsilon reads as "missed exactly 10 %"."""
+    figure = Figure()
+    error_over_time(monitors["year"].history, figure)
+    (ax,) = figure.axes
+    assert [line.get_label() for line in ax.lines] == ["allowed"]
+    (patch,) = ax.patches
+    assert patch.get_label() == "refuted: not known"
+    low, high = patch.get_transform().transform(patch.get_path().vertices)[[0, 2], 1]
+    assert [low, high] == pytest.approx(ax.transAxes.transform([(0, 0), (0, 1)])[:, 1], abs=1)
+
+
+def test_periods_without_rows_keep_their_place() -> None:
+    source = source_tally(2000)
+    monitor = Monitor(source, epsilon=0.1, delta=0.05, method="PS-LW")
+    for seed, month in enumerate((1, 2, 6)):
+        start, end = f"2026-{month:02d}-01", f"2026-{month:02d}-{28 if month == 2 else 30 + month % 2}"
+        rows = patients(400, USUAL, np.random.default_rng(seed))[0]
+        monitor.update(rows, start[:7], start=start, end=end)
+    figure = Figure()
+    size_over_time(monitor.history, figure)
+    (ax,) = figure.axes
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["2026-01", "2026-02", "2026-06"]
+    assert ax.get_xticks().tolist() == [0, 1, 5]
+    assert ax.get_xlim() == (-0.6, 5.6)
+    page = render_history(monitor)
+    assert "<p>No rows: <bdi>2026-03 to 2026-05 (3 periods)</bdi>.</p>" in page
+    assert (
+        page.index("<bdi>2026-02</bdi></th>")
+        < page.index("(3 periods)</bdi></th>")
+        < page.index("<bdi>2026-06</bdi></th>")
+    )
+
+
+def test_an_interval_is_rounded_the_same_everywhere() -> None:
+    """Close to what is allowed it needs more digits, in the finding and in the table."""
+    monitor = year()
+    (name, period), *_ = monitor._saved.periods.items()
+    assert period.report is not None
+    close = (0.100041234, 0.138612345)
+    report = replace(period.report, error=close, verdict="broken")
+    monitor._saved = replace(monitor._saved, periods={name: replace(period, report=report)})
+    shown = missed_in_words(close, 0.1)
+    assert shown == "10.004 to 13.862 %"
+    assert f'data-column="they miss">{shown}</td>' in render_history(monitor)
+    wide = replace(report.fresh, thresholds=report.fresh.thresholds + 0.01)  # type: ignore[type-var,union-attr]
+    neither = judge(
+        Fresh(report.fresh), wide, Interval(np.full(3, 0.0737153), np.full(3, 0.1152778)), Request(0.1, 0.05)
+    )
+    assert "miss 7.37 to 11.6 % of this period: neither kept nor broken" in neither.text
 
 
 def test_the_page_says_what_else_was_asked_for_and_what_is_wrong_with_the_certificate() -> None:

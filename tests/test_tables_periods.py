@@ -86,8 +86,13 @@ def test_a_file_is_a_period_and_its_sets_are_counted(file: Path) -> None:
         pa.array(np.array(["2026-03-31T21:30", "2026-04-01", "NaT"], "M8[us]")).cast(
             pa.timestamp("us", "Europe/Berlin")
         ),
+        pa.array(["2026-03-31T23:30:00Z", "2026-04-01T00:00:00.250z", None]),
+        # Half past eleven where it was written, although it was April in London already.
+        pa.array(["2026-03-31T23:30:00-05:00", "2026-04-01 00:30:00+0200", None]),
+        pa.array(["2026-03-31", "2026-04-01", "9999-12-31"]).cast(pa.date32()),
+        pa.array(["2026-03-31T23:30:00+02", "2026-04-01", "1900-01-01"], pa.large_string()),
     ],
-    ids=["text", "dictionary", "nanoseconds", "date", "zone"],
+    ids=["text", "dictionary", "nanoseconds", "date", "zone", "Z", "offsets", "sentinels", "large text"],
 )
 def test_kinds_of_timestamps(column: Any, tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
@@ -122,11 +127,56 @@ def test_columns_that_are_no_timestamps(column: Any, message: str, tmp_path: Pat
         count_periods(path, Calendar("when", "month"), classes=NAMES)
 
 
+def test_an_unknown_time_zone_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    times = pa.array(TIMES[:3]).cast(pa.timestamp("s", "Mars/Olympus"))
+    pa.parquet.write_table(table(SCORES[:3]).append_column("seen", times), path)
+    with pytest.raises(InputError, match=r"time zone 'Mars/Olympus', which this machine does not know"):
+        count_periods(path, Calendar("seen", "month"), classes=NAMES)
+
+
+@pytest.mark.parametrize("last", ["9999-12-31", "1900-01-01", "0001-01-01"])
+def test_sentinels_are_no_times(last: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    times = pa.array(["2026-03-31", "2026-04-01", last])
+    pa.parquet.write_table(table(SCORES[:3]).append_column("seen", times), path)
+    with pytest.raises(InputError, match=r"1 row\(s\) have no timestamp .* outside the years 1901 to 2199"):
+        count_periods(path, Calendar("seen", "day"), classes=NAMES)
+
+
+def test_rows_are_known_by_their_keys(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    keys = np.r_[np.arange(600), np.arange(300)]  # the last 300 rows repeat the first ones
+    pa.parquet.write_table(table(SCORES, days=TIMES).append_column("visit", pa.array(keys)), path)
+    found = count_periods(path, WholeFile("a"), classes=NAMES, key="visit")
+    assert found.periods["a"].target == Tally.from_target(SCORES[:600], classes=NAMES, soft=False)
+    assert (found.n_rows, found.n_known, found.n_dropped) == (900, 300, 0)
+    hashes = found.periods["a"].keys
+    assert hashes is not None
+    more = tmp_path / "t.csv"
+    pa.csv.write_csv(table(SCORES).append_column("visit", pa.array(np.arange(900))), more)
+    later = count_periods(more, WholeFile("b"), classes=NAMES, key="visit", known_keys=[hashes])
+    assert later.periods["b"].target.n_target == 300  # 7 in Parquet and 7 in CSV are one key
+    assert later.n_known == 600
+    nobody = pa.array([None, 1, 2])
+    pa.parquet.write_table(table(SCORES[:3]).append_column("visit", nobody), path)
+    with pytest.raises(InputError, match=r"1 row\(s\) have no key in column 'visit'"):
+        count_periods(path, WholeFile("a"), classes=NAMES, key="visit")
+    dropped = count_periods(path, WholeFile("a"), classes=NAMES, key="visit", drop_invalid=True)
+    assert (dropped.periods["a"].target.n_target, dropped.n_dropped) == (2, 1)
+    with pytest.raises(InputError, match="no column 'nurse' with keys"):
+        count_periods(path, WholeFile("a"), classes=NAMES, key="nurse")
+    pa.parquet.write_table(table(SCORES[:3]).append_column("visit", pa.array([[1], [2], [3]])), path)
+    with pytest.raises(InputError, match="cannot be a key"):
+        count_periods(path, WholeFile("a"), classes=NAMES, key="visit")
+
+
 def test_periods_on_the_command_line() -> None:
     with pytest.raises(InputError, match="got 'year'"):
         read_period("year")
-    with pytest.raises(InputError, match="got '0'"):
-        read_period("0")
+    for text in ("0", "²", "-5", "1" * 20, ""):
+        with pytest.raises(InputError, match=f"got '{text}'"):
+            read_period(text)
 
 
 def test_leap_years_and_the_turn_of_the_year() -> None:

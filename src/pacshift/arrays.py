@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
+KeyArray: TypeAlias = NDArray[np.uint64]
 
 Label: TypeAlias = str | int | float | bool
 """A class name: any single JSON value, because certificates and tallies are saved with their class names."""

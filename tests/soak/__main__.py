@@ -21,10 +21,11 @@ from soak.disks import fill_disks
 from soak.kills import kill_writers
 from soak.outcome import Outcome, as_text, findings_as_json
 from soak.starts import interrupt_starts
+from soak.states import damage_manifests, kill_runs, run_together
 from soak.writers import write_together
 
 FILES = {"parquet": 4800, "feather": 5400, "csv": 2800, "npz": 2800, "tally": 2400, "json": 2900}
-KILLS, DISKS, ROUNDS, STARTS = 26, 32, 150, 60
+KILLS, DISKS, ROUNDS, STARTS, MANIFESTS, TOGETHER = 26, 32, 150, 60, 3000, 20
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -32,6 +33,7 @@ def damaged_files(folder: Path, share: float) -> Iterator[Outcome]:
     """One outcome per format."""
     for kind, n_cases in FILES.items():
         yield damage_outcome(damage_files(kind, math.ceil(share * n_cases), folder))
+    yield damage_manifests(math.ceil(share * MANIFESTS), folder)
 
 
 def disturbed_commands(folder: Path, share: float) -> Iterator[Outcome]:
@@ -40,6 +42,8 @@ def disturbed_commands(folder: Path, share: float) -> Iterator[Outcome]:
     yield interrupt_starts(math.ceil(share * STARTS))
     yield from fill_disks(math.ceil(share * DISKS), folder)
     yield write_together(math.ceil(share * ROUNDS), folder)
+    yield run_together(math.ceil(share * TOGETHER), folder)
+    yield kill_runs(math.ceil(share * KILLS), folder)
     yield kill_executor()
 
 

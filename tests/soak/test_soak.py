@@ -14,6 +14,7 @@ from soak.kills import kill_writers
 from soak.mutants import mutate
 from soak.outcome import Outcome, as_text
 from soak.starts import interrupt_starts
+from soak.states import damage_manifests, kill_runs, run_together
 from soak.writers import write_together
 from soak.writing import WRITINGS
 
@@ -54,6 +55,14 @@ def test_full_disks(folder: Path) -> None:
 
 def test_four_writers(folder: Path) -> None:
     require_nothing_found(write_together(20, folder))
+
+
+def test_damaged_manifests(folder: Path) -> None:
+    require_nothing_found(damage_manifests(150, folder, FIRST))
+
+
+def test_runs_of_the_monitor_at_once_and_killed(folder: Path) -> None:
+    require_nothing_found(run_together(1, folder), kill_runs(1, folder))
 
 
 def test_ctrl_c_at_the_start() -> None:

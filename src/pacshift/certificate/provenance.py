@@ -124,13 +124,27 @@ class Provenance:
                 f"this certificate was valid until {self.valid_until}; today is {day.isoformat()}. "
                 "Calibrate again with recent data."
             )
-        if model_id is not None and model_id != self.model_id:
-            made_for = "names no model" if self.model_id is None else f"is for model {self.model_id!r}"
-            found.append(
-                f"this certificate {made_for}; the scores are said to come from model {model_id!r}. "
-                "Its guarantee is about its own model: calibrate again for this one."
-            )
-        return found
+        if model_id is not None and self.model_id is None:
+            found.append(f"this certificate names no model; {_said(model_id)}")
+        other = self.other_model(model_id)
+        return found if other is None else [*found, other]
+
+    def other_model(self, model_id: str | None) -> str | None:
+        """What is wrong if the certificate names another model; None if nothing is known to be.
+
+        Parameters
+        ----------
+        model_id : str or None
+            The classifier that the new scores come from; None if nobody said.
+
+        Returns
+        -------
+        str or None
+            One sentence or two.
+        """
+        if model_id is None or self.model_id in (None, model_id):
+            return None
+        return f"this certificate is for model {self.model_id!r}; {_said(model_id)}"
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in a certificate file."""
@@ -174,6 +188,13 @@ class Provenance:
             counting=_optional(_counting, document.get("counting")),
             asked_method=_optional(_asked_method, document.get("asked_method")),
         )
+
+
+def _said(model_id: str) -> str:
+    return (
+        f"the scores are said to come from model {model_id!r}. "
+        "Its guarantee is about its own model: calibrate again for this one."
+    )
 
 
 def reasons_against_use(

@@ -31,7 +31,7 @@ class Command(_PlainFlags, TyperCommand):
 
 
 class Commands(_PlainFlags, TyperGroup):
-    """Every command ends with an exit code of the contract: 0 fine, 2 bad input, 3 nothing certified, 4 broken."""
+    """Every command ends with an exit code of the contract, which the epilog of the help lists."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.meta[_WORDS] = list(args)

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import typer
 from rich.console import Console
@@ -24,7 +24,7 @@ from pacshift.cli.flags import in_flags
 from pacshift.cli.signals import stop_code
 from pacshift.errors import AssumptionError, PacshiftError, UnfinishedSheetError, UninformativeWarning
 
-BAD_INPUT, NOTHING_CERTIFIED, BROKEN, UNEXPECTED = 2, 3, 4, 1
+BAD_INPUT, NOTHING_CERTIFIED, BROKEN, OTHER_MODEL, UNEXPECTED = 2, 3, 4, 5, 1
 PIPE_WIDTH = 120  # columns of tables that go into a file or a pipe
 
 _UsageError: type[Any] = typer.BadParameter.__bases__[0]  # the same class in every version of Typer
@@ -111,28 +111,29 @@ def exit_codes() -> Iterator[None]:
             warnings.showwarning = lambda message, *_args, **_kwargs: note(message)
             yield
     except (AssumptionError, UnfinishedSheetError) as error:
-        _fail(in_flags(str(error)), NOTHING_CERTIFIED)
+        fail(in_flags(str(error)), NOTHING_CERTIFIED)
     except PacshiftError as error:
-        _fail(in_flags(str(error)), BAD_INPUT)
+        fail(in_flags(str(error)), BAD_INPUT)
     except _UsageError as error:
         command = error.ctx.command_path if getattr(error, "ctx", None) else "pacshift"
-        _fail(f"{error.format_message()} See `{command} --help`.", BAD_INPUT)
+        fail(f"{error.format_message()} See `{command} --help`.", BAD_INPUT)
     except ImportError as error:
-        _fail(_missing(error), BAD_INPUT)
+        fail(_missing(error), BAD_INPUT)
     except BrokenPipeError:
         raise  # `pacshift ... | head` is no error
     except (OSError, MemoryError) as error:
-        _fail(f"operating system error: {error or type(error).__name__}.", BAD_INPUT)
+        fail(f"operating system error: {error or type(error).__name__}.", BAD_INPUT)
     except KeyboardInterrupt:
         messages().print("stopped; no half-written files are left")
         raise typer.Exit(stop_code()) from None
     except (typer.Exit, typer.Abort):
         raise
     except Exception as error:
-        _fail(f"this should not happen: {type(error).__name__}: {error}. Please report it.", UNEXPECTED)
+        fail(f"this should not happen: {type(error).__name__}: {error}. Please report it.", UNEXPECTED)
 
 
-def _fail(error: object, code: int) -> None:
+def fail(error: object, code: int) -> NoReturn:
+    """End the command with one line on stderr and an exit code of the contract."""
     line = " ".join(str(error).split())
     messages().print(f"[bold red]error:[/] {plain(line)}")
     raise typer.Exit(code) from None

@@ -117,7 +117,9 @@ DropInvalid = Annotated[bool, tables("--drop-invalid", "Leave out rows without a
 ModelId = Annotated[str | None, output("--model-id TEXT", "The classifier that made the scores, as you call it.")]
 UsedModelId = Annotated[
     str | None,
-    output("--model-id TEXT", "The classifier that made the scores. Warns if it is not the certificate's."),
+    output(
+        "--model-id TEXT", "The classifier that made the scores. Exit code 5 if the certificate is for another."
+    ),
 ]
 Note = Annotated[str | None, output("--note TEXT", "Anything that the certificate should remember.")]
 ValidUntil = Annotated[str | None, output("--valid-until DATE", "Last day of use, as 2027-01-31.")]

@@ -10,7 +10,7 @@ import typer
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import reasons_against_use
 from pacshift.cli.commands import words_of
-from pacshift.cli.console import note
+from pacshift.cli.console import OTHER_MODEL, fail, note
 from pacshift.files.repeated import file_sha256
 from pacshift.tally import Tally
 from pacshift.tally.inputs import Input, Role, limited, printable, together
@@ -52,7 +52,15 @@ def _left_out(tally: Tally, role: Role) -> tuple[int | None, tuple[tuple[str, in
     return together(counted) if counted and not tally.n_more_inputs else (None, ())
 
 
+def require_model(certificate: Certificate, model_id: str | None) -> None:
+    """End the command if the certificate is for another model than the scores: it promises nothing about them."""
+    other = None if certificate.provenance is None else certificate.provenance.other_model(model_id)
+    if other is not None:
+        fail(other, OTHER_MODEL)
+
+
 def warn_before_use(certificate: Certificate, model_id: str | None) -> None:
-    """Say on stderr why the certificate should not be used: expired, or made for another model."""
+    """Say on stderr why the certificate should not be used; end the command if it is for another model."""
+    require_model(certificate, model_id)
     for text in reasons_against_use(certificate.provenance, model_id=model_id):
         note(text)

@@ -48,6 +48,7 @@ def train(
     out: Annotated[Path, basic("--out -o", "Scores file to write (.npz).")],
     recipe: Annotated[str, basic("--recipe", "small, for a laptop, or paper.")] = "small",
     training: Training,
+    force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
     """Train a model on raw data and write the scores of the rows it was not fitted on.
@@ -59,8 +60,8 @@ def train(
 
     size = check_recipe_size(recipe)
     out.parent.mkdir(parents=True, exist_ok=True)
-    if data.is_file():  # a folder may hold a million images, none of which is an .npz
-        options.check_output(out, True, [data])
+    # A folder may hold a million images, none of which is an .npz.
+    options.check_output(out, force, [data] if data.is_file() else [])
     try:
         with _progress(silent=as_json) as report:
             found = run(dataset, data, out, recipe=size, report=report, **asdict(training))

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 from pacshift.methods import Method
@@ -69,10 +67,3 @@ def check_certificate(certificate: Certificate, source: Tally) -> None:
             f"the certificate {pair[0]}, but the source {pair[1]}. Count the source as the certificate takes its "
             f"scores: softmax={certificate.softmax}."
         )
-
-
-def same_sets(certificate: Certificate, other: Certificate | None) -> bool:
-    """Whether both make the same sets."""
-    if other is None or certificate.never_empty != other.never_empty:
-        return False
-    return bool(np.array_equal(certificate.thresholds, other.thresholds))

@@ -27,4 +27,4 @@ def error_bounds(
     most = largest_means(np.stack([-miss_rates.lower, miss_rates.upper]), box)
     lower, upper = -float(most[0]), float(most[1])
     clean = 1 - contamination
-    return max(clean * lower, 0.0), min(clean * upper + contamination, 1.0)
+    return max(clean * lower, 0.0) + 0.0, min(clean * upper + contamination, 1.0)

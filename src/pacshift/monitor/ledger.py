@@ -1,55 +1,48 @@
-"""What a monitor remembers: the certificate in use, the periods with their reports, the files it has counted."""
+"""The rows that a monitor has counted, period by period: each of them once. And who has heard about them."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from datetime import date
 
-from pacshift.arrays import IntArray
-from pacshift.certificate import Certificate
+from pacshift.arrays import IntArray, KeyArray
 from pacshift.errors import InputError
-from pacshift.monitor.check import check_certificate, check_target
-from pacshift.monitor.periods import Counted, in_order, with_rows
+from pacshift.monitor.calendar import Gap, find_gaps, lies_in
+from pacshift.monitor.check import check_target
+from pacshift.monitor.deliveries import Delivery, digests, require_new
+from pacshift.monitor.memory import Memory
+from pacshift.monitor.periods import Counted, in_order, recounted, with_rows
 from pacshift.monitor.report import PeriodReport
-from pacshift.monitor.state import Delivery, Saved, StateFolder
-from pacshift.tally import Tally
 
 
-class Ledger:
-    """The memory of a monitor, in a folder if there is one. Every change is saved in one step."""
-
-    def __init__(self, source: Tally, folder: StateFolder | None) -> None:
-        self._source, self._folder, self._is_step_open = source, folder, False
-        self._saved = Saved() if folder is None else folder.read()
-
-    @property
-    def source(self) -> Tally:
-        """Counts of the labelled source."""
-        return self._source
-
-    @property
-    def certificate(self) -> Certificate | None:
-        """The certificate in use; None before the first period if none was given."""
-        return self._saved.in_use
-
-    @property
-    def history(self) -> tuple[PeriodReport, ...]:
-        """The last report of every period, in the order of time."""
-        ordered = in_order(self._saved.periods)
-        return tuple(period.report for period in ordered if period.report is not None)
+class Ledger(Memory):
+    """The memory of a monitor with its periods and deliveries."""
 
     @property
     def deliveries(self) -> tuple[Delivery, ...]:
-        """The files that were counted, in the order in which they came."""
+        """The files and arrays that were counted, in the order in which they came."""
         return self._saved.deliveries
 
-    def has_counted(self, name: str, sha256: str) -> bool:
+    def gaps(self, *, until: date | None = None) -> list[Gap]:
+        """Which periods have no rows, by the first and last days of those that have.
+
+        Parameters
+        ----------
+        until : datetime.date, optional
+            Look for missing periods up to this day too. One period of grace is left for rows that come late.
+            Default: only between periods that are there.
+
+        Returns
+        -------
+        list of Gap
+            In the order of time.
+        """
+        return find_gaps([(period.start, period.end) for period in self._saved.periods.values()], until)
+
+    def has_counted(self, sha256: str) -> bool:
         """Whether a file was counted before, under this name or another.
 
         Parameters
         ----------
-        name : str
-            Name of the file.
         sha256 : str
             SHA-256 of its bytes.
 
@@ -57,38 +50,10 @@ class Ledger:
         -------
         bool
             Whether a file with the same bytes was counted.
-
-        Raises
-        ------
-        InputError
-            If a file of this name was counted with other bytes: some of its rows might count twice.
         """
-        if any(delivery.sha256 == sha256 for delivery in self.deliveries):
-            return True
-        if any(delivery.name == name for delivery in self.deliveries):
-            raise InputError(
-                f"{name} was counted before with other content, so some of its rows might be counted twice. "
-                "Give new rows in a file of a new name."
-            )
-        return False
+        return any(delivery.sha256 == sha256 for delivery in self.deliveries)
 
-    @contextmanager
-    def one_step(self) -> Iterator[None]:
-        """Save all changes made inside at once, or none of them if an error is raised."""
-        if self._is_step_open:
-            yield
-            return
-        before, self._is_step_open = self._saved, True
-        try:
-            yield
-        except BaseException:
-            self._saved = before
-            raise
-        finally:
-            self._is_step_open = False
-        self._save()
-
-    def add(self, counted: Mapping[str, Counted], delivery: Delivery | None = None) -> None:
+    def add(self, counted: Mapping[str, Counted], delivery: Delivery | None = None) -> bool:
         """Add rows to periods without a report, all of them or (if the process dies) none.
 
         Parameters
@@ -96,41 +61,129 @@ class Ledger:
         counted : mapping of str to Counted
             New rows by the name of their period.
         delivery : Delivery, optional
-            The file they came from, remembered so that it is not counted twice.
+            The file they came from.
+
+        Returns
+        -------
+        bool
+            Whether the rows are new. Rows that were all counted before are not counted again.
 
         Raises
         ------
         InputError
-            If rows do not fit the source: other classes, or another kind of scores. Nothing is added then.
+            If rows do not fit the source (other classes, or another kind of scores), or if some of them may have
+            been counted before. Nothing is added then.
         """
         for part in counted.values():
             check_target(part.target, self._source)
-        periods = with_rows(self._saved.periods, counted, self._saved.in_use_number)
-        more = () if delivery is None else (delivery,)
-        self._save(periods=periods, deliveries=self._saved.deliveries + more)
+        with self.one_step():
+            self._require_keys(counted)
+            n_rows = sum(part.target.n_target for part in counted.values())
+            found = replace(delivery or Delivery(None, None, n_rows), parts=digests(counted))
+            if not self.has_keys and not require_new(found, self.deliveries):
+                self._remember_name(found)
+                return False
+            periods = with_rows(self._saved.periods, counted, self._saved.in_use_number)
+            self._save(periods=periods, deliveries=(*self.deliveries, found))
+        return True
+
+    def recount(self, counted: Mapping[str, Counted], deliveries: Sequence[Delivery]) -> list[str]:
+        """Count periods anew: these rows replace all of theirs. Their next reports are new reports.
+
+        Parameters
+        ----------
+        counted : mapping of str to Counted
+            All rows of each period.
+        deliveries : sequence of Delivery
+            The files they came from, each with its digests of these periods.
+
+        Returns
+        -------
+        list of str
+            Files whose rows of these periods no longer count.
+
+        Raises
+        ------
+        InputError
+            If a period is not known, or rows do not fit the source.
+        """
+        for name, part in counted.items():
+            check_target(part.target, self._source)
+            if name not in self._saved.periods:
+                raise InputError(f"no period {name!r} to replace. Leave out replace=True to count it first.")
+        given = {one.name for one in deliveries if one.name is not None}
+        with self.one_step():
+            self._require_keys(counted)
+            old = [one for one in self.deliveries if not set(one.parts).isdisjoint(counted)]
+            kept = [one.without(*counted) for one in self.deliveries if one.name not in given]
+            again = [replace(one, parts={**self._parts_of(one.name, counted), **one.parts}) for one in deliveries]
+            periods = recounted(self._saved.periods, counted, self._saved.in_use_number)
+            self._save(periods=periods, deliveries=(*kept, *again))
+        return [one.called for one in old if one.name not in given]
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether rows are told apart by keys."""
+        return any(period.keys is not None for period in self._saved.periods.values())
+
+    def known_keys(self, *, but: str | None = None) -> list[KeyArray]:
+        """Hashes of the keys of all rows.
+
+        Parameters
+        ----------
+        but : str, optional
+            A period whose rows are left out.
+
+        Returns
+        -------
+        list of uint64 arrays
+            One per period.
+        """
+        periods = self._saved.periods.values()
+        return [period.keys for period in periods if period.keys is not None and period.name != but]
+
+    @property
+    def period_names(self) -> tuple[str, ...]:
+        """Names of all periods, in the order in which they came."""
+        return tuple(self._saved.periods)
 
     @property
     def waiting(self) -> tuple[str, ...]:
         """Periods with rows that no report has seen yet, in the order of time."""
         return tuple(period.name for period in in_order(self._saved.periods) if not period.is_reported)
 
-    def adopt(self, certificate: Certificate | None) -> None:
-        """Use another certificate from now on. Reports that were made stay as they are.
+    @property
+    def undelivered(self) -> tuple[PeriodReport, ...]:
+        """Reports that have not reached anybody yet, in the order of time."""
+        return tuple(report for report in self.history if report.number > self._saved.n_delivered)
+
+    def new_gaps(self, *, until: date | None = None) -> list[Gap]:
+        """The gaps that have not been told yet.
 
         Parameters
         ----------
-        certificate : Certificate
-            For example the ``fresh`` certificate of a report. How it is chosen does not matter for the guarantee.
+        until : datetime.date, optional
+            As in ``gaps``.
 
-        Raises
-        ------
-        InputError
-            If there is none, or it has other classes or another score than the source.
+        Returns
+        -------
+        list of Gap
+            In the order of time.
         """
-        if certificate is None:
-            raise InputError("no certificate to adopt: the rows of that period refute label shift.")
-        check_certificate(certificate, self._source)
-        self._save(in_use=certificate, in_use_number=self._saved.in_use_number + 1)
+        return [gap for gap in self.gaps(until=until) if not lies_in(gap, self._saved.told_gaps)]
+
+    def mark_delivered(self, gaps: Sequence[Gap] = ()) -> None:
+        """Remember that all reports have reached somebody, and these gaps.
+
+        Parameters
+        ----------
+        gaps : sequence of Gap
+            Gaps that were told.
+        """
+        with self.one_step():
+            told = [(gap.start, gap.end) for gap in gaps if not lies_in(gap, self._saved.told_gaps)]
+            if told or self._saved.n_delivered != self._saved.n_reports:
+                self._save(n_delivered=self._saved.n_reports, told_gaps=(*self._saved.told_gaps, *told))
 
     def set_sizes(self, sizes: Mapping[str, IntArray | None]) -> None:
         """Record the sizes of the sets in use, counted after the periods were; costs no share of delta.
@@ -144,9 +197,28 @@ class Ledger:
         for name, counts in sizes.items():
             if counts is not None:
                 periods[name] = periods[name].sized(counts, self._saved.in_use_number)
-        self._save(periods=periods)
+        with self.one_step():
+            self._save(periods=periods)
 
-    def _save(self, **changes: Any) -> None:
-        self._saved = replace(self._saved, **changes)
-        if self._folder is not None and not self._is_step_open:
-            self._folder.write(self._saved)
+    def _remember_name(self, repeated: Delivery) -> None:
+        """Known rows in a file that was written again, or copied: its bytes need not be counted to be known."""
+        if repeated.name is not None:
+            known = [one for one in self.deliveries if one.name == repeated.name]
+            parts = {period: digest for one in known for period, digest in one.parts.items()}
+            again = replace(repeated, rows=sum(one.rows for one in known), parts=parts)
+            self._save(deliveries=(*(one for one in self.deliveries if one not in known), again))
+
+    def _parts_of(self, name: str | None, counted: Mapping[str, Counted]) -> dict[str, str | None]:
+        """What else was counted from a file."""
+        own = [one for one in self.deliveries if one.name == name and name is not None]
+        return {period: digest for one in own for period, digest in one.parts.items() if period not in counted}
+
+    def _require_keys(self, counted: Mapping[str, Counted]) -> None:
+        """All rows have keys, or none: a row without one could be any of the others."""
+        with_keys = {part.keys is not None for part in counted.values()}
+        with_keys |= {period.keys is not None for period in self._saved.periods.values()}
+        if len(with_keys) > 1:
+            raise InputError(
+                "some rows would be counted with a key and some without one, so they could not be told apart. "
+                "Give the same key=COLUMN in every run from the first one on, or begin with a new folder."
+            )

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import replace as changed
 from datetime import date
 from typing import Any
 
@@ -10,21 +10,21 @@ from pacshift.arrays import IntArray, LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certificate.columns import Columns
 from pacshift.certificate.provenance import reasons_against_use
-from pacshift.certificate.sets import mean_and_empty
-from pacshift.certification.class_miss import class_miss
 from pacshift.certification.request import check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import options_of
-from pacshift.monitor.check import check_source, require_own_promise, same_sets
-from pacshift.monitor.fresh import Fresh, fresh_certificate
+from pacshift.monitor.check import check_source, require_own_promise
+from pacshift.monitor.deliveries import Delivery, digests, find_repeats
+from pacshift.monitor.examine import examine
+from pacshift.monitor.fresh import fresh_certificate
+from pacshift.monitor.in_use import InUse
 from pacshift.monitor.ledger import Ledger
-from pacshift.monitor.periods import Counted, Period
-from pacshift.monitor.report import PeriodReport, estimated_size
-from pacshift.monitor.shares import report_delta, source_delta
+from pacshift.monitor.periods import Counted
+from pacshift.monitor.report import PeriodReport
+from pacshift.monitor.shares import report_delta
 from pacshift.monitor.state import StateFolder, fingerprint, request_settings
-from pacshift.monitor.verdict import judge
 from pacshift.scores.check import ScoreMatrix, check_scores
 from pacshift.tally import Tally
 from pacshift.tally.grouped import Grouped
@@ -53,8 +53,9 @@ class Monitor(Ledger):
     method : str or Method, default "PS-LP"
         Makes the fresh certificates. It must have a guarantee on the target.
     certificate : Certificate, optional
-        The certificate in use. Default: the fresh certificate of the first period. If it was made with a smaller
-        epsilon than the monitor's, small changes do not end its proof.
+        The certificate in use, until another one is adopted: the same certificate at the next start does not undo
+        this. Default: the fresh certificate of the first period. If it was made with a smaller epsilon than the
+        monitor's, small changes do not end its proof.
     class_epsilon : float, optional
         Share of any one class that the sets may miss, besides ``epsilon``. Fresh certificates keep it, and the
         verdict looks at every class too. With ``contamination`` it is about the label-shifted part of a period.
@@ -67,7 +68,8 @@ class Monitor(Ledger):
         The classifier that the scores come from. Fresh certificates remember it, and ``warnings`` compares it.
     state : path, optional
         A folder that keeps the counts and reports. A monitor with the same folder continues where the last one
-        stopped, also after it was killed. Default: nothing is kept.
+        stopped, also after it was killed. Several may use it in turn. ``current.json`` in it is the certificate in
+        use. Default: nothing is kept.
     columns : Columns, optional
         Score columns of the source's table, which the fresh certificates remember.
     rng : int, default 0
@@ -134,11 +136,10 @@ class Monitor(Ledger):
             "forever": self._forever,
             "method": self._method.name,
             "options": options_of(self._method),
-            "source": fingerprint(source),
         }
-        super().__init__(source, None if state is None else StateFolder(state, settings))
-        if certificate is not None and not same_sets(certificate, self._saved.in_use):
-            self.adopt(certificate)
+        super().__init__(source, None if state is None else StateFolder(state, settings, fingerprint(source)))
+        if certificate is not None:
+            self.offer(certificate)
 
     @property
     def epsilon(self) -> float:
@@ -178,6 +179,7 @@ class Monitor(Ledger):
         start: str | None = None,
         end: str | None = None,
         groups: LabelsLike | None = None,
+        replace: bool = False,
     ) -> PeriodReport:
         """Add the rows of a period and report on it.
 
@@ -186,9 +188,14 @@ class Monitor(Ledger):
         target : array_like, frame or Tally
             Scores of the new rows, one column per class, or their counts.
         period : str, optional
-            Name of the period; default: its number. Rows of a known period are added to it, as late rows are.
+            Name of the period; default: a number that no period has yet. Rows of a known period are added to it,
+            as late rows are. The same rows again change nothing.
         start, end : str, optional
-            First and last day of the period, as ``"2026-05-01"``; they sort and label the periods.
+            First and last day of the period, as ``"2026-05-01"``; they sort and label the periods, and show which
+            ones are missing.
+        replace : bool, default False
+            Count a known period anew, from these rows alone. Its report is a new one, with a share of delta of its
+            own. Correct rows because they were wrong, never because of what the report said.
         groups : array_like, optional
             Group of each new row, such as the patient: one random row of each group is counted. Pass all rows of a
             period at once: a group that is added to a period again counts twice.
@@ -201,30 +208,63 @@ class Monitor(Ledger):
         Raises
         ------
         InputError
-            If the rows do not have the source's classes, or a row has no group.
+            If the rows do not have the source's classes, were counted before in another period, or have no group.
         """
-        name = str(len(self._saved.periods) + 1) if period is None else str(period)
-        rows: ScoresLike | ScoreMatrix | None
-        if groups is not None:
-            rows, counted = self._one_per_group(target, groups)
-        else:
-            rows = None if isinstance(target, Tally) else target
-            counted = target if isinstance(target, Tally) else self.count(target)
-        sizes = None if rows is None else self._sizes(rows)
         with self.one_step():
-            self.add({name: Counted(counted, start, end, sizes)})
-            report = self.report(name)
-            if rows is not None and sizes is None and self.certificate is not None:  # adopted just now
-                self.set_sizes({name: self._sizes(rows)})
-                report = self._saved.periods[name].report or report
+            name = self._new_name() if period is None else str(period)
+            rows, n_rows = self._one_per_group(target, groups)
+            counted = self._counted(rows, start, end, n_rows)
+            if replace:
+                self.recount(
+                    {name: counted}, [Delivery(None, None, counted.target.n_target, digests({name: counted}))]
+                )
+            elif not self.add({name: counted}):
+                return self._report_on_known(counted, name)
+            self.report(name)
+            if not isinstance(rows, Tally) and counted.set_sizes is None and self.certificate is not None:
+                self.set_sizes({name: self._sizes(rows)})  # adopted just now
+            self.mark_delivered()
+            report = self._saved.periods[name].report
+        assert report is not None
         return report
 
-    def _one_per_group(self, target: ScoresLike | Tally, groups: LabelsLike) -> tuple[ScoreMatrix, Tally]:
+    def _counted(
+        self, target: ScoresLike | ScoreMatrix | Tally, start: str | None, end: str | None, n_rows: int | None
+    ) -> Counted:
+        """The counts of the rows; ``n_rows`` is their number before one of each group was left."""
+        if isinstance(target, Tally):
+            return Counted(target, start, end)
+        counted = self.count(target)
+        if n_rows is not None:
+            counted = changed(counted, target_grouped=Grouped(n_rows))
+        return Counted(counted, start, end, self._sizes(target))
+
+    def _one_per_group(
+        self, target: ScoresLike | Tally, groups: LabelsLike | None
+    ) -> tuple[ScoresLike | ScoreMatrix | Tally, int | None]:
+        """One row of each group, and how many rows there were; all rows and None without groups."""
+        if groups is None:
+            return target, None
         if isinstance(target, Tally):
             raise InputError("groups are those of rows, but a Tally was given. Count it with groups=.")
         scores = check_scores(target, name="target", classes=self._source.classes)
-        rows = scores.take(one_row_per_group(groups, scores))
-        return rows, replace(self.count(rows), target_grouped=Grouped(len(scores)))
+        return scores.take(one_row_per_group(groups, scores)), len(scores)
+
+    def _new_name(self) -> str:
+        number = len(self._saved.periods) + 1
+        while str(number) in self._saved.periods:
+            number += 1
+        return str(number)
+
+    def _report_on_known(self, counted: Counted, name: str) -> PeriodReport:
+        """The report that there is about rows that were counted before."""
+        _, period = find_repeats(digests({name: counted}), self.deliveries)[name]
+        known = self._saved.periods[period].report
+        if name != period or known is None:
+            raise InputError(
+                f"these rows were counted before, as period {period!r}, not {name!r}. Every row counts once."
+            )
+        return known
 
     def warnings(self, *, today: date | None = None) -> list[str]:
         """Why the certificate in use should not be used: it has expired, or is for another model.
@@ -272,50 +312,22 @@ class Monitor(Ledger):
         PeriodReport
             The last report if no rows were added since, else a new one.
         """
-        period = self._saved.periods[name]
-        if period.report is not None and period.is_reported:
-            return period.report
-        number = self._saved.n_reports + 1
-        delta = report_delta(self.delta, number, forever=self._forever)
-        request = replace(self._request, delta=delta)
-        fresh = fresh_certificate(self._source + period.target, self._method, request).with_columns(self._columns)
         with self.one_step():
-            if self.certificate is None and fresh.certificate is not None:
-                self.adopt(fresh.certificate)
-            made = self._examined(period, fresh, number=number, delta=delta)
-            periods = self._saved.periods | {name: replace(period, report=made)}
+            period = self._saved.periods[name]
+            if period.report is not None and period.is_reported:
+                return period.report
+            number = self._saved.n_reports + 1
+            delta = report_delta(self.delta, number, forever=self._forever)
+            request = changed(self._request, delta=delta)
+            tally = self._source + period.target
+            fresh = fresh_certificate(tally, self._method, request).with_columns(self._columns)
+            if self.in_use is None and fresh.certificate is not None:
+                self._save(in_use=InUse(fresh.certificate, 1, "first", name))
+            promise = self._request
+            made = examine(period, fresh, self.in_use, self._source, promise, number=number, delta=delta)
+            periods = self._saved.periods | {name: changed(period, report=made)}
             self._save(periods=periods, n_reports=number)
         return made
-
-    def _examined(self, period: Period, fresh: Fresh, *, number: int, delta: float) -> PeriodReport:
-        in_use = self.certificate
-        band = None
-        if in_use is not None:
-            band = class_miss(
-                self._source,
-                in_use.thresholds,
-                delta=source_delta(self.delta),
-                never_empty=in_use.never_empty,
-            )
-        found = judge(fresh, in_use, band, self._request)
-        sizes = period.set_sizes
-        size, empty = (estimated_size(period.target, in_use), None) if sizes is None else mean_and_empty(sizes)
-        return PeriodReport(
-            period=period.name,
-            start=period.start,
-            end=period.end,
-            number=number,
-            rows=period.target.n_target,
-            epsilon=self.epsilon,
-            delta=delta,
-            verdict=found.verdict,
-            finding=found.text,
-            error=found.error,
-            fresh=fresh.certificate,
-            fresh_size=estimated_size(period.target, fresh.certificate),
-            size=size,
-            empty=empty,
-        )
 
     def _sizes(self, scores: ScoresLike | ScoreMatrix) -> IntArray | None:
         in_use = self.certificate

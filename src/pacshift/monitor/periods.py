@@ -1,10 +1,12 @@
-"""A period: its counts, which only grow, and the last report about it."""
+"""A period: its counts, which grow until it is counted anew, and the last report about it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from pacshift.arrays import IntArray
+import numpy as np
+
+from pacshift.arrays import IntArray, KeyArray
 from pacshift.certificate.sets import mean_and_empty
 from pacshift.monitor.report import PeriodReport
 from pacshift.tally import Tally
@@ -14,13 +16,15 @@ from pacshift.tally import Tally
 class Counted:
     """New rows of a period.
 
-    ``set_sizes[s]`` counts the sets in use with s labels; None where they were not counted.
+    ``set_sizes[s]`` counts the sets in use with s labels; None where they were not counted. ``keys`` are hashes of
+    what identifies each row; None where rows have no keys.
     """
 
     target: Tally
     start: str | None = None
     end: str | None = None
     set_sizes: IntArray | None = None
+    keys: KeyArray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,12 +38,13 @@ class Period:
     set_sizes: IntArray | None = None
     sized_by: int = 0
     report: PeriodReport | None = None
+    keys: KeyArray | None = None
 
     @classmethod
     def of(cls, name: str, counted: Counted, in_use_number: int) -> "Period":
         """A period with its first rows."""
         sizes = counted.set_sizes
-        return cls(name, counted.start, counted.end, counted.target, sizes, in_use_number)
+        return cls(name, counted.start, counted.end, counted.target, sizes, in_use_number, keys=counted.keys)
 
     def plus(self, counted: Counted, in_use_number: int) -> "Period":
         """The period with more rows. Sizes that not all rows have under one certificate are dropped."""
@@ -52,6 +57,7 @@ class Period:
             set_sizes=sizes,
             sized_by=in_use_number,
             end=max(ends, key=_number) if ends else None,
+            keys=None if self.keys is None or counted.keys is None else np.append(self.keys, counted.keys),
         )
 
     @property
@@ -87,9 +93,25 @@ def with_rows(periods: Periods, counted: Mapping[str, Counted], in_use_number: i
     return found
 
 
+def recounted(periods: Periods, counted: Mapping[str, Counted], in_use_number: int) -> dict[str, Period]:
+    """The periods with some of them counted anew, each in its place, without a report: that was on other rows."""
+    return {
+        name: Period.of(name, counted[name], in_use_number) if name in counted else period
+        for name, period in periods.items()
+    }
+
+
+def sum_of(parts: Sequence[Counted]) -> Counted:
+    """The rows of several files as those of one."""
+    whole = Period.of("", parts[0], 0)
+    for part in parts[1:]:
+        whole = whole.plus(part, 0)
+    return Counted(whole.target, whole.start, whole.end, whole.set_sizes, whole.keys)
+
+
 def _number(text: str) -> int:
     """A day or a row number as an integer, so that it sorts; 0 for any other text."""
     try:
         return date.fromisoformat(text).toordinal()
     except ValueError:
-        return int(text) if text.isdigit() else 0
+        return int(text) if text.isascii() and text.isdigit() else 0

@@ -6,6 +6,7 @@ from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.display import short_repr
 from pacshift.monitor.verdict import Verdict as Verdict
+from pacshift.monitor.verdict import missed_in_words
 from pacshift.tally import Tally
 from pacshift.tally.histogram import mean_binned_size
 
@@ -49,6 +50,8 @@ class PeriodReport:
         Mean size of the sets in use.
     empty : float or None
         Share of sets in use that are empty; None if rows were not at hand.
+    in_use_number : int
+        Number of the certificate that was in use then, as in ``Monitor.in_use``.
 
     Examples
     --------
@@ -75,8 +78,14 @@ class PeriodReport:
     fresh_size: float | None
     size: float | None
     empty: float | None
+    in_use_number: int = 0
 
     __repr__ = short_repr
+
+    @property
+    def missed(self) -> str | None:
+        """What the sets in use miss, in words; None if refuted."""
+        return None if self.error is None else missed_in_words(self.error, self.epsilon)
 
     @property
     def alert(self) -> bool:

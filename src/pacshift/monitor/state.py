@@ -1,52 +1,41 @@
 """The state of a monitor on disk: small files of counts and one manifest, which alone says what counts.
 
-New files get new names; then the manifest is replaced in one step; then files that it no longer names are removed.
-So a process that is killed at any moment leaves the state before or after a step, never half of one.
+A step locks the folder and reads what others have done. New files get new names; then the manifest is replaced
+in one step; then files that it no longer names are removed. So a process that is killed at any moment leaves the
+state before or after a step, never half of one, and no two processes forget each other's rows.
 """
 
 import hashlib
 import json
 import os
 import re
-from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pacshift.arrays import KeyArray
 from pacshift.certificate import Certificate
 from pacshift.certification.request import Request
 from pacshift.errors import InputError
+from pacshift.files.documents import CHECKSUM, parse_json, require_seal, seal
+from pacshift.files.lock import LOCK_NAME, FolderLock
+from pacshift.files.reading import read_document
 from pacshift.files.writing import atomic_write
-from pacshift.monitor.periods import Period
-from pacshift.monitor.report import PeriodReport
+from pacshift.monitor.manifest import Saved, from_document, to_document, upgraded
 from pacshift.scores.check import shorten
 from pacshift.tally import Tally
 
-FORMAT, VERSION = "pacshift-monitor", 1
+FORMAT, VERSION = "pacshift-monitor", 2
+READABLE_VERSIONS = (1, 2)
+"""Version 1 had no checksum."""
 MANIFEST = "manifest.json"
-OWN_NAME = re.compile(r"[\w-]*\.\d+\.(tally|json)|\..*\.part(\.\w+)?")
-"""Names that this module gives, and drafts that a killed process leaves."""
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """A file that was counted: its name, the SHA-256 of its bytes, and its rows with the unusable ones."""
-
-    name: str
-    sha256: str
-    rows: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Saved:
-    """All that a monitor remembers. ``in_use_number`` counts how often a certificate was adopted."""
-
-    in_use: Certificate | None = None
-    in_use_number: int = 0
-    n_reports: int = 0
-    periods: dict[str, Period] = field(default_factory=dict)
-    deliveries: tuple[Delivery, ...] = ()
+CURRENT = "current.json"
+"""A copy of the certificate in use, under a name that never changes."""
+NUMBERED = re.compile(r"[\w-]*\.\d+\.(tally|json|keys)")
+OWN_NAME = re.compile(rf"{NUMBERED.pattern}|{re.escape(LOCK_NAME)}|\..*\.part(\.\w+)?")
+"""What a process may leave that is killed in the first step, before there is a manifest."""
+SHA256_BYTES = 32
 
 
 def request_settings(request: Request) -> dict[str, Any]:
@@ -76,155 +65,167 @@ def fingerprint(source: Tally) -> str:
 class StateFolder:
     """Reads and writes ``Saved``. Files that are on disk already are not written again."""
 
-    def __init__(self, path: str | os.PathLike[str], settings: dict[str, Any]) -> None:
-        self._path, self._settings = Path(path), settings
+    def __init__(self, path: str | os.PathLike[str], settings: dict[str, Any], source: str) -> None:
+        self.path, self._settings, self._source = Path(path), settings, source
         self._written: dict[int, tuple[Any, str]] = {}  # by identity: what a file holds never changes
-        self._serial = 0
+        self._serial, self._n_files = 0, 0
         try:
-            self._path.mkdir(parents=True, exist_ok=True)
+            self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"cannot use {self._path} as state folder: {error.strerror or error}.") from None
+            raise InputError(f"cannot use {self.path} as state folder: {error.strerror or error}.") from None
+        self.lock = FolderLock(self.path)
 
     def read(self) -> Saved:
-        """What was saved last; nothing if the folder is new."""
-        manifest = self._path / MANIFEST
-        if not manifest.exists():
+        """What was saved last; nothing if the folder is new. The folder must be locked."""
+        if not (self.path / MANIFEST).exists():
             self._require_empty()
             return Saved()
+        document = self._document()
+        self._require_settings(document)
         try:
-            document = json.loads(manifest.read_text(encoding="utf-8"))
-            if document["format"] != FORMAT or document["version"] != VERSION:
-                raise ValueError(f"format {document['format']!r}, version {document['version']!r}")
-            self._require_settings(document["settings"])
-            return self._saved(document)
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            self._written, self._serial = {}, int(document["serial"])
+            self._n_files = int(document["n_files"])
+            saved = from_document(document, self, self._settings)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError(
-                f"{manifest} is not the state of a monitor ({error!r}). Choose another folder with state=."
-            ) from None
+            raise self._damaged(error) from None
+        self._copy_current(saved)
+        return saved
+
+    def read_again(self, saved: Saved) -> Saved:
+        """What was saved last: ``saved`` itself unless another process has written since. Needs the lock."""
+        is_new = not self._serial and not (self.path / MANIFEST).exists()
+        return saved if is_new or self._document()["serial"] == self._serial else self.read()
 
     def write(self, saved: Saved) -> None:
-        """Save everything in one step."""
-        self._require_latest()
+        """Save everything in one step. The folder must be locked."""
+        head = {"format": FORMAT, "version": VERSION, "settings": self._settings, "source": self._source}
+        content = to_document(saved, self)  # writes new files, and counts them
+        document = head | {"serial": self._serial + 1, "n_files": self._n_files} | content
+        with atomic_write(self.path / MANIFEST) as draft:
+            draft.write_text(json.dumps(seal(document), indent=1), encoding="utf-8")
         self._serial += 1
-        document = {
-            "format": FORMAT,
-            "version": VERSION,
-            "settings": self._settings,
-            "serial": self._serial,
-            "in_use": self._file(saved.in_use, "in-use"),
-            "in_use_number": saved.in_use_number,
-            "n_reports": saved.n_reports,
-            "deliveries": [asdict(delivery) for delivery in saved.deliveries],
-            "periods": [self._period_document(period) for period in saved.periods.values()],
-        }
-        with atomic_write(self._path / MANIFEST) as draft:
-            draft.write_text(json.dumps(document, indent=1), encoding="utf-8")
+        self._copy_current(saved)
         self._remove_unnamed()
 
-    def _require_latest(self) -> None:
-        """Two processes that write in turn would each forget what the other counted."""
-        manifest = self._path / MANIFEST
-        if manifest.exists() and json.loads(manifest.read_text(encoding="utf-8"))["serial"] != self._serial:
-            raise InputError(
-                f"{self._path} was changed by another process since it was read. Let one monitor at a time use a "
-                "state folder, and run this one again."
-            )
+    def _document(self) -> dict[str, Any]:
+        """The manifest in the form of today, whole and unchanged."""
+        try:
+            document = parse_json(read_document(self.path / MANIFEST))
+            if not isinstance(document, dict) or document["format"] != FORMAT:
+                raise ValueError("it does not say what it is")
+            version = document["version"]
+            if type(version) is not int or version not in READABLE_VERSIONS:  # True == 1
+                raise ValueError(f"version {version!r}")
+            if version > 1 or CHECKSUM in document:
+                require_seal(document)
+            if version > 1:
+                return document
+            return upgraded(document)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise self._damaged(error) from None
+
+    def _damaged(self, error: Exception) -> InputError:
+        return InputError(
+            f"{self.path / MANIFEST} is not the state of a monitor ({error!r}). Restore the folder from a "
+            "copy, or choose another one with state=."
+        )
 
     def _require_empty(self) -> None:
         """Files that the manifest does not name are removed, so they must not be someone else's."""
-        foreign = [file.name for file in self._path.iterdir() if not _is_own(file.name)]
+        foreign = [file.name for file in self.path.iterdir() if not _is_own(file.name)]
         if foreign:
             raise InputError(
-                f"{self._path} holds {shorten(sorted(foreign))} but no {MANIFEST}. "
+                f"{self.path} holds {shorten(sorted(foreign))} but no {MANIFEST}. "
                 "Choose a new or empty folder for state=."
             )
 
-    def _require_settings(self, found: dict[str, Any]) -> None:
-        names = dict.fromkeys([*self._settings, *found])
-        changed = [name for name in names if found.get(name) != self._settings.get(name)]
+    def _require_settings(self, document: dict[str, Any]) -> None:
+        try:
+            found = document["settings"] | {"source": document["source"]}
+        except (KeyError, TypeError) as error:
+            raise self._damaged(error) from None
+        asked = self._settings | {"source": self._source}
+        changed = [name for name in dict.fromkeys([*asked, *found]) if found.get(name) != asked.get(name)]
         if changed:
-            was, now = ({name: each.get(name) for name in changed} for each in (found, self._settings))
+            was, now = ({name: each.get(name) for name in changed} for each in (found, asked))
             raise InputError(
-                f"{self._path} belongs to a monitor with other settings: {was} there, {now} now. "
+                f"{self.path} belongs to a monitor with other settings: {was} there, {now} now. "
                 "The shares of delta that were spent belong to them. Use the same settings, or another folder."
             )
 
-    def _file(self, content: Tally | Certificate | None, kind: str) -> str | None:
+    def name_of(self, content: Tally | Certificate | KeyArray | None, kind: str) -> str | None:
         """The name of the file that holds ``content``, written now if it is new."""
         if content is None:
             return None
-        if id(content) in self._written:
-            return self._written[id(content)][1]
-        suffix = ".tally" if isinstance(content, Tally) else ".json"
-        name = f"{_slug(kind)}.{self._serial}{suffix}"
-        content.save(self._path / name)
-        self._remember(content, name)
+        if id(content) not in self._written:
+            self._n_files += 1  # one number per file: names of periods that look alike share no file
+            self._remember(content, self._write_file(content, f"{_slug(kind)}.{self._n_files}"))
+        return self._written[id(content)][1]
+
+    def _write_file(self, content: Tally | Certificate | KeyArray, stem: str) -> str:
+        if isinstance(content, np.ndarray):
+            data, name = np.ascontiguousarray(content, "<u8").tobytes(), f"{stem}.keys"
+            with atomic_write(self.path / name) as draft:
+                draft.write_bytes(hashlib.sha256(data).digest() + data)
+            return name
+        name = stem + (".tally" if isinstance(content, Tally) else ".json")
+        content.save(self.path / name)
         return name
+
+    def tally(self, name: Any) -> Tally:
+        """The tally in a file."""
+        loaded = Tally.load(self._own(name))
+        self._remember(loaded, name)
+        return loaded
+
+    def certificate(self, name: Any) -> Certificate | None:
+        """The certificate in a file; None for None."""
+        if name is None:
+            return None
+        loaded = Certificate.load(self._own(name))
+        self._remember(loaded, name)
+        return loaded
+
+    def keys(self, name: Any) -> KeyArray | None:
+        """The keys in a file; None for None."""
+        if name is None:
+            return None
+        content = self._own(name).read_bytes()
+        sha256, data = content[:SHA256_BYTES], content[SHA256_BYTES:]
+        if hashlib.sha256(data).digest() != sha256:
+            raise ValueError(f"{name} was changed after it was written")
+        loaded = np.frombuffer(data, "<u8").astype(np.uint64)
+        self._remember(loaded, name)
+        return loaded
+
+    def _own(self, name: Any) -> Path:
+        if not isinstance(name, str) or not NUMBERED.fullmatch(name):
+            raise ValueError(f"{name!r} is not a file of this folder")
+        return self.path / name
 
     def _remember(self, content: Any, name: str) -> None:
         self._written[id(content)] = (content, name)  # kept alive, so that its id stays its own
 
+    def _copy_current(self, saved: Saved) -> None:
+        """Make ``current.json`` the certificate in use; a process may have been killed before it could."""
+        current = self.path / CURRENT
+        if saved.in_use is None:
+            current.unlink(missing_ok=True)
+            return
+        content = (self.path / self._written[id(saved.in_use.certificate)][1]).read_bytes()
+        if not current.exists() or current.read_bytes() != content:
+            with atomic_write(current) as draft:
+                draft.write_bytes(content)
+
     def _remove_unnamed(self) -> None:
-        text = (self._path / MANIFEST).read_text(encoding="utf-8")
+        text = (self.path / MANIFEST).read_text(encoding="utf-8")
         self._written = {key: kept for key, kept in self._written.items() if f'"{kept[1]}"' in text}
-        named = {name for _, name in self._written.values()} | {MANIFEST}
-        for file in self._path.iterdir():
+        named = {name for _, name in self._written.values()} | {MANIFEST, CURRENT, LOCK_NAME}
+        for file in self.path.iterdir():
             if _is_own(file.name) and file.name not in named:
                 file.unlink(missing_ok=True)
-
-    def _period_document(self, period: Period) -> dict[str, Any]:
-        return {
-            "name": period.name,
-            "start": period.start,
-            "end": period.end,
-            "tally": self._file(period.target, period.name),
-            "set_sizes": None if period.set_sizes is None else period.set_sizes.tolist(),
-            "sized_by": period.sized_by,
-            "report": None if period.report is None else self._report_document(period.report),
-        }
-
-    def _report_document(self, report: PeriodReport) -> dict[str, Any]:
-        plain = {name.name: getattr(report, name.name) for name in fields(report)}
-        return plain | {"fresh": self._file(report.fresh, f"{report.period}-fresh")}
-
-    def _saved(self, document: dict[str, Any]) -> Saved:
-        self._serial = int(document["serial"])
-        periods = [self._period(each) for each in document["periods"]]
-        return Saved(
-            in_use=self._certificate(document["in_use"]),
-            in_use_number=int(document["in_use_number"]),
-            n_reports=int(document["n_reports"]),
-            periods={period.name: period for period in periods},
-            deliveries=tuple(Delivery(**each) for each in document["deliveries"]),
-        )
-
-    def _period(self, document: dict[str, Any]) -> Period:
-        sizes, report = document["set_sizes"], document["report"]
-        target = Tally.load(self._path / document["tally"])
-        self._remember(target, document["tally"])
-        return Period(
-            name=str(document["name"]),
-            start=document["start"],
-            end=document["end"],
-            target=target,
-            set_sizes=None if sizes is None else np.array(sizes, np.int64),
-            sized_by=int(document["sized_by"]),
-            report=None if report is None else self._report(report),
-        )
-
-    def _report(self, document: dict[str, Any]) -> PeriodReport:
-        error = document["error"]
-        made = document | {"fresh": self._certificate(document["fresh"])}
-        return PeriodReport(**(made | {"error": None if error is None else (error[0], error[1])}))
-
-    def _certificate(self, name: str | None) -> Certificate | None:
-        if name is None:
-            return None
-        certificate = Certificate.load(self._path / name)
-        self._remember(certificate, name)
-        return certificate
 
 
 def _is_own(name: str) -> bool:

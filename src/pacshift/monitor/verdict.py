@@ -8,7 +8,7 @@ from pacshift.certificate import Certificate
 from pacshift.certification.request import Request
 from pacshift.monitor.coverage import error_bounds, lies_below
 from pacshift.monitor.fresh import Fresh
-from pacshift.wording import between, digits_apart, given
+from pacshift.wording import DIGITS, between, digits_apart, given
 
 Verdict: TypeAlias = Literal["kept", "consistent", "broken", "refuted"]
 
@@ -25,6 +25,16 @@ class Finding:
     text: str
 
 
+def missed_in_words(error: tuple[float, float], allowed: float) -> str:
+    """Bounds of what is missed, the same wherever they stand: with enough digits to show that it is too much.
+
+    >>> missed_in_words((0.07891234, 0.1021), 0.1), missed_in_words((0.100041, 0.1386), 0.1)
+    ('7.89 to 10.3 %', '10.004 to 13.86 %')
+    """
+    lower, upper = error
+    return between(lower, upper, digits_apart(allowed, lower) if lower > allowed else DIGITS)
+
+
 def judge(fresh: Fresh, in_use: Certificate | None, miss_rates: Interval | None, promise: Request) -> Finding:
     """Compare the sets in use with the promise: first the error, then every class ("The verdict" of the page)."""
     certificate = fresh.certificate
@@ -36,7 +46,7 @@ def judge(fresh: Fresh, in_use: Certificate | None, miss_rates: Interval | None,
     is_below = lies_below(in_use, certificate)
     upper = min(upper, promise.epsilon) if is_below else upper
     error, allowed = (lower, upper), given(promise.epsilon)
-    missed = f"The sets in use miss {between(lower, upper, digits_apart(promise.epsilon, lower))} of this period"
+    missed = f"The sets in use miss {missed_in_words(error, promise.epsilon)} of this period"
     if lower > promise.epsilon:
         return Finding("broken", error, f"{missed}, more than the {allowed} allowed. {USE_FRESH}")
     classes = _judge_classes(miss_rates, promise, in_use)
@@ -55,7 +65,7 @@ def _judge_classes(miss_rates: Interval, promise: Request, in_use: Certificate) 
     is_broken = bool((miss_rates.lower > allowed).any())
     worst = int((miss_rates.lower if is_broken else miss_rates.upper).argmax())
     low, high = float(miss_rates.lower[worst]), float(miss_rates.upper[worst])
-    shown = between(low, high, digits_apart(allowed, low))
+    shown = missed_in_words((low, high), allowed)
     whose = " in the label-shifted part" if promise.contamination else ""
     missed = f"The sets in use miss {shown} of class {in_use.classes[worst]!r}{whose}"
     if is_broken:

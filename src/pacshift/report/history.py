@@ -7,7 +7,9 @@ from functools import partial
 from markupsafe import Markup
 
 from pacshift.monitor import Monitor, PeriodReport
+from pacshift.monitor.calendar import Gap
 from pacshift.monitor.report import Verdict
+from pacshift.monitor.timeline import timeline
 from pacshift.report import history_pictures as pictures
 from pacshift.report.page import render, write_page
 from pacshift.report.pictures import Picture, drawn
@@ -25,7 +27,13 @@ MAX_ALERTS = 12
 """The last so many are told in words; the table of periods has them all."""
 
 
-def write_history_page(monitor: Monitor, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
+def write_history_page(
+    monitor: Monitor,
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool = True,
+    gaps: Sequence[Gap] | None = None,
+) -> None:
     """Write the history of a monitor as one HTML page that loads nothing and runs no scripts.
 
     Parameters
@@ -36,6 +44,8 @@ def write_history_page(monitor: Monitor, path: str | os.PathLike[str], *, overwr
         The file. It is written whole or not at all.
     overwrite : bool
         Whether an existing file may be replaced.
+    gaps : sequence of Gap, optional
+        Periods without rows. Default: those between periods that have some.
 
     Raises
     ------
@@ -53,16 +63,18 @@ def write_history_page(monitor: Monitor, path: str | os.PathLike[str], *, overwr
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_history_page(monitor, Path(folder) / "monitor.html")
     """
-    write_page(render_history(monitor), path, overwrite=overwrite)
+    write_page(render_history(monitor, gaps=gaps), path, overwrite=overwrite)
 
 
-def render_history(monitor: Monitor) -> str:
+def render_history(monitor: Monitor, *, gaps: Sequence[Gap] | None = None) -> str:
     """Return the HTML page of ``write_history_page`` as text.
 
     Parameters
     ----------
     monitor : Monitor
         A monitor with at least one report.
+    gaps : sequence of Gap, optional
+        Periods without rows. Default: those between periods that have some.
 
     Returns
     -------
@@ -78,10 +90,13 @@ def render_history(monitor: Monitor) -> str:
     True
     """
     history, verdicts = monitor.history, [report.verdict for report in monitor.history]
+    gaps = monitor.gaps() if gaps is None else gaps
     return render(
         "history.html",
         monitor=monitor,
         history=history,
+        timeline=timeline(history, gaps),
+        gaps=gaps,
         last=history[-1],
         tone=VERDICTS[history[-1].verdict][0],
         counts=[(verdict, verdicts.count(verdict), meaning) for verdict, (_, meaning) in VERDICTS.items()],

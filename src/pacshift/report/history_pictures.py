@@ -9,32 +9,41 @@ from matplotlib.ticker import MaxNLocator
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.monitor import PeriodReport
+from pacshift.monitor.calendar import Gap, find_gaps
+from pacshift.monitor.timeline import timeline
 from pacshift.plots.axes import legend_above, limit_line, most_telling, new_axes, percent_ticks, plain_text
 from pacshift.plots.palette import LIMIT, SOURCE, TARGET, UNDECIDED
 
 MAX_TICKS = 12  # a year of months
 MAX_CLASSES = 6
 """Classes whose share is drawn: those whose share moved most."""
+MAX_GAP = 12
+"""Periods without rows that keep their place on the axis; a longer gap is drawn as one of this length."""
 VERDICT_COLOURS = {"kept": TARGET, "consistent": UNDECIDED, "broken": LIMIT}
 
 
 def error_over_time(history: Sequence[PeriodReport], figure: Figure) -> None:
     """What the sets in use miss in each period, and what they may miss."""
-    ax = _axes(figure.subplots(), history)
+    ax, places = _axes(figure.subplots(), history)
     for verdict, colour in VERDICT_COLOURS.items():
-        found = [(place, report.error) for place, report in enumerate(history) if report.verdict == verdict]
+        found = [(place, one.error) for place, one in zip(places, history, strict=True) if one.verdict == verdict]
         if found:
-            places = [place for place, _ in found]
             low, high = np.array([error for _, error in found], float).T
-            ax.vlines(places, low, high, color=colour, linewidth=_thickness(history), label=verdict)
-    refuted = [place for place, report in enumerate(history) if report.error is None]
-    if refuted:
-        ax.plot(refuted, [history[0].epsilon] * len(refuted), "x", color=LIMIT, markersize=9, label="refuted")
+            at = [place for place, _ in found]
+            ax.vlines(at, low, high, color=colour, linewidth=_thickness(history), label=verdict)
+    _mark_refuted(ax, [place for place, one in zip(places, history, strict=True) if one.error is None])
     limit_line(ax, history[0].epsilon, "allowed")
     ax.set_ylim(bottom=0)
     percent_ticks(ax.yaxis)
     ax.set_ylabel("missed by the sets in use")
     legend_above(ax, columns=3)
+
+
+def _mark_refuted(ax: Axes, places: Sequence[int]) -> None:
+    """The whole height of a period whose error is not known: a mark at any height would read as a number."""
+    for number, place in enumerate(places):
+        label = "" if number else "refuted: not known"
+        ax.axvspan(place - 0.4, place + 0.4, facecolor=LIMIT, linewidth=0, alpha=0.3, label=label)
 
 
 def mix_over_time(history: Sequence[PeriodReport], source_mix: FloatArray, figure: Figure) -> None:
@@ -43,8 +52,8 @@ def mix_over_time(history: Sequence[PeriodReport], source_mix: FloatArray, figur
     classes = next(report.fresh.classes for report in history if report.fresh is not None)
     panels = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
     for ax, label in zip(panels, shown.tolist(), strict=True):
-        _axes(ax, history)
-        known = [(place, report.prevalence) for place, report in enumerate(history)]
+        _, every = _axes(ax, history)
+        known = [(place, report.prevalence) for place, report in zip(every, history, strict=True)]
         bars = [(place, mix.lower[label], mix.upper[label]) for place, mix in known if mix is not None]
         places, low, high = np.array(bars).T
         ax.vlines(places, low, high, color=TARGET, linewidth=_thickness(history))
@@ -66,26 +75,36 @@ def moved_classes(history: Sequence[PeriodReport], source_mix: FloatArray) -> In
 
 def size_over_time(history: Sequence[PeriodReport], figure: Figure) -> None:
     """How many labels the sets hold, those in use and those of each period's fresh certificate."""
-    ax = _axes(figure.subplots(), history)
-    places = np.arange(len(history))
-    in_use, fresh = (
-        np.array([_value(getattr(report, name)) for report in history]) for name in ("size", "fresh_size")
-    )
-    ax.plot(places, in_use, "o-", linewidth=1, markersize=4, color=TARGET, label="in use")
-    ax.plot(places, fresh, "D:", linewidth=1, markersize=4, color=TARGET, markerfacecolor="white",
-            label="fresh (estimated)")  # fmt: skip
+    ax, places = _axes(figure.subplots(), history)
+    styles = (("size", "o-", TARGET, "in use"), ("fresh_size", "D:", "white", "fresh (estimated)"))
+    for name, style, face, label in styles:
+        sizes = np.full(places[-1] + 1, np.nan)  # a line breaks where there is no period
+        sizes[places] = [_value(getattr(report, name)) for report in history]
+        ax.plot(sizes, style, linewidth=1, markersize=4, color=TARGET, markerfacecolor=face, label=label)
     ax.set_ylabel("labels in a set")
     legend_above(ax)
 
 
-def _axes(ax: Axes, history: Sequence[PeriodReport]) -> Axes:
+def _axes(ax: Axes, history: Sequence[PeriodReport]) -> tuple[Axes, list[int]]:
+    """The axes with the names of periods, and the place of each. Periods without rows keep theirs."""
     new_axes(ax, height=0)  # they are there already: only the grid is added
+    places, length = _places(history)
     step = -(-len(history) // MAX_TICKS)
-    places = range(0, len(history), step)
-    names = [plain_text(history[place].period, 12) for place in places]
-    ax.set_xticks(places, names, rotation=40, ha="right", rotation_mode="anchor")
-    ax.set_xlim(-0.6, len(history) - 0.4)
-    return ax
+    names = [plain_text(report.period, 12) for report in history[::step]]
+    ax.set_xticks(places[::step], names, rotation=40, ha="right", rotation_mode="anchor")
+    ax.set_xlim(-0.6, length - 0.4)
+    return ax, places
+
+
+def _places(history: Sequence[PeriodReport]) -> tuple[list[int], int]:
+    places, at = [], 0
+    for one in timeline(history, find_gaps((report.start, report.end) for report in history)):
+        if isinstance(one, Gap):
+            at += min(one.periods, MAX_GAP)
+        else:
+            places.append(at)
+            at += 1
+    return places, at
 
 
 def _thickness(history: Sequence[PeriodReport]) -> float:

@@ -1,25 +1,28 @@
 """A table cut into periods: by a column of timestamps, by a number of rows, or one file per period."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from pacshift.arrays import IntArray
+from pacshift.arrays import IntArray, KeyArray
 from pacshift.certificate import Certificate
 from pacshift.certificate.sets import count_sizes
 from pacshift.errors import InputError
+from pacshift.monitor.calendar import Unit, describe
 from pacshift.monitor.periods import Counted
+from pacshift.scores.check import shorten
 from pacshift.tables.groups import Choice
+from pacshift.tables.keys import RowKeys, read_keys
 from pacshift.tables.reader import Progress, TableReader
 from pacshift.tables.rows import ScoreRows
-from pacshift.tables.sources.base import Batch, without_codes
+from pacshift.tables.sources.base import Batch
+from pacshift.tables.timestamps import FIRST_YEAR, LAST_YEAR, column_days
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
 from pacshift.tally.grouped import Grouped
@@ -32,11 +35,13 @@ class Calendar:
     """Days, weeks from Monday on, or months; ``column`` holds the time of each row."""
 
     column: str
-    unit: str
+    unit: Unit
 
     def keys(self, batch: Batch) -> IntArray:
         """The first day of each row's period, since 1970; ``NO_TIME`` where there is none."""
-        days = _days(batch.data.column(batch.data.schema.get_field_index(self.column)), self.column, batch.file)
+        days = column_days(
+            batch.data.column(batch.data.schema.get_field_index(self.column)), self.column, batch.file
+        )
         first = days.astype("M8[M]").astype("M8[D]") if self.unit == "month" else days
         if self.unit == "week":
             first = days - (days.astype(np.int64) + 3) % 7  # 1970 began on a Thursday
@@ -48,15 +53,7 @@ class Calendar:
         >>> Calendar("seen", "month").describe(31), Calendar("seen", "week").describe(4)
         (('1970-02', '1970-02-01', '1970-02-28'), ('1970-W02', '1970-01-05', '1970-01-11'))
         """
-        first = last = date(1970, 1, 1) + timedelta(days=key)
-        name = first.isoformat()
-        if self.unit == "month":
-            last = (first.replace(day=28) + timedelta(days=4)).replace(day=1) - timedelta(days=1)
-            name = f"{first:%Y-%m}"
-        elif self.unit == "week":
-            last = first + timedelta(days=6)
-            name = f"{first:%G-W%V}"
-        return name, first.isoformat(), last.isoformat()
+        return describe(date(1970, 1, 1) + timedelta(days=key), self.unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +95,16 @@ class WholeFile:
 Cut: TypeAlias = Calendar | RowRanges | WholeFile
 
 
-def read_period(text: str) -> str | int:
+def read_period(text: str) -> Unit | int:
     """``day``, ``week``, ``month``, or a number of rows.
 
     >>> read_period("week"), read_period("5000")
     ('week', 5000)
     """
-    if text in ("day", "week", "month"):
-        return text
-    if text.isdigit() and int(text) > 0:
+    for unit in get_args(Unit):
+        if text == unit:
+            return unit  # type: ignore[no-any-return]
+    if re.fullmatch(r"[0-9]{1,15}", text) and int(text) > 0:
         return int(text)
     raise InputError(f"a period must be day, week, month or a number of rows, got {text!r}.")
 
@@ -115,35 +113,46 @@ def read_period(text: str) -> str | int:
 class PeriodCounter:
     """Counts rows by period, with one counter each, and the sizes of the sets in use; any thread may add.
 
-    Without ``options`` only sizes are counted.
+    Without ``options`` only sizes are counted. With ``row_keys`` rows that were counted before are left out.
     """
 
     cut: Cut
     n_classes: int
     options: CountOptions | None
     in_use: Certificate | None
+    row_keys: RowKeys | None = None
     n_undated: int = 0
     counters: dict[int, Counter] = field(default_factory=dict)
     sizes: dict[int, IntArray] = field(default_factory=dict)
+    keys: dict[int, list[KeyArray]] = field(default_factory=dict)
     _lock: Any = field(default_factory=Lock)
 
     def add(self, rows: ScoreRows, batch: Batch) -> None:
         """Count the usable rows of a batch."""
-        keys = self.cut.keys(batch)
-        keys = keys if rows.kept is None else keys[rows.kept]
-        for key in np.unique(keys).tolist():
-            own = keys == key
+        periods, scores = self.cut.keys(batch), rows.scores
+        periods = periods if rows.kept is None else periods[rows.kept]
+        own_keys = None
+        if self.row_keys is not None:
+            own_keys, is_new = self.row_keys.of(batch, rows.kept)
+            periods, scores, own_keys = periods[is_new], scores[is_new], own_keys[is_new]
+        for key in np.unique(periods).tolist():
+            own = periods == key
             if key == NO_TIME:
                 with self._lock:
                     self.n_undated += int(own.sum())
                 continue
-            scores = rows.scores if own.all() else rows.scores[own]
-            if self.in_use is not None:
-                sizes = count_sizes(self.in_use.sets_of_rows(scores))
+            self._add_to(key, scores if own.all() else scores[own])
+            if own_keys is not None:
                 with self._lock:
-                    self.sizes[key] = self.sizes.get(key, 0) + sizes
-            if self.options is not None:
-                self._counter(key, self.options).count(scores, None)
+                    self.keys.setdefault(key, []).append(own_keys[own])
+
+    def _add_to(self, key: int, scores: Any) -> None:
+        if self.in_use is not None:
+            sizes = count_sizes(self.in_use.sets_of_rows(scores))
+            with self._lock:
+                self.sizes[key] = self.sizes.get(key, 0) + sizes
+        if self.options is not None:
+            self._counter(key, self.options).count(scores, None)
 
     def _counter(self, key: int, options: CountOptions) -> Counter:
         with self._lock:
@@ -158,7 +167,8 @@ class PeriodCounter:
             name, start, end = self.cut.describe(key)
             grouped = None if choice is None else Grouped(choice.n_by_period[key])
             tally = Tally.from_counter(self.counters[key], classes, grouped)
-            found[name] = Counted(tally, start, end, self.sizes.get(key))
+            keys = np.sort(np.concatenate(self.keys[key])) if key in self.keys else None
+            found[name] = Counted(tally, start, end, self.sizes.get(key), keys)
         return found
 
 
@@ -166,12 +176,14 @@ class PeriodCounter:
 class CountedFile:
     """The counts of a file by period, its rows in all, and how many of them were left out.
 
-    ``sizes`` counts the sizes of a certificate's sets by period. It reads the file again, unless it was kept.
+    ``n_known`` of its rows were counted before, as their keys say. ``sizes`` counts the sizes of a certificate's
+    sets by period. It reads the file again, unless it was kept.
     """
 
     periods: dict[str, Counted]
     n_rows: int
     n_dropped: int
+    n_known: int
     sizes: Callable[[Certificate], dict[str, IntArray]]
 
 
@@ -186,11 +198,15 @@ def count_periods(
     in_use: Certificate | None = None,
     drop_invalid: bool = False,
     keep: bool = False,
+    key: str | None = None,
+    known_keys: Sequence[KeyArray] = (),
     progress: Progress | None = None,
 ) -> CountedFile:
     """Count an unlabelled file period by period, in one pass; memory grows with the periods, not with the rows.
 
     ``table`` says how ``TableReader`` finds the score columns, ``keep`` that it keeps a small file in memory.
+    ``key`` is a column that identifies rows: those among ``known_keys`` are left out. Memory then grows by 9 bytes
+    a row.
     """
     asked = dict(table or {})
     if asked.get("group") is not None and isinstance(cut, RowRanges):
@@ -199,10 +215,10 @@ def count_periods(
             "months or files as periods, or leave group= out."
         )
     reader = TableReader(file, label=None, classes=classes, keep=keep, within=cut.keys, softmax=softmax, **asked)
-    if cut.column is not None and cut.column not in reader.source.schema.names:
-        names = ", ".join(map(str, reader.source.schema.names[:20]))
-        raise InputError(f"{file}: no column {cut.column!r} with timestamps. The columns are {names}.")
+    require_column(reader, cut.column, "timestamps")
+    require_column(reader, key, "keys")
     columns = [cut.column] if cut.column is not None else []
+    row_keys = None if key is None else read_keys(reader, key, known_keys, drop_invalid=drop_invalid)
 
     def run(counter: PeriodCounter, progress: Progress | None = None) -> PeriodCounter:
         for _ in reader.map_rows(counter.add, columns=columns, drop_invalid=drop_invalid, progress=progress):
@@ -210,31 +226,26 @@ def count_periods(
         return counter
 
     def sizes(certificate: Certificate) -> dict[str, IntArray]:
-        counted = run(PeriodCounter(cut, len(classes), None, certificate)).sizes
+        counted = run(PeriodCounter(cut, len(classes), None, certificate, row_keys)).sizes
         return {cut.describe(key)[0]: counts for key, counts in counted.items()}
 
-    counter = run(PeriodCounter(cut, len(classes), CountOptions(soft=soft, softmax=softmax), in_use), progress)
+    options = CountOptions(soft=soft, softmax=softmax)
+    counter = run(PeriodCounter(cut, len(classes), options, in_use, row_keys), progress)
     if counter.n_undated and not drop_invalid:
         raise InputError(
-            f"{file}: {counter.n_undated} row(s) have no timestamp in column {cut.column!r}. "
-            "Fill them in, or leave the rows out with drop_invalid=True."
+            f"{file}: {counter.n_undated} row(s) have no timestamp in column {cut.column!r}, or one outside the "
+            f"years {FIRST_YEAR} to {LAST_YEAR} (9999-12-31 often stands for none). Correct them, or leave the "
+            "rows out with drop_invalid=True."
         )
-    periods = counter.result(classes, reader.choice)
-    return CountedFile(periods, reader.n_rows, reader.faults.n_rows + counter.n_undated, sizes)
+    n_known, n_keyless = (0, 0) if row_keys is None else (row_keys.n_known, row_keys.n_missing)
+    n_dropped = reader.faults.n_rows + counter.n_undated + n_keyless
+    return CountedFile(counter.result(classes, reader.choice), reader.n_rows, n_dropped, n_known, sizes)
 
 
-def _days(column: Any, name: str, file: str) -> Any:
-    """Timestamps as days, in their own time zone; texts are read as ISO dates."""
-    column = without_codes(column)
-    kind = column.type
-    is_text, is_time = pa.types.is_string(kind) or pa.types.is_large_string(kind), pa.types.is_timestamp(kind)
-    if not (is_text or is_time or pa.types.is_date(kind) or pa.types.is_null(kind)):
+def require_column(reader: TableReader, name: str | None, holding: str) -> None:
+    """Refuse a file without a column that was named."""
+    names = reader.source.schema.names
+    if name is not None and name not in names:
         raise InputError(
-            f"{file}: column {name!r} holds {kind}, not timestamps. Convert it to dates or timestamps."
+            f"{reader.source.files[0]}: no column {name!r} with {holding}. The columns are {shorten(names)}."
         )
-    try:
-        column = pc.local_timestamp(column) if is_time and kind.tz is not None else column
-        return column.cast(pa.timestamp("s"), safe=is_text).to_numpy(zero_copy_only=False).astype("M8[D]")
-    except pa.ArrowInvalid as error:
-        said = str(error).splitlines()[0]
-        raise InputError(f"{file}: column {name!r} holds texts that are not ISO dates ({said}).") from None

@@ -55,9 +55,10 @@ def _require_distinct_counts(parts: Sequence["Tally"], names: Sequence[str]) -> 
     seen: dict[tuple[Role, str], str] = {}
     for name, part in zip(names, parts, strict=True):
         for role in sorted({one.role for one in part.inputs}):
-            if _n_numbers(part, role) < MIN_NUMBERS:
+            sha256 = rows_sha256(part, role)
+            if sha256 is None:
                 continue
-            key = role, _fingerprint(part, role)
+            key = role, sha256
             if key in seen:
                 raise InputError(
                     f"{seen[key]} and {name} hold the same {role} counts, so the same rows. Rows must be counted "
@@ -72,8 +73,12 @@ def _n_numbers(part: "Tally", role: Role) -> int:
     return len(part.target_cells.codes) if part.bins is None else int(np.count_nonzero(part.bins))
 
 
-def _fingerprint(part: "Tally", role: Role) -> str:
+def rows_sha256(part: "Tally", role: Role) -> str | None:
+    """A digest of the rows of one side: equal for the same rows in any order. None where equal means nothing."""
+    if _n_numbers(part, role) < MIN_NUMBERS:
+        return None
     counts = counts_sha256(part, role)
     if role == "source" or part.bins is None:
         return counts
-    return counts + hashlib.sha256(np.ascontiguousarray(part.bins, dtype="<i8").tobytes()).hexdigest()
+    bins = np.ascontiguousarray(part.bins, dtype="<i8").tobytes()
+    return hashlib.sha256(counts.encode() + bins).hexdigest()

@@ -1,8 +1,10 @@
 """``pacshift monitor``: does the certificate still hold, period after period?"""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from dataclasses import replace as changed
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,7 +14,15 @@ from pacshift.cli.options import basic, output
 from pacshift.errors import InputError
 
 if TYPE_CHECKING:
-    from pacshift import Certificate, Monitor
+    from pacshift import Certificate
+
+
+class FailOn(StrEnum):
+    """When to exit with 4, besides when something broke."""
+
+    BROKEN = "broken"
+    CONSISTENT = "consistent"
+    GAP = "gap"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +37,7 @@ class MonitorPromise(groups.Promise):
         names = ("epsilon", "class_epsilon", "contamination")
         default = groups.Promise() if certificate is None else certificate
         unsaid = [name for name in names if getattr(self, name) is None]
-        return replace(self, **{name: getattr(default, name) for name in unsaid})
+        return changed(self, **{name: getattr(default, name) for name in unsaid})
 
 
 def monitor(
@@ -55,8 +65,18 @@ def monitor(
             "--contamination are the defaults of these options.",
         ),
     ] = None,
-    adopt: Annotated[str | None, basic("--adopt PERIOD", "Use the fresh certificate of this period.")] = None,
-    forever: Annotated[bool, basic("--forever", "Make all reports hold simultaneously, however many.")] = False,
+    adopt: Annotated[
+        str | None, basic("--adopt PERIOD", "From now on use the fresh certificate of this period, or a file's.")
+    ] = None,
+    replace: Annotated[
+        str | None, basic("--replace PERIOD", "Count this period anew, from the TARGET files alone.")
+    ] = None,
+    key: Annotated[
+        str | None, basic("--key COLUMN", "Identifies rows: none counts twice. State from the first run on.")
+    ] = None,
+    forever: Annotated[
+        bool, basic("--forever", "Make all reports hold simultaneously, however many. Needs --state.")
+    ] = False,
     method: options.Method = "PS-LP",
     promise: MonitorPromise,
     label: options.LabelColumn = "label",
@@ -65,9 +85,9 @@ def monitor(
         Path | None, output("--table FILE", "All numbers as Parquet, Feather, CSV or JSON, by the ending.")
     ] = None,
     fail_on: Annotated[
-        Literal["broken", "consistent"],
-        output("--fail-on", "Exit with 4 if something broke, or also if a period is not proven."),
-    ] = "broken",
+        list[FailOn] | None,
+        output("--fail-on", "Exit with 4 also if a period is not proven, or is missing; can be repeated."),
+    ] = None,
     model_id: options.UsedModelId = None,
     exact: options.Exact = False,
     force: options.Force = False,
@@ -80,37 +100,36 @@ def monitor(
     from pacshift import Certificate, Monitor
     from pacshift.cli.monitor.output import check_outputs, show, write
     from pacshift.cli.monitor.reading import Reading, count_source, follow
+    from pacshift.cli.monitor.run import choose_certificate, outcome_of
+    from pacshift.cli.provenance import require_model
     from pacshift.methods import resolve_method
     from pacshift.monitor.check import require_own_promise
 
+    if forever and state is None:
+        raise InputError(
+            "--forever makes all reports hold, so they have to be remembered. Name a folder: --state DIR."
+        )
     files = [out] if table is None else [out, table]
-    check_outputs(files, force, [source, *targets])
+    check_outputs(files, force, [source, *targets, certificate_file], state)
     certificate = None if certificate_file is None else Certificate.load(certificate_file)
     asked = promise.as_in(certificate)
     asked.check(model_id=model_id)
     chosen = require_own_promise(resolve_method(method))
-    reading = Reading(timestamp, period, columns, chosen, printing.silent)
+    reading = Reading(timestamp, period, columns, chosen, printing.silent, key, replace)
     counted, found = count_source(source, label, asked.score, reading, certificate, exact=exact)
-    kept: dict[str, Any] = {"certificate": certificate, "model_id": model_id, "state": state, "columns": found}
+    kept: dict[str, Any] = {"model_id": model_id, "state": state, "columns": found}
     watch = Monitor(counted, method=chosen, forever=forever, **asked.arguments(counted.classes), **kept)
-    if adopt is not None:
-        _adopt(watch, adopt)
-    for text in watch.warnings():
-        note(text)
-    examined = follow(watch, targets, reading, found)
-    write(watch, files, force)
-    failed = [report for report in examined if report.alert or report.verdict == fail_on]
-    show(watch, examined, failed, files, printing)
-    if failed:
+    with watch.exclusive():
+        with watch.one_step():  # rows, reports and choices together: an interrupted run leaves nothing behind
+            choose_certificate(watch, certificate, adopt)
+            if watch.certificate is not None:
+                require_model(watch.certificate, model_id)
+            for text in watch.warnings():
+                note(text)
+            follow(watch, targets, reading, found)
+        told = outcome_of(watch, fail_on or ())
+        write(watch, files, force, told.gaps)
+        show(watch, told, files, printing)
+        watch.mark_delivered(told.gaps)  # what did not get so far is told by the next run
+    if told.failed or told.failed_gaps:
         raise typer.Exit(BROKEN)
-
-
-def _adopt(watch: "Monitor", name: str) -> None:
-    """Use the fresh certificate of a period that was reported in an earlier run."""
-    from pacshift.scores.check import shorten
-
-    found = {report.period: report for report in watch.history}
-    if name not in found:
-        known = shorten(list(found)) if found else "none yet (earlier runs are remembered with --state)"
-        raise InputError(f"--adopt {name}: no report on this period. The periods are {known}.")
-    watch.adopt(found[name].fresh)

@@ -45,6 +45,7 @@ def readable(what: object, kind: str) -> Iterator[None]:
         raise
     except Exception as error:  # damage shows as IndexError, zlib.error, SystemError, MemoryError and others
         said = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+        said += " (is the memory enough?)" if isinstance(error, MemoryError) else ""
         raise InputError(
             f"cannot read {what}: {said}. Is it a whole {kind} file? Write it again, or rename it to what it is."
         ) from None

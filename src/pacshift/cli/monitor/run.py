@@ -1,0 +1,51 @@
+"""What a run of ``pacshift monitor`` decides: which certificate is used, and what it fails on."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+from pacshift.certificate import Certificate
+from pacshift.cli.console import note
+from pacshift.cli.monitor.output import Outcome
+from pacshift.errors import InputError
+from pacshift.files.documents import current_time
+from pacshift.monitor import Monitor, PeriodReport
+from pacshift.scores.check import shorten
+
+
+def choose_certificate(watch: Monitor, given: Certificate | None, adopt: str | None) -> None:
+    """Use what is asked for. A certificate that was given in the last run too is no new choice."""
+    if given is not None and not watch.offer(given) and adopt is None:
+        in_use = "" if watch.in_use is None else f" In use is {watch.in_use.in_words}."
+        note(f"--certificate was given before, and another one was adopted since.{in_use} --adopt FILE undoes it.")
+    if adopt is not None:
+        watch.adopt(_named(watch, adopt))
+
+
+def _named(watch: Monitor, name: str) -> Certificate | None:
+    """The fresh certificate of a period that was reported in an earlier run, or the one in a file."""
+    found = {report.period: report for report in watch.history}
+    if name in found:
+        return found[name].fresh
+    if Path(name).suffix == ".json":
+        return Certificate.load(name)
+    known = shorten(list(found)) if found else "none yet (earlier runs are remembered with --state)"
+    raise InputError(
+        f"--adopt {name}: no report on this period, and not the name of a certificate (*.json). The periods are "
+        f"{known}."
+    )
+
+
+def outcome_of(watch: Monitor, fail_on: Collection[str]) -> Outcome:
+    """Reports that nobody has seen yet; without any, the last one, unless another certificate was chosen since."""
+    new = watch.undelivered
+    examined = new or tuple(report for report in watch.history[-1:] if _is_open(report, watch))
+    failed = [report for report in examined if report.alert or report.verdict in fail_on]
+    # A period that should have come by now is looked for only if it is asked for: old data end somewhere.
+    until = current_time().date() if "gap" in fail_on else None
+    failed_gaps = watch.new_gaps(until=until) if "gap" in fail_on else []
+    return Outcome(examined, watch.gaps(until=until), failed, failed_gaps)
+
+
+def _is_open(report: PeriodReport, watch: Monitor) -> bool:
+    """Whether the certificate in use is still the one that the report is about."""
+    return watch.in_use is None or report.in_use_number == watch.in_use.number

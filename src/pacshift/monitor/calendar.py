@@ -1,0 +1,126 @@
+"""Days, weeks and months: what they are called, when they end, and which of them have no rows."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Literal, TypeAlias
+
+Unit: TypeAlias = Literal["day", "week", "month"]
+Span: TypeAlias = tuple[str | None, str | None]
+"""First and last day of a period, where they are known."""
+
+ONE_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Periods without rows, one after another.
+
+    Parameters
+    ----------
+    first, last : str
+        Names of the first and the last one.
+    periods : int
+        How many they are.
+    start, end : str
+        First and last day.
+
+    Examples
+    --------
+    >>> Gap("2026-06", "2026-08", 3, "2026-06-01", "2026-08-31").in_words
+    '2026-06 to 2026-08 (3 periods)'
+    """
+
+    first: str
+    last: str
+    periods: int
+    start: str
+    end: str
+
+    @property
+    def in_words(self) -> str:
+        """The names, with how many there are."""
+        return self.first if self.periods == 1 else f"{self.first} to {self.last} ({self.periods:,} periods)"
+
+
+def lies_in(gap: Gap, spans: Iterable[tuple[str, str]]) -> bool:
+    """Whether one of the spans covers a gap."""
+    return any(start <= gap.start and gap.end <= end for start, end in spans)
+
+
+def describe(first: date, unit: Unit) -> tuple[str, str, str]:
+    """Name, first and last day of the period that begins on a day.
+
+    >>> describe(date(1970, 2, 1), "month"), describe(date(1970, 1, 5), "week")
+    (('1970-02', '1970-02-01', '1970-02-28'), ('1970-W02', '1970-01-05', '1970-01-11'))
+    """
+    names = {"day": first.isoformat(), "week": f"{first:%G-W%V}", "month": f"{first:%Y-%m}"}
+    return names[unit], first.isoformat(), (_following(first, unit) - ONE_DAY).isoformat()
+
+
+def find_gaps(spans: Iterable[Span], until: date | None = None) -> list[Gap]:
+    """The periods that are missing between those that are there, in the order of time.
+
+    With ``until`` also those after the last one that should have come by that day. One period of grace is left
+    for rows that come late: it is missing when the period after it is over as well.
+    """
+    known = sorted((_day(start), _day(end)) for start, end in spans if _is_day(start) and _is_day(end))
+    found: list[Gap] = []
+    last: tuple[date, date] | None = None
+    for span in known:
+        if last is not None and span[0] > last[1] + ONE_DAY:
+            found.append(_gap(last[1] + ONE_DAY, span[0] - ONE_DAY, _unit_of(last, span)))
+        last = span if last is None or span[1] > last[1] else last
+    return found if until is None or last is None else [*found, *_overdue(last, until)]
+
+
+def _overdue(last: tuple[date, date], until: date) -> list[Gap]:
+    unit = _unit_of(last, last)
+    first = last[1] + ONE_DAY
+    end = first
+    while unit is not None and _following(_following(end, unit), unit) <= until:
+        end = _following(end, unit)
+    return [] if end == first else [_gap(first, end - ONE_DAY, unit)]
+
+
+def _gap(first: date, last: date, unit: Unit | None) -> Gap:
+    start, end = first.isoformat(), last.isoformat()
+    if unit is None:  # periods of one's own, such as quarters
+        name = f"{start} to {end}"
+        return Gap(name, name, 1, start, end)
+    months = 12 * (last.year - first.year) + last.month - first.month + 1
+    days = (last - first).days + 1
+    count = {"day": days, "week": days // 7, "month": months}[unit]
+    begin = {"day": last, "week": last - 6 * ONE_DAY, "month": last.replace(day=1)}[unit]
+    return Gap(describe(first, unit)[0], describe(begin, unit)[0], count, start, end)
+
+
+def _unit_of(*spans: tuple[date, date]) -> Unit | None:
+    """The unit that all spans have the length of; None if there is none."""
+    units: tuple[Unit, ...] = ("day", "week", "month")
+    for unit in units:
+        if all(_begins(start, unit) and end == _following(start, unit) - ONE_DAY for start, end in spans):
+            return unit
+    return None
+
+
+def _begins(day: date, unit: Unit) -> bool:
+    return {"day": True, "week": day.weekday() == 0, "month": day.day == 1}[unit]
+
+
+def _following(first: date, unit: Unit) -> date:
+    """The first day of the next period."""
+    if unit == "month":
+        return (first.replace(day=28) + timedelta(days=4)).replace(day=1)
+    return first + timedelta(days=7 if unit == "week" else 1)
+
+
+def _is_day(text: str | None) -> bool:
+    try:
+        return text is not None and date.fromisoformat(text) < date.max - timedelta(days=62)
+    except ValueError:
+        return False
+
+
+def _day(text: str | None) -> date:
+    return date.fromisoformat(text or "")

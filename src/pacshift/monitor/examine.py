@@ -1,0 +1,54 @@
+"""From a fresh certificate to the report on a period."""
+
+from pacshift.certificate.sets import mean_and_empty
+from pacshift.certification.class_miss import class_miss
+from pacshift.certification.request import Request
+from pacshift.monitor.fresh import Fresh
+from pacshift.monitor.in_use import InUse
+from pacshift.monitor.periods import Period
+from pacshift.monitor.report import PeriodReport, estimated_size
+from pacshift.monitor.shares import source_delta
+from pacshift.monitor.verdict import judge
+from pacshift.tally import Tally
+
+
+def examine(
+    period: Period,
+    fresh: Fresh,
+    in_use: InUse | None,
+    source: Tally,
+    promise: Request,
+    *,
+    number: int,
+    delta: float,
+) -> PeriodReport:
+    """The report of a ``number`` on a period, whose fresh certificate was made at ``delta``."""
+    certificate = None if in_use is None else in_use.certificate
+    band = None
+    if certificate is not None:
+        band = class_miss(
+            source,
+            certificate.thresholds,
+            delta=source_delta(promise.delta),
+            never_empty=certificate.never_empty,
+        )
+    found = judge(fresh, certificate, band, promise)
+    sizes = period.set_sizes
+    size, empty = (estimated_size(period.target, certificate), None) if sizes is None else mean_and_empty(sizes)
+    return PeriodReport(
+        period=period.name,
+        start=period.start,
+        end=period.end,
+        number=number,
+        rows=period.target.n_target,
+        epsilon=promise.epsilon,
+        delta=delta,
+        verdict=found.verdict,
+        finding=found.text,
+        error=found.error,
+        fresh=fresh.certificate,
+        fresh_size=estimated_size(period.target, fresh.certificate),
+        size=size,
+        empty=empty,
+        in_use_number=0 if in_use is None else in_use.number,
+    )

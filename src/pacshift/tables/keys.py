@@ -1,0 +1,69 @@
+"""A column that identifies rows: which rows of a file were counted before. Only hashes of it are kept."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pacshift.arrays import BoolArray, KeyArray
+from pacshift.errors import InputError
+from pacshift.tables.reader import TableReader
+from pacshift.tables.sources.base import Batch, without_codes
+
+HASH_BYTES = 8
+"""Two of 100 million rows share a hash with a probability of about 0.03 %."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowKeys:
+    """The hash of each row's key in a file, and which rows are to be counted."""
+
+    hashes: KeyArray
+    is_new: BoolArray
+    n_known: int
+    n_missing: int
+
+    def of(self, batch: Batch, kept: BoolArray | None) -> tuple[KeyArray, BoolArray]:
+        """Hashes of the usable rows of a batch, and which of them are new."""
+        rows = slice(batch.first_row, batch.first_row + batch.data.num_rows)
+        hashes, is_new = self.hashes[rows], self.is_new[rows]
+        return (hashes, is_new) if kept is None else (hashes[kept], is_new[kept])
+
+
+def read_keys(reader: TableReader, column: str, known: Sequence[KeyArray], *, drop_invalid: bool) -> RowKeys:
+    """The keys of a file: a row is new if its key is not among ``known`` and did not occur in an earlier row."""
+    parts: list[Any] = []
+    for batch in reader.source.batches([], 1, (), [column]):
+        batch.require_sound()
+        parts.append(_hashes(batch.data.column(0), column, batch.file))
+    hashes = np.concatenate([hashes for hashes, _ in parts])
+    missing = np.concatenate([missing for _, missing in parts])
+    n_missing = int(missing.sum())
+    if n_missing and not drop_invalid:
+        raise InputError(
+            f"{n_missing} row(s) have no key in column {column!r}. Fill them in, or leave the rows out with "
+            "drop_invalid=True."
+        )
+    is_new = np.zeros(len(hashes), np.bool_)
+    is_new[np.unique(hashes, return_index=True)[1]] = True
+    for keys in known:
+        is_new &= ~np.isin(hashes, keys)
+    is_new &= ~missing
+    return RowKeys(hashes, is_new, len(hashes) - n_missing - int(is_new.sum()), n_missing)
+
+
+def _hashes(values: Any, name: str, file: str) -> tuple[KeyArray, BoolArray]:
+    """A hash of the text of each value, so that 7 in Parquet and 7 in CSV are one key; and where there is none."""
+    values = without_codes(values)
+    try:
+        texts = values.cast(pa.string()).to_pylist()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise InputError(
+            f"{file}: column {name!r} holds {values.type}, which cannot be a key. Name a column of texts or "
+            "numbers."
+        ) from None
+    hashes = (int.from_bytes(blake2b((text or "").encode(), digest_size=HASH_BYTES).digest()) for text in texts)
+    return np.fromiter(hashes, np.uint64, len(texts)), np.array([not text for text in texts], np.bool_)

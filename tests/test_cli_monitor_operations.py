@@ -1,0 +1,256 @@
+"""``pacshift monitor`` night after night: nothing is lost, nothing counts twice, no alert is missed."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from commands import bad, good, run
+from hospital import USUAL, month_days, patients, table, write_hospital
+from pacshift import Certificate, Monitor, Tally
+from test_cli_monitor import BY_MONTH, OUTBREAK, QUIET, deliver, monitored
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_hospital(tmp_path, QUIET)
+    return tmp_path
+
+
+def verdicts(found: Any) -> dict[str, str]:
+    return {period["period"]: period["verdict"] for period in found["periods"]}
+
+
+def rows_of(found: Any) -> dict[str, int]:
+    return {period["period"]: period["rows"] for period in found["periods"]}
+
+
+def test_what_is_adopted_survives_the_nightly_line(folder: Path) -> None:
+    good("calibrate", "source.parquet", "visits/03.parquet", "--label", "diagnosis", "-o", "first.json", "-q")
+    nightly = ("--certificate", "first.json")
+    first = monitored(*nightly)
+    assert first["in_use"]["choice"] == "given"
+    deliver("05.parquet", 5, OUTBREAK)
+    assert monitored(*nightly, code=4)["failed"] == ["2026-05"]
+    assert monitored(*nightly, code=4)["failed"] == ["2026-05"]  # nothing was done about it
+    shown = run("monitor", "source.parquet", "visits", *BY_MONTH, *nightly, "--adopt", "2026-05")
+    assert shown.exit_code == 0  # the alert was answered, and nothing is new
+    assert "in use: the fresh certificate of 2026-05, adopted (PS-LP, epsilon 10 %" in shown.stdout
+    assert "watch/current.json" in shown.stdout
+    later = run("monitor", "source.parquet", "visits", *BY_MONTH, *nightly)
+    assert later.exit_code == 0
+    assert "note: --certificate was given before, and another one was adopted since." in later.stderr
+    found = monitored(*nightly)
+    assert (found["in_use"]["choice"], found["in_use"]["period"]) == ("adopted", "2026-05")
+    assert found["in_use"]["file"] == "watch/current.json"
+    assert found["in_use"]["checksum"] == json.loads(Path("watch/current.json").read_text())["checksum"]
+    assert "In use: <bdi>the fresh certificate of 2026-05, adopted" in Path("monitor.html").read_text()
+    good("predict", "watch/current.json", "visits/05.parquet", "-o", "sets.parquet")
+    back = monitored(*nightly, "--adopt", "first.json")
+    assert back["in_use"]["number"] == 3
+    current = Certificate.load("watch/current.json")
+    assert current.thresholds.tolist() == Certificate.load("first.json").thresholds.tolist()
+
+
+def test_a_failed_run_adopts_nothing(folder: Path) -> None:
+    monitored()
+    Path("visits", "05.parquet").write_bytes(b"damaged")
+    bad("monitor", "source.parquet", "visits", *BY_MONTH, "--adopt", "2026-04")
+    Path("visits", "05.parquet").unlink()
+    assert monitored()["in_use"]["choice"] == "first"
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders(folder: Path) -> None:
+    for place, month in (("a", 3), ("b", 4), ("month=2026-05", 5), ("month=2026-06", 6)):
+        Path(place).mkdir()
+        deliver(f"../{place}/data.parquet", month, USUAL)
+    plain = ("--label", "diagnosis", "--json", "--force", "--state", "watch")
+    found = json.loads(run("monitor", "source.parquet", "a", "b/data.parquet", *plain).stdout)
+    assert rows_of(found) == {"a": 2500, "b": 2500}
+    found = json.loads(run("monitor", "source.parquet", "a", "month=2026-05", "month=2026-06", *plain).stdout)
+    assert rows_of(found) == {"a": 2500, "b": 2500, "month=2026-05": 2500, "month=2026-06": 2500}
+    pa.csv.write_csv(pa.parquet.read_table("visits/03.parquet"), "04.csv")
+    shutil.copy("visits/04.parquet", "04.parquet")
+    said = bad("monitor", "source.parquet", "04.csv", "04.parquet", "--label", "diagnosis", "--force")
+    assert "would both be the period '04'" in said
+
+
+def test_other_spellings_copies_and_rewritten_files_count_once(folder: Path) -> None:
+    first = monitored()
+    os.symlink("visits", "link")
+    rows = pa.parquet.read_table("visits/03.parquet")
+    Path("more").mkdir()
+    pa.csv.write_csv(rows.take(np.arange(2499, -1, -1)), "more/copy.csv")
+    pa.parquet.write_table(rows, "visits/03.parquet", compression="zstd")  # other bytes, the same rows
+    for place in ("./visits/../visits", "link", folder / "visits", "more"):
+        found = json.loads(good("monitor", "source.parquet", place, *BY_MONTH, "--json").stdout)
+        assert found["periods"] == first["periods"]
+    again = good("monitor", "source.parquet", "more", *BY_MONTH)
+    assert again.stderr == ""  # known by now, byte for byte
+    deliver("03.parquet", 3, USUAL, n=100)
+    said = bad("monitor", "source.parquet", "link/03.parquet", *BY_MONTH)
+    assert "counted before with other content" in said
+    assert "--replace" in said
+
+
+def test_an_interrupted_run_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between counting and reporting, and between two reports."""
+    monitored()
+    deliver("05.parquet", 5, USUAL)
+    deliver("06.parquet", 6, USUAL)
+    report = Monitor.report
+    calls: list[str] = []
+
+    def interrupted(self: Monitor, name: str) -> Any:
+        calls.append(name)
+        if len(calls) in (1, 3):
+            raise KeyboardInterrupt
+        return report(self, name)
+
+    before = Path("watch/manifest.json").read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr(Monitor, "report", interrupted)
+        for _ in range(2):
+            assert run("monitor", "source.parquet", "visits", *BY_MONTH).exit_code == 130
+            assert Path("watch/manifest.json").read_bytes() == before
+    found = monitored()
+    assert rows_of(found) == {"2026-03": 2500, "2026-04": 2500, "2026-05": 2500, "2026-06": 2500}
+    assert [period["number"] for period in found["periods"]] == [1, 2, 3, 4]
+
+
+def test_an_alert_whose_page_failed_is_told_next_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deliver("05.parquet", 5, OUTBREAK)
+    deliver("06.parquet", 6, USUAL)  # so that the last period is fine
+
+    def full(*_args: Any, **_options: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("pacshift.cli.monitor.output.write_history_page", full)
+        assert "No space left" in bad("monitor", "source.parquet", "visits", *BY_MONTH)
+    assert monitored(code=4)["failed"] == ["2026-05"]
+    assert monitored()["failed"] == []  # told once, and the last period is fine
+
+
+def test_forever_needs_a_state(folder: Path) -> None:
+    said = bad("monitor", "source.parquet", "visits", "--label", "diagnosis", "--forever", "--force")
+    assert "Name a folder: --state DIR" in said
+
+
+def test_a_missing_month_is_seen_and_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monitored()
+    deliver("07.parquet", 7, USUAL)
+    shown = run("monitor", "source.parquet", "visits", *BY_MONTH, "--fail-on", "gap")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1786752000")  # 2026-08-15: August is not over, nothing is overdue
+    assert shown.exit_code == 4
+    assert "2026-05 to 2026-06 (2 periods)" in shown.stdout
+    found = monitored("--fail-on", "gap")  # it was told
+    (gap,) = found["gaps"]
+    assert gap == {
+        "first": "2026-05",
+        "last": "2026-06",
+        "periods": 2,
+        "start": "2026-05-01",
+        "end": "2026-06-30",
+        "failed": False,
+    }
+    assert "2026-05 to 2026-06 (2 periods)</bdi></th>" in Path("monitor.html").read_text()
+    deliver("05.parquet", 5, USUAL)
+    found = monitored("--fail-on", "gap")
+    assert [gap["first"] for gap in found["gaps"]] == ["2026-06"]  # a part of a gap that was told
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1790812800")  # 2026-10-01: nothing has come since July
+    found = monitored("--fail-on", "gap", code=4)
+    assert [(gap["first"], gap["failed"]) for gap in found["gaps"]] == [("2026-06", False), ("2026-08", True)]
+
+
+def test_a_month_is_counted_anew(folder: Path) -> None:
+    deliver("late.parquet", 4, USUAL, n=300)
+    first = monitored()
+    assert rows_of(first) == {"2026-03": 2500, "2026-04": 2800}
+    deliver("04.parquet", 4, OUTBREAK)  # corrected: as many rows, under the same name
+    assert "--replace" in bad("monitor", "source.parquet", "visits", *BY_MONTH)
+    words = ("monitor", "source.parquet", "visits/04.parquet", *BY_MONTH, "--replace")
+    result = run(*words, "2026-04", "--json")
+    assert result.exit_code == 4
+    assert "late.parquet no longer counts in 2026-04" in result.stderr
+    found = json.loads(result.stdout)
+    assert [(period["rows"], period["number"]) for period in found["periods"]] == [(2500, 1), (2500, 3)]
+    assert verdicts(found)["2026-04"] == "broken"
+    assert monitored(code=4)["periods"] == found["periods"]  # the nightly line adds nothing to it
+    assert "no period '2026-06' to replace" in bad("monitor", "source.parquet", "visits/04.parquet", "--label",
+        "diagnosis", "--replace", "2026-06", "--force")  # fmt: skip
+    assert "hold no row of this period" in bad(*words, "2026-09")
+    deliver("both.parquet", 5, USUAL)
+    mixed = pa.concat_tables([pa.parquet.read_table(f"visits/{name}.parquet") for name in ("04", "both")])
+    pa.parquet.write_table(mixed, "mixed.parquet")
+    said = bad("monitor", "source.parquet", "mixed.parquet", *BY_MONTH, "--replace", "2026-04")
+    assert "also holds rows of '2026-05' that were not counted before" in said
+    by_file = ("--label", "diagnosis", "--state", "files", "--force", "--json")
+    run("monitor", "source.parquet", "visits/03.parquet", "visits/04.parquet", *by_file)
+    again = json.loads(run("monitor", "source.parquet", "visits/late.parquet", *by_file, "--replace", "04").stdout)
+    assert rows_of(again) == {"03": 2500, "04": 300}
+
+
+def keyed(name: str, first: int, last: int, month: int) -> None:
+    """Visits with numbers; the row of a number is always the same."""
+    rng = np.random.default_rng(month)
+    scores, days = patients(3000, USUAL, rng)[0], month_days(month, 3000, rng)
+    rows = table(scores, days=days).append_column("visit", pa.array(np.arange(3000) + 10_000 * month))
+    pa.parquet.write_table(rows.slice(first, last - first), name)
+
+
+def test_keys_let_files_grow_and_overlap(folder: Path) -> None:
+    shutil.rmtree("visits")
+    Path("visits").mkdir()
+    keyed("visits/03.parquet", 0, 1000, 3)
+    words = ("monitor", "source.parquet", "visits", *BY_MONTH, "--key", "visit")
+    good(*words)
+    keyed("visits/03.parquet", 0, 1500, 3)  # it has grown
+    keyed("visits/again.parquet", 800, 2000, 3)  # and another file overlaps
+    shown = run(*words, "--json")
+    assert "1,000 of 1,500 rows were counted before (--key), left out" in " ".join(shown.stderr.split())
+    assert rows_of(json.loads(shown.stdout)) == {"2026-03": 2000}
+    keyed("whole.parquet", 0, 2000, 3)
+    (period,) = Path("watch").glob("2026-03.*.tally")
+    good("tally", "whole.parquet", "-o", "whole.tally", "-q", "--no-soft")
+    assert Tally.load(period) == Tally.load("whole.tally")
+    assert "key" in bad("monitor", "source.parquet", "visits", *BY_MONTH, "--replace", "2026-03")
+    keyed("fixed.parquet", 0, 1200, 3)
+    again = run("monitor", "source.parquet", "fixed.parquet", *BY_MONTH, "--key", "visit", "--replace", "2026-03",
+                "--json")  # fmt: skip
+    assert rows_of(json.loads(again.stdout)) == {"2026-03": 1200}
+    keyed("visits/new.parquet", 1100, 1300, 3)
+    assert rows_of(json.loads(run(*words, "--json").stdout)) == {"2026-03": 1300}
+    keyed("visits/grown.parquet", 1250, 1400, 3)
+    assert "Give the same --key COLUMN in every run" in bad("monitor", "source.parquet", "visits", *BY_MONTH)
+    assert "no column 'nobody' with keys" in bad(
+        "monitor", "source.parquet", "visits", *BY_MONTH, "--key", "nobody"
+    )
+
+
+def test_no_output_replaces_what_the_run_needs(folder: Path) -> None:
+    monitored()
+    shutil.copy("watch/current.json", "in-use.json")
+    start = ("monitor", "source.parquet", "visits", *BY_MONTH, "--certificate", "in-use.json")
+    before = {path: path.read_bytes() for path in (*Path("watch").iterdir(), Path("in-use.json"))}
+    for words in (
+        ("-o", "in-use.json"),
+        ("--table", "in-use.json"),
+        ("-o", "watch/manifest.json"),
+        ("--table", "watch/current.json"),
+        ("--table", "watch/new.json"),
+        ("-o", "both.json", "--table", "both.json"),
+        ("-o", "both.json", "--table", "./watch/../both.json"),
+    ):
+        bad(*start, *words)
+    assert {path: path.read_bytes() for path in before} == before
