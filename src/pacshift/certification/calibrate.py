@@ -16,6 +16,7 @@ from pacshift.certification.rows import Rows
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import score_for
+from pacshift.progress import Progress
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally
 
@@ -43,6 +44,7 @@ def calibrate(
     note: str | None = None,
     model_id: str | None = None,
     valid_until: str | date | None = None,
+    progress: Progress | None = None,
 ) -> Certificate:
     """Turn labelled source scores and unlabelled target scores into prediction sets with a guarantee.
 
@@ -107,6 +109,9 @@ def calibrate(
         What the certificate should remember: anything, and which classifier the scores come from.
     valid_until : str or datetime.date, optional
         The last day on which the sets should be used, such as ``"2027-01-31"``. Commands warn after it.
+    progress : callable, optional
+        Called as ``progress(percent, 100)`` while the rows are tested and thresholds are looked for, which takes a
+        while with a hundred classes. The logger ``pacshift`` says at level INFO what is being done.
 
     Returns
     -------
@@ -161,7 +166,7 @@ def calibrate(
     request = request.for_classes(rows.source.classes)
     tally = rows.tally(transform, soft=chosen.needs_soft, bins=chosen.needs_bins)
     _log_notes(tally)
-    return certify(rows.data(tally, transform, target_labels), chosen, request)
+    return certify(rows.data(tally, transform, target_labels), chosen, request, progress=progress)
 
 
 def calibrate_tally(
@@ -180,6 +185,7 @@ def calibrate_tally(
     note: str | None = None,
     model_id: str | None = None,
     valid_until: str | date | None = None,
+    progress: Progress | None = None,
 ) -> Certificate:
     """Find the thresholds from counts alone, for data that were counted elsewhere.
 
@@ -219,6 +225,8 @@ def calibrate_tally(
         What the certificate should remember: anything, and which classifier the scores come from.
     valid_until : str or datetime.date, optional
         The last day on which the sets should be used, such as ``"2027-01-31"``.
+    progress : callable, optional
+        Called as ``progress(percent, 100)``, as in ``calibrate``.
 
     Returns
     -------
@@ -263,7 +271,7 @@ def calibrate_tally(
     )
     require_fit(chosen, request, has_labels=target_labels is not None)
     _log_notes(tally)
-    return certify(Data(tally, target_labels), chosen, request.for_classes(tally.classes))
+    return certify(Data(tally, target_labels), chosen, request.for_classes(tally.classes), progress=progress)
 
 
 def _log_notes(tally: Tally) -> None:

@@ -26,11 +26,16 @@ from pacshift.methods import Method, Solution, Task
 from pacshift.methods.base import facts_of, options_of
 from pacshift.methods.class_wise import capped
 from pacshift.methods.guarantee import promises_target
+from pacshift.progress import Progress, Steps, tell
 from pacshift.scores.same_kind import require_same_kind
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
 
 logger = logging.getLogger(__name__)
+
+TESTED, SOLVED = 30, 95
+"""Percents of the work that are done when label shift is tested and when the method has its thresholds: about so
+with 100 classes."""
 
 CountLabels: TypeAlias = Callable[[Sequence[FloatArray]], list[float]]
 """Mean set sizes on the target rows for several vectors of thresholds."""
@@ -55,11 +60,20 @@ class Answer:
     is_direct: bool
 
 
-def certify(data: Data, method: Method, request: Request, *, tested: Assumption | None = None) -> Certificate:
+def certify(
+    data: Data,
+    method: Method,
+    request: Request,
+    *,
+    tested: Assumption | None = None,
+    progress: Progress | None = None,
+) -> Certificate:
     """Test label shift, run the method, and collect everything that a certificate holds.
 
-    ``tested`` is what ``check_label_shift`` saw, where methods that are compared share it.
+    ``tested`` is what ``check_label_shift`` saw, where methods that are compared share it. ``progress`` is told
+    percents.
     """
+    tell(progress, 0)
     tally = data.tally
     assert request.classes == tally.classes  # Request.for_classes was called
     _require_rows(data, method)
@@ -67,11 +81,13 @@ def certify(data: Data, method: Method, request: Request, *, tested: Assumption 
     if promises_target(method) and tally.n_target:
         assumption = tested or check_label_shift(tally, request, data.labelled)
         require_label_shift(assumption, request)
-    found = _solved(data, method, request)
+    tell(progress, TESTED)
+    found = _solved(data, method, request, Steps(progress, TESTED, SOLVED))
     certificate = _certificate(data, method, request, found, assumption)
     if certificate.trivial:
         causes = " ".join(certificate.reasons) or "no threshold passes."
         warnings.warn(f"every set contains all labels: {causes}", UninformativeWarning, stacklevel=3)
+    tell(progress, 100)
     return certificate
 
 
@@ -86,7 +102,7 @@ def _require_rows(data: Data, method: Method) -> None:
     require_same_kind(tally.full_source_kind, tally.full_target_kind, name="target", n_rows=tally.n_target)
 
 
-def _solved(data: Data, method: Method, request: Request) -> Answer:
+def _solved(data: Data, method: Method, request: Request, steps: Steps) -> Answer:
     """The method's thresholds or those of the labelled rows, and below the limit per class."""
     tally, labelled = data.tally, data.labelled
     shares = delta_shares(request, method, has_labels=labelled is not None)
@@ -98,6 +114,7 @@ def _solved(data: Data, method: Method, request: Request) -> Answer:
         count_labels=data.count_labels,
         known=mix_within(request, labelled, delta=shares.mix) if labelled and shares.mix else request.known,
         contamination=request.contamination,
+        steps=steps,
     )
     solution, is_direct = _solve(method, tally, task), False
     if labelled is not None:
@@ -115,6 +132,7 @@ def _solved(data: Data, method: Method, request: Request) -> Answer:
 
 def _solve(method: Method, tally: Tally, task: Task) -> Solution:
     start = perf_counter()
+    logger.info("%s looks for thresholds of %d classes", method.name, tally.n_classes)
     try:
         solution = method.solve(tally, task)
     except AssumptionError as refusal:  # the method found it on its own, within its delta

@@ -16,7 +16,8 @@ from pacshift.certificate import Certificate
 from pacshift.certificate.sets import count_sizes
 from pacshift.errors import InputError
 from pacshift.monitor.periods import Counted
-from pacshift.tables.reader import Progress, TableReader
+from pacshift.progress import Progress
+from pacshift.tables.reader import TableReader
 from pacshift.tables.rows import ScoreRows
 from pacshift.tables.sources.base import Batch, without_codes
 from pacshift.tally import Tally
