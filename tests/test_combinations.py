@@ -284,7 +284,17 @@ def test_every_option_of_calibrate_and_of_the_methods_is_walked() -> None:
     from dataclasses import fields
     from inspect import signature
 
-    not_about_promises = {"epsilon", "delta", "method", "classes", "rng", "note", "model_id", "valid_until"}
+    not_about_promises = {
+        "epsilon",
+        "delta",
+        "method",
+        "classes",
+        "rng",
+        "note",
+        "model_id",
+        "valid_until",
+        "progress",
+    }
     options = {name for name, each in signature(calibrate).parameters.items() if each.kind == each.KEYWORD_ONLY}
     assert options - not_about_promises == {name_of(option) for option in VALUES}
     assert {type(method) for method in VARIANTS} == set(METHODS.values())

@@ -18,8 +18,8 @@ SCORES = np.random.default_rng(0).dirichlet([1, 1], 40)
 
 
 def certificate() -> Certificate:
-    names = np.array(["naïve\n", '"quoted"'])
-    return calibrate(SCORES, names[SCORES.argmax(axis=1)], None, method="PS", classes=names)
+    names = ["naïve\n", '"quoted"']
+    return calibrate(SCORES, np.array(names)[SCORES.argmax(axis=1)], None, method="PS", classes=names)
 
 
 def table(tmp_path: Path, **more: Any) -> Path:
@@ -32,7 +32,7 @@ def test_one_object_per_row(tmp_path: Path) -> None:
     made, ids = certificate(), np.arange(40)
     write_sets(made, table(tmp_path, id=ids), tmp_path / "sets.jsonl", keep=["id"])
     lines = (tmp_path / "sets.jsonl").read_text(encoding="utf-8").splitlines()
-    expected = [
+    expected: list[dict[str, Any]] = [
         {"id": number, "set": [name for name, kept in zip(made.classes, row, strict=True) if kept]}
         for number, row in enumerate(made.sets(SCORES))
     ]

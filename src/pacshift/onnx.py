@@ -22,7 +22,7 @@ except ModuleNotFoundError as error:
 OPSET, IR_VERSION = 17, 8
 """Old enough for the runtimes in use: both are of 2022."""
 
-WIDTHS: dict[str, tuple[np.dtype[Any], Any]] = {
+WIDTHS: dict[str, tuple[Any, int]] = {
     "float32": (np.dtype(np.float32), TensorProto.FLOAT),
     "float64": (np.dtype(np.float64), TensorProto.DOUBLE),
 }

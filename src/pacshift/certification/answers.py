@@ -20,6 +20,7 @@ from pacshift.errors import AssumptionError
 from pacshift.methods import PST, Method, Solution, Task
 from pacshift.methods.base import assumes_label_shift
 from pacshift.methods.class_wise import capped
+from pacshift.progress import Steps
 from pacshift.ps_t.rows import LabelledTarget, RowsToPlan
 from pacshift.ps_t.sizes import CountLabels, smallest
 from pacshift.scores.transforms import Transform
@@ -53,19 +54,21 @@ class Answer:
     refused: AssumptionError | None = None
 
 
-def answer(data: Data, method: Method, request: Request, refused: AssumptionError | None) -> Answer:
+def answer(
+    data: Data, method: Method, request: Request, refused: AssumptionError | None, steps: Steps | None = None
+) -> Answer:
     """The thresholds. ``refused`` says that label shift was refuted; without target labels it is raised."""
     if not assumes_label_shift(method):
         return _by_labels(data, request, one_candidate(request, by_labels=True))
     if data.labelled is None:
         if refused is not None:
             raise refused
-        return _by_method(data, method, request, one_candidate(request, by_labels=False))
+        return _by_method(data, method, request, one_candidate(request, by_labels=False), steps)
     if refused is None:
         shares = two_candidates(request, method)
         known = mix_within(request, data.labelled, delta=shares.mix) if shares.mix else request.known
         try:
-            by_method = _by_method(data, method, replace(request, known=known), shares)
+            by_method = _by_method(data, method, replace(request, known=known), shares, steps)
             return _smaller(data, by_method, _by_labels(data, request, shares))
         except AssumptionError as refusal:  # the method found it on its own, within its delta
             refused = refusal
@@ -77,11 +80,13 @@ def _smaller(data: Data, *found: Answer) -> Answer:
     return found[smallest(data.tally, [each.solution.thresholds for each in found], data.count_labels)]
 
 
-def _by_method(data: Data, method: Method, request: Request, shares: DeltaShares) -> Answer:
+def _by_method(data: Data, method: Method, request: Request, shares: DeltaShares, steps: Steps | None) -> Answer:
     """What ``method`` certifies; the classes' misses are bounded by the source."""
     tally, task = data.tally, _task(data, request, shares.method)
+    task = replace(task, known=request.known, weights=request.weights, steps=steps or Steps())
     start = perf_counter()
-    solution = method.solve(tally, replace(task, known=request.known, weights=request.weights))
+    logger.info("%s looks for thresholds of %d classes", method.name, tally.n_classes)
+    solution = method.solve(tally, task)
     logger.info("%s found thresholds in %.2f s", method.name, perf_counter() - start)
     return _limited(Answer(solution, _unknown(tally), method), tally, request, shares)
 

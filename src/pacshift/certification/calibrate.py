@@ -21,6 +21,7 @@ from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import score_for
+from pacshift.progress import Progress
 from pacshift.ps_t.rows import LabelledTarget
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally
@@ -52,6 +53,7 @@ def calibrate(
     note: str | None = None,
     model_id: str | None = None,
     valid_until: str | date | None = None,
+    progress: Progress | None = None,
 ) -> Certificate:
     """Turn labelled source scores and unlabelled target scores into prediction sets with a guarantee.
 
@@ -125,6 +127,9 @@ def calibrate(
         What the certificate should remember: anything, and which classifier the scores come from.
     valid_until : str or datetime.date, optional
         The last day on which the sets should be used, such as ``"2027-01-31"``. Commands warn after it.
+    progress : callable, optional
+        Called as ``progress(percent, 100)`` while the rows are tested and thresholds are looked for, which takes a
+        while with a hundred classes. The logger ``pacshift`` says at level INFO what is being done.
 
     Returns
     -------
@@ -198,7 +203,7 @@ def calibrate(
     found = rows.labelled_target(given.target_labels, transform, request, tally)
     if labelled is not None:
         found = rows.sheet_target(labelled, transform, request, tally, given.target_places)
-    certificate = certify(rows.data(tally, transform, found), chosen, request)
+    certificate = certify(rows.data(tally, transform, found), chosen, request, progress=progress)
     return with_one_label_error(certificate, tally, chosen, rows.set_sizes)
 
 
@@ -218,6 +223,7 @@ def calibrate_tally(
     note: str | None = None,
     model_id: str | None = None,
     valid_until: str | date | None = None,
+    progress: Progress | None = None,
 ) -> Certificate:
     """Find the thresholds from counts alone, for data that were counted elsewhere.
 
@@ -257,6 +263,8 @@ def calibrate_tally(
         What the certificate should remember: anything, and which classifier the scores come from.
     valid_until : str or datetime.date, optional
         The last day on which the sets should be used, such as ``"2027-01-31"``.
+    progress : callable, optional
+        Called as ``progress(percent, 100)``, as in ``calibrate``.
 
     Returns
     -------
@@ -303,7 +311,7 @@ def calibrate_tally(
     require_both_grouped(tally, target_labels)
     _log_notes(tally)
     labelled = None if target_labels is None else LabelledTarget.of_tally(target_labels)
-    return certify(Data(tally, labelled), chosen, request.for_classes(tally.classes))
+    return certify(Data(tally, labelled), chosen, request.for_classes(tally.classes), progress=progress)
 
 
 def _log_notes(tally: Tally) -> None:

@@ -18,31 +18,47 @@ from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.methods import Method
 from pacshift.methods.base import assumes_label_shift, facts_of, options_of
 from pacshift.methods.guarantee import promises_target
+from pacshift.progress import Progress, Steps, tell
 from pacshift.scores.same_kind import require_same_kind
 from pacshift.tally import Tally
 
 __all__ = ["Data", "certify"]
 
+TESTED, SOLVED = 30, 95
+"""Percents of the work that are done when label shift is tested and when the method has its thresholds: about so
+with 100 classes."""
 
-def certify(data: Data, method: Method, request: Request, *, tested: Assumption | None = None) -> Certificate:
+
+def certify(
+    data: Data,
+    method: Method,
+    request: Request,
+    *,
+    tested: Assumption | None = None,
+    progress: Progress | None = None,
+) -> Certificate:
     """Test label shift, run the method, and collect everything that a certificate holds.
 
-    ``tested`` is what ``check_label_shift`` saw, where methods that are compared share it.
+    ``tested`` is what ``check_label_shift`` saw, where methods that are compared share it. ``progress`` is told
+    percents.
     """
+    tell(progress, 0)
     tally = data.tally
     assert request.classes == tally.classes  # Request.for_classes was called
     _require_rows(data, method)
     assumption = None
     if promises_target(method) and assumes_label_shift(method) and tally.n_target:
         assumption = tested or check_label_shift(tally, request, data.labelled)
+    tell(progress, TESTED)
     try:
-        found = answer(data, method, request, refusal_of(assumption, request))
+        found = answer(data, method, request, refusal_of(assumption, request), Steps(progress, TESTED, SOLVED))
     except AssumptionError as refusal:
         raise with_ways_on(refusal, data, request, assumption) from None
     certificate = _certificate(data, method, request, found, assumption)
     if certificate.trivial:
         causes = " ".join(certificate.reasons) or "no threshold passes."
         warnings.warn(f"every set contains all labels: {causes}", UninformativeWarning, stacklevel=3)
+    tell(progress, 100)
     return certificate
 
 

@@ -18,6 +18,7 @@ logger = logging.getLogger(__name__)
 def check_label_shift(tally: Tally, request: Request, labelled: LabelledTarget | None = None) -> Assumption:
     """What the test saw, at its share of δ; with labelled target rows half of its level is for their bounds."""
     start, level = perf_counter(), ASSUMPTION_SHARE * request.delta
+    logger.info("testing label shift with %d source and %d target rows", tally.n_source, tally.n_target)
     if labelled is None:
         found = check_assumption(tally, level=level, known=request.known, contamination=request.contamination)
     else:

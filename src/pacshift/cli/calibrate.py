@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pacshift.cli import groups, options
-from pacshift.cli.console import NOTHING_CERTIFIED, print_json, print_words, results, say_written
+from pacshift.cli.console import NOTHING_CERTIFIED, print_json, print_words, progress, results, say_written
 from pacshift.cli.options import basic, expert, known
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.wording import mean_size, percent
@@ -126,7 +126,9 @@ def _certify(data: "Data", method: "MethodObject", request: "Request", printing:
     with warnings.catch_warnings():
         if not printing.silent:
             warnings.simplefilter("ignore", UninformativeWarning)  # the words printed below say it
-        return certify(data, method, options.with_classes(request, data.tally.classes))
+        with progress("finding thresholds (%)", silent=printing.silent) as report:
+            asked = options.with_classes(request, data.tally.classes)
+            return certify(data, method, asked, progress=report)
 
 
 def _measured(certificate: "Certificate", data: "Inputs", tally: "Tally", method: "MethodObject") -> "Certificate":

@@ -15,6 +15,7 @@ from pacshift.display import html_paragraphs, html_table, text_table
 from pacshift.errors import PacshiftError, UninformativeWarning
 from pacshift.methods import Guarantee, Method, resolve_method
 from pacshift.methods.guarantee import MEANINGS, promises_target
+from pacshift.progress import Progress
 from pacshift.tally import Tally
 from pacshift.wording import mean_size, percent
 
@@ -23,9 +24,6 @@ MAX_NOTE_SHOWN = 100
 
 Measured: TypeAlias = tuple[float | None, float, float]
 """Error (None where labels are unknown), mean set size, share of empty sets."""
-
-Progress: TypeAlias = Callable[[int, int | None], None]
-"""Called with the number of methods done and of all methods."""
 
 
 @dataclass(frozen=True, slots=True)

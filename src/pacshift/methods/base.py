@@ -4,7 +4,7 @@ Everything the package says about a method (certificate, report, command line) i
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar, Protocol, TypeVar, get_args
 
 import numpy as np
@@ -13,6 +13,7 @@ from pacshift.arrays import FloatArray
 from pacshift.bounds import BoundCurve, Interval
 from pacshift.errors import InputError
 from pacshift.methods.guarantee import Guarantee
+from pacshift.progress import Steps
 from pacshift.ps_t.rows import LabelledTarget
 from pacshift.tally import Tally
 
@@ -45,6 +46,9 @@ class Task:
         at target counts must allow for it too.
     labelled : LabelledTarget, optional
         Labelled rows of the target, for methods with ``needs_labels``.
+    steps : Steps
+        For methods that take long: ``steps.expect(n)`` says that about n steps are to come, ``steps()`` that one
+        is done. May be left alone.
     """
 
     epsilon: float
@@ -55,6 +59,7 @@ class Task:
     known: Interval | None = None
     contamination: float = 0.0
     labelled: LabelledTarget | None = None
+    steps: Steps = field(default_factory=Steps)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

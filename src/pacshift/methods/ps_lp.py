@@ -88,6 +88,7 @@ class PSLP(Method):
             included=included,
             contamination=task.contamination,
             seed=task.seed,
+            steps=task.steps,
         )
         kind = smallest_kind(tally, certified, task.count_labels)
         thresholds = certified[kind]
@@ -106,7 +107,12 @@ class PSLP(Method):
     def _solve_many_classes(self, tally: Tally, task: Task) -> Solution:
         """Find thresholds without linear programs (docs/methods/many-classes.md)."""
         found = certify_many_classes(
-            tally, epsilon=task.epsilon, delta=task.delta, known=task.known, contamination=task.contamination
+            tally,
+            epsilon=task.epsilon,
+            delta=task.delta,
+            known=task.known,
+            contamination=task.contamination,
+            steps=task.steps,
         )
         tried = found.prevalence is not None
         kind = smallest_kind(tally, found.certified, task.count_labels) if tried else EQUAL_MISS_RATE

@@ -2,9 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import scipy  # its parts load when first used
@@ -13,9 +12,7 @@ from pacshift.arrays import FloatArray
 from pacshift.errors import AssumptionError
 from pacshift.methods import Method, Task
 from pacshift.planning.pilot import Mixes, Pilot
-
-Progress: TypeAlias = Callable[[int, int | None], None]
-"""Called with the certificates made so far, and how many there will be at most."""
+from pacshift.progress import Progress
 
 COVERAGE = 0.9
 """Share of cases in which the interval of a plan is to hold the size that comes out. Measured on fresh

@@ -15,7 +15,8 @@ from pacshift.planning.curve import Curve
 from pacshift.planning.pilot import CountPilot
 from pacshift.planning.request import Question, check_mixes, check_rows, require_simulable, require_two, row_pilot
 from pacshift.planning.search import find_curve, needed_rows, refined
-from pacshift.planning.simulate import Progress, Simulator, half_width
+from pacshift.planning.simulate import Simulator, half_width
+from pacshift.progress import Progress
 from pacshift.scores.check import check_rate
 from pacshift.tally import Tally
 from pacshift.wording import all_but, given, mean_size, percent

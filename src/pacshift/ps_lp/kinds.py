@@ -12,14 +12,15 @@ import numpy as np
 from pacshift.arrays import BoolArray, FloatArray, IntArray
 from pacshift.mix.programs import MixProgram
 from pacshift.mix.region import PrevalenceRegion
+from pacshift.progress import Steps
 from pacshift.ps_lp.betting import BettingTest
 from pacshift.ps_lp.equal_miss_rate import equal_miss_ranks, thresholds_at_ranks
 from pacshift.ps_lp.prediction_powered.options import CorrectionPlan, CorrectionShares, plan_for
 from pacshift.ps_lp.prediction_powered.thresholds import corrected_thresholds
-from pacshift.ps_lp.tuned import certified_on_path, expected_size, held_out, per_class, tuned_path
+from pacshift.ps_lp.tuned import PATH_STEPS, certified_on_path, expected_size, held_out, per_class, tuned_path
 from pacshift.tally import Tally
 from pacshift.tally.histogram import mean_size_range
-from pacshift.tally.threshold import largest_threshold
+from pacshift.tally.threshold import expected_tests, largest_threshold
 
 MAX_LP_CLASSES = 200
 """Above this many classes there are no linear programs: 100 classes (CIFAR-100) take 6 to 17 s already."""
@@ -139,6 +140,7 @@ def certified_thresholds(
     included: BoolArray,
     contamination: float = 0.0,
     seed: int = 0,
+    steps: Steps | None = None,
 ) -> dict[str, FloatArray]:
     """Thresholds of both kinds, one per class; they are valid at once with probability at least 1 - δ.
 
@@ -157,23 +159,46 @@ def certified_thresholds(
     )
     found = {EQUAL_MISS_RATE: thresholds_at_ranks(tally, ranks)}
     if plan is None:
-        return _by_bets(tally, region, epsilon=epsilon, delta=delta, included=included, seed=seed) | found
+        by_bets = _by_bets(
+            tally, region, epsilon=epsilon, delta=delta, included=included, seed=seed, steps=steps or Steps()
+        )
+        return by_bets | found
     corrected = corrected_thresholds(
-        tally, plan, region.prevalence.upper, epsilon=epsilon, delta=delta, shares=CORRECTED_BESIDE_REGION
+        tally,
+        plan,
+        region.prevalence.upper,
+        epsilon=epsilon,
+        delta=delta,
+        shares=CORRECTED_BESIDE_REGION,
+        steps=steps,
     )
     return found | {ONE_THRESHOLD: corrected.one_threshold, RESCALED: corrected.rescaled}
 
 
 def _by_bets(
-    tally: Tally, region: PrevalenceRegion, *, epsilon: float, delta: float, included: BoolArray, seed: int
+    tally: Tally,
+    region: PrevalenceRegion,
+    *,
+    epsilon: float,
+    delta: float,
+    included: BoolArray,
+    seed: int,
+    steps: Steps,
 ) -> dict[str, FloatArray]:
     """Tuned thresholds where scores are plain, else one threshold for all classes."""
     held = held_out(tally, seed) if tuning_is_tried(tally) else None
     test = betting_test(tally, region, epsilon=epsilon, delta=delta, included=included, held=held)
+
+    def passes(misses: IntArray) -> bool:
+        steps()
+        return test.passes(misses)
+
     if held is None:
-        return {ONE_THRESHOLD: np.where(included, -np.inf, largest_threshold(tally, test.passes))}
+        steps.expect(expected_tests(tally))
+        return {ONE_THRESHOLD: np.where(included, -np.inf, largest_threshold(tally, passes))}
     path = tuned_path(tally, held, epsilon=epsilon)
-    return {TUNED: np.where(included, -np.inf, certified_on_path(tally, held, path, test.passes))}
+    steps.expect(PATH_STEPS.bit_length())
+    return {TUNED: np.where(included, -np.inf, certified_on_path(tally, held, path, passes))}
 
 
 def smallest_kind(tally: Tally, certified: dict[str, FloatArray], count_labels: SizeCounter | None = None) -> str:

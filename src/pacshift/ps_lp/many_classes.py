@@ -11,6 +11,7 @@ import numpy as np
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import ROUNDING, Interval, binomial_cut, clean_shares
 from pacshift.mix.programs import MixProgram
+from pacshift.progress import Steps
 from pacshift.ps_lp.equal_miss_rate import equal_miss_ranks, thresholds_at_ranks
 from pacshift.ps_lp.kinds import EQUAL_MISS_RATE, ONE_THRESHOLD, RESCALED
 from pacshift.ps_lp.prediction_powered.options import CorrectionShares, plan_for
@@ -32,7 +33,13 @@ class ManyClasses:
 
 
 def certify_many_classes(
-    tally: Tally, *, epsilon: float, delta: float, known: Interval | None = None, contamination: float = 0.0
+    tally: Tally,
+    *,
+    epsilon: float,
+    delta: float,
+    known: Interval | None = None,
+    contamination: float = 0.0,
+    steps: Steps | None = None,
 ) -> ManyClasses:
     """All kinds that are valid together with probability at least 1 - δ ("Above 200 classes").
 
@@ -48,7 +55,9 @@ def certify_many_classes(
     if plan is None:
         return ManyClasses(certified)
     within = Interval(np.zeros(tally.n_classes), np.ones(tally.n_classes)) if box is None else box
-    found = corrected_thresholds(tally, plan, within.upper, epsilon=epsilon, delta=delta, shares=CORRECTED)
+    found = corrected_thresholds(
+        tally, plan, within.upper, epsilon=epsilon, delta=delta, shares=CORRECTED, steps=steps
+    )
     certified |= {ONE_THRESHOLD: found.one_threshold, RESCALED: found.rescaled}
     return ManyClasses(certified, Interval(np.minimum(within.lower, found.largest_shares), found.largest_shares))
 

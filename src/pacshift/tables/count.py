@@ -10,12 +10,13 @@ from typing import Any
 from pacshift.arrays import Label
 from pacshift.certificate.columns import Columns
 from pacshift.files.repeated import file_sha256
+from pacshift.progress import Progress
 from pacshift.scores.check import ignore_rng
 from pacshift.scores.plausible import foreign_columns
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tables.columns import refusals
 from pacshift.tables.columns.layout import Layout
-from pacshift.tables.reader import Progress, TableReader
+from pacshift.tables.reader import TableReader
 from pacshift.tables.rows import Faults, batch_labels, raw_scores, sample_scores, score_rows
 from pacshift.tables.sources.base import Batch, Source, Tables
 from pacshift.tally import Tally

@@ -12,8 +12,9 @@ from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
 from pacshift.certificate.sets import count_sizes
 from pacshift.evaluation import Evaluation, EvaluationCounts
+from pacshift.progress import Progress
 from pacshift.scores.check import ignore_rng
-from pacshift.tables.reader import Progress, TableReader
+from pacshift.tables.reader import TableReader
 from pacshift.tables.rows import ScoreRows
 from pacshift.tables.sources.base import Batch, Tables
 

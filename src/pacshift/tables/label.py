@@ -15,9 +15,10 @@ from pacshift.certification.label_sheet.make import cell_text, drawn_sheet, shee
 from pacshift.certification.label_sheet.plan import plan_sheet
 from pacshift.certification.label_sheet.sheet import require_no_unknown
 from pacshift.defaults import DELTA, EPSILON
+from pacshift.progress import Progress
 from pacshift.scores.fingerprint import Fingerprint
 from pacshift.tables.labelled import planning_sample
-from pacshift.tables.reader import Progress, TableReader
+from pacshift.tables.reader import TableReader
 from pacshift.tables.rows import Faults, score_rows
 from pacshift.tables.sets import require_columns
 from pacshift.tables.sources.base import Batch, Tables, without_codes

@@ -16,10 +16,11 @@ from pacshift.certificate.sets import count_sizes
 from pacshift.errors import InputError
 from pacshift.monitor.calendar import Unit, describe
 from pacshift.monitor.periods import Counted
+from pacshift.progress import Progress
 from pacshift.scores.check import shorten
 from pacshift.tables.groups import Choice
 from pacshift.tables.keys import RowKeys, read_keys
-from pacshift.tables.reader import Progress, TableReader
+from pacshift.tables.reader import TableReader
 from pacshift.tables.rows import ScoreRows
 from pacshift.tables.sources.base import Batch
 from pacshift.tables.timestamps import FIRST_YEAR, LAST_YEAR, column_days

@@ -12,6 +12,7 @@ from pacshift.arrays import IntArray, Label
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 from pacshift.parallel import map_ordered
+from pacshift.progress import Progress
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.softmax import softmax, to_probabilities
 from pacshift.tables.columns.find import find_layout
@@ -21,9 +22,6 @@ from pacshift.tables.rows import Faults, ScoreRows, score_rows
 from pacshift.tables.sources import open_source
 from pacshift.tables.sources.base import Batch, Tables
 from pacshift.tally.grouped import Grouped
-
-Progress: TypeAlias = Callable[[int, int | None], None]
-"""Called with the rows done so far and, where known, the rows in all."""
 
 MAX_KEPT_BYTES = 1 << 26
 """A table up to this size (64 MB) is kept in memory when it is needed twice; a larger one is read twice."""

@@ -18,9 +18,10 @@ from pacshift.arrays import IntArray, Label
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike, atomic_write, check_output
+from pacshift.progress import Progress
 from pacshift.scores.check import ignore_rng, shorten
 from pacshift.tables.json_lines import JsonLinesWriter
-from pacshift.tables.reader import Progress, TableReader
+from pacshift.tables.reader import TableReader
 from pacshift.tables.rows import ScoreRows
 from pacshift.tables.sources.base import Batch, Tables, without_codes
 from pacshift.tables.sources.files import KINDS

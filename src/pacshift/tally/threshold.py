@@ -44,6 +44,11 @@ def largest_threshold(tally: Tally, passes: Callable[..., bool], *counts: IntArr
     return float(order_to_float(low))
 
 
+def expected_tests(tally: Tally) -> int:
+    """About how often ``largest_threshold`` asks: halving finds one of so many scores, after two ends."""
+    return len(tally.values).bit_length() + 2
+
+
 def _same(one: tuple[IntArray, ...], other: tuple[IntArray, ...]) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 

@@ -10,6 +10,7 @@ import numpy as np
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import ROUNDING
 from pacshift.errors import AssumptionError
+from pacshift.progress import Steps
 from pacshift.ps_lp.prediction_powered.bound import ErrorBound
 from pacshift.ps_lp.prediction_powered.box import detected_shares
 from pacshift.ps_lp.prediction_powered.correction import best_tilt
@@ -17,7 +18,7 @@ from pacshift.ps_lp.prediction_powered.evidence import Evidence
 from pacshift.ps_lp.prediction_powered.options import CorrectionPlan, CorrectionShares
 from pacshift.ps_lp.prediction_powered.rescale import rescaled, rescaling_factors, undo_rescaling
 from pacshift.tally import Tally
-from pacshift.tally.threshold import largest_threshold
+from pacshift.tally.threshold import expected_tests, largest_threshold
 from pacshift.wording import digits_apart, up
 
 SUM_ROUNDING = 1e-12
@@ -44,6 +45,7 @@ def corrected_thresholds(
     epsilon: float,
     delta: float,
     shares: CorrectionShares,
+    steps: Steps | None = None,
 ) -> Corrected:
     """Both kinds, valid at once with probability at least 1 - δ times the sum of the ``shares`` ("Theorem").
 
@@ -55,10 +57,14 @@ def corrected_thresholds(
     largest = np.minimum(largest + ROUNDING, 1.0)
     _require_a_mix(largest)
     evidence = Evidence.of_tally(tally, largest, plan.sparse)
-    one = largest_corrected(tally, evidence, plan, epsilon=epsilon, delta=shares.one_threshold * delta)
+    steps = steps or Steps()
+    steps.expect(2 * (len(plan.options) + expected_tests(tally)))
+    one = largest_corrected(
+        tally, evidence, plan, epsilon=epsilon, delta=shares.one_threshold * delta, steps=steps
+    )
     factors = rescaling_factors(tally)
     cut = largest_corrected(
-        rescaled(tally, factors), evidence, plan, epsilon=epsilon, delta=shares.rescaled * delta
+        rescaled(tally, factors), evidence, plan, epsilon=epsilon, delta=shares.rescaled * delta, steps=steps
     )
     return Corrected(
         np.where(plan.sparse, -np.inf, one),
@@ -80,7 +86,7 @@ def _require_a_mix(largest: FloatArray) -> None:
 
 
 def largest_corrected(
-    tally: Tally, evidence: Evidence, plan: CorrectionPlan, *, epsilon: float, delta: float
+    tally: Tally, evidence: Evidence, plan: CorrectionPlan, *, epsilon: float, delta: float, steps: Steps
 ) -> float:
     """The largest τ that passes with the option that looks best ("From one threshold to all").
 
@@ -93,9 +99,18 @@ def largest_corrected(
         return float(evidence.target_shares @ evidence.miss_rates(misses)) <= TRIAL_ERROR * epsilon
 
     trial = tally.misses(largest_threshold(tally, errs_little))
-    tilts = [best_tilt(bound, trial, np.zeros(evidence.n_classes)) for bound in bounds]
+    tilts = []
+    for bound in bounds:
+        tilts.append(best_tilt(bound, trial, np.zeros(evidence.n_classes)))
+        steps()
     best = int(np.argmin([bound.value(tilt, trial) for bound, tilt in zip(bounds, tilts, strict=True)]))
-    return largest_threshold(tally, CorrectedTest(bounds[best], tilts[best]).passes)
+    test = CorrectedTest(bounds[best], tilts[best])
+
+    def passes(misses: IntArray) -> bool:
+        steps()
+        return test.passes(misses)
+
+    return largest_threshold(tally, passes)
 
 
 @dataclass(eq=False)
