@@ -11,6 +11,7 @@ from pacshift.certificate import Certificate
 from pacshift.certificate.sets import make_sets
 from pacshift.certification.certify import Data
 from pacshift.certification.groups import Sampled, sample_groups
+from pacshift.certification.one_label import with_one_label_error
 from pacshift.certification.request import check_request
 from pacshift.certification.rows import Rows
 from pacshift.comparison.table import Comparison, Measured, compare_counts, own_score
@@ -134,8 +135,12 @@ def compare(
         lambda method: counted[own_score(method, score)],
         lambda found: [_measure(each, rows, truth) for each in found],
     )
-    found, certificates = zip(*made, strict=True)
-    return Comparison(found, certificates, request.epsilon, request.delta)
+    found, answers = zip(*made, strict=True)
+    certificates = [
+        answer and with_one_label_error(answer, counted[own_score(method, score)].tally, method, rows.set_sizes)
+        for method, answer in zip(chosen, answers, strict=True)
+    ]
+    return Comparison(found, tuple(certificates), request.epsilon, request.delta)
 
 
 def _truth(rows: Rows, labels: LabelsLike | None) -> IntArray | None:
