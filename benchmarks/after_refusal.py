@@ -74,16 +74,16 @@ class Line:
 
 def run(lab: Lab) -> Blocks:
     """Refusals, then what labels certify, one line per pair and one per group of them."""
-    trials, labels = lab.trials or lab.choose(6, 2), lab.choose(LABELS, LABELS[:1])
+    trials, labels = lab.trials or lab.choose(12, 2), lab.choose(LABELS, LABELS[:1])
     lines, sizes = [], (N_SOURCE // lab.choose(1, 5), N_TARGET // lab.choose(1, 5))
     for pair in pairs(lab):
         lines.append(line(pair, labels, trials, sizes))
         found = [f"{lines[-1].mean('size', n) / lines[-1].best:.3f}" for n in labels]
         lab.say(f"after-refusal: {pair.name}: {refusals(lines[-1:])} refused, sizes {' '.join(found)}")
     about = (
-        f"ε = {EPSILON}, δ = {DELTA}; {trials} draws of each pair, {sizes[0]:,} source and {sizes[1]:,} target rows. "
-        "Sizes are labels per set, divided by those of the best single threshold that knows the target. PS is one "
-        "threshold that all labels certify."
+        f"ε = {EPSILON}, δ = {DELTA}; {trials} draws of each pair, {sizes[0]:,} source and {sizes[1]:,} target "
+        "rows. Sizes are labels per set over those of the best single threshold that knows the target, with "
+        "standard errors over the draws. PS is one threshold that all labels certify."
     )
     parts = [conditions("after-refusal" + (f" --trials {lab.trials}" if lab.trials else "")), about]
     parts += [by_group(lines, labels), "**Pair by pair**", by_pair(lines, labels)]
@@ -138,21 +138,26 @@ def by_group(lines: Sequence[Line], labels: Sequence[int]) -> str:
 def group_row(group: str, lines: Sequence[Line], n_labels: int) -> tuple[str, ...]:
     """Means over pairs, at one number of labels."""
 
-    def mean(what: str, of: str = "tuned") -> float:
-        values = [line.mean(what, n_labels, of=of) / (line.best if what == "size" else 1.0) for line in lines]
-        return float(np.mean(values))
+    def mean(what: str, of: str = "tuned") -> str:
+        return f"{np.mean([line.mean(what, n_labels, of=of) for line in lines]):.3f}"
 
     above, draws = sum(line.above(n_labels) for line in lines), sum(len(line.draws) for line in lines)
-    sizes, worst = ((mean(what), mean(what, "plain")) for what in ("size", "worst"))
     return (
         f"{group} ({len(lines)})",
         refusals(lines),
         f"{n_labels:,}",
-        f"{mean('error'):.3f}",
+        mean("error"),
         f"{above} of {draws}",
-        *(f"{each:.3f}" for each in sizes),
-        *(f"{each:.2f}" for each in worst),
+        *(relative_size(lines, n_labels, of) for of in ("tuned", "plain")),
+        *(mean("worst", of) for of in ("tuned", "plain")),
     )
+
+
+def relative_size(lines: Sequence[Line], n_labels: int, of: str) -> str:
+    """The mean over pairs of the size over the best threshold's, with the standard error of its draws."""
+    values = np.array([[getattr(draw, of)[n_labels].size / one.best for draw in one.draws] for one in lines])
+    spread = values.std(axis=1, ddof=1) / values.shape[1] ** 0.5 if values.shape[1] > 1 else np.zeros(len(values))
+    return f"{values.mean():.3f} ± {np.sqrt((spread**2).sum()) / len(values):.3f}"
 
 
 def by_pair(lines: Iterable[Line], labels: Sequence[int]) -> str:

@@ -45,12 +45,16 @@ from pacshift import Tally, calibrate
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.methods import METHODS, Method, Solution, Task
 from pacshift.methods.base import one_threshold
+from pacshift.ps_t.rows import LabelledTarget
 
 SURE = 0.01
 """Failures that are less likely than this, if they came in a share δ of draws, are too many."""
 
 IN_TESTS = 4
 """The draws of tests have nothing in common with those of the hunt."""
+
+REFUTED = "labels, refuted"
+"""The named world in which the test of label shift must run."""
 
 DRAWS = {
     "coins 6697/500": 150,
@@ -63,8 +67,12 @@ DRAWS = {
     "known weights": 40,
     "aps in order": 30,
     "raps in order": 30,
+    "labels, rows": 100,
+    "labels, few": 100,
+    "labels, counts": 60,
+    "labels, refuted": 25,
 }
-"""Draws of the named worlds that are enough to find fixed coins."""
+"""Draws of the named worlds that are enough to find fixed coins, and wrong cuts."""
 
 
 def chance(result: Result, promise: str = ERROR) -> float:
@@ -82,11 +90,21 @@ def drawn(name: str, draws: int) -> Result:
 @pytest.mark.montecarlo
 @pytest.mark.slow
 @pytest.mark.usefixtures("untested")
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", [name for name in NAMED if name != REFUTED])
 def test_named_worlds_keep_their_promise(name: str) -> None:
     result = drawn(name, DRAWS[name])
     assert result.draws == DRAWS[name]
     assert chance(result) > SURE, f"{result.wrong[ERROR]} of {result.draws}"
+    assert not name.startswith("labels") or result.wrong[ERROR], "labels use all of delta, or nearly"
+
+
+@pytest.mark.montecarlo
+@pytest.mark.slow
+def test_where_label_shift_is_refuted_labels_keep_the_promise() -> None:
+    result = drawn(REFUTED, DRAWS[REFUTED])
+    assert (result.draws, result.refusals) == (DRAWS[REFUTED], 0)
+    assert chance(result) > SURE, f"{result.wrong[ERROR]} of {result.draws}"
+    assert result.wrong[ERROR]
 
 
 @pytest.mark.montecarlo
@@ -104,6 +122,26 @@ def test_coins_that_pick_fixed_ranks_are_found(monkeypatch: pytest.MonkeyPatch) 
     for module in ("tuned", "kinds"):  # where it is, and where it is used
         monkeypatch.setattr(f"pacshift.ps_lp.{module}.held_out", fixed)
     assert chance(drawn("coins 67951/1000", 25)) < SURE
+
+
+def sorted_pilot(scores: FloatArray, labels: IntArray, n_pilot: int, seed: int) -> IntArray:
+    """The first rows by class and score."""
+    return np.lexsort((scores[np.arange(len(labels)), labels], labels))[:n_pilot]
+
+
+@pytest.mark.montecarlo
+@pytest.mark.slow
+def test_a_pilot_of_the_first_of_sorted_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pacshift.certification.labelled.choose_pilot", sorted_pilot)
+    assert chance(drawn("labels, rows", 40)) < SURE
+
+
+@pytest.mark.montecarlo
+@pytest.mark.slow
+def test_one_miss_too_many_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = LabelledTarget.cut
+    monkeypatch.setattr(LabelledTarget, "cut", lambda self, **asked: exact(self, **asked) + 1)
+    assert chance(drawn("labels, rows", 100)) < SURE
 
 
 SMALL_HUNT = Effort(worlds=30, scan=2, neighbours=0, again=3, at_small_delta=0, max_classes=3)
