@@ -5,7 +5,7 @@ python -m benchmarks hunt          # the whole search
 
 import inspect
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
 
@@ -37,6 +37,8 @@ from benchmarks.hunt_tries import (
     Outcome,
     Subject,
     Try,
+    class_misses,
+    judge,
     promised_error,
     subjects,
 )
@@ -213,8 +215,12 @@ def test_new_methods_are_hunted_too(liar: list[Subject]) -> None:
     assert significant([drawn(name, 8) for name in small])
 
 
-def test_every_promise_has_its_turn() -> None:
-    tries = [random_try(number) for number in range(200)]
+@pytest.fixture(scope="module")
+def tries() -> list[Try]:
+    return [random_try(number) for number in range(200)]
+
+
+def test_every_promise_has_its_turn(tries: list[Try]) -> None:
     assert {case.subject for case in tries} == set(subjects())
     assert {case.route for case in tries} == set(ROUTES)
     assert {case.world.kind for case in tries} == set(LAWS)
@@ -297,6 +303,36 @@ def test_errors_count_strangers_where_they_are_asked_for() -> None:
     assert promised_error(case, np.diag(table), table) == pytest.approx(0.96 * usual + 0.04 * 0.9)
     case, table = tried((NEW_KIND, 1), "contamination")
     assert promised_error(case, np.diag(table), table) == pytest.approx(0.96 * usual + 0.04)
+
+
+def test_labelled_rows_speak_of_strangers_too() -> None:
+    case, table = tried((0, 1))
+    assert class_misses(case, table) == pytest.approx([0.1, 0.2])
+    case, table = tried((0, 1), "contamination")  # a share of .04 are of class 0 and look like class 1
+    assert class_misses(case, table) == pytest.approx(
+        [(0.96 * 0.75 * 0.1 + 0.04 * 0.9) / (0.96 * 0.75 + 0.04), 0.2]
+    )
+    case, table = tried((NEW_KIND, 1), "contamination")
+    assert class_misses(case, table) == pytest.approx([0.1, 0.2])
+
+
+@pytest.mark.parametrize("by_labels", [True, False])
+def test_without_label_shift_only_labels_promise_something(by_labels: bool) -> None:
+    """Thresholds that miss everything break a promise only if there is one."""
+    case = NAMED[REFUTED]
+    facts = replace(random_thresholds(2).facts, assumes_label_shift=not by_labels)
+    certificate = random_thresholds(2).changed(thresholds=np.array([2.0, 2.0]), facts=facts, class_miss=None)
+    found = judge(case, certificate)
+    assert found.error == pytest.approx(1 / 0.3)
+    assert (ERROR in found.broken) == by_labels
+
+
+def test_label_shift_is_false_only_where_there_are_labels(tries: list[Try]) -> None:
+    differing = [case for case in tries if case.world.other_law is not None]
+    assert all("target_labels" in case.options and case.subject.method for case in differing)
+    assert {case.subject.method for case in differing} >= {"PS-LP", "PS-T", "PS-W"}
+    assert all("target_labels" in case.options for case in tries if case.subject.method == "PS-T")
+    assert any(case.world.other_law is None for case in tries if case.subject.method == "PS-T")
 
 
 def test_results_count_what_happened() -> None:
