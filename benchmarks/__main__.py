@@ -33,6 +33,11 @@ PARTS = {
         "the same on real scores that the test was not built with (needs --data)",
     ),
     "labels": ("labels.run", "what a few target labels gain (needs --data, else one case)"),
+    "after-refusal": (
+        "after_refusal.run",
+        "where label shift is refused, certified by labels (--data for real ones)",
+    ),
+    "after-refusal-validity": ("after_refusal.run_validity", "how often such certificates break their promise"),
     "plans": ("plans.run", "set sizes that plans foresee, beside true ones (--data for real scores)"),
     "populations": ("populations.run", "one half of the people certified for the other half (needs --data)"),
     "twins": ("twins.run", "how close the twins are to the real scores (needs --data)"),

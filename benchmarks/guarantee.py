@@ -4,12 +4,21 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 
 from benchmarks.lab import Blocks, Lab
-from pacshift import AssumptionError, Population, Tally, UninformativeWarning, calibrate_tally
+from pacshift import (
+    AssumptionError,
+    Certificate,
+    Population,
+    Tally,
+    UninformativeWarning,
+    calibrate,
+    calibrate_tally,
+)
 from pacshift.experiments.summary import markdown_table
 from pacshift.methods import METHODS
 from pacshift.methods.base import Method
@@ -21,6 +30,8 @@ from pacshift.scores.transforms import resolve_transform
 EPSILON, DELTA, SEED = 0.1, 0.1, 0
 SOURCE_MIX = np.array([0.45, 0.35, 0.20])
 TARGET_MIX = np.array([0.20, 0.20, 0.60])
+N_LABELS = 400
+"""Labelled target rows of methods that need some."""
 PLAIN = {"probability": "probability", "aps": "aps-plain"}
 """Scores without random ties: the true error stays a count."""
 HEADINGS = (
@@ -35,6 +46,18 @@ class Outcomes:
     counts: Counter[str] = field(default_factory=Counter)
     errors: list[float] = field(default_factory=list)
     sizes: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Scores and labels of both sides; those of the target are hidden from most methods."""
+
+    source: tuple[Any, Any]
+    target: tuple[Any, Any]
+
+    def tally(self, score: str) -> Tally:
+        """The counts."""
+        return Tally.from_scores(*self.source, score=score) + Tally.from_target(self.target[0])
 
 
 def run(lab: Lab) -> Blocks:
@@ -79,24 +102,23 @@ def measure(size: int, trials: int) -> dict[str, Outcomes]:
     found: dict[str, Outcomes] = {name: Outcomes() for name, _ in variants()}
     for trial in range(trials):
         rng = np.random.default_rng([SEED, trial])
-        source = population.draw(SOURCE_MIX, size, rng)
-        target = Tally.from_target(population.draw(TARGET_MIX, size, rng)[0])
-        tallies = {score: Tally.from_scores(*source, score=score) + target for score in truth}
+        drawn = Drawn(population.draw(SOURCE_MIX, size, rng), population.draw(TARGET_MIX, size, rng))
+        tallies = {score: drawn.tally(score) for score in truth}
         for name, method in variants():
             score = PLAIN[method.default_score]
-            record(found[name], method, tallies[score], truth[score], np.random.default_rng([SEED, trial, 1]))
+            coins = np.random.default_rng([SEED, trial, 1])
+            record(found[name], method, drawn, tallies[score], truth[score], coins)
     return found
 
 
-def record(found: Outcomes, method: Method, tally: Tally, truth: Population, rng: np.random.Generator) -> None:
+def record(
+    found: Outcomes, method: Method, drawn: Drawn, tally: Tally, truth: Population, rng: np.random.Generator
+) -> None:
     """One calibration, judged."""
-    weights = TARGET_MIX / SOURCE_MIX if method.needs_weights else None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UninformativeWarning)  # counted in the last column
-            certificate = calibrate_tally(
-                tally, epsilon=EPSILON, delta=DELTA, method=method, weights=weights, rng=rng
-            )
+            certificate = certify(method, drawn, tally, rng)
     except AssumptionError:
         found.counts["refused"] += 1
         return
@@ -104,6 +126,16 @@ def record(found: Outcomes, method: Method, tally: Tally, truth: Population, rng
     found.counts["failed" if error > EPSILON else "trivial" if certificate.trivial else "kept"] += 1
     found.errors.append(error)
     found.sizes.append(truth.size(certificate.thresholds, TARGET_MIX))
+
+
+def certify(method: Method, drawn: Drawn, tally: Tally, rng: np.random.Generator) -> Certificate:
+    """By counts; by rows where some are labelled: they come in random order, so the first are a random sample."""
+    asked = {"epsilon": EPSILON, "delta": DELTA, "method": method, "rng": rng}
+    if not method.needs_labels:
+        return calibrate_tally(tally, weights=TARGET_MIX / SOURCE_MIX if method.needs_weights else None, **asked)
+    target, truth = drawn.target
+    known = [label if place < N_LABELS else None for place, label in enumerate(truth.tolist())]
+    return calibrate(*drawn.source, target, target_labels=known, **asked)
 
 
 def table(found: dict[str, Outcomes], trials: int) -> str:

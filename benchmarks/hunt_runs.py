@@ -26,8 +26,16 @@ from benchmarks.hunt_tries import (
     Try,
     subjects,
 )
-from benchmarks.hunt_worlds import coin_world, ordered_world, random_world, tied_world, weights_world
+from benchmarks.hunt_worlds import (
+    coin_world,
+    labels_world,
+    ordered_world,
+    random_world,
+    tied_world,
+    weights_world,
+)
 from benchmarks.lab import Say
+from pacshift.methods import METHODS
 from pacshift.parallel import cores
 
 SCAN, AGAIN, AT_SMALL_DELTA = 1, 2, 3
@@ -41,9 +49,10 @@ MANY_CLASSES, FEWER = 25, 5
 
 DRAWS_PER_JOB = 25
 
-DEFAULT = Subject("PS-LP", "PS-LP")
-DEFAULT_SHARE = 0.3
-"""Share of the random worlds for the method that users get who choose none, besides its turn among all."""
+DEFAULT, BY_LABELS = Subject("PS-LP", "PS-LP"), Subject("PS-T", "PS-T")
+SHARES = {DEFAULT: 0.3, BY_LABELS: 0.1}
+"""Shares of the random worlds for what most users get, besides their turns among all: the method of those who
+choose none, and what certifies where label shift is refuted."""
 
 NAMED = {
     case.name: case
@@ -58,9 +67,17 @@ NAMED = {
         Try("known weights", weights_world(), Subject("ORACLE", "ORACLE"), 0.05, seed=4),
         Try("aps in order", ordered_world(), Subject("PS", "PS"), 0.05, ("score=aps",), seed=27),
         Try("raps in order", ordered_world(), Subject("PS", "PS"), 0.05, ("score=raps",), seed=27),
+        Try("labels, rows", labels_world(340), BY_LABELS, 0.2, ("target_labels",)),
+        Try("labels, few", labels_world(210), BY_LABELS, 0.2, ("target_labels",)),
+        Try("labels, counts", labels_world(340), BY_LABELS, 0.2, ("target_labels",), route="tally"),
+        Try("labels, refuted", labels_world(1000), DEFAULT, 0.2, ("target_labels",), label_share=0.034),
     )
 }
-"""Worlds that find fixed coins: a stream of coins laid over sorted rows always picks the same ranks."""
+"""Worlds that find fixed coins: a stream of coins laid over sorted rows always picks the same ranks.
+
+In the last ones label shift is false. They find a pilot that is no random choice of sorted rows, and cuts that
+allow a miss too many.
+"""
 
 
 @dataclass(frozen=True)
@@ -110,15 +127,17 @@ def random_try(number: int) -> Try:
     """Any promise in any world."""
     rng = np.random.default_rng([SCAN, number])
     every = subjects()
-    subject = DEFAULT if rng.random() < DEFAULT_SHARE else every[number % len(every)]
+    turn = every[number % len(every)]
+    subject = [*SHARES, turn][int(rng.choice(3, p=[*SHARES.values(), 1 - sum(SHARES.values())]))]
     options = random_options(subject, rng)
     is_method = bool(subject.method)
     iid = (is_method and subject.method not in ON_COUNTS) or bool(rng.random() < 0.5)
     plain = set(options) <= CLOSED_FORM and subject.method != "APS"
+    shifted = not (is_method and "target_labels" in options) or bool(rng.random() < 0.5)
     route = str(rng.choice([*ROUTES] if is_method else ["tally", "grid"]))
     return Try(
         str(number),
-        random_world(rng, iid=iid, finite=not plain),
+        random_world(rng, iid=iid, finite=not plain, shifted=shifted),
         subject,
         float(rng.choice(DELTAS)),
         options,
@@ -141,11 +160,13 @@ def nearby(case: Try, number: int) -> Try:
 
 
 def random_options(subject: Subject, rng: np.random.Generator) -> tuple[str, ...]:
-    """None to four options; at most one of them says what the score is."""
+    """None to four options; at most one of them says what the score is. What a method needs is among them."""
     possible = OF_OTHERS.get(subject.name, OPTIONS.keys())
     wanted = [name for name in OPTIONS if name in possible]
     chosen = rng.permutation(wanted)[: rng.choice(5, p=[0.35, 0.2, 0.25, 0.15, 0.05])].tolist()
     scores = [name for name in chosen if name.startswith("score=")]
+    if subject.method and METHODS[subject.method].needs_labels:
+        chosen.append("target_labels")
     return tuple(name for name in wanted if name in chosen and name not in scores[1:])
 
 

@@ -23,8 +23,9 @@ from pacshift.scores.transforms import TRANSFORMS
 ROUNDING = 1e-9
 """A sum of shares may be wrong by this much."""
 
-ON_COUNTS = ("PS-LP", "PS-LW", "LWCP")
-"""Methods whose proof is conditional on the label counts: these may be anything. Others get independent rows."""
+ON_COUNTS = ("PS-LP", "PS-LW", "LWCP", "PS-T")
+"""Methods whose proof is conditional on the source's label counts: these may be anything. Others get independent
+rows."""
 
 NOT_JUDGED = {"WCP": "promises something only if its estimated weights are the true ones, which they never are"}
 """Methods whose promise cannot be broken, and why."""
@@ -95,7 +96,7 @@ Option = Callable[["Try", Sample, np.random.Generator], dict[str, Any]]
 
 def _some_labels(case: "Try", sample: Sample, rng: np.random.Generator) -> dict[str, Any]:
     """Labels of random target rows. A row of a new kind has none of the labels, so it gets none."""
-    chosen = rng.random(len(sample.target)) < case.label_share
+    chosen = rng.permutation(len(sample.target)) < case.label_share * len(sample.target)
     known = [
         int(y) if one and y != NEW_KIND else None for y, one in zip(sample.target_labels, chosen, strict=True)
     ]
@@ -212,22 +213,38 @@ def _calibrated(case: Try, sample: Sample, asked: dict[str, Any]) -> Outcome:
 
 
 def judge(case: Try, certificate: Certificate) -> Outcome:
-    """Compare what a certificate promises with the truth."""
+    """Compare what a certificate promises with the truth.
+
+    Where label shift is false, only what rests on labelled target rows alone promises something.
+    """
     world = case.world
     given = {"score": custom_score} if certificate.score == "custom" else {}
-    table = world.law.missed(certificate, logits="softmax" in case.options, **given)
-    misses = np.diag(table)
-    error = promised_error(case, misses, table)
+    table = world.target_law.missed(certificate, logits="softmax" in case.options, **given)
+    by_labels = not certificate.facts.assumes_label_shift
+    misses = class_misses(case, table) if by_labels else np.diag(table)
+    error = promised_error(case, np.diag(table), table)
+    if world.other_law is not None and not by_labels:
+        return Outcome(error=error / world.epsilon)
     broken = set()
     if error > world.epsilon * (1 + ROUNDING) and not case.subject.is_marginal:
         broken.add(ERROR)
     if "class_epsilon" in case.options and misses.max() > case.class_epsilon + ROUNDING:
-        broken.add(ERROR)  # one confidence for both; the limit is about the label-shifted part of the target
+        broken.add(ERROR)  # one confidence for both; under label shift the limit is about that part of the target
     if not _within(certificate.class_miss, misses):
         broken.add(CLASS_MISS)
     if not _within(certificate.prevalence, np.array(world.mix)):
         broken.add(PREVALENCE)
     return Outcome(frozenset(broken), error / world.epsilon)
+
+
+def class_misses(case: Try, table: FloatArray) -> FloatArray:
+    """How often each class is missed in the target, with its strangers: what labelled rows speak of."""
+    label, looks = case.world.stranger
+    misses, mix = np.diag(table).copy(), (1 - case.strangers) * np.array(case.world.mix)
+    if case.strangers and label != NEW_KIND:
+        whole = mix[label] + case.strangers
+        misses[label] = (mix[label] * misses[label] + case.strangers * table[label, looks]) / whole
+    return np.asarray(misses)
 
 
 def promised_error(case: Try, misses: FloatArray, table: FloatArray) -> float:

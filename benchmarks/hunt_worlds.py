@@ -36,6 +36,8 @@ class World:
     mix : label mix of the target
     stranger : (label, looks)
         Rows that contaminate the target, where it is asked for: their label, and the class they look like.
+    other_law : law of the target's rows
+        None where label shift holds: rows of a class look the same on both sides.
     """
 
     kind: str
@@ -47,6 +49,12 @@ class World:
     iid: bool = False
     in_order: bool = False
     stranger: tuple[int, int] = (NEW_KIND, 0)
+    other_law: Law | None = None
+
+    @property
+    def target_law(self) -> Law:
+        """How rows of each class look in the target."""
+        return self.other_law or self.law
 
     @property
     def n_source(self) -> int:
@@ -74,11 +82,13 @@ class World:
         hidden = rng.choice(n_classes, self.n_target, p=np.array(self.mix) / sum(self.mix))
         looks, strange = hidden.copy(), rng.random(self.n_target) < strangers
         hidden[strange], looks[strange] = self.stranger
-        source, target = self.law.draw(labels, rng), self.law.draw(looks, rng)
-        order = self._order(source[np.arange(len(labels)), labels], labels, rng)
-        return Sample(source[order], labels[order], target, hidden)
+        source, target = self.law.draw(labels, rng), self.target_law.draw(looks, rng)
+        order, target_order = self._order(source, labels, rng), self._order(target, looks, rng)
+        return Sample(source[order], labels[order], target[target_order], hidden[target_order])
 
-    def _order(self, true: FloatArray, labels: IntArray, rng: np.random.Generator) -> IntArray:
+    def _order(self, scores: FloatArray, labels: IntArray, rng: np.random.Generator) -> IntArray:
+        """The places of the rows: by class and score, or in random order."""
+        true = scores[np.arange(len(labels)), labels]
         return np.lexsort((true, labels)) if self.in_order else rng.permutation(len(labels))
 
     def __str__(self) -> str:
@@ -88,7 +98,7 @@ class World:
         return (
             f"{self.kind}, K = {len(counts)}, {shown} rows a class{' on average' * self.iid}"
             f"{' in order' * self.in_order}, n = {self.n_target:,}, {100 * self.mix[main]:.0f} % of class {main}, "
-            f"ε = {self.epsilon:g}"
+            f"ε = {self.epsilon:g}{', no label shift' * (self.other_law is not None)}"
         )
 
 
@@ -116,8 +126,20 @@ def ordered_world() -> World:
     return World("rows in order", law, (1000, 1000), (0.5, 0.5), 2_000, in_order=True)
 
 
-def random_world(rng: np.random.Generator, *, iid: bool, finite: bool) -> World:
-    """Any world: rows over orders of magnitude, any mix, ties, steps, twins among classes, hardly any rows."""
+def labels_world(n_target: int) -> World:
+    """Label shift is false: in the target the first class is often taken for the other, and it alone is missed."""
+    easy = Pieces((((0.6, 1.0, 1.0),), ((0.7, 1.0, 1.0),)), (1, 0))
+    hard = Pieces((((0.3, 0.9, 1.0),), ((0.9, 1.0, 1.0),)), (1, 0))
+    return World(
+        "labels alone", easy, (500, 500), (0.6, 0.4), n_target, epsilon=0.3, in_order=True, other_law=hard
+    )
+
+
+def random_world(rng: np.random.Generator, *, iid: bool, finite: bool, shifted: bool = True) -> World:
+    """Any world: rows over orders of magnitude, any mix, ties, steps, twins among classes, hardly any rows.
+
+    Where it is not label-``shifted``, the target has a law of its own, of any kind.
+    """
     n_classes = int(rng.choice(CLASSES, p=CLASS_CHANCE))
     epsilon = float(rng.choice([0.02, 0.05, 0.1, 0.2, 0.3]))
     mix = _mix(n_classes, rng)
@@ -125,11 +147,14 @@ def random_world(rng: np.random.Generator, *, iid: bool, finite: bool) -> World:
     if iid:
         counts = np.maximum(counts, 0.5)
     kind = str(rng.choice(list(LAWS)))
-    law = LAWS[kind](n_classes, epsilon, mix, rng)
+    laws = [LAWS[kind](n_classes, epsilon, mix, rng)]
+    if not shifted:
+        laws.append(LAWS[str(rng.choice(list(LAWS)))](n_classes, epsilon, mix, rng))
+    laws = [law.atoms() if finite and isinstance(law, Pieces) else law for law in laws]
     most = MAX_SCORES // n_classes
     return World(
         kind,
-        law.atoms() if finite and isinstance(law, Pieces) else law,
+        laws[0],
         tuple((counts * min(1.0, most / counts.sum())).tolist() if iid else np.minimum(counts, most).tolist()),
         tuple(mix.tolist()),
         int(min(10 ** rng.uniform(1.5, 4.3), most)),
@@ -137,6 +162,7 @@ def random_world(rng: np.random.Generator, *, iid: bool, finite: bool) -> World:
         iid=iid,
         in_order=bool(rng.random() < 0.5),
         stranger=_stranger(n_classes, rng),
+        other_law=None if shifted else laws[1],
     )
 
 

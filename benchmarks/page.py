@@ -19,6 +19,7 @@ BLOCKS = {
     "tables/sharpness.md": ("sharpness",),
     "tables/power.md": ("power", "power-unseen"),
     "tables/few-labels.md": ("labels",),
+    "tables/after-refusal.md": ("after-refusal", "after-refusal-validity"),
     "tables/plans.md": ("plans",),
     "tables/populations.md": ("populations",),
     "tables/many-classes.md": ("many",),

@@ -1,22 +1,21 @@
 """One half of the people certified for the other half: BRFSS 2015, real populations without label shift."""
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from benchmarks.lab import Blocks, Lab
 from benchmarks.page import conditions
+from benchmarks.surveys import YEARS, Survey, halves, read_survey
 from pacshift import AssumptionError, Tally, UninformativeWarning
-from pacshift.arrays import BoolArray, FloatArray, IntArray
+from pacshift.arrays import BoolArray
 from pacshift.assumption import ASSUMPTION_SHARE, check_assumption
 from pacshift.bounds import Interval
 from pacshift.experiments.summary import markdown_table
 from pacshift.methods import PSLP, Task
 
-COLUMNS = ("Sex", "Age", "Income", "Education", "Smoker", "PhysActivity", "GenHlth", "HighBP")
+YEAR = 2015
 EPSILON, DELTA, HARMFUL = 0.1, 0.05, 0.12
 KNOWN = Interval(np.array([0.7, 0.0]), np.array([1.0, 0.3]))
 """Surely at most 30 % have heart disease."""
@@ -24,15 +23,6 @@ HEADINGS = (
     "split", "certified for", "sick: source", "sick: target", "sick: implied", "error if certified", "refused",
     "refused with known_mix (0, 0.3)",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class Survey:
-    """Scores, labels and answers of the people that the classifier was not fitted on."""
-
-    scores: FloatArray
-    labels: IntArray
-    answers: dict[str, FloatArray]
 
 
 @dataclass(frozen=True)
@@ -47,10 +37,10 @@ class Outcome:
 
 def run(lab: Lab) -> Blocks:
     """Both directions of every split."""
-    survey = read_survey(lab.data)
+    survey = read_survey(lab.data, YEAR, part="populations")
     trials, size = lab.trials or lab.choose(20, 1), lab.choose(30_000, 5_000)
     rows, harmful, missed = [], 0, [0, 0]
-    for column in COLUMNS[: lab.choose(None, 2)]:
+    for column in YEARS[YEAR].columns[: lab.choose(None, 2)]:
         for name, source, target in halves(survey.answers[column]):
             outcomes = [one_draw(survey, source, target, size, trial) for trial in range(trials)]
             lab.say(f"populations: {column} -> {name}: {sum(o.refused for o in outcomes)} of {trials} refused")
@@ -68,35 +58,9 @@ def run(lab: Lab) -> Blocks:
     yield "populations", "\n\n".join([conditions(command), title, markdown_table(HEADINGS, rows, left=2).strip()])
 
 
-def read_survey(data: str | None) -> Survey:
-    """The rows that were not used for fitting, in the order of the scores."""
-    folder = Path(data or "") / "heart"
-    if not data or not (folder / "brfss2015.parquet").exists():
-        raise SystemExit(
-            "populations: needs heart/brfss2015.parquet and heart/scores.npz. Name their folder with --data."
-        )
-    from pyarrow import parquet
-
-    table = parquet.read_table(folder / "brfss2015.parquet")
-    kept = ~np.asarray(table["fit"].to_numpy(), bool)
-    stored = np.load(folder / "scores.npz")
-    if not np.array_equal(table["HeartDiseaseorAttack"].to_numpy()[kept], stored["labels"]):
-        raise SystemExit("populations: the rows of brfss2015.parquet and scores.npz do not match.")
-    answers = {column: np.asarray(table[column].to_numpy()[kept], float) for column in COLUMNS}
-    return Survey(stored["probs"].astype(float), stored["labels"].astype(np.int64), answers)
-
-
-def halves(answers: FloatArray) -> Iterator[tuple[str, BoolArray, BoolArray]]:
-    """Both directions of the split at the median."""
-    low = answers <= np.median(answers)
-    low = low if low.mean() < 0.9 else answers < np.median(answers)
-    yield "higher values", low, ~low
-    yield "lower values", ~low, low
-
-
 def one_draw(survey: Survey, source: BoolArray, target: BoolArray, size: int, trial: int) -> Outcome:
     """Test, and certify as if there were no test."""
-    rng = np.random.default_rng([trial, 2015])
+    rng = np.random.default_rng([trial, YEAR])
     people = [
         rng.choice(np.flatnonzero(half), min(size, int(half.sum())), replace=False) for half in (source, target)
     ]

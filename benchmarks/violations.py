@@ -86,9 +86,9 @@ def new_class(population: Population) -> Draw:
     return draw
 
 
-def add_to_first(amount: float) -> Callable[..., FloatArray]:
-    """A constant on the first logit."""
-    return lambda logits, rng: logits + amount * np.eye(logits.shape[1])[0]
+def add_to(label: int, amount: float) -> Callable[..., FloatArray]:
+    """A constant on one logit."""
+    return lambda logits, rng: logits + amount * np.eye(logits.shape[1])[label]
 
 
 def scale(factor: float) -> Callable[..., FloatArray]:
@@ -101,11 +101,21 @@ def noise(deviation: float) -> Callable[..., FloatArray]:
     return lambda logits, rng: logits + deviation * rng.standard_normal(logits.shape)
 
 
+def replaced(share: float) -> Callable[..., FloatArray]:
+    """Some rows say nothing any more: normal noise instead of their logits."""
+
+    def change(logits: FloatArray, rng: np.random.Generator) -> FloatArray:
+        gone = rng.random((len(logits), 1)) < share
+        return np.where(gone, rng.standard_normal(logits.shape), logits)
+
+    return change
+
+
 def simulated(strength: float, name: str) -> Iterator[Violation]:
     """Three classes as in examples/label_shift_refuted.py, from a larger population."""
     population = Population.synthetic(3, strength=strength, rows_per_class=20_000, rng=0)
     changes: dict[str, Callable[..., FloatArray]] = {"none (label shift holds)": scale(1.0)}
-    changes |= {f"one logit +{amount:g}": add_to_first(amount) for amount in (0.5, 2, 3, 4)}
+    changes |= {f"one logit +{amount:g}": add_to(0, amount) for amount in (0.5, 2, 3, 4)}
     changes |= {f"temperature {1 / factor:g}": scale(factor) for factor in (1 / 0.8, 0.8)}
     changes |= {"logits times 0.3": scale(0.3)}
     changes |= {f"noise of sd {deviation:g} on logits": noise(deviation) for deviation in (0.5, 2)}

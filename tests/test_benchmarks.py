@@ -23,12 +23,20 @@ def run(*arguments: str, out: Path) -> subprocess.CompletedProcess[str]:
 SMOKE = {
     "selfcheck": [],
     "core growth": ["| calibrate PS-LP | 20,000 × 10 |", "| step | 2 | 8 | exponent, fitted |"],
-    "quality guarantee": ["### agnews-0.05", "| PS-W, hull, worst class | target (PAC) |"],
+    "quality guarantee": [
+        "### agnews-0.05",
+        "| PS-W, hull, worst class | target (PAC) |",
+        "| PS-T | target (PAC) |",
+    ],
     "scale-files": ["| files of 20,000 rows in all | bare scan |"],
     "many": ["| synthetic | 21,000 | 10,000 | 1 |"],
     "figures": [],
     "one-row": ["| `predictor.sets` | 10 |", "| `predictor.sets` of logits | 10 |"],
     "labels": ["| scores | none | 50 labels | 200 labels | 1,000 labels | error above ε |"],
+    "after-refusal after-refusal-validity": [
+        "| made up (2) | 4 of 4 | 100 |",
+        "| made up: 15 % of rows are noise |",
+    ],
     "plans": ["| heart-small-0.1 |", "Within 5 % on average: ", "made for 90 % of cases held the size"],
     "history prevalence": ["| date | version | calibrate PS / floor |", "| 2 | 55 % | 1,000 | 2 | 1.000 |"],
     "hunt": ["| coins, ties 3416/500 |", "| test of label shift |", "| `class_epsilon` |", "Not judged: WCP"],

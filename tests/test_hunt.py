@@ -5,7 +5,7 @@ python -m benchmarks hunt          # the whole search
 
 import inspect
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
 
@@ -37,6 +37,8 @@ from benchmarks.hunt_tries import (
     Outcome,
     Subject,
     Try,
+    class_misses,
+    judge,
     promised_error,
     subjects,
 )
@@ -45,12 +47,16 @@ from pacshift import Tally, calibrate
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.methods import METHODS, Method, Solution, Task
 from pacshift.methods.base import one_threshold
+from pacshift.ps_t.rows import LabelledTarget
 
 SURE = 0.01
 """Failures that are less likely than this, if they came in a share δ of draws, are too many."""
 
 IN_TESTS = 4
 """The draws of tests have nothing in common with those of the hunt."""
+
+REFUTED = "labels, refuted"
+"""The named world in which the test of label shift must run."""
 
 DRAWS = {
     "coins 6697/500": 150,
@@ -63,8 +69,12 @@ DRAWS = {
     "known weights": 40,
     "aps in order": 30,
     "raps in order": 30,
+    "labels, rows": 100,
+    "labels, few": 100,
+    "labels, counts": 60,
+    "labels, refuted": 25,
 }
-"""Draws of the named worlds that are enough to find fixed coins."""
+"""Draws of the named worlds that are enough to find fixed coins, and wrong cuts."""
 
 
 def chance(result: Result, promise: str = ERROR) -> float:
@@ -82,11 +92,21 @@ def drawn(name: str, draws: int) -> Result:
 @pytest.mark.montecarlo
 @pytest.mark.slow
 @pytest.mark.usefixtures("untested")
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", [name for name in NAMED if name != REFUTED])
 def test_named_worlds_keep_their_promise(name: str) -> None:
     result = drawn(name, DRAWS[name])
     assert result.draws == DRAWS[name]
     assert chance(result) > SURE, f"{result.wrong[ERROR]} of {result.draws}"
+    assert not name.startswith("labels") or result.wrong[ERROR], "labels use all of delta, or nearly"
+
+
+@pytest.mark.montecarlo
+@pytest.mark.slow
+def test_where_label_shift_is_refuted_labels_keep_the_promise() -> None:
+    result = drawn(REFUTED, DRAWS[REFUTED])
+    assert (result.draws, result.refusals) == (DRAWS[REFUTED], 0)
+    assert chance(result) > SURE, f"{result.wrong[ERROR]} of {result.draws}"
+    assert result.wrong[ERROR]
 
 
 @pytest.mark.montecarlo
@@ -104,6 +124,26 @@ def test_coins_that_pick_fixed_ranks_are_found(monkeypatch: pytest.MonkeyPatch) 
     for module in ("tuned", "kinds"):  # where it is, and where it is used
         monkeypatch.setattr(f"pacshift.ps_lp.{module}.held_out", fixed)
     assert chance(drawn("coins 67951/1000", 25)) < SURE
+
+
+def sorted_pilot(scores: FloatArray, labels: IntArray, n_pilot: int, seed: int) -> IntArray:
+    """The first rows by class and score."""
+    return np.lexsort((scores[np.arange(len(labels)), labels], labels))[:n_pilot]
+
+
+@pytest.mark.montecarlo
+@pytest.mark.slow
+def test_a_pilot_of_the_first_of_sorted_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pacshift.certification.labelled.choose_pilot", sorted_pilot)
+    assert chance(drawn("labels, rows", 40)) < SURE
+
+
+@pytest.mark.montecarlo
+@pytest.mark.slow
+def test_one_miss_too_many_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = LabelledTarget.cut
+    monkeypatch.setattr(LabelledTarget, "cut", lambda self, **asked: exact(self, **asked) + 1)
+    assert chance(drawn("labels, rows", 100)) < SURE
 
 
 SMALL_HUNT = Effort(worlds=30, scan=2, neighbours=0, again=3, at_small_delta=0, max_classes=3)
@@ -175,8 +215,12 @@ def test_new_methods_are_hunted_too(liar: list[Subject]) -> None:
     assert significant([drawn(name, 8) for name in small])
 
 
-def test_every_promise_has_its_turn() -> None:
-    tries = [random_try(number) for number in range(200)]
+@pytest.fixture(scope="module")
+def tries() -> list[Try]:
+    return [random_try(number) for number in range(200)]
+
+
+def test_every_promise_has_its_turn(tries: list[Try]) -> None:
     assert {case.subject for case in tries} == set(subjects())
     assert {case.route for case in tries} == set(ROUTES)
     assert {case.world.kind for case in tries} == set(LAWS)
@@ -270,6 +314,36 @@ def test_errors_count_strangers_where_they_are_asked_for() -> None:
     assert promised_error(case, np.diag(table), table) == pytest.approx(0.96 * usual + 0.04 * 0.9)
     case, table = tried((NEW_KIND, 1), "contamination")
     assert promised_error(case, np.diag(table), table) == pytest.approx(0.96 * usual + 0.04)
+
+
+def test_labelled_rows_speak_of_strangers_too() -> None:
+    case, table = tried((0, 1))
+    assert class_misses(case, table) == pytest.approx([0.1, 0.2])
+    case, table = tried((0, 1), "contamination")  # a share of .04 are of class 0 and look like class 1
+    assert class_misses(case, table) == pytest.approx(
+        [(0.96 * 0.75 * 0.1 + 0.04 * 0.9) / (0.96 * 0.75 + 0.04), 0.2]
+    )
+    case, table = tried((NEW_KIND, 1), "contamination")
+    assert class_misses(case, table) == pytest.approx([0.1, 0.2])
+
+
+@pytest.mark.parametrize("by_labels", [True, False])
+def test_without_label_shift_only_labels_promise_something(by_labels: bool) -> None:
+    """Thresholds that miss everything break a promise only if there is one."""
+    case = NAMED[REFUTED]
+    facts = replace(random_thresholds(2).facts, assumes_label_shift=not by_labels)
+    certificate = random_thresholds(2).changed(thresholds=np.array([2.0, 2.0]), facts=facts, class_miss=None)
+    found = judge(case, certificate)
+    assert found.error == pytest.approx(1 / 0.3)
+    assert (ERROR in found.broken) == by_labels
+
+
+def test_label_shift_is_false_only_where_there_are_labels(tries: list[Try]) -> None:
+    differing = [case for case in tries if case.world.other_law is not None]
+    assert all("target_labels" in case.options and case.subject.method for case in differing)
+    assert {case.subject.method for case in differing} >= {"PS-LP", "PS-T", "PS-W"}
+    assert all("target_labels" in case.options for case in tries if case.subject.method == "PS-T")
+    assert any(case.world.other_law is None for case in tries if case.subject.method == "PS-T")
 
 
 def test_results_count_what_happened() -> None:

@@ -1,0 +1,127 @@
+"""Pairs of populations that are not label-shifted: halves of real people, and real scores that were changed.
+
+The settings of PS-T were chosen on those called *seen*; on the others nothing was chosen.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.special import softmax
+
+from benchmarks.lab import Lab
+from benchmarks.surveys import YEARS, halves, read_survey
+from benchmarks.violations import SIMULATED_MIXES, add_to, noise, replaced, scale
+from pacshift import Population
+from pacshift.arrays import FloatArray
+from pacshift.experiments.datasets import load_scores
+
+PEOPLE = {"people, seen": 2020, "people, unseen": 2015}
+Change = Callable[[FloatArray, np.random.Generator], FloatArray]
+SEEN: dict[str, Change] = {"second logit + 1": add_to(1, 1.0), "15 % of rows are noise": replaced(0.15)}
+UNSEEN: dict[str, Change] = {"logits times 1.5": scale(1.5), "noise of sd 1 on logits": noise(1.0)}
+SMALLEST = 1e-9
+"""Logarithms are taken of at least this."""
+CHANGED_ROWS = 30_000
+"""Rows of a target population that is made from scores."""
+
+
+def _even(n_classes: int, but: Mapping[int, float] | None = None) -> tuple[float, ...]:
+    """All classes equally frequent, but for some that are so many times as frequent.
+
+    >>> _even(3, {1: 4.0})
+    (1.0, 4.0, 1.0)
+    """
+    return tuple((but or {}).get(label, 1.0) for label in range(n_classes))
+
+
+SCORES: dict[str, tuple[str, tuple[float, ...], tuple[float, ...], dict[str, Change]]] = {
+    "PathMNIST": ("pathmnist/scores.npz", _even(9), _even(9, {0: 2, 2: 5, 6: 3}), SEEN),
+    "IMDB": ("imdb/scores.npz", (50, 50), (15, 85), SEEN),
+    "Entity-13, AlexNet": ("entity13/scores_alexnet.npz", _even(13), _even(13, {6: 9}), SEEN),
+    "AG News": ("agnews/scores.npz", (30.8, 30.8, 7.7, 30.8), (12.5, 12.5, 62.5, 12.5), SEEN),
+    "CIFAR-10": ("cifar10/scores.npz", _even(10), _even(10, {3: 6}), SEEN),
+    "20 Newsgroups": ("20news/scores.npz", _even(20), _even(20, {0: 8, 19: 4}), UNSEEN),
+    "chest X-rays": ("chestxray14/scores.npz", _even(6, {4: 0.236}), _even(6, {4: 4}), UNSEEN),
+    "Entity-13": (
+        "entity13/scores.npz",
+        _even(13),
+        (7.1, 3.6, 3.6, 3.6, 3.6, 10.71, 3.6, 7.1, 43.69, 3.6, 3.6, 3.6, 3.6),
+        UNSEEN,
+    ),
+}
+"""File, label mix of source and target, and what is done to the target."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Where a certificate is made and where it is used."""
+
+    group: str
+    name: str
+    source: Population
+    source_mix: FloatArray
+    target: Population
+
+    @property
+    def target_mix(self) -> FloatArray:
+        """The label mix of the target: that of its rows."""
+        return own_mix(self.target)
+
+
+def own_mix(population: Population) -> FloatArray:
+    """How frequent the classes are among the rows."""
+    return np.bincount(population.index, minlength=len(population.classes)) / len(population.index)
+
+
+def pairs(lab: Lab) -> Iterator[Pair]:
+    """People and scores; two made-up pairs where there are no real data. A small run keeps to what is seen."""
+    if not lab.data:
+        yield from made_up()
+        return
+    for group, year in list(PEOPLE.items())[: lab.choose(None, 1)]:
+        yield from people(lab, group, year)
+    for name in list(SCORES)[: lab.choose(None, 1)]:
+        yield from changed_scores(Path(lab.data), name)
+
+
+def people(lab: Lab, group: str, year: int) -> Iterator[Pair]:
+    """One half of the people certified for the other half, both directions."""
+    survey = read_survey(lab.data, year, part="after-refusal")
+    for column in YEARS[year].columns[: lab.choose(None, 1)]:
+        for name, *half in halves(survey.answers[column]):
+            source, target = (Population(survey.scores[chosen], survey.labels[chosen]) for chosen in half)
+            yield Pair(group, f"{year}, {column}: {name}", source, own_mix(source), target)
+
+
+def changed_scores(folder: Path, name: str) -> Iterator[Pair]:
+    """Another label mix, and label shift broken on top."""
+    file, source_mix, target_mix, changes = SCORES[name]
+    data = load_scores(folder / file)
+    source = Population(data.probs, data.labels)
+    group = "scores, seen" if changes is SEEN else "scores, unseen"
+    for change in changes:
+        yield _changed(group, f"{name}: {change}", source, (source_mix, target_mix), changes[change])
+
+
+def made_up() -> Iterator[Pair]:
+    """Three classes of an imagined classifier."""
+    source = Population.synthetic(3, strength=4.0, rows_per_class=20_000, rng=0)
+    mixes = tuple(SIMULATED_MIXES[0]), tuple(SIMULATED_MIXES[1])
+    for change in ("second logit + 1", "15 % of rows are noise"):
+        yield _changed("made up", f"made up: {change}", source, mixes, SEEN[change])
+
+
+def _changed(
+    group: str,
+    name: str,
+    source: Population,
+    mixes: tuple[tuple[float, ...], tuple[float, ...]],
+    change: Change,
+) -> Pair:
+    rng = np.random.default_rng(5)
+    scores, labels = source.draw(mixes[1], CHANGED_ROWS, rng)
+    logits = np.log(np.maximum(np.asarray(scores, float), SMALLEST))
+    target = Population(softmax(change(logits, rng), axis=1), labels)
+    return Pair(group, name, source, np.array(mixes[0]) / sum(mixes[0]), target)
