@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -101,7 +102,7 @@ def one_draw(pair: Pair, labels: Sequence[int], sizes: tuple[int, int], trial: i
     rng = np.random.default_rng([trial, crc32(pair.name.encode())])
     source = pair.source.draw(pair.source_mix, sizes[0], rng)
     target, truth = pair.target.draw(pair.target_mix, sizes[1], rng)
-    asked = {"epsilon": EPSILON, "delta": DELTA}
+    asked: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA}
     tuned, plain = {}, {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UninformativeWarning)

@@ -37,7 +37,7 @@ def world(n_rows: int, seed: Any, *, shifted: bool) -> tuple[FloatArray, IntArra
     if shifted:
         logits[labels == 2] += [0.8, 0.0, -0.8]
         logits *= 1.6
-    return softmax(logits), labels
+    return np.asarray(softmax(logits), float), labels
 
 
 SOURCE, SOURCE_LABELS = world(3000, 1, shifted=False)
