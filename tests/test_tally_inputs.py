@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from commands import good, make_tables, run
 from pacshift import Certificate, Tally, calibrate_tally
+from pacshift.cli.spark import with_names
 from pacshift.tables import tally_table
 from pacshift.tables.rows import BAD_SCORES, NO_LABEL
 from pacshift.tally.inputs import MAX_INPUTS, Input, all_inputs, counts_sha256, together
@@ -94,6 +95,17 @@ def test_rows_left_out_that_cannot_be_are_refused(left_out: object, why: object)
     assert Input.from_json(document | {"left_out": 3, "left_out_why": {"no label": 3}}).left_out == 3
     with pytest.raises(ValueError, match="left out"):
         Input.from_json(document | {"left_out": left_out, "left_out_why": why})
+
+
+def test_a_cluster_says_what_was_left_out_of_one_path_or_of_all_together(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet", 2)
+    counted = replace(tally_table(path, label="y"), n_dropped=3, dropped_why=((NO_LABEL, 3),))
+    (one,) = with_names(counted, [path]).tally.inputs
+    assert (one.rows, one.left_out, one.left_out_why) == (4, 3, ((NO_LABEL, 3),))
+    *each, together = with_names(counted, [path, tmp_path / "b.parquet"]).tally.inputs
+    assert [(one.rows, one.left_out) for one in each] == [(None, None)] * 2
+    assert (together.name, together.rows, together.left_out) == ("all 2 paths together", None, 3)
+    assert len(with_names(replace(counted, n_dropped=0), [path, path]).tally.inputs) == 2
 
 
 def test_what_several_tallies_left_out_reaches_the_certificate(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def tally_with_spark(master: str | None, paths: Sequence[Path], **options: Any) 
             builder = SparkSession.builder.appName("pacshift").master(place).config(map=quiet)
             text = [name for name in (options["label"], options.get("group")) if name is not None]
             frame = read_frame(builder.getOrCreate(), list(paths), text=text)
-            return _with_names(tally_frame(frame, **options), paths)
+            return with_names(tally_frame(frame, **options), paths)
     except PacshiftError:
         raise
     except Exception as error:
@@ -42,7 +42,7 @@ def tally_with_spark(master: str | None, paths: Sequence[Path], **options: Any) 
         ) from None
 
 
-def _with_names(counted: TableTally, paths: Sequence[Path]) -> TableTally:
+def with_names(counted: TableTally, paths: Sequence[Path]) -> TableTally:
     """The counts with the names of the paths. Only the cluster may be able to read them: there is no SHA-256."""
     inputs = [table_input(counted.columns, path, None, None, None) for path in paths]
     known = replace(inputs[0], left_out=counted.n_dropped, left_out_why=counted.dropped_why)
