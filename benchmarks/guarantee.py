@@ -130,7 +130,7 @@ def record(
 
 def certify(method: Method, drawn: Drawn, tally: Tally, rng: np.random.Generator) -> Certificate:
     """By counts; by rows where some are labelled: they come in random order, so the first are a random sample."""
-    asked = {"epsilon": EPSILON, "delta": DELTA, "method": method, "rng": rng}
+    asked: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA, "method": method, "rng": rng}
     if not method.needs_labels:
         return calibrate_tally(tally, weights=TARGET_MIX / SOURCE_MIX if method.needs_weights else None, **asked)
     target, truth = drawn.target

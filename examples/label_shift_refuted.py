@@ -1,5 +1,7 @@
 """Label shift does not hold here: calibration refuses, and 400 labels of the target lead to a certificate."""
 
+from typing import Any
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -10,7 +12,7 @@ classes = ["healthy", "benign", "malignant"]
 scanner = pacshift.Population.synthetic(classes, strength=2, rng=0)
 source, labels = scanner.draw([0.6, 0.3, 0.1], 20_000, rng=1)
 target, truth = scanner.draw([0.2, 0.3, 0.5], 20_000, rng=2)
-asked = {"epsilon": 0.1, "delta": 0.05, "classes": classes}
+asked: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05, "classes": classes}
 
 
 def hazy(scores: np.ndarray, haze: float) -> np.ndarray:
