@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from zlib import crc32
 
@@ -75,7 +76,7 @@ class Line:
 
 def run(lab: Lab) -> Blocks:
     """Refusals, then what labels certify, one line per pair and one per group of them."""
-    trials, labels = lab.trials or lab.choose(12, 2), lab.choose(LABELS, LABELS[:1])
+    trials, labels = lab.trials or lab.choose(6, 2), lab.choose(LABELS, LABELS[:1])
     lines, sizes = [], (N_SOURCE // lab.choose(1, 5), N_TARGET // lab.choose(1, 5))
     for pair in pairs(lab):
         lines.append(line(pair, labels, trials, sizes))
@@ -83,8 +84,8 @@ def run(lab: Lab) -> Blocks:
         lab.say(f"after-refusal: {pair.name}: {refusals(lines[-1:])} refused, sizes {' '.join(found)}")
     about = (
         f"ε = {EPSILON}, δ = {DELTA}; {trials} draws of each pair, {sizes[0]:,} source and {sizes[1]:,} target "
-        "rows. Sizes are labels per set over those of the best single threshold that knows the target, with "
-        "standard errors over the draws. PS is one threshold that all labels certify."
+        "rows. Sizes are labels per set, divided by those of the best single threshold that knows the target. "
+        "PS is one threshold that all labels certify."
     )
     parts = [conditions("after-refusal" + (f" --trials {lab.trials}" if lab.trials else "")), about]
     parts += [by_group(lines, labels), "**Pair by pair**", by_pair(lines, labels)]
@@ -102,20 +103,24 @@ def one_draw(pair: Pair, labels: Sequence[int], sizes: tuple[int, int], trial: i
     rng = np.random.default_rng([trial, crc32(pair.name.encode())])
     source = pair.source.draw(pair.source_mix, sizes[0], rng)
     target, truth = pair.target.draw(pair.target_mix, sizes[1], rng)
-    asked: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA}
+    ask = partial(calibrate, epsilon=EPSILON, delta=DELTA)
     tuned, plain = {}, {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UninformativeWarning)
-        try:
-            refused = calibrate(*source, target, **asked) is None
-        except AssumptionError:
-            refused = True
         for n in labels:
-            known = [label if place < n else None for place, label in enumerate(truth.tolist())]
-            by_labels = calibrate(*source, target, method="PS-T", target_labels=known, **asked)
-            alone = calibrate(target[:n], truth[:n], None, method="PS", **asked)
+            by_labels = ask(*source, target, method="PS-T", target_labels=known_labels(truth, n))
+            alone = ask(target[:n], truth[:n], None, method="PS")
             tuned[n], plain[n] = (sets(pair, each.thresholds) for each in (by_labels, alone))
-    return Draw(refused, tuned, plain)
+        try:
+            ask(*source, target)
+        except AssumptionError:
+            return Draw(True, tuned, plain)
+    return Draw(False, tuned, plain)
+
+
+def known_labels(truth: Any, n_labels: int) -> list[Any]:
+    """The labels of the first rows, None for the others."""
+    return [label if place < n_labels else None for place, label in enumerate(truth.tolist())]
 
 
 def sets(pair: Pair, thresholds: FloatArray) -> Sets:
@@ -139,26 +144,20 @@ def by_group(lines: Sequence[Line], labels: Sequence[int]) -> str:
 def group_row(group: str, lines: Sequence[Line], n_labels: int) -> tuple[str, ...]:
     """Means over pairs, at one number of labels."""
 
-    def mean(what: str, of: str = "tuned") -> str:
-        return f"{np.mean([line.mean(what, n_labels, of=of) for line in lines]):.3f}"
+    def mean(what: str, of: str = "tuned") -> float:
+        values = [line.mean(what, n_labels, of=of) / (line.best if what == "size" else 1.0) for line in lines]
+        return float(np.mean(values))
 
     above, draws = sum(line.above(n_labels) for line in lines), sum(len(line.draws) for line in lines)
     return (
         f"{group} ({len(lines)})",
         refusals(lines),
         f"{n_labels:,}",
-        mean("error"),
+        f"{mean('error'):.3f}",
         f"{above} of {draws}",
-        *(relative_size(lines, n_labels, of) for of in ("tuned", "plain")),
-        *(mean("worst", of) for of in ("tuned", "plain")),
+        *(f"{mean('size', of):.3f}" for of in ("tuned", "plain")),
+        *(f"{mean('worst', of):.2f}" for of in ("tuned", "plain")),
     )
-
-
-def relative_size(lines: Sequence[Line], n_labels: int, of: str) -> str:
-    """The mean over pairs of the size over the best threshold's, with the standard error of its draws."""
-    values = np.array([[getattr(draw, of)[n_labels].size / one.best for draw in one.draws] for one in lines])
-    spread = values.std(axis=1, ddof=1) / values.shape[1] ** 0.5 if values.shape[1] > 1 else np.zeros(len(values))
-    return f"{values.mean():.3f} ± {np.sqrt((spread**2).sum()) / len(values):.3f}"
 
 
 def by_pair(lines: Iterable[Line], labels: Sequence[int]) -> str:
@@ -217,6 +216,6 @@ def kept(pair: Pair, sizes: tuple[int, int], trial: int) -> float:
     rng = np.random.default_rng([trial, crc32(pair.name.encode()), 1])
     source = pair.source.draw(pair.source_mix, sizes[0], rng)
     target, truth = pair.target.draw(pair.target_mix, sizes[1], rng)
-    known = [label if place < KEPT_LABELS else None for place, label in enumerate(truth.tolist())]
+    known = known_labels(truth, KEPT_LABELS)
     made = calibrate(*source, target, epsilon=EPSILON, delta=OFTEN, method="PS-T", target_labels=known)
     return pair.target.error(made.thresholds, pair.target_mix)
