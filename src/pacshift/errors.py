@@ -93,6 +93,10 @@ class MissingExtraError(PacshiftError, ImportError):
         module = (cause.name or str(cause)).partition(".")[0]
         package = {"sklearn": "scikit-learn"}.get(module, module)
         super().__init__(f"{part} needs {package}. Install it: pip install 'pacshift[{extra}]'.")
+        self._made_of = part, cause, extra
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._made_of  # so that other processes can raise it
 
 
 class UninformativeWarning(UserWarning):

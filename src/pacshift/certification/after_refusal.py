@@ -111,9 +111,9 @@ def too_small(attempt: Attempt) -> str:
 def _python_lines(attempt: Attempt) -> tuple[str, str]:
     *looks, budget = attempt.looks or (0,)
     rates = f"epsilon={attempt.epsilon!r}, delta={attempt.delta!r}"
-    draw = f"pacshift.label_sheet(target, budget={budget}, looks={tuple(looks)}, {rates})"
+    draw = f"pacshift.label_sheet(target, budget={budget}, looks={tuple(looks)}, {rates}).save('to_label.csv')"
     method = "" if attempt.with_method is None else f"method={attempt.with_method!r}, "
-    return draw, f"calibrate(..., {method}labelled=sheet)"
+    return draw, f"calibrate(..., {method}labelled='to_label.csv')"
 
 
 def sheet_plan(request: Request, n_target: int) -> SheetPlan | None:
