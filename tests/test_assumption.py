@@ -103,7 +103,7 @@ def test_the_finding_names_a_group_and_what_mixes_can_reach() -> None:
 
 
 def test_words_of_the_ways_on_name_all_of_them() -> None:
-    for way in ("label", "known_mix", "contamination", "train"):
+    for way in ("Label", "known_mix", "contamination", "Train"):
         assert way in ways_on()
 
 

@@ -24,12 +24,14 @@ from pacshift import (
     WCP,
     Certificate,
     InputError,
+    LabelSheet,
     Oracle,
     Population,
     Tally,
     UninformativeWarning,
     calibrate,
     calibrate_tally,
+    label_sheet,
 )
 from pacshift.methods import Method
 from pacshift.methods.base import needs_labels, score_for
@@ -66,6 +68,7 @@ EVERY_MIX = Refused("target_labels cannot help method {method}: what it promises
 NOT_PAC = Refused("target_labels cannot help method {method}: what it promises is not PAC on the target")
 DISTORTED = Refused("contamination: method {method} looks at the target, where contaminated rows distort")
 ASSUMES_NOTHING = Refused("is about label shift, of which method {method} assumes nothing")
+TWO_WAYS = Refused("target_labels and labelled are two ways to say the same")
 ADAPTIVE_ONLY = Refused("method APS needs a tally of adaptive scores")
 
 WITH_METHOD: dict[str, dict[str, Proven | Refused]] = {
@@ -90,6 +93,7 @@ WITH_METHOD: dict[str, dict[str, Proven | Refused]] = {
     "score=margin": {"APS": ADAPTIVE_ONLY},
     "score=own": {"APS": ADAPTIVE_ONLY},
 }
+WITH_METHOD["labelled"] = WITH_METHOD["target_labels"]  # the same rows, drawn by a sheet
 """What each option is with each method; ``score=NAME`` where a score differs from others."""
 
 TWO_OPTIONS = {
@@ -110,18 +114,34 @@ TWO_OPTIONS = {
     for other in WITH_METHOD
     if always != other and "=" not in other
 }
+TWO_OPTIONS |= {
+    tuple(sorted("labelled" if name == "target_labels" else name for name in pair)): section
+    for pair, section in TWO_OPTIONS.items()
+    if "target_labels" in pair and "labelled" not in pair
+}
 """Where two options are proven together, with PS-LP, or with ORACLE where there are weights."""
+
+NEVER_TOGETHER = {("labelled", "target_labels"): TWO_WAYS}
 
 POPULATION = Population.synthetic(3, strength=3, rng=0, rows_per_class=400)
 MIXES = np.array([0.5, 0.3, 0.2]), np.array([0.3, 0.3, 0.4])
 SOURCE, SOURCE_LABELS = POPULATION.draw(MIXES[0], 500, rng=1)
 TARGET, TRUTH = POPULATION.draw(MIXES[1], 500, rng=2)
 SCORES = [*(name for name in TRANSFORMS if name != "probability"), "own"]
+
+
+def filled_in(target: Any) -> LabelSheet:
+    """The labels of 200 rows, by a sheet with two looks."""
+    sheet = label_sheet(target, budget=200, looks=(120,), epsilon=0.1, delta=0.1, rng=0)
+    return sheet.with_labels(TRUTH[sheet.rows].tolist())
+
+
 VALUES: dict[str, Any] = {
     "class_epsilon": 0.15,
     "contamination": 0.02,
     "known_mix": {0: (0.1, 0.6), 2: (0.2, 0.7)},
     "target_labels": [*TRUTH[:200].tolist(), *[None] * 300],
+    "labelled": filled_in(TARGET),
     "weights": MIXES[1] / MIXES[0],
     "never_empty": True,
     "softmax": True,
@@ -151,7 +171,7 @@ def certify(method: Method, values: dict[str, Any], *, counted: bool) -> Certifi
     asked: dict[str, Any] = {"method": method, "epsilon": 0.1, "delta": 0.1, "rng": 0}
     if method.needs_weights:
         asked["weights"] = VALUES["weights"]
-    if needs_labels(method):
+    if needs_labels(method) and "labelled" not in values:
         asked["target_labels"] = VALUES["target_labels"]
     score: Any = "probability"
     for name, value in values.items():
@@ -163,6 +183,8 @@ def certify(method: Method, values: dict[str, Any], *, counted: bool) -> Certifi
         warnings.simplefilter("ignore", UninformativeWarning)
         if not counted:
             rows = [np.log(rows) if asked.get("softmax") else rows for rows in (SOURCE, TARGET)]
+            if "labelled" in asked:
+                asked["labelled"] = filled_in(rows[1])
             return calibrate(rows[0], SOURCE_LABELS, rows[1], score=score, **asked)
         how: dict[str, Any] = {"score": score_for(method, score)}
         own, others = asked.pop("groups", None), asked.pop("target_groups", None)
@@ -200,10 +222,15 @@ def check(method: Method, options: tuple[str, ...], expected: Proven | Refused, 
     assert ("A class's cases among the other 2 % may all be missed." in words) == about_part
     assert made.never_empty == ("never_empty" in options)
     n_labels = 100 if "target_groups" in options else 200  # of two rows of a group one is counted
-    assert made.n_target_labels == (n_labels if "target_labels" in options or needs_labels(method) else 0)
+    has_labels = {"target_labels", "labelled"} & set(options) or needs_labels(method)
+    assert made.n_target_labels == (n_labels if has_labels else 0)
     assert ("not rows (source" in words) == ("groups" in options and made.guarantee != "none")
     assert made.n_source == (250 if "groups" in options else 500)
     assert made.n_target == (250 if "target_groups" in options else 500)
+
+
+ROWS_ONLY = {"softmax", "labelled"}
+"""A tally holds counts of probabilities, and no rows that a sheet could name."""
 
 
 @pytest.mark.slow
@@ -211,7 +238,7 @@ def check(method: Method, options: tuple[str, ...], expected: Proven | Refused, 
 @pytest.mark.parametrize("method", VARIANTS, ids=repr)
 def test_every_option_with_every_method(method: Method, counted: bool) -> None:
     for option in VALUES:
-        if not (counted and option == "softmax"):  # a tally holds the counts of probabilities
+        if not (counted and option in ROWS_ONLY):
             check(method, (option,), verdict(method.name, option), counted=counted)
 
 
@@ -222,10 +249,10 @@ PAIRS = [pair for pair in combinations(VALUES, 2) if name_of(pair[0]) != name_of
 @pytest.mark.parametrize("counted", [False, True], ids=["rows", "tally"])
 @pytest.mark.parametrize("first", [option for option in VALUES if any(pair[0] == option for pair in PAIRS)])
 def test_every_two_options_together(first: str, counted: bool) -> None:
-    for pair in (pair for pair in PAIRS if pair[0] == first and not (counted and "softmax" in pair)):
-        section = TWO_OPTIONS[tuple(sorted(map(name_of, pair)))]
+    for pair in (pair for pair in PAIRS if pair[0] == first and not (counted and ROWS_ONLY & set(pair))):
+        names = tuple(sorted(map(name_of, pair)))
         method: Method = Oracle() if "weights" in pair else PSLP()
-        check(method, pair, Proven(section), counted=counted)
+        check(method, pair, NEVER_TOGETHER.get(names) or Proven(TWO_OPTIONS[names]), counted=counted)
 
 
 def test_what_is_refused_alone_is_refused_together() -> None:
@@ -267,12 +294,13 @@ def test_the_page_shows_the_same_table() -> None:
     page = (DOCS / "methods" / "trust-proofs.md").read_text(encoding="utf-8")
     rows = [[cell.strip() for cell in line[1:-1].split("|")] for line in page.splitlines() if line[:1] == "|"]
     start = next(place for place, row in enumerate(rows) if row[0] == "method")
-    options, table = [cell.strip("`") for cell in rows[start][1:]], rows[start + 2 :]
+    columns, table = [re.findall(r"`(\w+)`", cell) for cell in rows[start][1:]], rows[start + 2 :]
     assert {row[0] for row in table} == set(METHODS)
     for method, *cells in table:
-        for option, cell in zip(options, cells, strict=True):
-            assert (cell == "refused") == is_refused(verdict(method, option)), (method, option)
-    shown = {tuple(sorted(re.findall(r"`(\w+)`", row[0]))) for row in rows[:start]}
+        for options, cell in zip(columns, cells, strict=True):
+            for option in options:
+                assert (cell == "refused") == is_refused(verdict(method, option)), (method, option)
+    shown = {pair for row in rows[:start] for pair in combinations(sorted(re.findall(r"`(\w+)`", row[0])), 2)}
     in_one_row = TOGETHER, GROUPS
     mentioned = {
         pair for pair, section in TWO_OPTIONS.items() if section not in in_one_row and "weights" not in pair

@@ -331,3 +331,22 @@ def test_labels_with_another_index_than_the_features(data: Any) -> None:
     by_index = model.calibrate(source, y[SOURCE], target).certificate_
     by_position = model.calibrate(source, y[SOURCE].to_numpy(), target).certificate_
     np.testing.assert_array_equal(by_index.thresholds, by_position.thresholds)
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(), Perceptron()], ids=["probabilities", "decisions"])
+def test_a_label_sheet_of_the_scores_that_are_calibrated_on(data: Any, estimator: Any) -> None:
+    X, y = data
+    names = np.array(["crow", "owl", "wren"])[y]
+    model = wrap(estimator, method="PS-T").fit(X[TRAIN], names[TRAIN])
+    scores = (
+        model.predict_proba(X[TARGET]) if hasattr(model, "predict_proba") else model.decision_function(X[TARGET])
+    )
+    sheet = pacshift.label_sheet(scores, budget=200, classes=model.classes_, rng=0)
+    with pytest.raises(pacshift.UnfinishedSheetError, match="0 rows are filled in"):
+        model.calibrate(X[SOURCE], names[SOURCE], X[TARGET], labelled=sheet)
+    sheet = sheet.with_labels(names[TARGET][sheet.rows])
+    model.calibrate(X[SOURCE], names[SOURCE], X[TARGET], labelled=sheet)
+    assert (model.certificate_.method, model.certificate_.n_target_labels) == ("PS-T", 200)
+    assert not model.certificate_.trivial
+    with pytest.raises(InputError, match="was made for another target"):
+        model.calibrate(X[SOURCE], names[SOURCE], X[SOURCE], labelled=sheet)

@@ -41,6 +41,8 @@ class AssumptionError(PacshiftError):
         source and the unlabelled target.
     assumption : Assumption, optional
         What the test of label shift saw.
+    attempt : Attempt, optional
+        What was asked for, of which data, and the lines that draw rows to label and certify with their labels.
 
     Examples
     --------
@@ -55,10 +57,11 @@ class AssumptionError(PacshiftError):
         ways_on: str = "",
         expected_sizes: tuple[tuple[int, float], ...] = (),
         assumption: Any = None,
+        attempt: Any = None,
     ) -> None:
         super().__init__(f"{refusal} {ways_on}".strip())
         self.refusal, self.ways_on = refusal, ways_on
-        self.expected_sizes, self.assumption = expected_sizes, assumption
+        self.expected_sizes, self.assumption, self.attempt = expected_sizes, assumption, attempt
 
 
 class UnfinishedSheetError(PacshiftError):
@@ -90,6 +93,10 @@ class MissingExtraError(PacshiftError, ImportError):
         module = (cause.name or str(cause)).partition(".")[0]
         package = {"sklearn": "scikit-learn"}.get(module, module)
         super().__init__(f"{part} needs {package}. Install it: pip install 'pacshift[{extra}]'.")
+        self._made_of = part, cause, extra
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._made_of  # so that other processes can raise it
 
 
 class UninformativeWarning(UserWarning):

@@ -1,5 +1,6 @@
 """scikit-learn: a classifier whose prediction sets keep their promise on the target."""
 
+import os
 from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from pacshift.arrays import Label, RngLike
 from pacshift.certificate import Certificate
 from pacshift.certification.calibrate import calibrate
+from pacshift.certification.label_sheet import LabelSheet
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError, MissingExtraError, PacshiftError
 from pacshift.methods import Method
@@ -166,6 +168,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         target_labels: Any = None,
         groups: Any = None,
         target_groups: Any = None,
+        labelled: LabelSheet | str | os.PathLike[str] | None = None,
     ) -> "PACClassifier":
         """Compute the certificate from a labelled source and an unlabelled target, both not used in training.
 
@@ -186,6 +189,9 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             of each group is counted. The promise is then about a random row of a random group.
         target_groups : array of shape (n,), optional
             The same for ``X_target``.
+        labelled : LabelSheet or path, optional
+            A filled-in sheet, made by ``pacshift.label_sheet`` of ``predict_proba(X_target)`` (or else of
+            ``decision_function``, two columns (-d, d) if it is binary). Instead of ``target_labels``.
 
         Returns
         -------
@@ -197,7 +203,10 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         InputError
             If the data or a parameter break a rule.
         AssumptionError
-            If the data refute label shift, and the method promises something about the target.
+            If the data refute label shift, the method promises something about the target, and there are no
+            labels of the target.
+        UnfinishedSheetError
+            If the sheet is not filled in as far as its first look.
         """
         self.estimator_ = self._model()
         require_same_index(index_of(X_source), y_source, "source", rows="X_source", what="y_source")
@@ -229,6 +238,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             target_labels=target_labels,
             groups=groups,
             target_groups=target_groups,
+            labelled=labelled,
             note=self.note,
             model_id=self.model_id,
             valid_until=self.valid_until,

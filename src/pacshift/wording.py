@@ -5,6 +5,7 @@ that was given (epsilon, delta) is printed as it was given. An estimate is round
 """
 
 import math
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 DIGITS = 3
@@ -159,6 +160,16 @@ def mean_size(value: float) -> str:
     '1.368'
     """
     return f"{value:.3f}"
+
+
+def one_of(texts: Sequence[str]) -> str:
+    """Texts as alternatives.
+
+    >>> one_of(["100", "200", "400"]), one_of(["100"])
+    ('100, 200 or 400', '100')
+    """
+    *before, last = texts or ("",)
+    return f"{', '.join(before)} or {last}" if before else last
 
 
 def capital(text: str) -> str:

@@ -26,6 +26,15 @@ CANNOT_SEE = (
 """What remains hidden, for certificates and reports."""
 
 
+OTHER_WAYS = (
+    "known_mix= cannot undo this refusal: bounds of the mix only rule out more mixes.",
+    "contamination= can, but only if a share below epsilon of the target explains all of the difference; on 19 of "
+    "20 real populations it did not.",
+    "Train a classifier on rows of both populations.",
+)
+"""What is worth knowing about other ways than labels."""
+
+
 def ways_on(expected_sizes: Sequence[tuple[int, float]] = (), *, command: str | None = None) -> str:
     """What to do after a refusal, in plain words.
 
@@ -34,7 +43,7 @@ def ways_on(expected_sizes: Sequence[tuple[int, float]] = (), *, command: str | 
     expected_sizes : sequence of tuple of int and float
         Numbers of labelled target rows, and about how many labels per set they would certify.
     command : str, optional
-        How to draw the rows; by default in Python.
+        How to draw the rows and to use their labels, in words; by default in Python.
 
     Returns
     -------
@@ -48,18 +57,11 @@ def ways_on(expected_sizes: Sequence[tuple[int, float]] = (), *, command: str | 
     """
     sizes = [f"{mean_size(size)} with {count:,}" for count, size in expected_sizes]
     about = f" Labels per set to be expected: {', '.join(sizes)} labelled rows (an estimate)." if sizes else ""
-    budget, *others = [count for count, _ in reversed(expected_sizes)] or [400, 200, 100]
-    looks = ", ".join(map(str, reversed(others)))
-    draw = command or (
-        f"pacshift.label_sheet(target, budget={budget}, looks=({looks}), ...) draws the rows, and "
-        "calibrate(..., labelled=sheet) certifies"
-    )
+    draw = command or "pacshift.label_sheet draws the rows, and calibrate(..., labelled=sheet) certifies"
+    bounds, share, train = OTHER_WAYS
     return (
         f"Ways on: (1) Label a random sample of the target: this certifies sets without label shift.{about} "
-        f"{draw}. "
-        "(2) known_mix= cannot undo this refusal: bounds of the mix only rule out more mixes. contamination= "
-        "can, but only if a share below epsilon of the target explains all of the difference; on 19 of 20 real "
-        "populations it did not. (3) Train a classifier on rows of both populations."
+        f"{draw}. (2) {bounds} {share} (3) {train}"
     )
 
 

@@ -1,48 +1,161 @@
-"""After a refusal: about how many labels would certify sets of which size, estimated from what is at hand."""
+"""After a refusal: which rows to label, and about how small the sets are that their labels would certify."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from pacshift.assumption import Assumption, ways_on
+from pacshift.assumption import OTHER_WAYS, Assumption, ways_on
 from pacshift.certification.answers import Data
-from pacshift.certification.request import Request
-from pacshift.errors import AssumptionError
+from pacshift.certification.label_sheet.plan import LARGEST_BUDGET, SheetPlan, plan_sheet
+from pacshift.certification.request import Request, takes_labels
+from pacshift.certification.sensitivity import clean_epsilon
+from pacshift.errors import AssumptionError, InputError
+from pacshift.methods import PSLP, Method
 from pacshift.ps_t.families import equal_miss_thresholds, forecast, tuned_path
-from pacshift.ps_t.forecast import certified_error
+from pacshift.ps_t.forecast import typical_error
+from pacshift.ps_t.looks import look_cuts
 from pacshift.ps_t.sizes import mean_sizes
 
 NUMBERS_OF_LABELS = (100, 200, 400)
-"""What people would label in an hour, a morning and a day; multiplied by ten until they certify anything."""
+"""What people would label in an hour, a morning and a day; times ten until they certify anything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """What was refused: the request and the data, and how labels of the target certify instead.
+
+    Parameters
+    ----------
+    method : str
+        The method that was asked for.
+    epsilon, delta : float
+        The promise that was asked for.
+    class_epsilon : float or None
+        The limit per class, where one was asked for.
+    contamination : float
+        The share of the target that was allowed to be of any kind.
+    has_known_mix : bool
+        Whether bounds of the label mix were given.
+    n_source, n_target, n_classes : int
+        Rows that were counted, and classes.
+    looks : tuple of int
+        After how many labels to look, on a sheet that can certify something; empty if the target is too small.
+    with_method : str or None
+        The method to ask for with labels, where that one takes none.
+    draw, again : str
+        The line that draws the rows to label, and the one that certifies with their labels.
+    other_ways : tuple of str
+        What is worth knowing about other ways.
+    """
+
+    method: str
+    epsilon: float
+    delta: float
+    class_epsilon: float | None
+    contamination: float
+    has_known_mix: bool
+    n_source: int
+    n_target: int
+    n_classes: int
+    looks: tuple[int, ...]
+    with_method: str | None
+    draw: str = ""
+    again: str = ""
+    other_ways: tuple[str, ...] = OTHER_WAYS
 
 
 def with_ways_on(
-    refusal: AssumptionError, data: Data, request: Request, assumption: Assumption | None
+    refusal: AssumptionError, data: Data, method: Method, request: Request, assumption: Assumption | None
 ) -> AssumptionError:
-    """The refusal with what can be done, and what to expect of it."""
-    sizes = expected_sizes(data, request)
-    return AssumptionError(str(refusal), ways_on(sizes), sizes, assumption)
+    """The refusal with what can be done, in Python, and what to expect of it."""
+    tally, plan = data.tally, sheet_plan(request, data.tally.n_target)
+    attempt = Attempt(
+        method=method.name,
+        epsilon=request.epsilon,
+        delta=request.delta,
+        class_epsilon=request.class_epsilon,
+        contamination=request.contamination,
+        has_known_mix=request.known is not None,
+        n_source=tally.n_source,
+        n_target=tally.n_target,
+        n_classes=tally.n_classes,
+        looks=() if plan is None else plan.looks,
+        with_method=None if takes_labels(method) else PSLP.name,
+    )
+    sizes = () if plan is None else expected_sizes(data, request, plan)
+    found = AssumptionError(str(refusal), "", sizes, assumption, attempt)
+    draw, again = _python_lines(attempt)
+    return with_lines(found, draw=draw, again=again, sentence="{draw} draws the rows, and {again} certifies")
 
 
-def expected_sizes(data: Data, request: Request) -> tuple[tuple[int, float], ...]:
-    """Numbers of labels, and labels per set that PS-T would certify with them: an estimate, not a promise.
+def with_lines(
+    refusal: AssumptionError, *, draw: str, again: str, sentence: str, other_ways: tuple[str, ...] = OTHER_WAYS
+) -> AssumptionError:
+    """The same refusal with other lines; ``sentence`` says, with ``{draw}`` and ``{again}``, what they are for."""
+    attempt: Attempt = refusal.attempt
+    said = sentence.format(draw=draw, again=again)
+    if not attempt.looks:
+        draw, again, said = "", "", too_small(attempt)
+    made = replace(attempt, draw=draw, again=again, other_ways=other_ways)
+    ways = ways_on(refusal.expected_sizes, command=said)
+    return AssumptionError(refusal.refusal, ways, refusal.expected_sizes, refusal.assumption, made)
+
+
+def too_small(attempt: Attempt) -> str:
+    """What to say where not even the labels of all target rows would certify anything."""
+    return (
+        f"But the {attempt.n_target:,} target rows are too few to certify anything at epsilon={attempt.epsilon:g} "
+        f"and delta={attempt.delta:g}, even if all are labelled: collect more"
+    )
+
+
+def _python_lines(attempt: Attempt) -> tuple[str, str]:
+    *looks, budget = attempt.looks or (0,)
+    rates = f"epsilon={attempt.epsilon!r}, delta={attempt.delta!r}"
+    draw = f"pacshift.label_sheet(target, budget={budget}, looks={tuple(looks)}, {rates}).save('to_label.csv')"
+    method = "" if attempt.with_method is None else f"method={attempt.with_method!r}, "
+    return draw, f"calibrate(..., {method}labelled='to_label.csv')"
+
+
+def sheet_plan(request: Request, n_target: int) -> SheetPlan | None:
+    """A sheet that ``label_sheet`` would make of this target, and that certifies something; None if none does."""
+    most = min(n_target, LARGEST_BUDGET)
+    for scale in (1, 10, 100, 1_000, 10_000):
+        *looks, budget = sorted({min(scale * count, most) for count in NUMBERS_OF_LABELS})
+        try:
+            return plan_sheet(budget, looks, epsilon=request.epsilon, delta=request.delta)
+        except InputError:  # the first look would certify nothing
+            continue
+    return None
+
+
+def expected_sizes(data: Data, request: Request, plan: SheetPlan) -> tuple[tuple[int, float], ...]:
+    """Labels at each look, and labels per set that PS-T would certify then: an estimate, not a promise.
 
     With rows at hand by a posterior that is fitted on the source: on 20 halves of a survey between 0.97 and 1.03
     times the true sizes, on shifted score sets between 0.9 and 1.3 times. With counts alone, as if every class
-    were missed as often as on the source: between 0.8 and 1.3 times.
+    were missed as often as on the source: between 0.8 and 1.3 times. It supposes that scores mean on the target
+    what they meant on the source: where 15 % of the target rows got the scores of another class, true sets were
+    up to 8 times as large. The pilot of a sheet tells. What a limit per class costs is not estimated.
     """
-    rates = {"epsilon": request.epsilon, "delta": request.delta}
-    scale = next((10**power for power in range(6) if certified_error(100 * 10**power, **rates) is not None), 0)
-    errors = {scale * count: certified_error(scale * count, **rates) for count in NUMBERS_OF_LABELS}
-    size_at = _by_rows(data, request) if data.to_plan is not None else _by_counts(data)
-    found = [(count, size_at(error)) for count, error in errors.items() if error is not None]
-    return tuple((count, size) for count, size in found if size is not None)
+    if request.class_epsilon is not None:
+        return ()
+    rows = [look - plan.n_pilot for look in plan.looks]
+    epsilon = clean_epsilon(request.epsilon, request.contamination)  # what PS-T is tested at
+    cuts = look_cuts(rows, epsilon=epsilon, delta=request.delta)
+    size_at = _by_rows(data, epsilon) if data.to_plan is not None else _by_counts(data)
+    passing = [
+        (look, typical_error(cut, n)) for look, n, cut in zip(plan.looks, rows, cuts, strict=True) if cut >= 0
+    ]
+    found = [(look, size_at(error)) for look, error in passing]
+    return tuple((look, size) for look, size in found if size is not None)
 
 
-def _by_rows(data: Data, request: Request) -> Callable[[float], float | None]:
+def _by_rows(data: Data, epsilon: float) -> Callable[[float], float | None]:
     assert data.to_plan is not None
     assert data.transform is not None  # rows come with it
     to_plan = data.to_plan()
     expected = forecast(to_plan.with_pilot(to_plan.source[:0], to_plan.source_labels[:0], data.transform))
-    path = tuned_path(expected, data.tally, epsilon=request.epsilon)
+    path = tuned_path(expected, data.tally, epsilon=epsilon)
     return lambda error: expected.size_at(path, error)
 
 

@@ -88,7 +88,7 @@ def _by_method(data: Data, method: Method, request: Request, shares: DeltaShares
     logger.info("%s looks for thresholds of %d classes", method.name, tally.n_classes)
     solution = method.solve(tally, task)
     logger.info("%s found thresholds in %.2f s", method.name, perf_counter() - start)
-    return _limited(Answer(solution, _unknown(tally), method), tally, request, shares)
+    return _limited(Answer(solution, _anything(tally), method), tally, request, shares)
 
 
 def _by_labels(data: Data, request: Request, shares: DeltaShares) -> Answer:
@@ -97,8 +97,14 @@ def _by_labels(data: Data, request: Request, shares: DeltaShares) -> Answer:
     # Rows of a new kind have no label; all may be missed, the others at task.epsilon (few-labels.md, Lemma 4).
     task = replace(_task(data, request, shares.labels), labelled=data.labelled)
     solution = method.solve(data.tally, task)
-    assert data.labelled is not None  # else PS-T has refused
-    return _limited(Answer(solution, _unknown(data.tally), method), data.labelled.counted, request, shares)
+    labelled = data.labelled
+    assert labelled is not None  # else PS-T has refused
+    n_looks = len(labelled.looks)  # what is said of classes holds at all of them: each has its share
+    at_look = replace(shares, cap=shares.cap / n_looks, misses=shares.misses / n_looks)
+    found = Answer(solution, _anything(data.tally), method)
+    return _limited(
+        found, labelled.counted, request, at_look, n_unknown=labelled.n_without_class, what="labelled target rows"
+    )
 
 
 def _task(data: Data, request: Request, delta: float) -> Task:
@@ -111,16 +117,26 @@ def _task(data: Data, request: Request, delta: float) -> Task:
     )
 
 
-def _limited(found: Answer, rows: Tally, request: Request, shares: DeltaShares) -> Answer:
+def _limited(
+    found: Answer,
+    rows: Tally,
+    request: Request,
+    shares: DeltaShares,
+    *,
+    n_unknown: int = 0,
+    what: str = "source examples",
+) -> Answer:
     """The answer below the limit per class, with bounds of the classes' misses, both from ``rows``."""
     solution, limit = found.solution, 1.0
     if request.class_epsilon is not None:
         limit = request.class_epsilon
-        solution = capped(solution, rows, class_epsilon=limit, delta=shares.cap)
-    misses = class_miss(rows, solution.thresholds, delta=shares.misses, never_empty=request.never_empty)
+        solution = capped(solution, rows, class_epsilon=limit, delta=shares.cap, n_unknown=n_unknown, what=what)
+    misses = class_miss(
+        rows, solution.thresholds, delta=shares.misses, never_empty=request.never_empty, n_unknown=n_unknown
+    )
     bounds = Interval(np.minimum(misses.lower, limit), np.minimum(misses.upper, limit))
     return replace(found, solution=solution, misses=bounds)
 
 
-def _unknown(tally: Tally) -> Interval:
+def _anything(tally: Tally) -> Interval:
     return Interval(np.zeros(tally.n_classes), np.ones(tally.n_classes))

@@ -53,7 +53,9 @@ def certify(
     try:
         found = answer(data, method, request, refusal_of(assumption, request), Steps(progress, TESTED, SOLVED))
     except AssumptionError as refusal:
-        raise with_ways_on(refusal, data, request, assumption) from None
+        if data.labelled is not None:  # labels that contradict known_mix: more of them are no way on
+            raise
+        raise with_ways_on(refusal, data, method, request, assumption) from None
     certificate = _certificate(data, method, request, found, assumption)
     if certificate.trivial:
         causes = " ".join(certificate.reasons) or "no threshold passes."

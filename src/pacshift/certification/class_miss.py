@@ -21,12 +21,14 @@ Mean width of the bounds at 2 to 30 % missed, two classes: 0.00800 at 100,000 ro
 """
 
 
-def class_miss(tally: Tally, thresholds: FloatArray, *, delta: float, never_empty: bool = False) -> Interval:
+def class_miss(
+    tally: Tally, thresholds: FloatArray, *, delta: float, never_empty: bool = False, n_unknown: int = 0
+) -> Interval:
     """Bounds of P(f(X, j) < τ_j given Y = j) for every class j, all right with probability at least ``1 - delta``.
 
     Lemma 1 of docs/methods/trust-proofs.md, Lemma 2 of docs/methods/monitor.md. The thresholds may depend on the
     counted rows in any way. Filling empty sets with the top label can only lower a miss rate, so with
-    ``never_empty`` the lower bounds are 0.
+    ``never_empty`` the lower bounds are 0. Each of ``n_unknown`` more rows may be of any class, missed or not.
 
     >>> tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 500, [0, 1] * 500)
     >>> class_miss(tally, np.array([0.5, 0.9]), delta=0.05).upper.round(3)
@@ -34,9 +36,18 @@ def class_miss(tally: Tally, thresholds: FloatArray, *, delta: float, never_empt
     """
     # A threshold between two grid points counts too many misses; one on the grid or an exact tally does not.
     on_grid = np.where(np.isfinite(thresholds), to_grid(np.nan_to_num(thresholds)), thresholds)
-    surely = tally.misses(on_grid if tally.grid else thresholds)
-    n_events = 2 * sum(len(band_ranks(total)) for total in tally.class_counts.tolist())
-    found = rate_bounds(surely, tally.misses(thresholds), tally.class_counts, level=delta / max(n_events, 1))
+    surely, missed, rows = (
+        tally.misses(on_grid if tally.grid else thresholds),
+        tally.misses(thresholds),
+        tally.class_counts,
+    )
+    n_events = 2 * sum(len(band_ranks(total)) for total in (rows + n_unknown).tolist())
+    level = delta / max(n_events, 1)
+    # A class has some number of the unknown rows: the widest bounds are right whatever it is.
+    tried = [rate_bounds(surely, missed + more, rows + more, level=level) for more in range(n_unknown + 1)]
+    found = Interval(
+        np.min([each.lower for each in tried], axis=0), np.max([each.upper for each in tried], axis=0)
+    )
     never, always = np.isneginf(thresholds), np.isposinf(thresholds)
     lower = np.where(always, 1.0, np.where(never, 0.0, found.lower))
     return Interval(np.where(never_empty, 0.0, lower), np.where(always, 1.0, np.where(never, 0.0, found.upper)))

@@ -84,7 +84,7 @@ def mix_within(request: Request, labelled: LabelledTarget, *, delta: float) -> I
     Right at all planned looks at once: each has its share. Without a class are rows that nobody could label.
     """
     counted, level = labelled.counted, delta / len(labelled.looks)
-    found = mix_bounds(counted, labelled.n_unknown, delta=level)
+    found = mix_bounds(counted, labelled.n_without_class, delta=level)
     return both_bounds(request.known, found, counted.classes, level=delta, contamination=request.contamination)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from pacshift.arrays import BoolArray, IntArray
 from pacshift.certification.label_sheet import LabelSheet
+from pacshift.certification.label_sheet.sheet import UNKNOWN
 from pacshift.certification.request import Request
 from pacshift.errors import InputError, UnfinishedSheetError
 from pacshift.ps_t.families import forecast, tuned_path
@@ -68,11 +69,17 @@ def split_by_sheet(
     if sheet.last_complete_look is None:
         raise _unfinished(sheet, planning, tally, request)
     n_used = sheet.looks[sheet.last_complete_look]
+    if not known[:n_used].any():
+        raise InputError(
+            f"no row of {sheet.name} has a class: the first {n_used:,} are all {UNKNOWN}. Rows that nobody can "
+            "label certify nothing."
+        )
     used, tested = np.flatnonzero(known[:n_used]), n_pilot + np.flatnonzero(known[n_pilot:n_used])
     return LabelledTarget(
         _count(rows, labels, used, transform, tally),
         _count(rows, labels, tested, transform, tally),
         n_unknown=n_used - n_pilot - len(tested),
+        n_unknown_pilot=n_pilot - len(pilot),
         looks=sheet.test_rows,
         look=sheet.last_complete_look,
         planning=planning,

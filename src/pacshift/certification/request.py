@@ -114,7 +114,7 @@ def require_fit(method: Method, request: Request, *, has_labels: bool = False) -
     """
     _require_own_way(method, request, has_labels=has_labels)
     _require_target_promise(method, request)
-    if has_labels and (method.guarantee != "pac-target" or method.any_mix):
+    if has_labels and not takes_labels(method):
         why = "is for every label mix" if method.any_mix else "is not PAC on the target"
         raise InputError(
             f"target_labels cannot help method {method.name}: what it promises {why}. "
@@ -125,6 +125,11 @@ def require_fit(method: Method, request: Request, *, has_labels: bool = False) -
             f"weights are the true importance weights for ORACLE; method {method.name} does not use them. Leave "
             "them out, or use ORACLE."
         )
+
+
+def takes_labels(method: Method) -> bool:
+    """Whether labels of the target can help: only thresholds of a PAC promise on this target may be replaced."""
+    return method.guarantee == "pac-target" and not method.any_mix
 
 
 def _require_own_way(method: Method, request: Request, *, has_labels: bool) -> None:

@@ -1,6 +1,5 @@
 """``pacshift calibrate``: tables or tallies to a certificate."""
 
-import shlex
 import warnings
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +9,7 @@ import typer
 
 from pacshift.cli import groups, options
 from pacshift.cli.console import NOTHING_CERTIFIED, print_json, print_words, progress, results, say_written
-from pacshift.cli.options import basic, expert, known
+from pacshift.cli.options import basic, expert, known, output
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.wording import mean_size, percent
 
@@ -39,6 +38,10 @@ def calibrate(
         known("--target-label COLUMN", "Labels of a random sample of the target's rows, empty or null elsewhere."),
     ] = None,
     labelled: options.Labelled = None,
+    refusal_page: Annotated[
+        Path | None,
+        output("--refusal-page FILE", "If label shift is refuted, an HTML page on where, and on the ways on."),
+    ] = None,
     never_empty: Annotated[bool, expert("--never-empty", "Fill empty sets with the top label.")] = False,
     origin: groups.Origin,
     exact: options.Exact = False,
@@ -54,30 +57,36 @@ def calibrate(
     from pacshift.certification.certify import Data
     from pacshift.certification.label_sheet import LabelSheet
     from pacshift.certification.request import require_fit
+    from pacshift.cli import refusal as after
     from pacshift.cli.inputs import Inputs, load_tallies
     from pacshift.cli.provenance import with_origin, with_tally_files
     from pacshift.methods import resolve_method
 
-    options.check_output(out, force, files.named)
+    _require_no_page(out)
+    options.check_output(out, force, [*files.named, labelled])
     numbers = options.read_numbers(weights, "--weights")
     request = promise.check(never_empty=never_empty, weights=numbers, **asdict(origin))
-    chosen = resolve_method(method)
-    require_fit(chosen, request, has_labels=target_label is not None or labelled is not None)
+    chosen, has_labels = resolve_method(method), target_label is not None or labelled is not None
+    require_fit(chosen, request, has_labels=has_labels)
     options.require_one_way(target_label, labelled)
-    if tallies:
-        options.require_no_table(target_label, labelled)
-        certificate = _certify(Data(load_tallies(files.paths)), chosen, request, printing)
-        certificate = with_tally_files(certificate, files.paths or ())
-    else:
-        reading: dict[str, Any] = {**files.split(), **columns.reading(label), "engine": engine, "master": master}
-        data = Inputs(**reading, grid=not exact, silent=printing.silent, sha256=True)
-        sheet = None if labelled is None else LabelSheet.load(labelled)
-        counted = _count(data, chosen, promise.score)
-        counted = data.with_labels(counted, request, target_label, sheet)
-        try:
+    page = None if has_labels else refusal_page  # with labels nothing is refused
+    after.check_page(page, force, files.named, out)
+    data = None
+    try:
+        if tallies:
+            options.require_no_table(target_label, labelled)
+            certificate = _certify(Data(load_tallies(files.paths)), chosen, request, printing)
+            certificate = with_tally_files(certificate, files.paths or ())
+        else:
+            reading: dict[str, Any] = {**files.split(), **columns.reading(label), "engine": engine}
+            data = Inputs(**reading, master=master, grid=not exact, silent=printing.silent, sha256=True)
+            sheet = None if labelled is None else LabelSheet.load(labelled)
+            counted = data.with_labels(_count(data, chosen, promise.score), request, target_label, sheet)
             certificate = _measured(_certify(counted, chosen, request, printing), data, counted.tally, chosen)
-        except AssumptionError as refusal:
-            raise _with_command(refusal, files, request, columns) from None
+    except AssumptionError as refusal:
+        told = after.with_commands(refusal, ctx, columns, data)
+        after.write_page(told, page, force=force, silent=printing.silent)
+        raise told from None
     certificate = with_origin(certificate, ctx, promise.seed)
     certificate.save(out, overwrite=force)
     _show(certificate, out, printing)
@@ -85,22 +94,14 @@ def calibrate(
         raise typer.Exit(NOTHING_CERTIFIED)
 
 
-def _with_command(
-    refusal: AssumptionError, files: groups.Files, request: "Request", columns: groups.ColumnOptions
-) -> AssumptionError:
-    """The refusal with the command that draws rows to label, with the user's own file names."""
-    from pacshift.assumption import ways_on
-
-    counts = [str(count) for count, _ in refusal.expected_sizes] or ["100", "200", "400"]
-    words = ["pacshift", "label", *map(str, files.split()["target"]), "--budget", counts[-1]]
-    words += ["--looks", ",".join(counts[:-1]), *groups.rate_words(request.epsilon, request.delta)]
-    words += [*columns.words(), "-o", "to_label.csv"]
-    draw = (
-        f"Draw the rows with `{shlex.join(words)}`, fill in their labels, and run this command again with "
-        "`--labelled to_label.csv`"
-    )
-    ways = ways_on(refusal.expected_sizes, command=draw)
-    return AssumptionError(refusal.refusal, ways, refusal.expected_sizes, refusal.assumption)
+def _require_no_page(out: Path) -> None:
+    """Refuse a certificate that is called like a page."""
+    if out.suffix.lower() in (".html", ".htm"):
+        raise InputError(
+            f"-o names the certificate, a JSON file, got {out}. For a page of the certificate run "
+            f"`pacshift report CERTIFICATE -o {out.name}` afterwards. For a page of a refusal, should there be "
+            f"one, give --refusal-page {out.name}."
+        )
 
 
 def _count(data: "Inputs", method: "MethodObject", score: str) -> "Data":

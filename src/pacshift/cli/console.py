@@ -111,7 +111,8 @@ def exit_codes() -> Iterator[None]:
             warnings.showwarning = lambda message, *_args, **_kwargs: note(message)
             yield
     except (AssumptionError, UnfinishedSheetError) as error:
-        fail(in_flags(str(error)), NOTHING_CERTIFIED)
+        attempt = getattr(error, "attempt", None)
+        fail(in_flags(str(error)), NOTHING_CERTIFIED, command="" if attempt is None else attempt.draw)
     except PacshiftError as error:
         fail(in_flags(str(error)), BAD_INPUT)
     except _UsageError as error:
@@ -132,10 +133,19 @@ def exit_codes() -> Iterator[None]:
         fail(f"this should not happen: {type(error).__name__}: {error}. Please report it.", UNEXPECTED)
 
 
-def fail(error: object, code: int) -> NoReturn:
-    """End the command with one line on stderr and an exit code of the contract."""
-    line = " ".join(str(error).split())
-    messages().print(f"[bold red]error:[/] {plain(line)}")
+def fail(error: object, code: int, command: str = "") -> NoReturn:
+    """End the command with the error on stderr and an exit code of the contract.
+
+    On a terminal a ``command`` in the error has a line of its own, which can be copied.
+    """
+    line = " ".join(part.strip() for part in str(error).splitlines())  # blanks may belong to a file name
+    console, quoted = messages(), f"`{command}`"
+    apart = bool(command) and console.is_terminal and quoted in line
+    first, rest = line.split(quoted, 1) if apart else (line, "")
+    console.print(f"[bold red]error:[/] {plain(first)}")
+    if apart:
+        console.print(f"    {plain(command)}", soft_wrap=True)
+        console.print(plain(rest.lstrip(", ")))
     raise typer.Exit(code) from None
 
 

@@ -84,14 +84,14 @@ def _show(made: "TableSheet", out: Path, command: str, printing: groups.Printing
 
 def _tell(made: "TableSheet", out: Path, command: str) -> None:
     from pacshift.scores.names import shorten
+    from pacshift.wording import one_of
 
     sheet, console = made.sheet, results()
     n_rows, n_pilot = len(sheet.rows), sheet.n_pilot
     parts = f"the first {n_pilot:,} tune the thresholds, the others test them"
     if not n_pilot:
         parts = "all of them test. Thresholds are not tuned: too few labels at the first look"
-    *before, last = (f"{look:,}" for look in sheet.looks)
-    when = f"{', '.join(before)} or {last}" if before else last
+    when = one_of([f"{look:,}" for look in sheet.looks])
     console.print(f"{n_rows:,} of {sheet.n_target:,} rows to label, in random order: {parts}.")
     console.print(
         f"1. Fill in the column label from the top: {plain(shorten(made.classes))}, or ? where nobody can tell. "
@@ -99,6 +99,6 @@ def _tell(made: "TableSheet", out: Path, command: str) -> None:
     )
     console.print(f"2. After {when} labels run this; SOURCE is your labelled source:")
     console.print(f"   {plain(command)}", soft_wrap=True)
-    if before:
+    if len(sheet.looks) > 1:
         console.print("   All looks hold together: stop as soon as the sets are small enough.")
     say_written(out)

@@ -57,21 +57,36 @@ class LWCP(Method):
         return _per_class(tally, cuts, needed=int(np.ceil(min(1 / task.epsilon, 1e18))) - 1)
 
 
-def class_wise_solution(tally: Tally, *, epsilon: float, delta: float) -> Solution:
-    """PS-LW: with probability at least 1 - δ no class is missed more than ε."""
+def class_wise_solution(
+    tally: Tally, *, epsilon: float, delta: float, n_unknown: int = 0, what: str = "source examples"
+) -> Solution:
+    """PS-LW: with probability at least 1 - δ no class is missed more than ε.
+
+    Each of ``n_unknown`` more rows may be of any class, and is missed. A class has at most so many more rows, and
+    with one more row the cut grows by one at most: so it is enough to allow for all of them at once.
+    """
     share = delta / tally.n_classes
-    cuts = [binomial_cut(int(m), epsilon=epsilon, delta=share) for m in tally.class_counts]
-    return _per_class(tally, cuts, needed=examples_needed(epsilon=epsilon, delta=share))
+    cuts = [binomial_cut(int(m) + n_unknown, epsilon=epsilon, delta=share) for m in tally.class_counts]
+    needed = examples_needed(epsilon=epsilon, delta=share)
+    return _per_class(tally, [cut - n_unknown for cut in cuts], needed=needed, what=what)
 
 
-def capped(solution: Solution, tally: Tally, *, class_epsilon: float, delta: float) -> Solution:
+def capped(
+    solution: Solution,
+    tally: Tally,
+    *,
+    class_epsilon: float,
+    delta: float,
+    n_unknown: int = 0,
+    what: str = "source examples",
+) -> Solution:
     """``solution`` with thresholds low enough that no class is missed more than ``class_epsilon``.
 
     Lemma 2 of docs/methods/trust-proofs.md: the elementwise minimum with PS-LW's thresholds. Lower
     thresholds miss less, so what was promised of ``solution`` still holds, and the cap holds with probability at
     least 1 - δ besides.
     """
-    cap = class_wise_solution(tally, epsilon=class_epsilon, delta=delta)
+    cap = class_wise_solution(tally, epsilon=class_epsilon, delta=delta, n_unknown=n_unknown, what=what)
     is_lower = cap.thresholds < solution.thresholds
     binding = cap.reasons if (np.isneginf(cap.thresholds) & is_lower).any() else ()
     return replace(
@@ -82,10 +97,10 @@ def capped(solution: Solution, tally: Tally, *, class_epsilon: float, delta: flo
     )
 
 
-def _per_class(tally: Tally, cuts: list[int], *, needed: int) -> Solution:
+def _per_class(tally: Tally, cuts: list[int], *, needed: int, what: str = "source examples") -> Solution:
     thresholds = [class_threshold(tally, label, cut) for label, cut in enumerate(cuts)]
     reasons = tuple(
-        f"class {tally.classes[label]!r} is in every set: {tally.class_counts[label]} source examples, "
+        f"class {tally.classes[label]!r} is in every set: {tally.class_counts[label]} {what}, "
         f"at least {needed} are needed."
         for label, cut in enumerate(cuts)
         if cut < 0

@@ -75,13 +75,15 @@ def class_misses(certificate: Certificate, *, ax: Axes | None = None, most: int 
     return ax
 
 
-def assumption_groups(certificate: Certificate, *, ax: Axes | None = None, most: int = MAX_GROUPS_SHOWN) -> Axes:
+def assumption_groups(
+    certificate: Certificate | Assumption, *, ax: Axes | None = None, most: int = MAX_GROUPS_SHOWN
+) -> Axes:
     """Draw how groups of target rows differ from what the best-fitting mix of the source's classes gives.
 
     Parameters
     ----------
-    certificate : Certificate
-        A certificate with ``assumption``.
+    certificate : Certificate or Assumption
+        A certificate with ``assumption``, or what the test saw: the ``assumption`` of an ``AssumptionError``.
     ax : matplotlib.axes.Axes, optional
         Where to draw; default: a new figure.
     most : int
@@ -104,7 +106,9 @@ def assumption_groups(certificate: Certificate, *, ax: Axes | None = None, most:
     >>> assumption_groups(made).get_xlabel()
     'observed minus explained, percentage points'
     """
-    found: Assumption = need(certificate.assumption, "test of label shift", certificate)
+    found: Assumption = certificate if isinstance(certificate, Assumption) else need(
+        certificate.assumption, "test of label shift", certificate
+    )  # fmt: skip
     shown = _telling_groups(found, most)
     ax = row_axes(ax, [_group_name(found, group) for group in shown.tolist()], fontsize=7.5)
     middle = found.explained[shown]

@@ -1,4 +1,4 @@
-"""What to expect of a path, if a planned posterior were right: errors, sizes, and sizes by number of labels.
+"""What to expect of a path, if a planned posterior were right: errors and sizes.
 
 For planning and for words such as "about 1.3 labels per set". No guarantee rests on it.
 """
@@ -8,9 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pacshift.arrays import FloatArray
-from pacshift.bounds import binomial_cut
 from pacshift.paths.path import ThresholdPath, last_passing
-from pacshift.ps_t.looks import test_rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,17 +29,6 @@ class Forecast:
     def size_at(self, path: ThresholdPath, error: float) -> float:
         """Labels per set at the last step of a path that would miss at most ``error``."""
         return self.size(last_passing(path, lambda thresholds: self.error(thresholds) <= error))
-
-
-def certified_error(n_labels: int, *, epsilon: float, delta: float) -> float | None:
-    """About the error of thresholds that ``n_labels`` labelled rows certify; None if they certify nothing.
-
-    >>> certified_error(400, epsilon=0.1, delta=0.05), certified_error(20, epsilon=0.1, delta=0.05)
-    (0.07..., None)
-    """
-    rows = test_rows(n_labels, epsilon=epsilon, delta=delta)
-    cut = binomial_cut(rows, epsilon=epsilon, delta=delta)
-    return None if cut < 0 else typical_error(cut, rows)
 
 
 def typical_error(cut: int, rows: int) -> float:

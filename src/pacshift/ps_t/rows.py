@@ -74,6 +74,8 @@ class LabelledTarget:
         The rows of the test that have a class.
     n_unknown : int
         Rows of the test that nobody could label. They count as missed (Lemma 2).
+    n_unknown_pilot : int
+        Rows of the pilot that nobody could label. The pilot does without them.
     looks : tuple of int
         Rows of the test at every look that was planned (Lemma 1); one number if there is one look.
     look : int
@@ -85,6 +87,7 @@ class LabelledTarget:
     counted: Tally
     test: Tally
     n_unknown: int = 0
+    n_unknown_pilot: int = 0
     looks: tuple[int, ...] = ()
     look: int = 0
     planning: Planning | None = None
@@ -97,7 +100,12 @@ class LabelledTarget:
     @property
     def n_rows(self) -> int:
         """Labelled rows in all, with those that nobody could label."""
-        return self.counted.n_source + self.n_unknown
+        return self.counted.n_source + self.n_without_class
+
+    @property
+    def n_without_class(self) -> int:
+        """Rows that nobody could label, pilot and test: each may be of any class."""
+        return self.n_unknown + self.n_unknown_pilot
 
     def cut(self, *, epsilon: float, delta: float) -> int:
         """How many rows of the test that have a class may be missed at this look; negative if none passes."""

@@ -1,4 +1,4 @@
-"""A certificate as one HTML page that clinicians and auditors can read, without a network."""
+"""Certificates, histories and refusals as HTML pages that clinicians and auditors can read, without a network."""
 
 from pacshift.errors import MissingExtraError
 
@@ -10,12 +10,15 @@ except ModuleNotFoundError as error:
 from pacshift.comparison.table import ComparisonRow, compare_methods
 from pacshift.report.build import render_report, write_report
 from pacshift.report.history import render_history, write_history_page
+from pacshift.report.refusal import render_refusal, write_refusal
 
 __all__ = [
     "ComparisonRow",
     "compare_methods",
     "render_history",
+    "render_refusal",
     "render_report",
     "write_history_page",
+    "write_refusal",
     "write_report",
 ]

@@ -23,7 +23,7 @@ from pacshift.comparison.table import ComparisonRow
 from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.report import numbers, text
 from pacshift.report.page import render, write_page
-from pacshift.report.pictures import Picture, drawn
+from pacshift.report.pictures import Picture, drawn, groups_picture
 from pacshift.wording import given, percent
 
 
@@ -125,8 +125,7 @@ def _pictures(certificate: Certificate) -> dict[str, Markup]:
     if certificate.class_miss is not None:
         pictures["misses"] = _picture(plots.class_misses, certificate, tall, MISSES_ALT)
     if certificate.assumption is not None:
-        groups = plots.class_height(min(len(certificate.assumption.groups), plots.MAX_GROUPS_SHOWN))
-        pictures["groups"] = _picture(plots.assumption_groups, certificate, groups, GROUPS_ALT)
+        pictures["groups"] = groups_picture(certificate.assumption)
     if certificate.curve is not None:
         allowed = f"{CURVE_ALT} The allowed error is {given(certificate.epsilon)}."
         pictures["curve"] = _picture(plots.bound_curve, certificate, 3.0, allowed)
@@ -143,10 +142,6 @@ def _picture(plot: Callable[..., Axes], certificate: Certificate, height: float,
 
 WEIGHTS_ALT = "Interval of the importance weight of each class. The numbers are in the table of classes."
 MISSES_ALT = "Bounds of the share of each class that is missed. The numbers are in the table of classes."
-GROUPS_ALT = (
-    "Share of the target in groups of predicted label and confidence: observed, and what the label mix that fits "
-    "best gives, with what chance allows."
-)
 CURVE_ALT = (
     "How the bound of the target error rises with the share of labels missed on the source: a picture, not a "
     "second guarantee."

@@ -12,6 +12,8 @@ import matplotlib
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
+from pacshift import plots
+from pacshift.assumption import Assumption
 from pacshift.plots import WIDTH, palette
 
 INK = "#111213"
@@ -36,6 +38,12 @@ SETTINGS: Any = {
 }
 
 
+GROUPS_ALT = (
+    "Share of the target in groups of predicted label and confidence: observed, and what the label mix that fits "
+    "best gives, with what chance allows."
+)
+
+
 @dataclass(frozen=True)
 class Picture:
     """What ``draw`` puts into a figure of ``height`` inches, and its description for those who cannot see it."""
@@ -48,6 +56,12 @@ class Picture:
 def drawn(pictures: Mapping[str, Picture]) -> dict[str, Markup]:
     """Each picture as SVG."""
     return {name: drawing(picture, name) for name, picture in pictures.items()}
+
+
+def groups_picture(tested: Assumption) -> Picture:
+    """What the test of label shift saw."""
+    height = plots.class_height(min(len(tested.groups), plots.MAX_GROUPS_SHOWN))
+    return Picture(lambda figure: plots.assumption_groups(tested, ax=figure.subplots()), height, GROUPS_ALT)
 
 
 def drawing(picture: Picture, name: str) -> Markup:

@@ -1,0 +1,325 @@
+"""``calibrate(labelled=)``: a sheet that comes back, look by look."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.stats import binom
+
+from pacshift import Certificate, InputError, LabelSheet, UnfinishedSheetError, UninformativeWarning, calibrate
+from pacshift import label_sheet as make_sheet
+from pacshift.arrays import FloatArray
+from pacshift.certification.class_miss import class_miss
+from pacshift.certification.request import check_request
+from pacshift.certification.rows import Rows
+from pacshift.methods import ps_t
+from pacshift.methods.class_wise import class_wise_solution
+from pacshift.ps_t.looks import look_cuts
+from pacshift.ps_t.rows import LabelledTarget
+from pacshift.scores.transforms import resolve_transform
+from refused import NAMES, world
+
+SOURCE, SOURCE_LABELS = world(3000, 1, shifted=False)
+TARGET, TRUTH = world(1500, 2, shifted=True)
+PEOPLE, THEIR_LABELS = world(30_000, 3, shifted=True)
+PROBABILITY = resolve_transform("probability")
+SHEET = make_sheet(TARGET, budget=400, looks=(100, 200), rng=5)
+LABELS = TRUTH[SHEET.rows].tolist()
+
+
+def filled(n_labels: int, sheet: LabelSheet = SHEET, **changed: str) -> LabelSheet:
+    """The first labels, but for those that are ``changed``: ``at_3="?"``."""
+    labels: list[Any] = TRUTH[sheet.rows][:n_labels].tolist()
+    for place, label in changed.items():
+        labels[int(place.removeprefix("at_"))] = label
+    return sheet.with_labels(labels)
+
+
+def certify(sheet: Any, **options: Any) -> Certificate:
+    return calibrate(SOURCE, SOURCE_LABELS, TARGET, **{"labelled": sheet, "method": "PS-T"} | options)
+
+
+def split(sheet: LabelSheet, target: FloatArray = TARGET, **options: Any) -> LabelledTarget:
+    rows = Rows.check(SOURCE, SOURCE_LABELS, target, classes=None, softmax=False)
+    tally = rows.tally(PROBABILITY, soft=False, bins=True)
+    request = check_request(epsilon=sheet.epsilon, delta=sheet.delta, **options)
+    return rows.sheet_target(sheet, PROBABILITY, request, tally)
+
+
+def test_before_the_first_look_nothing_is_certified() -> None:
+    with pytest.raises(UnfinishedSheetError) as early:
+        certify(filled(0))
+    assert str(early.value) == (
+        "the label sheet: 0 rows are filled in, and the first look is after 100. "
+        "Label 100 more rows from the top. Nothing is certified yet."
+    )
+    with pytest.raises(UnfinishedSheetError, match=r"23 rows are filled in, .*Nothing is certified yet\.$"):
+        certify(filled(23))
+    with pytest.raises(UnfinishedSheetError, match=r"By the 24 labels of the pilot, sets of about .* after 400\."):
+        certify(filled(24))
+    with pytest.raises(UnfinishedSheetError, match="Label 1 more row from the top"):
+        certify(filled(99))
+
+
+def test_what_the_pilot_expects_is_about_what_comes() -> None:
+    with pytest.raises(UnfinishedSheetError) as after_pilot:
+        certify(filled(24))
+    said = str(after_pilot.value).rpartition("expected: ")[2]
+    expected = {int(part.split()[2].rstrip(".")): float(part.split()[0]) for part in said.split(", ")}
+    assert list(expected) == [100, 200, 400]
+    for look, size in expected.items():
+        true_size = certify(filled(look)).sets(TARGET).sum(axis=1).mean()
+        assert 0.7 * true_size < size < 1.4 * true_size
+
+
+@pytest.mark.parametrize(("n_labels", "look"), [(100, 0), (101, 0), (199, 0), (200, 1), (399, 1), (400, 2)])
+def test_the_last_complete_look_counts(n_labels: int, look: int) -> None:
+    found = split(filled(n_labels))
+    assert (found.look, found.looks) == (look, (76, 176, 376))
+    assert found.test.n_source == found.looks[look]
+    assert found.cut(epsilon=0.1, delta=0.05) == look_cuts(found.looks, epsilon=0.1, delta=0.05)[look]
+    made = certify(filled(n_labels))
+    assert made.n_target_labels == SHEET.looks[look]
+    assert made.method == "PS-T"
+    assert np.array_equal(made.thresholds, certify(filled(SHEET.looks[look])).thresholds)
+    missed = found.test.misses(made.thresholds).sum()
+    assert missed == found.cut(epsilon=0.1, delta=0.05)  # nothing is given away
+    assert any("labels of the sheet" in note for note in made.notes) == (look < 2)
+
+
+def test_the_number_of_misses_falls_look_by_look() -> None:
+    sizes = [certify(filled(look)).sets(TARGET).sum(axis=1).mean() for look in SHEET.looks]
+    assert sizes[2] < sizes[0]
+
+
+def test_planning_knows_neither_the_rows_of_the_sheet_nor_the_look() -> None:
+    """Whatever stands in the rows and labels of the test, and whichever look it is, the same is planned."""
+    changed = TARGET.copy()
+    changed[SHEET.rows[24:]] = np.roll(changed[SHEET.rows[24:]], 1, axis=1)
+    again = make_sheet(changed, budget=400, looks=(100, 200), rng=5)
+    assert again.rows.tolist() == SHEET.rows.tolist()
+    wrong = again.with_labels([*LABELS[:24], *[0] * 376])
+    found = [split(filled(look)) for look in SHEET.looks] + [split(wrong, changed)]
+    first = found[0].planning
+    assert first is not None
+    for each in found:
+        planning = each.planning
+        assert planning is not None
+        for name in ("source", "source_labels", "target", "pilot", "pilot_labels"):
+            assert np.array_equal(getattr(first, name), getattr(planning, name)), name
+    assert len(first.target) == 1100
+    drawn = {tuple(row) for row in TARGET[SHEET.rows]}
+    assert not drawn & {tuple(row) for row in first.target}
+    assert {tuple(row) for row in first.pilot} == {tuple(row) for row in TARGET[SHEET.rows[:24]]}
+
+
+def test_the_family_is_the_same_at_every_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    families = ps_t.families
+    monkeypatch.setattr(ps_t, "families", lambda *args, **rates: seen.append(families(*args, **rates)) or seen[-1])  # type: ignore[func-returns-value]
+    for look in SHEET.looks:
+        certify(filled(look))
+    steps = np.linspace(0, (1 << 20) - 1, 50).astype(int).tolist()
+    paths = [[one.path.thresholds(step) for step in steps] for (one,) in seen]  # type: ignore[attr-defined]
+    assert len(paths) == 3
+    assert np.array_equal(paths[0], paths[1])
+    assert np.array_equal(paths[0], paths[2])
+
+
+def test_rows_nobody_can_label_are_missed_in_the_test_and_left_out_of_the_pilot() -> None:
+    plain, unknown = split(filled(100)), split(filled(100, at_3="?", at_30="?", at_99="?"))
+    assert (unknown.n_unknown, unknown.n_unknown_pilot, unknown.n_without_class, unknown.n_rows) == (2, 1, 3, 100)
+    assert (unknown.counted.n_source, unknown.test.n_source) == (97, 74)
+    assert unknown.cut(epsilon=0.1, delta=0.2) == plain.cut(epsilon=0.1, delta=0.2) - 2
+    assert plain.planning is not None
+    assert unknown.planning is not None
+    assert (len(plain.planning.pilot), len(unknown.planning.pilot)) == (24, 23)
+    made = certify(filled(400, at_300="?", at_301="?"))
+    assert made.n_target_labels == 400
+    assert "were missed, with 2 that nobody could label" in made.notes[0]
+    known = certify(filled(400))
+    assert made.sets(TARGET).sum() > known.sets(TARGET).sum()
+
+
+def test_too_many_unknown_rows_leave_all_labels() -> None:
+    every = {f"at_{place}": "?" for place in range(24, 100)}
+    with pytest.warns(UninformativeWarning, match="76 of the 76 rows of the test could not be labelled"):
+        made = certify(filled(100, **every))
+    assert made.trivial
+    everything = {f"at_{place}": "?" for place in range(100)}
+    with pytest.raises(InputError, match="no row of the label sheet has a class"):
+        certify(filled(100, **everything))
+
+
+def test_a_pilot_that_nobody_can_label_tunes_nothing() -> None:
+    made = certify(filled(200, **{f"at_{place}": "?" for place in range(24)}))
+    assert not made.trivial
+    assert len(set(made.thresholds.tolist())) == 1  # one threshold for all classes
+    with pytest.raises(UnfinishedSheetError, match=r"Nothing is certified yet\.$"):
+        certify(filled(30, **{f"at_{place}": "?" for place in range(24)}))
+
+
+@pytest.mark.parametrize("unknown", [0, 5])
+def test_what_is_said_of_classes_holds_at_all_looks_and_whatever_the_unknown_rows_are(unknown: int) -> None:
+    sheet = filled(400, **{f"at_{place}": "?" for place in [3, 100, 150, 200, 250][:unknown]})
+    made, counted = certify(sheet, class_epsilon=0.3), split(sheet).counted
+    assert made.class_miss is not None
+    cap = class_wise_solution(counted, epsilon=0.3, delta=0.2 * 0.05 / 3, n_unknown=unknown)
+    assert (made.thresholds <= cap.thresholds).all()
+    found = class_miss(counted, made.thresholds, delta=0.8 * 0.05 / 3, n_unknown=unknown)
+    assert np.allclose(made.class_miss.upper, np.minimum(found.upper, 0.3), rtol=1e-9)
+    assert np.allclose(made.class_miss.lower, np.minimum(found.lower, 0.3), rtol=1e-9)
+
+
+def test_unknown_rows_of_any_class_stay_within_the_bounds() -> None:
+    """However the unknown rows are given to classes, missed or not, bounds that know their class are narrower."""
+    counted, rng = split(filled(400)).counted, np.random.default_rng(0)
+    thresholds = np.array([0.2, 0.25, 0.1])
+    wide = class_miss(counted, thresholds, delta=0.05, n_unknown=6)
+    for _ in range(30):
+        classes, scores = rng.integers(0, 3, 6), rng.dirichlet([1, 1, 1], 6)
+        more = split(filled(400)).counted + type(counted).from_scores(
+            scores, classes, classes=range(3), soft=False
+        )
+        true = class_miss(more, thresholds, delta=0.05)
+        assert (wide.lower <= true.lower).all()
+        assert (true.upper <= wide.upper).all()
+
+
+def test_a_class_with_too_few_labels_is_said_to_lack_target_labels() -> None:
+    with pytest.warns(UninformativeWarning, match="class 0 is in every set: 31 labelled target rows"):
+        made = certify(filled(100), class_epsilon=0.05)
+    assert any("labelled target rows, at least" in reason for reason in made.reasons)
+    assert not any("source examples" in reason for reason in made.reasons)
+
+
+def test_unknown_rows_widen_the_bounds_of_the_mix_also_from_the_pilot() -> None:
+    from pacshift.certification.few_labels import mix_within
+
+    request = replace(check_request(), classes=(0, 1, 2))
+    found = [
+        mix_within(request, split(filled(100, **dict.fromkeys(places, "?"))), delta=0.05)
+        for places in ((), ("at_3", "at_4"), ("at_60", "at_61"))
+    ]
+    for wider in found[1:]:
+        assert (wider.upper > found[0].upper).sum() >= 2
+        assert (wider.lower <= found[0].lower).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"epsilon": 0.05},
+            r"was made for epsilon=0.1, but epsilon=0.05 was asked for.* pass epsilon=0.1, or make",
+        ),
+        ({"delta": 0.01}, r"was made for delta=0.05, but delta=0.01 was asked for"),
+        ({"target_labels": [None] * 1500}, "target_labels and labelled are two ways to say the same"),
+        ({"method": "PS-LW"}, "target_labels cannot help method PS-LW"),
+        ({"method": "PS"}, "target_labels cannot help method PS"),
+        ({"labelled": "nothing.csv"}, "nothing.csv"),
+        (
+            {"labelled": SHEET.with_labels(["0"] * 99 + ["cat"])},
+            "1 label.* no class, the first is 'cat' at order 100",
+        ),
+    ],
+)
+def test_what_cannot_be_is_said(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        certify(
+            **{"sheet": filled(100), **options} if "labelled" not in options else {"sheet": options["labelled"]}
+        )
+
+
+def test_another_target_is_refused() -> None:
+    for target, said in (
+        (TARGET[::-1], "its scores or their order differ"),
+        (TARGET[:-1], "it has 1,499 rows"),
+        (np.vstack([TARGET[1:2], TARGET[1:]]), "its scores or their order differ"),
+    ):
+        with pytest.raises(InputError, match=said):
+            calibrate(SOURCE, SOURCE_LABELS, target, labelled=filled(100))
+    with pytest.raises(InputError, match="labelled is a sheet of target rows, but target_scores is None"):
+        calibrate(SOURCE, SOURCE_LABELS, None, labelled=filled(100))
+
+
+def test_a_sheet_of_logits_is_about_the_logits() -> None:
+    logits = [np.log(SOURCE) + 3, np.log(TARGET) + 3]
+    sheet = make_sheet(logits[1], budget=400, looks=(100, 200), rng=5)
+    made = calibrate(logits[0], SOURCE_LABELS, logits[1], labelled=filled(200, sheet), method="PS-T", softmax=True)
+    same = certify(filled(200))
+    assert np.allclose(made.thresholds, same.thresholds, rtol=1e-9)
+    with pytest.raises(InputError, match="its scores or their order differ"):
+        calibrate(logits[0], SOURCE_LABELS, logits[1], labelled=filled(200), method="PS-T", softmax=True)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_frames_whose_columns_stand_in_another_order(kind: Any, tmp_path: Path) -> None:
+    source = kind({name: SOURCE[:, place] for place, name in enumerate(NAMES)})
+    target = kind({NAMES[place]: TARGET[:, place] for place in (2, 0, 1)})
+    sheet = make_sheet(target, budget=400, looks=(100, 200), rng=5)
+    assert sheet.rows.tolist() == SHEET.rows.tolist()
+    sheet = sheet.with_labels([NAMES[label] for label in LABELS[:200]])
+    made = calibrate(source, np.array(NAMES)[SOURCE_LABELS], target, labelled=sheet, method="PS-T")
+    assert np.array_equal(made.thresholds, certify(filled(200)).thresholds)
+    sheet.save(tmp_path / "sheet.csv")
+    read = calibrate(
+        source, np.array(NAMES)[SOURCE_LABELS], target, labelled=tmp_path / "sheet.csv", method="PS-T"
+    )
+    assert np.array_equal(made.thresholds, read.thresholds)
+    sheet.with_labels(["owl"] * 50).save(tmp_path / "sheet.csv", overwrite=True)
+    with pytest.raises(UnfinishedSheetError, match=r"sheet\.csv: 50 rows are filled in"):
+        calibrate(source, np.array(NAMES)[SOURCE_LABELS], target, labelled=tmp_path / "sheet.csv")
+
+
+def test_rows_in_another_order_give_the_same_certificate() -> None:
+    turned = np.random.default_rng(0).permutation(len(SOURCE))
+    made = calibrate(SOURCE[turned], SOURCE_LABELS[turned], TARGET, labelled=filled(200), method="PS-T")
+    assert np.array_equal(made.thresholds, certify(filled(200)).thresholds)
+
+
+def test_where_label_shift_is_refuted_the_sheet_has_all_of_delta() -> None:
+    made, alone = certify(filled(400), method="PS-LP"), certify(filled(400))
+    assert made.assumption is not None
+    assert made.assumption.refuted
+    assert made.method == "PS-T"
+    assert np.array_equal(made.thresholds, alone.thresholds)
+    assert any("This certificate rests on 400 labelled target rows alone." in note for note in made.notes)
+
+
+def error(thresholds: FloatArray) -> float:
+    """The target error, of the whole population."""
+    return float((PEOPLE[np.arange(len(THEIR_LABELS)), THEIR_LABELS] < thresholds[THEIR_LABELS]).mean())
+
+
+@pytest.mark.montecarlo
+def test_all_looks_hold_together_without_label_shift() -> None:
+    """In at most δ of the draws any look errs above ε, and in nearly δ of them one does; the sets are small."""
+    trials, delta, epsilon, failed, sizes = 100, 0.3, 0.1, 0, []
+    single = np.zeros(3)
+    for seed in range(trials):
+        rows = np.random.default_rng([9, seed]).choice(len(THEIR_LABELS), 900, replace=False)
+        target, truth = PEOPLE[rows], THEIR_LABELS[rows]
+        sheet = make_sheet(target, budget=400, looks=(100, 200), epsilon=epsilon, delta=delta, rng=seed)
+        labels = truth[sheet.rows].tolist()
+        made = [
+            calibrate(
+                SOURCE, SOURCE_LABELS, target, epsilon=epsilon, delta=delta, method="PS-T",
+                labelled=sheet.with_labels(labels[:look]),
+            )
+            for look in sheet.looks
+        ]  # fmt: skip
+        wrong = np.array([error(each.thresholds) > epsilon for each in made])
+        failed, single = failed + wrong.any(), single + wrong
+        sizes.append([(each.thresholds <= PEOPLE).sum(axis=1).mean() for each in made])
+    assert binom.sf(failed - 1, trials, delta) > 1e-3
+    assert binom.cdf(failed, trials, 0.5 * delta) > 1e-3  # sharp: hardly anything of δ is wasted
+    assert single.max() < failed  # several looks have their part in it
+    best = np.quantile(PEOPLE[np.arange(len(THEIR_LABELS)), THEIR_LABELS], epsilon, method="lower")
+    mean, oracle = np.mean(sizes, axis=0), (best <= PEOPLE).sum(axis=1).mean()
+    assert (np.diff(mean) < 0).all()
+    assert mean[2] < 1.05 * oracle

@@ -1,0 +1,227 @@
+"""A refusal on the command line: its commands work as they are printed, and its page says the same."""
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from commands import bad, good, run
+from pacshift import Certificate, LabelSheet, Tally, calibrate
+from pacshift.cli import app
+from refused import NAMES, fill_in, save, table, world
+
+SOURCE, SOURCE_LABELS = world(3000, 1, shifted=False)
+TARGET, TRUTH = world(2000, 2, shifted=True)
+FIRST = ("calibrate", "source.parquet", "target.parquet")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of one's own with a source and a target."""
+    monkeypatch.chdir(tmp_path)
+    save(table(SOURCE, SOURCE_LABELS), tmp_path / "source.parquet")
+    save(table(TARGET), tmp_path / "target.parquet")
+    return tmp_path
+
+
+def label_command(said: str) -> list[str]:
+    (command,) = re.findall(r"Draw the rows with `pacshift ([^`]+)`", said)
+    return shlex.split(command)
+
+
+def more_words(said: str) -> list[str]:
+    (words,) = re.findall(r"run this command again with `([^`]+)`", said)
+    return shlex.split(words)
+
+
+def people(n_labels: int) -> None:
+    sheet = LabelSheet.load("to_label.csv")
+    fill_in(Path("to_label.csv"), np.array(NAMES)[TRUTH[sheet.rows]][:n_labels].tolist())
+
+
+def go_on(*words: object, n_labels: int = 400) -> Certificate:
+    """From a refusal to a certificate, by what it prints alone."""
+    said = bad(*words, "-o", "c.json", code=3)
+    good(*label_command(said))
+    people(n_labels)
+    good(*words, "-o", "c.json", *more_words(said))
+    return Certificate.load("c.json")
+
+
+def test_from_a_refusal_to_a_certificate() -> None:
+    made = go_on(*FIRST)
+    assert (made.method, made.n_target_labels) == ("PS-T", 400)
+    sheet = LabelSheet.load("to_label.csv")
+    same = calibrate(SOURCE, np.array(NAMES)[SOURCE_LABELS], TARGET, labelled=sheet, classes=NAMES)
+    assert np.allclose(made.thresholds, same.thresholds, rtol=2**-11)  # tables are counted on a grid
+
+
+def test_tables_give_the_certificate_that_arrays_give() -> None:
+    said = bad(*FIRST, code=3)
+    good(*label_command(said))
+    for look in (100, 200, 400):
+        people(look)
+        good(*FIRST, "-m", "PS-T", "--exact", "--labelled", "to_label.csv", "-o", "c.json", "--force")
+        sheet = LabelSheet.load("to_label.csv")
+        names = np.array(NAMES)[SOURCE_LABELS]
+        same = calibrate(SOURCE, names, TARGET, labelled=sheet, classes=NAMES, method="PS-T")
+        assert np.array_equal(Certificate.load("c.json").thresholds, same.thresholds)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-m", "PS-LW"),
+        ("-m", "WCP"),
+        ("-e", "0.08", "-d", "0.02"),
+        ("--contamination", "0.02"),
+        ("--known", "owl=0..0.9"),
+        ("--score", "margin"),
+        ("--scores", "p_*", "--classes", "wren,owl,crow"),
+        ("--refusal-page", "refused.html", "-q"),
+        ("-m", "ORACLE", "--weights", "1,1,1"),
+    ],
+    ids=" ".join,
+)
+def test_the_printed_commands_work_with_every_option(words: tuple[str, ...]) -> None:
+    made = go_on(*FIRST, *words)
+    assert made.method == "PS-T"
+    assert not made.trivial
+
+
+def test_names_with_blanks_and_several_files(folder: Path) -> None:
+    save(table(TARGET[:900]), folder / "north  of here.parquet")
+    save(table(TARGET[900:]), folder / "it's south.parquet")
+    made = go_on("calibrate", "source.parquet", "north  of here.parquet", "--target", "it's south.parquet")
+    assert made.method == "PS-T"
+
+
+def test_columns_that_only_the_labels_of_the_source_name(folder: Path) -> None:
+    save(table(SOURCE, SOURCE_LABELS, ""), folder / "plain.parquet")
+    save(table(TARGET, prefix=""), folder / "other.parquet")
+    assert go_on("calibrate", "plain.parquet", "other.parquet").method == "PS-T"
+    assert "--scores crow,owl,wren" in bad("calibrate", "plain.parquet", "other.parquet", code=3)
+
+
+def test_archives(folder: Path) -> None:
+    names = np.array(NAMES)
+    np.savez("s.npz", probs=SOURCE, labels=names[SOURCE_LABELS], class_names=names)
+    np.savez("t.npz", probs=TARGET, class_names=names)
+    assert go_on("calibrate", "s.npz", "t.npz").method == "PS-T"
+
+
+def test_a_small_target(folder: Path) -> None:
+    save(table(0.2 + 0.4 * TARGET[:150]), folder / "small.parquet")
+    said = bad("calibrate", "source.parquet", "small.parquet", code=3)
+    assert "--budget 150 --looks 100 -o" in said
+    good(*label_command(said))
+    said = bad("calibrate", "source.parquet", "small.parquet", "-e", "0.005", code=3)
+    assert "But the 150 target rows are too few to certify anything at epsilon=0.005" in said
+    assert "`" not in said
+
+
+def test_tallies_name_the_tables_in_general() -> None:
+    Tally.from_scores(SOURCE, np.array(NAMES)[SOURCE_LABELS], classes=NAMES).save("s.tally")
+    Tally.from_target(TARGET, classes=NAMES).save("t.tally")
+    said = bad("calibrate", "--tallies", "s.tally", "t.tally", "-e", "0.09", code=3)
+    assert label_command(said)[:4] == ["label", "TARGET", "--budget", "400"]
+    assert "run `pacshift calibrate SOURCE TARGET --epsilon 0.09 --labelled to_label.csv`" in said
+    good("label", "target.parquet", "--budget", "400", "-e", "0.09")
+    people(400)
+    said = bad("calibrate", "--tallies", "s.tally", "t.tally", "-m", "PS-T", "--labelled", "to_label.csv")
+    assert "--labelled is about rows of the TARGET table, but --tallies gives no tables" in said
+
+
+def test_machines_get_a_refusal_as_every_error() -> None:
+    """One line on stderr and the exit code, and nothing on stdout that could be taken for a result."""
+    assert "label shift is refuted" in bad(*FIRST, "--json", "--refusal-page", "r.html", code=3)
+    assert Path("r.html").exists()
+
+
+def test_an_unfinished_sheet_says_what_is_missing() -> None:
+    good("label", "target.parquet", "-b", "400", "--looks", "100,200")
+    words = [*FIRST, "--labelled", "to_label.csv", "-o", "c.json"]
+    assert "to_label.csv: 0 rows are filled in, and the first look is after 100. Label 100 more" in bad(
+        *words, code=3
+    )
+    people(60)
+    said = bad(*words, code=3)
+    assert "By the 24 labels of the pilot, sets of about this many labels can be expected" in said
+    assert not Path("c.json").exists()
+    people(150)
+    shown = " ".join(good(*words).stdout.split())
+    assert "This certificate rests on 100 labelled target rows alone" in shown
+    assert "the next 100 labels of the sheet" in shown
+    assert "two ways to say the same" in bad(*words, "--target-label", "label", "--force")
+    said = bad(*words, "-e", "0.2", "--force")
+    assert "to_label.csv was made for epsilon=0.1, but epsilon=0.2 was asked for" in said
+
+
+def test_a_sheet_is_never_overwritten_by_the_certificate() -> None:
+    good("label", "target.parquet", "-b", "100")
+    before = Path("to_label.csv").read_bytes()
+    said = bad(*FIRST, "--labelled", "to_label.csv", "-o", "to_label.csv", "--force")
+    assert "is the same file as the input to_label.csv" in said
+    assert Path("to_label.csv").read_bytes() == before
+
+
+def test_the_page_has_what_was_printed() -> None:
+    result = run(*FIRST, "-o", "c.json", "--refusal-page", "refused.html")
+    assert result.exit_code == 3
+    assert result.stdout == "written: refused.html\n"
+    page = Path("refused.html").read_text(encoding="utf-8")
+    assert shlex.join(["pacshift", *label_command(result.stderr)]) in page
+    assert (
+        "pacshift calibrate source.parquet target.parquet -o c.json --refusal-page refused.html --labelled" in page
+    )
+    assert "--known cannot undo this refusal" in page
+    assert "known_mix" not in page
+    assert not Path("c.json").exists()
+
+
+def test_the_page_is_checked_before_the_work_and_written_whole(folder: Path) -> None:
+    Path("mine.html").write_text("mine")
+    assert "mine.html exists already" in bad(*FIRST, "--refusal-page", "mine.html")
+    assert Path("mine.html").read_text() == "mine"
+    assert run(*FIRST, "--refusal-page", "mine.html", "--force", "-q").exit_code == 3
+    assert Path("mine.html").read_text().endswith("</html>")
+    for words in (("-o", "x.json", "--refusal-page", "./x.json"), ("-o", "x.json", "--refusal-page", "x.json")):
+        assert "--refusal-page and -o are the same file" in bad(*FIRST, *words)
+    assert "is the same file as the input" in bad(*FIRST, "--refusal-page", "target.parquet", "--force")
+    assert "cannot write" in bad(*FIRST, "--refusal-page", folder)
+    assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_page_that_cannot_be_written_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_args: object, **_options: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("pacshift.report.write_refusal", full)
+    result = run(*FIRST, "--refusal-page", "refused.html")
+    assert result.exit_code == 3
+    assert "note: the page of the refusal was not written: disk full" in result.stderr
+    assert "error: label shift is refuted" in result.stderr
+
+
+def test_no_refusal_no_page(folder: Path) -> None:
+    more, _ = world(3000, 7, shifted=False)
+    save(table(more), folder / "like.parquet")
+    good("calibrate", "source.parquet", "like.parquet", "--refusal-page", "refused.html", "-o", "c.json")
+    assert not Path("refused.html").exists()
+
+
+@pytest.mark.parametrize("name", ["refused.html", "C.HTM"])
+def test_a_certificate_is_no_page(name: str) -> None:
+    said = bad(*FIRST, "-o", name)
+    assert f"-o names the certificate, a JSON file, got {name}." in said
+    assert f"give --refusal-page {name}." in said
+
+
+def test_on_a_terminal_the_command_has_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "60")
+    said = CliRunner().invoke(app, [*FIRST, "-q"]).stderr
+    assert "\n    pacshift label target.parquet --budget 400 --looks 100,200 -o to_label.csv\nfill in" in said

@@ -1,0 +1,170 @@
+"""The page of a refusal: what was refused, where the target differs, and the ways on."""
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from certificates import HOSTILE, draw
+from pacshift import AssumptionError, InputError, Interval, calibrate, plots
+from pacshift.assumption import OTHER_WAYS, Assumption
+from pacshift.report import render_refusal, write_refusal
+from refused import NAMES, world
+from test_report import TAGS, Page
+
+LINES = "<img src=x onerror=alert(1)> 'my  target.csv' {{ 7 * 7 }}"
+
+
+def caught(*args: Any, **options: Any) -> AssumptionError:
+    with pytest.raises(AssumptionError) as refusal:
+        calibrate(*args, **options)
+    return refusal.value
+
+
+@cache
+def refusals() -> dict[str, AssumptionError]:
+    """By name: what the page is tried on."""
+    source, labels = world(3000, 1, shifted=False)
+    target, _ = world(2000, 2, shifted=True)
+    names = np.array(NAMES)[labels]
+    usual = caught(source, names, target, classes=NAMES)
+    rng, even = np.random.default_rng(0), np.full(len(HOSTILE), 1 / len(HOSTILE))
+    odd, odd_labels = draw(len(HOSTILE), 4000, even, rng)
+    flat = 0.5 * draw(len(HOSTILE), 3000, even, rng)[0] + 0.5 / len(HOSTILE)
+    hostile = caught(odd, np.array(HOSTILE, object)[odd_labels], flat, classes=HOSTILE)
+    lines = replace(hostile.attempt, draw=LINES, again=LINES)
+    everything = {"class_epsilon": 0.3, "contamination": 0.01, "known_mix": {"owl": (0.0, 0.9)}}
+    return {
+        "usual": usual,
+        "hostile": AssumptionError(
+            hostile.refusal, hostile.ways_on, hostile.expected_sizes, hostile.assumption, lines
+        ),
+        "everything": caught(source, names, target, classes=NAMES, method="PS-LW", **everything),
+        "small": caught(source, names, 0.2 + 0.4 * target[:200], classes=NAMES, epsilon=0.001),
+        "method": AssumptionError(
+            usual.refusal, usual.ways_on, usual.expected_sizes, not_refuted(usual.assumption), usual.attempt
+        ),
+        "bare": AssumptionError("label shift is refuted."),
+    }
+
+
+def not_refuted(tested: Assumption) -> Assumption:
+    return replace(tested, refuted=False, finding="No difference was found.")
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    return {name: render_refusal(error) for name, error in refusals().items()}
+
+
+SHAPES = ("usual", "hostile", "everything", "small", "method", "bare")
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_self_contained_and_readable(pages: dict[str, str], name: str) -> None:
+    page = Page(pages[name])
+    assert {tag for tag, _ in page.elements} <= TAGS  # no script, no img, whatever the names say
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    wanted = [a["href"][1:] for a in page.all("a")]
+    wanted += [a["aria-labelledby"] for _, a in page.elements if "aria-labelledby" in a]
+    assert set(wanted) <= set(ids)
+    assert all(a.get("tabindex") == "0" for a in page.all("pre"))
+    assert all(svg["role"] == "img" and len(svg["aria-label"]) > 20 for svg in page.all("svg"))
+    assert "Nothing is certified" in page.inside("h2")
+    assert "None" not in " ".join(text for _, text in page.texts)
+
+
+def test_the_page_says_what_the_error_says(pages: dict[str, str]) -> None:
+    error, page = refusals()["usual"], Page(pages["usual"])
+    assert error.refusal[1:] in " ".join(page.inside("bdi"))
+    assert page.inside("code")[:1] == [error.attempt.draw]
+    assert error.attempt.again in page.inside("code")
+    values = [float(attributes["value"]) for attributes in page.all("data")]
+    assert values == [*(size for _, size in error.expected_sizes), 3000, 2000]
+    shown = [f"with {count} labels" for count, _ in error.expected_sizes]
+    assert [text for text in page.inside("dt") if text.startswith("with ")] == shown
+    assert "These sizes are an estimate" in pages["usual"]
+    assert set(OTHER_WAYS) <= set(page.inside("li"))
+    assert len(page.all("svg")) == 1
+    assert "After 100, 200 or 400 labels, certify." in pages["usual"]
+
+
+def test_what_was_asked_is_shown(pages: dict[str, str]) -> None:
+    facts = Page(pages["everything"]).inside("dd")
+    assert {"10 %", "5 %", "30 %", "up to 1 % of the target", "were given, and were part of the test"} <= set(
+        facts
+    )
+    assert "or the given bounds of the label mix are wrong" in pages["everything"]
+    assert "method=&#39;PS-LP&#39;, labelled=" in pages["everything"]
+    assert "Allowed to miss of any class" not in pages["usual"]
+
+
+def test_a_target_that_is_too_small_gets_no_command(pages: dict[str, str]) -> None:
+    assert "But the 200 target rows are too few to certify anything at epsilon=0.001" in pages["small"]
+    assert Page(pages["small"]).all("pre") == []
+
+
+def test_a_refusal_by_the_method_itself_is_told_from_one_by_the_test(pages: dict[str, str]) -> None:
+    said = "The test of label shift saw no difference. The method refused"
+    assert said in pages["method"]
+    assert said not in pages["usual"]
+
+
+def test_an_error_without_evidence_has_a_page_too(pages: dict[str, str]) -> None:
+    assert "What the test of label shift saw is not recorded here." in pages["bare"]
+    assert Page(pages["bare"]).all("svg") == []
+
+
+def test_names_stay_texts(pages: dict[str, str]) -> None:
+    page = Page(pages["hostile"])
+    assert LINES in page.inside("code")
+    assert "49" not in page.inside("code")
+    assert any(text.startswith("'<img src=x") for text in page.inside("text"))
+
+
+def test_the_picture_of_the_evidence_is_that_of_the_certificate() -> None:
+    tested = refusals()["usual"].assumption
+    ax = plots.assumption_groups(tested, most=5)
+    assert len(ax.get_yticklabels()) == 5
+    assert ax.get_xlabel() == "observed minus explained, percentage points"
+    assert isinstance(tested.allowed, Interval)
+
+
+def test_an_existing_file_is_kept_unless_allowed(tmp_path: Path, pages: dict[str, str]) -> None:
+    path = tmp_path / "refused.html"
+    path.write_text("mine")
+    with pytest.raises(InputError, match="exists already"):
+        write_refusal(refusals()["usual"], path, overwrite=False)
+    assert path.read_text() == "mine"
+    write_refusal(refusals()["usual"], path)
+    assert path.read_text(encoding="utf-8") == pages["usual"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["refused.html"]
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SHAPES)
+def test_in_a_browser(pages: dict[str, str], name: str, browser: Any, tmp_path: Path) -> None:
+    """Nothing runs, nothing is fetched, nothing sticks out, on a desk, a phone and paper."""
+    path, complaints = tmp_path / "refused.html", []
+    path.write_text(pages[name], encoding="utf-8")
+    for width, scheme in ((1280, "light"), (390, "dark")):
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda asked: complaints.append(asked.url) if asked.url[:4] == "http" else None)
+        page.goto(path.as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (dark == "rgb(18, 22, 28)") == (scheme == "dark")
+        page.emulate_media(media="print")
+        assert not page.locator("nav").is_visible()
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert page.pdf(format="A4").startswith(b"%PDF")
+        context.close()
+    assert complaints == []
