@@ -18,7 +18,7 @@ from refused import NAMES, world
 SOURCE, SOURCE_LABELS = world(4000, 1, shifted=False)
 TARGET, TRUTH = world(3000, 2, shifted=True)
 FAR = 0.2 + 0.4 * TARGET  # never sure of anything: few rows are enough to refute
-CLASSES = {"classes": NAMES}
+CLASSES: dict[str, Any] = {"classes": NAMES}
 
 
 def refused(target: Any = TARGET, **options: Any) -> AssumptionError:
