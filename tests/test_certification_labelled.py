@@ -1,5 +1,6 @@
 """``calibrate(labelled=)``: a sheet that comes back, look by look."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ from pacshift.arrays import FloatArray
 from pacshift.certification.class_miss import class_miss
 from pacshift.certification.request import check_request
 from pacshift.certification.rows import Rows
-from pacshift.methods import ps_t
 from pacshift.methods.class_wise import class_wise_solution
+from pacshift.ps_t.families import families
 from pacshift.ps_t.looks import look_cuts
 from pacshift.ps_t.rows import LabelledTarget
 from pacshift.scores.transforms import resolve_transform
@@ -31,11 +32,11 @@ SHEET = make_sheet(TARGET, budget=400, looks=(100, 200), rng=5)
 LABELS = TRUTH[SHEET.rows].tolist()
 
 
-def filled(n_labels: int, sheet: LabelSheet = SHEET, **changed: str) -> LabelSheet:
-    """The first labels, but for those that are ``changed``: ``at_3="?"``."""
+def filled(n_labels: int, sheet: LabelSheet = SHEET, *, unknown: Iterable[int] = ()) -> LabelSheet:
+    """The first labels of a sheet, with ``?`` at the places that are ``unknown``."""
     labels: list[Any] = TRUTH[sheet.rows][:n_labels].tolist()
-    for place, label in changed.items():
-        labels[int(place.removeprefix("at_"))] = label
+    for place in unknown:
+        labels[place] = "?"
     return sheet.with_labels(labels)
 
 
@@ -118,27 +119,31 @@ def test_planning_knows_neither_the_rows_of_the_sheet_nor_the_look() -> None:
 
 
 def test_the_family_is_the_same_at_every_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = []
-    families = ps_t.families
-    monkeypatch.setattr(ps_t, "families", lambda *args, **rates: seen.append(families(*args, **rates)) or seen[-1])  # type: ignore[func-returns-value]
+    seen: list[Any] = []
+
+    def watched(*args: Any, **rates: Any) -> Any:
+        seen.append(families(*args, **rates))
+        return seen[-1]
+
+    monkeypatch.setattr("pacshift.methods.ps_t.families", watched)
     for look in SHEET.looks:
         certify(filled(look))
     steps = np.linspace(0, (1 << 20) - 1, 50).astype(int).tolist()
-    paths = [[one.path.thresholds(step) for step in steps] for (one,) in seen]  # type: ignore[attr-defined]
+    paths = [[one.path.thresholds(step) for step in steps] for (one,) in seen]
     assert len(paths) == 3
     assert np.array_equal(paths[0], paths[1])
     assert np.array_equal(paths[0], paths[2])
 
 
 def test_rows_nobody_can_label_are_missed_in_the_test_and_left_out_of_the_pilot() -> None:
-    plain, unknown = split(filled(100)), split(filled(100, at_3="?", at_30="?", at_99="?"))
+    plain, unknown = split(filled(100)), split(filled(100, unknown=[3, 30, 99]))
     assert (unknown.n_unknown, unknown.n_unknown_pilot, unknown.n_without_class, unknown.n_rows) == (2, 1, 3, 100)
     assert (unknown.counted.n_source, unknown.test.n_source) == (97, 74)
     assert unknown.cut(epsilon=0.1, delta=0.2) == plain.cut(epsilon=0.1, delta=0.2) - 2
     assert plain.planning is not None
     assert unknown.planning is not None
     assert (len(plain.planning.pilot), len(unknown.planning.pilot)) == (24, 23)
-    made = certify(filled(400, at_300="?", at_301="?"))
+    made = certify(filled(400, unknown=[300, 301]))
     assert made.n_target_labels == 400
     assert "were missed, with 2 that nobody could label" in made.notes[0]
     known = certify(filled(400))
@@ -146,26 +151,24 @@ def test_rows_nobody_can_label_are_missed_in_the_test_and_left_out_of_the_pilot(
 
 
 def test_too_many_unknown_rows_leave_all_labels() -> None:
-    every = {f"at_{place}": "?" for place in range(24, 100)}
     with pytest.warns(UninformativeWarning, match="76 of the 76 rows of the test could not be labelled"):
-        made = certify(filled(100, **every))
+        made = certify(filled(100, unknown=range(24, 100)))
     assert made.trivial
-    everything = {f"at_{place}": "?" for place in range(100)}
     with pytest.raises(InputError, match="no row of the label sheet has a class"):
-        certify(filled(100, **everything))
+        certify(filled(100, unknown=range(100)))
 
 
 def test_a_pilot_that_nobody_can_label_tunes_nothing() -> None:
-    made = certify(filled(200, **{f"at_{place}": "?" for place in range(24)}))
+    made = certify(filled(200, unknown=range(24)))
     assert not made.trivial
     assert len(set(made.thresholds.tolist())) == 1  # one threshold for all classes
     with pytest.raises(UnfinishedSheetError, match=r"Nothing is certified yet\.$"):
-        certify(filled(30, **{f"at_{place}": "?" for place in range(24)}))
+        certify(filled(30, unknown=range(24)))
 
 
 @pytest.mark.parametrize("unknown", [0, 5])
 def test_what_is_said_of_classes_holds_at_all_looks_and_whatever_the_unknown_rows_are(unknown: int) -> None:
-    sheet = filled(400, **{f"at_{place}": "?" for place in [3, 100, 150, 200, 250][:unknown]})
+    sheet = filled(400, unknown=[3, 100, 150, 200, 250][:unknown])
     made, counted = certify(sheet, class_epsilon=0.3), split(sheet).counted
     assert made.class_miss is not None
     cap = class_wise_solution(counted, epsilon=0.3, delta=0.2 * 0.05 / 3, n_unknown=unknown)
@@ -202,8 +205,7 @@ def test_unknown_rows_widen_the_bounds_of_the_mix_also_from_the_pilot() -> None:
 
     request = replace(check_request(), classes=(0, 1, 2))
     found = [
-        mix_within(request, split(filled(100, **dict.fromkeys(places, "?"))), delta=0.05)
-        for places in ((), ("at_3", "at_4"), ("at_60", "at_61"))
+        mix_within(request, split(filled(100, unknown=places)), delta=0.05) for places in ((), (3, 4), (60, 61))
     ]
     for wider in found[1:]:
         assert (wider.upper > found[0].upper).sum() >= 2
@@ -314,7 +316,7 @@ def test_all_looks_hold_together_without_label_shift() -> None:
             for look in sheet.looks
         ]  # fmt: skip
         wrong = np.array([error(each.thresholds) > epsilon for each in made])
-        failed, single = failed + wrong.any(), single + wrong
+        failed, single = failed + bool(wrong.any()), single + wrong
         sizes.append([(each.thresholds <= PEOPLE).sum(axis=1).mean() for each in made])
     assert binom.sf(failed - 1, trials, delta) > 1e-3
     assert binom.cdf(failed, trials, 0.5 * delta) > 1e-3  # sharp: hardly anything of δ is wasted

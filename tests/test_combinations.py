@@ -121,7 +121,7 @@ TWO_OPTIONS |= {
 }
 """Where two options are proven together, with PS-LP, or with ORACLE where there are weights."""
 
-NEVER_TOGETHER = {("labelled", "target_labels"): TWO_WAYS}
+NEVER_TOGETHER: dict[tuple[str, ...], Refused] = {("labelled", "target_labels"): TWO_WAYS}
 
 POPULATION = Population.synthetic(3, strength=3, rng=0, rows_per_class=400)
 MIXES = np.array([0.5, 0.3, 0.2]), np.array([0.3, 0.3, 0.4])

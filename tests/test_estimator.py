@@ -341,7 +341,7 @@ def test_a_label_sheet_of_the_scores_that_are_calibrated_on(data: Any, estimator
     scores = (
         model.predict_proba(X[TARGET]) if hasattr(model, "predict_proba") else model.decision_function(X[TARGET])
     )
-    sheet = pacshift.label_sheet(scores, budget=200, classes=model.classes_, rng=0)
+    sheet = pacshift.label_sheet(scores, budget=200, classes=list(model.classes_), rng=0)
     with pytest.raises(pacshift.UnfinishedSheetError, match="0 rows are filled in"):
         model.calibrate(X[SOURCE], names[SOURCE], X[TARGET], labelled=sheet)
     sheet = sheet.with_labels(names[TARGET][sheet.rows])

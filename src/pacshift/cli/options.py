@@ -36,7 +36,7 @@ def _options_in(panel: str) -> Callable[..., Any]:
 
 basic, known, tables, output, expert = map(_options_in, PANELS)
 
-METHOD_NAMES = ["PS-LP", "PS-W", "PS-C", "PS-LW", "ORACLE", "PS", "APS", "PS-R", "WCP", "LWCP"]
+METHOD_NAMES = ["PS-LP", "PS-T", "PS-W", "PS-C", "PS-LW", "ORACLE", "PS", "APS", "PS-R", "WCP", "LWCP"]
 SCORE_NAMES = ["probability", "margin", "aps", "aps-plain", "raps", "raps-plain"]
 
 Epsilon = Annotated[
