@@ -32,6 +32,10 @@ PARTS = {
         "the same on real scores that the test was not built with (needs --data)",
     ),
     "labels": ("labels.run", "what a few target labels gain (needs --data, else one case)"),
+    "strata": (
+        "strata.run",
+        "what strata cost, and what they certify without bounds (needs --data for the latter)",
+    ),
     "plans": ("plans.run", "set sizes that plans foresee, beside true ones (--data for real scores)"),
     "populations": ("populations.run", "one half of the people certified for the other half (needs --data)"),
     "twins": ("twins.run", "how close the twins are to the real scores (needs --data)"),

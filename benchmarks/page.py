@@ -18,6 +18,8 @@ BLOCKS = {
     "tables/sharpness.md": ("sharpness",),
     "tables/power.md": ("power", "power-unseen"),
     "tables/few-labels.md": ("labels",),
+    "tables/strata-cost.md": ("strata-cost",),
+    "tables/strata-danger.md": ("strata-danger",),
     "tables/plans.md": ("plans",),
     "tables/populations.md": ("populations",),
     "tables/many-classes.md": ("many",),

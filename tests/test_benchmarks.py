@@ -28,6 +28,7 @@ SMOKE = {
     "many": ["| synthetic | 21,000 | 10,000 | 1 |"],
     "figures": [],
     "labels": ["| scores | none | 50 labels | 200 labels | 1,000 labels | error above ε |"],
+    "strata": ["| scores | strata | together | every stratum |", "| agnews | 2 |"],
     "plans": ["| heart-small-0.1 |", "Within 5 % on average: ", "made for 90 % of cases held the size"],
     "history prevalence": ["| date | version | calibrate PS / floor |", "| 2 | 55 % | 1,000 | 2 | 1.000 |"],
     "hunt": ["| coins, ties 3416/500 |", "| test of label shift |", "| `class_epsilon` |", "Not judged: WCP"],
