@@ -94,7 +94,7 @@ def check_strata_mix(known_mix: Any, classes: tuple[Label, ...]) -> tuple[tuple[
         raise InputError(
             "known_mix is needed with strata: for every stratum, bounds of the target's label mix that you are "
             "sure of, such as {'40-49': {'sick': (0, 0.2)}, '50-59': {'sick': (0, 0.4)}}. Strata make many "
-            "classes, which fit almost any target: of 9 real populations that were certified without such bounds, "
+            "classes, which fit almost any target: of 5 real populations that were certified without such bounds, "
             "4 had an error above 12 % where 10 % was promised."
         )
     names = tuple(name.item() if isinstance(name, np.generic) else name for name in known_mix)

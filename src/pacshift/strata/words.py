@@ -60,7 +60,9 @@ def _known_in_words(certificate: "StratifiedCertificate") -> str:
     for stratum, name in enumerate(certificate.strata[:MAX_CLASSES_LISTED]):
         low, high = known.lower[stratum], known.upper[stratum]
         named = np.flatnonzero((low > 0) | (high < 1)).tolist()
-        shares = [f"class {certificate.classes[label]!r} {between(low[label], high[label])}" for label in named]
+        shares = [
+            f"class {certificate.classes[label]!r} makes up {between(low[label], high[label])}" for label in named
+        ]
         more = f" and {len(shares) - MAX_CLASSES_LISTED} more" if len(shares) > MAX_CLASSES_LISTED else ""
         parts.append(f"{', '.join(shares[:MAX_CLASSES_LISTED])}{more} of stratum {name!r}")
     left = len(certificate.strata) - len(parts)
