@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.lab import Blocks, Lab
 from benchmarks.page import conditions
@@ -66,17 +67,17 @@ def cost(lab: Lab, name: str, n_strata: int) -> list[str]:
             sizes = [population.size(cut, mixes[1]) for cut in cuts]
             errors = [population.error(cut, mixes[1]) for cut in cuts]
             found.append((np.mean(sizes), max(errors) if each else np.mean(errors)))
-    sizes, errors = np.array(found).reshape(trials, 2, 2).transpose(2, 1, 0)
-    lab.say(f"strata: {name} {n_strata}: {sizes.mean(axis=1).round(3).tolist()}")
+    size_of, error_of = np.array(found).reshape(trials, 2, 2).transpose(2, 1, 0)
+    lab.say(f"strata: {name} {n_strata}: {size_of.mean(axis=1).round(3).tolist()}")
     return [
-        *(f"{one:.3f}" for one in sizes.mean(axis=1)),
-        *(f"{(one > EPSILON).sum()} of {trials}" for one in errors),
+        *(f"{one:.3f}" for one in size_of.mean(axis=1)),
+        *(f"{(one > EPSILON).sum()} of {trials}" for one in error_of),
     ]
 
 
 def thresholds(
-    source: tuple[FloatArray, IntArray],
-    target: FloatArray,
+    source: tuple[NDArray[Any], NDArray[Any]],
+    target: NDArray[Any],
     own: IntArray,
     others: IntArray,
     known: Mapping[int, Any],
@@ -84,7 +85,7 @@ def thresholds(
     per_stratum: bool,
 ) -> FloatArray:
     """One line of thresholds per stratum."""
-    rates = {"epsilon": EPSILON, "delta": DELTA}
+    rates: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UninformativeWarning)
         if len(known) == 1:
