@@ -38,6 +38,10 @@ PARTS = {
         "where label shift is refused, certified by labels (--data for real ones)",
     ),
     "after-refusal-validity": ("after_refusal.run_validity", "how often such certificates break their promise"),
+    "strata": (
+        "strata.run",
+        "what strata cost, and what they certify without bounds (needs --data for the latter)",
+    ),
     "plans": ("plans.run", "set sizes that plans foresee, beside true ones (--data for real scores)"),
     "populations": ("populations.run", "one half of the people certified for the other half (needs --data)"),
     "twins": ("twins.run", "how close the twins are to the real scores (needs --data)"),

@@ -20,6 +20,8 @@ BLOCKS = {
     "tables/power.md": ("power", "power-unseen"),
     "tables/few-labels.md": ("labels",),
     "tables/after-refusal.md": ("after-refusal", "after-refusal-validity"),
+    "tables/strata-cost.md": ("strata-cost",),
+    "tables/strata-danger.md": ("strata-danger",),
     "tables/plans.md": ("plans",),
     "tables/populations.md": ("populations",),
     "tables/many-classes.md": ("many",),

@@ -37,6 +37,7 @@ SMOKE = {
         "| made up (2) | 4 of 4 | 100 |",
         "| made up: 15 % of rows are noise |",
     ],
+    "strata": ["| scores | strata | together | every stratum |", "| agnews | 2 |"],
     "plans": ["| heart-small-0.1 |", "Within 5 % on average: ", "made for 90 % of cases held the size"],
     "history prevalence": ["| date | version | calibrate PS / floor |", "| 2 | 55 % | 1,000 | 2 | 1.000 |"],
     "hunt": ["| coins, ties 3416/500 |", "| test of label shift |", "| `class_epsilon` |", "Not judged: WCP"],

@@ -28,6 +28,8 @@ if typing.TYPE_CHECKING:
     from pacshift.monitor import Monitor, PeriodReport
     from pacshift.planning import Plan, plan
     from pacshift.simulate import Population, resample, tweak_one
+    from pacshift.strata.calibrate import calibrate_strata
+    from pacshift.strata.certificate import StratifiedCertificate
     from pacshift.tally import Tally
 
 logging.getLogger("pacshift").addHandler(logging.NullHandler())  # silent, unless the user configures logging
@@ -37,7 +39,7 @@ __version__ = "0.2.0"
 __all__ = ["APS", "LWCP", "METHODS", "PS", "PSC", "PSLP", "PSLW", "PSR", "PST", "PSW", "WCP", "Oracle"]
 __all__ += ["AssumptionError", "InputError", "PacshiftError", "UnfinishedSheetError", "UninformativeWarning"]
 __all__ += ["Certificate", "Check", "Comparison", "Evaluation", "Interval", "LabelSheet"]
-__all__ += ["PeriodReport", "Plan", "Prevalence"]
+__all__ += ["PeriodReport", "Plan", "Prevalence", "StratifiedCertificate"]
 __all__ += ["Verification"]
 __all__ += [
     "Monitor",
@@ -45,6 +47,7 @@ __all__ += [
     "Population",
     "Tally",
     "calibrate",
+    "calibrate_strata",
     "calibrate_tally",
     "check",
     "compare",
@@ -71,6 +74,8 @@ _HOMES = {
     "monitor": ["Monitor", "PeriodReport"],
     "planning": ["Plan", "plan"],
     "simulate": ["Population", "resample", "tweak_one"],
+    "strata.calibrate": ["calibrate_strata"],
+    "strata.certificate": ["StratifiedCertificate"],
     "tally": ["Tally"],
 }
 

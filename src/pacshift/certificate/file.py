@@ -3,6 +3,7 @@
 import json
 import math
 import os
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -25,31 +26,43 @@ READABLE_VERSIONS = (1, 2)
 
 def write(certificate: "Certificate", path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
     """Write the file whole or not at all."""
-    text = json.dumps(to_document(certificate), indent=1, ensure_ascii=False, allow_nan=False)
+    write_document(to_document(certificate), path, overwrite=overwrite)
+
+
+def write_document(document: dict[str, Any], path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
+    """Write a sealed document as JSON that a person can read, whole or not at all."""
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     with atomic_write(path, overwrite=overwrite) as draft:
         draft.write_text(text + "\n", encoding="utf-8")
 
 
 def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The fields of the certificate in a file, or an InputError that says what is wrong with it."""
+    return read_checked(path, FORMAT, READABLE_VERSIONS, sealed_fields)
+
+
+def read_checked(
+    path: str | os.PathLike[str],
+    form: str,
+    versions: tuple[int, ...],
+    check: Callable[[dict[str, Any]], dict[str, Any]],
+) -> dict[str, Any]:
+    """What ``check`` makes of a file's document, or an InputError that says what is wrong with the file."""
     content = read_document(path)
     try:
         document = parse_json(content)
     except ValueError as error:
         raise InputError(f"{path} is not a certificate: it is not JSON ({error}).") from None
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise InputError(f"{path} is not a certificate: it does not say format {FORMAT!r}.")
+    if not isinstance(document, dict) or document.get("format") != form:
+        raise InputError(f"{path} is not a certificate: it does not say format {form!r}.")
     version = document.get("version")
-    if type(version) is not int or version not in READABLE_VERSIONS:  # True == 1
+    if type(version) is not int or version not in versions:  # True == 1
         raise InputError(
             f"{path}: certificate version {version!r}, this pacshift reads "
-            f"{' and '.join(map(str, READABLE_VERSIONS))}. Update pacshift or make the certificate again."
+            f"{' and '.join(map(str, versions))}. Update pacshift or make the certificate again."
         )
     try:
-        checked = checked_fields(document)
-        if version > 1 or CHECKSUM in document:
-            require_seal(document)
-        return checked
+        return check(document)
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         cause = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         raise InputError(f"{path}: damaged certificate: {cause}. Make it again.") from None
@@ -59,6 +72,14 @@ def words_in(path: str | os.PathLike[str]) -> list[str] | None:
     """The words that a certificate file holds beside its numbers; None if it holds none."""
     document: dict[str, Any] = parse_json(read_document(path))
     return document.get("in_words")
+
+
+def sealed_fields(document: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a certificate of a version that can be read, or an exception that says what is wrong."""
+    checked = checked_fields(document)
+    if document["version"] > 1 or CHECKSUM in document:
+        require_seal(document)
+    return checked
 
 
 def to_document(certificate: "Certificate") -> dict[str, Any]:

@@ -1,0 +1,147 @@
+"""What strata cost where they say nothing, and what they certify wrongly without bounds of the mix."""
+
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.lab import Blocks, Lab
+from benchmarks.page import conditions
+from pacshift import AssumptionError, Population, UninformativeWarning, calibrate, calibrate_strata
+from pacshift.arrays import BoolArray, FloatArray, IntArray
+from pacshift.experiments.datasets import load_dataset
+from pacshift.experiments.summary import markdown_table
+
+EPSILON, DELTA, HARMFUL = 0.1, 0.05, 0.12
+COST = {
+    "heart": ([80, 20], [95, 5], {1: (0, 0.2)}),
+    "agnews": ([31, 31, 7, 31], [13, 13, 61, 13], {2: (0.4, 0.8)}),
+}
+"""Source mix, target mix and what is known, in every stratum."""
+NUMBERS = (1, 2, 4, 8)
+COLUMNS = (
+    "Sex", "Smoking", "AgeCategory", "GenHealth", "Diabetic", "PhysicalActivity", "DiffWalking", "KidneyDisease",
+    "Asthma", "SkinCancer",
+)  # fmt: skip
+BOUNDS = {"no bounds worth the name": 0.9999, "at most 45 % sick in every stratum": 0.45}
+"""The largest share that is sick in a stratum is 40 %, so the second is right."""
+
+
+def run(lab: Lab) -> Blocks:
+    """What strata cost; with the survey also what they certify."""
+    rows = [(name, str(n), *cost(lab, name, n)) for name in COST for n in NUMBERS[: lab.choose(4, 2)]]
+    size, trials = settings(lab)
+    headings = "scores", "strata", "together", "every stratum", "error above ε, together", "in some stratum"
+    command = conditions("strata" + (f" --trials {lab.trials}" if lab.trials else ""))
+    title = (
+        f"Labels per set, averages of {trials} draws of {size:,} rows a side, ε = {EPSILON}, δ = {DELTA}. Label "
+        "shift holds, and strata are thrown by dice. One stratum is `calibrate` with the same `known_mix`."
+    )
+    yield "strata-cost", "\n\n".join([command, title, markdown_table(headings, rows, left=1).strip()])
+    if lab.data and (Path(lab.data) / "heart" / "brfss2020.parquet").exists():
+        yield "strata-danger", "\n\n".join([command, danger(lab)])
+
+
+def settings(lab: Lab) -> tuple[int, int]:
+    """Rows a side, and draws."""
+    return lab.choose(20_000, 2_000), lab.trials or lab.choose(5, 1)
+
+
+def cost(lab: Lab, name: str, n_strata: int) -> list[str]:
+    """Sizes and failures of one line."""
+    before, after, known = COST[name]
+    data = load_dataset(name, lab.data)
+    population, found = Population(data.probs, data.labels), []
+    size, trials = settings(lab)
+    mixes = [np.array(mix) / sum(mix) for mix in (before, after)]
+    for seed in range(trials):
+        rng = np.random.default_rng([seed, n_strata])
+        source, target = (population.draw(mix, size, rng) for mix in mixes)
+        own, others = rng.integers(n_strata, size=size), rng.integers(n_strata, size=size)
+        mix = dict.fromkeys(range(n_strata), known)
+        for each in (False, True):
+            cuts = thresholds(source, target[0], own, others, mix, per_stratum=each)
+            sizes = [population.size(cut, mixes[1]) for cut in cuts]
+            errors = [population.error(cut, mixes[1]) for cut in cuts]
+            found.append((np.mean(sizes), max(errors) if each else np.mean(errors)))
+    size_of, error_of = np.array(found).reshape(trials, 2, 2).transpose(2, 1, 0)
+    lab.say(f"strata: {name} {n_strata}: {size_of.mean(axis=1).round(3).tolist()}")
+    return [
+        *(f"{one:.3f}" for one in size_of.mean(axis=1)),
+        *(f"{(one > EPSILON).sum()} of {trials}" for one in error_of),
+    ]
+
+
+def thresholds(
+    source: tuple[NDArray[Any], NDArray[Any]],
+    target: NDArray[Any],
+    own: IntArray,
+    others: IntArray,
+    known: Mapping[int, Any],
+    *,
+    per_stratum: bool,
+) -> FloatArray:
+    """One line of thresholds per stratum."""
+    rates: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UninformativeWarning)
+        if len(known) == 1:
+            return calibrate(*source, target, known_mix=known[0], **rates).thresholds[None]
+        return calibrate_strata(
+            *source, target, strata=own, target_strata=others, known_mix=known, per_stratum=per_stratum, **rates
+        ).thresholds
+
+
+def danger(lab: Lab) -> str:
+    """How many halves of the people are certified with and without bounds, and how wrong."""
+    size, rows = lab.choose(30_000, 3_000), []
+    found: dict[str, list[float]] = {name: [] for name in BOUNDS}
+    halves = list(people(lab))[: lab.choose(None, 2)]
+    for column, probs, labels, strata, source, target in halves:
+        rng = np.random.default_rng(7)
+        own, others = (rng.permutation(np.flatnonzero(half))[:size] for half in (source, target))
+        for name, most in BOUNDS.items():
+            known = {stratum: {1: (0, most)} for stratum in range(strata.max() + 1)}
+            rows_of = (probs[own], labels[own]), probs[others], strata[own], strata[others]
+            try:
+                cuts = thresholds(*rows_of, known, per_stratum=False)
+            except AssumptionError:
+                continue
+            missed = probs[target, labels[target]] < cuts[strata[target], labels[target]]
+            found[name].append(float(missed.mean()))
+        lab.say(f"strata: {column}: {found}")
+    for name, errors in found.items():
+        wrong = sum(error > HARMFUL for error in errors)
+        rows.append((name, f"{len(errors)} of {len(halves)}", str(wrong), f"{max(errors, default=0):.2f}"))
+    title = (
+        f"One half of the people of BRFSS 2020 certified for the other half, {size:,} a side, ε = {EPSILON}, "
+        f"δ = {DELTA}; strata are four age bands by sex (the other alone where people are split by one of them). "
+        "Label shift holds exactly in none of them."
+    )
+    return f"{title}\n\n" + markdown_table(
+        ("known_mix", "certified", f"of these, error above {HARMFUL}", "largest error"), rows, left=1
+    )
+
+
+def people(lab: Lab) -> Iterator[tuple[str, FloatArray, IntArray, IntArray, BoolArray, BoolArray]]:
+    """Both directions of every split: scores, labels and strata of all, and who is source and target."""
+    from pyarrow import parquet
+
+    folder = Path(lab.data or "") / "heart"
+    table, stored = parquet.read_table(folder / "brfss2020.parquet"), np.load(folder / "scores_2020.npz")
+    kept = ~np.asarray(table["fit"].to_numpy(), bool)
+    answers = {
+        column: np.unique(table[column].to_numpy(zero_copy_only=False)[kept].astype(str), return_inverse=True)[1]
+        for column in COLUMNS
+    }
+    band, sex = np.minimum(answers["AgeCategory"] // 3, 3), answers["Sex"]
+    for column in COLUMNS:
+        codes = answers[column]
+        low = codes <= np.median(codes) if codes.max() > 1 else codes == 0
+        strata = {"Sex": band, "AgeCategory": sex}.get(column, 2 * band + sex)
+        for source in (low, ~low):
+            if min(source.sum(), (~source).sum()) >= 5000:
+                yield column, stored["probs"].astype(float), stored["labels"].astype(int), strata, source, ~source
