@@ -22,6 +22,18 @@ def with_ways_on(
     return AssumptionError(str(refusal), ways_on(sizes), sizes, assumption)
 
 
+def numbers_of_labels(epsilon: float, delta: float) -> tuple[int, ...]:
+    """How many labels to begin with, so that they certify something.
+
+    >>> numbers_of_labels(0.1, 0.05), numbers_of_labels(0.01, 0.05)
+    ((100, 200, 400), (1000, 2000, 4000))
+    """
+    scales = (10**power for power in range(6))
+    enough = (scale for scale in scales if certified_error(100 * scale, epsilon=epsilon, delta=delta) is not None)
+    scale = next(enough, 0)
+    return tuple(scale * count for count in NUMBERS_OF_LABELS)
+
+
 def expected_sizes(data: Data, request: Request) -> tuple[tuple[int, float], ...]:
     """Numbers of labels, and labels per set that PS-T would certify with them: an estimate, not a promise.
 
@@ -30,8 +42,7 @@ def expected_sizes(data: Data, request: Request) -> tuple[tuple[int, float], ...
     were missed as often as on the source: between 0.8 and 1.3 times.
     """
     rates = {"epsilon": request.epsilon, "delta": request.delta}
-    scale = next((10**power for power in range(6) if certified_error(100 * 10**power, **rates) is not None), 0)
-    errors = {scale * count: certified_error(scale * count, **rates) for count in NUMBERS_OF_LABELS}
+    errors = {count: certified_error(count, **rates) for count in numbers_of_labels(**rates)}
     size_at = _by_rows(data, request) if data.to_plan is not None else _by_counts(data)
     found = [(count, size_at(error)) for count, error in errors.items() if error is not None]
     return tuple((count, size) for count, size in found if size is not None)
