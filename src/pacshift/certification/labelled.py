@@ -45,7 +45,8 @@ def _count(
 ) -> Tally:
     """The counts of chosen rows, whose labels are columns, of the same kind as ``tally``."""
     names = [rows.classes[column] for column in labels[chosen].tolist()]
-    found = Tally.from_scores(replace(rows, values=rows.values[chosen]), names, score=transform, soft=False)
+    soft, own = tally.soft is not None, replace(rows, values=rows.values[chosen])
+    found = Tally.from_scores(own, names, score=transform, soft=soft)
     return replace(found, softmax=tally.softmax)
 
 
@@ -53,19 +54,20 @@ def split_by_sheet(
     sheet: LabelSheet,
     rows: ScoreMatrix,
     request: Request,
-    to_plan: RowsToPlan,
+    to_plan: RowsToPlan | None,
     transform: Transform,
     tally: Tally,
 ) -> LabelledTarget:
     """The labels of a sheet up to its last complete look; ``rows`` are its rows, in its order.
 
-    Before the first look nothing can be certified: an UnfinishedSheetError says what to expect.
+    Without ``to_plan`` there are only counts of the source, and nothing is tuned. Before the first look
+    nothing can be certified: an UnfinishedSheetError says what to expect.
     """
     require_same_promise(sheet, request)
     labels, n_pilot = sheet.label_index(rows.classes), sheet.n_pilot
     known = labels >= 0  # in the pilot rows that nobody can label are left out
     pilot = np.flatnonzero(known[:n_pilot])
-    planning = to_plan.with_pilot(rows.values[pilot], labels[pilot], transform)
+    planning = None if to_plan is None else to_plan.with_pilot(rows.values[pilot], labels[pilot], transform)
     if sheet.last_complete_look is None:
         raise _unfinished(sheet, planning, tally, request)
     n_used = sheet.looks[sheet.last_complete_look]
@@ -97,12 +99,14 @@ def require_same_promise(sheet: LabelSheet, request: Request) -> None:
             )
 
 
-def _unfinished(sheet: LabelSheet, planning: Planning, source: Tally, request: Request) -> UnfinishedSheetError:
+def _unfinished(
+    sheet: LabelSheet, planning: Planning | None, source: Tally, request: Request
+) -> UnfinishedSheetError:
     first, filled = sheet.looks[0], sheet.n_filled
     missing = f"{sheet.name}: {filled:,} rows are filled in, and the first look is after {first:,}."
     more = first - filled
     remedy = f"Label {more:,} more {'row' if more == 1 else 'rows'} from the top. Nothing is certified yet."
-    if not (sheet.pilot_complete and len(planning.pilot)):
+    if planning is None or not (sheet.pilot_complete and len(planning.pilot)):
         return UnfinishedSheetError(f"{missing} {remedy}")
     expected = forecast(planning)
     path = tuned_path(expected, source, epsilon=request.epsilon)

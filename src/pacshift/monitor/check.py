@@ -48,6 +48,22 @@ def check_target(target: Tally, source: Tally) -> None:
     require_same_kind(source.full_source_kind, target.full_target_kind, name="period", n_rows=target.n_target)
 
 
+def check_labelled_rows(labelled: Tally, source: Tally, period: Tally) -> None:
+    """Refuse labelled rows of a period that cannot take the place of the source."""
+    check_source(labelled)
+    kinds = [(each.classes, each.score, each.softmax) for each in (labelled, source)]
+    if kinds[0] != kinds[1] or (source.soft is not None and labelled.soft is None):
+        raise InputError(
+            "the labelled rows must be counted as the source was: with the same classes, score=, soft= and "
+            "softmax=."
+        )
+    if labelled.n_source > period.n_target:
+        raise InputError(
+            f"{labelled.n_source:,} labelled rows of a period of {period.n_target:,} rows. Label rows of the "
+            "period itself, each once."
+        )
+
+
 def check_certificate(certificate: Certificate, source: Tally) -> None:
     """Refuse a certificate for other classes or another score."""
     if certificate.classes != source.classes:

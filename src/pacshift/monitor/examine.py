@@ -7,7 +7,6 @@ from pacshift.monitor.fresh import Fresh
 from pacshift.monitor.in_use import InUse
 from pacshift.monitor.periods import Period
 from pacshift.monitor.report import PeriodReport, estimated_size
-from pacshift.monitor.shares import source_delta
 from pacshift.monitor.verdict import judge
 from pacshift.tally import Tally
 
@@ -21,15 +20,20 @@ def examine(
     *,
     number: int,
     delta: float,
+    source_number: int,
+    source_delta: float,
 ) -> PeriodReport:
-    """The report of a ``number`` on a period, whose fresh certificate was made at ``delta``."""
+    """The report of a ``number`` on a period, whose fresh certificate was made at ``delta``.
+
+    ``source_delta`` is for the band around the miss rates of the source, whose number is ``source_number``.
+    """
     certificate = None if in_use is None else in_use.certificate
     band = None
     if certificate is not None:
         band = class_miss(
             source,
             certificate.thresholds,
-            delta=source_delta(promise.delta),
+            delta=source_delta,
             never_empty=certificate.never_empty,
         )
     found = judge(fresh, certificate, band, promise)
@@ -51,4 +55,5 @@ def examine(
         size=size,
         empty=empty,
         in_use_number=0 if in_use is None else in_use.number,
+        source_number=source_number,
     )

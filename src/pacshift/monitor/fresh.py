@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import dataclass
 
+from pacshift.assumption import ways_on
 from pacshift.certificate import Certificate
 from pacshift.certificate.columns import Columns
 from pacshift.certification.certify import Data, certify
@@ -10,6 +11,11 @@ from pacshift.certification.request import Request
 from pacshift.errors import AssumptionError, UninformativeWarning
 from pacshift.methods import Method
 from pacshift.tally import Tally
+
+NEW_SOURCE = (
+    "pacshift.label_sheet(...) draws the rows, and Monitor.new_source(...) compares later periods with them"
+)
+"""What to do with labels after a refuted period."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,4 +39,4 @@ def fresh_certificate(tally: Tally, method: Method, request: Request) -> Fresh:
             warnings.simplefilter("ignore", UninformativeWarning)  # few rows: the verdict says what is not proven
             return Fresh(certify(Data(tally), method, request))
     except AssumptionError as error:
-        return Fresh(None, str(error))
+        return Fresh(None, f"{error.refusal} {ways_on(error.expected_sizes, command=NEW_SOURCE)}")

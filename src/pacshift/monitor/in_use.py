@@ -8,8 +8,9 @@ from typing import Literal, TypeAlias
 from pacshift.certificate import Certificate
 from pacshift.wording import given
 
-Choice: TypeAlias = Literal["first", "given", "adopted"]
-"""The fresh certificate of the first period, the one that the monitor was started with, or an adopted one."""
+Choice: TypeAlias = Literal["first", "given", "adopted", "labelled"]
+"""The fresh certificate of the first period, the one that the monitor was started with, an adopted one, or the one
+that came with a new source."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,11 +23,11 @@ class InUse:
         The certificate itself.
     number : int
         How many certificates have been in use, this one included.
-    choice : {"first", "given", "adopted"}
-        Why it is in use: as the fresh certificate of the first period, as the one the monitor was started with, or
-        because it was adopted.
+    choice : {"first", "given", "adopted", "labelled"}
+        Why it is in use: as the fresh certificate of the first period, as the one the monitor was started with,
+        because it was adopted, or because it came with a new source.
     period : str or None
-        The period whose fresh certificate it is; None for one made elsewhere.
+        The period whose fresh certificate it is, or whose labels made it; None for one made elsewhere.
 
     Examples
     --------
@@ -51,8 +52,9 @@ class InUse:
         created = "" if made.provenance is None else f", made {made.provenance.created}"
         which = "the certificate that was given" if self.choice == "given" else "a certificate made elsewhere"
         if self.period is not None:
-            which = f"the fresh certificate of {self.period}"
-        how = {"first": ", the first period", "given": "", "adopted": ", adopted"}[self.choice]
+            kind = "certificate by labelled rows" if self.choice == "labelled" else "fresh certificate"
+            which = f"the {kind} of {self.period}"
+        how = {"first": ", the first period", "adopted": ", adopted"}.get(self.choice, "")
         return f"{which}{how} ({made.method}, epsilon {given(made.epsilon)}{created})"
 
 

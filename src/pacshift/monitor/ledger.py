@@ -9,13 +9,15 @@ from pacshift.errors import InputError
 from pacshift.monitor.calendar import Gap, find_gaps, lies_in
 from pacshift.monitor.check import check_target
 from pacshift.monitor.deliveries import Delivery, digests, require_new
-from pacshift.monitor.memory import Memory
 from pacshift.monitor.periods import Counted, in_order, recounted, with_rows
 from pacshift.monitor.report import PeriodReport
+from pacshift.monitor.sources import Sources
+from pacshift.tally import Tally
+from pacshift.tally.repeats import rows_sha256
 
 
-class Ledger(Memory):
-    """The memory of a monitor with its periods and deliveries."""
+class Ledger(Sources):
+    """The sources of a monitor with its periods and deliveries."""
 
     @property
     def deliveries(self) -> tuple[Delivery, ...]:
@@ -71,8 +73,8 @@ class Ledger(Memory):
         Raises
         ------
         InputError
-            If rows do not fit the source (other classes, or another kind of scores), or if some of them may have
-            been counted before. Nothing is added then.
+            If rows do not fit the source (other classes, or another kind of scores), if some of them may have been
+            counted before, or if labelled rows of their period are a source. Nothing is added then.
         """
         for part in counted.values():
             check_target(part.target, self._source)
@@ -83,6 +85,7 @@ class Ledger(Memory):
             if not self.has_keys and not require_new(found, self.deliveries):
                 self._remember_name(found)
                 return False
+            self._require_unlabelled(counted)
             periods = with_rows(self._saved.periods, counted, self._saved.in_use_number)
             self._save(periods=periods, deliveries=(*self.deliveries, found))
         return True
@@ -105,7 +108,7 @@ class Ledger(Memory):
         Raises
         ------
         InputError
-            If a period is not known, or rows do not fit the source.
+            If a period is not known, is a source itself, or its rows do not fit the source.
         """
         for name, part in counted.items():
             check_target(part.target, self._source)
@@ -114,6 +117,7 @@ class Ledger(Memory):
         given = {one.name for one in deliveries if one.name is not None}
         with self.one_step():
             self._require_keys(counted)
+            self._require_unlabelled(counted)
             old = [one for one in self.deliveries if not set(one.parts).isdisjoint(counted)]
             kept = [one.without(*counted) for one in self.deliveries if one.name not in given]
             again = [replace(one, parts={**self._parts_of(one.name, counted), **one.parts}) for one in deliveries]
@@ -141,6 +145,24 @@ class Ledger(Memory):
         """
         periods = self._saved.periods.values()
         return [period.keys for period in periods if period.keys is not None and period.name != but]
+
+    def period_of(self, rows: Tally) -> str | None:
+        """Which period holds these rows and no others.
+
+        Parameters
+        ----------
+        rows : Tally
+            Counts of unlabelled rows, in any order.
+
+        Returns
+        -------
+        str or None
+            Its name; None if there is none, or there are too few rows to tell.
+        """
+        digest = rows_sha256(rows, "target")
+        periods = self._saved.periods.values()
+        same = [one.name for one in periods if digest and rows_sha256(one.target, "target") == digest]
+        return same[0] if same else None
 
     @property
     def period_names(self) -> tuple[str, ...]:

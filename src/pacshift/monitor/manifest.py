@@ -13,6 +13,7 @@ from pacshift.certificate import Certificate
 from pacshift.files.documents import is_count, require_text
 from pacshift.monitor.deliveries import Delivery
 from pacshift.monitor.in_use import Choice, InUse
+from pacshift.monitor.labelled import Labelled
 from pacshift.monitor.periods import Period
 from pacshift.monitor.report import PeriodReport
 from pacshift.monitor.shares import report_delta
@@ -25,7 +26,8 @@ class Saved:
     """All that a monitor remembers.
 
     ``given`` is the digest of the certificate that the monitor was started with last. Reports up to number
-    ``n_delivered`` have reached somebody, and so have the gaps in ``told_gaps`` (first and last day).
+    ``n_delivered`` have reached somebody, and so have the gaps in ``told_gaps`` (first and last day). ``labelled``
+    are the rows that are or were the source after the first one, of which there were ``source_number``.
     """
 
     in_use: InUse | None = None
@@ -35,6 +37,8 @@ class Saved:
     told_gaps: tuple[tuple[str, str], ...] = ()
     periods: dict[str, Period] = field(default_factory=dict)
     deliveries: tuple[Delivery, ...] = ()
+    labelled: tuple[Labelled, ...] = ()
+    source_number: int = 0
 
     @property
     def in_use_number(self) -> int:
@@ -66,6 +70,8 @@ def to_document(saved: Saved, files: Files) -> dict[str, Any]:
         "given": saved.given,
         "n_reports": saved.n_reports,
         "n_delivered": saved.n_delivered,
+        "source_number": saved.source_number,
+        "labelled": [_labelled_document(one, files) for one in saved.labelled],
         "told_gaps": [list(ends) for ends in saved.told_gaps],
         "deliveries": [asdict(delivery) for delivery in saved.deliveries],
         "periods": [_period_document(period, files) for period in saved.periods.values()],
@@ -75,6 +81,11 @@ def to_document(saved: Saved, files: Files) -> dict[str, Any]:
 def _in_use_document(in_use: InUse, files: Files) -> dict[str, Any]:
     plain = {name: getattr(in_use, name) for name in ("number", "choice", "period")}
     return plain | {"certificate": files.name_of(in_use.certificate, "in-use")}
+
+
+def _labelled_document(labelled: Labelled, files: Files) -> dict[str, Any]:
+    plain = {name: getattr(labelled, name) for name in ("period", "since", "sheet", "in_source")}
+    return plain | {"rows": files.name_of(labelled.rows, f"{labelled.period}-labelled")}
 
 
 def _period_document(period: Period, files: Files) -> dict[str, Any]:
@@ -106,11 +117,22 @@ def from_document(document: Mapping[str, Any], files: Files, settings: Mapping[s
         told_gaps=tuple((require_text(start), require_text(end)) for start, end in document["told_gaps"]),
         periods={period.name: period for period in periods},
         deliveries=tuple(_delivery(each) for each in document["deliveries"]),
+        labelled=tuple(_labelled(each, files) for each in document.get("labelled", ())),
+        source_number=_count(document.get("source_number", 0)),
     )
     _require(len(saved.periods) == len(periods), "two periods have one name")
     _require(saved.n_delivered <= saved.n_reports, f"{saved.n_delivered} of {saved.n_reports} reports delivered")
     _require_reports(saved, settings)
+    _require_sources(saved)
     return saved
+
+
+def _require_sources(saved: Saved) -> None:
+    periods = [one.period for one in saved.labelled]
+    _require(len(set(periods)) == len(periods), "a period was labelled twice")
+    _require(set(periods) <= set(saved.periods), f"labels of {periods}")
+    _require(bool(saved.source_number) == any(one.in_source for one in saved.labelled), "a source without rows")
+    _require(all(0 < one.since <= saved.source_number for one in saved.labelled), "labels of a later source")
 
 
 def _require_reports(saved: Saved, settings: Mapping[str, Any]) -> None:
@@ -122,6 +144,7 @@ def _require_reports(saved: Saved, settings: Mapping[str, Any]) -> None:
         share = report_delta(settings["delta"], report.number, forever=settings["forever"])
         _require(math.isclose(report.delta, share), f"report {report.number} with delta {report.delta}")
         _require(report.epsilon == settings["epsilon"], f"report {report.number} with epsilon {report.epsilon}")
+        _require(report.source_number <= saved.source_number, f"source {report.source_number}")
         _require(report.in_use_number <= saved.in_use_number, f"certificate {report.in_use_number} in use")
 
 
@@ -132,6 +155,13 @@ def _in_use(document: Mapping[str, Any], files: Files) -> InUse:
     number = _count(document["number"])
     _require(number > 0, "no certificate has been in use, but one is")
     return InUse(certificate, number, choice, _optional_text(document["period"]))
+
+
+def _labelled(document: Mapping[str, Any], files: Files) -> Labelled:
+    rows, in_source = files.tally(document["rows"]), document["in_source"]
+    _require(isinstance(in_source, bool) and bool(rows.n_source), f"{in_source!r} with {rows.n_source} labels")
+    sheet = _optional_text(document["sheet"])
+    return Labelled(require_text(document["period"]), rows, _count(document["since"]), sheet, in_source)
 
 
 def _delivery(document: Mapping[str, Any]) -> Delivery:
@@ -172,6 +202,7 @@ def _report(document: Mapping[str, Any], files: Files) -> PeriodReport:
         error = (low, high)
     for name in ("number", "rows", "in_use_number"):
         _count(document[name])
+    _count(document.get("source_number", 0))
     for name in ("epsilon", "delta", "size", "empty", "fresh_size"):
         _require(document[name] is None or _number(document[name]) >= 0, f"{name} {document[name]}")
     for name in ("period", "start", "end", "finding"):

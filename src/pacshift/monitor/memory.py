@@ -18,7 +18,7 @@ from pacshift.tally import Tally
 
 
 class Memory:
-    """The source, the certificate in use and the reports, in a folder if there is one."""
+    """The first source, the certificate in use and the reports, in a folder if there is one."""
 
     def __init__(self, source: Tally, folder: StateFolder | None) -> None:
         self._source, self._folder, self._is_step_open = source, folder, False
@@ -26,11 +26,6 @@ class Memory:
         if folder is not None:
             with folder.lock.held():
                 self._saved = folder.read()
-
-    @property
-    def source(self) -> Tally:
-        """Counts of the labelled source."""
-        return self._source
 
     @property
     def in_use(self) -> InUse | None:
@@ -46,6 +41,11 @@ class Memory:
     def current_file(self) -> Path | None:
         """The copy of the certificate in use in the state folder, for ``pacshift predict``; None without one."""
         return None if self._folder is None or self.in_use is None else self._folder.path / CURRENT
+
+    @property
+    def state_folder(self) -> Path | None:
+        """The folder that remembers; None without one."""
+        return None if self._folder is None else self._folder.path
 
     @property
     def history(self) -> tuple[PeriodReport, ...]:

@@ -23,7 +23,7 @@ from pacshift.monitor.in_use import InUse
 from pacshift.monitor.ledger import Ledger
 from pacshift.monitor.periods import Counted
 from pacshift.monitor.report import PeriodReport
-from pacshift.monitor.shares import report_delta
+from pacshift.monitor.shares import report_delta, source_delta
 from pacshift.monitor.state import StateFolder, fingerprint, request_settings
 from pacshift.scores.check import ScoreMatrix, check_scores
 from pacshift.tally import Tally
@@ -208,7 +208,8 @@ class Monitor(Ledger):
         Raises
         ------
         InputError
-            If the rows do not have the source's classes, were counted before in another period, or have no group.
+            If the rows do not have the source's classes, were counted before in another period, have no group, or
+            are late rows of a period whose labelled rows are a source.
         """
         with self.one_step():
             name = self._new_name() if period is None else str(period)
@@ -319,12 +320,22 @@ class Monitor(Ledger):
             number = self._saved.n_reports + 1
             delta = report_delta(self.delta, number, forever=self._forever)
             request = changed(self._request, delta=delta)
-            tally = self._source + period.target
+            source, source_number = self.source, self.source_number
+            tally = source + period.target
             fresh = fresh_certificate(tally, self._method, request).with_columns(self._columns)
             if self.in_use is None and fresh.certificate is not None:
                 self._save(in_use=InUse(fresh.certificate, 1, "first", name))
-            promise = self._request
-            made = examine(period, fresh, self.in_use, self._source, promise, number=number, delta=delta)
+            made = examine(
+                period,
+                fresh,
+                self.in_use,
+                source,
+                self._request,
+                number=number,
+                delta=delta,
+                source_number=source_number,
+                source_delta=source_delta(self.delta, source_number, forever=self._forever),
+            )
             periods = self._saved.periods | {name: changed(period, report=made)}
             self._save(periods=periods, n_reports=number)
         return made

@@ -52,6 +52,8 @@ class PeriodReport:
         Share of sets in use that are empty; None if rows were not at hand.
     in_use_number : int
         Number of the certificate that was in use then, as in ``Monitor.in_use``.
+    source_number : int
+        Which source the period was compared with: 0 for the first one, as ``Monitor.source_number`` counts.
 
     Examples
     --------
@@ -79,6 +81,7 @@ class PeriodReport:
     size: float | None
     empty: float | None
     in_use_number: int = 0
+    source_number: int = 0
 
     __repr__ = short_repr
 

@@ -1,8 +1,11 @@
 """How δ is spent over the reports of a monitor ("Shares of δ" of docs/methods/monitor.md)."""
 
 SOURCE_SHARE = 0.1
-"""Share of δ for the miss rates of the source. It is spent once, however many reports there are.
+"""Share of δ for the miss rates of the first source. It is spent once, however many reports there are.
 A round number; not measured."""
+NEW_SOURCES_SHARE = 0.02
+"""Share of δ for the miss rates of all later sources together, where reports hold simultaneously: what the other
+two leave. So nothing changes before there is a new source."""
 FRESH_SHARE = 0.8
 """Share of δ for the fresh certificates. What is left covers the test of label shift, at a tenth of theirs.
 A round number; not measured."""
@@ -21,10 +24,14 @@ def report_delta(delta: float, number: int, *, forever: bool) -> float:
     return whole / (number * (number + 1)) if forever else whole
 
 
-def source_delta(delta: float) -> float:
-    """δ of the band around the source's miss rates.
+def source_delta(delta: float, number: int = 0, *, forever: bool = False) -> float:
+    """δ of the band around the miss rates of source ``number``; 0 is the first one.
 
-    >>> round(source_delta(0.1), 6)
-    0.01
+    A report by itself uses one source, which gets the whole share. ``forever`` later sources share by the series.
+
+    >>> round(source_delta(0.1), 6), round(source_delta(0.1, 1, forever=True), 6)
+    (0.01, 0.001)
     """
+    if number and forever:
+        return NEW_SOURCES_SHARE * delta / (number * (number + 1))
     return SOURCE_SHARE * delta

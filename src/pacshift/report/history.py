@@ -10,6 +10,7 @@ from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.calendar import Gap
 from pacshift.monitor.report import Verdict
 from pacshift.monitor.timeline import timeline
+from pacshift.monitor.way_on import way_on
 from pacshift.report import history_pictures as pictures
 from pacshift.report.page import render, write_page
 from pacshift.report.pictures import Picture, drawn
@@ -100,7 +101,8 @@ def render_history(monitor: Monitor, *, gaps: Sequence[Gap] | None = None) -> st
         last=history[-1],
         tone=VERDICTS[history[-1].verdict][0],
         counts=[(verdict, verdicts.count(verdict), meaning) for verdict, (_, meaning) in VERDICTS.items()],
-        alerts=[report for report in history if report.alert][-MAX_ALERTS:],
+        alerts=[(report, way_on(monitor, report)) for report in history if report.alert][-MAX_ALERTS:],
+        way_on=way_on(monitor, history[-1]),
         promise=_promise(monitor),
         pictures=_pictures(monitor, history),
         max_classes=pictures.MAX_CLASSES,

@@ -93,6 +93,9 @@ def _axes(ax: Axes, history: Sequence[PeriodReport]) -> tuple[Axes, list[int]]:
     names = [plain_text(report.period, 12) for report in history[::step]]
     ax.set_xticks(places[::step], names, rotation=40, ha="right", rotation_mode="anchor")
     ax.set_xlim(-0.6, length - 0.4)
+    for place, one, before in zip(places[1:], history[1:], history[:-1], strict=True):
+        if one.source_number > before.source_number:
+            ax.axvline(place - 0.5, color=SOURCE, linestyle=":", linewidth=1)
     return ax, places
 
 

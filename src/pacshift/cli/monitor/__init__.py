@@ -71,6 +71,13 @@ def monitor(
     replace: Annotated[
         str | None, basic("--replace PERIOD", "Count this period anew, from the TARGET files alone.")
     ] = None,
+    labelled: Annotated[
+        Path | None,
+        basic(
+            "--labelled SHEET",
+            "Labels of the TARGET, a refuted period: they certify sets, and later periods are compared with them.",
+        ),
+    ] = None,
     key: Annotated[
         str | None, basic("--key COLUMN", "Identifies rows: none counts twice. State from the first run on.")
     ] = None,
@@ -98,9 +105,10 @@ def monitor(
     Example: pacshift monitor source.parquet visits/ --timestamp seen_at --period month --state watch
     """
     from pacshift import Certificate, Monitor
+    from pacshift.cli.monitor.new_source import NewSource
     from pacshift.cli.monitor.output import check_outputs, show, write
     from pacshift.cli.monitor.reading import Reading, count_source, follow
-    from pacshift.cli.monitor.run import choose_certificate, outcome_of
+    from pacshift.cli.monitor.run import choose_certificate, outcome_of, require_alone
     from pacshift.cli.provenance import require_model
     from pacshift.methods import resolve_method
     from pacshift.monitor.check import require_own_promise
@@ -109,11 +117,12 @@ def monitor(
         raise InputError(
             "--forever makes all reports hold, so they have to be remembered. Name a folder: --state DIR."
         )
+    require_alone(labelled, state, adopt=adopt, replace=replace)
     files = [out] if table is None else [out, table]
-    check_outputs(files, force, [source, *targets, certificate_file], state)
+    check_outputs(files, force, [source, *targets, certificate_file, labelled], state)
     certificate = None if certificate_file is None else Certificate.load(certificate_file)
     asked = promise.as_in(certificate)
-    asked.check(model_id=model_id)
+    request = asked.check(model_id=model_id)
     chosen = require_own_promise(resolve_method(method))
     reading = Reading(timestamp, period, columns, chosen, printing.silent, key, replace)
     counted, found = count_source(source, label, asked.score, reading, certificate, exact=exact)
@@ -126,7 +135,10 @@ def monitor(
                 require_model(watch.certificate, model_id)
             for text in watch.warnings():
                 note(text)
-            follow(watch, targets, reading, found)
+            if labelled is None:
+                follow(watch, targets, reading, found)
+            else:
+                NewSource(source, label, counted, found, targets, reading).use(watch, labelled, request)
         told = outcome_of(watch, fail_on or ())
         write(watch, files, force, told.gaps)
         show(watch, told, files, printing)

@@ -14,6 +14,7 @@ from pacshift.files.documents import CHECKSUM
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.calendar import Gap
 from pacshift.monitor.timeline import timeline
+from pacshift.monitor.way_on import way_on
 from pacshift.report import write_history_page
 from pacshift.tables.history import check_history_path, write_history
 from pacshift.wording import down, mean_size, percent
@@ -58,10 +59,16 @@ def show(watch: Monitor, found: Outcome, files: Sequence[Path], printing: groups
                 "page": str(files[0]),
                 "table": str(files[1]) if files[1:] else None,
                 "in_use": _in_use(watch),
+                "source": {
+                    "number": watch.source_number,
+                    "rows": watch.source.n_source,
+                    "periods": list(watch.source_periods),
+                    "in_words": watch.source_in_words,
+                },
                 "failed": [report.period for report in found.failed],
                 "gaps": [asdict(gap) | {"failed": gap in found.failed_gaps} for gap in found.gaps],
                 "warnings": watch.warnings(),
-                "periods": [_document(report) for report in watch.history],
+                "periods": [_document(report) | {"next": list(way_on(watch, report))} for report in watch.history],
             }
         )
     elif not printing.quiet:
@@ -81,10 +88,12 @@ def _in_use(watch: Monitor) -> dict[str, Any] | None:
 
 
 def _document(report: PeriodReport) -> dict[str, Any]:
-    names = ("period", "start", "end", "number", "rows", "epsilon", "delta", "in_use_number", "verdict", "finding")
+    names = ("period", "start", "end", "number", "rows", "epsilon", "delta", "in_use_number", "source_number")
     sizes = ("accuracy", "size", "empty", "fresh_size")
     return {
         **{name: getattr(report, name) for name in names},
+        "verdict": report.verdict,
+        "finding": report.finding,
         "error": None if report.error is None else list(report.error),
         **{name: getattr(report, name) for name in sizes},
         **{name: _by_class(report, getattr(report, name)) for name in ("prevalence", "weights")},
@@ -113,12 +122,25 @@ def _print(watch: Monitor, found: Outcome, files: Sequence[Path]) -> None:
             console.print(
                 f"[{COLOURS[report.verdict]}]{plain(report.period)}: {report.verdict}.[/] {plain(report.finding)}"
             )
+            _print_way_on(way_on(watch, report))
+    if watch.source_number:
+        console.print(f"compared with: {plain(watch.source_in_words)}")
     if watch.in_use is not None:
         where = "" if watch.current_file is None else f": {watch.current_file}"
         console.print(f"in use: {plain(watch.in_use.in_words)}{plain(where)}")
     say_written(*files)
     if not watch.history:
         note("no rows were counted.")
+
+
+def _print_way_on(commands: Sequence[str]) -> None:
+    if commands:
+        draw, use = commands
+        console = results()
+        console.print("  The way on: draw rows to label, with your options about columns,")
+        console.print(f"    {plain(draw)}", soft_wrap=True)
+        console.print("  fill in their labels, and run this with the other options of this command:")
+        console.print(f"    {plain(use)}", soft_wrap=True)
 
 
 def _row(report: PeriodReport) -> list[str]:

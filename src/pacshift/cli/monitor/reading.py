@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pacshift.arrays import IntArray, KeyArray
 from pacshift.certificate import Certificate
@@ -60,6 +60,16 @@ class Reading:
                 "--key does not go with --group: of the rows of a group one is counted, and only its key would be "
                 "known. Leave out one of them."
             )
+
+    def table(self, columns: Columns | None) -> dict[str, Any]:
+        """How the tables of targets are read; ``columns`` are the source's, None if it is a tally."""
+        chosen = self.columns
+        return {
+            "scores": chosen.scores if columns is None else None,
+            "columns": columns,
+            "by_position": chosen.by_position,
+            "group": chosen.group,
+        }
 
     @property
     def unit(self) -> Unit | int | None:
@@ -141,11 +151,23 @@ class _Counting:
             if self.watch.has_counted(sha256):
                 continue
             counted = self._count(file, self.watch.known_keys())
-            if self.watch.add(counted.periods, Delivery(str(file), sha256, counted.n_rows)):
+            periods = self._without_sources(file, counted.periods)
+            if self.watch.add(periods, Delivery(str(file), sha256, counted.n_rows)):
                 sizes.append(counted.sizes)
             else:
                 note(f"{file} holds rows that were counted before. They are not counted again.")
         return sizes
+
+    def _without_sources(self, file: Path, counted: dict[str, Counted]) -> dict[str, Counted]:
+        """Late rows of a period that is a source are left out, and other rows of the file are counted."""
+        known = find_repeats(digests(counted), self.watch.deliveries)
+        late = [name for name in counted if name in self.watch.labelled_periods and name not in known]
+        for name in late:
+            note(
+                f"{file}: {counted[name].target.n_target:,} late rows of {name} are left out. Labelled rows of "
+                "this period are a source now, and no row can be compared with itself."
+            )
+        return {name: part for name, part in counted.items() if name not in late}
 
     def again(self, period: str) -> list[Sizes]:
         """Count a period anew, from all files that are given."""
@@ -194,12 +216,7 @@ class _Counting:
                 file,
                 self.reading.cut(rows_before, lambda: self._name(file)),
                 classes=classes,
-                table={
-                    "scores": chosen.scores if self.columns is None else None,
-                    "columns": self.columns,
-                    "by_position": chosen.by_position,
-                    "group": chosen.group,
-                },
+                table=self.reading.table(self.columns),
                 soft=self.reading.method.needs_soft,
                 softmax=self.watch.source.softmax,
                 in_use=self.watch.certificate,

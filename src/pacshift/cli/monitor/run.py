@@ -12,6 +12,16 @@ from pacshift.monitor import Monitor, PeriodReport
 from pacshift.scores.check import shorten
 
 
+def require_alone(labelled: Path | None, state: Path | None, **others: object) -> None:
+    """A new source has to be remembered, and is a step of its own."""
+    if labelled is None:
+        return
+    if state is None:
+        raise InputError("--labelled makes labelled rows the source of later runs. Name the folder: --state DIR.")
+    for name in (name for name, value in others.items() if value is not None):
+        raise InputError(f"--labelled does not go with --{name}: the labels choose the certificate. Run twice.")
+
+
 def choose_certificate(watch: Monitor, given: Certificate | None, adopt: str | None) -> None:
     """Use what is asked for. A certificate that was given in the last run too is no new choice."""
     if given is not None and not watch.offer(given) and adopt is None:

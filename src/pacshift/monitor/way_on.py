@@ -1,0 +1,37 @@
+"""After a refuted period: the commands that draw rows to label, and make them the source."""
+
+import shlex
+
+from pacshift.certification.after_refusal import sheet_plan
+from pacshift.certification.request import check_request
+from pacshift.monitor.monitor import Monitor
+from pacshift.monitor.report import PeriodReport
+
+SHEET = "to_label.csv"
+
+
+def way_on(monitor: Monitor, report: PeriodReport) -> tuple[str, ...]:
+    """What to type after a refuted period; nothing where it is labelled, is too small, or there is no state.
+
+    SOURCE and FILE stand for what a monitor does not know: the name of the source, and a file with the rows of
+    this period alone.
+    """
+    folder = monitor.state_folder
+    if report.verdict != "refuted" or folder is None or report.period in monitor.labelled_periods:
+        return ()
+    plan = sheet_plan(check_request(epsilon=monitor.epsilon, delta=monitor.delta), report.rows)
+    if plan is None:  # all labels of the period would certify nothing
+        return ()
+    files, (*looks, budget) = _files(monitor, report.period), plan.looks
+    draw = ["pacshift", "label", *files, "--budget", str(budget)]
+    draw += ["--looks", ",".join(map(str, looks))] if looks else []
+    rates = ["--epsilon", repr(monitor.epsilon), "--delta", repr(monitor.delta)]
+    use = ["pacshift", "monitor", "SOURCE", *files, "--state", str(folder), "--labelled", SHEET]
+    return shlex.join([*draw, *rates, "-o", SHEET]), shlex.join(use)
+
+
+def _files(monitor: Monitor, period: str) -> list[str]:
+    """The files of a period, where they hold nothing else."""
+    own = [one for one in monitor.deliveries if period in one.parts]
+    names = [one.name for one in own if one.name is not None and list(one.parts) == [period]]
+    return names if names and len(names) == len(own) else ["FILE"]
