@@ -99,7 +99,8 @@ def test_earlier_labels_stay_unless_the_period_refutes_them() -> None:
     scores, truth = month(4, bias=0.0)
     assert monitor.update(scores, "November").verdict == "refuted"  # the old scanner is back
     monitor.new_source("November", *labelled(scores, truth)[:2])
-    assert (monitor.source_periods, monitor.source_number) == (("November",), 3)
+    assert list(monitor.source_periods) == ["November"]
+    assert monitor.source_number == 3
     with pytest.raises(InputError, match="a later period has refuted the labelled rows of October"):
         monitor.new_source("October", rows + labelled(*month(9))[0], made)
 

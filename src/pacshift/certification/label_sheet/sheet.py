@@ -113,12 +113,12 @@ class LabelSheet:
         """
         return look_cuts(self.test_rows, epsilon=self.epsilon, delta=delta)
 
-    def with_labels(self, labels: Sequence[Any]) -> "LabelSheet":
+    def with_labels(self, labels: Iterable[Any]) -> "LabelSheet":
         """The same sheet with other labels, for labels that are not typed into the file.
 
         Parameters
         ----------
-        labels : sequence
+        labels : array or list
             Labels of the rows in the order of the sheet, from the top; None or NaN for no label, ``"?"`` where
             nobody can tell. There may be fewer than rows.
 
