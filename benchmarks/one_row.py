@@ -29,7 +29,10 @@ HEADINGS = ("call", "classes", "least time", "bare comparison", "ratio")
 def run(lab: Lab) -> Blocks:
     """Predictors and ``sets``, for probabilities and for logits."""
     repeats = lab.choose(5000, 2)
-    rows = [row for n_classes in lab.choose(N_CLASSES, N_CLASSES[:1]) for row in measured(n_classes, repeats)]
+    rows: list[tuple[str, ...]] = []
+    for n_classes in lab.choose(N_CLASSES, N_CLASSES[:1]):
+        lab.say(f"one-row: {n_classes:,} classes")
+        rows += measured(n_classes, repeats)
     yield "one-row", f"{conditions('one-row')}\n\n{markdown_table(HEADINGS, rows, left=1)}"
 
 

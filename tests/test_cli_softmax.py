@@ -101,12 +101,3 @@ def test_probabilities_go_through_no_second_softmax(data: Logits, tmp_path: Path
     pa.parquet.write_table(pa.table({"p": list(softmax(data.scores))}), table)
     said = bad("tally", table, "--scores", "p", "--softmax", "-o", tmp_path / "a.tally")
     assert "leave --softmax out" in said
-
-
-@pytest.mark.spark
-def test_spark_counts_the_softmax_bit_for_bit(data: Logits, tmp_path: Path) -> None:
-    call = ("--scores", "logits", "--softmax", "--no-inputs")
-    for engine in ("arrow", "spark"):
-        out = tmp_path / f"{engine}.tally"
-        good("tally", data.source, "--label", "label", *call, "--engine", engine, "-o", out)
-    assert Tally.load(tmp_path / "arrow.tally") == Tally.load(tmp_path / "spark.tally")

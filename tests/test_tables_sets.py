@@ -130,7 +130,7 @@ def test_what_exists_is_kept_unless_told_otherwise(table: Path, tmp_path: Path) 
 
 
 def test_outputs_and_columns_that_cannot_be(table: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"must end in \.parquet, \.feather, \.arrow or \.csv"):
+    with pytest.raises(InputError, match=r"must end in \.parquet, \.feather, \.arrow, \.csv or \.jsonl"):
         write_sets(calibrated(), table, tmp_path / "sets.npz")
     with pytest.raises(InputError, match="in a folder that exists"):
         write_sets(calibrated(), table, tmp_path / "nowhere" / "sets.csv")

@@ -57,6 +57,22 @@ def in_memory(**options: Any) -> Tally:
     return Tally.from_scores(SCORES, NAMES, classes=CLASSES, grid=True, **options)
 
 
+def test_logits_are_counted_and_predicted_as_in_memory(spark: Any, tmp_path: Path) -> None:
+    from pacshift.tables.spark import predict_sets, tally
+
+    logits = (np.log(SCORES[:3000]) + 2).astype(np.float32)
+    logits[::50, 0] = -np.inf  # a class that the model rules out
+    columns = {f"p_{name}": logits[:, place] for place, name in enumerate(CLASSES)}
+    path = tmp_path / "logits.parquet"
+    pq.write_table(pa.table(columns | {"label": NAMES[:3000], "id": np.arange(3000)}), path)
+    rows = spark.read.parquet(str(path)).repartition(3)
+    counted = tally(rows, label="label", softmax=True)
+    assert counted == Tally.from_scores(logits, NAMES[:3000], classes=CLASSES, grid=True, softmax=True)
+    certificate = calibrate_tally(counted, epsilon=0.2, delta=0.1, method="PS")
+    found = predict_sets(rows, certificate, keep=["id"]).orderBy("id").collect()
+    assert [row.set_size for row in found] == certificate.sets(logits).sum(axis=1).tolist()
+
+
 def test_counts_equal_those_of_memory(frame: Any) -> None:
     from pacshift.tables.spark import tally, tally_frame
 
