@@ -11,6 +11,7 @@ import pytest
 import pacshift
 from pacshift import AssumptionError, InputError, Tally, UninformativeWarning, calibrate, calibrate_tally, compare
 from pacshift.certification.after_refusal import sheet_plan
+from pacshift.certification.few_labels import mix_bounds
 from pacshift.certification.request import check_request
 from pacshift.errors import MissingExtraError, PacshiftError, UnfinishedSheetError
 from refused import NAMES, world
@@ -155,6 +156,19 @@ def test_labels_that_contradict_known_mix_get_no_advice_to_label() -> None:
     assert "the labelled target rows contradict known_mix" in str(error)
     assert "Ways on" not in str(error)
     assert error.attempt is None
+
+
+def test_labels_that_contradict_known_mix_just_so_get_no_advice_either() -> None:
+    """A bound that the test of label shift, at its level, lets pass, and the method's share of delta does not."""
+    rng = np.random.default_rng(0)
+    source, target = (rng.dirichlet([1, 1, 1], 3000) for _ in range(2))  # of which nothing can be learned
+    labels, truth = (rng.choice(3, 3000, p=[0.5, 0.4, 0.1]) for _ in range(2))
+    counted = Tally.from_scores(target[:300], truth[:300])
+    strict, loose = (mix_bounds(counted, delta=share * 0.05).lower[1] for share in (0.1, 0.05))
+    known, some = {1: (0.0, float(strict + loose) / 2)}, [*truth[:300].tolist(), *[None] * 2700]
+    with pytest.raises(AssumptionError, match="the labelled target rows contradict known_mix") as refusal:
+        calibrate(source, labels, target, target_labels=some, known_mix=known)
+    assert "Ways on" not in str(refusal.value)
 
 
 def test_methods_compared_say_why_they_refuse() -> None:

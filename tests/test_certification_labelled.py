@@ -14,14 +14,15 @@ from scipy.stats import binom
 from pacshift import Certificate, InputError, LabelSheet, UnfinishedSheetError, UninformativeWarning, calibrate
 from pacshift import label_sheet as make_sheet
 from pacshift.arrays import FloatArray
+from pacshift.bounds import binomial_cut
 from pacshift.certification.class_miss import class_miss
 from pacshift.certification.request import check_request
 from pacshift.certification.rows import Rows
-from pacshift.methods.class_wise import class_wise_solution
 from pacshift.ps_t.families import families
 from pacshift.ps_t.looks import look_cuts
 from pacshift.ps_t.rows import LabelledTarget
 from pacshift.scores.transforms import resolve_transform
+from pacshift.tally.threshold import class_threshold
 from refused import NAMES, world
 
 SOURCE, SOURCE_LABELS = world(3000, 1, shifted=False)
@@ -169,13 +170,18 @@ def test_a_pilot_that_nobody_can_label_tunes_nothing() -> None:
 @pytest.mark.parametrize("unknown", [0, 5])
 def test_what_is_said_of_classes_holds_at_all_looks_and_whatever_the_unknown_rows_are(unknown: int) -> None:
     sheet = filled(400, unknown=[3, 100, 150, 200, 250][:unknown])
-    made, counted = certify(sheet, class_epsilon=0.3), split(sheet).counted
+    limit, made, counted = 0.15, certify(sheet, class_epsilon=0.15), split(sheet).counted
     assert made.class_miss is not None
-    cap = class_wise_solution(counted, epsilon=0.3, delta=0.2 * 0.05 / 3, n_unknown=unknown)
-    assert (made.thresholds <= cap.thresholds).all()
+    share = 0.2 * 0.05 / 3 / 3  # of three looks and three classes
+    allowed = [
+        binomial_cut(n + unknown, epsilon=limit, delta=share) - unknown for n in counted.class_counts.tolist()
+    ]
+    cap = np.array([class_threshold(counted, label, cut) for label, cut in enumerate(allowed)])
+    assert (made.thresholds <= cap).all()
+    assert (made.thresholds == cap).any()  # it binds
     found = class_miss(counted, made.thresholds, delta=0.8 * 0.05 / 3, n_unknown=unknown)
-    assert np.allclose(made.class_miss.upper, np.minimum(found.upper, 0.3), rtol=1e-9)
-    assert np.allclose(made.class_miss.lower, np.minimum(found.lower, 0.3), rtol=1e-9)
+    assert np.allclose(made.class_miss.upper, np.minimum(found.upper, limit), rtol=1e-9)
+    assert np.allclose(made.class_miss.lower, np.minimum(found.lower, limit), rtol=1e-9)
 
 
 def test_unknown_rows_of_any_class_stay_within_the_bounds() -> None:

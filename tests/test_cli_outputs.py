@@ -31,6 +31,8 @@ def overwriting(data: Data, out: Path, read: Path) -> dict[str, list[object]]:
         "calibrate target": ["calibrate", data.source, read, "-m", "PS", "-o", out, "--force"],
         "calibrate --source": ["calibrate", data.source, "--source", read, "-m", "PS", "-o", out, "--force"],
         "calibrate --tallies": ["calibrate", "--tallies", read, "-m", "PS", "-o", out, "--force"],
+        "calibrate --labelled": ["calibrate", data.source, table, "--labelled", read, "-o", out, "--force"],
+        "calibrate --refusal-page": ["calibrate", data.source, read, "--refusal-page", out, "--force"],
         "predict": ["predict", certificate, read, "-o", out, "--force"],
         "predict certificate": ["predict", read, table, "-o", out, "--force"],
         "report": ["report", read, "-o", out, "--force"],
