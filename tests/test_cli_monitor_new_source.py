@@ -32,7 +32,7 @@ def label_september(budget: int = 600) -> None:
     pa.parquet.write_table(table(scores, days=month_days(9, 3000, rng)), "visits/09.parquet")
     good("label", "visits/09.parquet", "-b", budget, "--looks", "300", "--seed", "3", "-o", "sheet.csv", "-f")
     sheet = LabelSheet.load("sheet.csv")
-    sheet.with_labels(np.array(NAMES)[labels][sheet.rows]).save("sheet.csv", overwrite=True)
+    sheet.with_labels([NAMES[each] for each in labels[sheet.rows]]).save("sheet.csv", overwrite=True)
 
 
 def relabelled(*words: object, target: str = "visits/09.parquet") -> Any:

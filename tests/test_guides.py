@@ -18,8 +18,8 @@ from test_cli_docs import parts
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE, CODE = DOCS / "guides" / "year.md", DOCS / "guides" / "year.py"
-OUTPUT = re.compile(r"(<!-- output: (begin|again) -->\n)(.*?)(<!-- output: end -->)", re.DOTALL)
-SECOND_PART = "Oct: "
+OUTPUT = re.compile(r"(<!-- output: (begin|sheet|again|sizes) -->\n)(.*?)(<!-- output: end -->)", re.DOTALL)
+PARTS = re.compile(r"^(?=September: |Oct: |Source of 400)", re.MULTILINE)
 TOLD = re.compile(r"^\*\*(?:In|From) (\w+)(?: (and|to) (\w+))?\*\*(.+?)^$", re.DOTALL | re.MULTILINE)
 
 
@@ -47,8 +47,7 @@ def test_the_year_goes_as_the_page_says(tmp_path: Path, monkeypatch: pytest.Monk
     printed = io.StringIO()
     with redirect_stdout(printed):
         runpy.run_path(str(CODE))
-    year, october, rest = printed.getvalue().partition(SECOND_PART)
-    told = {"begin": year, "again": october + rest}
+    told = dict(zip(("begin", "sheet", "again", "sizes"), PARTS.split(printed.getvalue()), strict=True))
     pictures = sorted(tmp_path.glob("*.png"))
     assert [path.name for path in pictures] == re.findall(r"\.\./figures/(\S+?\.png)", PAGE.read_text())
     assert (tmp_path / "until-september.html").is_file()

@@ -52,6 +52,9 @@ def test_the_lemmas_without_the_assumption_are_tested() -> None:
 
 def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     assert shares.SOURCE_SHARE == 0.1
+    assert rf"{shares.NEW_SOURCES_SHARE:g}\,\delta / (s(s+1))" in PAGE
+    spent = shares.SOURCE_SHARE + shares.NEW_SOURCES_SHARE + 1.1 * shares.FRESH_SHARE
+    assert spent == pytest.approx(1)
     assert rf"{shares.FRESH_SHARE:g}\,\delta" in PAGE
     assert shares.report_delta(1.0, 3, forever=True) == pytest.approx(0.8 / 12)
     assert rf"{shares.SOURCE_SHARE + 1.1 * shares.FRESH_SHARE:g}\,\delta" in PAGE

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from pacshift import Monitor, Tally, calibrate_tally
+from pacshift import Monitor, Tally, calibrate, calibrate_tally, label_sheet
 from pacshift.plots import WIDTH
 from pacshift.report import history_pictures, write_history_page
 
@@ -29,14 +29,15 @@ CALENDAR = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct"
 # --8<-- [end:hospital]
 
 # --8<-- [start:begin]
-source = Tally.from_scores(*patients(60_000, USUAL), classes=NAMES)  # last year's patients, with diagnoses
+last_year = patients(60_000, USUAL)  # with diagnoses
+source = Tally.from_scores(*last_year, classes=NAMES)
 january = patients(5_000, USUAL)[0]
 first = calibrate_tally(source + Tally.from_target(january, classes=NAMES), epsilon=0.04, delta=0.05)
 monitor = Monitor(source, epsilon=0.05, delta=0.05, forever=True, certificate=first, state="watch")
 # --8<-- [end:begin]
 
 # --8<-- [start:months]
-for number, month in enumerate(CALENDAR, start=1):
+for number, month in enumerate(CALENDAR[:9], start=1):
     new_scanner = 4.0 if month in CALENDAR[8:] else 0.0
     scores, diagnoses = patients(6_000, MONTHS[month], new_scanner)  # the diagnoses are not known yet
     report = monitor.update(scores, month, start=f"2026-{number:02d}-01")
@@ -47,20 +48,38 @@ for number, month in enumerate(CALENDAR, start=1):
         print("     the fresh certificate of this month is used from now on")
     if report.verdict == "refuted":
         print(f"     {report.finding}")
-        break
 # --8<-- [end:months]
 
 write_history_page(monitor, "until-september.html")
 
+# --8<-- [start:sheet]
+sheet = label_sheet(scores, budget=2_000, looks=[500, 1_000], epsilon=0.05, delta=0.05, rng=9)
+sheet = sheet.with_labels(diagnoses[sheet.rows])  # September's patients whom the sheet names, diagnosed by hand
+certificate = calibrate(*last_year, scores, labelled=sheet, method="PS-T", epsilon=0.05, delta=0.05, classes=NAMES)
+size = certificate.sets(scores).sum(axis=1).mean()
+print(f"September: {len(sheet.rows):,} labelled rows certify sets of {size:.2f} labels")
+
+labelled = Tally.from_scores(scores[sheet.rows], diagnoses[sheet.rows], classes=NAMES)
+monitor.new_source("Sep", labelled, certificate, sheet=sheet)
+print(f"compared with {monitor.source_in_words} from now on")
+# --8<-- [end:sheet]
+
 # --8<-- [start:again]
-labelled = Tally.from_scores(*patients(15_000, USUAL, scanner=4.0), classes=NAMES)  # new scanner, with diagnoses
-again = Monitor(labelled, epsilon=0.05, delta=0.05, forever=True, state="watch-new-scanner")
-for month in CALENDAR[9:]:
-    report = again.update(patients(5_000, USUAL, scanner=4.0)[0], month)
-    print(f"{month}: {report.verdict}, {report.size:.1f} labels in a set")
+for number, month in enumerate(CALENDAR[9:], start=10):
+    report = monitor.update(patients(6_000, MONTHS[month], 4.0)[0], month, start=f"2026-{number:02d}-01")
+    fresh = f", fresh sets would have {report.fresh_size:.2f}"
+    print(f"{month}: {report.verdict}, {report.size:.2f} labels in a set{fresh}")
 # --8<-- [end:again]
 
-write_history_page(again, "since-october.html")
+# --8<-- [start:sizes]
+december = patients(6_000, USUAL, 4.0)[0]
+for rows in (400, 1_000, 10_000):
+    labelled = Tally.from_scores(*patients(rows, USUAL, 4.0), classes=NAMES)
+    made = calibrate_tally(labelled + Tally.from_target(december, classes=NAMES), epsilon=0.08, delta=0.05)
+    print(f"Source of {rows:,} rows: {made.sets(december).sum(axis=1).mean():.2f} labels in a set")
+# --8<-- [end:sizes]
+
+write_history_page(monitor, "whole-year.html")
 
 # The pictures of this page, the same as on the HTML page.
 pictures = {

@@ -34,10 +34,10 @@ from pacshift.tally.groups import one_row_per_group
 class Monitor(Ledger):
     """Watch whether a certificate still holds in each new period, and make a fresh one for it.
 
-    Each period is compared with the same labelled source under label shift. The sizes and label mixes of periods
-    must not depend on the source or on earlier reports: a period that is closed because its report looks good, or
-    patients who are admitted by the verdict, are not covered. The page "Monitor" has the proofs, and says what
-    holds even then.
+    Each period is compared with the same labelled source under label shift, until ``new_source`` puts labelled
+    rows of a later period in its place. The sizes and label mixes of periods must not depend on the source or on
+    earlier reports: a period that is closed because its report looks good, or patients who are admitted by the
+    verdict, are not covered. The page "Monitor" has the proofs, and says what holds even then.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How δ is spent over the reports of a monitor ("Shares of δ" of docs/methods/monitor.md)."""
+"""How δ is spent over the reports and sources of a monitor ("Shares of δ" and "A new source" of its page)."""
 
 SOURCE_SHARE = 0.1
 """Share of δ for the miss rates of the first source. It is spent once, however many reports there are.
