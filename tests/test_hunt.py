@@ -197,7 +197,7 @@ def test_every_pair_of_options_has_its_turn() -> None:
 def test_every_option_of_calibrate_is_tried_or_changes_no_promise() -> None:
     asked = {name for option in OPTIONS for name in [option.split("=")[0]]}
     fixed = {"epsilon", "delta", "method", "weights", "rng", "classes", "note", "model_id", "valid_until"}
-    data = {"source_scores", "source_labels", "target_scores"}
+    data = {"source_scores", "source_labels", "target_scores"} | {"groups", "target_groups"}  # the route "groups"
     assert asked | fixed | data == set(inspect.signature(calibrate).parameters)
 
 

@@ -12,11 +12,11 @@ from pacshift.certificate import Certificate
 from pacshift.certificate.explain import (
     about_the_clean_part,
     clean_part,
-    counted_groups,
     implied_change,
     sets_in_words,
 )
 from pacshift.certificate.file import to_document
+from pacshift.certificate.groups import counted_groups
 from pacshift.comparison.table import ComparisonRow
 from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.report import numbers, text
