@@ -1,4 +1,4 @@
-"""The ways from scores to a certificate: rows, counts, counts of parts, and files."""
+"""The ways from scores to a certificate: rows, groups of rows, counts, counts of parts, and files."""
 
 import tempfile
 from collections.abc import Callable
@@ -10,13 +10,27 @@ import numpy as np
 from benchmarks.hunt_laws import as_logits
 from benchmarks.hunt_worlds import Sample
 from pacshift import Certificate, Tally, calibrate, calibrate_tally
+from pacshift.arrays import FloatArray
 from pacshift.methods import Method
+from pacshift.tally.coins import coins
 
 
 def _rows(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificate:
     logits = bool(asked.get("softmax"))
     source, target = (as_logits(rows) if logits else rows for rows in (sample.source, sample.target))
     return calibrate(source, sample.labels, target, method=method, **asked)
+
+
+def _in_groups(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificate:
+    """Groups of two random rows, of which one each is counted."""
+    groups, target_groups = _pairs("source", sample.source), _pairs("target", sample.target)
+    return _rows(sample, method, asked | {"groups": groups, "target_groups": target_groups})
+
+
+def _pairs(side: str, rows: FloatArray) -> list[str]:
+    """The group of each row. Which rows make a pair has nothing to do with what they hold, or where they stand."""
+    order = coins(f"pairs of the {side}", 0, rows).permutation(len(rows))
+    return [f"{side} {place // 2}" for place in order]
 
 
 def _counted(sample: Sample, method: Method, asked: dict[str, Any], *, grid: bool = False) -> Certificate:
@@ -77,6 +91,7 @@ def _from_tally(
 
 ROUTES: dict[str, Callable[[Sample, Method, dict[str, Any]], Certificate]] = {
     "rows": _rows,
+    "groups": _in_groups,
     "tally": _counted,
     "grid": lambda sample, method, asked: _counted(sample, method, asked, grid=True),
     "parts": _in_parts,

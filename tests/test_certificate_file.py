@@ -25,6 +25,7 @@ from pacshift.methods.base import facts_of
 from pacshift.scores.check import MIN_RATE
 from pacshift.scores.kind import ScoreKind
 from pacshift.scores.names import text_of
+from pacshift.tally.grouped import Grouped
 
 FILES = Path(__file__).parent / "files"
 FINITE = st.floats(allow_nan=False, allow_infinity=False)  # subnormal numbers and -0.0 included
@@ -118,6 +119,8 @@ def certificates(draw: st.DrawFn) -> Certificate:
             st.none() | st.lists(COUNTS, min_size=size + 1, max_size=size + 1).map(lambda sizes: np.array(sizes))
         ),
         never_empty=draw(st.booleans()),
+        source_grouped=draw(st.none() | st.integers(int(counts.sum()), 2**62).map(Grouped)),
+        target_grouped=draw(st.none() | st.builds(Grouped, st.just(int(predicted.sum())), st.integers(1, 9))),
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
 from pacshift.certificate.accuracy import accuracy_in_words
+from pacshift.certificate.groups import about_groups, groups_in_words, which_cases
 from pacshift.certificate.one_label import one_label_in_words
 from pacshift.certificate.provenance import left_out_in_words
 from pacshift.methods.guarantee import MEANINGS, assumption, condition, promises_target
@@ -31,7 +32,7 @@ def explain(certificate: "Certificate") -> str:
         "" if certificate.guarantee == "none" else f"Assumption: {' '.join(assumptions(certificate))}",
         _test(certificate),
         _data(certificate),
-        _groups(certificate),
+        groups_in_words(certificate),
         left_out_in_words(certificate.provenance),
         sets_in_words(certificate),
         one_label_in_words(certificate),
@@ -99,40 +100,9 @@ def filled(text: str, certificate: "Certificate") -> str:
         unsure=given(certificate.delta),
         condition=condition(certificate.facts.assumes_label_shift),
         despite=spared if certificate.contamination else "",
-        cases=_cases(certificate),
+        cases=which_cases(certificate),
         **limits,
     )
-
-
-def _cases(certificate: "Certificate") -> str:
-    """Which cases the promise is about where rows come in groups, in brackets with a blank in front."""
-    about = certificate.target_grouped if promises_target(certificate) else certificate.source_grouped
-    return "" if about is None else f" (a random case of a random {group_name(certificate)})"
-
-
-def group_name(certificate: "Certificate") -> str:
-    """What a group is called: the name of its column, if there is one."""
-    column = None if certificate.columns is None else certificate.columns.group
-    return "group" if column is None else repr(column)
-
-
-def counted_groups(certificate: "Certificate") -> str:
-    """How rows that come in groups were counted; "" where every row was."""
-    sides = {"source": certificate.source_grouped, "target": certificate.target_grouped}
-    counted = {"source": certificate.n_source, "target": certificate.n_target}
-    parts = [f"{counted[side]:,} of {one.rows:,} {side} rows" for side, one in sides.items() if one is not None]
-    if not parts:
-        return ""
-    return f"one random row of each {group_name(certificate)} was counted, {' and '.join(parts)}."
-
-
-def _groups(certificate: "Certificate") -> str:
-    """What was counted, and what the promise is not about (docs/methods/groups.md)."""
-    counted = counted_groups(certificate)
-    not_promised = (
-        "Nothing is promised about all rows taken together, among which groups with many rows weigh more."
-    )
-    return counted and f"Groups: {counted} {not_promised}"
 
 
 def clean_part(certificate: "Certificate") -> str:
@@ -269,27 +239,10 @@ def assumptions(certificate: "Certificate") -> list[str]:
     if certificate.n_target_labels and facts.assumes_label_shift:
         whose = "target's examples that have a class" if share else "target"
         sentences.append(f"The labelled target examples are a random sample of the {whose}.")
-    sentences += _about_groups(certificate)
+    sentences += about_groups(certificate)
     if certificate.known_mix is not None and facts.assumes_label_shift:
         sentences.append(f"Known about the target, and relied on: {_known_shares(certificate)}.")
     return sentences
-
-
-def _about_groups(certificate: "Certificate") -> list[str]:
-    """What must hold of groups, and what nobody could check because tallies do not name their groups."""
-    sides = {"source": certificate.source_grouped, "target": certificate.target_grouped}
-    known = {side: one for side, one in sides.items() if one is not None}
-    if not known:
-        return []
-    both = ", and no group is in both" if len(known) == 2 else ""
-    return [
-        f"The independent draws are groups, not rows ({' and '.join(known)}){both}.",
-        *(
-            f"No group is in two of the {one.parts} {side} tallies that were added; this was not checked."
-            for side, one in known.items()
-            if one.parts > 1
-        ),
-    ]
 
 
 def _known_shares(certificate: "Certificate") -> str:

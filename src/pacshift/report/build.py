@@ -12,11 +12,11 @@ from pacshift.certificate import Certificate
 from pacshift.certificate.explain import (
     about_the_clean_part,
     clean_part,
-    counted_groups,
     implied_change,
     sets_in_words,
 )
 from pacshift.certificate.file import to_document
+from pacshift.certificate.groups import counted_groups
 from pacshift.certificate.one_label import one_label_in_words
 from pacshift.certificate.provenance import left_out_in_words
 from pacshift.comparison.table import ComparisonRow
