@@ -110,7 +110,8 @@ def monitor(
             "--forever makes all reports hold, so they have to be remembered. Name a folder: --state DIR."
         )
     files = [out] if table is None else [out, table]
-    check_outputs(files, force, [source, *targets, certificate_file], state)
+    adopted = None if adopt is None else Path(adopt)  # a period has no file of its name, as a rule
+    check_outputs(files, force, [source, *targets, certificate_file, adopted], state)
     certificate = None if certificate_file is None else Certificate.load(certificate_file)
     asked = promise.as_in(certificate)
     asked.check(model_id=model_id)
