@@ -61,8 +61,10 @@ def test_every_flag_is_one_of_some_command() -> None:
 
 
 def test_the_library_does_not_speak_of_flags() -> None:
-    """The report shows commands, so it may."""
+    """The report shows commands, so it may; two modules speak to git, and read a command that was recorded."""
+    apart = {PACKAGE / "files" / "code.py", PACKAGE / "certification" / "remembered.py"}
     files = [path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] not in ("cli", "report")]
+    files = [path for path in files if path not in apart]
     spoken = re.compile(r"\(?--[a-z]+[a-z-]*")
     found = {
         f"{path.relative_to(PACKAGE)}: {line.strip()}"

@@ -250,6 +250,7 @@ def test_no_output_replaces_what_the_run_needs(folder: Path) -> None:
         ("--table", "watch/current.json"),
         ("--table", "watch/new.json"),
         ("-o", "both.json", "--table", "both.json"),
+        ("--adopt", "in-use.json", "-o", "in-use.json"),
         ("-o", "both.json", "--table", "./watch/../both.json"),
     ):
         bad(*start, *words)

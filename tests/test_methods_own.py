@@ -82,6 +82,7 @@ def test_every_sentence_of_the_explanation_is_true(certificate: Certificate) -> 
         "Data",
         "Sets",
         "Missed",
+        "Sets with one label",
     }
 
 

@@ -17,7 +17,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = (DOCS / "methods" / "ps-lp-proof.md").read_text(encoding="utf-8")
 SYMBOLS = (DOCS / "symbols.md").read_text(encoding="utf-8")
 
-NAME = re.compile(r"`((?:pacshift|mix|ps_lp)(?:\.\w+)+)`")
+NAME = re.compile(r"`((?:pacshift|mix|paths|ps_lp)(?:\.\w+)+)`")
 HEADING = re.compile(r"^#{2,3} (.+)$", re.MULTILINE)
 STEP = re.compile(r"^\*\*(Lemma \d+|[A-Z][^*(]*?)\.?(?: \(.*?\)\.?)?\*\*", re.MULTILINE)
 LEMMAS = re.compile(r"Lemmas? (\d+)(?:(,| and| to) (\d+))?")

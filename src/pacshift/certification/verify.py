@@ -159,7 +159,8 @@ def verify(
     tally = Tally.from_scores(rows.source, rows.labels, score=transform, grid=counting.grid, soft=soft)
     if rows.target is not None:
         tally = tally + Tally.from_target(rows.target, soft=soft, bins=counting.bins)
-    tally, request = given.marked(tally), request_of(stored).for_classes(tally.classes)
+    tally = replace(given.marked(tally), softmax=rows.softmax)
+    request = request_of(stored).for_classes(tally.classes)
     found = rows.labelled_target(given.target_labels, transform, request, tally)
     if labelled is not None:
         found = rows.sheet_target(labelled, transform, request, tally, given.target_places)

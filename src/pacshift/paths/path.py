@@ -26,6 +26,8 @@ class Curves(Protocol):
 class ThresholdPath:
     """Vectors of thresholds, one after the other; no class's threshold falls from step to step.
 
+    "The path" of docs/methods/ps-lp-proof.md, and the path of docs/methods/ps-t.md.
+
     Parameters
     ----------
     curves : Curves

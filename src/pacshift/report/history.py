@@ -10,10 +10,10 @@ from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.calendar import Gap
 from pacshift.monitor.report import Verdict
 from pacshift.monitor.timeline import timeline
-from pacshift.monitor.way_on import way_on
 from pacshift.report import history_pictures as pictures
 from pacshift.report.page import render, write_page
 from pacshift.report.pictures import Picture, drawn
+from pacshift.report.way_on import way_on
 from pacshift.wording import all_but, given
 
 VERDICTS: dict[Verdict, tuple[str, str]] = {

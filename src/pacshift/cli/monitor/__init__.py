@@ -119,7 +119,8 @@ def monitor(
         )
     require_alone(labelled, state, adopt=adopt, replace=replace)
     files = [out] if table is None else [out, table]
-    check_outputs(files, force, [source, *targets, certificate_file, labelled], state)
+    adopted = None if adopt is None else Path(adopt)  # a period has no file of its name, as a rule
+    check_outputs(files, force, [source, *targets, certificate_file, adopted, labelled], state)
     certificate = None if certificate_file is None else Certificate.load(certificate_file)
     asked = promise.as_in(certificate)
     request = asked.check(model_id=model_id)

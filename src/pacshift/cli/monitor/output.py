@@ -14,8 +14,8 @@ from pacshift.files.documents import CHECKSUM
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.calendar import Gap
 from pacshift.monitor.timeline import timeline
-from pacshift.monitor.way_on import way_on
 from pacshift.report import write_history_page
+from pacshift.report.way_on import way_on
 from pacshift.tables.history import check_history_path, write_history
 from pacshift.wording import down, mean_size, percent
 
