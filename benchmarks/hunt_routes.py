@@ -1,15 +1,16 @@
 """The ways from scores to a certificate: rows, groups of rows, counts, counts of parts, and files."""
 
 import tempfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.hunt_laws import as_logits
+from benchmarks.hunt_laws import NEW_KIND, as_logits
 from benchmarks.hunt_worlds import Sample
-from pacshift import Certificate, Tally, calibrate, calibrate_tally
+from pacshift import Certificate, InputError, Tally, calibrate, calibrate_tally, label_sheet
 from pacshift.arrays import FloatArray
 from pacshift.methods import Method
 from pacshift.tally.coins import coins
@@ -89,6 +90,21 @@ def _from_tally(
     return calibrate_tally(tally, method=method, **given)
 
 
+def _by_sheet(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificate:
+    """The same number of labels from a sheet with two looks, at either of them; without labels the rows."""
+    n_labels = sum(label is not None for label in asked.get("target_labels", ()))
+    chance = zlib.crc32(sample.target.tobytes())  # as good as independent of the rows
+    rates = {name: asked[name] for name in ("epsilon", "delta")}
+    try:
+        sheet = label_sheet(sample.target, budget=n_labels, looks=(n_labels // 2,), rng=chance, **rates)
+    except InputError:  # too few labels for two looks, or none
+        return _rows(sample, method, asked)
+    truth = ["?" if label == NEW_KIND else int(label) for label in sample.target_labels[sheet.rows]]
+    filled = sheet.with_labels(truth[: sheet.looks[chance % 2]])
+    given = {name: value for name, value in asked.items() if name != "target_labels"}
+    return calibrate(sample.source, sample.labels, sample.target, method=method, labelled=filled, **given)
+
+
 ROUTES: dict[str, Callable[[Sample, Method, dict[str, Any]], Certificate]] = {
     "rows": _rows,
     "groups": _in_groups,
@@ -96,5 +112,6 @@ ROUTES: dict[str, Callable[[Sample, Method, dict[str, Any]], Certificate]] = {
     "grid": lambda sample, method, asked: _counted(sample, method, asked, grid=True),
     "parts": _in_parts,
     "tables": _tables,
+    "sheet": _by_sheet,
 }
 """A new way is one more entry."""

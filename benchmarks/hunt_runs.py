@@ -70,6 +70,7 @@ NAMED = {
         Try("labels, rows", labels_world(340), BY_LABELS, 0.2, ("target_labels",)),
         Try("labels, few", labels_world(210), BY_LABELS, 0.2, ("target_labels",)),
         Try("labels, counts", labels_world(340), BY_LABELS, 0.2, ("target_labels",), route="tally"),
+        Try("labels, sheet", labels_world(340), BY_LABELS, 0.2, ("target_labels",), route="sheet"),
         Try("labels, refuted", labels_world(1000), DEFAULT, 0.2, ("target_labels",), label_share=0.034),
     )
 }

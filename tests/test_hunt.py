@@ -252,7 +252,7 @@ def test_every_option_of_calibrate_is_tried_or_changes_no_promise() -> None:
         "valid_until",
         "progress",
     }
-    data = {"source_scores", "source_labels", "target_scores"} | {"groups", "target_groups"}  # the route "groups"
+    data = {"source_scores", "source_labels", "target_scores"} | {"groups", "target_groups", "labelled"}  # routes
     assert asked | fixed | data == set(inspect.signature(calibrate).parameters)
 
 
