@@ -262,3 +262,9 @@ def test_a_sheet_by_group_draws_one_row_of_each_group_and_comes_back() -> None:
     assert np.array_equal(found, TARGET[sheet.rows])
     assert len(others) == 200
     assert not {tuple(row) for row in found} & {tuple(row) for row in others}
+
+
+def test_a_refusal_prints_the_line_that_draws_by_group() -> None:
+    strange = np.clip(TARGET + np.array([0.3, -0.3]), 0.01, 0.99)
+    with pytest.raises(AssumptionError, match=r"label_sheet\(.*groups=target_groups\)\.save"):
+        calibrate(SOURCE, LABELS, strange / strange.sum(axis=1, keepdims=True), **BOTH)

@@ -130,9 +130,9 @@ TARGET, TRUTH = POPULATION.draw(MIXES[1], 500, rng=2)
 SCORES = [*(name for name in TRANSFORMS if name != "probability"), "own"]
 
 
-def filled_in(target: Any) -> LabelSheet:
+def filled_in(target: Any, groups: Any = None) -> LabelSheet:
     """The labels of 200 rows, by a sheet with two looks."""
-    sheet = label_sheet(target, budget=200, looks=(120,), epsilon=0.1, delta=0.1, rng=0)
+    sheet = label_sheet(target, budget=200, looks=(120,), epsilon=0.1, delta=0.1, rng=0, groups=groups)
     return sheet.with_labels(TRUTH[sheet.rows].tolist())
 
 
@@ -184,7 +184,7 @@ def certify(method: Method, values: dict[str, Any], *, counted: bool) -> Certifi
         if not counted:
             rows = [np.log(rows) if asked.get("softmax") else rows for rows in (SOURCE, TARGET)]
             if "labelled" in asked:
-                asked["labelled"] = filled_in(rows[1])
+                asked["labelled"] = filled_in(rows[1], asked.get("target_groups"))
             return calibrate(rows[0], SOURCE_LABELS, rows[1], score=score, **asked)
         how: dict[str, Any] = {"score": score_for(method, score)}
         own, others = asked.pop("groups", None), asked.pop("target_groups", None)
@@ -221,7 +221,8 @@ def check(method: Method, options: tuple[str, ...], expected: Proven | Refused, 
     about_part = "contamination" in options and not made.trivial and made.facts.assumes_label_shift
     assert ("A class's cases among the other 2 % may all be missed." in words) == about_part
     assert made.never_empty == ("never_empty" in options)
-    n_labels = 100 if "target_groups" in options else 200  # of two rows of a group one is counted
+    halved = "target_groups" in options and "labelled" not in options  # of two rows of a group one is counted
+    n_labels = 100 if halved else 200
     has_labels = {"target_labels", "labelled"} & set(options) or needs_labels(method)
     assert made.n_target_labels == (n_labels if has_labels else 0)
     assert ("not rows (source" in words) == ("groups" in options and made.guarantee != "none")

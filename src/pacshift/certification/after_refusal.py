@@ -83,7 +83,7 @@ def with_ways_on(
     )
     sizes = () if plan is None else expected_sizes(data, request, plan)
     found = AssumptionError(str(refusal), "", sizes, assumption, attempt)
-    draw, again = _python_lines(attempt)
+    draw, again = _python_lines(attempt, grouped=tally.target_grouped is not None)
     return with_lines(found, draw=draw, again=again, sentence="{draw} draws the rows, and {again} certifies")
 
 
@@ -108,10 +108,11 @@ def too_small(attempt: Attempt) -> str:
     )
 
 
-def _python_lines(attempt: Attempt) -> tuple[str, str]:
+def _python_lines(attempt: Attempt, *, grouped: bool) -> tuple[str, str]:
     *looks, budget = attempt.looks or (0,)
+    of = ", groups=target_groups" if grouped else ""
     rates = f"epsilon={attempt.epsilon!r}, delta={attempt.delta!r}"
-    draw = f"pacshift.label_sheet(target, budget={budget}, looks={tuple(looks)}, {rates}).save('to_label.csv')"
+    draw = f"pacshift.label_sheet(target, budget={budget}, looks={tuple(looks)}, {rates}{of}).save('to_label.csv')"
     method = "" if attempt.with_method is None else f"method={attempt.with_method!r}, "
     return draw, f"calibrate(..., {method}labelled='to_label.csv')"
 
@@ -135,7 +136,7 @@ def expected_sizes(data: Data, request: Request, plan: SheetPlan) -> tuple[tuple
     times the true sizes, on shifted score sets between 0.9 and 1.3 times. With counts alone, as if every class
     were missed as often as on the source: between 0.8 and 1.3 times. It supposes that scores mean on the target
     what they meant on the source: where 15 % of the target rows got the scores of another class, true sets were
-    up to 8 times as large. The pilot of a sheet tells. What a limit per class costs is not estimated.
+    up to 10 times as large. The pilot of a sheet tells. What a limit per class costs is not estimated.
     """
     if request.class_epsilon is not None:
         return ()
