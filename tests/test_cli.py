@@ -48,8 +48,8 @@ def test_demo_shows_who_keeps_the_word(tmp_path: Path, monkeypatch: pytest.Monke
         assert (tmp_path / "d" / name).stat().st_size > 500
     document = json.loads(good("demo", "-o", tmp_path / "d", "--draws", 1, "--json").stdout)  # overwrites its own
     errors = {row["method"]: row["error"] for row in document["methods"]}
-    assert list(errors) == list(METHODS)
-    assert all(errors[name] <= 0.1 for name in METHODS if METHODS[name].guarantee == "pac-target")
+    assert list(errors) == [name for name in METHODS if name != "PS-T"]
+    assert all(error <= 0.1 for name, error in errors.items() if METHODS[name].guarantee == "pac-target")
     assert errors["PS"] > 0.2
     rare = document["rare_classes"]
     assert rare["sizes"]["PS-LW"] > 2 * rare["sizes"]["PS-LP"]

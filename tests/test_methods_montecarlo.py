@@ -28,7 +28,11 @@ VARIANTS: dict[str, Method] = {
     "PS-C hull": PSC(intervals="hull"),
 }
 # The worlds hold probabilities, so APS, the PS rule on other scores, is left out.
-METHODS_HERE = {name: make() for name, make in METHODS.items() if make.default_score == "probability"} | VARIANTS
+METHODS_HERE = {
+    name: make()
+    for name, make in METHODS.items()
+    if make.default_score == "probability" and not make.needs_labels  # PS-T: tests/test_ps_t.py
+} | VARIANTS
 PAC_ON_TARGET = [name for name, method in METHODS_HERE.items() if method.guarantee == "pac-target"]
 
 

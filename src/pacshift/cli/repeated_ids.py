@@ -14,14 +14,19 @@ MIN_IDS = 20
 """With fewer different values it is rather a site or a device than a person. A round number; not measured."""
 
 
-def tell_repeated_ids(paths: Sequence[Path], used: Collection[str | None]) -> None:
-    """Say which column of a table may name groups, if it is not ``used`` for anything else. Looks at a batch."""
+def tell_repeated_ids(
+    paths: Sequence[Path], used: Collection[str | None], *, label: str | None, scores: str | None
+) -> None:
+    """Say which column of a table may name groups, if it is not ``used`` for anything else. Looks at a batch.
+
+    ``label`` and ``scores`` are what the user named, without which some archives cannot be opened.
+    """
     import pyarrow.compute as pc
 
     from pacshift.tables.sources import open_source
     from pacshift.tables.sources.base import without_codes
 
-    source = open_source(list(paths), label=None)
+    source = open_source(list(paths), label=label, scores=scores)
     names = [name for name in source.schema.names if NAMED_LIKE_AN_ID.fullmatch(name) and name not in used]
     for name in (name for name in names if source.schema.names.count(name) == 1):
         batch = next(source.batches([], 1, [name]), None)
