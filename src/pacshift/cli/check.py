@@ -72,7 +72,7 @@ def check(
         read = evaluate_table(certificate, list(table), **reading, progress=report)
     tell_dropped("table", read.n_dropped, read.evaluation.n)
     if reading["group"] is None and not printing.silent:
-        tell_repeated_ids(table, () if certificate.columns is None else certificate.columns.used)
+        tell_repeated_ids(table, certificate.columns, scores)
     found = check_evaluation(certificate, read.evaluation, level=level)
     if printing.as_json:
         print_json({**_document(certificate, found), "group": reading["group"]})
@@ -91,7 +91,7 @@ def group_column(certificate: "Certificate", table: "list[Path]", group: str | N
         return group
     from pacshift.tables.sources import open_source
 
-    if remembered in open_source(list(table), label=None).schema.names:
+    if remembered in open_source(list(table), label=None, columns=certificate.columns).schema.names:
         return remembered
     note(
         f"the certificate is about a random case of a random {remembered!r}, but this table has no such column: "

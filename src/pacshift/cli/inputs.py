@@ -186,7 +186,7 @@ class Inputs:
                 )
         tell_dropped(what, counted.n_dropped, counted.n_usable, counted.dropped_why)
         if what == "source" and self.group is None and self.engine == "arrow" and not self.silent:
-            tell_repeated_ids(self.source, counted.columns.used, label=self.label, scores=self.scores)
+            tell_repeated_ids(self.source, counted.columns)
         return counted
 
     def _count_on_cluster(

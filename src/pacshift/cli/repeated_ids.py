@@ -1,11 +1,15 @@
 """A note about a column that looks like the id of a patient and repeats: such rows are not independent."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
+from typing import TYPE_CHECKING
 
 from pacshift.cli.console import note
+
+if TYPE_CHECKING:
+    from pacshift.certificate.columns import Columns
 
 WORDS = "patient|subject|person|participant|user|customer|client|member"
 NAMED_LIKE_AN_ID = re.compile(rf"({WORDS})s?([ _-]?(id|no|nr|number|key))?|.+[ _-]id", re.IGNORECASE)
@@ -14,19 +18,17 @@ MIN_IDS = 20
 """With fewer different values it is rather a site or a device than a person. A round number; not measured."""
 
 
-def tell_repeated_ids(
-    paths: Sequence[Path], used: Collection[str | None], *, label: str | None, scores: str | None
-) -> None:
-    """Say which column of a table may name groups, if it is not ``used`` for anything else. Looks at a batch.
-
-    ``label`` and ``scores`` are what the user named, without which some archives cannot be opened.
-    """
+def tell_repeated_ids(paths: Sequence[Path], columns: "Columns | None", scores: str | None = None) -> None:
+    """Say which column of a table may name groups, if it is not one of ``columns``. Looks at a batch."""
     import pyarrow.compute as pc
 
     from pacshift.tables.sources import open_source
     from pacshift.tables.sources.base import without_codes
 
-    source = open_source(list(paths), label=label, scores=scores)
+    source = open_source(
+        list(paths), label=None if columns is None else columns.label, scores=scores, columns=columns
+    )
+    used = () if columns is None else columns.used
     names = [name for name in source.schema.names if NAMED_LIKE_AN_ID.fullmatch(name) and name not in used]
     for name in (name for name in names if source.schema.names.count(name) == 1):
         batch = next(source.batches([], 1, [name]), None)

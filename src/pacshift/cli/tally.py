@@ -59,7 +59,7 @@ def tally(
             counted = tally_table(list(table), **chosen, grid=not exact, sha256=list_inputs, progress=report)
     tell_dropped("table", counted.n_dropped, counted.n_usable, counted.dropped_why)
     if columns.group is None and engine == "arrow" and not printing.silent:
-        tell_repeated_ids(table, counted.columns.used, label=label, scores=columns.scores)
+        tell_repeated_ids(table, counted.columns)
     tell_logits(counted.tally)
     made = counted.tally if list_inputs else replace(counted.tally, inputs=())
     made.save(out)
