@@ -17,6 +17,7 @@ from pacshift.certification.request import Request
 from pacshift.errors import AssumptionError, InputError
 from pacshift.ps_t.rows import LabelledTarget
 from pacshift.scores.containers import as_array
+from pacshift.scores.names import is_null
 from pacshift.tally import Tally
 from pacshift.wording import between, given
 
@@ -34,17 +35,13 @@ def split_labels(target_labels: Any, classes: Sequence[Label], n_rows: int) -> t
             f"got shape {values.shape}."
         )
     listed = target_labels if isinstance(target_labels, (list, tuple)) else values.tolist()
-    places = [place for place, label in enumerate(listed) if not _is_missing(label)]
+    places = [place for place, label in enumerate(listed) if not is_null(label)]
     if not places:
         raise InputError("target_labels: no row has a label. Label some random rows, or leave it out.")
     labels = [listed[place] for place in places]
     if values.dtype.kind == "f" and all(isinstance(name, int) for name in classes):
         labels = [int(label) if float(label).is_integer() else label for label in labels]  # NaN made them floats
     return np.array(places), labels
-
-
-def _is_missing(label: Any) -> bool:
-    return label is None or type(label).__name__ in ("NAType", "NaTType") or bool(label != label)  # NaN
 
 
 def check_labelled(labelled: Tally, tally: Tally) -> Tally:

@@ -44,9 +44,16 @@ def is_missing(name: Any) -> bool:
     >>> [is_missing(name) for name in (None, float("nan"), " ", 0, "nan")]
     [True, True, True, False, False]
     """
-    if isinstance(name, str):
-        return not name.strip()
-    return name is None or type(name).__name__ in ("NAType", "NaTType") or bool(name != name)  # NaN
+    return not name.strip() if isinstance(name, str) else is_null(name)
+
+
+def is_null(value: Any) -> bool:
+    """Whether a value is None, NaN or what pandas calls NA or NaT.
+
+    >>> [is_null(value) for value in (None, float("nan"), "", 0)]
+    [True, True, False, False]
+    """
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
 def numbers_if_all(names: Sequence[str]) -> tuple[Label, ...]:

@@ -18,7 +18,7 @@ from pacshift.scores.check import check_scores, check_seed, is_finite, not_finit
 from pacshift.scores.containers import as_array, column_names
 from pacshift.scores.fingerprint import Fingerprint
 from pacshift.scores.frames import require_same_index
-from pacshift.scores.names import shorten, text_of
+from pacshift.scores.names import is_null, shorten, text_of
 from pacshift.tally.groups import one_row_per_group
 
 
@@ -148,9 +148,7 @@ def require_keepable(names: Sequence[str]) -> None:
 
 def cell_text(value: Any) -> str:
     """A value as it stands in a cell; nothing for what is missing."""
-    is_nan = isinstance(value, (float, np.floating)) and bool(np.isnan(value))
-    is_missing = value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
-    return "" if is_missing else str(text_of(value) or value)
+    return "" if is_null(value) else str(text_of(value) or value)
 
 
 def _kept_columns(keep: Any, rows: IntArray, n_rows: int, index: Any) -> dict[str, tuple[str, ...]]:
