@@ -70,6 +70,7 @@ DRAWS = {
     "aps in order": 30,
     "raps in order": 30,
     "labels, rows": 100,
+    "labels, sheet": 100,
     "labels, few": 100,
     "labels, counts": 60,
     "labels, refuted": 25,
