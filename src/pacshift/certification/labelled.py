@@ -29,9 +29,11 @@ def split_at_random(
 ) -> LabelledTarget:
     """Labelled rows with a pilot chosen by coins, and one look at the others."""
     n_test = test_rows(len(labels), epsilon=request.epsilon, delta=request.delta)
+    pilot = choose_pilot(rows.values, labels, len(labels) - n_test, request.seed)
     is_pilot = np.zeros(len(labels), bool)
-    is_pilot[choose_pilot(rows.values, labels, len(labels) - n_test, request.seed)] = True
-    planning = to_plan.with_pilot(rows.values[is_pilot], labels[is_pilot], transform)
+    is_pilot[pilot] = True
+    # In the pilot's own order, because sums of floats depend on it.
+    planning = to_plan.with_pilot(rows.values[pilot], labels[pilot], transform)
     return LabelledTarget(
         _count(rows, labels, np.ones(len(labels), bool), transform, tally),
         _count(rows, labels, ~is_pilot, transform, tally),

@@ -25,9 +25,7 @@ def tell_repeated_ids(paths: Sequence[Path], columns: "Columns | None", scores: 
     from pacshift.tables.sources import open_source
     from pacshift.tables.sources.base import without_codes
 
-    source = open_source(
-        list(paths), label=None if columns is None else columns.label, scores=scores, columns=columns
-    )
+    source = open_source(list(paths), label=None, scores=scores, columns=columns)
     used = () if columns is None else columns.used
     names = [name for name in source.schema.names if NAMED_LIKE_AN_ID.fullmatch(name) and name not in used]
     for name in (name for name in names if source.schema.names.count(name) == 1):

@@ -110,8 +110,18 @@ class Choice:
             yield part
 
 
+def without_view(column: Any) -> Any:
+    """Texts that Arrow can take from; views as plain texts, which older releases of Arrow cannot cast."""
+    is_view = getattr(pa.types, "is_string_view", lambda _kind: False)
+    if not is_view(column.type):
+        return column
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowNotImplementedError:
+        return pa.array(column.to_pylist(), pa.string())
+
+
 def _taken(rows: Any, places: IntArray) -> Any:
     """Some rows of a record batch. Arrow cannot take from views of texts, which polars gives."""
-    is_view = getattr(pa.types, "is_string_view", lambda _kind: False)
-    columns = [column.cast(pa.string()) if is_view(column.type) else column for column in rows.columns]
+    columns = [without_view(column) for column in rows.columns]
     return pa.RecordBatch.from_arrays([column.take(pa.array(places)) for column in columns], rows.schema.names)
