@@ -30,13 +30,13 @@ def run(lab: Lab) -> Blocks:
     panels = lab.choose(PANELS, tuple(panel for panel in PANELS if panel.name == SMALL_PANEL))
     paper = trials_of(panels, "reproduce")
     exact = trials_of(panels, "reproduce-population", population=True)
-    natural = trials_of(VARIANTS[: lab.choose(None, 1)], "reproduce-natural")
+    balanced = trials_of(VARIANTS[: lab.choose(None, 1)], "reproduce-balanced")
     folder = DOCS / "figures" / "reproduce" if lab.write else lab.out / "figures"
-    write_figures([*paper, *natural], folder, formats=("png",))
+    write_figures([*paper, *balanced], folder, formats=("png",))
     yield "run", describe_run(paper, trials=trials, population=False, seed=0)
     yield "claims", claims_table({"as in the paper (two halves)": paper, "population": exact})
-    pictures = "\n\n".join(figure(result) for result in natural)
-    yield "natural", claims_table({"natural training rows": natural}) + "\n" + pictures
+    pictures = "\n\n".join(figure(result) for result in balanced)
+    yield "balanced", claims_table({"loss that weighs both classes alike": balanced}) + "\n" + pictures
     yield "figures", figure_list(paper)
     yield "paper-table", summary_table(paper)
     yield "population-table", summary_table(exact)

@@ -1,5 +1,6 @@
 """Score files: those of the package, of a folder, and bad ones."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ from pacshift.errors import InputError
 from pacshift.experiments.datasets import FILES, load_dataset, load_scores, pack_scores, unpack_scores
 from pacshift.experiments.panels import select_panels
 
-SHIPPED = ("heart", "heart-natural", "agnews", "cifar10")
+GOOD = {"probs": np.full((4, 2), 0.5), "labels": np.array([0, 1, 1, 0])}
+SHIPPED = ("heart", "heart-balanced", "agnews", "cifar10")
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -59,7 +61,7 @@ def test_packed_scores_keep_order_and_value() -> None:
 def test_real_scores_take_the_place_of_what_is_shipped(tmp_path: Path) -> None:
     (tmp_path / "heart").mkdir()
     probs = np.array([[0.25, 0.75], [0.5, 0.5], [1.0, 0.0]], np.float32)
-    np.savez(tmp_path / "heart" / "scores.npz", probs=probs, labels=np.array([1, 0, 0], np.int16))
+    np.savez(tmp_path / "heart" / "scores_natural.npz", probs=probs, labels=np.array([1, 0, 0], np.int16))
     data = load_dataset("heart", tmp_path)
     assert data.origin == "real"
     assert np.array_equal(data.probs, probs)
@@ -68,12 +70,26 @@ def test_real_scores_take_the_place_of_what_is_shipped(tmp_path: Path) -> None:
     assert load_dataset("chestxray", tmp_path).origin == "twin"  # not in the folder
 
 
+@pytest.mark.parametrize(
+    ("made_for", "remedy"),
+    [
+        ("heart", "Move it to heart/scores_natural.npz."),
+        ("survey", "Move it to a file of its own, given with --scores."),
+    ],
+)
+def test_scores_of_another_model_are_refused(tmp_path: Path, made_for: str, remedy: str) -> None:
+    """Both heart models fit every heart panel, so nothing else would notice a file in the wrong place."""
+    facts = {"model": "MLP", "data": "BRFSS", "recipe": "small", "seed": 0, "n_fitted": 9, "n_scored": 4}
+    (tmp_path / "heart").mkdir()
+    text = json.dumps({**facts, "accuracy": 0.5, "dataset": made_for})
+    np.savez(tmp_path / "heart" / "scores.npz", allow_pickle=False, facts=np.array(text), **GOOD)
+    with pytest.raises(InputError, match=f"'heart-balanced' are expected.*'{made_for}'. {remedy}"):
+        load_dataset("heart-balanced", tmp_path)
+
+
 def test_shared_scores_are_found(shared_data: Path) -> None:
     for name in FILES:
         assert load_dataset(name, shared_data).origin == "real"
-
-
-GOOD = {"probs": np.full((4, 2), 0.5), "labels": np.array([0, 1, 1, 0])}
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 """Encoders: what a network sees; random changes only while fitting, and the same for the same generator."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import raw_data
-from pacshift.recipes.catalogue import RECIPES, find_recipe
+from pacshift.recipes.catalogue import RECIPES, Settings, find_recipe
 from pacshift.recipes.encode import AnswerEncoder, FileEncoder, PixelEncoder, shift_and_mirror
 from pacshift.recipes.texts import BUCKETS, TextEncoder, buckets_of
 
@@ -95,7 +96,8 @@ def test_the_papers_values() -> None:
         find_recipe(name, "paper").settings for name in ("heart", "agnews", "cifar10", "entity13", "chestxray")
     )
     assert (heart.optimiser, heart.rate, heart.momentum, heart.batch, heart.epochs) == ("sgd", 0.03, 0.9, 64, 30)
-    assert not heart.nesterov
+    assert heart == Settings(epochs=30, batch=64, rate=0.03)  # no more than that: no weights in the loss, no decay
+    assert find_recipe("heart-balanced", "paper").settings == replace(heart, balanced=True)
     assert (news.optimiser, news.rate, news.epochs) == ("adamw", 1e-5, 1)
     assert (cifar.rate, cifar.epochs) == (0.01, 56)
     assert (entity.rate, entity.epochs) == (0.01, 13)

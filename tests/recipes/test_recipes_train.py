@@ -84,7 +84,7 @@ def test_the_file_says_how_it_was_made_and_holds_no_fitted_row(news: Path) -> No
 
 
 @pytest.mark.usefixtures("torch")
-@pytest.mark.parametrize("name", ["heart", "heart-natural"])
+@pytest.mark.parametrize("name", ["heart", "heart-balanced"])
 def test_heart(tmp_path: Path, name: str) -> None:
     labels = raw_data.write_heart(tmp_path / "survey.csv", n_rows=2000)
     found = train(name, tmp_path / "survey.csv", tmp_path / "scores.npz", device="cpu")

@@ -21,8 +21,8 @@ from pacshift.scores.check import check_labels, check_scores
 Origin = Literal["real", "shipped", "twin"]
 
 FILES = {
-    "heart": "heart/scores.npz",
-    "heart-natural": "heart/scores_natural.npz",
+    "heart": "heart/scores_natural.npz",
+    "heart-balanced": "heart/scores.npz",
     "cifar10": "cifar10/scores.npz",
     "agnews": "agnews/scores.npz",
     "entity13": "entity13/scores.npz",
@@ -32,7 +32,7 @@ FILES = {
 
 TITLES = {
     "heart": "CDC heart",
-    "heart-natural": "CDC heart, natural training rows",
+    "heart-balanced": "CDC heart, balanced training",
     "cifar10": "CIFAR-10",
     "agnews": "AG News",
     "entity13": "Entity-13",
@@ -118,7 +118,7 @@ def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> D
     Parameters
     ----------
     name : str
-        ``"heart"``, ``"heart-natural"``, ``"cifar10"``, ``"agnews"``, ``"entity13"`` or ``"chestxray"``.
+        ``"heart"``, ``"heart-balanced"``, ``"cifar10"``, ``"agnews"``, ``"entity13"`` or ``"chestxray"``.
     data_dir : path, optional
         Folder of real scores; default: the environment variable ``PACSHIFT_DATA``. A data set that is not there
         comes from the package.
@@ -150,7 +150,19 @@ def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> D
             "Point data_dir= (or PACSHIFT_DATA) to such a folder, or omit it to use the scores of the package."
         )
     path = folder / FILES[name]
-    return load_scores(path, name=name) if path.is_file() else _packaged(name)
+    return _named(load_scores(path, name=name), path) if path.is_file() else _packaged(name)
+
+
+def _named(data: Dataset, path: Path) -> Dataset:
+    """Refuse scores of another data set in this one's place: both heart models fit every heart panel."""
+    made_for = data.facts.get("dataset", data.name)
+    if made_for != data.name:
+        place = FILES.get(made_for, "a file of its own, given with --scores")
+        raise InputError(
+            f"{path}: here the scores of {data.name!r} are expected, but the file says that `pacshift train` made "
+            f"it for {made_for!r}. Move it to {place}."
+        )
+    return data
 
 
 def load_scores(path: str | os.PathLike[str], *, name: str | None = None) -> Dataset:

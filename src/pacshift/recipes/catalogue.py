@@ -49,11 +49,10 @@ class Recipe:
 
 
 _HEART_SHARE = 60_000 / 253_680
-_HEART_OURS = (
-    "one hidden layer of 64, standardised answers, weight decay 0.003, the rate rises and falls to 0, "
-    "60,000 of 253,680 rows fitted"
-)
-_MLP = Settings(epochs=30, batch=64, rate=0.03, decay=0.003, schedule="one-cycle")
+_HEART_OURS = "one hidden layer of 64, standardised answers, 60,000 of 253,680 rows fitted"
+# Only what the paper states, although weight decay 0.003 and a rate that falls to 0 fit better: log loss 0.228
+# against 0.233 to 0.236 on 20,000 held-out rows of those to be fitted (two seeds).
+_MLP = Settings(epochs=30, batch=64, rate=0.03)
 _PRETRAINED_RESNET = "a ResNet-50 pretrained on ImageNet: a state dictionary with the public key names"
 _RESNET_OURS = (
     "SGD with momentum 0.9, batch 64, weight decay 1e-4, the rate falls to 0, images at 224 pixels, "
@@ -73,13 +72,13 @@ def _resnet(data: str, *, epochs: int) -> Recipe:
 
 
 RECIPES: tuple[Recipe, ...] = (
+    *_heart("heart", "two-layer MLP", _MLP, _HEART_OURS),
     *_heart(
-        "heart",
-        "two-layer MLP",
+        "heart-balanced",
+        "two-layer MLP with a balanced loss",
         replace(_MLP, balanced=True),
         f"{_HEART_OURS}, both classes weigh the same in the loss",
     ),
-    *_heart("heart-natural", "two-layer MLP with the natural label mix", _MLP, _HEART_OURS),
     Recipe(
         "agnews",
         "paper",

@@ -12,7 +12,7 @@ from pacshift.recipes.raw.heart import read_heart
 
 READERS: dict[str, Callable[[Path], RawData]] = {
     "heart": read_heart,
-    "heart-natural": read_heart,
+    "heart-balanced": read_heart,
     "agnews": read_agnews,
     "cifar10": read_cifar10,
     "entity13": read_entity13,

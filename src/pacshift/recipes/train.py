@@ -82,7 +82,7 @@ def train(
     Parameters
     ----------
     dataset : str
-        ``"heart"``, ``"heart-natural"``, ``"agnews"``, ``"cifar10"``, ``"entity13"`` or ``"chestxray"``.
+        ``"heart"``, ``"heart-balanced"``, ``"agnews"``, ``"cifar10"``, ``"entity13"`` or ``"chestxray"``.
     raw : path
         The raw data in one of the official formats, a file or a folder.
     out : path

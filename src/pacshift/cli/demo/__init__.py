@@ -9,7 +9,7 @@ from pacshift.cli import groups, options
 from pacshift.cli.console import print_json
 from pacshift.cli.options import basic
 
-PANEL = "heart-natural-large-0.1"
+PANEL = "heart-large-0.1"
 
 
 def demo(
