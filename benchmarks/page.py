@@ -26,7 +26,7 @@ BLOCKS = {
     "tables/populations.md": ("populations",),
     "tables/many-classes.md": ("many",),
     "data-sets.md": ("shipped", "twins"),
-    "reproduce.md": ("run", "claims", "balanced", "figures", "paper-table", "population-table"),
+    "reproduce.md": ("run", "claims", "balanced", "heart-misses", "figures", "paper-table", "population-table"),
 }
 """Pages below docs/ with the blocks that the lab writes."""
 

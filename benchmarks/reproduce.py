@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from benchmarks.heart import misses_table
 from benchmarks.lab import Blocks, Lab
 from benchmarks.page import DOCS
 from pacshift.experiments.claims import check_claims
@@ -37,6 +38,7 @@ def run(lab: Lab) -> Blocks:
     yield "claims", claims_table({"as in the paper (two halves)": paper, "population": exact})
     pictures = "\n\n".join(figure(result) for result in balanced)
     yield "balanced", claims_table({"loss that weighs both classes alike": balanced}) + "\n" + pictures
+    yield "heart-misses", misses_table(lab)
     yield "figures", figure_list(paper)
     yield "paper-table", summary_table(paper)
     yield "population-table", summary_table(exact)
