@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PYPROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
-LOWER_BOUND = re.compile(r"([\w-]+)(?:\[.*\])?>=([\d.]+)")
+LOWER_BOUND = re.compile(r"([\w-]+)(?:\[.*\])?>=([\d.]+)(?:; python_version < '[\d.]+')?")
 
 
 def lowest_versions() -> dict[str, str]:

@@ -9,6 +9,7 @@ trap 'rm -rf "$work"' EXIT
 rm -rf dist
 "$work/build/bin/python" -m build --outdir dist .
 "$work/build/bin/twine" check --strict dist/*
+"$python" scripts/check_dist.py dist/*
 "$python" -m venv "$work/plain"
 "$work/plain/bin/python" -m pip install --quiet dist/*.whl
 (cd "$work" && "$work/plain/bin/python" -c "import pacshift; print('plain installation: pacshift', pacshift.__version__)")

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from lp_solvers import each_solver  # noqa: F401  tests run with both
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
 from pacshift.mix.programs import MixProgram, largest_means, least_violation

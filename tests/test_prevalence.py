@@ -6,6 +6,7 @@ from scipy.stats import binomtest
 
 from pacshift import AssumptionError, InputError, Population, Tally, calibrate_tally, prevalence, prevalence_tally
 from pacshift.arrays import BoolArray, FloatArray
+from pacshift.mix.region import prevalence_region
 from worlds import make_world
 
 
@@ -37,10 +38,32 @@ def test_the_truth_is_inside_in_all_but_a_delta_share_of_draws(share: float) -> 
     for _ in range(repeats):
         try:
             found = prevalence_tally(weak_tally(rng, share), delta=delta)
-            missed += not found.mix.contains([1 - share, share]).all()
+            rates = found.recall.contains([0.65, 0.65]).all() and found.accuracy <= 0.65 <= found.accuracy_at_most
+            missed += not (found.mix.contains([1 - share, share]).all() and rates)
         except AssumptionError:
             missed += 1
     assert binomtest(missed, repeats, delta, alternative="greater").pvalue > 1e-3
+
+
+@pytest.mark.montecarlo
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.usefixtures("untested")
+def test_accuracy_and_recalls_are_inside_and_not_much_too_wide(n_classes: int) -> None:
+    rng, delta, repeats, missed = np.random.default_rng(n_classes), 0.2, 60, 0
+    rates = 0.6 * np.eye(n_classes) + 0.4 * rng.dirichlet(np.ones(n_classes), n_classes).T
+    mix, n_source, n_target = rng.dirichlet(np.full(n_classes, 2.0)), 1500, 6000
+    truth, widths = float(np.diag(rates) @ mix), []
+    for _ in range(repeats):
+        confusion = np.array([rng.multinomial(n_source, column) for column in rates.T]).T
+        region = prevalence_region(confusion, rng.multinomial(n_target, rates @ mix), delta=delta)
+        assert region.recall is not None
+        inside = region.recall.contains(np.diag(rates)).all()
+        missed += not (inside and region.accuracy <= truth <= region.accuracy_at_most)
+        widths.append(region.accuracy_at_most - region.accuracy)
+    assert binomtest(missed, repeats, delta, alternative="greater").pvalue > 1e-3
+    # One recall and a known mix would need 1.3 deviations on each side; bounds for all at once need more.
+    deviation = np.sqrt((np.diag(rates) * (1 - np.diag(rates)) / n_source).max())
+    assert np.mean(widths) < 10 * deviation
 
 
 @pytest.mark.parametrize("n_classes", [2, 4, 7])
@@ -50,7 +73,9 @@ def test_it_is_narrower_than_a_certificate_and_holds_the_truth(n_classes: int) -
     found, certificate = prevalence_tally(tally, delta=0.05), calibrate_tally(tally, epsilon=0.1, delta=0.05)
     assert found.mix.contains(world.target_mix).all()
     assert found.weights.contains(world.weights).all()
-    assert found.accuracy <= float((world.target_mix * np.diag(_rates(world.population))).sum())
+    recall = np.diag(_rates(world.population))
+    assert found.recall.contains(recall).all()
+    assert found.accuracy <= float(world.target_mix @ recall) <= found.accuracy_at_most
     assert certificate.prevalence is not None
     assert (found.mix.lower >= certificate.prevalence.lower - 1e-9).all()
     assert (found.mix.upper <= certificate.prevalence.upper + 1e-9).all()

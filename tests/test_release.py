@@ -1,20 +1,41 @@
-"""What a release says about itself, and what its workflows call, is there."""
+"""What a release says about itself, what its workflows call, and what its archives hold."""
 
+import io
 import re
+import runpy
+import subprocess
+import sys
+import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import pacshift
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+CHECK_DIST = runpy.run_path(str(ROOT / "scripts" / "check_dist.py"))
 
 
 def test_every_file_names_the_same_version() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), flags=re.MULTILINE)
     assert cited is not None
-    assert project["version"] == pacshift.__version__ == cited[1]
+    assert PROJECT["version"] == pacshift.__version__ == cited[1]
+
+
+def test_the_citation_has_the_date_of_the_changelog_and_the_addresses_of_the_project() -> None:
+    cited = (ROOT / "CITATION.cff").read_text()
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    released = re.search(rf"^## \[{re.escape(PROJECT['version'])}\] - (\S+)$", changes, flags=re.MULTILINE)
+    assert released is not None
+    assert f"date-released: {released[1]}\n" in cited
+    assert f"repository-code: {PROJECT['urls']['Source']}\n" in cited
+    assert f"url: {PROJECT['urls']['Documentation']}\n" in cited
+    assert PROJECT["urls"]["Documentation"] in (ROOT / "mkdocs.yml").read_text()
 
 
 def test_workflows_call_make_targets_that_exist() -> None:
@@ -24,11 +45,131 @@ def test_workflows_call_make_targets_that_exist() -> None:
 
 
 def test_workflows_cover_every_supported_python() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    supported = {kind[1] for text in project["classifiers"] if (kind := re.search(r":: (3\.\d+)$", text))}
-    matrix = re.search(r"python: \[(.*)\]", (ROOT / ".github" / "workflows" / "check.yml").read_text())
-    assert matrix is not None
-    assert set(re.findall(r"3\.\d+", matrix[1])) == supported
+    supported = {kind[1] for text in PROJECT["classifiers"] if (kind := re.search(r":: (3\.\d+)$", text))}
+    check = (ROOT / ".github" / "workflows" / "check.yml").read_text()
+    tested = " ".join(re.findall(r"(?:python|newest): \[(.*)\]", check))
+    assert set(re.findall(r"3\.\d+", tested)) == supported
+    assert "3.14t" in tested
+
+
+def test_workflows_name_tests_that_exist() -> None:
+    named = {name for path in WORKFLOWS for name in re.findall(r"tests/[\w*]+\.py", path.read_text())}
+    assert named
+    assert all(list(ROOT.glob(name)) for name in named)
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_actions_are_pinned_to_a_commit_and_jobs_to_what_they_need(path: Path) -> None:
+    text = path.read_text()
+    used = re.findall(r"uses: (.+)", text)
+    assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}  # v[\d.]+", action) for action in used)
+    assert re.search(r"^permissions: \{\}$", text, flags=re.MULTILINE)
+    jobs = text.partition("\njobs:\n")[2]
+    assert len(re.findall(r"^  [\w-]+:", jobs, re.MULTILINE)) == len(
+        re.findall(r"^    permissions: ", jobs, re.MULTILINE)
+    )
+    assert text.count("persist-credentials: false") == text.count("actions/checkout@")
+
+
+def test_one_action_has_one_commit() -> None:
+    used = {action for path in WORKFLOWS for action in re.findall(r"uses: (\S+)", path.read_text())}
+    assert len(used) == len({action.partition("@")[0] for action in used})
+
+
+def test_the_workflows_pass_zizmor() -> None:
+    zizmor = Path(sys.executable).with_name("zizmor")
+    if not zizmor.exists():
+        pytest.skip("zizmor is not installed: it is in the dependency group lint")
+    command = [str(zizmor), "--offline", "--quiet", "--strict-collection", str(ROOT / ".github")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+CONDA_NAMES = {"matplotlib": "matplotlib-base"}
+
+
+def requirements(extra: str | None) -> set[str]:
+    """What pyproject.toml asks for, as a conda recipe writes it, markers left out."""
+    listed = PROJECT["dependencies"] if extra is None else PROJECT["optional-dependencies"][extra]
+    found = set()
+    for requirement in listed:
+        if inner := re.fullmatch(r"pacshift\[(.+)\]", requirement):
+            found |= {each for name in inner[1].split(",") for each in requirements(name)}
+        else:
+            name, bound = requirement.partition(";")[0].strip().split(">=")
+            found.add(f"{CONDA_NAMES.get(name, name)} >={bound}")
+    return found
+
+
+def test_the_conda_recipe_says_what_pyproject_says() -> None:
+    yaml = pytest.importorskip("yaml", reason="PyYAML comes with the dependency group docs")
+    recipe = yaml.safe_load((ROOT / "recipe" / "recipe.yaml").read_text())
+    lowest = PROJECT["requires-python"].removeprefix(">=")
+    assert recipe["context"] == {"version": PROJECT["version"], "python_min": lowest}
+    assert set(recipe["requirements"]["run"][1:]) == requirements(None) | requirements("cli")
+    others = set.union(*map(requirements, ("sklearn", "spark", "onnx"))) - requirements("tables")
+    assert set(recipe["requirements"]["run_constraints"]) <= others
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    assert [name.replace(">=", " >=") for name in build] == recipe["requirements"]["host"][2:]
+    entries = [f"{name} = {place}" for name, place in PROJECT["scripts"].items()]
+    assert recipe["build"]["python"]["entry_points"] == entries
+    about = recipe["about"]
+    assert (about["summary"], about["license"]) == (PROJECT["description"], PROJECT["license"])
+    assert (about["repository"], about["documentation"]) == tuple(
+        PROJECT["urls"][name] for name in ("Source", "Documentation")
+    )
+
+
+def test_rattler_build_can_render_the_recipe() -> None:
+    reason = "py-rattler-build is not among the test requirements"
+    stage = pytest.importorskip("rattler_build", reason=reason).Stage0Recipe.from_file(
+        ROOT / "recipe" / "recipe.yaml"
+    )
+    (rendered,) = (variant.recipe.to_dict() for variant in stage.render())
+    assert rendered["package"] == {"name": "pacshift", "version": PROJECT["version"]}
+    assert rendered["build"]["noarch"] == "python"
+
+
+def wheel(path: Path, files: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+GOOD = dict.fromkeys(
+    ("pacshift/__init__.py", "pacshift/py.typed", "pacshift_command.py", "pacshift/report/page.html"), b""
+)
+
+
+def test_archives_hold_only_what_belongs_there(tmp_path: Path) -> None:
+    faults, path = CHECK_DIST["faults"], tmp_path / "pacshift-1.0-py3-none-any.whl"
+    assert faults(wheel(path, GOOD)) == []
+    assert faults(wheel(path, GOOD | {"tests/files/a.json": b""})) == [
+        f"tests/files/a.json does not belong into {path.name}"
+    ]
+    leaked = faults(wheel(path, GOOD | {"pacshift/made.py": b"ROOT = '/home/jane/pacshift'"}))
+    assert leaked == [f"pacshift/made.py in {path.name} names /home/jane"]
+    assert "more than 3,000,000" in faults(wheel(path, GOOD | {"pacshift/a.npz": bytes(4_000_000)}))[0]
+    assert faults(wheel(path, {})) == [f"{name} is missing in {path.name}" for name in sorted(GOOD)]
+
+
+def test_source_archives_are_read_without_their_first_folder(tmp_path: Path) -> None:
+    path = tmp_path / "pacshift-1.0.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name in [*(f"src/{each}" for each in GOOD), "docs/index.md"]:
+            archive.addfile(tarfile.TarInfo(f"pacshift-1.0/{name}"), io.BytesIO())
+    assert CHECK_DIST["faults"](path) == [f"docs/index.md does not belong into {path.name}"]
+
+
+@pytest.mark.slow
+def test_what_is_built_passes(tmp_path: Path) -> None:
+    pytest.importorskip("hatchling", reason="`make wheel` builds and looks into the archives, too")
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    built = sorted(tmp_path.iterdir())
+    assert [path.suffix for path in built] == [".whl", ".gz"]
+    assert [fault for path in built for fault in CHECK_DIST["faults"](path)] == []
 
 
 def test_groups_and_extras_that_workflows_install_exist() -> None:

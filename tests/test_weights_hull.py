@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from lp_solvers import each_solver  # noqa: F401  tests run with both
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval, clopper_pearson
 from pacshift.errors import InputError

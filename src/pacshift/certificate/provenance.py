@@ -81,6 +81,9 @@ class Provenance:
         How rows became counts; None in certificates of older versions.
     asked_method : AskedMethod or None
         The method that was asked for, if it is not the one of the certificate.
+    solver : str or None
+        What solved the linear programs, such as ``"highspy 1.15.1"``; without highspy it is SciPy. None in
+        certificates of older versions.
 
     Examples
     --------
@@ -102,6 +105,7 @@ class Provenance:
     code: str | None = None
     counting: Counting | None = None
     asked_method: AskedMethod | None = None
+    solver: str | None = None
 
     def warnings(self, *, model_id: str | None = None, today: date | None = None) -> list[str]:
         """Why the certificate should not be used: it has expired, or is for another model.
@@ -187,6 +191,7 @@ class Provenance:
             code=_optional_text(document.get("code")),  # older files do not have this and what follows
             counting=_optional(_counting, document.get("counting")),
             asked_method=_optional(_asked_method, document.get("asked_method")),
+            solver=_optional_text(document.get("solver")),
         )
 
 
@@ -226,6 +231,7 @@ def record(
     valid_until: str | None,
     seed: int,
     has_rows: bool,
+    solver: str,
     asked_method: AskedMethod | None = None,
 ) -> Provenance:
     """The provenance of a certificate that is about to be made from counts, and from rows if ``has_rows``."""
@@ -240,6 +246,7 @@ def record(
         code=code_identity(),
         counting=Counting(tally.grid, tally.bins is not None, has_rows),
         asked_method=asked_method,
+        solver=solver,
     )
 
 

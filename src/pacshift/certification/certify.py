@@ -18,6 +18,7 @@ from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.methods import Method
 from pacshift.methods.base import assumes_label_shift, facts_of, options_of
 from pacshift.methods.guarantee import promises_target
+from pacshift.mix.lp import LIBRARY
 from pacshift.progress import Progress, Steps, tell
 from pacshift.scores.same_kind import require_same_kind
 from pacshift.tally import Tally
@@ -120,6 +121,7 @@ def _certificate(
             seed=request.seed,
             has_rows=data.count_labels is not None,
             asked_method=_asked(method, found.method),
+            solver=LIBRARY,
         ),
     )
 

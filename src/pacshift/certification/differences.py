@@ -81,7 +81,7 @@ def _short(value: Any) -> str:
 
 def origins_differ(stored: Provenance, found: Provenance) -> list[str]:
     """What is recorded about code and data and is another one now."""
-    code = {"pacshift": "pacshift_version", "code": "code"}
+    code = {"pacshift": "pacshift_version", "code": "code", "solver": "solver"}
     differ = [
         f"{name}: made by {getattr(stored, field)}, made again by {getattr(found, field)}"
         for name, field in code.items()

@@ -54,7 +54,7 @@ def prevalence(
     Returns
     -------
     Prevalence
-        Intervals for the mix and the weights, and a lower bound of the accuracy on the target.
+        Intervals for the mix, the weights, the accuracy on the target and the recall of each class.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def prevalence_tally(tally: Tally, *, delta: float = DELTA, known_mix: KnownMix 
     Returns
     -------
     Prevalence
-        Intervals for the mix and the weights, and a lower bound of the accuracy on the target.
+        Intervals for the mix, the weights, the accuracy on the target and the recall of each class.
 
     Raises
     ------
@@ -124,7 +124,9 @@ def prevalence_tally(tally: Tally, *, delta: float = DELTA, known_mix: KnownMix 
         classes=tally.classes,
         mix=found.mix,
         weights=found.weights,
-        accuracy=found.accuracy,
+        accuracy=float(found.accuracy.lower),
+        accuracy_at_most=float(found.accuracy.upper),
+        recall=found.recall,
         delta=request.delta,
         class_counts=tally.class_counts,
         predicted_counts=tally.target,

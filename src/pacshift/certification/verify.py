@@ -283,8 +283,8 @@ def _compared(stored: Certificate, found: Certificate, wrong_words: list[str]) -
     return _verification(verdict, differ, [*origin, *words], [*differ.unsaid, *left_open(stored, now)], found)
 
 
-def _code(made: Provenance) -> tuple[str, str | None]:
-    return made.pacshift_version, made.code
+def _code(made: Provenance) -> tuple[str, str | None, str | None]:
+    return made.pacshift_version, made.code, made.solver
 
 
 _SAYS: dict[VerifyVerdict, Callable[[int], str]] = {

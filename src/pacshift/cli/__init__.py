@@ -49,9 +49,15 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
+        from importlib.util import find_spec
+
         from pacshift import __version__
 
         typer.echo(f"pacshift {__version__}")
+        if find_spec("highspy") is None:
+            typer.echo(
+                "highspy is not installed: SciPy solves the linear programs, with the same guarantee, slower."
+            )
         raise typer.Exit
 
 

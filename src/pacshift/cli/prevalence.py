@@ -7,7 +7,7 @@ from rich.table import Table
 from pacshift.cli import groups, options
 from pacshift.cli.console import plain, print_json, results
 from pacshift.defaults import DELTA
-from pacshift.wording import all_but, at_least, between, numbers_between, percent
+from pacshift.wording import all_but, between, numbers_between, percent
 
 if TYPE_CHECKING:
     from pacshift import Prevalence, Tally
@@ -54,29 +54,31 @@ def document(found: "Prevalence") -> dict[str, object]:
         str(name): {
             "share": [float(found.mix.lower[place]), float(found.mix.upper[place])],
             "weight": [float(found.weights.lower[place]), options.finite_or_none(found.weights.upper[place])],
+            "recall": [float(found.recall.lower[place]), float(found.recall.upper[place])],
             "source_rows": int(found.class_counts[place]),
             "predicted_target_rows": int(found.predicted_counts[place]),
         }
         for place, name in enumerate(found.classes)
     }
-    return {"delta": found.delta, "accuracy_at_least": found.accuracy, "classes": rows}
+    accuracy = {"accuracy_at_least": found.accuracy, "accuracy_at_most": found.accuracy_at_most}
+    return {"delta": found.delta, **accuracy, "classes": rows}
 
 
 def _show(found: "Prevalence") -> None:
     from pacshift.certificate.accuracy import guessing_in_words, tells_accuracy
 
-    table = Table("class", "share of the target", "share of the source", "weight")
+    table = Table("class", "share of the target", "share of the source", "weight", "recall")
     shares = found.class_counts / found.class_counts.sum()
     for place, name in enumerate(found.classes):
         share = between(found.mix.lower[place], found.mix.upper[place])
         weight = numbers_between(found.weights.lower[place], found.weights.upper[place])
-        table.add_row(plain(name), share, percent(shares[place]), weight)
+        recall = between(found.recall.lower[place], found.recall.upper[place])
+        table.add_row(plain(name), share, percent(shares[place]), weight, recall)
     console = results()
     console.print(table)
-    accuracy = ""
-    if tells_accuracy(found.accuracy, found.mix, len(found.classes)):
-        beside = guessing_in_words(found.mix)
-        accuracy = f" The classifier's accuracy on the target is then {at_least(found.accuracy)}{beside}."
+    beside = guessing_in_words(found.mix) if tells_accuracy(found.accuracy, found.mix, len(found.classes)) else ""
+    bounds = between(found.accuracy, found.accuracy_at_most)
+    accuracy = f" The classifier's accuracy on the target is then {bounds}{beside}."
     console.print(
         f"If label shift holds, all of this is right with probability at least {all_but(found.delta)}.{accuracy} "
         "The bounds of these shares on a certificate are wider: it spends most of delta on its sets.",

@@ -1,52 +1,83 @@
-"""HiGHS, the linear programming solver: how models go in and prices come out."""
+"""Linear programs, solved by HiGHS: through highspy, or through SciPy where highspy is not installed.
 
-from typing import Any
+Neither is trusted: a bound is computed from the prices by weak duality, and any prices give a safe one. So the
+guarantee is the same with both. A worse solution makes sets larger, never wrong.
+"""
 
-import highspy
-import numpy as np
+from typing import Protocol
 
-from pacshift.arrays import FloatArray
-
-
-def duals(solver: Any) -> FloatArray:
-    """Dual prices of the rows, zeros where the solver gave up."""
-    return solution(solver, "row_dual")
+from pacshift.arrays import FloatArray, IntArray
 
 
-def solution(solver: Any, part: str) -> FloatArray:
-    """A part of the solution, zeros where the solver gave up."""
-    values = np.array(getattr(solver.getSolution(), part))
-    if is_solved(solver) and np.isfinite(values).all():
-        return values
-    return np.zeros(solver.getNumCol() if part == "col_value" else solver.getNumRow())
+class LinearProgram(Protocol):
+    """The least ``cost · x`` over ``lower <= matrix x <= upper`` and ``x >= least``, changed and solved again.
+
+    A row has a bound on one side, or the same bound on both.
+    """
+
+    def change_costs(self, columns: IntArray, costs: FloatArray) -> None:
+        """Other costs of some columns."""
+
+    def change_bounds(self, rows: IntArray, lower: FloatArray, upper: FloatArray) -> None:
+        """Other bounds of some rows."""
+
+    def change_row(self, row: int, values: FloatArray) -> None:
+        """Other coefficients of a row, in its first columns."""
+
+    def add_row(self, columns: IntArray, values: FloatArray, upper: float) -> None:
+        """One more row, ``values · x[columns] <= upper``."""
+
+    def solve(self) -> None:
+        """Find a solution, starting from the last one if the solver can."""
+
+    @property
+    def is_infeasible(self) -> bool:
+        """Whether the solver says that no x keeps all bounds."""
+
+    @property
+    def values(self) -> FloatArray:
+        """The solution x, zeros where the solver gave up."""
+
+    @property
+    def prices(self) -> FloatArray:
+        """How much the least cost grows with the bound of each row, zeros where the solver gave up."""
 
 
-def is_solved(solver: Any) -> bool:
-    """Whether the solver found a solution that it calls optimal."""
-    return bool(solver.getModelStatus() == highspy.HighsModelStatus.kOptimal)
+class Solver(Protocol):
+    """A class of programs; ``sharp`` asks for the smallest tolerance, and says that only costs will change."""
+
+    def __call__(
+        self,
+        matrix: FloatArray,
+        lower: FloatArray,
+        upper: FloatArray,
+        *,
+        cost: FloatArray,
+        least: FloatArray,
+        sharp: bool,
+    ) -> LinearProgram: ...
 
 
-def quiet_solver() -> Any:
-    """HiGHS without output and presolve: presolve would discard the basis that the next program starts from."""
-    solver = highspy.Highs()  # type: ignore[no-untyped-call]
-    solver.silent()
-    solver.setOptionValue("presolve", "off")
-    solver.setOptionValue("small_matrix_value", 1e-12)  # the default drops cells of very rare classes
-    return solver
+try:
+    from pacshift.mix.lp_highspy import LIBRARY, HighspyProgram
+
+    _solver: Solver = HighspyProgram
+except ImportError:  # no wheel of highspy for this Python, such as 3.15 or a free-threaded one
+    from pacshift.mix.lp_scipy import LIBRARY, ScipyProgram
+
+    _solver = ScipyProgram
+
+__all__ = ["LIBRARY", "LinearProgram", "linear_program"]
 
 
-def dense_model(
-    matrix: FloatArray, lower: FloatArray, upper: FloatArray, col_lower: FloatArray, col_upper: FloatArray
-) -> Any:
-    """A HiGHS model of a dense matrix, its zeros left out."""
-    model = highspy.HighsLp()
-    model.num_row_, model.num_col_ = matrix.shape
-    model.col_cost_ = np.zeros(matrix.shape[1])
-    model.col_lower_, model.col_upper_ = col_lower, col_upper
-    model.row_lower_, model.row_upper_ = lower, upper
-    filled = matrix != 0
-    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    model.a_matrix_.start_ = np.concatenate([[0], np.cumsum(filled.sum(axis=1))])
-    model.a_matrix_.index_ = np.nonzero(filled)[1]
-    model.a_matrix_.value_ = matrix[filled]
-    return model
+def linear_program(
+    matrix: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    *,
+    cost: FloatArray,
+    least: FloatArray,
+    sharp: bool = False,
+) -> LinearProgram:
+    """A program in the hands of the solver that is installed."""
+    return _solver(matrix, lower, upper, cost=cost, least=least, sharp=sharp)

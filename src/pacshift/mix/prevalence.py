@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from pacshift.arrays import IntArray, Label
 from pacshift.bounds import Interval
 from pacshift.display import short_repr
@@ -44,8 +46,11 @@ class Prevalence:
         Share of each class on the target.
     weights : Interval
         Importance weights: share on the target divided by share on the source.
-    accuracy : float
-        Lower bound of the classifier's accuracy on the target.
+    accuracy, accuracy_at_most : float
+        Lower and upper bound of the classifier's accuracy on the target.
+    recall : Interval
+        For each class, how often its rows are predicted right. Under label shift it is the same on source and
+        target.
     delta : float
         Allowed probability that any of it is wrong.
     class_counts, predicted_counts : ndarray of int
@@ -68,6 +73,8 @@ class Prevalence:
     mix: Interval
     weights: Interval
     accuracy: float
+    accuracy_at_most: float
+    recall: Interval
     delta: float
     class_counts: IntArray
     predicted_counts: IntArray
@@ -79,11 +86,12 @@ class Prevalence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MixIntervals:
-    """Intervals of mix and weights and the least accuracy, all right at once with probability 1 - δ."""
+    """Intervals of mix, weights and recalls and bounds of the accuracy, all right at once, probability 1 - δ."""
 
     mix: Interval
     weights: Interval
-    accuracy: float
+    accuracy: Interval
+    recall: Interval
 
 
 def mix_intervals(tally: Tally, *, delta: float, known: Interval | None) -> MixIntervals:
@@ -101,4 +109,6 @@ def mix_intervals(tally: Tally, *, delta: float, known: Interval | None) -> MixI
     box = region.prevalence if many and known is None else exact_box(*region.all_rows)
     mix = within_known(box, known, 0.0)
     weights = weight_bounds(mix, tally.class_counts, delta=(1 - REGION_SHARE) * delta)
-    return MixIntervals(mix, weights, region.accuracy)
+    assert region.recall is not None  # made from counts
+    accuracy = Interval(np.array(region.accuracy), np.array(region.accuracy_at_most))
+    return MixIntervals(mix, weights, accuracy, region.recall)

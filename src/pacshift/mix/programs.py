@@ -5,13 +5,11 @@ no optimality: bad prices give a wide bound, never a wrong one. Used by the sect
 proof page (docs/methods/ps-lp-proof.md), the test of label shift and the monitor.
 """
 
-from typing import Any
-
 import numpy as np
 
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
-from pacshift.mix.lp import dense_model, duals, quiet_solver, solution
+from pacshift.mix.lp import LinearProgram, linear_program
 
 ROWS_PER_CUT = 4
 """How many violated rows are added before the program is solved again. With 1 or 16 sizes do not change."""
@@ -28,26 +26,23 @@ class MixProgram:
     def __init__(self, rows: FloatArray, limits: FloatArray) -> None:
         self.rows, self.limits = rows, limits
         n_rows, n_classes = rows.shape
-        self._index, self._open = np.arange(n_classes, dtype=np.int32), np.full(n_classes, np.inf)
-        self._solver = quiet_solver()
-        model = dense_model(
+        self._index, self._open = np.arange(n_classes), np.full(n_classes, np.inf)
+        self._dual = linear_program(
             np.hstack([rows.T, np.ones((n_classes, 1))]),
             np.zeros(n_classes),
             self._open,
-            np.append(np.zeros(n_rows), -np.inf),
-            np.full(n_rows + 1, np.inf),
+            cost=np.append(limits, 1.0),
+            least=np.append(np.zeros(n_rows), -np.inf),
         )
-        model.col_cost_ = np.append(limits, 1.0)
-        self._solver.passModel(model)
 
     def largest(self, cost: FloatArray) -> float:
         """An upper bound of ``cost · t`` over the mixes, equal to the maximum up to rounding.
 
         For prices y >= 0: cost·t <= y·limits + max_j (cost_j - (y·rows)_j), as t >= 0 sums to 1.
         """
-        self._solver.changeRowsBounds(len(cost), self._index, cost, self._open)
-        self._solver.run()
-        prices = np.maximum(solution(self._solver, "col_value")[:-1], 0.0)
+        self._dual.change_bounds(self._index, cost, self._open)
+        self._dual.solve()
+        prices = np.maximum(self._dual.values[:-1], 0.0)
         over_simplex = float(cost.max())
         return min(over_simplex, float(prices @ self.limits + (cost - prices @ self.rows).max()))
 
@@ -80,37 +75,32 @@ def least_violation(rows: FloatArray, limits: FloatArray, first: int) -> tuple[f
     """
     n_classes, first = rows.shape[1], min(first, len(rows))
     used = list(range(first))
-    solver = quiet_solver()
-    solver.passModel(_violation_model(rows[:first], limits[:first]))
-    index = np.arange(n_classes + 1, dtype=np.int32)
+    program = _violation_program(rows[:first], limits[:first])
     while True:
-        solver.run()
+        program.solve()
         prices = np.zeros(len(rows))
-        prices[used] = np.maximum(-np.delete(duals(solver), first), 0.0)
+        prices[used] = np.maximum(-np.delete(program.prices, first), 0.0)
         prices = prices / prices.sum() if prices.sum() > 0 else np.full(len(rows), 1 / len(rows))
         violation = float((prices @ rows).min() - prices @ limits)
-        mix = solution(solver, "col_value")[:n_classes]
+        mix = program.values[:n_classes]
         worst = most_violated(rows @ mix - limits, used, tolerance=1e-9)
         if violation > 0 or not worst:
             return violation, prices
         for i in worst:
-            solver.addRow(-np.inf, limits[i], len(index), index, np.append(rows[i], -1.0))
+            program.add_row(np.arange(n_classes + 1), np.append(rows[i], -1.0), limits[i])
         used += worst
 
 
-def _violation_model(rows: FloatArray, limits: FloatArray) -> Any:
+def _violation_program(rows: FloatArray, limits: FloatArray) -> LinearProgram:
     """The least s with ``rows t - s <= limits``; the row ``sum t = 1`` comes last."""
     n_rows, n_classes = rows.shape
-    matrix = np.vstack([np.hstack([rows, -np.ones((n_rows, 1))]), np.append(np.ones(n_classes), 0.0)])
-    model = dense_model(
-        matrix,
+    return linear_program(
+        np.vstack([np.hstack([rows, -np.ones((n_rows, 1))]), np.append(np.ones(n_classes), 0.0)]),
         np.append(np.full(n_rows, -np.inf), 1.0),
         np.append(limits, 1.0),
-        np.append(np.zeros(n_classes), -np.inf),
-        np.full(n_classes + 1, np.inf),
+        cost=np.append(np.zeros(n_classes), 1.0),
+        least=np.append(np.zeros(n_classes), -np.inf),
     )
-    model.col_cost_ = np.append(np.zeros(n_classes), 1.0)
-    return model
 
 
 def most_violated(excess: FloatArray, used: list[int], *, tolerance: float) -> list[int]:

@@ -49,6 +49,10 @@ class PrevalenceRegion:
         Bounding box of the mixes that satisfy ``rows``.
     accuracy : float
         The least target accuracy of a mix that satisfies ``rows``.
+    recall : Interval or None
+        Bounds of P(predicted j given label j) for each class j, by the same events; None in a region made by hand.
+    contamination : float
+        Largest share of the target that need not be label-shifted.
     """
 
     rows: FloatArray
@@ -57,6 +61,19 @@ class PrevalenceRegion:
     extra_limits: FloatArray
     prevalence: Interval
     accuracy: float
+    recall: Interval | None = None
+    contamination: float = 0.0
+
+    @property
+    def accuracy_at_most(self) -> float:
+        """The largest target accuracy of a mix that satisfies ``rows`` ("By-products" of the proof page).
+
+        Rows that are not label-shifted may all be predicted right.
+        """
+        if self.recall is None:
+            return 1.0
+        largest = MixProgram(self.rows, self.limits).largest(self.recall.upper)
+        return min(1.0, (1 - self.contamination) * largest + self.contamination)
 
     @property
     def all_rows(self) -> tuple[FloatArray, FloatArray]:
@@ -150,9 +167,9 @@ def prevalence_region(
     everything = np.vstack([rows, extra_rows]), np.concatenate([limits, extra_limits])
     about = np.vstack([single, single, 0 * given[0], larger])
     _require_some_mix(*everything, about, counts, range(len(target)) if classes is None else classes)
-    recall = np.diag(counts.rate.lower[: len(target)])
-    accuracy = max(0.0, -(1 - contamination) * MixProgram(rows, limits).largest(-recall))
-    return PrevalenceRegion(rows, limits, extra_rows, extra_limits, prevalence, accuracy)
+    recall = Interval(*(np.diag(end[: len(target)]) for end in (counts.rate.lower, counts.rate.upper)))
+    accuracy = max(0.0, -(1 - contamination) * MixProgram(rows, limits).largest(-recall.lower))
+    return PrevalenceRegion(rows, limits, extra_rows, extra_limits, prevalence, accuracy, recall, contamination)
 
 
 def within_known(box: Interval, known: Interval | None, contamination: float) -> Interval:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pacshift.arrays import FloatArray
-from pacshift.mix.lp import dense_model, duals, is_solved, quiet_solver, solution
+from pacshift.mix.lp import linear_program
 from pacshift.mix.programs import most_violated
 
 ROW_PENALTY = 1e4
@@ -114,33 +114,26 @@ class _CornerProgram:
         lower = np.concatenate([[1.0, 0.0], equal, np.full(len(rows), -np.inf)])
         upper = np.concatenate([[1.0, np.inf], equal, limits])
         columns = matrix.shape[1]
-        model = dense_model(matrix, lower, upper, np.zeros(columns), np.full(columns, np.inf))
-        model.col_cost_ = np.concatenate([np.zeros(columns - 1), [ROW_PENALTY]])
-        self._solver = quiet_solver()
-        self._solver.passModel(model)
+        cost = np.concatenate([np.zeros(columns - 1), [ROW_PENALTY]])
+        self._program = linear_program(matrix, lower, upper, cost=cost, least=np.zeros(columns))
 
     def change(self, corners: Corners, epsilon: float) -> None:
         """Other values and missed shares at the corners, another ε; the last solution is the start."""
-        columns = np.arange(4 * self.n_classes, dtype=np.int32)
-        self._solver.changeColsCost(len(columns), columns, corners.value.ravel())
-        for column, missed in enumerate(corners.missed.ravel().tolist()):
-            self._solver.changeCoeff(1, column, missed)
-        self._solver.changeRowBounds(1, epsilon, np.inf)
+        self._program.change_costs(np.arange(4 * self.n_classes), corners.value.ravel())
+        self._program.change_row(1, corners.missed.ravel())
+        self._program.change_bounds(np.array([1]), np.array([epsilon]), np.array([np.inf]))
 
     def add_rows(self, rows: FloatArray, limits: FloatArray) -> None:
         """Add the rows of the region that the program does not have yet."""
-        index = np.arange(4 * self.n_classes, 5 * self.n_classes + 1, dtype=np.int32)
+        index = np.arange(4 * self.n_classes, 5 * self.n_classes + 1)
         for row, limit in zip(rows[self._n_rows :], limits[self._n_rows :], strict=True):
-            self._solver.addRow(-np.inf, limit, len(index), index, np.append(row, -1.0))
+            self._program.add_row(index, np.append(row, -1.0), limit)
         self._n_rows = len(rows)
 
     def run(self) -> tuple[Prices, FloatArray]:
-        """Prices and mix of the worst case; solved afresh where HiGHS fails from the last solution."""
-        self._solver.run()
-        if not is_solved(self._solver):
-            self._solver.clearSolver()
-            self._solver.run()
-        dual, n_classes = duals(self._solver), self.n_classes
+        """Prices and mix of the worst case."""
+        self._program.solve()
+        dual, n_classes = self._program.prices, self.n_classes
         rows = np.maximum(-dual[2 * n_classes + 2 :], 0.0)
-        mix = solution(self._solver, "col_value")[4 * n_classes : 5 * n_classes]
+        mix = self._program.values[4 * n_classes : 5 * n_classes]
         return Prices(rows, max(float(dual[1]), 0.0), -float(dual[0])), mix

@@ -1,21 +1,15 @@
 """The tightest box around the importance weights, by linear programs."""
 
-from typing import Any
-
-import highspy
 import numpy as np
 
 from pacshift.arrays import BoolArray, FloatArray
 from pacshift.bounds import ROUNDING, Interval
 from pacshift.errors import InputError
-from pacshift.mix.lp import dense_model, duals, quiet_solver
+from pacshift.mix.lp import linear_program
 from pacshift.weights.elimination import EmptyBox
 
 MAX_HULL_CLASSES = 200
 """2K dense programs of 2K rows each: at this K they take half a minute, and the time grows faster than K^4."""
-
-PRIMAL_SIMPLEX = 4
-"""HiGHS's code: a new objective leaves the last vertex feasible, so the primal method starts from there."""
 
 
 def hull(confusion: Interval, target: Interval) -> Interval:
@@ -74,7 +68,7 @@ def hull(confusion: Interval, target: Interval) -> Interval:
 
 
 class _Program:
-    """One HiGHS model, ``rows u <= 1`` with ``w = scale u``; only the objective changes from call to call.
+    """One linear program, ``rows u <= 1`` with ``w = scale u``; only the objective changes from call to call.
 
     ``helpers`` are unbounded classes other than the one asked about: one of them can fill any row of
     ``C_upper w >= q_lower`` in which its cell may be positive, so it and those rows drop out.
@@ -94,11 +88,12 @@ class _Program:
         # Ten times HiGHS's tolerance below: rounding cannot empty the region.
         self.limits = np.concatenate([np.ones(len(at_most)), -np.ones(len(at_least))]) + ROUNDING
         self.column = np.cumsum(kept) - 1
-        self.solver = _model(self.rows, self.limits)
+        free, none = np.full(len(self.limits), -np.inf), np.zeros(self.rows.shape[1])
+        self.program = linear_program(self.rows, free, self.limits, cost=none, least=none, sharp=True)
 
     def require_feasible(self) -> None:
-        self.solver.run()
-        if self.solver.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
+        self.program.solve()
+        if self.program.is_infeasible:
             raise EmptyBox("no weights >= 0 fit the boxes")
 
     def largest(self, label: int) -> float:
@@ -113,10 +108,10 @@ class _Program:
 
     def _bound(self, column: int, sign: float) -> float:
         """No ``sign * u_column`` in the region is above this, however HiGHS rounded."""
-        self.solver.changeColCost(column, -sign)
-        self.solver.run()
-        prices = np.maximum(-duals(self.solver), 0.0)  # HiGHS minimises: the duals of "at most" rows are negative
-        self.solver.changeColCost(column, 0.0)
+        self.program.change_costs(np.array([column]), np.array([-sign]))
+        self.program.solve()
+        prices = np.maximum(-self.program.prices, 0.0)  # HiGHS minimises: the duals of "at most" rows are negative
+        self.program.change_costs(np.array([column]), np.zeros(1))
         return self.certified(prices, column, sign)
 
     def certified(self, prices: FloatArray, column: int, sign: float) -> float:
@@ -133,15 +128,3 @@ def _enough(at_least: FloatArray) -> FloatArray:
     """For each class the weight with which it alone fills every row of ``at_least w >= 1`` it can fill."""
     filled = np.divide(1.0, at_least, out=np.zeros_like(at_least), where=at_least > 0)
     return np.asarray(filled.max(axis=0, initial=1.0))
-
-
-def _model(rows: FloatArray, limits: FloatArray) -> Any:
-    """HiGHS with ``rows u <= limits, u >= 0`` and no objective yet."""
-    solver = quiet_solver()
-    solver.setOptionValue("simplex_strategy", PRIMAL_SIMPLEX)
-    solver.setOptionValue("primal_feasibility_tolerance", 1e-10)
-    solver.setOptionValue("dual_feasibility_tolerance", 1e-10)
-    n_rows, n_columns = rows.shape
-    at_least = np.full(n_rows, -np.inf)
-    solver.passModel(dense_model(rows, at_least, limits, np.zeros(n_columns), np.full(n_columns, np.inf)))
-    return solver
