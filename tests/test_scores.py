@@ -252,7 +252,7 @@ def test_class_names_become_plain_python_values() -> None:
     assert [type(name) for name in names] == [int, float, bool, str]
 
 
-MISSING = r"source: 1 label\(s\) are missing \(None, NaN or NA\), the first in row 1\. Every row needs its label: drop"
+MISSING = r"source: 1 label\(s\) are missing \(None, NaN or NA\), the first in row 1\. Every row needs its label"
 BAD_LABELS: dict[str, tuple[Any, str]] = {
     "length": ([0, 1], r"source: 2 labels for 3 rows of scores. Give one label per row"),
     "matrix": (np.eye(3), r"source: labels must be one per row, got an array of 2 dimensions"),
@@ -379,7 +379,7 @@ def test_labels_are_compared_as_text(labels: Any, classes: Any) -> None:
     ],
 )
 def test_names_that_are_merely_alike_do_not_match(labels: Any, classes: Any) -> None:
-    with pytest.raises(InputError, match="have no score column, the first is|are missing"):
+    with pytest.raises(InputError, match=r"have no score column, the first is|are missing"):
         check_labels(labels, check_classes(classes), n_rows=len(labels), name="source")
 
 
