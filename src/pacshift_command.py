@@ -107,10 +107,9 @@ def _missing(error: ModuleNotFoundError) -> int:
     """Say which package is missing; the exit code."""
     if (error.name or "").startswith("pacshift"):
         raise error
-    sys.stderr.write(
-        f"error: the pacshift command needs {error.name}, which is not installed. "
-        "Install it: pip install 'pacshift[cli]'.\n"
-    )
+    from pacshift.install import install_line
+
+    sys.stderr.write(f"error: the pacshift command needs {error.name}. {install_line('cli')}.\n")
     return BAD_INPUT
 
 

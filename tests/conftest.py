@@ -36,7 +36,7 @@ def shared_data() -> Path:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """A cluster of two executors on this machine, each a process of its own."""
-    sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed: pip install 'pacshift[spark]'")
+    sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed: pip install '.[spark]'")
     if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
         pytest.skip("Spark needs Java: install a JRE (Debian: openjdk-17-jre-headless)")
     import pacshift

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from certificates import birds, sharpened
 from pacshift import Certificate, InputError, calibrate
+from pacshift.install import install_line
 
 THRESHOLDS = st.floats(allow_nan=False) | st.sampled_from([-math.inf, math.inf, 5e-324, -0.0, 0.1])
 
@@ -172,5 +174,5 @@ def test_plot_without_matplotlib_names_the_extra(
     for name in [name for name in sys.modules if name.startswith("pacshift.plots")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib.axes", None)  # as if it were not installed
-    with pytest.raises(ImportError, match=r"needs matplotlib. Install it: pip install 'pacshift\[plots\]'"):
+    with pytest.raises(ImportError, match=re.escape(f"needs matplotlib. {install_line('plots')}")):
         certificate.plot()

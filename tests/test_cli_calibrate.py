@@ -197,7 +197,7 @@ def test_rows_are_left_out_only_if_asked_and_never_in_silence(data: Data, tmp_pa
     assert "2 row(s) cannot be used" in bad(*call)
     result = good(*call, "--drop-invalid")
     why = "2 of 3,000 rows{} (1 with no label, 1 with scores that are null, NaN or infinite, or a list of another "
-    assert f"note: source: {why.format(' left out by --drop-invalid')}" in result.stderr
+    assert f"note: source: {why.format(' left out')}" in result.stderr
     made = Certificate.load(tmp_path / "c.json")
     assert made.n_source == 2998
     said = f"Left out, not counted: {why.format('')}length) of source 'broken.parquet'."

@@ -31,9 +31,43 @@ def test_predict_writes_lists_of_names(data: Data, tmp_path: Path) -> None:
     assert table.column("set_size").to_pylist() == sets.sum(axis=1).tolist()
     assert shown.startswith("2,000 sets, ")
     document = json.loads(good("predict", data.certificate, data.target, "-o", out, "-f", "--json").stdout)
-    assert document == {"sets": str(out), "rows": 2000, "dropped": 0, "set_sizes": document["set_sizes"]}
+    assert document == {
+        "sets": str(out), "rows": 2000, "dropped": 0, "invalid": 0, "set_sizes": document["set_sizes"]
+    }  # fmt: skip
     assert certificate.set_sizes is not None
     assert document["set_sizes"] == certificate.set_sizes.tolist()
+
+
+def test_several_columns_are_kept(data: Data, tmp_path: Path) -> None:
+    out = tmp_path / "sets.parquet"
+    with_comma = pa.parquet.read_table(data.target).append_column("city, state", pa.array(["x"] * 2000))
+    pa.parquet.write_table(with_comma, tmp_path / "table.parquet")
+    for words, kept in (
+        (["--keep", "id,p_owl"], ["id", "p_owl"]),
+        (["--keep", "id, p_owl"], ["id", "p_owl"]),
+        (["-k", "id", "-k", "city, state"], ["id", "city, state"]),
+        (["-k", "id,id"], ["id"]),
+    ):
+        good("predict", data.certificate, tmp_path / "table.parquet", *words, "-o", out, "-f")
+        assert pa.parquet.read_table(out).column_names == [*kept, "set", "set_size"]
+
+
+def test_rows_without_a_set_are_kept_if_asked(data: Data, tmp_path: Path) -> None:
+    out, spoilt = tmp_path / "sets.csv", tmp_path / "spoilt.parquet"
+    table = pa.parquet.read_table(data.target)
+    scores = table.column("p_owl").to_numpy().copy()
+    scores[7] = np.nan
+    pa.parquet.write_table(table.set_column(table.column_names.index("p_owl"), "p_owl", pa.array(scores)), spoilt)
+    words = ["predict", data.certificate, spoilt, "--keep", "id", "-o", out]
+    assert "leave them out with --drop-invalid" in bad(*words)
+    assert "--drop-invalid leaves out" in bad(*words, "--drop-invalid", "--keep-invalid")
+    result = good(*words, "--keep-invalid")
+    assert result.stdout.startswith("1,999 sets, ")
+    assert "note: table: 1 of 2,000 rows have no set: their scores cannot be used." in result.stderr
+    lines = out.read_text().splitlines()
+    assert (len(lines), lines[8]) == (2001, "107,,")
+    document = json.loads(good(*words, "--keep-invalid", "--json", "--force").stdout)
+    assert (document["rows"], document["invalid"], sum(document["set_sizes"])) == (2000, 1, 1999)
 
 
 def test_predict_refuses(data: Data, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import commands
+from pacshift.install import install_line
 
 pytestmark = pytest.mark.slow
 
@@ -119,5 +120,5 @@ def test_missing_extras_are_named(module: str, words: list[str], extra: str, tab
     )
     assert result.returncode == 2
     assert result.stderr.startswith("error: ")
-    assert f"pip install 'pacshift[{extra}]'" in result.stderr
+    assert install_line(extra) in result.stderr
     assert result.stderr.count("\n") == 1

@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from pacshift.install import install_line
+
 pytestmark = pytest.mark.slow
 
 EXTRAS = ("typer", "rich", "pyarrow", "matplotlib", "jinja2", "markupsafe", "sklearn", "pyspark", "pandas")
@@ -46,7 +48,7 @@ def python(*words: str, **options: Any) -> "subprocess.CompletedProcess[str]":
 def test_a_plain_installation_names_the_extra(program: str, needs: str, extra: str) -> None:
     result = python("-c", PLAIN.format(extras=EXTRAS) + program)
     last = result.stderr.splitlines()[-1]
-    assert last.endswith(f"Install it: pip install 'pacshift[{extra}]'.")
+    assert last.endswith(f"{install_line(extra)}.")
     assert f" needs {needs}" in last
     if extra == "cli":
         assert (result.returncode, result.stderr.count("\n")) == (2, 1)

@@ -12,6 +12,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -27,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 import pacshift
 from certificates import sharpened
 from pacshift import InputError, PacshiftError
-from pacshift.estimator import NotCalibratedError, PACClassifier
+from pacshift.estimator import NotCalibratedError, PACClassifier, set_scorer
 from pacshift.methods import PSW
 
 RATES: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05}
@@ -230,6 +231,36 @@ def test_score_is_accuracy_and_model_selection_works(data: Any) -> None:
     assert cross_val_score(wrap(LogisticRegression()), X, y, cv=3).min() > 0.7
     search = GridSearchCV(wrap(LogisticRegression()), {"estimator__C": [0.1, 1.0]}, cv=2).fit(X[TRAIN], y[TRAIN])
     assert search.best_estimator_.calibrate(X[SOURCE], y[SOURCE], X[TARGET]).certificate_.guarantee == "pac-target"
+
+
+def test_models_are_compared_by_the_size_of_their_sets(data: Any) -> None:
+    X, y = data
+    scorer = pickle.loads(pickle.dumps(set_scorer(X[TARGET])))
+    model, others = trained(data), slice(0, 2000)
+    certificate = wrap(model.estimator_).calibrate(X[SOURCE], y[SOURCE], X[TARGET]).certificate_
+    assert scorer(model, X[SOURCE], y[SOURCE]) == -certificate.sets(model.predict_proba(X[TARGET])).sum(1).mean()
+    before = model.certificate_
+    scorer(model, X[TRAIN], y[TRAIN])
+    assert model.certificate_ is before  # the scorer's own is thrown away
+    poor, good = DummyClassifier(), LogisticRegression()
+    for scoring in (scorer, set_scorer()):
+        search = GridSearchCV(wrap(good), {"estimator": [poor, good]}, cv=2, scoring=scoring).fit(
+            X[others], y[others]
+        )
+        assert isinstance(search.best_estimator_.estimator, LogisticRegression)
+        assert search.cv_results_["mean_test_score"][0] == -3.0  # a model that knows nothing names all labels
+
+
+def test_a_scorer_of_sets_takes_frames_and_refuses_what_makes_no_sets(data: Any) -> None:
+    X, y = data
+    frame = pd.DataFrame(X, index=np.arange(len(X))[::-1])
+    labels = pd.Series(y, index=frame.index)
+    found = cross_val_score(wrap(LogisticRegression()), frame, labels, cv=2, scoring=set_scorer())
+    assert ((found >= -3) & (found < 0)).all()
+    appended = make_pipeline(StandardScaler(), wrap(LogisticRegression())).fit(X, y)
+    with pytest.raises(InputError, match=r"got Pipeline\. Wrap the model, or the whole pipeline"):
+        set_scorer()(appended, X, y)
+    assert not hasattr(appended, "calibrate")  # so docs/estimator.md says: wrap, do not append
 
 
 def test_random_scores_repeat_and_any_random_state_will_do(data: Any) -> None:

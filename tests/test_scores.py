@@ -252,14 +252,23 @@ def test_class_names_become_plain_python_values() -> None:
     assert [type(name) for name in names] == [int, float, bool, str]
 
 
+MISSING = r"source: 1 label\(s\) are missing \(None, NaN or NA\), the first in row 1\. Every row needs its label"
 BAD_LABELS: dict[str, tuple[Any, str]] = {
     "length": ([0, 1], r"source: 2 labels for 3 rows of scores. Give one label per row"),
     "matrix": (np.eye(3), r"source: labels must be one per row, got an array of 2 dimensions"),
     "unknown": ([0, 7, 7], r"2 label\(s\) have no score column, the first is 7 in row 1. The classes are 0, 1, 2"),
     "negative": ([0, -1, 2], r"the first is -1 in row 1"),
     "fraction": ([0.0, 0.5, 1.0], r"the first is 0.5 in row 1"),
-    "missing": ([0.0, np.nan, 1.0], r"the first is nan in row 1"),
-    "None": ([0, None, 1], r"the first is None in row 1"),
+    "missing": ([0.0, np.nan, 1.0], MISSING),
+    "None": ([0, None, 1], MISSING),
+    "missing text": (pd.Series(["0", None, "1"], dtype="string"), MISSING),
+    "missing category": (pd.Series(["0", None, "1"], dtype="category"), MISSING),
+    "missing boolean": (pd.Series([False, None, False], dtype="boolean"), MISSING),
+    "missing time": (pd.Series([0, pd.NaT, 1], dtype=object), MISSING),
+    "times alone": (pd.Series([pd.NaT] * 3), r"source: 3 label\(s\) are missing"),
+    "missing and unknown": (pd.Series([7, None, "owl"], dtype=object), MISSING),
+    "null in polars": (pl.Series([0, None, 1]), MISSING),
+    "null in Arrow": (pa.array([0, None, 1]), MISSING),
     "padded text": (["00", "1", "2"], r"the first is '00' in row 0.*spelled as in the labels"),
     "fraction as text": (np.array(["0.0", "1", "2"]), r"the first is '0.0' in row 0"),
     "dates": (np.array([0, 1, 2], "M8[D]"), r"labels must be text, numbers or booleans, got dtype datetime64"),
@@ -269,7 +278,8 @@ BAD_LABELS: dict[str, tuple[Any, str]] = {
     "bytes": ([b"0", b"1", b"2"], r"the first is b'0' in row 0"),
     "infinite": ([0.0, np.inf, 1.0], r"the first is inf in row 1"),
     "unhashable": (np.array([0, {}, 1], object), r"the first is {} in row 1"),
-    "null": (pd.Series([0, None, 1], dtype="Int64"), r"1 label\(s\).*the first is (<NA>|nan) in row 1"),
+    "null": (pd.Series([0, None, 1], dtype="Int64"), MISSING),
+    "arrays in objects": (pd.Series([0, np.arange(2), 1]).to_numpy(), r"the first is array\(\[0, 1\]\) in row 1"),
     "ragged": ([[0], [1, 2], [1]], r"cannot read the labels"),
     "masked": (np.ma.masked_equal([0, 1, 2], 1), r"1 of the labels are masked"),
 }  # fmt: skip
@@ -369,7 +379,7 @@ def test_labels_are_compared_as_text(labels: Any, classes: Any) -> None:
     ],
 )
 def test_names_that_are_merely_alike_do_not_match(labels: Any, classes: Any) -> None:
-    with pytest.raises(InputError, match="have no score column, the first is"):
+    with pytest.raises(InputError, match=r"have no score column, the first is|are missing"):
         check_labels(labels, check_classes(classes), n_rows=len(labels), name="source")
 
 

@@ -280,8 +280,10 @@ def test_every_unusable_row_is_counted_and_the_first_is_named(
     counted = tally_table(tmp_path, label="label", drop_invalid=True)
     whole = Tally.from_scores([*SCORES, SCORES[4]], [*LABELS, LABELS[4]], grid=True)
     assert (counted.tally, counted.n_rows, counted.n_dropped) == (whole, 6, 4)
-    with pytest.raises(InputError, match="no usable row"):
-        tally_table(parquet(tmp_path / "c.parquet", table([[np.nan] * 3], [0])), label="label", drop_invalid=True)
+    none = parquet(tmp_path / "c.parquet", table([[np.nan] * 3], [0]))
+    for drop_invalid in (False, True):  # to leave rows out is offered only where some are left
+        with pytest.raises(InputError, match=r"no usable row: 1 row\(s\) cannot be used .* is needed\.$"):
+            tally_table(none, label="label", drop_invalid=drop_invalid)
 
 
 def test_huge_scores_are_finite(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Sets written to a file are those of memory, in order, or there is no file."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,48 @@ def test_unusable_rows_leave_no_file_or_are_left_out(tmp_path: Path) -> None:
     kept = pq.read_table(output)["id"].to_numpy()
     assert kept.tolist() == [row for row in range(1000) if row % 10]
     assert pq.read_table(output)["set"].to_pylist() == names(certificate.sets(SCORES[kept]))
+
+
+def read_back(path: Path) -> Any:
+    if path.suffix == ".jsonl":
+        return pa.Table.from_pylist([json.loads(line) for line in path.read_text().splitlines()])
+    if path.suffix == ".csv":
+        return pa.csv.read_csv(path, convert_options=pa.csv.ConvertOptions(strings_can_be_null=True))
+    return pq.read_table(path) if path.suffix == ".parquet" else pa.feather.read_table(path)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather", "arrow", "csv", "jsonl"])
+@pytest.mark.parametrize("as_frame", [False, True], ids=["file", "stream"])
+def test_rows_without_a_set_can_be_kept_in_their_place(kind: str, as_frame: bool, tmp_path: Path) -> None:
+    scores = SCORES.copy()
+    scores[::10, 1], scores[:150] = np.inf, np.nan  # the first batch has 100 rows, and none that can be used
+    columns: dict[str, Any] = {f"p_{name}": scores[:, place] for place, name in enumerate(CLASSES)}
+    content = pa.table(columns | {"id": np.arange(1000)})
+    pq.write_table(content, tmp_path / "table.parquet")
+    certificate, output = calibrated(), tmp_path / f"sets.{kind}"
+    given: Any = content.to_reader(max_chunksize=7) if as_frame else tmp_path / "table.parquet"
+    written = write_sets(certificate, given, output, keep=["id"], keep_invalid=True)
+    result = read_back(output)
+    usable: Any = np.isfinite(scores).all(axis=1)
+    whole = names(certificate.sets(SCORES))
+    expected = [row if ok else None for row, ok in zip(whole, usable, strict=True)]
+    assert result["id"].to_pylist() == list(range(1000))
+    assert result["set_size"].to_pylist() == [None if row is None else len(row) for row in expected]
+    shown = [None if row is None else ";".join(row) for row in expected] if kind == "csv" else expected
+    found = result["set"].to_pylist()
+    assert found == shown if kind != "csv" else [one or "" for one in found] == [one or "" for one in shown]
+    n_bad = int((~usable).sum())
+    assert (written.n_rows, written.n_dropped, written.n_invalid) == (1000, 0, n_bad)
+    assert written.set_sizes.sum() == 1000 - n_bad
+
+
+def test_rows_are_kept_or_left_out_and_some_must_be_usable(table: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"drop_invalid=True leaves out .* Use one of them"):
+        write_sets(calibrated(), table, tmp_path / "sets.csv", drop_invalid=True, keep_invalid=True)
+    nothing = pa.table({f"p_{name}": pa.array([None] * 5, pa.float64()) for name in CLASSES})
+    with pytest.raises(InputError, match=r"no usable row: 5 row\(s\)"):
+        write_sets(calibrated(), nothing, tmp_path / "sets.csv", keep_invalid=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["table.parquet"]
 
 
 def test_what_exists_is_kept_unless_told_otherwise(table: Path, tmp_path: Path) -> None:

@@ -273,6 +273,8 @@ def test_bad_rows_and_names_that_differ_in_case(spark: Any, certificate: Certifi
     ):
         predict_sets(bad, own)
     assert predict_sets(bad, own, drop_invalid=True).collect() == []
+    kept = predict_sets(bad, own, keep=["p_a"], keep_invalid=True).collect()
+    assert [tuple(row) for row in kept] == [(0.7, None, None), (0.2, None, None)]
 
 
 def test_labels_of_a_csv_stay_text(spark: Any, tmp_path: Path) -> None:

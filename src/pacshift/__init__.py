@@ -21,7 +21,7 @@ if typing.TYPE_CHECKING:
         UnfinishedSheetError,
         UninformativeWarning,
     )
-    from pacshift.estimator import PACClassifier
+    from pacshift.estimator import PACClassifier, set_scorer
     from pacshift.evaluation import Evaluation, evaluate
     from pacshift.methods import APS, LWCP, METHODS, PS, PSC, PSLP, PSLW, PSR, PST, PSW, WCP, Oracle
     from pacshift.mix.prevalence import Prevalence
@@ -54,7 +54,16 @@ __all__ += [
     "evaluate",
     "label_sheet",
 ]
-__all__ += ["plan", "prevalence", "prevalence_tally", "resample", "tweak_one", "verify", "verify_tally"]
+__all__ += [
+    "plan",
+    "prevalence",
+    "prevalence_tally",
+    "resample",
+    "set_scorer",
+    "tweak_one",
+    "verify",
+    "verify_tally",
+]
 
 _HOMES = {
     "bounds": ["Interval"],
@@ -67,7 +76,7 @@ _HOMES = {
     "comparison.compare": ["compare"],
     "comparison.table": ["Comparison"],
     "errors": ["AssumptionError", "InputError", "PacshiftError", "UnfinishedSheetError", "UninformativeWarning"],
-    "estimator": ["PACClassifier"],
+    "estimator": ["PACClassifier", "set_scorer"],
     "evaluation": ["Evaluation", "evaluate"],
     "methods": ["APS", "LWCP", "METHODS", "PS", "PSC", "PSLP", "PSLW", "PSR", "PST", "PSW", "WCP", "Oracle"],
     "mix.prevalence": ["Prevalence"],

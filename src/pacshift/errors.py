@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from pacshift.install import install_line
+
 
 class PacshiftError(Exception):
     """Base class of all errors that pacshift raises on purpose.
@@ -84,15 +86,16 @@ class MissingExtraError(PacshiftError, ImportError):
 
     Examples
     --------
-    >>> raise MissingExtraError("pacshift.plots", ModuleNotFoundError(name="matplotlib.axes"), "plots")
+    >>> missing = ModuleNotFoundError(name="matplotlib.axes")
+    >>> raise MissingExtraError("pacshift.plots", missing, "plots")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    pacshift.errors.MissingExtraError: pacshift.plots needs matplotlib. Install it: pip install 'pacshift[plots]'.
+    pacshift.errors.MissingExtraError: pacshift.plots needs matplotlib. Install it...
     """
 
     def __init__(self, part: str, cause: ModuleNotFoundError, extra: str) -> None:
         module = (cause.name or str(cause)).partition(".")[0]
         package = {"sklearn": "scikit-learn"}.get(module, module)
-        super().__init__(f"{part} needs {package}. Install it: pip install 'pacshift[{extra}]'.")
+        super().__init__(f"{part} needs {package}. {install_line(extra)}.")
         self._made_of = part, cause, extra
 
     def __reduce__(self) -> tuple[Any, ...]:

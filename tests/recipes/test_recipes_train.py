@@ -11,6 +11,7 @@ import commands
 import raw_data
 from pacshift.errors import InputError
 from pacshift.experiments.datasets import load_scores
+from pacshift.install import install_line
 from pacshift.recipes import train
 
 NEEDS_TORCH = "torch is not installed: make train-test runs these tests"
@@ -221,4 +222,4 @@ def test_without_torch_the_message_says_what_to_install(tmp_path: Path, monkeypa
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torch", None)
     message = commands.bad("train", "agnews", "--data", tmp_path, "-o", tmp_path / "scores.npz")
-    assert "pip install 'pacshift[train]'" in message
+    assert install_line("train") in message

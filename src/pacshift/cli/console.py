@@ -23,6 +23,7 @@ from rich.table import Table
 from pacshift.cli.flags import in_flags
 from pacshift.cli.signals import stop_code
 from pacshift.errors import AssumptionError, PacshiftError, UnfinishedSheetError, UninformativeWarning
+from pacshift.install import install_line
 
 BAD_INPUT, NOTHING_CERTIFIED, BROKEN, OTHER_MODEL, UNEXPECTED = 2, 3, 4, 5, 1
 PIPE_WIDTH = 120  # columns of tables that go into a file or a pipe
@@ -161,7 +162,7 @@ def _missing(error: ImportError) -> str:
         "PIL": "train",
     }
     extra = extras.get((error.name or "").partition(".")[0])
-    return f"{error}. Install it: pip install 'pacshift[{extra}]'." if extra else f"{error}."
+    return f"{error}. {install_line(extra)}." if extra else f"{error}."
 
 
 @contextmanager

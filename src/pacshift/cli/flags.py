@@ -15,6 +15,7 @@ FLAGS = {
     "epsilon=": "--epsilon",
     "group=": "--group",
     "groups=": "--group",
+    "keep_invalid=True": "--keep-invalid",
     "key=": "--key",
     "known_mix=": "--known",
     "label=": "--label",

@@ -215,7 +215,7 @@ class Inputs:
 def tell_dropped(what: str, dropped: int, rows: int, why: Sequence[tuple[str, int]] = ()) -> None:
     """Say how many rows were left out, and why where it is known; never leave any out silently."""
     if dropped:
-        note(f"{what}: {dropped:,} of {dropped + rows:,} rows left out by --drop-invalid{why_in_words(why)}.")
+        note(f"{what}: {dropped:,} of {dropped + rows:,} rows left out{why_in_words(why)}.")
 
 
 def tell_logits(source: Tally) -> None:

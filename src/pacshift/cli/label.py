@@ -46,7 +46,7 @@ def label(
     require_csv(out)
     asked: dict[str, Any] = {"budget": budget, "looks": _read_looks(looks), "epsilon": epsilon, "delta": delta}
     reading = {name: value for name, value in columns.reading(None).items() if name != "label"}
-    kept = tuple(dict.fromkeys(keep or ()))
+    kept = tuple(dict.fromkeys(options.read_names(keep)))
     with progress("reading the target", silent=printing.silent) as report:
         made = label_table(list(table), **asked, **reading, rng=seed, keep=kept, progress=report)
     tell_dropped("target", made.n_dropped, made.sheet.n_target - made.n_dropped)

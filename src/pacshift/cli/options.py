@@ -51,7 +51,10 @@ Method = Annotated[
         autocompletion=METHOD_NAMES.copy,
     ),
 ]
-Keep = Annotated[list[str] | None, basic("--keep -k COLUMN", "Copy this column; can be repeated.")]
+Keep = Annotated[
+    list[str] | None,
+    basic("--keep -k A,B,...", "Columns to copy. Repeat the option, one name each, if a name contains a comma."),
+]
 LabelColumn = Annotated[str, basic("--label -l COLUMN", "Column of the true labels.")]
 CertificateFile = Annotated[Path, typer.Argument(metavar="CERTIFICATE", help="Made by calibrate.")]
 
@@ -113,6 +116,10 @@ Softmax = Annotated[
     tables("--softmax", "The scores are logits: take their softmax first. Tally and certificate remember it."),
 ]
 DropInvalid = Annotated[bool, tables("--drop-invalid", "Leave out rows without a label or with unusable scores.")]
+KeepInvalid = Annotated[
+    bool,
+    tables("--keep-invalid", "Keep rows with unusable scores in the output: their set and its size are null."),
+]
 
 ModelId = Annotated[str | None, output("--model-id TEXT", "The classifier that made the scores, as you call it.")]
 UsedModelId = Annotated[
@@ -139,14 +146,23 @@ Seed = Annotated[int, expert("--seed N", "Seed of the coins that methods throw o
 NoSeed = Annotated[int | None, expert("--seed N", "Has no effect any more; will be removed.", min=0, hidden=True)]
 
 
+def read_names(texts: Sequence[str] | None) -> list[str]:
+    """One value is split at commas, several are used as given.
+
+    >>> read_names(["id, seen"]), read_names(["id", "city, state"]), read_names(None)
+    (['id', 'seen'], ['id', 'city, state'], [])
+    """
+    given = list(texts or ())
+    return [name.strip() for name in given[0].split(",")] if len(given) == 1 else given
+
+
 def read_classes(texts: Sequence[str] | None) -> "tuple[Label, ...] | None":
-    """One value is split at commas, several are used as given; names that are all whole numbers become ints."""
+    """Class names as ``read_names`` reads them; names that are all whole numbers become ints."""
     if not texts:
         return None
     from pacshift.scores.names import numbers_if_all
 
-    names = [name.strip() for name in texts[0].split(",")] if len(texts) == 1 else list(texts)
-    return numbers_if_all(names)
+    return numbers_if_all(read_names(texts))
 
 
 def read_numbers(text: str | None, option: str) -> list[float] | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pacshift.cli import groups, options
-from pacshift.cli.console import print_json, progress, results, say_written
+from pacshift.cli.console import note, print_json, progress, results, say_written
 from pacshift.cli.options import basic
 from pacshift.wording import mean_size, percent
 
@@ -26,13 +26,14 @@ def predict(
     by_position: options.ByPosition = False,
     model_id: options.UsedModelId = None,
     drop_invalid: options.DropInvalid = False,
+    keep_invalid: options.KeepInvalid = False,
     seed: options.NoSeed = None,
     force: options.Force = False,
     printing: groups.Printing,
 ) -> None:
     """Write the prediction set of every row: a list of class names and its size.
 
-    Example: pacshift predict certificate.json new.parquet --keep id -o sets.parquet
+    Example: pacshift predict certificate.json new.parquet --keep id,date -o sets.parquet
     """
     from pacshift import Certificate
     from pacshift.cli.inputs import tell_dropped
@@ -45,12 +46,13 @@ def predict(
     options.check_output(out, force, [certificate_file, *table])
     certificate = Certificate.load(certificate_file)
     warn_before_use(certificate, model_id)
-    reading: dict[str, Any] = {"scores": scores, "by_position": by_position, "drop_invalid": drop_invalid}
+    reading: dict[str, Any] = {"scores": scores, "by_position": by_position, "keep": options.read_names(keep)}
+    invalid: dict[str, Any] = {"drop_invalid": drop_invalid, "keep_invalid": keep_invalid}
     with progress("predicting", silent=printing.silent) as report:
-        written = write_sets(
-            certificate, list(table), out, **reading, keep=keep or (), overwrite=force, progress=report
-        )
+        written = write_sets(certificate, list(table), out, **reading, **invalid, overwrite=force, progress=report)
     tell_dropped("table", written.n_dropped, written.n_rows)
+    if written.n_invalid:
+        note(f"table: {written.n_invalid:,} of {written.n_rows:,} rows have no set: their scores cannot be used.")
     _show(written, out, printing)
 
 
@@ -59,9 +61,9 @@ def _show(written: "SetsWritten", out: Path, printing: groups.Printing) -> None:
 
     sizes = written.set_sizes
     if printing.as_json:
-        counts = {"rows": written.n_rows, "dropped": written.n_dropped, "set_sizes": sizes.tolist()}
-        print_json({"sets": str(out), **counts})
+        counts = {"rows": written.n_rows, "dropped": written.n_dropped, "invalid": written.n_invalid}
+        print_json({"sets": str(out), **counts, "set_sizes": sizes.tolist()})
     elif not printing.quiet:
         size, empty = mean_and_empty(sizes)
-        results().print(f"{written.n_rows:,} sets, {mean_size(size)} labels on average, {percent(empty)} empty.")
+        results().print(f"{sizes.sum():,} sets, {mean_size(size)} labels on average, {percent(empty)} empty.")
         say_written(out)

@@ -14,7 +14,7 @@ from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, RngLike, Sc
 from pacshift.errors import InputError
 from pacshift.scores.containers import as_array, to_floats, to_matrix
 from pacshift.scores.frames import in_class_order, index_of, require_same_index
-from pacshift.scores.names import match_labels, text_of
+from pacshift.scores.names import is_null, match_labels, text_of
 from pacshift.scores.names import shorten as shorten
 
 MIN_RATE = 1e-100
@@ -174,20 +174,33 @@ def check_labels(
         raise InputError(f"{name}: {len(values)} labels for {n_rows} rows of scores. Give one label per row.")
     require_same_index(index, labels, name)
     columns = match_labels(values, classes)
-    unknown = columns < 0
-    if unknown.any():
-        row = int(unknown.argmax())
-        raise InputError(
-            f"{name}: {int(unknown.sum())} label(s) have no score column, the first is "
-            f"{values[[row]].tolist()[0]!r} in row {row}. The classes are {shorten(classes)}. "
-            "Pass classes= with names spelled as in the labels."
-        )
+    unknown = np.flatnonzero(columns < 0)
+    if len(unknown):
+        raise _unknown_error(values, unknown, classes, name)
     return columns
+
+
+def _unknown_error(values: NDArray[Any], rows: IntArray, classes: tuple[Label, ...], name: str) -> InputError:
+    """Says how many labels are missing, or, where none is, how many are not among the classes."""
+    found = zip(rows.tolist(), values[rows].tolist(), strict=True)
+    missing = [row for row, label in found if not hasattr(label, "__len__") and is_null(label)]
+    if missing:
+        return InputError(
+            f"{name}: {len(missing)} label(s) are missing (None, NaN or NA), the first in row {missing[0]}. Every "
+            "row needs its label: drop those rows from scores and labels, for example where labels.isna()."
+        )
+    return InputError(
+        f"{name}: {len(rows)} label(s) have no score column, the first is "
+        f"{values[rows[:1]].tolist()[0]!r} in row {rows[0]}. The classes are {shorten(classes)}. "
+        "Pass classes= with names spelled as in the labels."
+    )
 
 
 def name_array(labels: Any, name: str, what: str) -> NDArray[Any]:
     """Labels or other names as an array that says what was given; ``what`` they are, for messages."""
     values = as_array(labels, name, what)
+    if values.dtype.kind in "mM" and len(values) and np.isnat(values).all():
+        return np.full(values.shape, None, object)  # pandas gives a column that is NaT alone the type of times
     if values.dtype.kind in "mMcV":
         raise InputError(
             f"{name}: {what} must be text, numbers or booleans, got dtype {values.dtype}. Convert them to text."

@@ -142,7 +142,7 @@ class TableReader:
                 yield result
             if progress:
                 progress(self.n_rows, total)
-        self.faults.raise_if_any(self.layout.classes, drop_invalid=drop_invalid)
+        self.faults.raise_if_any(self.layout.classes, drop_invalid=drop_invalid, n_usable=self.n_usable)
         if not self.n_usable:
             raise InputError("the table has no usable row. At least one example is needed.")
 

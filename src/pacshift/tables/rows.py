@@ -44,7 +44,7 @@ class Faults:
         self.n_unknown += other.n_unknown
         self.first_unknown = self.first_unknown or other.first_unknown
 
-    def raise_if_any(self, classes: tuple[Label, ...], *, drop_invalid: bool) -> None:
+    def raise_if_any(self, classes: tuple[Label, ...], *, drop_invalid: bool, n_usable: int = 1) -> None:
         """Unknown labels are never dropped: to leave a class out changes what is estimated."""
         if self.n_unknown:
             is_number = re.match(r"'[-+]?[.0-9]", self.first_unknown)
@@ -53,12 +53,18 @@ class Faults:
                 f"{self.n_unknown} label(s) have no score column, the first is {self.first_unknown}. The classes "
                 f"are {shorten(classes)}.{hint} Pass classes= with the label names, or fix the labels."
             )
+        if self.n_rows and not n_usable:
+            raise InputError(f"the table has no usable row: {self.in_words}. At least one example is needed.")
         if self.n_rows and not drop_invalid:
-            raise InputError(
-                f"{self.n_rows} row(s) cannot be used{why_in_words(list(self.reasons.items()))}, the first is "
-                f"{self.first}. "
-                "Fix them, or leave them out with drop_invalid=True."
-            )
+            raise InputError(f"{self.in_words}. Fix them, or leave them out with drop_invalid=True.")
+
+    @property
+    def in_words(self) -> str:
+        """How many rows, why, and where the first is."""
+        return (
+            f"{self.n_rows} row(s) cannot be used{why_in_words(list(self.reasons.items()))}, the first is "
+            f"{self.first}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

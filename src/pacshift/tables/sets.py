@@ -22,7 +22,7 @@ from pacshift.progress import Progress
 from pacshift.scores.check import ignore_rng, shorten
 from pacshift.tables.json_lines import JsonLinesWriter
 from pacshift.tables.reader import TableReader
-from pacshift.tables.rows import ScoreRows
+from pacshift.tables.rows import Faults, ScoreRows, score_rows
 from pacshift.tables.sources.base import Batch, Tables, without_codes
 from pacshift.tables.sources.files import KINDS
 from pacshift.tables.spreadsheet import escape_batch
@@ -43,11 +43,14 @@ class SetsWritten:
         Rows that were left out because they cannot be used.
     set_sizes : numpy.ndarray of shape (K + 1,)
         How many of the sets hold 0, 1, ..., K labels.
+    n_invalid : int
+        Rows that were written without a set, because they cannot be used.
     """
 
     n_rows: int
     n_dropped: int
     set_sizes: IntArray
+    n_invalid: int = 0
 
 
 def write_sets(
@@ -59,6 +62,7 @@ def write_sets(
     by_position: bool = False,
     keep: Sequence[str] = (),
     drop_invalid: bool = False,
+    keep_invalid: bool = False,
     overwrite: bool = False,
     rng: Any = None,
     progress: Progress | None = None,
@@ -85,6 +89,9 @@ def write_sets(
         Columns to copy.
     drop_invalid : bool, default False
         Leave out rows that cannot be used, instead of raising an error.
+    keep_invalid : bool, default False
+        Write rows that cannot be used, too: their ``set`` and ``set_size`` are null (empty in CSV). A table in
+        which no row can be used is refused all the same.
     overwrite : bool, default False
         Whether a file that exists may be replaced.
     rng : int, numpy.random.Generator or None
@@ -120,32 +127,58 @@ def write_sets(
     """
     kind = _kind(output, certificate.classes)
     ignore_rng(rng)
+    refuse_both(drop_invalid, keep_invalid)
     reader = TableReader.for_certificate(certificate, paths, label=None, scores=scores, by_position=by_position)
     check_output(output, overwrite=overwrite, inputs=reader.source.files)
     require_columns(keep, reader.source.schema.names)
     if kind == "csv":
         _require_flat(keep, reader.source.schema)
-    work = partial(sets_batch, certificate, keep)
-    made = reader.map_rows(work, columns=keep, drop_invalid=drop_invalid, progress=progress)
+
+    def work(batch: Batch) -> tuple[Any, Faults]:
+        rows = score_rows(batch, reader.layout, softmax=reader.softmax)
+        if not (keep_invalid or len(rows.scores)):
+            return None, rows.faults
+        return sets_batch(certificate, keep, rows, batch, keep_invalid=keep_invalid), rows.faults
+
+    made = reader.map_batches(work, columns=keep, drop_invalid=drop_invalid or keep_invalid, progress=progress)
     total = np.zeros(len(certificate.classes) + 1, np.int64)
     with atomic_write(output, overwrite=overwrite) as draft:
         for batch in _write(made, draft, kind):
-            total += np.bincount(batch.column(SET_SIZE), minlength=len(total))
+            total += np.bincount(batch.column(SET_SIZE).drop_null(), minlength=len(total))
+    if keep_invalid:
+        return SetsWritten(reader.n_rows, 0, total, reader.faults.n_rows)
     return SetsWritten(reader.n_usable, reader.faults.n_rows, total)
 
 
-def sets_batch(certificate: Certificate, keep: Sequence[str], rows: ScoreRows, batch: Batch) -> Any:
-    """A record batch of the usable rows: the columns to ``keep``, then the sets and their sizes."""
-    usable = batch.data if rows.kept is None else batch.data.filter(pa.array(rows.kept))
+def refuse_both(drop_invalid: bool, keep_invalid: bool) -> None:
+    """Rows cannot be left out and kept."""
+    if drop_invalid and keep_invalid:
+        raise InputError(
+            "drop_invalid=True leaves out rows that cannot be used, keep_invalid=True keeps them. Use one of them."
+        )
+
+
+def sets_batch(
+    certificate: Certificate, keep: Sequence[str], rows: ScoreRows, batch: Batch, *, keep_invalid: bool = False
+) -> Any:
+    """A record batch of the columns to ``keep``, the sets and their sizes, for usable rows or for all.
+
+    Rows that are kept although they cannot be used have nulls for both.
+    """
+    data, has_set = batch.data, rows.kept
+    if has_set is not None and not keep_invalid:
+        data, has_set = data.filter(pa.array(has_set)), None
+    sets = np.zeros((data.num_rows, len(certificate.classes)), bool)
+    if len(rows.scores):
+        sets[slice(None) if has_set is None else has_set] = certificate.sets_of_rows(rows.scores)
+    unknown = None if has_set is None else ~has_set
     # An Arrow file cannot hold a dictionary that changes from batch to batch.
-    kept = {name: without_codes(usable.column(name)) for name in keep}
-    sets = certificate.sets_of_rows(rows.scores)
+    kept = {name: without_codes(data.column(name)) for name in keep}
     sizes = sets.sum(axis=1, dtype=np.int32)
     offsets = np.concatenate([np.zeros(1, np.int32), np.cumsum(sizes, dtype=np.int32)])
     names = pa.array([str(name) for name in certificate.classes], pa.string()).take(pa.array(np.nonzero(sets)[1]))
-    return pa.record_batch(
-        kept | {SET: pa.ListArray.from_arrays(pa.array(offsets), names), SET_SIZE: pa.array(sizes)}
-    )
+    lists = pa.ListArray.from_arrays(pa.array(offsets), names, mask=None if unknown is None else pa.array(unknown))
+    return pa.record_batch(kept | {SET: lists, SET_SIZE: pa.array(sizes, mask=unknown)})
 
 
 def _kind(output: PathLike, classes: tuple[Label, ...]) -> str:

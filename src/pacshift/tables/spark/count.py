@@ -137,8 +137,9 @@ def tally_frame(
     total = add(unpack(row[0]) for row in sums.collect())
     if total.error:
         raise InputError(total.error)
-    total.faults.raise_if_any(layout.classes, drop_invalid=drop_invalid)
-    if total.tally is None or total.n_rows == total.faults.n_rows:
+    n_usable = total.n_rows - total.faults.n_rows
+    total.faults.raise_if_any(layout.classes, drop_invalid=drop_invalid, n_usable=n_usable)
+    if total.tally is None or not n_usable:
         raise InputError("the data frame has no usable row. At least one example is needed.")
     if label is not None:
         require_score_columns(total.tally, layout, source)
@@ -150,4 +151,4 @@ def tally_frame(
     )
     n_dropped = total.faults.n_rows + left_out.n_rows
     left_out.add(total.faults)
-    return TableTally(counted, total.n_rows - total.faults.n_rows, n_dropped, layout.remembered, why_of(left_out))
+    return TableTally(counted, n_usable, n_dropped, layout.remembered, why_of(left_out))

@@ -86,15 +86,15 @@ def keys_of(layout: Layout) -> Callable[[Batches], Batches]:
 
 
 def predictor_of(
-    layout: Layout, certificate: Certificate, columns: list[str], keep: list[str]
+    layout: Layout, certificate: Certificate, columns: list[str], keep: list[str], *, keep_invalid: bool
 ) -> Callable[[Batches], Batches]:
-    """A job that makes the sets of a partition; rows that cannot be used are left out."""
+    """A job that makes the sets of a partition; rows that cannot be used are left out, or have null for a set."""
 
     def predict_partition(batches: Batches) -> Batches:
         for batch in numbered((data.rename_columns(columns) for data in batches), _partition()):
             rows = score_rows(batch, layout, softmax=certificate.softmax)
-            if len(rows.scores):
-                yield sets_batch(certificate, keep, rows, batch)
+            if keep_invalid or len(rows.scores):
+                yield sets_batch(certificate, keep, rows, batch, keep_invalid=keep_invalid)
 
     return predict_partition
 

@@ -11,7 +11,7 @@ from pacshift.scores.check import ignore_rng
 from pacshift.tables.columns.find import find_layout
 from pacshift.tables.columns.layout import Asked, Layout
 from pacshift.tables.rows import Faults
-from pacshift.tables.sets import SET, SET_SIZE, require_columns
+from pacshift.tables.sets import SET, SET_SIZE, refuse_both, require_columns
 from pacshift.tables.spark.frames import SparkSource, select, without_vectors
 from pacshift.tables.spark.jobs import PACKED, fault_finder, predictor_of, unpack
 
@@ -24,6 +24,7 @@ def predict_sets(
     by_position: bool = False,
     keep: Sequence[str] | None = None,
     drop_invalid: bool = False,
+    keep_invalid: bool = False,
     rng: Any = None,
 ) -> DataFrame:
     """Prediction sets of a data frame; lazy, as Spark is, but for a first look that finds rows it cannot use.
@@ -43,6 +44,8 @@ def predict_sets(
     drop_invalid : bool, default False
         Leave out rows that cannot be used. Otherwise all rows are looked at now, in a job of its own, so that such
         rows are reported before the work and not by a failure in the midst of it.
+    keep_invalid : bool, default False
+        Keep rows that cannot be used: their ``set`` and ``set_size`` are null.
     rng : int, numpy.random.Generator or None
         Has no effect: randomised scores are fixed functions of their rows. Will be removed.
 
@@ -61,19 +64,20 @@ def predict_sets(
     >>> predict_sets(frame, certificate, keep=["id"]).write.parquet("sets")  # doctest: +SKIP
     """
     ignore_rng(rng)
+    refuse_both(drop_invalid, keep_invalid)
     plain = without_vectors(frame, scores, certificate.columns)
     asked = Asked(None, scores, certificate.classes, by_position, certificate.columns)
     layout = find_layout(SparkSource(plain), asked)
     others = [name for name in frame.columns if name not in layout.columns]
     kept = others if keep is None else list(dict.fromkeys(keep))
     require_columns(kept, frame.columns)
-    if not drop_invalid:
+    if not (drop_invalid or keep_invalid):
         _require_usable(plain, layout, softmax=certificate.softmax)
     fields = [plain.schema[name] for name in kept]
     fields.append(StructField(SET, ArrayType(StringType())))
     fields.append(StructField(SET_SIZE, IntegerType()))
     needed = list(dict.fromkeys([*layout.columns, *kept]))  # a score column may be kept, but is needed once
-    job = predictor_of(layout, certificate, needed, kept)
+    job = predictor_of(layout, certificate, needed, kept, keep_invalid=keep_invalid)
     return select(plain, needed).mapInArrow(job, StructType(fields))
 
 
