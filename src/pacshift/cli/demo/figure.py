@@ -14,7 +14,7 @@ from pacshift.plots.axes import new_axes
 from pacshift.plots.palette import LIMIT, PROMISE_MARKS
 
 METHODS_SHOWN = ("PS-LP", "LWCP", "PS")
-"""The default, conformal prediction class by class, and calibration that ignores the shift: one of each promise."""
+"""The default, conformal prediction class by class, and calibration that ignores the shift: one of each kind."""
 
 
 def draw_figure(path: Path, title: str, trials: Sequence[Sequence[TrialRow]], epsilon: float) -> None:
