@@ -15,7 +15,7 @@ DIRECTIVE = re.compile(r"<p>\.\. math::\s*(.+?)</p>", re.DOTALL)
 LONGEST = 40
 """Characters of TeX that fit into a line of a phone."""
 WIDEST = 62
-"""Letters and signs that fit into a line of the page at 1280 pixels in full size. Longer formulas are drawn smaller."""
+"""Letters and signs that fit into a line at 1280 pixels in full size. Longer formulas are drawn smaller."""
 TAG = re.compile(r"<[^>]+>")
 
 
