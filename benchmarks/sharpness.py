@@ -101,11 +101,18 @@ def run(lab: Lab) -> Blocks:
     for title, panels in GROUPS.items():
         lines = [line for panel in panels if wanted in panel.name for line in measured(lab, panel, trials)]
         if lines:
-            table = markdown_table(HEADINGS, [line.cells() for line in lines], left=1)
-            parts += [f"**{title}**", table.strip(), summary(lines)]
+            parts += [f"**{title}**", *tables(lines), summary(lines)]
     if len(parts) == 1:
         raise SystemExit(f"sharpness: no case at hand holds {wanted!r} in its name.")
     yield "sharpness", "\n\n".join(parts)
+
+
+def tables(lines: Sequence[Line]) -> tuple[str, str]:
+    """Sizes of floors and methods, and where those of PS-LP come from. One table would be too wide for a page."""
+    rows, cut = [HEADINGS, *(line.cells() for line in lines)], 1 + HEADINGS.index("PS-LP")
+    halves = [row[:cut] for row in rows], [(row[0], *row[cut:]) for row in rows]
+    sizes, details = (markdown_table(head, body, left=1).strip() for head, *body in halves)
+    return sizes, details
 
 
 def measured(lab: Lab, panel: Panel, trials: int) -> Iterator[Line]:

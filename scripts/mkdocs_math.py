@@ -14,6 +14,9 @@ DIRECTIVE = re.compile(r"<p>\.\. math::\s*(.+?)</p>", re.DOTALL)
 
 LONGEST = 40
 """Characters of TeX that fit into a line of a phone."""
+WIDEST = 62
+"""Letters and signs that fit into a line at 1280 pixels in full size. Longer formulas are drawn smaller."""
+TAG = re.compile(r"<[^>]+>")
 
 
 def on_page_content(content: str, **_: Any) -> str:
@@ -25,9 +28,16 @@ def on_page_content(content: str, **_: Any) -> str:
 def inline(formula: re.Match[str]) -> str:
     """A formula within a line. A browser does not break it, so a long one may scroll by itself on a phone."""
     tex = html.unescape(formula[1]).strip()
-    return f'<span class="long-formula">{convert(tex)}</span>' if len(tex) > LONGEST else convert(tex)
+    return f'<span class="long-formula">{mathml(tex)}</span>' if len(tex) > LONGEST else mathml(tex)
 
 
 def displayed(formula: re.Match[str]) -> str:
     """A formula on a line of its own."""
-    return f'<div class="arithmatex">{convert(html.unescape(formula[1]).strip(), display="block")}</div>'
+    made = mathml(html.unescape(formula[1]).strip(), display="block")
+    signs = len(html.unescape(TAG.sub("", made)))
+    return f'<div class="arithmatex{" wide-formula" if signs > WIDEST else ""}">{made}</div>'
+
+
+def mathml(tex: str, display: str = "inline") -> str:
+    """MathML of a formula. The converter leaves the backslash of ``\\Big\\{``."""
+    return convert(tex, display=display).replace(r"\{", "{").replace(r"\}", "}")

@@ -110,7 +110,7 @@ def assumption_groups(
         certificate.assumption, "test of label shift", certificate
     )  # fmt: skip
     shown = _telling_groups(found, most)
-    ax = row_axes(ax, [_group_name(found, group) for group in shown.tolist()], fontsize=7.5)
+    ax = row_axes(ax, [_group_name(found, group) for group in shown.tolist()], fontsize=8.5)
     middle = found.explained[shown]
     low, high = 100 * (found.allowed.lower[shown] - middle), 100 * (found.allowed.upper[shown] - middle)
     bars(ax, low, high, colour=UNDECIDED, label="what chance allows")
