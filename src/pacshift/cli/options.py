@@ -59,6 +59,13 @@ ClassEpsilon = Annotated[
     float | None,
     known("--class-epsilon SHARE", "Share of any one class (of its label-shifted part) that the sets may miss."),
 ]
+ClassBalance = Annotated[
+    Literal["3", "6", "none"] | None,
+    known(
+        "--class-balance",
+        "For PS-LP: aim at missing no class more often than this multiple of epsilon (default 3). Not a promise.",
+    ),
+]
 Contamination = Annotated[
     float | None,
     known("--contamination SHARE", "Share of the target that may be of any kind, below --epsilon."),
@@ -147,6 +154,11 @@ def read_classes(texts: Sequence[str] | None) -> "tuple[Label, ...] | None":
 
     names = [name.strip() for name in texts[0].split(",")] if len(texts) == 1 else list(texts)
     return numbers_if_all(names)
+
+
+def read_class_balance(text: Literal["3", "6", "none"] | None) -> "Literal[3, 6, 'none'] | None":
+    """The class balance as ``PSLP`` takes it."""
+    return None if text is None else {"3": 3, "6": 6, "none": "none"}[text]  # type: ignore[return-value]
 
 
 def read_numbers(text: str | None, option: str) -> list[float] | None:

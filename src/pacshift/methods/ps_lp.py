@@ -3,7 +3,7 @@
 The mathematics is in ``pacshift.ps_lp``, module by module in the order of the proof (docs/methods/ps-lp-proof.md).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -135,13 +135,19 @@ class PSLP(Method):
         return tune(tally, epsilon=task.epsilon, class_balance=balance, sample=task.sample, seed=task.seed)
 
     def _notes(self, kind: str) -> tuple[str, ...]:
-        """That the user's choice had no effect, if there was one."""
-        if self.class_balance == 3 or kind == TUNED:
+        """What a class balance other than the usual one means for these sets."""
+        if self.class_balance == 3:
             return ()
-        return (
-            f"class_balance={self.class_balance!r} has no effect on these sets. It limits tuned thresholds, and "
-            f"these are of the kind {kind!r}.",
-        )
+        if kind != TUNED:
+            return (
+                f"the class balance {self.class_balance!r} has no effect on these sets: it limits tuned "
+                f"thresholds, and these are of the kind {kind!r}.",
+            )
+        if self.class_balance == "none":
+            aim = "no limit per class was aimed at, so rare classes may be missed nearly always"
+        else:
+            aim = f"the thresholds aim at missing no class more often than {self.class_balance} times epsilon"
+        return (f"{aim}. An aim is not a promise: the bounds of every class are.",)
 
     def _solve_many_classes(self, tally: Tally, task: Task) -> Solution:
         """Find thresholds without linear programs (docs/methods/many-classes.md)."""
@@ -171,3 +177,20 @@ class PSLP(Method):
 def tuned_on(tuning: Tuning | None) -> str:
     """What the curves of tuned thresholds were made from, as certificates say it; "" without such thresholds."""
     return "" if tuning is None else "score rows" if tuning.on_rows else "counts"
+
+
+def balanced(method: Method, class_balance: ClassBalance | None) -> Method:
+    """``method`` with the class balance that was asked for; None leaves the method's own."""
+    if class_balance is None:
+        return method
+    check_class_balance(class_balance)
+    if not isinstance(method, PSLP):
+        raise InputError(
+            f"class_balance limits the tuned thresholds of PS-LP; method {method.name} has none. Leave it out, or "
+            "use PS-LP."
+        )
+    if method.class_balance not in (PSLP.class_balance, class_balance):
+        raise InputError(
+            f"class_balance is {class_balance!r}, but the method is {method!r}. Say it in one of the two places."
+        )
+    return replace(method, class_balance=class_balance)

@@ -89,7 +89,10 @@ def log_odds(shares: FloatArray) -> FloatArray:
 
 
 def fit_isotonic(scores: NDArray[np.floating[Any]], posterior: FloatArray) -> IsotonicCurves:
-    """Isotonic regression of the posterior of y on the score of y, class by class."""
+    """Isotonic regression of the posterior of y on the score of y, class by class.
+
+    Used by PS-T, and by PS-LP in "How the path is chosen" of docs/methods/ps-lp-proof.md.
+    """
     axis = Axis.of(scores)
     points = [_curve(axis.places(column), chances) for column, chances in zip(scores.T, posterior.T, strict=True)]
     places, odds = zip(*points, strict=True)

@@ -58,7 +58,8 @@ def log_evidence(scores: NDArray[np.floating[Any]]) -> FloatArray:
 def fit_posterior(evidence: FloatArray, labels: IntArray) -> Posterior:
     """Slopes and offsets of largest likelihood; slopes are drawn to their mean ("vector scaling").
 
-    Guo, Pleiss, Sun, Weinberger, ICML 2017, section 4.2.
+    Guo, Pleiss, Sun, Weinberger, ICML 2017, section 4.2. Used by PS-T, and by PS-LP in "How the path is chosen" of
+    docs/methods/ps-lp-proof.md.
     """
     n_classes, middle = evidence.shape[1], evidence.mean(axis=0)
     centred = evidence - middle  # slopes and offsets then hardly depend on each other: a third of the steps

@@ -59,7 +59,10 @@ def target_share(n_rows: int, n_classes: int) -> float:
 
 
 def places_below(scores: ScoreRows, share: float) -> IntArray:
-    """Places of the rows that belong to a sample of about this share, ascending, found on all cores."""
+    """Places of the rows that belong to a sample of about this share, ascending, found on all cores.
+
+    Step "Held-out rows" of docs/methods/ps-lp-proof.md: whether a row belongs to it is a matter of its own scores.
+    """
     if share >= 1:
         return np.arange(len(scores))
     limit = np.uint64(share * 2.0**64)

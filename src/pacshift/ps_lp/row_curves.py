@@ -25,7 +25,7 @@ def enough_rows(rows: HeldOutRows) -> bool:
 
 
 def fit_row_curves(rows: HeldOutRows, mix: FloatArray) -> IsotonicCurves:
-    """Where each class's posterior lies along its own score, on a target with the label mix ``mix``.
+    """Where each class's posterior lies along its own score, for a target mix ("How the path is chosen").
 
     The mix is that of ``score_curves.estimated_mix``. The mix of largest likelihood (EM on target rows) is nearer
     to the truth, but gives sets that are 0.2 % larger with 20,000 rows and 0.6 % with 5,000 (development): like

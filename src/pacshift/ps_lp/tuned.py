@@ -72,7 +72,10 @@ def tune(
     sample: Callable[[], RowSample] | None = None,
     seed: int = 0,
 ) -> Tuning:
-    """Steps "Holding out", "Held-out rows" and "The path"; ``sample`` gives score rows where they are at hand."""
+    """Steps "Holding out", "Held-out rows" and "The path" of "Tuned thresholds".
+
+    ``sample`` gives score rows where they are at hand.
+    """
     held = hold_out(tally, seed)
     rows = None if sample is None else held_out_rows(tally, held, sample())
     if rows is not None and not enough_rows(rows):
