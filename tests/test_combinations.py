@@ -46,6 +46,7 @@ KNOWN = "methods/assumption.md#known-mix"
 LABELS = "methods/few-labels.md#theorem"
 BY_LABELS = "methods/ps-t.md#lemmas"
 GROUPS = "methods/groups.md#theorem"
+TUNED = "methods/ps-lp-proof.md#tuned-thresholds"
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ EVERY_MIX = Refused("target_labels cannot help method {method}: what it promises
 NOT_PAC = Refused("target_labels cannot help method {method}: what it promises is not PAC on the target")
 DISTORTED = Refused("contamination: method {method} looks at the target, where contaminated rows distort")
 ASSUMES_NOTHING = Refused("is about label shift, of which method {method} assumes nothing")
+NOT_TUNED = Refused("class_balance limits the tuned thresholds of PS-LP; method {method} has none")
+SAID_TWICE = Refused("Say it in one of the two places")
 TWO_WAYS = Refused("target_labels and labelled are two ways to say the same")
 ADAPTIVE_ONLY = Refused("method APS needs a tally of adaptive scores")
 
@@ -85,6 +88,7 @@ WITH_METHOD: dict[str, dict[str, Proven | Refused]] = {
     | dict.fromkeys(("PS", "APS", "PS-R", "WCP"), NOT_PAC)
     | {"PS-LW": EVERY_MIX, "LWCP": EVERY_MIX, "PS-T": Proven(BY_LABELS)},
     "weights": dict.fromkeys(METHODS, UNUSED_WEIGHTS) | {"ORACLE": Proven("methods/oracle.md#rule")},
+    "class_balance": dict.fromkeys(METHODS, NOT_TUNED) | {"PS-LP": Proven(TUNED)},
     "never_empty": dict.fromkeys(METHODS, Proven(TOGETHER)),
     "softmax": dict.fromkeys(METHODS, Proven(TOGETHER)),
     "groups": dict.fromkeys(METHODS, Proven(GROUPS)),
@@ -109,7 +113,10 @@ TWO_OPTIONS = {
     ("target_labels", "weights"): LABELS,
 } | {
     tuple(sorted((always, other))): section
-    for section, names in ((TOGETHER, ("never_empty", "score", "softmax")), (GROUPS, ("groups", "target_groups")))
+    for section, names in (
+        (TOGETHER, ("never_empty", "score", "softmax", "class_balance")),
+        (GROUPS, ("groups", "target_groups")),
+    )
     for always in names
     for other in WITH_METHOD
     if always != other and "=" not in other
@@ -121,7 +128,10 @@ TWO_OPTIONS |= {
 }
 """Where two options are proven together, with PS-LP, or with ORACLE where there are weights."""
 
-NEVER_TOGETHER: dict[tuple[str, ...], Refused] = {("labelled", "target_labels"): TWO_WAYS}
+NEVER_TOGETHER: dict[tuple[str, ...], Refused] = {
+    ("labelled", "target_labels"): TWO_WAYS,
+    ("class_balance", "weights"): NOT_TUNED,
+}
 
 POPULATION = Population.synthetic(3, strength=3, rng=0, rows_per_class=400)
 MIXES = np.array([0.5, 0.3, 0.2]), np.array([0.3, 0.3, 0.4])
@@ -138,6 +148,7 @@ def filled_in(target: Any, groups: Any = None) -> LabelSheet:
 
 VALUES: dict[str, Any] = {
     "class_epsilon": 0.15,
+    "class_balance": 6,
     "contamination": 0.02,
     "known_mix": {0: (0.1, 0.6), 2: (0.2, 0.7)},
     "target_labels": [*TRUTH[:200].tolist(), *[None] * 300],
@@ -149,7 +160,7 @@ VALUES: dict[str, Any] = {
     "target_groups": [f"target {place // 2}" for place in range(500)],
 } | {f"score={name}": name for name in SCORES}
 VARIANTS: list[Method] = [
-    *(PSLP(unseen=unseen) for unseen in ("all", "include")),
+    *(PSLP(unseen=unseen, class_balance=times) for unseen in ("all", "include") for times in (3, 6, "none")),
     *(
         PSW(intervals=intervals, worst_case=worst, envelope=envelope)
         for intervals in ("elimination", "strict", "hull")
@@ -240,7 +251,8 @@ ROWS_ONLY = {"softmax", "labelled"}
 def test_every_option_with_every_method(method: Method, counted: bool) -> None:
     for option in VALUES:
         if not (counted and option in ROWS_ONLY):
-            check(method, (option,), verdict(method.name, option), counted=counted)
+            other = option == "class_balance" and getattr(method, option, 3) not in (3, VALUES[option])
+            check(method, (option,), SAID_TWICE if other else verdict(method.name, option), counted=counted)
 
 
 PAIRS = [pair for pair in combinations(VALUES, 2) if name_of(pair[0]) != name_of(pair[1])]

@@ -109,7 +109,7 @@ def test_repeated_scores_do_not_mislead_the_choice() -> None:
     assert sizes[ONE_THRESHOLD] > 1.2 * best
     assert sizes[smallest_kind(tally, kinds)] == best
     exact = calibrate(source, labels, target, epsilon=0.06, delta=0.05)
-    assert exact.sets(target).sum(axis=1).mean() == best
+    assert exact.sets(target).sum(axis=1).mean() < 0.95 * best  # curves from rows know where scores repeat
 
 
 def test_scores_beyond_0_and_1_are_compared_where_rows_are_at_hand() -> None:

@@ -18,6 +18,7 @@ from pacshift.certification.label_sheet import LabelSheet
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError, MissingExtraError, PacshiftError
 from pacshift.methods import Method
+from pacshift.methods.ps_lp import ClassBalance
 from pacshift.scores.check import check_scores
 from pacshift.scores.frames import index_of, require_same_index, to_frame
 from pacshift.scores.transforms import TransformFunction
@@ -77,6 +78,8 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
     class_epsilon : float or None
         Share of any one class that the sets may miss, promised besides ``epsilon``. With ``contamination`` it is
         promised for the label-shifted part of the target.
+    class_balance : {3, 6, "none"} or None
+        For PS-LP: tuned thresholds aim at missing no class more often than this multiple of epsilon. None: 3.
     contamination : float
         A share of the target that may be anything; the promise of ``epsilon`` holds even so. Below ``epsilon``.
     known_mix : dict of class to (low, high) or None
@@ -118,6 +121,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         score_function: str | TransformFunction = "probability",
         never_empty: bool = False,
         class_epsilon: float | None = None,
+        class_balance: ClassBalance | None = None,
         contamination: float = 0.0,
         known_mix: Mapping[Any, Any] | None = None,
         note: str | None = None,
@@ -132,6 +136,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         self.score_function = score_function
         self.never_empty = never_empty
         self.class_epsilon = class_epsilon
+        self.class_balance = class_balance
         self.contamination = contamination
         self.known_mix = known_mix
         self.note = note
@@ -237,6 +242,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             rng=self._seed(),
             never_empty=self.never_empty,
             class_epsilon=self.class_epsilon,
+            class_balance=self.class_balance,
             contamination=self.contamination,
             known_mix=self.known_mix,
             target_labels=target_labels,

@@ -205,12 +205,14 @@ def _class_misses(certificate: "Certificate") -> str:
     bounds = certificate.class_miss
     if bounds is None or certificate.trivial:
         return ""
-    order = np.lexsort((-bounds.upper, -bounds.lower))[:MAX_CLASSES_LISTED].tolist()
+    # Who changes the class balance wants to see what it does to every class.
+    most = MAX_CLASSES_LISTED if certificate.options.get("class_balance", 3) == 3 else len(certificate.classes)
+    order = np.lexsort((-bounds.upper, -bounds.lower))[:most].tolist()
     listed = ", ".join(
         f"class {certificate.classes[label]!r} {between(bounds.lower[label], bounds.upper[label])}"
         for label in order
     )
-    first = "all classes" if len(certificate.classes) <= MAX_CLASSES_LISTED else "the classes missed most"
+    first = "all classes" if len(certificate.classes) <= most else "the classes missed most"
     return (
         f"Missed, class by class ({first}): {listed}. These bounds hold together, with confidence "
         f"{all_but(certificate.delta)}, beside the guarantee.{about_the_clean_part(certificate)}"

@@ -31,11 +31,14 @@ class Counting:
         Whether the target's scores were counted in coarse bins.
     rows : bool
         Whether sizes of sets were counted on the target's rows themselves, to choose the smallest.
+    sample : bool
+        Whether score rows of source and target were at hand to tune thresholds with. False in older files.
     """
 
     grid: bool
     bins: bool
     rows: bool
+    sample: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,9 +235,13 @@ def record(
     seed: int,
     has_rows: bool,
     solver: str,
+    has_sample: bool,
     asked_method: AskedMethod | None = None,
 ) -> Provenance:
-    """The provenance of a certificate that is about to be made from counts, and from rows if ``has_rows``."""
+    """The provenance of a certificate that is about to be made from counts.
+
+    ``has_rows`` says that sizes were counted on rows, ``has_sample`` that rows were there to tune thresholds with.
+    """
     return Provenance(
         created=current_time().strftime(TIME_FORMAT),
         pacshift_version=pacshift_version(),
@@ -244,7 +251,7 @@ def record(
         inputs=limited(all_inputs(tally), tally.n_more_inputs),
         seed=seed,
         code=code_identity(),
-        counting=Counting(tally.grid, tally.bins is not None, has_rows),
+        counting=Counting(tally.grid, tally.bins is not None, has_rows, has_sample),
         asked_method=asked_method,
         solver=solver,
     )
@@ -278,9 +285,9 @@ def check_valid_until(value: Any) -> str | None:
 
 
 def _counting(document: Any) -> Counting:
-    flags = [document[name] for name in ("grid", "bins", "rows")]
+    flags = [*(document[name] for name in ("grid", "bins", "rows")), document.get("sample", False)]
     if not all(isinstance(flag, bool) for flag in flags):
-        raise ValueError(f"{document!r} where three times true or false belongs")
+        raise ValueError(f"{document!r} where true or false belongs four times")
     return Counting(*flags)
 
 

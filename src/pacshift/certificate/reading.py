@@ -102,7 +102,7 @@ def _facts(document: Any, method: str, options: dict[str, Any]) -> MethodFacts:
     """What the file says about its method. Files from before facts were kept rely on the registered method."""
     if document is not None:
         checks: dict[Any, Callable[[Any], Any]] = {str: require_text, bool: _flag}
-        said = {"version": "", "assumes_label_shift": True} | document  # older files do not say
+        said = {"version": "", "assumes_label_shift": True, "tuned_on": ""} | document  # older files do not say
         return MethodFacts(**{fact.name: checks[fact.type](said[fact.name]) for fact in fields(MethodFacts)})
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}, and the file has no method_facts about it")

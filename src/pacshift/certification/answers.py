@@ -20,6 +20,7 @@ from pacshift.errors import AssumptionError
 from pacshift.methods import PST, Method, Solution, Task
 from pacshift.methods.base import assumes_label_shift
 from pacshift.methods.class_wise import capped
+from pacshift.paths.sample import RowSample
 from pacshift.progress import Steps
 from pacshift.ps_t.rows import LabelledTarget, RowsToPlan
 from pacshift.ps_t.sizes import CountLabels, smallest
@@ -39,6 +40,8 @@ class Data:
     count_labels: CountLabels | None = None
     to_plan: Callable[[], RowsToPlan] | None = None
     """Rows to plan with after a refusal, where there are any to look at."""
+    sample: Callable[[], RowSample] | None = None
+    """Samples of source and target rows to tune thresholds with, where there are any to look at."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +86,8 @@ def _smaller(data: Data, *found: Answer) -> Answer:
 def _by_method(data: Data, method: Method, request: Request, shares: DeltaShares, steps: Steps | None) -> Answer:
     """What ``method`` certifies; the classes' misses are bounded by the source."""
     tally, task = data.tally, _task(data, request, shares.method)
-    task = replace(task, known=request.known, weights=request.weights, steps=steps or Steps())
+    known, weights = request.known, request.weights
+    task = replace(task, known=known, weights=weights, sample=data.sample, steps=steps or Steps())
     start = perf_counter()
     logger.info("%s looks for thresholds of %d classes", method.name, tally.n_classes)
     solution = method.solve(tally, task)

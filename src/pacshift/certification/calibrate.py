@@ -21,6 +21,7 @@ from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import score_for
+from pacshift.methods.ps_lp import ClassBalance, balanced
 from pacshift.progress import Progress
 from pacshift.ps_t.rows import LabelledTarget
 from pacshift.scores.transforms import TransformFunction, resolve_transform
@@ -44,6 +45,7 @@ def calibrate(
     rng: RngLike = None,
     never_empty: bool = False,
     class_epsilon: float | None = None,
+    class_balance: ClassBalance | None = None,
     contamination: float = 0.0,
     known_mix: Mapping[Any, Any] | None = None,
     target_labels: LabelsLike | None = None,
@@ -103,6 +105,10 @@ def calibrate(
         The largest share of any one class that the sets may miss. This is promised besides ``epsilon``, with the
         same confidence for both together. For methods that promise something about the target. With
         ``contamination`` it is promised for the label-shifted part: other cases of a class may all be missed.
+    class_balance : {3, 6, "none"}, optional
+        For PS-LP: its tuned thresholds aim at missing no class more often than this multiple of epsilon; default
+        3. A policy, not a promise. With 6 or ``"none"`` sets get smaller where a class is rare, and this class is
+        missed more often, as the bounds of every class say. ``class_epsilon`` promises.
     contamination : float, default 0
         A share of the target that may be anything: new kinds of cases, broken sensors. The promise of ``epsilon``
         holds for the whole target even so. Must be below ``epsilon``. Sets grow.
@@ -167,7 +173,7 @@ def calibrate(
     >>> certificate.sets([[0.99, 0.01], [0.5, 0.5]]).tolist()
     [[True, False], [False, True]]
     """
-    chosen = resolve_method(method)
+    chosen = balanced(resolve_method(method), class_balance)
     request = check_request(
         epsilon=epsilon,
         delta=delta,
@@ -217,6 +223,7 @@ def calibrate_tally(
     rng: RngLike = None,
     never_empty: bool = False,
     class_epsilon: float | None = None,
+    class_balance: ClassBalance | None = None,
     contamination: float = 0.0,
     known_mix: Mapping[Any, Any] | None = None,
     target_labels: Tally | None = None,
@@ -251,6 +258,8 @@ def calibrate_tally(
     class_epsilon : float, optional
         The largest share of any one class that the sets may miss, promised besides ``epsilon``. With
         ``contamination`` it is promised for the label-shifted part of the target.
+    class_balance : {3, 6, "none"}, optional
+        For PS-LP: tuned thresholds aim at missing no class more often than this multiple of epsilon; default 3.
     contamination : float, default 0
         A share of the target that may be anything; the promise of ``epsilon`` holds even so. Must be below
         ``epsilon``.
@@ -293,7 +302,7 @@ def calibrate_tally(
     >>> certificate.n_source, certificate.n_target, certificate.sets([[0.9, 0.1]]).tolist()
     (2000, 1000, [[True, False]])
     """
-    chosen = resolve_method(method)
+    chosen = balanced(resolve_method(method), class_balance)
     request = check_request(
         epsilon=epsilon,
         delta=delta,

@@ -1,6 +1,7 @@
 """From a tally to a certificate: the test of label shift, the method, the limit per class, the notes."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
@@ -87,7 +88,7 @@ def _certificate(
         delta=request.delta,
         method=found.method.name,
         options=options_of(found.method),
-        facts=facts_of(found.method),
+        facts=replace(facts_of(found.method), tuned_on=solution.tuned_on),
         guarantee=found.method.guarantee,
         score=tally.score,
         n_source=tally.n_source,
@@ -120,6 +121,7 @@ def _certificate(
             valid_until=request.valid_until,
             seed=request.seed,
             has_rows=data.count_labels is not None,
+            has_sample=data.sample is not None,
             asked_method=_asked(method, found.method),
             solver=LIBRARY,
         ),

@@ -17,6 +17,7 @@ from pacshift.certification.labelled import split_at_random, split_by_sheet
 from pacshift.certification.request import Request
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike
+from pacshift.paths.sample import RowSample
 from pacshift.ps_t.rows import LabelledTarget, RowsToPlan
 from pacshift.scores.check import ScoreMatrix, check_flag, check_labels, check_scores
 from pacshift.scores.fingerprint import Fingerprint
@@ -147,7 +148,13 @@ class Rows:
             transform,
             self.mean_sizes if counts_sizes else None,
             None if self.target is None else self.rows_to_plan,
+            None if self.target is None else self.sample,
         )
+
+    def sample(self) -> RowSample:
+        """Samples of source and target to tune thresholds with."""
+        assert self.target is not None  # only called with a target
+        return RowSample.of(self.source.values, self.source_columns, self.target.values)
 
     def rows_to_plan(self) -> RowsToPlan:
         """Samples of source and target."""

@@ -166,7 +166,8 @@ def verify(
         found = rows.sheet_target(labelled, transform, request, tally, given.target_places)
     counts_sizes = counting.rows and rows.target is not None and transform.function is None
     count_labels = rows.mean_sizes if counts_sizes else None
-    data = Data(tally, found, transform, count_labels)
+    sample = rows.sample if counting.sample and rows.target is not None else None
+    data = Data(tally, found, transform, count_labels, sample=sample)
     return verify_data(certificate, data, method, None if rows.target is None else rows.set_sizes)
 
 

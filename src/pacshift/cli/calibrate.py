@@ -30,6 +30,7 @@ def calibrate(
     out: Annotated[Path, basic("--out -o FILE", "The certificate.")] = Path("certificate.json"),
     method: options.Method = "PS-LP",
     promise: groups.Promise,
+    class_balance: options.ClassBalance = None,
     label: options.LabelColumn = "label",
     columns: groups.ColumnOptions,
     weights: options.Weights = None,
@@ -61,12 +62,14 @@ def calibrate(
     from pacshift.cli.inputs import Inputs, load_tallies
     from pacshift.cli.provenance import with_origin, with_tally_files
     from pacshift.methods import resolve_method
+    from pacshift.methods.ps_lp import balanced
 
     _require_no_page(out)
     options.check_output(out, force, [*files.named, labelled])
     numbers = options.read_numbers(weights, "--weights")
     request = promise.check(never_empty=never_empty, weights=numbers, **asdict(origin))
-    chosen, has_labels = resolve_method(method), target_label is not None or labelled is not None
+    chosen = balanced(resolve_method(method), options.read_class_balance(class_balance))
+    has_labels = target_label is not None or labelled is not None
     require_fit(chosen, request, has_labels=has_labels)
     options.require_one_way(target_label, labelled)
     page = None if has_labels else refusal_page  # with labels nothing is refused
@@ -118,7 +121,8 @@ def _count(data: "Inputs", method: "MethodObject", score: str) -> "Data":
         raise InputError(f"no TARGET: method {method.name} needs unlabelled target scores as well as the source.")
     tally = data.tally(score_for(method, score), soft=method.needs_soft, bins=method.needs_bins)
     has_rows = bool(data.target) and data.engine != "spark"
-    return Data(tally, transform=resolve_transform(tally.score), to_plan=data.rows_to_plan if has_rows else None)
+    to_plan, sample = data.rows_to_plan if has_rows else None, data.sample_of(tally)
+    return Data(tally, transform=resolve_transform(tally.score), to_plan=to_plan, sample=sample)
 
 
 def _certify(data: "Data", method: "MethodObject", request: "Request", printing: groups.Printing) -> "Certificate":

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pacshift.certification.request import Request
     from pacshift.cli.inputs import Inputs
     from pacshift.comparison.table import ComparisonRow, Measured
+    from pacshift.methods import Method
     from pacshift.tables.evaluate import MeasuredSets
 
 
@@ -64,6 +65,10 @@ def _compared(data: "Inputs", request: "Request", score: str) -> "tuple[list[Com
     sources = {name: data.source_tally(name, soft=True) for name in names}
     target = data.target_tally(sources[score].classes, soft=True, bins=True)
 
+    def counted(method: "Method") -> Data:
+        tally = sources[own_score(method, score)] + target
+        return Data(tally, sample=data.sample_of(tally))
+
     def measure(certificates: "Sequence[Certificate]") -> "list[Measured]":
         return [_summary(sets, labelled=data.target_label is not None) for sets in data.measure(certificates)]
 
@@ -71,7 +76,7 @@ def _compared(data: "Inputs", request: "Request", score: str) -> "tuple[list[Com
         made = compare_counts(
             chosen,
             options.with_classes(request, target.classes),
-            lambda method: Data(sources[own_score(method, score)] + target),
+            counted,
             measure,
             report,
         )

@@ -5,6 +5,7 @@ import re
 FLAGS = {
     "budget=": "--budget",
     "by_position=True": "--by-position",
+    "class_balance=": "--class-balance",
     "class_epsilon=": "--class-epsilon",
     "classes=": "--classes",
     "contamination=": "--contamination",

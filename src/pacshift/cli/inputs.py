@@ -1,8 +1,8 @@
 """SOURCE and TARGET on the command line: files, folders, or tallies counted elsewhere."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pacshift.certification.certify import Data
     from pacshift.certification.label_sheet import LabelSheet
     from pacshift.certification.request import Request
+    from pacshift.paths.sample import RowSample
     from pacshift.ps_t.rows import LabelledTarget, RowsToPlan
     from pacshift.tables.count import TableTally
     from pacshift.tables.evaluate import MeasuredSets
@@ -139,6 +140,22 @@ class Inputs:
 
         with progress("estimating what labels would bring", silent=self.silent) as report:
             return rows_to_plan(self._source_reader, target_sample(self._target_reader), report)
+
+    def sample_of(self, tally: Tally, *, needed: bool = False) -> "Callable[[], RowSample] | None":
+        """What reads samples of source and target again; None on a cluster or where there are too many rows.
+
+        They are read in any case if they are ``needed`` to make a certificate again.
+        """
+        from pacshift.tables.sample import MAX_ROWS_READ_TWICE
+
+        few = needed or tally.n_source + tally.n_target <= MAX_ROWS_READ_TWICE
+        return partial(self._sample, tally) if few and self.target and self.engine != "spark" else None
+
+    def _sample(self, tally: Tally) -> "RowSample":
+        from pacshift.tables.sample import row_sample
+
+        with progress("reading rows to tune thresholds with", silent=self.silent) as report:
+            return row_sample(self._source_reader, self._target_reader, tally, report)
 
     def measure(self, certificates: "Sequence[Certificate]") -> "list[MeasuredSets]":
         """Sizes and errors of the target's sets, all certificates in one pass."""

@@ -62,6 +62,13 @@ ClassEpsilon = Annotated[
     float | None,
     known("--class-epsilon SHARE", "Share of any one class (of its label-shifted part) that the sets may miss."),
 ]
+ClassBalance = Annotated[
+    Literal["3", "6", "none"] | None,
+    known(
+        "--class-balance",
+        "For PS-LP: aim at missing no class more often than this multiple of epsilon (default 3). Not a promise.",
+    ),
+]
 Contamination = Annotated[
     float | None,
     known("--contamination SHARE", "Share of the target that may be of any kind, below --epsilon."),
@@ -163,6 +170,11 @@ def read_classes(texts: Sequence[str] | None) -> "tuple[Label, ...] | None":
     from pacshift.scores.names import numbers_if_all
 
     return numbers_if_all(read_names(texts))
+
+
+def read_class_balance(text: Literal["3", "6", "none"] | None) -> "Literal[3, 6, 'none'] | None":
+    """The class balance as ``PSLP`` takes it."""
+    return None if text is None else {"3": 3, "6": 6, "none": "none"}[text]  # type: ignore[return-value]
 
 
 def read_numbers(text: str | None, option: str) -> list[float] | None:

@@ -123,7 +123,8 @@ def _count(certificate: "Certificate", data: "Inputs", target_label: str | None,
     method, counting = method_of(certificate, None), counting_of(certificate)
     tally = data.tally(certificate.score, soft=method.needs_soft, bins=counting.bins)
     has_rows = counting.rows and bool(data.target) and certificate.score == "probability"
-    counted = Data(tally, count_labels=mean_sizes if has_rows else None)
+    sample = data.sample_of(tally, needed=True) if counting.sample else None
+    counted = Data(tally, count_labels=mean_sizes if has_rows else None, sample=sample)
     sheet = None if labelled is None else LabelSheet.load(labelled)
     return data.with_labels(counted, request_of(certificate).for_classes(tally.classes), target_label, sheet)
 

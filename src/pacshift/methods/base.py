@@ -13,6 +13,7 @@ from pacshift.arrays import FloatArray
 from pacshift.bounds import BoundCurve, Interval
 from pacshift.errors import InputError
 from pacshift.methods.guarantee import Guarantee
+from pacshift.paths.sample import RowSample
 from pacshift.progress import Steps
 from pacshift.ps_t.rows import LabelledTarget
 from pacshift.tally import Tally
@@ -46,6 +47,9 @@ class Task:
         at target counts must allow for it too.
     labelled : LabelledTarget, optional
         Labelled rows of the target, for methods with ``needs_labels``.
+    sample : callable, optional
+        Gives samples of the source's and the target's score rows, to plan with; None if only a tally is at hand.
+        Source rows may only be looked at if they have no part in the certificate.
     steps : Steps
         For methods that take long: ``steps.expect(n)`` says that about n steps are to come, ``steps()`` that one
         is done. May be left alone.
@@ -59,6 +63,7 @@ class Task:
     known: Interval | None = None
     contamination: float = 0.0
     labelled: LabelledTarget | None = None
+    sample: Callable[[], RowSample] | None = None
     steps: Steps = field(default_factory=Steps)
 
 
@@ -80,6 +85,8 @@ class Solution:
         Computes a ``BoundCurve`` when asked for: a picture, not a second guarantee.
     notes : tuple of str
         What else a certificate should say, in full sentences.
+    tuned_on : str
+        What thresholds per class were tuned on, ``"score rows"`` or ``"counts"``; "" if they were not tuned.
     """
 
     thresholds: FloatArray
@@ -89,6 +96,7 @@ class Solution:
     reasons: tuple[str, ...] = ()
     curve: Callable[[], BoundCurve | None] | None = None
     notes: tuple[str, ...] = ()
+    tuned_on: str = ""
 
 
 class Method(Protocol):
@@ -182,6 +190,7 @@ OPTIONAL_FACTS: dict[str, Any] = {
     "uses_known_mix": False,
     "assumes_label_shift": True,
     "needs_labels": False,
+    "tuned_on": "",
 }
 
 
@@ -197,6 +206,9 @@ class MethodFacts:
         As described in ``Method``.
     version : str
         As described in ``Method``; "" if it is unknown.
+    tuned_on : str
+        What thresholds per class were tuned on: ``"score rows"``, or ``"counts"`` where no rows were at hand and
+        sets are somewhat larger. "" if they were not tuned.
     """
 
     idea: str = ""
@@ -206,6 +218,7 @@ class MethodFacts:
     needs_weights: bool = False
     version: str = ""
     assumes_label_shift: bool = True
+    tuned_on: str = ""
 
 
 def facts_of(method: Method) -> MethodFacts:

@@ -3,8 +3,8 @@
 The mathematics is in ``pacshift.ps_lp``, module by module in the order of the proof (docs/methods/ps-lp-proof.md).
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -15,14 +15,28 @@ from pacshift.ps_lp.bound_curve import CurveOnDemand
 from pacshift.ps_lp.kinds import (
     EQUAL_MISS_RATE,
     MAX_LP_CLASSES,
+    TUNED,
     certified_thresholds,
     correction_plan,
     shares_for,
     smallest_kind,
+    tuning_is_tried,
 )
 from pacshift.ps_lp.many_classes import certify_many_classes
 from pacshift.ps_lp.reasons import reasons_for, reasons_for_many_classes
+from pacshift.ps_lp.tuned import Tuning, tune
 from pacshift.tally import Tally
+
+ClassBalance: TypeAlias = Literal[3, 6, "none"]
+
+
+def check_class_balance(value: Any) -> None:
+    """InputError unless ``value`` is one of the three."""
+    if isinstance(value, bool) or value not in get_args(ClassBalance):
+        raise InputError(
+            f"class_balance must be 3, 6 or 'none', got {value!r}. Tuned thresholds aim at missing no class more "
+            "often than this multiple of epsilon."
+        )
 
 
 @dataclass(frozen=True)
@@ -38,19 +52,25 @@ class PSLP(Method):
         What happens to classes without source examples. ``"all"``: a threshold may miss such a class always, and
         the proof allows for it. ``"include"``: such classes are in every set and never missed. Under equal miss
         rate they are in every set in either case.
+    class_balance : {3, 6, "none"}
+        Tuned thresholds aim at missing no class more often than this multiple of epsilon. A policy, not part of
+        the promise: the promise is about all cases together, and the smallest sets that keep it hardly ever
+        contain a rare class. With 6 or ``"none"`` sets get smaller, and such a class is missed more often;
+        ``certificate.class_miss`` says how often. For a promise about every class use ``class_epsilon``.
 
     Raises
     ------
     InputError
-        If ``unseen`` is neither of the two.
+        If an option has another value.
 
     Examples
     --------
-    >>> PSLP(unseen="include")
-    PSLP(unseen='include')
+    >>> PSLP(unseen="include", class_balance=6)
+    PSLP(unseen='include', class_balance=6)
     """
 
     unseen: Literal["all", "include"] = "all"
+    class_balance: ClassBalance = 3
 
     name = "PS-LP"
     idea = "builds two kinds of sets, each with the guarantee, and keeps the smaller; the default"
@@ -59,10 +79,12 @@ class PSLP(Method):
     needs_target = True
     needs_bins = True
     uses_known_mix = True
+    version = "2"
 
     def __post_init__(self) -> None:
         if self.unseen not in ("all", "include"):
             raise InputError(f"unseen must be 'all' or 'include', got {self.unseen!r}.")
+        check_class_balance(self.class_balance)
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         """Find one threshold per class ("Theorem" of the proof page)."""
@@ -80,6 +102,7 @@ class PSLP(Method):
             contamination=task.contamination,
         )
         included = (counts == 0) & (self.unseen == "include")
+        tuning = self._tuned(tally, task) if plan is None and tuning_is_tried(tally) else None
         certified = certified_thresholds(
             tally,
             region,
@@ -87,12 +110,12 @@ class PSLP(Method):
             delta=delta,
             included=included,
             contamination=task.contamination,
-            seed=task.seed,
+            tuning=tuning,
             steps=task.steps,
         )
         kind = smallest_kind(tally, certified, task.count_labels)
         thresholds = certified[kind]
-        curve = CurveOnDemand(tally, region, kind, thresholds, epsilon, delta, included, shares, task.seed)
+        curve = CurveOnDemand(tally, region, kind, thresholds, epsilon, delta, included, shares, tuning)
         mix = within_known(region.prevalence, task.known, task.contamination)
         has_curve = kind == EQUAL_MISS_RATE or plan is None  # none is drawn along the bound for many classes
         return Solution(
@@ -102,7 +125,29 @@ class PSLP(Method):
             accuracy=region.accuracy,
             reasons=reasons_for(tally, region, thresholds, epsilon=epsilon, delta=delta),
             curve=curve if has_curve and (thresholds > -np.inf).any() else None,
+            notes=self._notes(kind),
+            tuned_on=tuned_on(tuning) if kind == TUNED else "",
         )
+
+    def _tuned(self, tally: Tally, task: Task) -> Tuning:
+        """The path of the tuned thresholds, from score rows where they are at hand."""
+        balance = np.inf if self.class_balance == "none" else float(self.class_balance)
+        return tune(tally, epsilon=task.epsilon, class_balance=balance, sample=task.sample, seed=task.seed)
+
+    def _notes(self, kind: str) -> tuple[str, ...]:
+        """What a class balance other than the usual one means for these sets."""
+        if self.class_balance == 3:
+            return ()
+        if kind != TUNED:
+            return (
+                f"the class balance {self.class_balance!r} has no effect on these sets: it limits tuned "
+                f"thresholds, and these are of the kind {kind!r}.",
+            )
+        if self.class_balance == "none":
+            aim = "no limit per class was aimed at, so rare classes may be missed nearly always"
+        else:
+            aim = f"the thresholds aim at missing no class more often than {self.class_balance} times epsilon"
+        return (f"{aim}. An aim is not a promise: the bounds of every class are.",)
 
     def _solve_many_classes(self, tally: Tally, task: Task) -> Solution:
         """Find thresholds without linear programs (docs/methods/many-classes.md)."""
@@ -124,4 +169,28 @@ class PSLP(Method):
             known=task.known is not None,
             contamination=task.contamination,
         )
-        return Solution(found.certified[kind], prevalence=found.prevalence, reasons=reasons)
+        return Solution(
+            found.certified[kind], prevalence=found.prevalence, reasons=reasons, notes=self._notes(kind)
+        )
+
+
+def tuned_on(tuning: Tuning | None) -> str:
+    """What the curves of tuned thresholds were made from, as certificates say it; "" without such thresholds."""
+    return "" if tuning is None else "score rows" if tuning.on_rows else "counts"
+
+
+def balanced(method: Method, class_balance: ClassBalance | None) -> Method:
+    """``method`` with the class balance that was asked for; None leaves the method's own."""
+    if class_balance is None:
+        return method
+    check_class_balance(class_balance)
+    if not isinstance(method, PSLP):
+        raise InputError(
+            f"class_balance limits the tuned thresholds of PS-LP; method {method.name} has none. Leave it out, or "
+            "use PS-LP."
+        )
+    if method.class_balance not in (PSLP.class_balance, class_balance):
+        raise InputError(
+            f"class_balance is {class_balance!r}, but the method is {method!r}. Say it in one of the two places."
+        )
+    return replace(method, class_balance=class_balance)

@@ -21,6 +21,9 @@ TINY = 1e-9
 LOWEST = float(np.log(TINY) - np.log1p(-TINY))
 """Where a share of 0 lies on the axis."""
 
+DECIMALS = 9
+"""Points of a curve are rounded: where it is nearly flat, the last digits of a machine would move thresholds."""
+
 BEYOND = 60.0
 """How far a curve is continued on both sides, in units of its axis: further than any level that is tried."""
 
@@ -36,10 +39,15 @@ class IsotonicCurves:
     log_odds: tuple[FloatArray, ...]
     axis: "Axis"
 
-    def scores_at(self, level: float) -> FloatArray:
-        """The score of each class at which its curve reaches ``level``; does not fall as the level grows."""
-        found = [np.interp(level, odds, place) for place, odds in zip(self.places, self.log_odds, strict=True)]
-        return self.axis.scores(np.array(found))
+    def scores_at(self, level: FloatArray | float) -> FloatArray:
+        """The score of each class at which its curve reaches ``level``; does not fall as the level grows.
+
+        Several levels lie in a column and give a row of scores each.
+        """
+        levels, points = np.atleast_1d(level), zip(self.places, self.log_odds, strict=True)
+        return self.axis.scores(
+            np.concatenate([np.interp(levels, odds, place) for place, odds in points], axis=-1)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +89,10 @@ def log_odds(shares: FloatArray) -> FloatArray:
 
 
 def fit_isotonic(scores: NDArray[np.floating[Any]], posterior: FloatArray) -> IsotonicCurves:
-    """Isotonic regression of the posterior of y on the score of y, class by class."""
+    """Isotonic regression of the posterior of y on the score of y, class by class.
+
+    Used by PS-T, and by PS-LP in "How the path is chosen" of docs/methods/ps-lp-proof.md.
+    """
     axis = Axis.of(scores)
     points = [_curve(axis.places(column), chances) for column, chances in zip(scores.T, posterior.T, strict=True)]
     places, odds = zip(*points, strict=True)
@@ -96,6 +107,7 @@ def _curve(places: FloatArray, chances: FloatArray) -> tuple[FloatArray, FloatAr
     group = np.arange(len(order)) * min(GROUPS, len(order)) // len(order)
     size = np.bincount(group)
     x, y = np.bincount(group, places[order]) / size, log_odds(np.bincount(group, fitted) / size)
+    x, y = x.round(DECIMALS), y.round(DECIMALS)
     # Means of sorted numbers, but for rounding; and never flat, so that the inverse is a function.
     x, y = (np.maximum.accumulate(points) + 1e-7 * np.arange(len(points)) for points in (x, y))
     slope = max((y[-1] - y[0]) / max(x[-1] - x[0], 1e-6), MIN_SLOPE)

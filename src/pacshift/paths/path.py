@@ -17,8 +17,11 @@ from pacshift.tally.grid import to_grid
 class Curves(Protocol):
     """How likely each class is, as a growing function of the class's score."""
 
-    def scores_at(self, level: float) -> FloatArray:
-        """The score of each class at which its curve reaches ``level``; does not fall as the level grows."""
+    def scores_at(self, level: FloatArray | float) -> FloatArray:
+        """The score of each class at which its curve reaches ``level``; does not fall as the level grows.
+
+        Several levels lie in a column and give a row of scores each.
+        """
         ...
 
 

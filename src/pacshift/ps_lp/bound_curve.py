@@ -16,7 +16,7 @@ from pacshift.mix.region import PrevalenceRegion
 from pacshift.ps_lp.betting import BettingTest
 from pacshift.ps_lp.equal_miss_rate import error_bound, ranks_of, thresholds_at_ranks
 from pacshift.ps_lp.kinds import EQUAL_MISS_RATE, TUNED, Shares, betting_test
-from pacshift.ps_lp.tuned import PATH_STEPS, held_out, tuned_path
+from pacshift.ps_lp.tuned import PATH_STEPS, Tuning, tune
 from pacshift.tally import Tally
 from pacshift.tally.threshold import largest_threshold
 
@@ -36,7 +36,7 @@ class CurveOnDemand:
     delta: float
     included: BoolArray
     shares: Shares
-    seed: int = 0
+    tuning: Tuning | None = None
 
     def __call__(self) -> BoundCurve:
         """The curve along the family that the thresholds belong to."""
@@ -50,8 +50,9 @@ class CurveOnDemand:
 
     def _along_path(self) -> BoundCurve:
         """Bounds at steps of the path on which the tuned thresholds lie."""
-        held = held_out(self.tally, self.seed)
-        path, test = tuned_path(self.tally, held, epsilon=self.epsilon), self._test(held)
+        tuning = self.tuning or tune(self.tally, epsilon=self.epsilon)
+        held, path = tuning.held, tuning.path
+        test = self._test(held)
         certifying = replace(self.tally, counts=self.tally.counts - held)
         steps = np.linspace(0, PATH_STEPS - 1, BETTING_POINTS).astype(int).tolist()
         cuts = [np.where(self.included, -np.inf, path.thresholds(step)) for step in steps]

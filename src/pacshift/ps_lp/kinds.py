@@ -15,9 +15,10 @@ from pacshift.mix.region import PrevalenceRegion
 from pacshift.progress import Steps
 from pacshift.ps_lp.betting import BettingTest
 from pacshift.ps_lp.equal_miss_rate import equal_miss_ranks, thresholds_at_ranks
+from pacshift.ps_lp.held_out import per_class
 from pacshift.ps_lp.prediction_powered.options import CorrectionPlan, CorrectionShares, plan_for
 from pacshift.ps_lp.prediction_powered.thresholds import corrected_thresholds
-from pacshift.ps_lp.tuned import PATH_STEPS, certified_on_path, expected_size, held_out, per_class, tuned_path
+from pacshift.ps_lp.tuned import PATH_STEPS, Tuning, certified_on_path, expected_size, tune
 from pacshift.tally import Tally
 from pacshift.tally.histogram import mean_size_range
 from pacshift.tally.threshold import expected_tests, largest_threshold
@@ -139,13 +140,13 @@ def certified_thresholds(
     delta: float,
     included: BoolArray,
     contamination: float = 0.0,
-    seed: int = 0,
+    tuning: Tuning | None = None,
     steps: Steps | None = None,
 ) -> dict[str, FloatArray]:
     """Thresholds of both kinds, one per class; they are valid at once with probability at least 1 - δ.
 
     "Theorem" and "All together" of the proof page. ``included`` marks classes that the kind tested by bets puts
-    into every set; ``seed`` is that of the coins which hold rows out.
+    into every set; ``tuning`` is the path of that kind, made from counts if it is not given.
     """
     plan = correction_plan(tally, epsilon=epsilon, delta=delta, contamination=contamination)
     shares = shares_for(tally.class_counts, epsilon=epsilon, plan=plan)
@@ -160,7 +161,7 @@ def certified_thresholds(
     found = {EQUAL_MISS_RATE: thresholds_at_ranks(tally, ranks)}
     if plan is None:
         by_bets = _by_bets(
-            tally, region, epsilon=epsilon, delta=delta, included=included, seed=seed, steps=steps or Steps()
+            tally, region, epsilon=epsilon, delta=delta, included=included, tuning=tuning, steps=steps or Steps()
         )
         return by_bets | found
     corrected = corrected_thresholds(
@@ -182,23 +183,24 @@ def _by_bets(
     epsilon: float,
     delta: float,
     included: BoolArray,
-    seed: int,
+    tuning: Tuning | None,
     steps: Steps,
 ) -> dict[str, FloatArray]:
     """Tuned thresholds where scores are plain, else one threshold for all classes."""
-    held = held_out(tally, seed) if tuning_is_tried(tally) else None
+    if tuning is None and tuning_is_tried(tally):
+        tuning = tune(tally, epsilon=epsilon)
+    held = None if tuning is None else tuning.held
     test = betting_test(tally, region, epsilon=epsilon, delta=delta, included=included, held=held)
 
     def passes(misses: IntArray) -> bool:
         steps()
         return test.passes(misses)
 
-    if held is None:
+    if tuning is None:
         steps.expect(expected_tests(tally))
         return {ONE_THRESHOLD: np.where(included, -np.inf, largest_threshold(tally, passes))}
-    path = tuned_path(tally, held, epsilon=epsilon)
     steps.expect(PATH_STEPS.bit_length())
-    return {TUNED: np.where(included, -np.inf, certified_on_path(tally, held, path, passes))}
+    return {TUNED: np.where(included, -np.inf, certified_on_path(tally, tuning.held, tuning.path, passes))}
 
 
 def smallest_kind(tally: Tally, certified: dict[str, FloatArray], count_labels: SizeCounter | None = None) -> str:

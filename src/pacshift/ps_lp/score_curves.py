@@ -139,7 +139,7 @@ def one_curve_for_all(n_classes: int) -> Curves:
 
 
 def fit_curves(counts: HeldOutBins, mix: FloatArray, *, epsilon: float) -> Curves:
-    """Fit ρ_j(v) = t_j P(v given j) / P_target(v) of "Tuned thresholds" by penalised likelihood.
+    """Fit ρ_j(v) = t_j P(v given j) / P_target(v) of "How the path is chosen" by penalised likelihood.
 
     With h held-out and g target counts per bin it maximises sum h η - c g log(1 + exp η), c such that ρ has the
     mean t_j. This is concave in η. The guess towards which it is drawn is a straight line of slope 1.

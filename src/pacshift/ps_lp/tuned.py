@@ -8,28 +8,25 @@ however bad the path may be.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.paths.path import ThresholdPath, last_passing
-from pacshift.ps_lp.score_curves import Curves, HeldOutBins, estimated_mix, fit_curves, one_curve_for_all
+from pacshift.paths.path import Curves, ThresholdPath, last_passing
+from pacshift.paths.sample import RowSample
+from pacshift.ps_lp.held_out import HeldOutRows, held_out_rows, hold_out
+from pacshift.ps_lp.row_curves import enough_rows, fit_row_curves
+from pacshift.ps_lp.score_curves import HeldOutBins, estimated_mix, fit_curves, one_curve_for_all
 from pacshift.tally import Tally
-from pacshift.tally.coins import score_coins
 from pacshift.tally.histogram import BINS, bin_edges, bin_of, mean_binned_size
 from pacshift.tally.stores import running_sum
 
-HELD_OUT_SHARE = 0.15
-"""Each source row is held out with this probability.
-
-At 0.06, 0.10, 0.22, 0.35: large +0.1, -0.1, +0.2, +0.4 %, middle +1.0, +0.4, -0.3, +0.1 %.
-"""
-
-MAX_CLASS_MISS = 3.0
+CLASS_BALANCE = 3.0
 """No threshold exceeds its class's held-out quantile at this multiple of ε, so that no class is abandoned.
 
-A choice, not tuned. With 2 or 5: large +0.4 or -0.4 %, middle +0.7 or -1.1 %; with 5 a class may be missed more
-often.
+A policy that the user may change, not tuned. With 2 or 5: large +0.4 or -0.4 %, middle +0.7 or -1.1 %; with 5 a
+class may be missed more often.
 """
 
 MIN_GAIN = 0.002
@@ -55,40 +52,63 @@ LEVELS_TRIED = np.linspace(-20.0, 30.0, 251)
 """Levels, as log-odds, among which the ends of the path are looked for. With 101 or 1,001 of them: no change."""
 
 
-def held_out(tally: Tally, seed: int = 0) -> IntArray:
-    """Step "Holding out": how many rows of each entry of ``tally.values`` are held out, by one coin per row.
+@dataclass(frozen=True, slots=True, eq=False)
+class Tuning:
+    """What was planned on held-out rows: how many of each entry of the tally there are, and the path.
 
-    Which of the rows with the same label and score it is does not matter, so that counts are enough.
+    ``on_rows`` says whether score rows made the curves, else counts.
     """
-    rng, counts = score_coins("held out", tally, seed), tally.counts
-    held = (rng.random(len(counts)) < HELD_OUT_SHARE).astype(np.int64)
-    repeated = counts != 1
-    held[repeated] = rng.binomial(counts[repeated], HELD_OUT_SHARE)
-    return held
+
+    held: IntArray
+    path: ThresholdPath
+    on_rows: bool = False
 
 
-def per_class(tally: Tally, counts: IntArray) -> IntArray:
-    """Sums per class of ``counts``, which are aligned with ``tally.values`` (step "Holding out")."""
-    return np.asarray(np.diff(running_sum(counts)[tally.starts]))
+def tune(
+    tally: Tally,
+    *,
+    epsilon: float,
+    class_balance: float = CLASS_BALANCE,
+    sample: Callable[[], RowSample] | None = None,
+    seed: int = 0,
+) -> Tuning:
+    """Steps "Holding out", "Held-out rows" and "The path" of "Tuned thresholds".
+
+    ``sample`` gives score rows where they are at hand.
+    """
+    held = hold_out(tally, seed)
+    rows = None if sample is None else held_out_rows(tally, held, sample())
+    if rows is not None and not enough_rows(rows):
+        rows = None
+    path = tuned_path(tally, held.counts, epsilon=epsilon, class_balance=class_balance, rows=rows)
+    return Tuning(held.counts, path, rows is not None)
 
 
-def tuned_path(tally: Tally, held: IntArray, *, epsilon: float) -> ThresholdPath:
+def tuned_path(
+    tally: Tally,
+    held: IntArray,
+    *,
+    epsilon: float,
+    class_balance: float = CLASS_BALANCE,
+    rows: HeldOutRows | None = None,
+) -> ThresholdPath:
     """Step "The path" of "Tuned thresholds": computed from held-out rows, label counts and target alone.
 
-    One threshold for all classes if thresholds per class are not expected to give smaller sets.
+    Along curves from score ``rows`` where there are any, else along curves from counts, or along one threshold for
+    all classes if thresholds per class are not expected to give smaller sets.
     """
     assert tally.bins is not None  # else tuning is not tried
     scores = HeldOutScores.of(tally, held)
     binned = HeldOutBins(scores.in_bins(), tally.bins, tally.target)
-    mix, caps = estimated_mix(binned), scores.quantiles(min(MAX_CLASS_MISS * epsilon, 1.0))
-    plain = _Candidate.of(one_curve_for_all(tally.n_classes), caps, mix, scores)
-    fitted = _Candidate.of(fit_curves(binned, mix, epsilon=epsilon), caps, mix, scores)
-    seen = replace(tally, counts=held)
-    sizes = [
-        sum(expected_size(seen, tally.bins, each.at_error(part * epsilon)) for part in ERRORS_COMPARED)
-        for each in (fitted, plain)
-    ]
-    best = fitted if sizes[0] <= (1 - MIN_GAIN) * sizes[1] else plain
+    mix, caps = estimated_mix(binned), scores.quantiles(min(class_balance * epsilon, 1.0))
+    if rows is not None:
+        best = _Candidate.of(fit_row_curves(rows, mix), caps, mix, scores)
+    else:
+        plain = _Candidate.of(one_curve_for_all(tally.n_classes), caps, mix, scores)
+        fitted = _Candidate.of(fit_curves(binned, mix, epsilon=epsilon), caps, mix, scores)
+        size = partial(expected_size, replace(tally, counts=held), tally.bins)
+        is_smaller = fitted.mean_size(size, epsilon) <= (1 - MIN_GAIN) * plain.mean_size(size, epsilon)
+        best = fitted if is_smaller else plain
     return ThresholdPath(best.curves, caps, best.ends(PATH_END * epsilon), PATH_STEPS, tally.grid)
 
 
@@ -174,6 +194,10 @@ class _Candidate:
         """The last level tried without an expected error, and the first with at least ``error``."""
         first, last = np.searchsorted(self.errors, [0.0, error], side="right").tolist()
         return float(LEVELS_TRIED[max(first - 1, 0)]), float(LEVELS_TRIED[min(last, len(LEVELS_TRIED) - 1)])
+
+    def mean_size(self, size: Callable[[FloatArray], float], epsilon: float) -> float:
+        """Mean of the sizes at the errors that are compared."""
+        return float(np.mean([size(self.at_error(part * epsilon)) for part in ERRORS_COMPARED]))
 
     def at_error(self, error: float) -> FloatArray:
         """Thresholds at which about this error is expected."""

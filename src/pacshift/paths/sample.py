@@ -1,0 +1,103 @@
+"""Samples of score rows that paths are planned with: the same rows in whatever order they come.
+
+A row belongs to a sample if a number made of its own scores lies below a share that is known beforehand. So
+whether a row is looked at does not depend on any other row, which the proof needs ("Held-out rows" of
+docs/methods/ps-lp-proof.md).
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacshift.arrays import FloatArray, IntArray, KeyArray
+from pacshift.parallel import even_slices, run_all
+from pacshift.scores.transforms import mixed
+
+SOURCE_ROWS, TARGET_ROWS = 30_000, 20_000
+"""About how many rows of the source and of the target are looked at, if there are more."""
+
+MAX_SCORES = 400_000
+"""Scores of either side that are looked at. With more than a dozen classes there are fewer rows, so that planning
+takes a tenth of a second with 10 classes and with 100."""
+
+_LEAST_PART, _BLOCK_ROWS = 100_000, 8192  # a thread's worth of rows; rows whose copies stay in the cache
+
+ScoreRows = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowSample:
+    """Samples of the labelled source and of the target. ``labels`` are column indices."""
+
+    source: FloatArray
+    labels: IntArray
+    target: FloatArray
+
+    @classmethod
+    def of(cls, source: ScoreRows, labels: IntArray, target: ScoreRows) -> "RowSample":
+        """The samples of rows in memory."""
+        own = places_below(source, source_share(*source.shape))
+        others = places_below(target, target_share(*target.shape))
+        return cls(np.asarray(source[own], float), labels[own], np.asarray(target[others], float))
+
+
+def source_share(n_rows: int, n_classes: int) -> float:
+    """The share of the source's rows that are looked at.
+
+    >>> source_share(60_000, 10), source_share(1000, 10)
+    (0.5, 1.0)
+    """
+    return min(1.0, min(SOURCE_ROWS, MAX_SCORES // n_classes) / max(n_rows, 1))
+
+
+def target_share(n_rows: int, n_classes: int) -> float:
+    """The share of the target's rows that are looked at."""
+    return min(1.0, min(TARGET_ROWS, MAX_SCORES // n_classes) / max(n_rows, 1))
+
+
+def places_below(scores: ScoreRows, share: float) -> IntArray:
+    """Places of the rows that belong to a sample of about this share, ascending, found on all cores.
+
+    Step "Held-out rows" of docs/methods/ps-lp-proof.md: whether a row belongs to it is a matter of its own scores.
+    """
+    if share >= 1:
+        return np.arange(len(scores))
+    limit = np.uint64(share * 2.0**64)
+
+    def in_part(part: slice) -> IntArray:
+        starts = range(part.start, part.stop, _BLOCK_ROWS)
+        return np.concatenate(
+            [first + _below(scores[first : min(first + _BLOCK_ROWS, part.stop)], limit) for first in starts]
+        )
+
+    return np.concatenate(run_all([partial(in_part, part) for part in even_slices(len(scores), _LEAST_PART)]))
+
+
+def _below(block: ScoreRows, limit: np.uint64) -> IntArray:
+    return np.flatnonzero(row_numbers(block) < limit)
+
+
+def row_numbers(scores: ScoreRows) -> KeyArray:
+    """A number of 64 bits per row, as good as uniform, and a function of the row's own scores alone.
+
+    The bits of the scores are multiplied by one odd constant per column, added up and mixed.
+
+    >>> row_numbers(np.array([[0.9, 0.1], [0.1, 0.9], [0.9, 0.1]])) % 1000
+    array([189, 310, 189], dtype=uint64)
+    """
+    words = (np.ascontiguousarray(scores, np.float64) + 0.0).view(np.uint64)  # makes -0.0 and 0.0 one value
+    columns = mixed(np.arange(1, scores.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
+    return mixed(mixed(words @ columns))
+
+
+def own_order(scores: ScoreRows, labels: IntArray | None = None) -> IntArray:
+    """An order of rows that depends on what they hold alone, because sums of floats depend on it."""
+    numbers = row_numbers(scores)
+    order = np.argsort(numbers, kind="stable")
+    if (np.diff(numbers[order]) > 0).all():
+        return np.asarray(order)
+    own = () if labels is None else (labels,)
+    return np.asarray(np.lexsort((*own, *scores.T, numbers)))
