@@ -155,16 +155,17 @@ def _many_classes(past: CellCounts) -> tuple[FloatArray, FloatArray]:
             np.bincount(past.confidence, part) for part in (past.shares - past.rates @ mix, variance)
         )
         return np.asarray((residual / spread)[past.confidence]), mix
-    features = _sparse_marginals(past)
-    root = np.linalg.cholesky(_ridged((features.T @ features.multiply(variance[:, None])).toarray(), 1e-6))
-    model = _solve_lower(root, (features.T @ past.rates).toarray())
-    seen = _solve_lower(root, features.T @ (past.shares - past.rates @ mix))
-    gram = _ridged(model.T @ model, 3e-2)  # classes that look alike must not blow up the solution; not measured
-    seen = seen - model @ np.linalg.solve(gram, model.T @ seen)
-    return np.asarray(features @ scipy.linalg.solve_triangular(root, seen, lower=True, trans=1)), mix
+    pooled = _sparse_marginals(past).T
+    residual = np.asarray(pooled @ (past.shares - past.rates @ mix))
+    model = pooled @ past.rates
+    weighed = _solve_marginals(past, variance, np.column_stack([model.toarray(), residual]))
+    gram = _ridged(np.asarray(model.T @ weighed[:, :-1]), 3e-2)  # against classes that look alike; not measured
+    explained = weighed[:, :-1] @ np.linalg.solve(gram, weighed[:, :-1].T @ residual)
+    return np.asarray(pooled.T @ (weighed[:, -1] - explained)), mix
 
 
 def _sparse_marginals(past: CellCounts) -> Any:
+    """The predicted class and the bin of each cell, as columns of 0 and 1."""
     cells = np.arange(len(past.target))
     ones = np.ones(len(cells))
     predicted = scipy.sparse.csc_matrix((ones, (cells, past.predicted)), (len(cells), past.n_classes))
@@ -172,11 +173,28 @@ def _sparse_marginals(past: CellCounts) -> Any:
     return scipy.sparse.hstack([predicted, confidence]).tocsc()
 
 
+def _solve_marginals(past: CellCounts, variance: FloatArray, wanted: FloatArray) -> FloatArray:
+    """Solve with the covariance of predicted classes and bins, of which each block but one is diagonal.
+
+    So only 13 equations are left after the predicted classes are eliminated.
+    """
+    n_classes, shape = past.n_classes, (past.n_classes, N_CONFIDENCE)
+    cross: FloatArray = np.zeros(shape)
+    np.add.at(cross, (past.predicted, past.confidence), variance)
+    ridge = max(1e-6 * 2 * variance.sum() / sum(shape), 1e-12)
+    first, second = cross.sum(axis=1) + ridge, np.diag(cross.sum(axis=0) + ridge)
+    scaled = cross / first[:, None]
+    last = np.linalg.solve(second - cross.T @ scaled, wanted[n_classes:] - scaled.T @ wanted[:n_classes])
+    return np.vstack([wanted[:n_classes] / first[:, None] - scaled @ last, last])
+
+
 def _em_mix(past: CellCounts, steps: int = 60) -> FloatArray:
     """Expectation maximisation over the mix, from equal shares."""
     mix = np.full(past.n_classes, 1 / past.n_classes)
+    seen = past.shares > 0
+    rates, shares = scipy.sparse.csr_matrix(past.rates)[seen], past.shares[seen]
+    turned = rates.T.tocsr()  # once: a transposed view would be turned in every step
     for _ in range(steps):
-        explained = np.maximum(past.rates @ mix, 1e-300)
-        mix = mix * (past.rates.T @ np.where(past.shares > 0, past.shares / explained, 0.0)) + 1e-12
+        mix = mix * (turned @ (shares / np.maximum(rates @ mix, 1e-300))) + 1e-12
         mix /= mix.sum()
     return np.asarray(mix)

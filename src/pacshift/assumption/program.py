@@ -63,7 +63,7 @@ class MixRows:
     box: Interval
     n_differences: int
 
-    @property
+    @cached_property
     def refuted(self) -> bool:
         """Whether no mix keeps all inequalities. With many classes they are looked at one by one."""
         if self.box.upper.sum() < 1 - ROUNDING or self.box.lower.sum() > 1 + ROUNDING:
