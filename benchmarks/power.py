@@ -1,30 +1,36 @@
 """What the test of label shift notices: refusal rates by violation and number of rows."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.lab import Blocks, Lab
 from benchmarks.page import conditions
-from benchmarks.violations import Violation, imagenet, real, simulated
+from benchmarks.violations import Violation, imagenet, nineteen, real, simulated
 from pacshift import Population
 from pacshift.assumption import ASSUMPTION_SHARE, check_assumption
 from pacshift.experiments.datasets import load_dataset
 from pacshift.experiments.summary import markdown_table
+from pacshift.wording import percent
 
 DELTA = 0.05
+LEVEL = ASSUMPTION_SHARE * DELTA
 SIZES, MANY_SIZES = (20_000, 5_000, 2_000), (150_000, 50_000)
 DATASETS = {"heart": "heart", "cifar10": "CIFAR-10", "agnews": "AG News", "entity13": "Entity-13"}
 UNSEEN = {
-    "BRFSS 2020": "heart/scores_2020.npz",
+    "AG News": "agnews/scores.npz",
+    "PathMNIST": "pathmnist/scores.npz",
     "IMDB": "imdb/scores.npz",
-    "MNIST": "mnist/scores.npz",
     "20 Newsgroups": "20news/scores.npz",
-    "CIFAR-10, VGG-16": "cifar10/scores_vgg16.npz",
-    "Entity-13, AlexNet": "entity13/scores_alexnet.npz",
 }
-"""Real scores that no choice in the test was made by."""
+"""Real scores that no choice in the test for up to 60 classes was made by."""
+UNSEEN_SIZES = (1_000, 2_000, 5_000, 20_000)
+NULL_TRIALS = 125
+"""Draws of exact label shift for each of the unseen scores and sizes: 2,000 in all."""
+LARGER_LEVEL = 0.05
+"""A level that is tried beside the usual one."""
 MANY_TRIALS = 3
 """Draws of 1,000 classes: each takes seconds."""
 
@@ -66,12 +72,12 @@ def line(violation: Violation, sizes: tuple[int, ...], trials: int, lab: Lab) ->
     return violation.data, violation.name, *(f"{count}" for count in counts)
 
 
-def refusals(violation: Violation, size: int, trials: int) -> int:
+def refusals(violation: Violation, size: int, trials: int, level: float = ASSUMPTION_SHARE * DELTA) -> int:
     """In how many draws label shift is refuted."""
     refuted = 0
     for trial in range(trials):
         rng = np.random.default_rng([*f"{violation.data}{violation.name}".encode(), size, trial])
-        refuted += check_assumption(violation.draw(size, rng), level=ASSUMPTION_SHARE * DELTA).refuted
+        refuted += check_assumption(violation.draw(size, rng), level=level).refuted
     return refuted
 
 
@@ -86,18 +92,61 @@ def many_classes(lab: Lab) -> str:
     return markdown_table(headings, rows, left=2).strip()
 
 
+@dataclass(frozen=True)
+class Unseen:
+    """Refused draws of one set of scores by number of rows: by violation, at a larger level, and false alarms."""
+
+    refused: dict[str, list[int]]
+    larger: list[int]
+    """All violations at ``LARGER_LEVEL``, where there are fewer than 5,000 rows."""
+    alarms: dict[float, list[int]]
+
+    @classmethod
+    def of(cls, title: str, population: Population, sizes: tuple[int, ...], trials: int, nulls: int) -> "Unseen":
+        null, *broken = nineteen(title, population)
+        return cls(
+            {each.name: [refusals(each, size, trials) for size in sizes] for each in broken},
+            [sum(refusals(each, size, trials, LARGER_LEVEL) for each in broken) for size in sizes if size < 5_000],
+            {level: [refusals(null, size, nulls, level) for size in sizes] for level in (LEVEL, LARGER_LEVEL)},
+        )
+
+
 def run_unseen(lab: Lab) -> Blocks:
-    """The same violations on scores that no choice in the test was made by."""
+    """19 violations and exact label shift on scores that no choice in the test was made by."""
     if not lab.data:
         raise SystemExit("power-unseen needs real scores. Name their folder with --data.")
-    trials, sizes, rows = lab.trials or lab.choose(10, 1), lab.choose((20_000,), (2_000,)), []
+    trials, sizes = lab.trials or lab.choose(10, 1), lab.choose(UNSEEN_SIZES, UNSEEN_SIZES[:1])
+    found, nulls = {}, lab.choose(NULL_TRIALS, 3)
     for title, path in list(UNSEEN.items())[: lab.choose(None, 1)]:
         stored = np.load(Path(lab.data) / path)
-        population = Population(stored["probs"], stored["labels"])
-        rows += [line(violation, sizes, trials, lab) for violation in real(title, population)]
-    headings = "scores", "violation", *(f"{size:,} rows on each side" for size in sizes)
-    title = f"Refused draws, of {trials} each, on scores that no choice in the test was made by."
-    yield (
-        "power-unseen",
-        "\n\n".join([conditions("power-unseen"), title, markdown_table(headings, rows, left=2).strip()]),
-    )
+        found[title] = Unseen.of(title, Population(stored["probs"], stored["labels"]), sizes, trials, nulls)
+        lab.say(f"power-unseen: {title}: {np.sum(list(found[title].refused.values()), axis=0)}")
+    headings = tuple(f"{size:,} rows on each side" for size in sizes)
+    text = [
+        conditions("power-unseen" + (f" --trials {lab.trials}" if lab.trials else "")),
+        f"Refused share of 19 violations, {trials} draws each, at level {LEVEL:g}, on scores that no choice in "
+        "the test was made by; mixes are random on both sides.",
+        markdown_table(("scores", *headings), unseen_rates(found, len(sizes), trials, nulls), left=1).strip(),
+        f"By violation, refused draws of {trials * len(found)}:",
+        markdown_table(("violation", *headings), unseen_kinds(found), left=1).strip(),
+    ]
+    yield "power-unseen", "\n\n".join(text)
+
+
+def unseen_rates(found: dict[str, Unseen], n_sizes: int, trials: int, nulls: int) -> Iterator[tuple[str, ...]]:
+    """One line per set of scores, their mean, the larger level, and false alarms."""
+    draws = trials * len(next(iter(found.values())).refused)
+    rates = {title: np.sum(list(each.refused.values()), axis=0) / draws for title, each in found.items()}
+    rates["mean"] = np.mean(list(rates.values()), axis=0)
+    rates[f"mean, level {LARGER_LEVEL:g}"] = np.mean([each.larger for each in found.values()], axis=0) / draws
+    for title, each in rates.items():
+        yield title, *(percent(rate) for rate in each.tolist()), *[""] * (n_sizes - len(each))
+    for level in (LEVEL, LARGER_LEVEL):
+        alarms = np.sum([each.alarms[level] for each in found.values()], axis=0).tolist()
+        yield f"false alarms, level {level:g}", *(f"{count} of {nulls * len(found)}" for count in alarms)
+
+
+def unseen_kinds(found: dict[str, Unseen]) -> Iterator[tuple[str, ...]]:
+    """One line per violation, over all scores."""
+    for name in next(iter(found.values())).refused:
+        yield name, *(str(count) for count in np.sum([each.refused[name] for each in found.values()], axis=0))

@@ -138,6 +138,67 @@ def real(name: str, population: Population) -> Iterator[Violation]:
         yield Violation(name, "new class, 10 % of the target", new_class(population))
 
 
+MIX_SPREAD = 5.0
+"""Parameter of the Dirichlet laws of both mixes in ``nineteen``, for every class. Not tuned."""
+
+
+def nineteen(name: str, population: Population) -> Iterator[Violation]:
+    """Label shift itself and 19 ways to break it, small and large, with random mixes on both sides."""
+    changes: dict[str, Callable[..., FloatArray]] = {"none (label shift holds)": scale(1.0)}
+    changes |= {f"probabilities to the power {power:g}": scale(power) for power in (0.67, 0.8, 1.25, 1.5)}
+    changes |= {f"noise of sd {deviation:g} on logits": noise(deviation) for deviation in (0.5, 1, 2)}
+    changes |= {f"one logit +{amount:g}": add_to(0, amount) for amount in (0.5, 1, 2)}
+    changes |= {f"new kind of row, {100 * share:g} %": replaced(share) for share in (0.05, 0.1, 0.2)}
+    changes |= {"a tenth of each row spread evenly": spread(0.1)}
+    for change in changes:
+        yield Violation(name, change, random_mixes(population, changes[change]))
+    for power in (0.67, 1.5):
+        yield Violation(
+            name, f"main class: to the power {power:g}", random_mixes(population, scale(power), main=True)
+        )
+    for title, part in {"hardest half": (0.0, 0.5), "easiest half": (0.5, 1.0)}.items():
+        yield Violation(name, f"main class: {title}", random_mixes(population, scale(1.0), part, main=True))
+    hardest = random_mixes(population, scale(1.0), (0.0, 0.75))
+    yield Violation(name, "every class: hardest three quarters", hardest)
+
+
+def random_mixes(
+    population: Population,
+    change: Callable[..., FloatArray],
+    part: tuple[float, float] = (0.0, 1.0),
+    *,
+    main: bool = False,
+) -> Draw:
+    """Another mix on each side in every draw. The target's rows, or those of its main class, are changed.
+
+    ``part``: only these of them are left, in the order of the true label's score, hardest first.
+    """
+    classes, index = range(len(population.classes)), population.index
+    true = population.scores[np.arange(len(index)), index]
+    rank = np.empty(len(index))
+    for label in classes:
+        members = np.flatnonzero(index == label)
+        rank[members[np.argsort(true[members], kind="stable")]] = np.arange(len(members)) / len(members)
+    left = (rank >= part[0]) & (rank < part[1])
+
+    def draw(rows: int, rng: np.random.Generator) -> Tally:
+        mixes = rng.dirichlet(np.full(len(classes), MIX_SPREAD), 2)
+        source = population.draw(mixes[0], rows, rng)
+        chosen = np.full(len(classes), True) if not main else np.arange(len(classes)) == np.argmax(mixes[1])
+        weights = np.where(chosen[index], left, True).astype(float)
+        target, labels = Population(population.scores, index, row_weights=weights).draw(mixes[1], rows, rng)
+        logits = np.log(np.maximum(np.asarray(target, float), 1e-30))
+        logits = np.where(chosen[labels][:, None], change(logits, rng), logits)
+        return counted(source, softmax(logits, axis=1), len(classes))
+
+    return draw
+
+
+def spread(share: float) -> Callable[..., FloatArray]:
+    """A share of every row's probability is spread evenly over the classes."""
+    return lambda logits, rng: np.log((1 - share) * softmax(logits, axis=1) + share / logits.shape[1])
+
+
 def imagenet(folder: Path) -> Iterator[Violation]:
     """A thousand classes: ResNet-50's five largest probabilities, the rest shared evenly."""
     stored = np.load(folder / "imagenet" / "top5_resnet50.npz")

@@ -14,7 +14,7 @@ from pacshift import InputError, Population, Tally
 from pacshift.arrays import FloatArray
 from pacshift.assumption import ASSUMPTION_SHARE, Assumption, check_assumption, ways_on
 from pacshift.assumption.evidence import MAX_SAVED_GROUPS
-from pacshift.assumption.program import level_shares, mix_rows
+from pacshift.assumption.program import level_shares, place
 from pacshift.bounds import Interval
 from pacshift.tally.cells import Cells
 
@@ -46,14 +46,31 @@ def test_the_level_is_spent_once(n_classes: int) -> None:
 
 @pytest.mark.montecarlo
 @pytest.mark.parametrize("contamination", [0.0, 0.15])
-def test_false_alarms_are_as_rare_as_promised_in_hard_worlds(contamination: float) -> None:
-    rng, level, repeats = np.random.default_rng(11), 0.4, 80
+@pytest.mark.parametrize("known", [False, True])
+def test_false_alarms_are_as_rare_as_promised_in_hard_worlds(contamination: float, known: bool) -> None:
+    rng, level, repeats = np.random.default_rng(11), 0.3, 150
     alarms = 0
     for _ in range(repeats):
         sizes = (int(rng.choice([40, 400, 4000])), int(rng.choice([40, 400, 4000])))
-        world = make_world(rng, int(rng.choice([2, 3, 5])), sizes, contamination=contamination)
-        alarms += mix_rows(world.draw(rng), level=level, known=None, contamination=contamination).refuted
+        world = make_world(rng, int(rng.choice([2, 3, 5, 12])), sizes, contamination=contamination)
+        placed = place(world.draw(rng), level=level, contamination=contamination)
+        if not known:
+            alarms += placed.rows().refuted
+            continue
+        whole = (1 - contamination) * world.mix  # the junk may be of any class, or of none
+        slack = rng.random((2, len(whole))) * rng.choice([0.0, 0.1])
+        alarms += placed.rows(Interval(np.maximum(whole - slack[0], 0), whole + contamination + slack[1])).refuted
     assert binomtest(alarms, repeats, level, alternative="greater").pvalue > 1e-3
+
+
+def test_bounds_of_the_mix_reuse_the_same_bets_and_only_refute_more() -> None:
+    rng = np.random.default_rng(12)
+    for _ in range(8):
+        world = make_world(rng, 3, (1000, 1000))
+        placed = place(replace(world, mix=world.mix[::-1]).draw(rng), level=0.5, contamination=0.0)
+        tight = Interval(np.maximum(world.mix - 0.02, 0), world.mix + 0.02)
+        assert placed.rows(tight).refuted or not placed.rows().refuted
+        assert placed.rows(Interval(np.zeros(3), np.ones(3))).refuted == placed.rows().refuted
 
 
 def test_label_shift_is_not_refuted_and_the_mix_is_found() -> None:

@@ -1,31 +1,64 @@
 """Bets: their expected wealth is at most 1 for the true mix, whatever the world; checked by exact enumeration."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import binomtest
 
-from cell_worlds import cell_counts, make_world
+from cell_worlds import CellWorld, make_world
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.assumption.bets import MAX_STAKE, Bets, FoldBets, choose_stakes, place_bets, stake_price
-from pacshift.assumption.directions import best_mix, directions
-from pacshift.assumption.folds import joined, split
-from pacshift.assumption.tops import likely_tops
+from pacshift.assumption.bets import (
+    LEAST_REACH,
+    MAX_STAKE,
+    Bets,
+    FoldBets,
+    Means,
+    as_rows,
+    fourth_price,
+    largest_stake,
+    see,
+    stake_price,
+)
+from pacshift.assumption.few_classes import Stages, difference_bets, share_bets
+from pacshift.assumption.folds import even_folds, split
+from pacshift.assumption.many_classes import many_bets
 from strategies import seeds
 
 
-@given(seeds, st.floats(0.0, 0.99), st.floats(0.0, 1.0))
-@settings(max_examples=120)
-def test_one_row_wins_nothing_on_average(seed: int, stake: float, centre: float) -> None:
+def powers(distance: FloatArray) -> FloatArray:
+    return np.array([distance**2, distance**3, distance**4])
+
+
+@given(seeds, st.floats(0.0, 0.99), st.floats(0.0, 1.0), st.sampled_from([0.0, 0.2, 1.0]))
+@settings(max_examples=200)
+def test_one_row_wins_nothing_on_average(seed: int, part: float, centre: float, more: float) -> None:
     rng = np.random.default_rng(seed)
     values = np.append(rng.random(4) ** rng.choice([0.1, 1, 10]), rng.integers(0, 2, 2))
     law = rng.dirichlet(np.full(len(values), 0.3))
-    for sign in (1, -1):  # source rows bet on smaller values than expected, target rows on larger ones
-        gain = sign * stake * (law @ values - values) - stake_price(stake) * (values - centre) ** 2
-        assert law @ np.exp(gain) <= 1 + 1e-9
+    for sign, farthest in (
+        (1, 1 - centre),
+        (-1, centre),
+    ):  # source rows bet on smaller values, target rows on larger
+        reach = np.maximum(farthest, 0.01) + more
+        stake = part / reach
+        price = stake_price(np.array(stake), np.array(reach), powers(sign * (centre - values)))
+        assert law @ np.exp(sign * stake * (law @ values - values) - price) <= 1 + 1e-9
+
+
+def test_the_price_is_just_above_the_least_that_its_proof_allows() -> None:
+    for x in np.linspace(0, MAX_STAKE, 33).tolist():
+        exact = quad(lambda s, x=x: s**3 / (1 - x * s), 0, 1)[0]
+        assert exact - 1e-12 <= fourth_price(np.array(x)) <= 1.04 * exact
+    rows = np.linspace(-0.7, 0.3, 50)
+    stake, reach = np.array(1.1), np.array(0.7)
+    excess = stake_price(stake, reach, powers(rows)) - (stake * rows - np.log1p(stake * rows))
+    assert excess.min() >= 0
+    assert excess[0] < 0.02  # the farthest row is the worst case of the proof
 
 
 def enumerated(seed: int) -> FloatArray:
@@ -41,16 +74,19 @@ def enumerated(seed: int) -> FloatArray:
     if seed % 2:  # the tightest case: values at the ends, centres at the means
         values = np.array([0.0, 1.0])
         centres, centre = values @ rates, float(values @ law)
-    stake = float(min(rng.choice([0.3, 1.0, 3.0, 8.0]), MAX_STAKE * n_target))
-    top = np.minimum(mix * rng.choice([1.0, 1.5, 20.0]) + 1e-9, 1.0)
+    stake = float(
+        min(rng.choice([0.3, 1.0, 3.0, 8.0]), largest_stake(np.array(n_target), np.maximum(centre, 0.05)))
+    )
+    low, top = mix * rng.choice([0.0, 0.5, 1.0]), np.minimum(mix * rng.choice([1.0, 1.5, 20.0]) + 1e-9, 1.0)
     rows = [(label, rates[:, label]) for label in range(n_classes) for _ in range(counts[label])]
     rows += [(-1, law)] * n_target
     expected = np.zeros(2)
     for outcome in product(range(n_cells), repeat=len(rows)):
         chance = np.prod([law[cell] for (_, law), cell in zip(rows, outcome, strict=True)])
         bets = fold_bets(rows, outcome, values, centres, centre, stake, counts, n_target)
-        linear = bets.constant(eta) - bets.losses(top, eta) @ mix
-        exact = bets.constant(eta) - bets._loss((1 - eta) * mix).sum(axis=1)
+        intercept, slope = bets.lines(low, top, eta)
+        linear = bets.constant(eta) - (intercept + slope * mix).sum(axis=1)
+        exact = bets.constant(eta) - bets.loss((1 - eta) * mix).sum(axis=1)
         assert linear[0] <= exact[0] + 1e-9
         expected += chance * np.exp([linear[0], exact[0]])
     return expected
@@ -66,22 +102,16 @@ def fold_bets(
     counts: IntArray,
     n_target: int,
 ) -> FoldBets:
+    """What ``see`` makes of single rows, if the past had shown these centres."""
     seen = values[list(outcome)]
     labels = np.array([label for label, _ in rows])
-    mean, square = np.zeros((1, len(counts))), np.zeros((1, len(counts)))
+    source = np.zeros((4, 1, len(counts)))
     for label in np.flatnonzero(counts).tolist():
-        mean[0, label] = seen[labels == label].mean()
-        square[0, label] = ((seen[labels == label] - centres[label]) ** 2).mean()
-    target = seen[labels == -1]
-    return FoldBets(
-        np.array([stake]),
-        mean,
-        square,
-        np.array([target.mean()]),
-        np.array([((target - centre) ** 2).mean()]),
-        counts.astype(float),
-        float(n_target),
-    )
+        source[:, 0, label] = [(seen[labels == label] ** power).mean() for power in (1, 2, 3, 4)]
+    target = np.array([[(seen[labels == -1] ** power).mean()] for power in (1, 2, 3, 4)])
+    fold = Means(source, target, counts[None, :].astype(float), np.array([float(n_target)]))
+    past = Means(np.tile(centres, (4, 1, 1)), np.full((4, 1), centre), np.ones((1, len(counts))), np.array([1.0]))
+    return see(np.array([stake]), past, fold)
 
 
 def test_expected_wealth_of_the_true_mix_is_at_most_one_by_enumeration() -> None:
@@ -90,86 +120,142 @@ def test_expected_wealth_of_the_true_mix_is_at_most_one_by_enumeration() -> None
     assert found[:, 1].max() > 0.9  # not merely because nothing is ever bet
 
 
+def random_bets(rng: np.random.Generator, n_classes: int, n_directions: int = 3) -> FoldBets:
+    """Bets on 0 to 30 rows of each class with values in [0, 1]."""
+    counts = rng.integers(0, 30, n_classes)
+    raw = np.zeros((4, n_directions, n_classes))
+    for label, count in enumerate(counts.tolist()):
+        if count:
+            rows = rng.random((count, n_directions)) ** rng.choice([0.1, 1.0, 10.0])
+            raw[:, :, label] = [(rows**power).mean(axis=0) for power in (1, 2, 3, 4)]
+    target = rng.random((100, n_directions))
+    fold = Means(
+        raw,
+        np.array([(target**power).mean(axis=0) for power in (1, 2, 3, 4)]),
+        counts[None, :] * 1.0,
+        np.array([100.0]),
+    )
+    past = replace(
+        fold,
+        source=rng.random(raw.shape),
+        target=rng.random((4, n_directions)),
+        class_counts=np.ones((1, n_classes)),
+    )
+    return see(rng.choice([0.5, 5.0, 50.0], n_directions), past, fold)
+
+
 @given(seeds)
-@settings(max_examples=50)
-def test_linear_losses_bound_the_exact_ones_for_all_mixes_below_the_tops(seed: int) -> None:
+@settings(max_examples=80)
+def test_lines_bound_the_exact_losses_between_low_and_top(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    n_classes, n_directions = int(rng.integers(2, 6)), 3
-    counts = rng.integers(0, 30, n_classes).astype(float)
-    shape = n_directions, n_classes
-    bets = FoldBets(
-        rng.choice([0.5, 5.0, 50.0], n_directions), rng.random(shape), rng.random(shape), rng.random(n_directions),
-        rng.random(n_directions), counts, 100.0,
-    )  # fmt: skip
-    top, eta = rng.random(n_classes), float(rng.choice([0.0, 0.2]))
-    for share in rng.random((20, n_classes)) * top:
-        assert (bets.losses(top, eta) * share >= bets._loss((1 - eta) * share) - 1e-9).all()
+    n_classes = int(rng.integers(2, 6))
+    bets, eta = random_bets(rng, n_classes), float(rng.choice([0.0, 0.2]))
+    low, top = np.sort(rng.random((2, n_classes)), axis=0)
+    low = low * rng.choice([0.0, 1.0])
+    intercept, slope = bets.lines(low, top, eta)
+    for share in low + rng.random((20, n_classes)) * (top - low):
+        assert (intercept + slope * share >= bets.loss((1 - eta) * share) - 1e-9).all()
+    shares = np.array([low, top])  # a chord touches at both ends, up to the kink
+    kink = MAX_STAKE * bets.class_counts / bets.source_reach / bets.stake[:, None]
+    whole = (1 - eta) * top <= kink
+    for share in shares:
+        assert np.allclose((intercept + slope * share)[whole], bets.loss((1 - eta) * share)[whole], atol=1e-6)
 
 
 def test_rows_say_the_same_as_the_wealth() -> None:
     rng = np.random.default_rng(3)
-    world = make_world(rng, 3, (2000, 2000))
-    folds = split(world.draw(rng))
-    past, fold = joined(folds[:3]), folds[3]
-    values, mix = directions(past)
-    hurdles = np.full(values.shape[1], 4.0)
-    placed = place_bets(values, mix, likely_tops(past, mix), past, fold, hurdles / 4)
-    top = np.array([0.5, 0.9, 1.0])
-    bets = Bets((placed, placed, placed, placed), 2, hurdles, 0.1)  # two folds of two splits
-    rows, limits = bets.rows(top)
+    stages = stages_of(make_world(rng, 3, (2000, 2000)), rng)
+    bets = difference_bets(stages, 4.0, 0.1)
+    low, top = np.array([0.1, 0.0, 0.0]), np.array([0.5, 0.9, 1.0])
+    constant, slope = bets.lines(low, top)
+    rows, limits = as_rows(constant, slope, 4.0)
+    assert len(rows) == 25
     assert ((rows >= 0) & (rows <= 1)).all()
-    for mixture in rng.dirichlet(np.ones(3), 50):
-        wealth = 2 * (placed.constant(0.1) - placed.losses(top, 0.1) @ mixture)
-        clear = np.abs(wealth - hurdles) > 1e-6
-        assert ((rows @ mixture <= limits)[clear] == (wealth <= hurdles)[clear]).all()
+    for mix in rng.dirichlet(np.ones(3), 50):
+        wealth = constant - slope @ mix
+        clear = np.abs(wealth - 4.0) > 1e-6
+        assert ((rows @ mix <= limits)[clear] == (wealth <= 4.0)[clear]).all()
 
 
-def test_stakes_and_centres_do_not_look_at_the_fold() -> None:
-    rng, looked_at_gaps = np.random.default_rng(4), 0
-    for _ in range(20):
-        world = make_world(rng, 3, (300, 300))
-        folds = split(world.draw(rng))
-        past, fold = joined(folds[:3]), folds[3]
-        values, mix = directions(past)
-        extreme = np.zeros(len(fold.target))
-        extreme[np.argmax(values[:, 0])] = fold.n_target
-        wild = cell_counts(fold.source, extreme, world.n_bins)
-        wanted, top = np.full(values.shape[1], 6.0), np.ones(3)
-        one, other = (place_bets(values, mix, top, past, rows, wanted) for rows in (fold, wild))
-        assert np.array_equal(one.stake, other.stake)
-        assert np.isclose(other.target_mean[0], 1)
-        centre = np.where(past.class_counts > 0, past.means(values)[0], 0.5)
-        squares = ((values.T[:, :, None] - centre[:, None, :]) ** 2 * fold.rates).sum(axis=1)
-        seen = fold.class_counts > 0
-        assert np.allclose(one.source_square[:, seen], squares[:, seen])
-        assert np.allclose(other.target_square[0], (1 - past.means(values)[1][0]) ** 2)
-        # With another past the stakes would differ: they are not simply the same for all gaps.
-        looked_at_gaps += not np.allclose(
-            choose_stakes(replace(other, stake=one.stake), mix, top, wanted), one.stake
-        )
-    assert looked_at_gaps > 5
+def stages_of(world: CellWorld, rng: np.random.Generator) -> Stages:
+    counts = world.draw(rng)
+    return Stages.of(counts, even_folds(counts))
 
 
-@pytest.mark.parametrize("n_classes", [2, 5, 70])
-def test_directions_have_values_between_0_and_1_and_the_mix_is_a_mix(n_classes: int) -> None:
-    rng = np.random.default_rng(n_classes)
-    counts = make_world(rng, n_classes, (3000, 3000)).draw(rng)
-    values, mix = directions(counts)
-    assert values.min() >= 0
-    assert values.max() <= 1
-    assert mix.min() >= 0
-    assert np.isclose(mix.sum(), 1)
-    assert np.allclose(best_mix(counts), mix)
+def chosen(bets: FoldBets) -> list[FloatArray]:
+    """What must be chosen before a fold is looked at."""
+    return [bets.stake, bets.source_reach, bets.target_reach]
 
 
-def test_a_change_of_mix_does_not_move_the_main_direction() -> None:
-    rng = np.random.default_rng(8)
-    world = make_world(rng, 4, (40_000, 40_000))
-    moved = replace(world, rates=np.roll(world.rates, 1, axis=0)).draw(rng).target
-    counts = replace(world.draw(rng), target=moved)
-    values, mix = directions(counts)
-    means = counts.means(values)[0][0]
-    in_mix = mix > 1e-6
-    # Cut at 4 standard deviations, the direction keeps equal means up to a little.
-    assert np.ptp(means[in_mix]) < 0.05
-    assert counts.means(values)[1][0] > means[in_mix].max()
+@pytest.mark.parametrize("place", [difference_bets, share_bets])
+def test_nothing_that_is_chosen_for_a_fold_looks_at_it(place: object) -> None:
+    assert callable(place)
+    rng, changed_later = np.random.default_rng(4), 0
+    for stage in (0, 2, 4):
+        stages = stages_of(make_world(rng, 3, (300, 300)), rng)
+        moved = replace(
+            stages, source=np.copy(stages.source), target=np.copy(stages.target),
+            past_source=np.copy(stages.past_source), past_target=np.copy(stages.past_target),
+        )  # fmt: skip
+        for now, after in ((moved.source, moved.past_source), (moved.target, moved.past_target)):
+            other = rng.permuted(now[stage], axis=1)  # as many rows of each label, in other cells
+            after[stage + 1 :] += other - now[stage]
+            now[stage] = other
+        one, two = (place(each, 6.0, 0.0).folds for each in (stages, moved))
+        for a, b in zip(chosen(one), chosen(two), strict=True):
+            assert np.array_equal(a[: stage + 1], b[: stage + 1])
+        assert not np.array_equal(one.source_mean[stage], two.source_mean[stage])
+        changed_later += stage < 4 and not np.allclose(one.stake[stage + 1 :], two.stake[stage + 1 :])
+    assert changed_later == 2  # later folds do learn from it
+
+
+def test_stakes_and_reaches_are_those_of_the_lemmas() -> None:
+    rng = np.random.default_rng(5)
+    for n_classes in (2, 5, 70):
+        counts = make_world(rng, n_classes, (400, 400)).draw(rng)
+        if n_classes == 70:
+            found = [many_bets(split(counts), 9.0, 0.0).folds]
+        else:
+            stages = Stages.of(counts, even_folds(counts))
+            found = [place(stages, 9.0, 0.0).folds for place in (difference_bets, share_bets)]
+        for bets in found:
+            assert (bets.stake * bets.target_reach <= MAX_STAKE * bets.n_target * (1 + 1e-12)).all()
+            assert min(bets.source_reach.min(), bets.target_reach.min()) >= LEAST_REACH
+            assert max(bets.source_reach.max(), bets.target_reach.max()) <= 1 + 1e-12
+            assert bets.source_mean.min() >= 0
+            assert bets.source_mean.max() <= 1 + 1e-12
+
+
+@pytest.mark.montecarlo
+@pytest.mark.parametrize("contamination", [0.0, 0.15])
+def test_the_true_mix_rarely_loses_all_bets_and_each_as_rarely_as_promised(contamination: float) -> None:
+    """Lemma 4 for the exact log-wealth at the true mix, tilts included: P(mean wealth >= 1/α) <= α."""
+    rng, repeats, found = np.random.default_rng(21), 250, []
+    for _ in range(repeats):
+        sizes = (int(rng.choice([60, 400, 3000])), int(rng.choice([60, 400, 3000])))
+        world = make_world(rng, int(rng.choice([2, 3, 5])), sizes, contamination=contamination)
+        folds = difference_bets(stages_of(world, rng), 2.0, contamination).folds
+        losses = folds.loss((1 - contamination) * world.mix).sum(axis=-1)
+        log_wealth = (folds.constant(contamination) - losses).sum(axis=0)
+        found.append(np.exp(log_wealth).mean())
+    for alpha in (0.5, 0.2, 0.05):
+        wins = int((np.array(found) >= 1 / alpha).sum())
+        assert binomtest(wins, repeats, alpha, alternative="greater").pvalue > 1e-3
+    assert np.max(found) > 1.5  # something is at stake
+
+
+def test_folds_are_stacked_along_their_own_axis() -> None:
+    rng = np.random.default_rng(6)
+    bets = difference_bets(stages_of(make_world(rng, 3, (500, 500)), rng), 6.0, 0.0).folds
+    assert bets.stake.shape == (5, 5, 5)
+    assert bets.source_moments.shape == (3, 5, 5, 5, 3)
+    one = FoldBets(
+        **{
+            field.name: getattr(bets, field.name)[(slice(None), 2) if "moments" in field.name else 2]
+            for field in fields(FoldBets)
+        }
+    )
+    low, top = np.zeros(3), np.full(3, 0.8)
+    assert np.allclose(one.lines(low, top, 0.0)[1], bets.lines(low, top, 0.0)[1][2])
+    assert np.allclose(one.constant(0.0), bets.constant(0.0)[2])
+    assert np.allclose(Bets(bets, 0.0).lines(low, top)[1], bets.lines(low, top, 0.0)[1].sum(axis=0).reshape(25, 3))

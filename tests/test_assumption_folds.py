@@ -1,9 +1,20 @@
 """Cells and folds: every row is somewhere, once, and where it is depends on nothing but chance."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from pacshift import Population, Tally
-from pacshift.assumption.folds import FEW_CLASSES, count_cells, joined, n_folds, split
+from pacshift.assumption.folds import (
+    FEW_CLASSES,
+    MAX_PERMUTED,
+    count_cells,
+    even_folds,
+    joined,
+    n_folds,
+    n_splits,
+    split,
+)
 from pacshift.tally.cells import N_CONFIDENCE
 
 POPULATION = Population.synthetic(3, rng=0)
@@ -53,19 +64,52 @@ def test_sides_that_do_not_have_the_same_bins_have_one_bin() -> None:
 
 def test_folds_add_up_and_are_the_same_every_time() -> None:
     counts = count_cells(both())
-    folds, again = split(counts), split(counts)
-    assert len(folds) == n_folds(3) == 8
-    whole = joined(folds)
-    assert np.array_equal(whole.source, counts.source)
-    assert np.array_equal(whole.target, counts.target)
-    assert all(np.array_equal(one.source, other.source) for one, other in zip(folds, again, strict=True))
+    folds, again = even_folds(counts), even_folds(counts)
+    assert folds.source.shape[:2] == (n_splits(3), n_folds(3)) == (5, 6)
+    for part, whole in ((folds.source, counts.source), (folds.target, counts.target)):
+        assert all(np.array_equal(one, whole) for one in part.sum(axis=1))
+    assert np.array_equal(folds.source, again.source)
+    assert not np.array_equal(folds.source[0], folds.source[1])
+    assert [n_splits(n_classes) for n_classes in (2, 12, 13, 20, 31, 60, 61, 5000)] == [5, 5, 4, 3, 1, 1, 1, 1]
 
 
-def test_folds_are_alike() -> None:
+def test_folds_are_even_and_which_rows_they_hold_is_chance() -> None:
     counts = count_cells(both())
-    for fold in split(counts):
-        spread = np.sqrt(counts.target * (1 / 8) * (7 / 8)) + 1
-        assert (np.abs(fold.target - counts.target / 8) < 5 * spread).all()
+    folds = even_folds(counts)
+    assert np.ptp(folds.source.sum(axis=2), axis=1).max() <= 1
+    assert np.ptp(folds.target.sum(axis=2), axis=1).max() <= 1
+    spread = np.sqrt(counts.target * (1 / 6) * (5 / 6)) + 1
+    assert (np.abs(folds.target - counts.target / 6) < 5 * spread).all()
+    # As a draw without replacement: the variance of a cell's count is that of the hypergeometric law.
+    many = np.concatenate([even_folds(replace(counts, target=np.roll(counts.target, turn))).target.reshape(30, -1)
+                           [:, np.roll(np.arange(39), turn)[:39].argsort()] for turn in range(30)])  # fmt: skip
+    cell = int(np.argmax(counts.target))
+    share = counts.target[cell] / 3000
+    expected = 500 * share * (1 - share) * (3000 - 500) / (3000 - 1)
+    assert 0.8 < many[:, cell].var() / expected < 1.25
+
+
+def test_large_classes_are_split_row_by_row() -> None:
+    counts = count_cells(both())
+    large = replace(counts, source=3 * counts.source, target=2 * counts.target)
+    folds = even_folds(large)
+    assert all(np.array_equal(one, large.target) for one in folds.target.sum(axis=1))
+    sizes = folds.target.sum(axis=2)
+    assert large.n_target > MAX_PERMUTED
+    assert np.ptp(sizes) > 1
+    assert np.abs(sizes - 1000).max() < 5 * np.sqrt(1000)
+
+
+def test_folds_of_many_classes_add_up() -> None:
+    n_classes = FEW_CLASSES + 1
+    population = Population.synthetic(n_classes, rows_per_class=50, rng=0)
+    tally = Tally.from_scores(*population.draw(np.ones(n_classes), 2000, rng=1))
+    counts = count_cells(tally + Tally.from_target(population.scores))
+    folds = split(counts)
+    assert len(folds) == n_folds(n_classes) == 4
+    whole = joined(folds)
+    assert (whole.source != counts.source).nnz == 0
+    assert np.array_equal(whole.target, counts.target)
 
 
 def test_means_are_the_same_dense_and_sparse() -> None:

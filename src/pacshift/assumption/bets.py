@@ -2,152 +2,220 @@
 
 Lemmas 1 to 4 of docs/methods/assumption.md. For a function c of the cell with values in [0, 1], learned on earlier
 folds, and the true mix t, the target mean of c is the mix of its source means. A bet wins where the observed
-target mean is above the observed mix. Its log-wealth is concave in t, so a linear function bounds it from below.
+target mean is above the observed mix. A linear function of t bounds its log-wealth from below. Arrays may begin
+with any axes, such as one for the splits: "..." below.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from pacshift.arrays import FloatArray
-from pacshift.assumption.folds import CellCounts
 
 MAX_STAKE = 0.8
-"""Largest stake per row; beyond it, a class's mean is bounded by 1 instead (Lemma 3). With 0.5 or 0.95: 118 or 126
-refused."""
+"""Largest stake per row times its reach; beyond it, a class's mean is bounded by 1 instead (Lemma 3). With 0.5 or
+0.95 fewer violations or as many were refused."""
 
-STAKE_FACTORS = (1.0, 0.8, 0.6, 0.45, 0.3, 0.2, 0.1)
-"""Stakes that are considered, as shares of the best one for a normal law and a known mix. Only 1 or only 0.6: 103
-or 115 refused; four from 1 to 0.1: 124."""
+LEAST_REACH = 0.05
+"""A smaller reach counts as this one: stakes stay finite. A larger reach is always valid."""
+
+STAKE_FACTORS = np.array([1.0, 0.8, 0.6, 0.45, 0.3, 0.2, 0.1])
+"""Stakes that are considered, as shares of the best one for a normal law and a known mix."""
+
+HOPE = 0.4
+"""Past differences are partly luck: such a part of them is hoped for. Chosen on heart, CIFAR-10 and Entity-13."""
 
 
-def stake_price(stake: FloatArray | float) -> FloatArray:
-    """The function ψ(λ) = -log(1-λ) - λ of Lemma 1, the price of a stake per unit of squared distance.
+def fourth_price(x: FloatArray) -> FloatArray:
+    """Slightly above κ(x) = sum of x^k / (4 + k) of Lemma 1: the terms from the sixth on have a common divisor.
 
-    >>> float(stake_price(0.5).round(3))
-    0.193
+    >>> fourth_price(np.array([0.0, 0.5])).round(4)
+    array([0.25  , 0.4239])
     """
-    return np.asarray(-np.log1p(-np.asarray(stake)) - stake)
+    head = 1 / 4 + x * (1 / 5 + x * (1 / 6 + x * (1 / 7 + x * (1 / 8 + x / 9))))
+    return np.asarray(head + x**6 / (10 * (1 - x)))
+
+
+def stake_price(stake: FloatArray, reach: FloatArray, moments: FloatArray) -> FloatArray:
+    """What a stake λ costs per row: the mean of y²/2 - y³/3 + κ(λb) y⁴, y = λ · distance (Lemma 1).
+
+    ``moments`` are the means of distance², ³ and ⁴, ``reach`` is b: distances are at least -b.
+
+    >>> stake_price(np.array(0.5), np.array(0.4), np.array([0.1, 0.0, 0.01])).round(4)
+    array(0.0127)
+    """
+    second, third, fourth = moments
+    return np.asarray(
+        stake**2 * (second / 2 - stake * third / 3 + fourth_price(stake * reach) * stake**2 * fourth)
+    )
+
+
+def distances(raw: FloatArray, centre: FloatArray) -> FloatArray:
+    """Means of (X - centre)², ³ and ⁴ from the means of X, X², X³ and X⁴."""
+    one, two, three, four = raw
+    square = centre**2
+    return np.array(
+        [
+            np.maximum(two - 2 * centre * one + square, 0.0),
+            three - 3 * centre * two + 3 * square * one - square * centre,
+            np.maximum(four - 4 * centre * three + 6 * square * two - 4 * square * centre * one + square**2, 0.0),
+        ]
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class FoldBets:
     """What one fold showed of D directions, and the stakes chosen before it was looked at.
 
-    ``source_mean`` and ``source_square`` have shape (D, K): mean of c and mean squared distance of c from a centre
-    that was fixed beforehand. ``stake`` is θ, per direction.
+    ``stake`` is θ, shape (..., D). ``source_mean`` has shape (..., D, K), ``source_moments`` (3, ..., D, K): mean
+    of c, and of the powers 2 to 4 of a - c, a centre that was fixed beforehand; ``source_reach`` is the largest
+    c - a. For the target a - c is c - a, and there is no axis of classes. ``class_counts`` has shape (..., 1, K),
+    ``n_target`` (..., 1).
     """
 
     stake: FloatArray
     source_mean: FloatArray
-    source_square: FloatArray
+    source_moments: FloatArray
+    source_reach: FloatArray
     target_mean: FloatArray
-    target_square: FloatArray
+    target_moments: FloatArray
+    target_reach: FloatArray
     class_counts: FloatArray
-    n_target: float
+    n_target: FloatArray
 
     def constant(self, contamination: float) -> FloatArray:
-        """The part of the log-wealth that does not depend on the mix (Lemma 2)."""
-        price = self.n_target * stake_price(self.stake / self.n_target) * self.target_square
-        return np.asarray(self.stake * (self.target_mean - contamination) - price)
+        """The part of the log-wealth that does not depend on the mix (Lemma 2), shape (..., D)."""
+        price = stake_price(self.stake / self.n_target, self.target_reach, self.target_moments)
+        return np.asarray(self.stake * (self.target_mean - contamination) - self.n_target * price)
 
-    def losses(self, top: FloatArray, contamination: float) -> FloatArray:
-        """Coefficients g with log-wealth >= constant - g·t for all mixes t <= top (Lemma 3), shape (D, K)."""
-        clean = (1 - contamination) * np.maximum(top, 1e-12)
-        stake, counts = self.stake[:, None], self.class_counts
-        kink = np.minimum(clean, MAX_STAKE * counts / stake)
-        steepest = np.maximum(self._loss(kink) / np.maximum(kink, 1e-300), self._loss(clean) / clean)
-        return np.asarray((1 - contamination) * steepest)
+    def lines(self, low: FloatArray, top: FloatArray, contamination: float) -> tuple[FloatArray, FloatArray]:
+        """Intercepts and slopes with loss_j <= intercept_j + slope_j t_j for low <= t <= top (Lemma 3)."""
+        clean = 1 - contamination
+        top = clean * np.maximum(top, 1e-9)
+        low = np.clip(clean * low, 0.0, top - 1e-12)
+        kink = MAX_STAKE * self.class_counts / self.source_reach / self.stake[..., None]
+        at_top, whole = self.loss(top), top <= kink
+        at_low = self.loss(low) if low.any() else np.zeros_like(at_top)
+        slope = (at_top - at_low) / (top - low)
+        intercept = at_low - slope * low
+        if not whole.all():
+            end = np.minimum(top, kink)
+            steepest = np.maximum(self.loss(end) / np.maximum(end, 1e-300), at_top / top)
+            slope, intercept = np.where(whole, slope, steepest), np.where(whole, intercept, 0.0)
+        return intercept, clean * slope
 
-    def _loss(self, share: FloatArray) -> FloatArray:
-        """h_j of Lemma 3 at a share t_j."""
-        stake, counts = self.stake[:, None], self.class_counts
-        per_row = np.minimum(stake * share / np.maximum(counts, 1.0), MAX_STAKE)
-        placed = counts * per_row
-        price = counts * stake_price(per_row) * self.source_square
-        return np.asarray(placed * self.source_mean + (stake * share - placed) + price)
+    def loss(self, share: FloatArray) -> FloatArray:
+        """h_j of Lemma 2 at a share t'_j."""
+        wanted = self.stake[..., None] * share
+        per_row = np.minimum(wanted / np.maximum(self.class_counts, 1.0), MAX_STAKE / self.source_reach)
+        placed = self.class_counts * per_row
+        price = self.class_counts * stake_price(per_row, self.source_reach, self.source_moments)
+        return np.asarray(placed * self.source_mean + (wanted - placed) + price)
 
 
-def place_bets(
-    values: FloatArray,
-    mix: FloatArray,
-    top: FloatArray,
-    past: CellCounts,
-    fold: CellCounts,
-    wanted: FloatArray,
-    *,
-    factors: FloatArray | None = None,
-) -> FoldBets:
-    """Bet on directions ``values`` (cells, D) learned on ``past``; ``wanted`` is the log-wealth to reach by each.
+def largest_stake(n_target: FloatArray, target_reach: FloatArray) -> FloatArray:
+    """The largest θ that Lemma 2 allows."""
+    return np.asarray(MAX_STAKE * n_target / target_reach)
 
-    Centres and stakes depend on ``past`` and on the sizes of the fold alone, as Lemma 2 asks. ``factors`` fixes
-    the stakes as shares of the best ones for a known mix.
+
+@dataclass(frozen=True, eq=False)
+class Means:
+    """Means of c, c², c³ and c⁴ by label and on the target, shapes (4, ..., D, K) and (4, ..., D), and row counts.
+
+    ``class_counts`` has shape (..., 1, K), ``n_target`` (..., 1).
     """
-    past_mean, past_target = past.means(values)
-    known = np.minimum(past.class_counts, 1.0)
-    centre = past_mean * known + 0.5 * (1 - known)
-    past_raw, past_target_raw = past.means(values**2)
-    source_mean, target_mean = fold.means(values)
-    source_raw, target_raw = fold.means(values**2)
-    sizes = fold.class_counts, max(fold.n_target, 1.0)
-    squares = past_raw - past_mean**2, past_target_raw - past_target**2
-    hoped = FoldBets(np.ones(values.shape[1]), past_mean, squares[0], past_target, squares[1], *sizes)
+
+    source: FloatArray
+    target: FloatArray
+    class_counts: FloatArray
+    n_target: FloatArray
+
+
+def see(stake: FloatArray, past: Means, fold: Means) -> FoldBets:
+    """Bets at stakes that the past chose. Centres are the means of the past; 1/2 for a class without rows."""
+    centre, target_centre = np.where(past.class_counts > 0, past.source[0], 0.5), past.target[0]
+    signs = np.array([1.0, -1.0, 1.0]).reshape(3, *[1] * centre.ndim)  # a - c for the source, c - a for the target
     return FoldBets(
-        choose_stakes(hoped, mix, top, wanted) if factors is None else _stakes(hoped, mix, wanted, factors),
-        source_mean,
-        np.maximum(source_raw - 2 * centre * source_mean + centre**2, 0.0),
-        target_mean,
-        np.maximum(target_raw - 2 * past_target * target_mean + past_target**2, 0.0),
-        *sizes,
+        stake,
+        fold.source[0],
+        distances(fold.source, centre) * signs,
+        np.maximum(1 - centre, LEAST_REACH),
+        fold.target[0],
+        distances(fold.target, target_centre),
+        np.maximum(target_centre, LEAST_REACH),
+        fold.class_counts,
+        np.maximum(fold.n_target, 1.0),
     )
 
 
-def choose_stakes(hoped: FoldBets, mix: FloatArray, top: FloatArray, wanted: FloatArray) -> FloatArray:
-    """The stake θ per direction that would gain most at ``mix`` if the fold repeated the past."""
-    variance = _variance(hoped, mix)
-    # Past differences are partly luck: half of them is hoped for, at least what the wanted wealth needs.
-    gap = np.maximum((hoped.target_mean - hoped.source_mean @ mix) / 2, np.sqrt(2 * wanted * variance))
-    best, best_gain = np.zeros(len(gap)), np.full(len(gap), -np.inf)
-    for factor in STAKE_FACTORS:
-        stake = _stakes(hoped, mix, wanted, factor)
-        bets = replace(hoped, stake=stake, target_mean=hoped.source_mean @ mix + gap)
-        gain = bets.constant(0.0) - bets.losses(top, 0.0) @ mix
-        best, best_gain = np.where(gain > best_gain, stake, best), np.maximum(gain, best_gain)
-    return best
+def hoped(past: Means, fold: Means) -> FoldBets:
+    """The bets if the fold repeated the past: sizes are the fold's, all else is the past's. Stakes are still 1."""
+    repeated = replace(past, class_counts=fold.class_counts, n_target=fold.n_target)
+    bets = see(np.ones_like(past.target[0]), past, repeated)
+    rows = past.class_counts > 0  # without rows nothing is hoped for, and nothing feared
+    return replace(bets, source_moments=np.where(rows, bets.source_moments, 0.0))
 
 
-def _stakes(hoped: FoldBets, mix: FloatArray, wanted: FloatArray, factor: FloatArray | float) -> FloatArray:
-    """Shares of the best stake for a normal law and a known mix, below 1 per target row."""
-    best = np.sqrt(2 * wanted / _variance(hoped, mix))
-    return np.asarray(np.minimum(factor * best, MAX_STAKE * hoped.n_target))
+def choose_stakes(
+    bets: FoldBets, mix: FloatArray, low: FloatArray, top: FloatArray, wanted: FloatArray | float
+) -> FloatArray:
+    """The stake θ per direction that would gain most at ``mix`` if the fold repeated the past.
+
+    ``wanted`` is the log-wealth to reach by each fold. ``mix``, ``low`` and ``top`` have shape (..., 1, K).
+    """
+    explained, variance = (bets.source_mean * mix).sum(axis=-1), _variance(bets, mix)
+    gap = np.maximum(HOPE * (bets.target_mean - explained), np.sqrt(2 * wanted * variance))
+    factors = STAKE_FACTORS.reshape(-1, *[1] * variance.ndim)
+    stakes = known_mix_stakes(bets, mix, wanted, factors)
+    tried = replace(bets, stake=stakes, target_mean=explained + gap)
+    intercept, slope = tried.lines(low, top, 0.0)
+    gain = tried.constant(0.0) - (intercept + slope * mix).sum(axis=-1)
+    return np.asarray(np.take_along_axis(stakes, gain.argmax(axis=0)[None], axis=0)[0])
 
 
-def _variance(hoped: FoldBets, mix: FloatArray) -> FloatArray:
+def known_mix_stakes(
+    bets: FoldBets, mix: FloatArray, wanted: FloatArray | float, factors: FloatArray
+) -> FloatArray:
+    """Shares of the best stake for a normal law and a known mix, up to the largest one."""
+    best = np.sqrt(2 * wanted / _variance(bets, mix))
+    return np.asarray(np.minimum(factors * best, largest_stake(bets.n_target, bets.target_reach)))
+
+
+def _variance(bets: FoldBets, mix: FloatArray) -> FloatArray:
     """Variance of (target mean - mix of source means) on the fold, as the past tells it."""
-    seen = np.maximum(hoped.class_counts, 1.0)
-    variance = hoped.source_square @ (mix**2 / seen) + hoped.target_square / hoped.n_target
-    return np.asarray(np.maximum(variance, 1e-12))
+    by_class = bets.source_moments[0] * (mix**2 / np.maximum(bets.class_counts, 1.0))
+    return np.asarray(np.maximum(by_class.sum(axis=-1) + bets.target_moments[0] / bets.n_target, 1e-12))
+
+
+def stacked(parts: Sequence[FoldBets]) -> FoldBets:
+    """Several folds as one, along a new first axis."""
+    axes = {"source_moments": 1, "target_moments": 1}
+    columns = {
+        name: np.stack([getattr(part, name) for part in parts], axis=axes.get(name, 0))
+        for name in (field.name for field in fields(FoldBets))
+    }
+    return FoldBets(**columns)
 
 
 @dataclass(frozen=True, eq=False)
 class Bets:
-    """The bets of all folds, added up and averaged over the splits (Lemma 4).
+    """Bets on several folds, along the first axis, whose log-wealth adds up (Lemma 4)."""
 
-    ``folds`` holds those of all ``n_splits`` splits. ``hurdles`` is the log-wealth that direction d may reach by
-    chance.
-    """
-
-    folds: tuple[FoldBets, ...]
-    n_splits: int
-    hurdles: FloatArray
+    folds: FoldBets
     contamination: float
 
-    def rows(self, top: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Inequalities ``rows t <= limits`` with entries in [0, 1] that the true mix keeps; one per direction."""
-        constant = np.sum([fold.constant(self.contamination) for fold in self.folds], axis=0) / self.n_splits
-        losses = np.sum([fold.losses(top, self.contamination) for fold in self.folds], axis=0) / self.n_splits
-        # constant - losses·t <= hurdle; as t sums to 1, the largest loss may be added on both sides.
-        largest = losses.max(axis=1)
-        scale = np.maximum(np.ptp(losses, axis=1), 1e-300)
-        scale = np.maximum(scale, 1e-6 * np.abs(largest))
-        return (largest[:, None] - losses) / scale[:, None], (self.hurdles - constant + largest) / scale
+    def lines(self, low: FloatArray, top: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Constants (N,) and slopes (N, K): log-wealth >= constant - slope·t for low <= t <= top, of each bet."""
+        intercept, slope = self.folds.lines(low, top, self.contamination)
+        constant = (self.folds.constant(self.contamination) - intercept.sum(axis=-1)).sum(axis=0)
+        return constant.ravel(), slope.sum(axis=0).reshape(-1, slope.shape[-1])
+
+
+def as_rows(constant: FloatArray, slope: FloatArray, hurdle: float) -> tuple[FloatArray, FloatArray]:
+    """The inequalities constant - slope·t <= hurdle as ``rows t <= limits`` with entries in [0, 1]."""
+    # As t sums to 1, the largest slope may be added on both sides.
+    largest = slope.max(axis=1)
+    scale = np.maximum(np.maximum(np.ptp(slope, axis=1), 1e-300), 1e-6 * np.abs(largest))
+    rows, limits = (largest[:, None] - slope) / scale[:, None], (hurdle - constant + largest) / scale
+    return rows, np.minimum(limits, 1.0)  # entries are at most 1: a larger limit says no more

@@ -1,11 +1,11 @@
 """The whole check: from a tally to the evidence for or against label shift."""
 
-from pacshift.assumption.directions import best_mix
 from pacshift.assumption.evidence import Assumption
+from pacshift.assumption.fit import best_mix
 from pacshift.assumption.folds import count_cells
 from pacshift.assumption.groups import around, chance, shown_groups
 from pacshift.assumption.noticeable import noticeable
-from pacshift.assumption.program import difference_hurdle, mix_rows
+from pacshift.assumption.program import difference_hurdle, place
 from pacshift.assumption.words import largest_difference, nothing_found, outside_known
 from pacshift.bounds import Interval
 from pacshift.errors import InputError
@@ -74,14 +74,12 @@ def check_assumption(
     if not (tally.n_source and tally.n_target):
         raise InputError("label shift can be tested only with source and target rows; one of them is empty.")
     counts = count_cells(tally)
-    rows = mix_rows(counts, level=level, known=known, contamination=contamination)
+    placed = place(counts, level=level, contamination=contamination)
+    rows = placed.rows(known)
     mix = best_mix(counts)
     if not rows.refuted:
         finding = nothing_found(counts)
-    elif (
-        known is not None
-        and not (free := mix_rows(counts, level=level, known=None, contamination=contamination)).refuted
-    ):
+    elif known is not None and not (free := placed.rows()).refuted:
         finding = outside_known(tally.classes, free, known, known_from)
     else:
         some = [left for left in (rows.only_box, rows.without_differences) if not left.refuted]

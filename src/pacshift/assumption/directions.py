@@ -1,182 +1,180 @@
 """Directions: functions of the cell that show best where the target is not a mix of the source's classes.
 
 A direction is learned on rows that are not tested with it, so that nothing here can break validity: this module is
-about power alone. The best-fitting mix t minimises the weighted squared residual r of the target's cells. Then the
-direction d = W r has the same source mean for every class in the mix, and no larger one for the others: no change
-of the mix explains what d shows.
+about power alone. The best-fitting mix t minimises the weighted squared residual r of the target's cells. What is
+left of a direction after the span of the classes is taken out has the same source mean for every class: no change
+of the mix explains what it shows. All splits and folds are learned at once, along the first axis. "Directions" of
+docs/methods/assumption.md.
 """
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
-from pacshift.arrays import FloatArray
-from pacshift.assumption.folds import FEW_CLASSES, CellCounts
-from pacshift.mix.least_squares import nonnegative_least_squares
+from pacshift.arrays import BoolArray, FloatArray, IntArray
 from pacshift.tally.cells import N_CONFIDENCE
 
-SMOOTH_DEGREE = 3
-"""Degree of the polynomial in the confidence bin, for each predicted class, of the smooth direction. With 1, 2 or
-5: 125, 126, 126 refused."""
+DIRECTIONS = ("cells", "smooth", "marginal", "slope", "single")
+"""What looks for a difference. Without "single" 0.10 of log-wealth would be lost on difficult draws."""
 
-MAX_PROJECTED_CLASSES = 2000
-"""Beyond this many classes the direction looks at confidence alone: K x K numbers would be too many (32 MB
-here)."""
+CUTS = np.array([4.0, 2.5, 2.5, 2.5, 2.5])
+"""Each direction is cut at so many standard deviations: rare cells must not set the scale. With 2.5 for "cells"
+new kinds of rows in a few cells were missed."""
 
-MANY_STAKES = (0.3, 0.12, 0.07, 0.04)
-"""With many classes: stakes that the direction is tried with, as shares of the best one for a known mix. Chosen on
-draws of ImageNet scores; small, because the mix of many classes is known badly."""
+SHARE_CUT = 2.5
+"""The same for the directions that bound the classes' shares."""
 
-CLIP, CLIP_MANY = 4.0, 2.5
-"""Directions are cut at so many standard deviations (few, many classes): rare cells must not set the scale. With
-2.5 or 8 for few classes: 126 or 124 refused. The cut for many classes was chosen on draws of ImageNet scores."""
+SLOPE, BINS, CLASS_SLOPE, CLASS_CURVE, SINGLE = 0.35, 0.2, 0.2, 0.14, 0.35
+"""How large a change of log(target share / explained share) is expected for each feature, in prior deviations.
+Chosen on heart, CIFAR-10 and Entity-13."""
 
-REWEIGHTINGS = 2
-"""How often the weights are computed from the last fit. With 0 or 5 as many are refused."""
+FIT_STEPS = 4
+"""How often negative shares are dropped and the others solved again."""
 
-SUM_WEIGHT = 1e3
-"""Weight of the row "shares add up to 1" in the non-negative least squares. With 10 or 1e5 as many are refused."""
+RIDGE = 1e-6
+"""Share of the mean diagonal that is added to it, so that classes that look alike can be solved."""
 
 
-def n_directions(n_classes: int) -> tuple[int, int]:
-    """How many bets look for a difference, and how many bound the shares of the classes."""
-    return (3, 2 * n_classes) if n_classes <= FEW_CLASSES else (len(MANY_STAKES), 0)
+@dataclass(frozen=True, eq=False)
+class Fits:
+    """The mix that fits the past best, for each of G pasts, and what it leaves.
 
-
-def directions(past: CellCounts) -> tuple[FloatArray, FloatArray]:
-    """Functions of the cell with values in [0, 1], shape (cells, D), and the best-fitting mix.
-
-    Few classes: three that look for a difference, then two per class that bound its share. Many classes: one that
-    looks for a difference, once for each of the stakes that it is tried with.
+    ``rates`` (G, C, K) are the classes' shares of the cells, ``shares`` (G, C) the target's, ``explained`` the
+    mix's, ``variance`` that of their difference; ``mix`` (G, K).
     """
-    if past.n_classes > FEW_CLASSES:
-        only, mix = _many_classes(past)
-        return np.repeat(_scaled(only[:, None], past, mix), len(MANY_STAKES), axis=1), mix
-    by_cell, mix, variance = by_cells(past)
-    smooth = _by_features(past, _smooth_features(past), variance)
-    marginal = _by_features(past, _marginal_features(past), variance)
-    shares = _share_directions(past, variance)
-    return _scaled(np.hstack([np.array([by_cell, smooth, marginal]).T, shares, -shares]), past, mix), mix
+
+    rates: FloatArray
+    shares: FloatArray
+    explained: FloatArray
+    variance: FloatArray
+    mix: FloatArray
+    n_target: FloatArray
+
+    @property
+    def weight(self) -> FloatArray:
+        """How frequent the cells are on both sides, shape (G, C, 1)."""
+        return np.asarray((self.shares + self.explained)[..., None] / 2)
 
 
-def best_mix(counts: CellCounts) -> FloatArray:
-    """The label mix that explains the target's cells best."""
-    return by_cells(counts)[1] if counts.n_classes <= FEW_CLASSES else _many_classes(counts)[1]
+def fit_all(source: FloatArray, target: FloatArray) -> Fits:
+    """Fit a mix to each past: counts (G, C, K) and (G, C). As ``fit.by_cells``, but all at once and less exact."""
+    counts, n_target = np.maximum(source.sum(axis=1), 1.0), np.maximum(target.sum(axis=1), 1.0)
+    rates, shares, n = source / counts[:, None, :], target / n_target[:, None], n_target[:, None]
+    variance = (target + 1) / n**2
+    for _ in range(2):
+        mix = _mixes(rates, shares, variance)
+        explained = _times(rates, mix)
+        variance = (explained * n + 2) / n**2 + _times(rates, mix**2 / counts)
+    mix = _mixes(rates, shares, variance)
+    return Fits(rates, shares, _times(rates, mix), variance, mix, n_target)
 
 
-def by_cells(past: CellCounts) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The direction over single cells, the mix and the variance of each cell's residual."""
-    variance = (past.target + 1) / max(past.n_target, 1.0) ** 2
-    for _ in range(1 + REWEIGHTINGS):
-        mix = simplex_fit(past.rates, past.shares, 1 / np.sqrt(variance))
-        variance = _cell_variance(past, mix)
-    mix = simplex_fit(past.rates, past.shares, 1 / np.sqrt(variance))
-    return (past.shares - past.rates @ mix) / variance, mix, variance
+def _mixes(rates: FloatArray, shares: FloatArray, variance: FloatArray) -> FloatArray:
+    """Weighted least squares over mixes; negative shares are dropped and the others solved again."""
+    weighted = rates / variance[..., None]
+    gram, right = _ridged(turned(weighted) @ rates, 1e-9), (shares[:, None, :] @ weighted)[:, 0]
+    live: BoolArray = np.ones(right.shape, bool)
+    for _ in range(FIT_STEPS):
+        kept = np.where(live[:, :, None] & live[:, None, :], gram, np.eye(gram.shape[1]))
+        free, by_sum = np.moveaxis(np.linalg.solve(kept, np.stack([right * live, 1.0 * live], axis=2)), 2, 0)
+        missing = (1 - free.sum(axis=1)) / np.maximum(by_sum.sum(axis=1), 1e-300)
+        mix = free + by_sum * missing[:, None]  # the sum of 1 by a multiplier
+        if not (mix < 0).any():
+            break
+        live = live & (mix >= 0)
+    mix = np.maximum(mix, 0.0)
+    return np.asarray(mix / np.maximum(mix.sum(axis=1, keepdims=True), 1e-300))
 
 
-def _cell_variance(past: CellCounts, mix: FloatArray) -> FloatArray:
-    """Variance of the residual of each cell, at least that of two target rows."""
-    n, totals = max(past.n_target, 1.0), np.maximum(past.class_counts, 1.0)
-    explained = np.maximum(past.rates @ mix, 0.0)
-    return np.asarray((explained * n + 2) / n**2 + past.rates @ (mix**2 / totals))
+@dataclass(frozen=True, eq=False)
+class Features:
+    """A few functions of the cell that a difference may follow: ``values`` (C, F)."""
+
+    values: FloatArray
+    sets: tuple[tuple[IntArray, FloatArray], ...]
+    """For "smooth", "marginal" and "slope": which functions, and their prior deviations."""
+    by_class: IntArray
+    """Functions (K, 4) of each predicted class alone, for "single"."""
 
 
-def _by_features(past: CellCounts, features: FloatArray, variance: FloatArray) -> FloatArray:
-    """The same fit seen through a few functions of the cell: less noise where the difference is smooth."""
-    root = np.linalg.cholesky(_ridged(features.T @ (features * variance[:, None]), 1e-9))
-    model, seen = (_solve_lower(root, features.T @ part) for part in (past.rates, past.shares))
-    mix = simplex_fit(model, seen, np.ones(len(seen)))
-    return np.asarray(features @ scipy.linalg.solve_triangular(root, seen - model @ mix, lower=True, trans=1))
-
-
-def _ridged(matrix: FloatArray, share: float) -> FloatArray:
-    """A symmetric matrix with a share of its mean diagonal added to the diagonal, so that it can be solved."""
-    return np.asarray(matrix + max(share * np.trace(matrix) / len(matrix), 1e-12) * np.eye(len(matrix)))
-
-
-def _solve_lower(root: Any, wanted: FloatArray) -> FloatArray:
-    return np.asarray(scipy.linalg.solve_triangular(root, wanted, lower=True))
-
-
-def simplex_fit(model: FloatArray, seen: FloatArray, weights: FloatArray) -> FloatArray:
-    """Weighted least squares over mixes; the sum is tied to 1 by a heavy row."""
-    heavy = SUM_WEIGHT * max(float(np.abs(weights).mean()), 1e-300)
-    matrix = np.vstack([model * weights[:, None], np.full(model.shape[1], heavy)])
-    wanted = np.append(seen * weights, heavy)
-    if len(matrix) > 400:  # the same squares from a square matrix: far faster for many cells
-        matrix, root = np.linalg.qr(matrix)
-        matrix, wanted = root, matrix.T @ wanted
-    mix = nonnegative_least_squares(matrix, wanted)
-    return np.asarray(mix / mix.sum())
-
-
-def _smooth_features(past: CellCounts) -> FloatArray:
-    """For each predicted class a polynomial of the confidence bin."""
+def features(predicted: IntArray, confidence: IntArray, n_classes: int) -> Features:
+    """Slope in the bin, lowest bin, each bin; for each predicted class a cubic curve and the lowest bin."""
     middle = (N_CONFIDENCE - 1) / 2
-    powers = np.vander((past.confidence - middle) / middle, SMOOTH_DEGREE + 1)
-    one_hot = np.eye(past.n_classes)[past.predicted]
-    return _independent((one_hot[:, :, None] * powers[:, None, :]).reshape(len(powers), -1))
+    place, lowest = ((confidence - middle) / middle)[:, None], (confidence == 0)[:, None] * 1.0
+    one_hot, bins = np.eye(n_classes)[predicted], np.eye(N_CONFIDENCE)[confidence]
+    curves = [one_hot * part for part in (place, place**2, place**3, lowest)]
+    deviations = np.repeat([SLOPE, BINS, CLASS_SLOPE, CLASS_CURVE], [2, N_CONFIDENCE, n_classes, 3 * n_classes])
+    slope, first = np.arange(2), 2 + N_CONFIDENCE
+    by_class = first + np.arange(4 * n_classes)
+    sets = np.append(slope, by_class), np.arange(first), slope
+    return Features(
+        np.hstack([place, lowest, bins, *curves]),
+        tuple((columns, deviations[columns]) for columns in sets),
+        by_class.reshape(4, n_classes).T,
+    )
 
 
-def _marginal_features(past: CellCounts) -> FloatArray:
-    """The predicted class, and the confidence bin over all classes."""
-    return _independent(np.hstack([np.eye(past.n_classes)[past.predicted], np.eye(N_CONFIDENCE)[past.confidence]]))
+def difference_directions(fits: Fits, looks: Features) -> FloatArray:
+    """What looks for a difference, in the order of ``DIRECTIONS``: shape (G, C, 5), at any scale."""
+    root = np.sqrt(fits.variance)[..., None]
+    span = fits.rates / root
+    gram = _ridged(turned(span) @ span, RIDGE)
+
+    def off_span(found: FloatArray) -> FloatArray:
+        return np.asarray(found - span @ np.linalg.solve(gram, turned(span) @ found))
+
+    residual = off_span((fits.shares - fits.explained)[..., None] / root)
+    raw = fits.weight / root * looks.values
+    free = off_span(raw)
+    seen, products = turned(free) @ residual, turned(free) @ free
+    coefficients = np.zeros((*raw.shape[::2], len(DIRECTIONS) - 1))
+    for place, (columns, deviation) in enumerate(looks.sets):  # posterior means
+        inner = products[:, columns[:, None], columns] + np.diag(1 / deviation**2)
+        coefficients[:, columns, place] = np.linalg.solve(inner, seen[:, columns])[..., 0]
+    coefficients[..., -1] = _one_class(products, seen, looks.by_class)
+    return np.asarray(off_span(np.concatenate([residual, raw @ coefficients], axis=2)) / root)
 
 
-def _independent(features: FloatArray) -> FloatArray:
-    """Without the functions that no filled cell needs."""
-    return features[:, features.any(axis=0)]
+def _one_class(products: FloatArray, seen: FloatArray, by_class: IntArray) -> FloatArray:
+    """Coefficients if one predicted class has changed and nobody knows which: averaged by posterior weight."""
+    inner = products[:, by_class[:, :, None], by_class[:, None, :]] + np.eye(4) / SINGLE**2
+    found = np.linalg.solve(inner, seen[:, by_class])
+    evidence = ((seen[:, by_class] * found).sum(axis=(2, 3)) - np.linalg.slogdet(inner)[1]) / 2
+    weight = np.exp(evidence - evidence.max(axis=1, keepdims=True))
+    weight /= weight.sum(axis=1, keepdims=True)
+    coefficients = np.zeros(seen.shape[:2])
+    coefficients[:, by_class] = found[..., 0] * weight[..., None]
+    return coefficients
 
 
-def _share_directions(past: CellCounts, variance: FloatArray) -> FloatArray:
-    """For each class the function whose target mean estimates its share best; shape (cells, K)."""
-    weighted = past.rates / variance[:, None]
-    gram = _ridged(past.rates.T @ weighted, 1e-6)
-    return np.asarray(np.linalg.solve(gram, weighted.T).T)
+def share_directions(fits: Fits) -> FloatArray:
+    """For each class the function whose target mean estimates its share best; shape (G, C, K)."""
+    weighted = fits.rates / fits.variance[..., None]
+    gram = _ridged(turned(fits.rates) @ weighted, RIDGE)
+    return turned(np.asarray(np.linalg.solve(gram, turned(weighted)), float))
 
 
-def _scaled(found: FloatArray, past: CellCounts, mix: FloatArray) -> FloatArray:
-    """Cut at a few standard deviations and brought to [0, 1]."""
-    weight = (past.shares + np.asarray(past.rates @ mix)) / 2
-    centred = found - weight @ found / max(weight.sum(), 1e-300)
-    limit = (CLIP if past.n_classes <= FEW_CLASSES else CLIP_MANY) * np.sqrt(weight @ centred**2)
-    cut = np.clip(centred, -limit, limit)
-    low, high = cut.min(axis=0), cut.max(axis=0)
-    return np.asarray((cut - low) / np.where(high > low, high - low, 1.0))
+def scaled(found: FloatArray, weight: FloatArray, cut: FloatArray | float) -> tuple[FloatArray, FloatArray]:
+    """Directions cut at a few standard deviations and brought to [0, 1], and how wide they were before."""
+    centred = found - (weight * found).sum(axis=1, keepdims=True)
+    limit = cut * np.sqrt((weight * centred**2).sum(axis=1, keepdims=True))
+    centred = np.clip(centred, -limit, limit)
+    low = centred.min(axis=1, keepdims=True)
+    width = np.maximum(centred.max(axis=1, keepdims=True) - low, 1e-9)
+    return np.clip((centred - low) / width, 0.0, 1.0), width[:, 0]
 
 
-def _many_classes(past: CellCounts) -> tuple[FloatArray, FloatArray]:
-    """The marginal direction where classes are many: solved without signs, then freed of every change of mix."""
-    mix = _em_mix(past)
-    variance = _cell_variance(past, mix)
-    if past.n_classes > MAX_PROJECTED_CLASSES:
-        residual, spread = (
-            np.bincount(past.confidence, part) for part in (past.shares - past.rates @ mix, variance)
-        )
-        return np.asarray((residual / spread)[past.confidence]), mix
-    features = _sparse_marginals(past)
-    root = np.linalg.cholesky(_ridged((features.T @ features.multiply(variance[:, None])).toarray(), 1e-6))
-    model = _solve_lower(root, (features.T @ past.rates).toarray())
-    seen = _solve_lower(root, features.T @ (past.shares - past.rates @ mix))
-    gram = _ridged(model.T @ model, 3e-2)  # classes that look alike must not blow up the solution; not measured
-    seen = seen - model @ np.linalg.solve(gram, model.T @ seen)
-    return np.asarray(features @ scipy.linalg.solve_triangular(root, seen, lower=True, trans=1)), mix
+def turned(stack: FloatArray) -> FloatArray:
+    """Each matrix of a stack transposed."""
+    return np.swapaxes(stack, -1, -2)
 
 
-def _sparse_marginals(past: CellCounts) -> Any:
-    cells = np.arange(len(past.target))
-    ones = np.ones(len(cells))
-    predicted = scipy.sparse.csc_matrix((ones, (cells, past.predicted)), (len(cells), past.n_classes))
-    confidence = scipy.sparse.csc_matrix((ones, (cells, past.confidence)), (len(cells), N_CONFIDENCE))
-    return scipy.sparse.hstack([predicted, confidence]).tocsc()
+def _times(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
+    return np.asarray((matrices @ vectors[..., None])[..., 0])
 
 
-def _em_mix(past: CellCounts, steps: int = 60) -> FloatArray:
-    """Expectation maximisation over the mix, from equal shares."""
-    mix = np.full(past.n_classes, 1 / past.n_classes)
-    for _ in range(steps):
-        explained = np.maximum(past.rates @ mix, 1e-300)
-        mix = mix * (past.rates.T @ np.where(past.shares > 0, past.shares / explained, 0.0)) + 1e-12
-        mix /= mix.sum()
-    return np.asarray(mix)
+def _ridged(matrices: FloatArray, share: float) -> FloatArray:
+    """Symmetric matrices with a share of their mean diagonal added to the diagonal, so that they can be solved."""
+    size = matrices.shape[-1]
+    more = np.maximum(share * np.trace(matrices, axis1=1, axis2=2) / size, 1e-300)
+    return np.asarray(matrices + more[:, None, None] * np.eye(size))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pacshift.arrays import BoolArray, FloatArray, Label
-from pacshift.assumption.directions import by_cells, simplex_fit
+from pacshift.assumption.fit import by_cells, simplex_fit
 from pacshift.assumption.folds import FEW_CLASSES, CellCounts, n_folds
 from pacshift.assumption.groups import unsure_groups
 from pacshift.wording import percent, points
@@ -43,7 +43,7 @@ def noticeable(
     rows = min(float(counts.class_counts.sum()), counts.n_target)
     if counts.n_classes > FEW_CLASSES or not unsure.names or rows < FEWEST_ROWS_PER_CLASS * counts.n_classes:
         return ()
-    _, mix, variance = by_cells(counts)
+    mix, variance = by_cells(counts)
     explained = np.asarray(counts.rates @ mix)
     needed = LEARNING * (np.sqrt(2 * hurdle) + POWER_QUANTILE) / np.sqrt(1 - 1 / n_folds(counts.n_classes))
     least = unsure.members[0] > 0

@@ -67,12 +67,6 @@ def shares_by_sets(
     return _ratios(rest, inside, sets.T @ target, delta, contamination)
 
 
-def likely_tops(past: CellCounts, mix: FloatArray) -> FloatArray:
-    """Shares that the classes will hardly exceed, for choosing stakes: a guess, nothing rests on it."""
-    n = max(past.n_target, 1.0)
-    return np.asarray(np.minimum(1.3 * mix + 4 * np.sqrt(mix / n) + 4 / n, 1.0))
-
-
 def _by_predicted(counts: CellCounts) -> "tuple[scipy.sparse.csc_matrix, FloatArray]":
     """Counts [predicted, label] and [predicted], without confidence."""
     places = counts.predicted, np.arange(len(counts.predicted))

@@ -107,3 +107,27 @@ def most_violated(excess: FloatArray, used: list[int], *, tolerance: float) -> l
     """The few rows with the largest excess that are not in use yet."""
     order = np.argsort(-excess, kind="stable")[:ROWS_PER_CUT].tolist()
     return [i for i in order if excess[i] > tolerance and i not in used]
+
+
+class ViolationProgram:
+    """By how much every mix violates some of ``rows t <= limits`` at least, where rows come one by one."""
+
+    def __init__(self, rows: FloatArray, limits: FloatArray) -> None:
+        self._rows, self._limits = rows, limits
+        self._n_first = len(rows)
+        self._solver = quiet_solver()
+        self._solver.passModel(_violation_model(rows, limits))
+
+    def add(self, row: FloatArray, limit: float) -> None:
+        """One more inequality ``row · t <= limit``."""
+        index = np.arange(len(row) + 1, dtype=np.int32)
+        self._solver.addRow(-np.inf, limit, len(index), index, np.append(row, -1.0))
+        self._rows, self._limits = np.vstack([self._rows, row]), np.append(self._limits, limit)
+
+    def solve(self) -> tuple[float, FloatArray]:
+        """The violation, proven by prices as in ``least_violation``, and the mix that violates least."""
+        self._solver.run()
+        prices = np.maximum(-np.delete(duals(self._solver), self._n_first), 0.0)  # without the row "sum t = 1"
+        prices = prices / prices.sum() if prices.sum() > 0 else np.full(len(prices), 1 / len(prices))
+        violation = float((prices @ self._rows).min() - prices @ self._limits)
+        return violation, solution(self._solver, "col_value")[:-1]
