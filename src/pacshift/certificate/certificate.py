@@ -16,7 +16,6 @@ from pacshift.certificate.columns import Columns
 from pacshift.certificate.explain import explain
 from pacshift.certificate.file import read_fields, write
 from pacshift.certificate.lazy import LazyField
-from pacshift.certificate.notebook import to_html, to_text
 from pacshift.certificate.predictor import Predictor
 from pacshift.certificate.provenance import Provenance
 from pacshift.certificate.sensitivity import Sensitivity
@@ -172,9 +171,13 @@ class Certificate:
     transform: Transform | None = field(default=None, repr=False)  # a function of the user's own: not saved
 
     def __repr__(self) -> str:
+        from pacshift.certificate.notebook import to_text
+
         return to_text(self)
 
     def _repr_html_(self) -> str:
+        from pacshift.certificate.notebook import to_html
+
         return to_html(self)
 
     @property

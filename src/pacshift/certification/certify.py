@@ -7,7 +7,6 @@ import numpy as np
 from pacshift.assumption import Assumption
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import AskedMethod, record
-from pacshift.certification.after_refusal import with_ways_on
 from pacshift.certification.answers import Answer, Data, answer
 from pacshift.certification.few_labels import check_labelled
 from pacshift.certification.label_shift import check_label_shift, refusal_of
@@ -55,6 +54,8 @@ def certify(
     except AssumptionError as refusal:
         if data.labelled is not None:  # labels that contradict known_mix: more of them are no way on
             raise
+        from pacshift.certification.after_refusal import with_ways_on  # it plans: most calls need none of it
+
         raise with_ways_on(refusal, data, method, request, assumption) from None
     certificate = _certificate(data, method, request, found, assumption)
     if certificate.trivial:

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-import highspy
 import numpy as np
 
 from pacshift.arrays import BoolArray, FloatArray
 from pacshift.bounds import ROUNDING, Interval
 from pacshift.errors import InputError
-from pacshift.mix.lp import dense_model, duals, quiet_solver
+from pacshift.mix.lp import dense_model, duals, highs, quiet_solver
 from pacshift.weights.elimination import EmptyBox
 
 MAX_HULL_CLASSES = 200
@@ -98,7 +97,7 @@ class _Program:
 
     def require_feasible(self) -> None:
         self.solver.run()
-        if self.solver.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
+        if self.solver.getModelStatus() == highs().HighsModelStatus.kInfeasible:
             raise EmptyBox("no weights >= 0 fit the boxes")
 
     def largest(self, label: int) -> float:
