@@ -1,7 +1,10 @@
 """Sizes of sets are counted without making the sets: both ways must agree."""
 
+from typing import Any
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from pacshift.certificate.sets import count_sizes, make_sets, sizes_at
 from pacshift.errors import InputError
@@ -15,7 +18,7 @@ from pacshift.scores.transforms import TRANSFORMS
 @pytest.mark.parametrize("never_empty", [False, True])
 def test_sizes_are_those_of_the_sets(n_classes: int, dtype: type, order: str, never_empty: bool) -> None:
     rng = np.random.default_rng(n_classes)
-    values = rng.dirichlet(np.ones(n_classes), 700).astype(dtype)
+    values: NDArray[np.floating[Any]] = rng.dirichlet(np.ones(n_classes), 700).astype(dtype)
     scores = ScoreMatrix(np.asarray(values, order=order), tuple(range(n_classes)))  # type: ignore[call-overload]
     per_class = np.quantile(values, 0.9, axis=0).astype(np.float64)
     per_class[0] = -np.inf
