@@ -25,6 +25,8 @@ FRUGAL = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1", "O
 
 def main() -> None:
     """Entry point of the ``pacshift`` command and of ``python -m pacshift``."""
+    if sys.argv[1:] == ["--version"]:  # asked by scripts, often: without waiting for Typer
+        return _print_version()
     _on_interrupt(_stop_loading)
     is_quick = _is_quick(sys.argv[1:])
     if not is_quick:
@@ -34,6 +36,9 @@ def main() -> None:
 
         if not is_quick:
             import pacshift.certification.calibrate  # noqa: F401  NumPy and others do not expect Ctrl-C
+            from pacshift.mix.lp import solver
+
+            solver()
     except ModuleNotFoundError as error:
         sys.exit(_missing(error))
     try:
@@ -47,6 +52,12 @@ def main() -> None:
         raise
     finally:
         _on_interrupt(signal.SIG_DFL)  # the work is done: Ctrl-C while Python tidies up gives no traceback
+
+
+def _print_version() -> None:
+    from pacshift import __version__
+
+    sys.stdout.write(f"pacshift {__version__}\n")
 
 
 def _is_quick(words: "list[str]") -> bool:

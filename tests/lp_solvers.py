@@ -14,7 +14,7 @@ def solved_by(library: str) -> Iterator[None]:
     """Solve linear programs with the named library."""
     with pytest.MonkeyPatch.context() as patch:
         if library == "scipy":
-            patch.setattr(lp, "_solver", ScipyProgram)
+            patch.setattr(lp, "solver", lambda: ScipyProgram)
         else:
             pytest.importorskip("highspy", reason="highspy has no wheel for this Python")
         yield

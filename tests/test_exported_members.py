@@ -94,6 +94,8 @@ def test_the_core_imports_neither_the_extras_nor_large_parts_of_scipy() -> None:
         "scipy.sparse",
         "scipy.special",
         "scipy.stats",
+        "highspy",
+        "importlib.metadata",
     )
     others = sorted(PUBLIC - {"PACClassifier", "set_scorer"})  # these two need scikit-learn
     assert loaded(f"from pacshift import {', '.join(others)}", slow) == []
@@ -101,6 +103,11 @@ def test_the_core_imports_neither_the_extras_nor_large_parts_of_scipy() -> None:
 
 def test_importing_the_package_loads_nothing_that_takes_time() -> None:
     assert loaded("import pacshift; pacshift.__version__, dir(pacshift)", ("numpy", "scipy", "highspy")) == []
+
+
+def test_the_version_is_printed_without_the_command_line_library() -> None:
+    code = "import pacshift_command; sys.argv = ['pacshift', '--version']; pacshift_command.main()"
+    assert loaded(code, ("typer", "rich", "numpy")) == ["pacshift", pacshift.__version__]
 
 
 def test_every_public_name_has_a_home() -> None:

@@ -16,11 +16,10 @@ from pacshift.certificate.columns import Columns
 from pacshift.certificate.explain import explain
 from pacshift.certificate.file import read_fields, write
 from pacshift.certificate.lazy import LazyField
-from pacshift.certificate.notebook import to_html, to_text
 from pacshift.certificate.predictor import Predictor
 from pacshift.certificate.provenance import Provenance
 from pacshift.certificate.sensitivity import Sensitivity
-from pacshift.certificate.sets import count_sizes, label_lists, make_sets
+from pacshift.certificate.sets import label_lists, make_sets, sizes_at
 from pacshift.certificate.sql import Dialect, check_columns, set_expression
 from pacshift.errors import InputError
 from pacshift.methods import Guarantee, MethodFacts
@@ -172,9 +171,13 @@ class Certificate:
     transform: Transform | None = field(default=None, repr=False)  # a function of the user's own: not saved
 
     def __repr__(self) -> str:
+        from pacshift.certificate.notebook import to_text
+
         return to_text(self)
 
     def _repr_html_(self) -> str:
+        from pacshift.certificate.notebook import to_html
+
         return to_html(self)
 
     @property
@@ -307,6 +310,23 @@ class Certificate:
         """
         return self._sets(self._checked(scores))
 
+    def sizes_of_rows(self, scores: NDArray[Any], thresholds: Sequence[FloatArray]) -> list[IntArray]:
+        """How many sets of some rows of a table hold 0, 1, ..., K labels, at any thresholds.
+
+        Parameters
+        ----------
+        scores : array
+            As in ``sets_of_rows``.
+        thresholds : sequence of array
+            Each takes the place of the certificate's own thresholds.
+
+        Returns
+        -------
+        list of array of shape (K + 1,)
+            Counts of sets by size, one for each of ``thresholds``.
+        """
+        return sizes_at(self._checked(scores), thresholds, self._transform(None), never_empty=self.never_empty)
+
     @property
     def is_randomized(self) -> bool:
         """Whether scores use the uniform numbers of their rows, as ``aps`` and ``raps`` do."""
@@ -374,7 +394,9 @@ class Certificate:
         [1, 1, 0]
         """
         ignore_rng(rng)
-        return self.changed(set_sizes=count_sizes(self._sets(self._checked(scores))))
+        checked, transform = self._checked(scores), self._transform(None)
+        (sizes,) = sizes_at(checked, [self.thresholds], transform, never_empty=self.never_empty)
+        return self.changed(set_sizes=sizes)
 
     def changed(self, **fields: Any) -> "Certificate":
         """A copy with other values of some fields. Lazy fields stay lazy, unlike with ``dataclasses.replace``.

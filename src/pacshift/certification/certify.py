@@ -8,7 +8,6 @@ import numpy as np
 from pacshift.assumption import Assumption
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import AskedMethod, record
-from pacshift.certification.after_refusal import with_ways_on
 from pacshift.certification.answers import Answer, Data, answer
 from pacshift.certification.few_labels import check_labelled
 from pacshift.certification.label_shift import check_label_shift, refusal_of
@@ -19,7 +18,7 @@ from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.methods import Method
 from pacshift.methods.base import assumes_label_shift, facts_of, options_of
 from pacshift.methods.guarantee import promises_target
-from pacshift.mix.lp import LIBRARY
+from pacshift.mix.lp import solved_by
 from pacshift.progress import Progress, Steps, tell
 from pacshift.scores.same_kind import require_same_kind
 from pacshift.tally import Tally
@@ -57,6 +56,8 @@ def certify(
     except AssumptionError as refusal:
         if data.labelled is not None:  # labels that contradict known_mix: more of them are no way on
             raise
+        from pacshift.certification.after_refusal import with_ways_on  # it plans: most calls need none of it
+
         raise with_ways_on(refusal, data, method, request, assumption) from None
     certificate = _certificate(data, method, request, found, assumption)
     if certificate.trivial:
@@ -123,7 +124,7 @@ def _certificate(
             has_rows=data.count_labels is not None,
             has_sample=data.sample is not None,
             asked_method=_asked(method, found.method),
-            solver=LIBRARY,
+            solver=solved_by(),
         ),
     )
 

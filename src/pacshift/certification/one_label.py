@@ -26,7 +26,7 @@ With 15 instead of these 30 the bounds of 14 draws were up to 32 % larger, with 
 """
 
 CountSizes = Callable[[Sequence[Certificate]], list[IntArray]]
-"""How many target sets of each certificate hold 0, 1, ..., K labels."""
+"""How many target sets of each certificate hold 0, 1, ..., K labels; only their thresholds differ."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

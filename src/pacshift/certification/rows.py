@@ -9,7 +9,7 @@ import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
-from pacshift.certificate.sets import count_sizes, make_sets
+from pacshift.certificate.sets import sizes_at
 from pacshift.certification.answers import Data
 from pacshift.certification.few_labels import split_labels
 from pacshift.certification.label_sheet import LabelSheet
@@ -24,7 +24,7 @@ from pacshift.scores.fingerprint import Fingerprint
 from pacshift.scores.frames import require_same_index
 from pacshift.scores.plausible import require_plausible
 from pacshift.scores.softmax import to_probabilities
-from pacshift.scores.transforms import Transform
+from pacshift.scores.transforms import TRANSFORMS, Transform
 from pacshift.tally import Tally
 
 logger = logging.getLogger(__name__)
@@ -164,22 +164,16 @@ class Rows:
     def mean_sizes(self, cuts: Sequence[FloatArray]) -> list[float]:
         """Mean set sizes on the target for several vectors of thresholds, in one pass over the rows."""
         assert self.target is not None  # only called with a target
-        labels = np.zeros(len(cuts), np.int64)
-        for rows in self.target.blocks():
-            block = self.target.values[rows]
-            labels += [np.count_nonzero(block >= cut) for cut in cuts]
-        return [int(count) / len(self.target) for count in labels]
+        found = sizes_at(self.target, cuts, TRANSFORMS["probability"])
+        return [int(sizes @ np.arange(len(sizes))) / len(self.target) for sizes in found]
 
     def set_sizes(self, certificates: Sequence[Certificate]) -> list[IntArray]:
-        """How many target sets of each certificate hold 0, 1, ..., K labels."""
+        """How many target sets of each certificate hold 0, 1, ..., K labels; only their thresholds differ."""
         assert self.target is not None  # only called with a target
-        found = []
-        for one in certificates:
-            assert one.transform is not None  # certify keeps it
-            found.append(
-                count_sizes(make_sets(self.target, one.thresholds, one.transform, never_empty=one.never_empty))
-            )
-        return found
+        one = certificates[0]
+        assert one.transform is not None  # certify keeps it
+        cuts = [each.thresholds for each in certificates]
+        return sizes_at(self.target, cuts, one.transform, never_empty=one.never_empty)
 
 
 def _require_plausible_logits(source: ScoreMatrix, labels: LabelsLike) -> None:

@@ -4,9 +4,11 @@ import hashlib
 import json
 import subprocess
 from functools import cache
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 GIT_SECONDS = 10
 """Git answers within milliseconds; on a file system that hangs, the commit stays unknown."""
@@ -42,14 +44,16 @@ def _git(root: Path, *words: str) -> str:
     return asked.stdout
 
 
-def _distribution() -> Distribution | None:
+def _distribution() -> "Distribution | None":
+    from importlib.metadata import PackageNotFoundError, distribution  # 30 ms to import
+
     try:
         return distribution("pacshift")
     except PackageNotFoundError:
         return None
 
 
-def _installed(found: Distribution | None) -> str | None:
+def _installed(found: "Distribution | None") -> str | None:
     """What the installer wrote down: the commit, the hash of the wheel, or the hashes of all files."""
     if found is None:
         return None

@@ -6,7 +6,6 @@ import math
 import os
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from pacshift.errors import InputError
@@ -126,6 +125,8 @@ def current_time() -> datetime:
 @cache
 def pacshift_version() -> str:
     """The installed version."""
+    from importlib.metadata import PackageNotFoundError, version  # 30 ms to import, and few calls ask
+
     try:
         return version("pacshift")
     except PackageNotFoundError:  # run from its source without being installed

@@ -2,22 +2,40 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike
 
 _HEAD_BYTES = 1 << 16  # files of one size that differ mostly do so within these
+_READ_BYTES = 1 << 18  # at a time: fits the cache
 
 
-def file_sha256(path: PathLike) -> str:
-    """SHA-256 of the bytes of a file."""
+def file_sha256(path: PathLike, stop: Event | None = None) -> str:
+    """SHA-256 of the bytes of a file; of those before ``stop`` was set, which nobody asks for any more."""
+    digest, room = hashlib.sha256(), memoryview(bytearray(_READ_BYTES))
     try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        with open(path, "rb", buffering=0) as file:
+            while (n_read := file.readinto(room)) and not (stop and stop.is_set()):
+                digest.update(room[:n_read])  # lets other threads run
+        return digest.hexdigest()
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
+
+
+@contextmanager
+def sha256_beside(paths: Iterable[Path]) -> Iterator[dict[str, "Future[str]"]]:
+    """SHA-256 of each file, computed in a thread while the files are read for something else."""
+    stop = Event()
+    with ThreadPoolExecutor(1, thread_name_prefix="sha256") as pool:
+        try:
+            yield {str(path): pool.submit(file_sha256, path, stop) for path in paths}
+        finally:
+            stop.set()
 
 
 def repeated_files(paths: Iterable[Path]) -> list[list[Path]]:

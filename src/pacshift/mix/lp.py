@@ -4,6 +4,7 @@ Neither is trusted: a bound is computed from the prices by weak duality, and any
 guarantee is the same with both. A worse solution makes sets larger, never wrong.
 """
 
+from functools import cache
 from typing import Protocol
 
 from pacshift.arrays import FloatArray, IntArray
@@ -46,6 +47,8 @@ class LinearProgram(Protocol):
 class Solver(Protocol):
     """A class of programs; ``sharp`` asks for the smallest tolerance, and says that only costs will change."""
 
+    LIBRARY: str
+
     def __call__(
         self,
         matrix: FloatArray,
@@ -58,16 +61,23 @@ class Solver(Protocol):
     ) -> LinearProgram: ...
 
 
-try:
-    from pacshift.mix.lp_highspy import LIBRARY, HighspyProgram
+@cache
+def solver() -> Solver:
+    """The programs of the library that is installed, loaded with the first of them: sets and most methods need none."""
+    try:
+        from pacshift.mix.lp_highspy import HighspyProgram
+    except ImportError:  # no wheel of highspy for this Python, such as 3.15 or a free-threaded one
+        from pacshift.mix.lp_scipy import ScipyProgram
 
-    _solver: Solver = HighspyProgram
-except ImportError:  # no wheel of highspy for this Python, such as 3.15 or a free-threaded one
-    from pacshift.mix.lp_scipy import LIBRARY, ScipyProgram
+        return ScipyProgram
+    return HighspyProgram
 
-    _solver = ScipyProgram
 
-__all__ = ["LIBRARY", "LinearProgram", "linear_program"]
+def solved_by() -> str:
+    """Name and version of the library that solves linear programs, for the record."""
+    from importlib.metadata import version
+
+    return f"{solver().LIBRARY} {version(solver().LIBRARY)}"
 
 
 def linear_program(
@@ -80,4 +90,4 @@ def linear_program(
     sharp: bool = False,
 ) -> LinearProgram:
     """A program in the hands of the solver that is installed."""
-    return _solver(matrix, lower, upper, cost=cost, least=least, sharp=sharp)
+    return solver()(matrix, lower, upper, cost=cost, least=least, sharp=sharp)

@@ -1,6 +1,5 @@
 """Linear programs through highspy: HiGHS keeps the last basis and starts from it."""
 
-from importlib.metadata import version
 from typing import Any
 
 import highspy
@@ -8,14 +7,14 @@ import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
 
-LIBRARY = f"highspy {version('highspy')}"
-
 PRIMAL_SIMPLEX = 4
 """HiGHS's code: a new objective leaves the last vertex feasible, so the primal method starts from there."""
 
 
 class HighspyProgram:
     """One HiGHS model (see ``mix/lp.py`` for what its methods do)."""
+
+    LIBRARY = "highspy"
 
     def __init__(
         self,

@@ -1,13 +1,9 @@
 """Linear programs through ``scipy.optimize.linprog``: the same HiGHS, but every solution starts from nothing."""
 
-from importlib.metadata import version
-
 import numpy as np
 from scipy.optimize import linprog
 
 from pacshift.arrays import FloatArray, IntArray
-
-LIBRARY = f"scipy {version('scipy')}"
 
 TOLERANCE, TIGHTEST = 1e-7, 1e-10
 """HiGHS's own tolerance, and the smallest that it takes."""
@@ -18,6 +14,8 @@ OPTIMAL, INFEASIBLE = 0, 2
 
 class ScipyProgram:
     """A program as arrays (see ``mix/lp.py`` for what its methods do)."""
+
+    LIBRARY = "scipy"
 
     def __init__(
         self,

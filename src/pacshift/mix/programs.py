@@ -115,19 +115,17 @@ class ViolationProgram:
     def __init__(self, rows: FloatArray, limits: FloatArray) -> None:
         self._rows, self._limits = rows, limits
         self._n_first = len(rows)
-        self._solver = quiet_solver()
-        self._solver.passModel(_violation_model(rows, limits))
+        self._program = _violation_program(rows, limits)
 
     def add(self, row: FloatArray, limit: float) -> None:
         """One more inequality ``row · t <= limit``."""
-        index = np.arange(len(row) + 1, dtype=np.int32)
-        self._solver.addRow(-np.inf, limit, len(index), index, np.append(row, -1.0))
+        self._program.add_row(np.arange(len(row) + 1), np.append(row, -1.0), limit)
         self._rows, self._limits = np.vstack([self._rows, row]), np.append(self._limits, limit)
 
     def solve(self) -> tuple[float, FloatArray]:
         """The violation, proven by prices as in ``least_violation``, and the mix that violates least."""
-        self._solver.run()
-        prices = np.maximum(-np.delete(duals(self._solver), self._n_first), 0.0)  # without the row "sum t = 1"
+        self._program.solve()
+        prices = np.maximum(-np.delete(self._program.prices, self._n_first), 0.0)  # without the row "sum t = 1"
         prices = prices / prices.sum() if prices.sum() > 0 else np.full(len(prices), 1 / len(prices))
         violation = float((prices @ self._rows).min() - prices @ self._limits)
-        return violation, solution(self._solver, "col_value")[:-1]
+        return violation, self._program.values[:-1]

@@ -1,7 +1,7 @@
 """Tables to tallies: each batch is counted, the counts are added; memory does not grow with the rows."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -9,7 +9,7 @@ from typing import Any
 
 from pacshift.arrays import Label
 from pacshift.certificate.columns import Columns
-from pacshift.files.repeated import file_sha256
+from pacshift.files.repeated import sha256_beside
 from pacshift.progress import Progress
 from pacshift.scores.check import ignore_rng
 from pacshift.scores.plausible import foreign_columns
@@ -164,22 +164,24 @@ def count_table(
     def work(batch: Batch) -> tuple[None, Faults]:
         return None, count_batch(batch, layout, counter)
 
-    list(reader.map_batches(work, drop_invalid=drop_invalid, progress=progress))
+    with sha256_beside(reader.source.files if sha256 else ()) as hashes:
+        list(reader.map_batches(work, drop_invalid=drop_invalid, progress=progress))
+        digests = {file: each.result() for file, each in hashes.items()}
     tally = Tally.from_counter(counter, layout.classes, reader.grouped)
     logger.info("counted %d rows of a table in %.2f s", tally.n_source + tally.n_target, perf_counter() - start)
     if counter.labelled:
         require_score_columns(tally, layout, reader.source)
-    tally = replace(tally, inputs=_inputs(reader, layout.remembered, sha256=sha256))
+    tally = replace(tally, inputs=_inputs(reader, layout.remembered, digests))
     faults = reader.faults
     return TableTally(tally, reader.n_usable, faults.n_rows, layout.remembered, why_of(faults))
 
 
-def _inputs(reader: TableReader, columns: Columns, *, sha256: bool) -> tuple[Input, ...]:
+def _inputs(reader: TableReader, columns: Columns, sha256: Mapping[str, str]) -> tuple[Input, ...]:
     """The files that were counted; of a frame only what was left out has to be said."""
     if not reader.source.files and reader.faults.n_rows:
         return (table_input(columns, None, reader.n_usable, None, reader.faults),)
     return tuple(
-        table_input(columns, file, rows, file_sha256(file) if sha256 else None, reader.faults_of[str(file)])
+        table_input(columns, file, rows, sha256.get(str(file)), reader.faults_of[str(file)])
         for file in reader.source.files
         if (rows := reader.usable_rows.get(str(file))) is not None
     )

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import groupby
 from operator import add
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
@@ -186,16 +188,26 @@ def measure_sets(
     drop_invalid: bool = False,
     progress: Progress | None = None,
 ) -> list[MeasuredSets]:
-    """The sets of several certificates of the same classes, measured in one pass over the table."""
+    """The sets of several certificates made from the same scores, measured in one pass over the table."""
 
     def measure(rows: ScoreRows, _batch: Batch) -> list[MeasuredSets]:
-        return [_measured(certificate, rows) for certificate in certificates]
+        if rows.index is None:
+            return [MeasuredSets(sizes, 0) for sizes in _sizes(certificates, rows.scores)]
+        return [_measured(certificate, rows.scores, rows.index) for certificate in certificates]
 
     parts = reader.map_rows(measure, drop_invalid=drop_invalid, progress=progress)
     return [reduce(add, column) for column in zip(*parts, strict=True)]
 
 
-def _measured(certificate: Certificate, rows: ScoreRows) -> MeasuredSets:
-    sets = certificate.sets_of_rows(rows.scores)
-    missed = 0 if rows.index is None else int((~sets[np.arange(len(sets)), rows.index]).sum())
-    return MeasuredSets(count_sizes(sets), missed)
+def _sizes(certificates: Sequence[Certificate], scores: NDArray[Any]) -> list[IntArray]:
+    """Counts of sets by size. Certificates that differ in their thresholds alone are measured together."""
+    found: list[IntArray] = []
+    for _, alike in groupby(certificates, key=lambda one: (one.score, one.transform, one.never_empty)):
+        first, *others = alike
+        found += first.sizes_of_rows(scores, [one.thresholds for one in (first, *others)])
+    return found
+
+
+def _measured(certificate: Certificate, scores: NDArray[Any], index: IntArray) -> MeasuredSets:
+    sets = certificate.sets_of_rows(scores)
+    return MeasuredSets(count_sizes(sets), int((~sets[np.arange(len(sets)), index]).sum()))

@@ -12,7 +12,6 @@ import numpy as np
 
 from pacshift.arrays import IntArray, KeyArray
 from pacshift.certificate import Certificate
-from pacshift.certificate.sets import count_sizes
 from pacshift.errors import InputError
 from pacshift.monitor.calendar import Unit, describe
 from pacshift.monitor.periods import Counted
@@ -149,7 +148,7 @@ class PeriodCounter:
 
     def _add_to(self, key: int, scores: Any) -> None:
         if self.in_use is not None:
-            sizes = count_sizes(self.in_use.sets_of_rows(scores))
+            (sizes,) = self.in_use.sizes_of_rows(scores, [self.in_use.thresholds])
             with self._lock:
                 self.sizes[key] = self.sizes.get(key, 0) + sizes
         if self.options is not None:
