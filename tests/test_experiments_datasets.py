@@ -1,6 +1,7 @@
 """Score files: those of the package, of a folder, and bad ones."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from pacshift.errors import InputError
 from pacshift.experiments.datasets import FILES, load_dataset, load_scores, pack_scores, unpack_scores
 from pacshift.experiments.panels import select_panels
+from pacshift.recipes.catalogue import find_recipe
 
 GOOD = {"probs": np.full((4, 2), 0.5), "labels": np.array([0, 1, 1, 0])}
 SHIPPED = ("heart", "heart-balanced", "agnews", "cifar10")
@@ -35,6 +37,9 @@ def test_shipped_scores_say_how_they_were_made(name: str, monkeypatch: pytest.Mo
     facts = data.facts
     assert facts["dataset"] == name
     assert facts["recipe"] == "small"
+    assert facts["settings"] == asdict(
+        find_recipe(name, "small").settings
+    )  # as `pacshift train` would make them now
     assert facts["n_scored"] == len(data.labels)
     assert facts["accuracy"] == pytest.approx((data.probs.argmax(axis=1) == data.labels).mean(), abs=1e-3)
     assert data.row_ids is not None

@@ -34,13 +34,13 @@ def mean(rows: list[TrialRow]) -> float:
     return float(np.mean([row.size for row in rows]))
 
 
-@pytest.mark.parametrize("panel", (*PANELS, *VARIANTS), ids=lambda panel: panel.name)
+@pytest.mark.parametrize("panel", [*PANELS, *VARIANTS], ids=lambda panel: panel.name)
 def test_ps_w_keeps_the_error_and_beats_ps_c_on_large_shifts(panel: Panel, shared_data: Path) -> None:
     check(panel, run_panel(panel, shared_data, 2))
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("panel", (*PANELS, *VARIANTS), ids=lambda panel: panel.name)
+@pytest.mark.parametrize("panel", [*PANELS, *VARIANTS], ids=lambda panel: panel.name)
 def test_ps_w_in_a_hundred_trials(panel: Panel, shared_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = run_panel(panel, shared_data, 100)
     with capsys.disabled():
