@@ -13,6 +13,7 @@ PARTS = {
     "speed": ("speed.run", "seconds and memory beside MAPIE, TorchCP, puncc and crepes"),
     "core": ("core.run", "the calls against floors measured in the same run"),
     "one-row": ("one_row.run", "sets of one row at a time against the bare comparison"),
+    "solvers": ("solvers.run", "linear programs by highspy and by SciPy: time, and the same thresholds"),
     "history": ("history.run", "a few ratios, added to the table of earlier versions"),
     "growth": ("growth.run", "how cost grows with rows, classes and trials"),
     "scale-rows": ("scale.by_rows", "counting files of up to 16 million rows"),

@@ -13,6 +13,7 @@ DOCS = ROOT / "docs"
 BLOCKS = {
     "performance.md": ("in-short", "history", "speed", "quality", "prevalence", "growth", "core"),
     "serving.md": ("one-row",),
+    "stability.md": ("solvers",),
     "scale.md": ("rows", "classes", "files", "workers", "cost"),
     "guarantee.md": ("guarantee", "hunt"),
     "how-much-data.md": ("needs",),

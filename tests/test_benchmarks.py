@@ -32,6 +32,7 @@ SMOKE = {
     "many": ["| synthetic | 21,000 | 10,000 | 1 |"],
     "figures": [],
     "one-row": ["| `predictor.sets` | 10 |", "| `predictor.sets` of logits | 10 |"],
+    "solvers": ["| classes | rows on each side | highspy | SciPy |"],
     "labels": ["| scores | none | 50 labels | 200 labels | 1,000 labels | error above ε |"],
     "after-refusal after-refusal-validity": [
         "| made up (2) | 4 of 4 | 100 |",

@@ -38,6 +38,12 @@ def test_the_citation_has_the_date_of_the_changelog_and_the_addresses_of_the_pro
     assert PROJECT["urls"]["Documentation"] in (ROOT / "mkdocs.yml").read_text()
 
 
+def test_the_site_has_no_more_than_two_hooks() -> None:
+    hooks = re.search(r"^hooks: \[(.+)\]$", (ROOT / "mkdocs.yml").read_text(), flags=re.MULTILINE)
+    assert hooks is not None
+    assert hooks[1].split(", ") == ["scripts/mkdocs_math.py", "scripts/mkdocs_cli.py"]  # another engine needs both
+
+
 def test_workflows_call_make_targets_that_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
     called = {name for path in WORKFLOWS for name in re.findall(r"run: make ([a-z-]+)", path.read_text())}
