@@ -127,6 +127,7 @@ def test_many_classes_show_those_that_may_be_missed_most() -> None:
     assert all(certificate.class_miss.upper[certificate.classes.index(name)] >= worst for name in shown)
 
 
+@pytest.mark.slow
 def test_explain_never_grows_long() -> None:
     certificate = certify(1000, "PS-LW", n=3000)
     assert len(certificate.reasons) > 900

@@ -11,6 +11,7 @@ from pacshift.report.in_short import PROMISES, RANDOM_SAMPLE, SAME_CASES, SAME_P
 from pacshift.wording import all_but, given
 
 CERTIFICATES = every_shape()
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 
 @pytest.mark.parametrize("shape", CERTIFICATES)
