@@ -56,6 +56,7 @@ def certify(classes: Sequence[Label] | int, method: str, *, n: int = 4000, **opt
     return certificate.with_set_sizes(target)
 
 
+@cache
 def birds() -> Certificate:
     """A small PS-W certificate with names and set sizes."""
     rng = np.random.default_rng(3)

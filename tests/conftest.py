@@ -75,6 +75,18 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports with empty pictures, for tests of their words: drawing takes nearly all of their time."""
+
+    def nothing(pictures: dict[str, Any]) -> dict[str, Any]:
+        from markupsafe import Markup
+
+        return dict.fromkeys(pictures, Markup("<svg></svg>"))
+
+    monkeypatch.setattr("pacshift.report.build.drawn", nothing)
+
+
+@pytest.fixture
 def untested(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the test of label shift, which takes most of the time and has Monte-Carlo tests of its own."""
     for module in ("certify", "label_mix"):

@@ -51,6 +51,7 @@ def test_the_guarantee_in_words(guarantee: Any, words: str, never: str) -> None:
     assert "importance weights" not in certificate.explain()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_with_contamination_classes_are_spoken_of_in_the_label_shifted_part() -> None:
     plain = certify(3, "PS-LP", n=2000, class_epsilon=0.15)
     made = certify(3, "PS-LP", n=2000, class_epsilon=0.15, contamination=0.02)
@@ -107,6 +108,7 @@ def test_accuracy_is_said_if_it_is_known() -> None:
     assert "at least 71.2 %" in replace(birds(), accuracy=0.7129).explain()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_an_accuracy_that_guessing_reaches_is_left_out() -> None:
     mix = Interval(np.array([0.4, 0.3, 0.1]), np.array([0.55, 0.5, 0.5]))
     for least, said in ((0.3, False), (0.39, False), (0.41, True)):

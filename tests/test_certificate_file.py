@@ -133,6 +133,7 @@ def bits(value: Any) -> Any:
     return repr(value)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(certificates())
 def test_every_field_comes_back_bit_for_bit(tmp_path: Path, certificate: Certificate) -> None:

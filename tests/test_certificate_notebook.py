@@ -9,6 +9,7 @@ import pytest
 from certificates import HOSTILE, certify, every_shape
 from pacshift import Certificate, Tally, evaluate
 from pacshift.certificate.explain import MAX_NOTES
+from pacshift.wording import percent
 
 CERTIFICATES = every_shape()
 MAX_EXPLAIN_LINES = 40
@@ -83,6 +84,20 @@ def test_html_shows_the_guarantee_and_one_row_per_class_up_to_twelve(shape: str)
     assert (f"… and {left_out:,} more" in page.text) == (left_out > 0)
 
 
+@pytest.mark.parametrize("shape", CERTIFICATES)
+def test_html_says_what_the_test_saw_and_how_large_the_sets_are(shape: str) -> None:
+    certificate = CERTIFICATES[shape]
+    shown = " ".join(Page(certificate._repr_html_()).text.split())
+    found, sizes = certificate.assumption, certificate.set_sizes
+    assert ("Test of label shift: " in shown) == ("Test of label shift: " in certificate.explain())
+    assert found is None or " ".join(found.finding.split()) in shown
+    assert ("Sets of the target: " in shown) == (sizes is not None and bool(sizes.sum()))
+    if sizes is not None and sizes.sum():
+        largest = int(sizes.argmax())
+        assert f"{sizes @ np.arange(len(sizes)) / sizes.sum():.3f} labels on average" in shown
+        assert f"{percent(sizes[largest] / sizes.sum())} with {largest or 'no'}" in shown
+
+
 def test_html_escapes_hostile_names() -> None:
     page = Page(CERTIFICATES["hostile"].changed(notes=HOSTILE)._repr_html_())
     shown = [row[0] for row in page.rows[1:]]
@@ -112,6 +127,7 @@ def test_many_classes_show_those_that_may_be_missed_most() -> None:
     assert all(certificate.class_miss.upper[certificate.classes.index(name)] >= worst for name in shown)
 
 
+@pytest.mark.slow
 def test_explain_never_grows_long() -> None:
     certificate = certify(1000, "PS-LW", n=3000)
     assert len(certificate.reasons) > 900

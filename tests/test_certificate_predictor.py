@@ -61,6 +61,7 @@ def damaged(rows: FloatArray, damage: str, rng: np.random.Generator) -> FloatArr
     return rows
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(
     st.sampled_from(CASES),

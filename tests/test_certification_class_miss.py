@@ -147,6 +147,7 @@ def wrong_somewhere(tally: Tally) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_the_band_is_right_at_all_thresholds_at_once_and_not_much_too_wide() -> None:
     rng = np.random.default_rng(0)
     wrong = sum(wrong_somewhere(uniform_tally(rng, (25, 6))) for _ in range(100))

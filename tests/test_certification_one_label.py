@@ -115,6 +115,7 @@ def test_too_few_sets_with_one_label_tell_nothing() -> None:
     assert one_label_error([], [], epsilon=0.1) is None
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_words_page_and_file_say_it(tmp_path: Any) -> None:
     made = certify()
     (line,) = [line for line in made.explain().splitlines() if line.startswith("Sets with one label: at most ")]

@@ -16,6 +16,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_tables(tmp_path_factory.mktemp("plan")).folder
 
 
+@pytest.mark.slow
 def test_a_size_and_a_picture(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     made = json.loads(

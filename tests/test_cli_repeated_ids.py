@@ -55,6 +55,7 @@ def test_calibrate_and_check_by_group(folder: Path, tmp_path: Path) -> None:
     assert "this table has no such column: every row counts as a draw of its own" in without.stderr
 
 
+@pytest.mark.slow
 def test_every_command_takes_a_group(folder: Path, tmp_path: Path) -> None:
     both = folder / "source.parquet", folder / "target.parquet", "--group", "patient_id"
     found = json.loads(good("prevalence", *both, "--json").stdout)

@@ -41,6 +41,7 @@ def test_an_earlier_certificate_gives_the_sets_it_gave_then(name: str, tmp_path:
         assert ["".join(map(str, row)) for row in sets.astype(int)] == answers[method]["sets"]
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("name", CERTIFICATES)
 def test_an_earlier_certificate_is_explained_and_has_a_page(name: str) -> None:
     certificate = Certificate.load(EARLIER / f"{name}.json")

@@ -221,6 +221,7 @@ def tries() -> list[Try]:
     return [random_try(number) for number in range(200)]
 
 
+@pytest.mark.slow
 def test_every_promise_has_its_turn(tries: list[Try]) -> None:
     assert {case.subject for case in tries} == set(subjects())
     assert {case.route for case in tries} == set(ROUTES)

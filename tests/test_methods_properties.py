@@ -35,6 +35,7 @@ def pac(errors: float, total: int, epsilon: float, delta: float) -> bool:
 rates = st.sampled_from([(0.1, 0.05), (0.3, 0.2), (0.02, 1e-3), (0.6, 0.5)])
 
 
+@pytest.mark.slow
 @given(tallies(), rates)
 def test_ps_and_ps_c_take_the_largest_admissible_threshold(tally: Tally, rate: tuple[float, float]) -> None:
     epsilon, delta = rate
@@ -178,6 +179,7 @@ def test_what_ps_w_assumes_depends_on_its_envelope() -> None:
     assert "exceeds the envelope 4" in fixed
 
 
+@pytest.mark.slow
 @given(tallies(), rates, st.floats(0.0, 1.0))
 def test_ps_c_is_never_above_ps_at_a_fixed_level_that_its_box_allows(
     tally: Tally, rate: tuple[float, float], part: float

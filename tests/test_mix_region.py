@@ -73,6 +73,7 @@ def _inside(interval: Interval, value: FloatArray) -> bool:
     return bool(((interval.lower <= value + 1e-12) & (value <= interval.upper + 1e-12)).all())
 
 
+@pytest.mark.slow
 @given(
     seeds,
     st.integers(2, 9),

@@ -21,6 +21,7 @@ def weak_tally(rng: np.random.Generator, share: float = 0.5, *, accuracy: float 
     return Tally.from_scores(scores(labels), labels.astype(int)) + Tally.from_target(scores(hidden))
 
 
+@pytest.mark.slow
 def test_two_classes_and_a_weak_classifier_get_a_narrow_interval() -> None:
     rng = np.random.default_rng(0)
     widths = [

@@ -43,6 +43,7 @@ def solve(tally: Tally, epsilon: float = 0.1, delta: float = 0.05, method: Metho
     return (method or PSLP()).solve(tally, Task(epsilon, delta))
 
 
+@pytest.mark.slow
 @given(tallies(), st.sampled_from([0.02, 0.1, 0.4]), st.sampled_from([0.2, 5e-4]))
 @settings(deadline=None, max_examples=40)
 def test_any_tally_gets_an_answer_that_hangs_together(tally: Tally, epsilon: float, delta: float) -> None:
@@ -112,6 +113,7 @@ def proven(
     )
 
 
+@pytest.mark.slow
 def test_very_many_classes_and_few_target_rows_get_thresholds_for_any_mix_and_it_is_said() -> None:
     size = MAX_LP_CLASSES + 1
     rng = np.random.default_rng(0)

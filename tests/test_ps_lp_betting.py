@@ -74,6 +74,7 @@ def exact_stake(test: BettingTest, share: FloatArray) -> float:
     return float(min(normal_deviations(test.delta) / spread, capped))
 
 
+@pytest.mark.slow
 @given(cases)
 @settings(deadline=None, max_examples=80)
 def test_the_least_log_wealth_is_below_every_member_of_the_region(case: Case) -> None:

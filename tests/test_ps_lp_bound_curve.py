@@ -28,6 +28,7 @@ from strategies import drawn_scores, tallies
 from worlds import make_world
 
 
+@pytest.mark.slow
 @given(tallies(), st.sampled_from([0.02, 0.1, 0.4]), st.sampled_from([0.2, 5e-4]))
 @settings(deadline=None, max_examples=25)
 def test_it_grows_and_passes_through_the_chosen_point(tally: Tally, epsilon: float, delta: float) -> None:

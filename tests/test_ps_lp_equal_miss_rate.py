@@ -201,6 +201,7 @@ def test_ranks_do_not_fall_as_the_rate_grows_with_any_caution(seed: int, caution
     assert (ranks <= ranks_of(1.0, counts)).all()
 
 
+@pytest.mark.slow
 @given(seeds, st.sampled_from([0.02, 0.1, 0.4]), st.sampled_from([0.3, 0.05, 5e-4]))
 @settings(deadline=None, max_examples=30)
 def test_cautious_ranks_have_the_tail_that_was_promised(seed: int, epsilon: float, delta: float) -> None:

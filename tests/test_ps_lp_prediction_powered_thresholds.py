@@ -138,6 +138,7 @@ def test_shares_that_are_known_exactly_are_not_refuted_by_rounding(monkeypatch: 
         assert world.error(found.certified["rescaled"], world.target_mix) <= 0.1
 
 
+@pytest.mark.slow
 def test_the_same_counts_give_the_same_thresholds_and_rows_may_come_in_any_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -58,6 +58,7 @@ def test_both_ways_to_count_agree(rows: list[int]) -> None:
     assert exact_chance(rows, cuts, Fraction(1, 4)) == enumerated_chance(rows, cuts, Fraction(1, 4))
 
 
+@pytest.mark.slow
 @given(ROWS, RATES, DELTAS)
 def test_looks_together_pass_a_bad_rate_at_most_with_chance_delta(
     rows: list[int], epsilon: Fraction, delta: Fraction

@@ -205,6 +205,7 @@ def test_what_is_missing_is_said(pages: dict[str, str]) -> None:
     assert "filled with the top label" in pages["never empty"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_command_is_shown_only_if_the_certificate_records_one() -> None:
     certificate = SHAPES["binary"]
     assert certificate.provenance is not None
@@ -227,6 +228,7 @@ def test_methods_are_compared_if_asked(pages: dict[str, str]) -> None:
     assert "labels missed" not in Page(without_errors).inside("th")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_mean_size_has_the_same_digits_everywhere_or_the_difference_is_explained() -> None:
     certificate = replace(SHAPES["binary"], set_sizes=np.array([0, 632, 368]))
     same = ComparisonRow("PS-W", "pac-target", 1.368, 0.0)
@@ -335,6 +337,7 @@ def wild_assumption(n_classes: int, rng: np.random.Generator) -> Assumption:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_any_certificate_has_a_page(seed: int) -> None:
     """Values at the ends of what a certificate may hold: zeros, infinities, tiny and huge numbers, any text."""

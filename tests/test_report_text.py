@@ -15,6 +15,7 @@ from pacshift.report import text as report_text
 from reports import page_text
 
 SHAPES = every_shape()
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 
 def test_set_sizes_become_cards() -> None:

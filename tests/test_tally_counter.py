@@ -188,6 +188,7 @@ def strided(matrix: NDArray[Any]) -> NDArray[Any]:
     return np.repeat(matrix, 2, axis=1)[:, ::2]
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(seeds, st.sampled_from([2, 5, 12, 13, 64, 130, 201]), st.booleans(), st.booleans(), st.data())
 def test_blocks_jobs_and_layouts_change_nothing(
@@ -273,6 +274,7 @@ def test_counting_stops_where_a_score_is_not_finite(
             Tally.from_target(spoilt)
 
 
+@pytest.mark.slow
 def test_ten_thousand_classes_need_no_square_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Cells, "table", refuse_squares(Cells.table))
     rng = np.random.default_rng(0)

@@ -188,6 +188,7 @@ def many_classes(n_classes: int, rows_a_class: int) -> tuple[Interval, Interval]
     return clopper_pearson(confusion, total, delta=1e-9), clopper_pearson(target, total, delta=1e-9)
 
 
+@pytest.mark.slow
 def test_hundreds_of_classes() -> None:
     weights = eliminate(*many_classes(300, 50_000))
     assert weights.contains(np.ones(300)).all()

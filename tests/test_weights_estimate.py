@@ -46,6 +46,7 @@ def test_soft_bbse_is_the_authors_formula() -> None:
     np.testing.assert_allclose(bbse_soft(TABLE * SOURCE, TABLE @ TARGET, ridge=ridge), reference, rtol=1e-9)
 
 
+@pytest.mark.slow
 @given(boxed_systems())
 def test_estimates_are_weights_whatever_comes_in(box: BoxedSystem) -> None:
     target = box.inner_target / max(box.inner_target.sum(), 1e-300)

@@ -58,6 +58,7 @@ def test_hull_is_inside_the_box_of_elimination(drawn: Counts, delta: float) -> N
     assert (tight.upper <= wide.upper + slack(wide.upper)).all()
 
 
+@pytest.mark.slow
 @given(counts(), st.floats(1e-9, 0.5))
 def test_hull_is_what_scipy_finds(drawn: Counts, delta: float) -> None:
     confusion, target = drawn.boxes(delta)

@@ -30,7 +30,7 @@ def explain(certificate: "Certificate") -> str:
         guarantee_in_words(certificate),
         change and f"Implied change: {change}",
         "" if certificate.guarantee == "none" else f"Assumption: {' '.join(assumptions(certificate))}",
-        _test(certificate),
+        what_the_test_saw(certificate),
         _data(certificate),
         groups_in_words(certificate),
         left_out_in_words(certificate.provenance),
@@ -72,8 +72,8 @@ def guarantee_in_words(certificate: "Certificate") -> str:
     return f"Guarantee ({certificate.method}): {said}{extra and f' {extra}'}"
 
 
-def filled(text: str, certificate: "Certificate") -> str:
-    """A text of ``pacshift.methods.guarantee`` with the numbers of the certificate.
+def filled(text: str, certificate: "Certificate", **more: str) -> str:
+    """A text of ``pacshift.methods.guarantee`` with the numbers of the certificate, and what ``more`` says.
 
     >>> from pacshift import calibrate
     >>> made = calibrate([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50, None, method="PS")
@@ -102,6 +102,7 @@ def filled(text: str, certificate: "Certificate") -> str:
         despite=spared if certificate.contamination else "",
         cases=which_cases(certificate),
         **limits,
+        **more,
     )
 
 
@@ -168,14 +169,14 @@ def _moved_most(before: FloatArray, after: Interval) -> int | None:
     return int(np.lexsort((before, -moved.round(6)))[0]) if moved.max() > 0 else None
 
 
-def _test(certificate: "Certificate") -> str:
-    """What the test of label shift saw, and at which level."""
+def what_the_test_saw(certificate: "Certificate", *, briefly: bool = False) -> str:
+    """What the test of label shift saw and, unless ``briefly``, how often it refuses if label shift holds."""
     found = certificate.assumption
     if found is not None and not certificate.facts.assumes_label_shift:
         seen = "refuted" if found.refuted else "not refuted"
         return f"Test of label shift: {seen}. {found.finding} This certificate does not need label shift."
     if found is not None:
-        return f"Test of label shift: {found.finding} {refusals(certificate)}"
+        return f"Test of label shift: {found.finding}{'' if briefly else f' {refusals(certificate)}'}"
     needed = promises_target(certificate) and certificate.facts.assumes_label_shift
     untested = needed and not certificate.n_target
     return "Test of label shift: none, because no target was given." if untested else ""

@@ -10,6 +10,7 @@ from pacshift.certificate.explain import (
     implied_change,
     notes_shown,
     sets_in_words,
+    what_the_test_saw,
 )
 from pacshift.certificate.sets import mean_and_empty
 from pacshift.display import MAX_ROWS, html_paragraphs, html_table, one_line
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 MAX_NOTES_IN_NOTEBOOK = 5
 """What fits below the table; ``explain`` shows more."""
+MAX_SIZES_SHOWN = 4
+"""Sizes of sets that fit a line."""
 
 
 def to_text(certificate: "Certificate") -> str:
@@ -53,12 +56,27 @@ def to_html(certificate: "Certificate") -> str:
     change = implied_change(certificate)
     before = [
         guarantee_in_words(certificate),
-        *([f"Implied change: {change}"] if change else []),
+        change and f"Implied change: {change}",
+        what_the_test_saw(certificate, briefly=True),
         f"Data: {certificate.n_source:,} source rows, {certificate.n_target:,} target rows.",
         sets_in_words(certificate),
+        _sizes(certificate),
     ]
     after = notes_shown(certificate, MAX_NOTES_IN_NOTEBOOK)
-    return f"<div>{html_paragraphs(before)}{_class_table(certificate)}{html_paragraphs(after)}</div>"
+    above = html_paragraphs(list(filter(None, before)))
+    return f"<div>{above}{_class_table(certificate)}{html_paragraphs(after)}</div>"
+
+
+def _sizes(certificate: "Certificate") -> str:
+    """How many labels the sets of the target hold: the mean, and the sizes that are most frequent, in order."""
+    sizes = certificate.set_sizes
+    if sizes is None or not sizes.sum():
+        return ""
+    shown = sorted(np.argsort(-sizes, kind="stable")[:MAX_SIZES_SHOWN].tolist())
+    parts = [f"{percent(sizes[size] / sizes.sum())} with {size or 'no'}" for size in shown if sizes[size]]
+    others = "; other sizes are rarer" if np.count_nonzero(sizes) > MAX_SIZES_SHOWN else ""
+    mean = mean_size(mean_and_empty(sizes)[0])
+    return f"Sets of the target: {mean} labels on average, {', '.join(parts)}{others}."
 
 
 def _class_table(certificate: "Certificate") -> str:

@@ -22,6 +22,7 @@ from pacshift.certificate.provenance import left_out_in_words
 from pacshift.comparison.table import ComparisonRow
 from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.report import numbers, text
+from pacshift.report.in_short import in_short
 from pacshift.report.page import render, write_page
 from pacshift.report.pictures import Picture, drawn, groups_picture
 from pacshift.wording import given, percent
@@ -90,6 +91,7 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
     return render(
         "page.html",
         certificate=certificate,
+        in_short=in_short(certificate),
         headline=text.headline(certificate),
         method=plots.readable(certificate.method),
         assumption=text.assumption(certificate),
