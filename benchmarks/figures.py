@@ -150,6 +150,7 @@ def draw_box(confusion: Interval, target: Interval) -> Figure:
     figure = Figure(figsize=(5.4, 4))
     axis = figure.subplots()
     axis.contourf(first, second, inside, levels=[0.5, 1.5], colors=["#cfe3f2"])
+    axis.plot([], [], "s", color="#cfe3f2", ms=9, label="fits the counts")
     for box, colour, name in (
         (elimination, palette.UNDECIDED, "interval elimination"),
         (tight, palette.TARGET, "hull"),

@@ -18,13 +18,13 @@ from pacshift.planning.simulate import Effort, Simulator, effort_for, half_width
 DELTA = 0.05
 PILOT_ROWS = 10_000
 N_ROWS = 20_000
-"""Source rows, and as many target rows, of the certificates that are foreseen."""
+"""Source rows, and as many target rows, of the certificates that are predicted."""
 CLOSE = 0.05
 """A plan is close if the true size differs by at most this part."""
 
 
 def run(lab: Lab) -> Blocks:
-    """One line per panel of the paper: the size foreseen from rows and from a tally, and the true size."""
+    """One line per panel of the paper: the size predicted from rows and from a tally, and the true size."""
     draws, n_pilots = lab.trials or lab.choose(12, 1), lab.choose(2, 1)
     rows, found = [], []
     # Panels that differ in their numbers of rows only are one case here.
@@ -56,7 +56,7 @@ def run(lab: Lab) -> Blocks:
 HEADINGS = (
     "panel",
     "true size",
-    "foreseen from rows",
+    "predicted from rows",
     "from a tally",
     "in the interval, from rows",
     "from a tally",

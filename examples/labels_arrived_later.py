@@ -31,6 +31,9 @@ for name, error, count in zip(CLASSES, result.class_error, result.class_counts, 
     print(f"  {name:10} {100 * error:5.1f} % of {count}")
 figure, axes = plt.subplots(figsize=(6, 2.5), layout="constrained")
 class_misses(certificate, ax=axes)
-axes.plot(result.class_error, range(len(CLASSES)), "kx", markersize=10, markeredgewidth=2)
+axes.plot(
+    result.class_error, range(len(CLASSES)), "kx", markersize=10, markeredgewidth=2, label="counted in spring"
+)
+axes.legend(loc="upper right")
 figure.savefig("labels_arrived_later.png", dpi=150)
 # On the command line: pacshift check certificate.json labelled.parquet --label diagnosis

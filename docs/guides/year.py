@@ -24,7 +24,7 @@ def patients(n, mix, scanner=0.0):
 
 USUAL = [0.86, 0.12, 0.02]
 MONTHS = dict.fromkeys(("Jan", "Feb", "Mar", "Apr", "Aug", "Sep", "Oct", "Nov", "Dec"), USUAL)
-MONTHS |= {"May": [0.40, 0.10, 0.50], "Jun": [0.60, 0.10, 0.30], "Jul": [0.80, 0.12, 0.08]}
+MONTHS |= {"May": [0.35, 0.10, 0.55], "Jun": [0.60, 0.10, 0.30], "Jul": [0.80, 0.12, 0.08]}
 CALENDAR = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 # --8<-- [end:hospital]
 

@@ -81,6 +81,5 @@ def _show(found: "Prevalence") -> None:
     accuracy = f" The classifier's accuracy on the target is then {bounds}{beside}."
     console.print(
         f"If label shift holds, all of this is right with probability at least {all_but(found.delta)}.{accuracy} "
-        "The bounds of these shares on a certificate are wider: it spends most of delta on its sets.",
-        soft_wrap=True,
+        "The bounds of these shares on a certificate are wider: it spends most of delta on its sets."
     )

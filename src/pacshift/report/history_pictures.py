@@ -56,13 +56,15 @@ def mix_over_time(history: Sequence[PeriodReport], source_mix: FloatArray, figur
         known = [(place, report.prevalence) for place, report in zip(every, history, strict=True)]
         bars = [(place, mix.lower[label], mix.upper[label]) for place, mix in known if mix is not None]
         places, low, high = np.array(bars).T
-        ax.vlines(places, low, high, color=TARGET, linewidth=_thickness(history))
-        ax.axhline(source_mix[label], color=SOURCE, linestyle="--", linewidth=1)
+        ax.vlines(places, low, high, color=TARGET, linewidth=_thickness(history), label="target (interval)")
+        ax.axhline(source_mix[label], color=SOURCE, linestyle="--", linewidth=1, label="source in use")
         ax.set_ylim(bottom=0)
         percent_ticks(ax.yaxis)
         ax.yaxis.set_major_locator(MaxNLocator(3))
         ax.set_title(plain_text(classes[label]), loc="left", fontsize=9)
         ax.tick_params(axis="x", labelbottom=ax is panels[-1])
+    handles = panels[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside upper right", ncols=3, frameon=False, fontsize=9, handlelength=1.6)
 
 
 def moved_classes(history: Sequence[PeriodReport], source_mix: FloatArray) -> IntArray:
@@ -95,7 +97,8 @@ def _axes(ax: Axes, history: Sequence[PeriodReport]) -> tuple[Axes, list[int]]:
     ax.set_xlim(-0.6, length - 0.4)
     for place, one, before in zip(places[1:], history[1:], history[:-1], strict=True):
         if one.source_number > before.source_number:
-            ax.axvline(place - 0.5, color=SOURCE, linestyle=":", linewidth=1)
+            label = "new source" if one.source_number == 1 else ""
+            ax.axvline(place - 0.5, color=SOURCE, linestyle=":", linewidth=1, label=label)
     return ax, places
 
 
