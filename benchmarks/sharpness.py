@@ -5,13 +5,14 @@ are known exactly. Three floors know the whole population: the best single thres
 and the best per class that misses no class more often than 3 epsilon ("with cap"), as tuned thresholds do. ORACLE
 knows the true weights and calibrates on the same rows. The *excess* of a method is its mean size above the best
 single threshold, and its *ratio* the share of PS-W's excess.
-PS-LP keeps the smaller of two kinds of sets, which are shown too. "mix known" are its tuned thresholds if the
+PS-LP keeps the smaller of two kinds of sets, which are shown too. "from counts" is PS-LP where only a tally is at
+hand; "balance 6" and "balance none" are its other class balances. "mix known" are its tuned thresholds if the
 label mix were known; the difference is the price of the unknown mix. Score sets for development, other mixes and
 small samples have tables of their own (``--panels development``, ``other``, ``small``).
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -28,6 +29,7 @@ from pacshift.experiments.panels import PANELS, Panel
 from pacshift.experiments.summary import markdown_table
 from pacshift.methods import PSC, PSLP, PSLW, PSW, Method, Oracle, Task
 from pacshift.mix.region import PrevalenceRegion, prevalence_region
+from pacshift.paths.sample import RowSample
 from pacshift.ps_lp.kinds import (
     EQUAL_MISS_RATE,
     MANY_ROWS,
@@ -35,14 +37,24 @@ from pacshift.ps_lp.kinds import (
     betting_test,
     certified_thresholds,
 )
-from pacshift.ps_lp.tuned import MAX_CLASS_MISS, certified_on_path, held_out, tuned_path
+from pacshift.ps_lp.tuned import CLASS_BALANCE, certified_on_path, tune
 from pacshift.tally import Tally
 
-METHODS: tuple[Method, ...] = (Oracle(), PSW(), PSC(), PSLW(), PSLP())
+FROM_COUNTS, BALANCES = "from counts", ("balance 6", "balance none")
+METHODS: dict[str, Method] = {
+    "PS-LP": PSLP(),
+    FROM_COUNTS: PSLP(),
+    "balance 6": PSLP(class_balance=6),
+    "balance none": PSLP(class_balance="none"),
+    "ORACLE": Oracle(),
+    "PS-W": PSW(),
+    "PS-C": PSC(),
+    "PS-LW": PSLW(),
+}
 KINDS, KNOWN = (TUNED, EQUAL_MISS_RATE), "mix known"
-SHOWN = ("ORACLE", "PS-W", "PS-C", "PS-LW", "PS-LP", *KINDS, KNOWN)
+SHOWN = ("PS-LP", "ORACLE", FROM_COUNTS, *BALANCES, *KINDS, KNOWN, "PS-W", "PS-C", "PS-LW")
 HEADINGS = (
-    "panel", "best threshold", "best per class", "best with cap", *SHOWN,
+    "panel", "best per class", "best with cap", *SHOWN[:2], "best threshold", *SHOWN[2:],
     "ratio", "ratio of ORACLE", "broken", "gap", "of it mix",
 )  # fmt: skip
 SMALL_PANEL = "heart-large-0.1"
@@ -82,8 +94,9 @@ class Line:
 
     def cells(self) -> list[str]:
         """The line for the table: sizes, ratios, broken promises, and where the distance to ε comes from."""
-        floors = self.best, self.best_per_class, self.best_capped
-        sizes = (*floors, *map(self.size, SHOWN), self.ratio("PS-LP"), self.ratio("ORACLE"))
+        found = list(map(self.size, SHOWN))
+        floors = self.best_per_class, self.best_capped
+        sizes = (*floors, *found[:2], self.best, *found[2:], self.ratio("PS-LP"), self.ratio("ORACLE"))
         gaps = self.gap(TUNED), self.gap(TUNED) - self.gap(KNOWN)
         return [
             self.panel.name,
@@ -130,18 +143,19 @@ def measure(panel: Panel, data: Dataset, trials: int) -> Line:
     found: dict[str, list[Thresholds]] = {name: [] for name in SHOWN}
     for trial in range(trials):
         rng = np.random.default_rng([*panel.name.encode(), trial])
-        tally = Tally.from_scores(*population.draw(panel.source_mix, panel.n_source, rng), soft=False)
+        source, labels = population.draw(panel.source_mix, panel.n_source, rng)
         target = population.draw(mix, panel.n_target, rng)[0]
-        tally = tally + Tally.from_target(target, soft=False)
-        for method in METHODS:
-            weights = panel.weights if method.needs_weights else None
-            task = Task(panel.epsilon, panel.delta, 0, weights, partial(mean_sizes, target))
-            found[method.name].append(method.solve(tally, task).thresholds)
-        for kind, thresholds in by_kind(tally, panel).items():
+        tally = Tally.from_scores(source, labels, soft=False) + Tally.from_target(target, soft=False)
+        sample = partial(RowSample.of, source, labels, target)
+        task = Task(panel.epsilon, panel.delta, 0, panel.weights, partial(mean_sizes, target), sample=sample)
+        for name, method in METHODS.items():
+            rows = replace(task, sample=None) if name == FROM_COUNTS else task
+            found[name].append(method.solve(tally, rows).thresholds)
+        for kind, thresholds in by_kind(tally, panel, sample).items():
             found[kind].append(thresholds)
     best = population.size(population.best_threshold(panel.epsilon, mix), mix)
     best_per_class = population.size(population.best_class_thresholds(panel.epsilon, mix), mix)
-    capped = population.best_class_thresholds(panel.epsilon, mix, class_epsilon=MAX_CLASS_MISS * panel.epsilon)
+    capped = population.best_class_thresholds(panel.epsilon, mix, class_epsilon=CLASS_BALANCE * panel.epsilon)
     sizes = {name: np.array([population.size(value, mix) for value in found[name]]) for name in SHOWN}
     errors = {name: np.array([population.error(value, mix) for value in found[name]]) for name in SHOWN}
     return Line(panel, best, best_per_class, population.size(capped, mix), sizes, errors)
@@ -152,7 +166,7 @@ def mean_sizes(target: Any, cuts: Sequence[FloatArray]) -> list[float]:
     return [float(np.count_nonzero(target >= each) / len(target)) for each in cuts]
 
 
-def by_kind(tally: Tally, panel: Panel) -> dict[str, Thresholds]:
+def by_kind(tally: Tally, panel: Panel, sample: Callable[[], RowSample]) -> dict[str, Thresholds]:
     """The thresholds of every kind that PS-LP chooses from, and of tuned ones if the mix were known."""
     request: dict[str, Any] = {
         "epsilon": panel.epsilon,
@@ -160,12 +174,11 @@ def by_kind(tally: Tally, panel: Panel) -> dict[str, Thresholds]:
         "included": np.zeros(tally.n_classes, bool),
     }
     region = prevalence_region(tally.confusion, tally.target, delta=MANY_ROWS.region * panel.delta)
-    certified = certified_thresholds(tally, region, **request)
-    held = held_out(tally)
-    test = betting_test(tally, only(np.array(panel.target_mix)), held=held, **request)
-    path = tuned_path(tally, held, epsilon=panel.epsilon)
+    tuning = tune(tally, epsilon=panel.epsilon, sample=sample)
+    certified = certified_thresholds(tally, region, **request, tuning=tuning)
+    test = betting_test(tally, only(np.array(panel.target_mix)), held=tuning.held, **request)
     found: dict[str, Thresholds] = {kind: certified[kind] for kind in KINDS}
-    return found | {KNOWN: certified_on_path(tally, held, path, test.passes)}
+    return found | {KNOWN: certified_on_path(tally, tuning.held, tuning.path, test.passes)}
 
 
 def only(mix: FloatArray) -> PrevalenceRegion:
@@ -184,9 +197,14 @@ def summary(lines: Sequence[Line]) -> str:
     floors = np.array([[line.best_per_class, line.best_capped] for line in lines])
     sizes = np.array([line.size("PS-LP") for line in lines])
     over, over_capped = np.exp(np.log(sizes[:, None] / floors).mean(axis=0))
+    others = np.array([[line.size(name) for name in (FROM_COUNTS, *BALANCES)] for line in lines])
+    counted, *balances = np.exp(np.log(sizes[:, None] / others).mean(axis=0))
+    worst = max(lines, key=lambda line: line.size("PS-LP") / line.size(FROM_COUNTS))
     return (
         f"excess(PS-LP) / excess(PS-W): mean {ratios.mean():.3f}, largest {ratios.max():.3f}; means of others: "
         f"{means}. size(PS-LP) / size(best per class): geometric mean {over:.3f}; with the cap "
-        f"of 3 ε per class {over_capped:.3f}. "
+        f"of 3 ε per class {over_capped:.3f}. size(PS-LP) / size({FROM_COUNTS}): geometric mean {counted:.3f}, "
+        f"largest {worst.size('PS-LP') / worst.size(FROM_COUNTS):.3f} ({worst.panel.name}). Sets have "
+        f"{1 / balances[0]:.3f} of their size with balance 6, and {1 / balances[1]:.3f} with none. "
         f"PS-LP is at most as large as ORACLE on {smaller} of {len(lines)} panels; errors above ε: {broken}."
     )

@@ -186,7 +186,7 @@ def balanced(method: Method, class_balance: ClassBalance | None) -> Method:
     check_class_balance(class_balance)
     if not isinstance(method, PSLP):
         raise InputError(
-            f"class_balance limits the tuned thresholds of PS-LP; method {method.name} has none. Leave it out, or "
+            f"class_balance is for tuned thresholds, which method {method.name} does not have. Leave it out, or "
             "use PS-LP."
         )
     if method.class_balance not in (PSLP.class_balance, class_balance):
