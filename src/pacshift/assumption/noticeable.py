@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pacshift.arrays import BoolArray, FloatArray, Label
-from pacshift.assumption.fit import by_cells, simplex_fit
+from pacshift.assumption.fit import Fit, simplex_fit
 from pacshift.assumption.folds import FEW_CLASSES, CellCounts, n_folds
 from pacshift.assumption.groups import unsure_groups
 from pacshift.wording import percent, points
@@ -32,7 +32,7 @@ distance is taken as proportional to it; not measured."""
 
 
 def noticeable(
-    counts: CellCounts, classes: Sequence[Label], *, hurdle: float, contamination: float = 0.0
+    counts: CellCounts, classes: Sequence[Label], fit: Fit, *, hurdle: float, contamination: float = 0.0
 ) -> tuple[str, ...]:
     """Differences that are refused in nearly every draw, in words; none where classes are many or rows are few.
 
@@ -43,14 +43,15 @@ def noticeable(
     rows = min(float(counts.class_counts.sum()), counts.n_target)
     if counts.n_classes > FEW_CLASSES or not unsure.names or rows < FEWEST_ROWS_PER_CLASS * counts.n_classes:
         return ()
-    mix, variance = by_cells(counts)
-    explained = np.asarray(counts.rates @ mix)
+    explained = np.asarray(counts.rates @ fit.mix)
     needed = LEARNING * (np.sqrt(2 * hurdle) + POWER_QUANTILE) / np.sqrt(1 - 1 / n_folds(counts.n_classes))
-    least = unsure.members[0] > 0
+    # Cells that nothing falls into, such as confidence below 50 % of two classes, would make any row conspicuous.
+    filled = counts.target + counts.source.sum(axis=1) > 0
+    least = (unsure.members[0] > 0) & filled
     half = int(np.argmin(np.abs(unsure.members @ explained - 0.5)))
     below = unsure.members[half] > 0
-    new = needed / _distance(counts, least / least.sum(), variance)
-    moved = needed * PROBE / _distance(counts, explained + PROBE * _into(explained, below), variance)
+    new = needed / _distance(counts, least / least.sum(), fit.variance)
+    moved = needed * PROBE / _distance(counts, explained + PROBE * _into(explained, below), fit.variance)
     found = [
         (new, f"{{}} of the target rows are of a kind that the source does not have, if they are of "
               f"{unsure.names[0]}", percent),
