@@ -11,8 +11,7 @@ from pacshift.assumption.folds import CellCounts
 from pacshift.tally.cells import N_CONFIDENCE
 
 MAX_BOX_CLASSES = 30
-"""Up to this many classes: there are about 26 K² bounds, which beyond would take longer than all the rest. Without
-any boxes 124 are refused."""
+"""Up to this many classes: there are about 26 K² bounds, which beyond would take longer than all the rest."""
 
 NEWTON_STEPS = 6
 """Steps towards the root, each from below. Six are within 1e-6 of it wherever a bound exceeds 1e-8; fewer would

@@ -1,7 +1,7 @@
 """The whole check: from a tally to the evidence for or against label shift."""
 
 from pacshift.assumption.evidence import Assumption
-from pacshift.assumption.fit import best_mix
+from pacshift.assumption.fit import best_fit
 from pacshift.assumption.folds import count_cells
 from pacshift.assumption.groups import around, chance, shown_groups
 from pacshift.assumption.noticeable import noticeable
@@ -15,9 +15,9 @@ ASSUMPTION_SHARE = 0.1
 """Level of the test as a share of delta.
 
 A false alarm costs a certificate, never the promise: sets that are not handed out cannot err. So the level is not
-taken from delta, and a method keeps all of it. A tenth keeps false alarms rarer than misled certificates, and a
-larger level would hardly notice more: ten times the level lowers the hurdle from 3.7 to 3.0 standard deviations
-and refuses 132 of the 176 draws instead of 126, a tenth of it 116.
+taken from delta, and a method keeps all of it, unless labels are used. A tenth keeps false alarms rarer than
+misled certificates. Ten times the level would notice more below 5,000 rows, but could be all of delta ("The test"
+of the page).
 """
 
 
@@ -76,7 +76,8 @@ def check_assumption(
     counts = count_cells(tally)
     placed = place(counts, level=level, contamination=contamination)
     rows = placed.rows(known)
-    mix = best_mix(counts)
+    fit = best_fit(counts)
+    mix = fit.mix
     if not rows.refuted:
         finding = nothing_found(counts)
     elif known is not None and not (free := placed.rows()).refuted:
@@ -96,5 +97,5 @@ def check_assumption(
         explained=explained,
         allowed=around(explained, chance(counts, groups, mix, level=level)),
         finding=finding,
-        noticeable=noticeable(counts, tally.classes, hurdle=hurdle, contamination=contamination),
+        noticeable=noticeable(counts, tally.classes, fit, hurdle=hurdle, contamination=contamination),
     )

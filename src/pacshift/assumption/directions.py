@@ -57,7 +57,7 @@ class Fits:
 
 
 def fit_all(source: FloatArray, target: FloatArray) -> Fits:
-    """Fit a mix to each past: counts (G, C, K) and (G, C). As ``fit.by_cells``, but all at once and less exact."""
+    """Fit a mix to each past: counts (G, C, K) and (G, C). As ``fit.best_fit``, but all at once and less exact."""
     counts, n_target = np.maximum(source.sum(axis=1), 1.0), np.maximum(target.sum(axis=1), 1.0)
     rates, shares, n = source / counts[:, None, :], target / n_target[:, None], n_target[:, None]
     variance = (target + 1) / n**2

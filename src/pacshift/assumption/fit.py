@@ -3,6 +3,8 @@
 Nothing rests on it: directions, words and pictures start from it ("Directions" of docs/methods/assumption.md).
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import scipy  # its parts load when first used
 
@@ -17,18 +19,24 @@ SUM_WEIGHT = 1e3
 """Weight of the row "shares add up to 1" in the non-negative least squares. With 10 or 1e5 as many are refused."""
 
 
-def best_mix(counts: CellCounts) -> FloatArray:
-    """The label mix that explains the target's cells best."""
-    return by_cells(counts)[0] if counts.n_classes <= FEW_CLASSES else em_mix(counts)
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The label mix that explains the target's cells best, and the variance of each cell's residual."""
+
+    mix: FloatArray
+    variance: FloatArray
 
 
-def by_cells(counts: CellCounts) -> tuple[FloatArray, FloatArray]:
-    """The mix of the least weighted squares over single cells, and the variance of each cell's residual."""
+def best_fit(counts: CellCounts) -> Fit:
+    """By weighted least squares over single cells; by expectation maximisation where classes are many."""
+    if counts.n_classes > FEW_CLASSES:
+        mix = em_mix(counts)
+        return Fit(mix, cell_variance(counts, mix))
     variance = (counts.target + 1) / max(counts.n_target, 1.0) ** 2
     for _ in range(1 + REWEIGHTINGS):
         mix = simplex_fit(counts.rates, counts.shares, 1 / np.sqrt(variance))
         variance = cell_variance(counts, mix)
-    return simplex_fit(counts.rates, counts.shares, 1 / np.sqrt(variance)), variance
+    return Fit(simplex_fit(counts.rates, counts.shares, 1 / np.sqrt(variance)), variance)
 
 
 def cell_variance(counts: CellCounts, mix: FloatArray) -> FloatArray:

@@ -19,7 +19,7 @@ from pacshift.tally.coins import coins
 
 FEW_CLASSES = 60
 """Up to this many classes counts are dense and every class's share is bounded; beyond, sparse and simpler, which
-sees less: from 6 classes on, 114 would be refused. With 60 classes the dense form takes about 0.1 s."""
+sees less. With 60 classes the dense form takes about 0.1 s."""
 
 N_FOLDS, N_FOLDS_MANY = 6, 4
 """Every fold but the first is tested with directions learned on the folds before it; fewer with many classes. With

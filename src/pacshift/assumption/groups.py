@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -50,6 +51,7 @@ class Groups:
         return np.asarray((counts.rates.T @ self.members.T).T)  # in this order also where rates are sparse
 
 
+@cache
 def confidence_words(first: int, last: int) -> str:
     """The confidence of bins ``first`` to ``last`` in words.
 

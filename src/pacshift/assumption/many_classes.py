@@ -11,7 +11,7 @@ import scipy  # its parts load when first used
 
 from pacshift.arrays import FloatArray
 from pacshift.assumption.bets import Bets, FoldBets, Means, hoped, known_mix_stakes, see, stacked
-from pacshift.assumption.fit import cell_variance, em_mix
+from pacshift.assumption.fit import best_fit
 from pacshift.assumption.folds import CellCounts, joined
 from pacshift.tally.cells import N_CONFIDENCE
 
@@ -65,9 +65,9 @@ def _scaled(found: FloatArray, past: CellCounts, mix: FloatArray) -> FloatArray:
 
 
 def direction(past: CellCounts) -> tuple[FloatArray, FloatArray]:
-    """The marginal direction where classes are many: solved without signs, then freed of every change of mix."""
-    mix = em_mix(past)
-    variance = cell_variance(past, mix)
+    """The marginal direction, solved without signs, then freed of every change of mix; and the best mix."""
+    fit = best_fit(past)
+    mix, variance = fit.mix, fit.variance
     if past.n_classes > MAX_PROJECTED_CLASSES:
         residual, spread = (
             np.bincount(past.confidence, part) for part in (past.shares - past.rates @ mix, variance)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pacshift.arrays import BoolArray, FloatArray, Label
-from pacshift.assumption.fit import by_cells, simplex_fit
+from pacshift.assumption.fit import Fit, simplex_fit
 from pacshift.assumption.folds import FEW_CLASSES, CellCounts, n_folds
 from pacshift.assumption.groups import unsure_groups
 from pacshift.wording import percent, points
@@ -19,8 +19,8 @@ POWER_QUANTILE = 1.65
 LEARNING, ROWS_FOR_LEARNING = 2.5, 2.0
 """A difference must be larger because its direction has to be learned: a factor, and rows per unit of the hurdle.
 
-With these 14 or 15 of 15 draws were refused for 3 to 30 classes with 160 to 1,700 rows per class, and 20 of 20
-already at a factor of 2 for 2 classes with 500 to 10,000. At a factor of 1 it was 0 to 14 of 20.
+With these 15 of 15 draws were refused for 2 to 30 classes with 160 to 5,000 rows per class; at 0.6 of the size 5
+to 15, at 0.4 of it 0 to 12.
 """
 
 FEWEST_ROWS_PER_CLASS = 150
@@ -32,7 +32,7 @@ distance is taken as proportional to it; not measured."""
 
 
 def noticeable(
-    counts: CellCounts, classes: Sequence[Label], *, hurdle: float, contamination: float = 0.0
+    counts: CellCounts, classes: Sequence[Label], fit: Fit, *, hurdle: float, contamination: float = 0.0
 ) -> tuple[str, ...]:
     """Differences that are refused in nearly every draw, in words; none where classes are many or rows are few.
 
@@ -43,14 +43,15 @@ def noticeable(
     rows = min(float(counts.class_counts.sum()), counts.n_target)
     if counts.n_classes > FEW_CLASSES or not unsure.names or rows < FEWEST_ROWS_PER_CLASS * counts.n_classes:
         return ()
-    mix, variance = by_cells(counts)
-    explained = np.asarray(counts.rates @ mix)
+    explained = np.asarray(counts.rates @ fit.mix)
     needed = LEARNING * (np.sqrt(2 * hurdle) + POWER_QUANTILE) / np.sqrt(1 - 1 / n_folds(counts.n_classes))
-    least = unsure.members[0] > 0
+    # Cells that nothing falls into, such as confidence below 50 % of two classes, would make any row conspicuous.
+    filled = counts.target + counts.source.sum(axis=1) > 0
+    least = (unsure.members[0] > 0) & filled
     half = int(np.argmin(np.abs(unsure.members @ explained - 0.5)))
     below = unsure.members[half] > 0
-    new = needed / _distance(counts, least / least.sum(), variance)
-    moved = needed * PROBE / _distance(counts, explained + PROBE * _into(explained, below), variance)
+    new = needed / _distance(counts, least / least.sum(), fit.variance)
+    moved = needed * PROBE / _distance(counts, explained + PROBE * _into(explained, below), fit.variance)
     found = [
         (new, f"{{}} of the target rows are of a kind that the source does not have, if they are of "
               f"{unsure.names[0]}", percent),
