@@ -40,6 +40,15 @@ def run_all(jobs: Sequence[Callable[[], _Result]]) -> list[_Result]:
         return [jobs[0](), *(other.result() for other in others)]
 
 
+def in_background(job: Callable[[], _Result]) -> "Future[_Result]":
+    """The future result of a job that is done in a thread, beside what comes next."""
+    pool = ThreadPoolExecutor(1)
+    try:
+        return pool.submit(job)
+    finally:
+        pool.shutdown(wait=False)
+
+
 def even_slices(size: int, least: int) -> list[slice]:
     """``range(size)`` in as many even parts as there are cores, fewer where they would be shorter than ``least``.
 

@@ -1,6 +1,6 @@
 """Where a certificate comes from: when and by what it was made, for which model, from which data, until when."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from typing import Any
@@ -9,7 +9,7 @@ from pacshift.errors import InputError
 from pacshift.files.code import code_identity
 from pacshift.files.documents import TIME_FORMAT, current_time, is_count, pacshift_version, require_text
 from pacshift.tally import Tally
-from pacshift.tally.inputs import MAX_INPUTS, Input, all_inputs, limited, printable
+from pacshift.tally.inputs import MAX_INPUTS, Input, limited, printable
 
 MAX_TEXT = 10_000
 """Characters of a note or a model's name: a few pages, so that a certificate stays readable."""
@@ -228,6 +228,7 @@ def left_out_in_words(provenance: Provenance | None) -> str:
 
 def record(
     tally: Tally,
+    inputs: Sequence[Input],
     *,
     model_id: str | None,
     note: str | None,
@@ -241,6 +242,7 @@ def record(
     """The provenance of a certificate that is about to be made from counts.
 
     ``has_rows`` says that sizes were counted on rows, ``has_sample`` that rows were there to tune thresholds with.
+    ``inputs`` are those of ``all_inputs``.
     """
     return Provenance(
         created=current_time().strftime(TIME_FORMAT),
@@ -248,7 +250,7 @@ def record(
         model_id=model_id,
         note=note,
         valid_until=valid_until,
-        inputs=limited(all_inputs(tally), tally.n_more_inputs),
+        inputs=limited(inputs, tally.n_more_inputs),
         seed=seed,
         code=code_identity(),
         counting=Counting(tally.grid, tally.bins is not None, has_rows, has_sample),

@@ -17,7 +17,7 @@ from pacshift.certificate.one_label import ONE_LABEL_SHARE
 from pacshift.methods import Method
 from pacshift.ps_t.families import EQUAL_STEPS, equal_miss_thresholds
 from pacshift.tally import Tally
-from pacshift.tally.stores import running_sum
+from pacshift.tally.threshold import largest_threshold
 
 NET_MISSES = (*np.arange(0.05, 1.21, 0.05).round(2).tolist(), 1.35, 1.5, 1.75, 2.0, 2.5, 3.0)
 """Shares of a class that thresholds of the third family miss on the source, as multiples of ε; and none at all.
@@ -92,12 +92,13 @@ def net_below(tally: Tally, chosen: FloatArray, epsilon: float, level: float) ->
 
 def _one_threshold(tally: Tally, chosen: FloatArray, _epsilon: float) -> tuple[FloatArray, float]:
     """One threshold for all classes, at every thousandth of the source's true-label scores."""
-    order = np.argsort(tally.values, kind="stable")
-    below = running_sum(tally.counts[order])
     ranks = np.arange(EQUAL_STEPS) * tally.n_source // EQUAL_STEPS
-    levels = tally.values[order][np.searchsorted(below[1:], ranks, side="right")]
-    place = int(np.searchsorted(levels, chosen.min(), side="right"))
-    return np.full(tally.n_classes, levels[place - 1] if place else -np.inf), EQUAL_STEPS
+    n_reached = tally.misses(np.nextafter(chosen.min(), np.inf)).sum()  # scores at most the least chosen
+    place = int(np.searchsorted(ranks, n_reached))
+    if not place:
+        return np.full(tally.n_classes, -np.inf), EQUAL_STEPS
+    rank = ranks[place - 1]
+    return np.full(tally.n_classes, largest_threshold(tally, lambda below: below.sum() <= rank)), EQUAL_STEPS
 
 
 def _equal_misses(tally: Tally, chosen: FloatArray, _epsilon: float) -> tuple[FloatArray, float]:

@@ -17,7 +17,7 @@ from pacshift.errors import InputError
 from pacshift.scores.names import is_missing, text_of
 from pacshift.scores.transforms import mixed
 from pacshift.tables.columns.layout import Layout
-from pacshift.tables.rows import Faults, first_place, score_rows
+from pacshift.tables.rows import Faults, first_place, plain_array, score_rows
 from pacshift.tables.sources.base import Batch, without_codes
 from pacshift.tally.coins import group_coins
 from pacshift.tally.groups import choose_rows, row_keys
@@ -58,7 +58,7 @@ def group_keys(
     column = without_codes(batch.data.column(len(layout.columns) + (layout.label is not None)))
     encoded = column.dictionary_encode()
     names = [None if is_missing(name) else text_of(name) for name in [*encoded.dictionary.to_pylist(), None]]
-    codes = encoded.indices.fill_null(len(names) - 1).to_numpy(zero_copy_only=False)
+    codes = plain_array(encoded.indices.fill_null(len(names) - 1))
     coins = group_coins(name or "" for name in names)[codes]
     if periods is not None:
         coins = mixed(coins + mixed(periods.astype(np.uint64)))

@@ -171,27 +171,36 @@ def _list_matrix(column: Any, n_classes: int) -> NDArray[np.floating[Any]]:
     return matrix
 
 
+def plain_array(column: Any) -> NDArray[Any]:
+    """The numbers of a column; of floats, nulls become NaN.
+
+    Arrow's ``to_numpy`` would load pandas, which takes 0.4 s and 50 MB.
+    """
+    if column.null_count:
+        return np.asarray(column.to_numpy(zero_copy_only=False))
+    return np.from_dlpack(column)
+
+
 def _numbers(column: Any) -> NDArray[np.floating[Any]]:
     if pa.types.is_float16(column.type):
         column = column.cast(pa.float32())  # exact, and far faster to compute with
     elif not pa.types.is_floating(column.type):
         column = column.cast(pa.float64(), safe=False)
-    values: NDArray[np.floating[Any]] = column.to_numpy(zero_copy_only=False)  # nulls become NaN
-    return values
+    return plain_array(column)
 
 
 def _label_index(column: Any, classes: tuple[Label, ...]) -> IntArray:
     """Column of each label by name (see ``scores.names``); ``NULL`` or ``NOT_FOUND`` if there is none."""
     column = pc.run_end_decode(column) if pa.types.is_run_end_encoded(column.type) else column
     if pa.types.is_integer(column.type) and not column.null_count:
-        return match_labels(column.to_numpy(), classes)
+        return match_labels(plain_array(column), classes)
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     places = places_by_text(classes)
     values = encoded.dictionary.to_pylist()
     # One entry more, for nulls: they get the index -1, which is the last.
     lookup = np.array([*(_look_up(value, places) for value in values), NULL], np.int64)
     codes = encoded.indices.fill_null(-1) if encoded.indices.null_count else encoded.indices
-    return np.asarray(lookup[codes.to_numpy(zero_copy_only=False)])
+    return np.asarray(lookup[plain_array(codes)])
 
 
 def _look_up(value: Any, places: dict[str, int]) -> int:

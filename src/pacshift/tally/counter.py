@@ -123,7 +123,7 @@ def count_block(
         if soft is not None and counts.are_probabilities:
             soft.add(*block_sums(piece, own, few=n_classes <= MAX_COLUMN_CLASSES))
         if wants_bins:
-            found = count_bins(piece.T)
+            found = count_bins(piece.T, (least, most))
             wants_bins = found is not None
             counts.bins = found if counts.bins is None or found is None else counts.bins + found
     return counts

@@ -23,13 +23,16 @@ MAX_BINNED_CLASSES = 2000
 """Bins are kept for up to this many classes, 4 MB: beyond, they would outgrow the blocks that are counted."""
 
 
-def count_bins(columns: NDArray[np.floating[Any]]) -> IntArray | None:
+def count_bins(columns: NDArray[np.floating[Any]], ends: tuple[float, float] | None = None) -> IntArray | None:
     """``[j, b]`` counts the scores of class j (``columns[j]``) in bin b; None where they are not probabilities.
+
+    ``ends`` are the smallest and the largest score, where they are known.
 
     >>> np.nonzero(count_bins(np.array([[1.0, 0.5, 0.0]]))[0])[0].tolist()
     [0, 248, 256]
     """
-    if not (columns.min() >= 0 and columns.max() < _LIMIT):  # NaN fails both
+    least, most = (columns.min(), columns.max()) if ends is None else ends
+    if not (least >= 0 and most < _LIMIT):  # NaN fails both
         return None
     first = int(_leading_bits(np.array([_FIRST_EDGE], columns.dtype))[0])
     codes = _leading_bits(columns)

@@ -157,7 +157,7 @@ def counts_sha256(tally: "Tally", role: Role) -> str:
     digest = hashlib.sha256(json.dumps([role, list(tally.classes)]).encode())
     scores = (tally.values, tally.counts, tally.starts) if role == "source" else ()
     for array in (cells.codes, cells.counts, *scores):
-        digest.update(np.ascontiguousarray(array, "<f8" if array.dtype.kind == "f" else "<i8").tobytes())
+        digest.update(np.ascontiguousarray(array, "<f8" if array.dtype.kind == "f" else "<i8").data)
     return digest.hexdigest()
 
 

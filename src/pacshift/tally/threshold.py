@@ -1,10 +1,12 @@
 """The largest threshold that passes: exact bisection on the counts, no line search."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from pacshift.arrays import IntArray
+from pacshift.parallel import run_all
 from pacshift.tally import Tally
 from pacshift.tally.grid import float_to_order, order_to_float
 from pacshift.tally.stores import running_sum
@@ -19,7 +21,12 @@ def largest_threshold(tally: Tally, passes: Callable[..., bool], *counts: IntArr
     """
     if not len(tally.values):
         return -np.inf
-    layers = [tally.cumulative if one is tally.counts else running_sum(one) for one in counts or [tally.counts]]
+    layers = run_all(
+        [
+            (lambda: tally.cumulative) if one is tally.counts else partial(running_sum, one)
+            for one in counts or [tally.counts]
+        ]
+    )
 
     def below(order: int) -> tuple[IntArray, ...]:
         positions = tally.positions(order_to_float(order))

@@ -11,12 +11,12 @@ def thin(counts: IntArray, tally: Tally, keep: FloatArray, rng: np.random.Genera
 
     ``rng`` must be independent of the counts, as those of ``pacshift.tally.coins`` are.
     """
-    kept = np.empty_like(counts)
+    kept, uniform = np.empty_like(counts), np.empty(np.diff(tally.starts).max(initial=0))
     for label, share in enumerate(keep):
         members = slice(tally.starts[label], tally.starts[label + 1])
         own = counts[members]
         if own.max(initial=0) <= 1:  # single examples: one uniform number each is far cheaper
-            kept[members] = own * (rng.random(len(own)) < share)
+            np.multiply(own, rng.random(out=uniform[: len(own)]) < share, out=kept[members])
         else:
             kept[members] = rng.binomial(own, share)
     return kept
