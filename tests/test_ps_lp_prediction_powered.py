@@ -246,7 +246,7 @@ def test_the_divergence_of_signs(seed: int) -> None:
 @settings(max_examples=30)
 def test_the_gradient_of_the_smooth_bound(seed: int) -> None:
     bound, _, mix, rng = random_bound(seed)
-    problem = _Smooth(bound, rng.random(len(mix)))
+    problem = _Smooth(bound, rng.integers(0, bound.evidence.class_counts + 1))
     point = np.append(rng.uniform(-0.8, 0.8, len(mix)), rng.uniform(0, 0.5))
     problem.width = 0.3
     gradient = problem(point)[1]

@@ -1,6 +1,7 @@
 """Tallies: chunks add up to the whole in any order, the grid loses nothing but resolution, files are safe."""
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -189,3 +190,18 @@ def test_classes_are_compared_as_text() -> None:
     assert (Tally.from_scores(scores, labels) + named).n_target == 2
     with pytest.raises(InputError, match="different classes do not add"):
         Tally.from_scores(scores, labels) + Tally.from_target(scores, classes=[1, 0])
+
+
+@pytest.mark.parametrize("n_classes", [5, 90])
+def test_thresholds_are_looked_up_as_searchsorted_does(n_classes: int) -> None:
+    """A few classes one by one, many at once: repeated scores, empty classes and odd thresholds included."""
+    rng = np.random.default_rng(n_classes)
+    labels = rng.integers(0, n_classes, 400)
+    labels[labels == 3] = 4
+    scores = np.round(rng.random((400, n_classes)), 2)
+    tally = Tally.from_scores(scores, labels, classes=range(n_classes))
+    cuts = rng.choice([0.0, 0.25, 0.5, 2.0, np.inf, -np.inf, np.nan], n_classes)
+    groups = [tally.values[start:end] for start, end in pairwise(tally.starts)]
+    found = [np.searchsorted(group, cut) for group, cut in zip(groups, cuts, strict=True)]
+    assert np.array_equal(tally.positions(cuts) - tally.starts[:-1], found)
+    assert np.array_equal(tally.positions(0.5) - tally.starts[:-1], [np.searchsorted(g, 0.5) for g in groups])

@@ -13,7 +13,7 @@ from pacshift.errors import AssumptionError
 from pacshift.progress import Steps
 from pacshift.ps_lp.prediction_powered.bound import ErrorBound
 from pacshift.ps_lp.prediction_powered.box import detected_shares
-from pacshift.ps_lp.prediction_powered.correction import best_tilt
+from pacshift.ps_lp.prediction_powered.correction import ROUNDS, best_tilt
 from pacshift.ps_lp.prediction_powered.evidence import Evidence
 from pacshift.ps_lp.prediction_powered.options import CorrectionPlan, CorrectionShares
 from pacshift.ps_lp.prediction_powered.rescale import rescaled, rescaling_factors, undo_rescaling
@@ -101,7 +101,7 @@ def largest_corrected(
     trial = tally.misses(largest_threshold(tally, errs_little))
     tilts = []
     for bound in bounds:
-        tilts.append(best_tilt(bound, trial, np.zeros(evidence.n_classes)))
+        tilts.append(best_tilt(bound, trial, np.zeros(evidence.n_classes), rounds=ROUNDS[:1]))
         steps()
     best = int(np.argmin([bound.value(tilt, trial) for bound, tilt in zip(bounds, tilts, strict=True)]))
     test = CorrectedTest(bounds[best], tilts[best])
@@ -125,5 +125,5 @@ class CorrectedTest:
         limit = self.bound.epsilon - SUM_ROUNDING
         if self.bound.value(self.tilt, misses) <= limit:
             return True
-        self.tilt = best_tilt(self.bound, misses, self.tilt)
+        self.tilt = best_tilt(self.bound, misses, self.tilt, rounds=ROUNDS[1:], enough=limit)
         return self.bound.value(self.tilt, misses) <= limit
