@@ -19,7 +19,7 @@ METHODS_SHOWN = ("PS-LP", "LWCP", "PS")
 
 def draw_figure(path: Path, title: str, trials: Sequence[Sequence[TrialRow]], epsilon: float) -> None:
     """Draw one row per method and one dot per draw: the error against ε, and the size of the sets."""
-    figure = Figure(figsize=(7.2, 2.9), layout="constrained", dpi=150)
+    figure = Figure(figsize=(7.2, 2.4), layout="constrained", dpi=150)
     error_axes, size_axes = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
     rows = [[row for trial in trials for row in trial if row.method == name] for name in METHODS_SHOWN]
     _dots(error_axes, rows, "error")
