@@ -19,7 +19,7 @@ METHODS_SHOWN = ("PS-LP", "LWCP", "PS")
 
 def draw_figure(path: Path, title: str, trials: Sequence[Sequence[TrialRow]], epsilon: float) -> None:
     """Draw one row per method and one dot per draw: the error against ε, and the size of the sets."""
-    figure = Figure(figsize=(9, 2.7), layout="constrained", dpi=150)
+    figure = Figure(figsize=(7.2, 2.4), layout="constrained", dpi=150)
     error_axes, size_axes = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
     rows = [[row for trial in trials for row in trial if row.method == name] for name in METHODS_SHOWN]
     _dots(error_axes, rows, "error")
@@ -29,8 +29,8 @@ def draw_figure(path: Path, title: str, trials: Sequence[Sequence[TrialRow]], ep
     error_axes.axvline(epsilon, color=LIMIT, linestyle="--", linewidth=1.2)
     error_axes.annotate(f"allowed: {epsilon:g}", (epsilon, 1.0), (3, 3), xycoords=("data", "axes fraction"),
                         textcoords="offset points", color=LIMIT, fontsize=9)  # fmt: skip
-    error_axes.set(xlim=(0, right), xlabel="share of the target whose set misses the true label")
-    size_axes.set_xlabel("mean number of labels per set")
+    error_axes.set(xlim=(0, right), xlabel="share of the target that is missed")
+    size_axes.set_xlabel("labels per set, on average")
     promises = [PROMISE_MARKS[METHODS[name].guarantee][0] for name in METHODS_SHOWN]
     words = [f"{name}\n{promise}" for name, promise in zip(METHODS_SHOWN, promises, strict=True)]
     error_axes.set_yticks(range(len(words)), words, fontsize=9)
