@@ -36,6 +36,11 @@ class Law(Protocol):
         """How often label j is missing from the set of a row that looks like class k: entry [j, k], exact."""
         ...
 
+    @property
+    def recall(self) -> FloatArray:
+        """How often a row of each class is predicted right, exact."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
@@ -83,6 +88,15 @@ class Pieces:
             rest = [(1 - high, 1 - low, chance) for low, high, chance in pieces]
             found[other, looks] = share_below(rest, cuts[other])
         return found
+
+    @property
+    def recall(self) -> FloatArray:
+        found = []
+        for label, (pieces, other) in enumerate(zip(self.pieces, self.others, strict=True)):
+            # Of two equal scores the first one is predicted.
+            lost = share_below(pieces, 0.5 if label < other else float(np.nextafter(0.5, 1)))
+            found.append(1 - lost)
+        return np.array(found)
 
     def atoms(self, points: int = 400) -> "Atoms":
         """A finite population like this law: each piece is a row of ties or evenly spaced points."""
@@ -144,6 +158,11 @@ class Atoms:
         looks = np.zeros((self.n_classes, self.n_classes))
         np.add.at(looks, self.index, out)
         return looks.T
+
+    @property
+    def recall(self) -> FloatArray:
+        right = self.scores.argmax(axis=1) == self.index
+        return np.bincount(self.index, right * self._shares, minlength=self.n_classes).astype(float)
 
 
 def as_logits(scores: FloatArray) -> FloatArray:

@@ -15,6 +15,7 @@ from benchmarks.hunt_worlds import Sample, World
 from pacshift import AssumptionError, Certificate, InputError, UninformativeWarning
 from pacshift.arrays import FloatArray
 from pacshift.assumption import check_assumption
+from pacshift.bounds import Interval
 from pacshift.certification.label_mix import prevalence_tally
 from pacshift.methods import METHODS, Method
 from pacshift.mix.known_mix import check_known_mix
@@ -278,9 +279,12 @@ def _tested(case: Try, sample: Sample, asked: dict[str, Any]) -> Outcome:
 
 
 def _bounded(case: Try, sample: Sample, asked: dict[str, Any]) -> Outcome:
-    """Whether the intervals hold the label mix."""
+    """Whether the intervals hold the label mix, the recall of each class and the accuracy, all at once."""
     found = prevalence_tally(both_sides(sample, grid=case.route == "grid"), delta=case.delta, **asked)
-    return Outcome(frozenset() if _within(found.mix, np.array(case.world.mix)) else frozenset({ERROR}))
+    mix, recall = np.array(case.world.mix), case.world.target_law.recall
+    accuracy = Interval(np.array(found.accuracy), np.array(found.accuracy_at_most))
+    held = _within(found.mix, mix) and _within(found.recall, recall) and _within(accuracy, mix @ recall)
+    return Outcome(frozenset() if held else frozenset({ERROR}))
 
 
 OTHERS: dict[str, Callable[[Try, Sample, dict[str, Any]], Outcome]] = {TEST: _tested, MIX: _bounded}

@@ -38,5 +38,5 @@ axes.plot(100 * target.max(axis=1).mean(), "accuracy", "x", color="#8a939c", ms=
 axes.set(xlabel="%", xlim=(0, 102))
 axes.margins(y=0.2)
 axes.invert_yaxis()
-axes.legend(frameon=False, loc="lower left")
+axes.legend(frameon=False, loc="upper left")
 figure.savefig("performance_without_labels.png", dpi=150)

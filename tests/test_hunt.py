@@ -380,3 +380,12 @@ def test_smallest_refused_combinations_are_listed(monkeypatch: pytest.MonkeyPatc
 def test_ratios_surely_above_one_are_bold() -> None:
     assert counted(20, 100, 0.05)[2] == "**4.0**"
     assert counted(6, 100, 0.05)[2] == "1.2"
+
+
+def test_the_recall_of_a_law_is_that_of_its_rows() -> None:
+    tied = Pieces([[(0.5, 0.5, 0.3), (0.6, 1.0, 0.7)], [(0.5, 0.5, 0.3), (0.2, 0.8, 0.7)]], [1, 0])
+    for law in (tied, tied.atoms(4000)):
+        rows = law.draw(np.repeat([0, 1], 20_000), np.random.default_rng(0))
+        right = rows.argmax(axis=1) == np.repeat([0, 1], 20_000)
+        assert law.recall == pytest.approx([1.0, 0.35], abs=1e-3)  # of a tie the first label is predicted
+        assert [part.mean() for part in np.split(right, 2)] == pytest.approx(law.recall.tolist(), abs=0.02)

@@ -181,6 +181,7 @@ assert not made.trivial
 """
 
 
+@pytest.mark.slow
 def test_without_highspy_scipy_is_chosen_and_noted() -> None:
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

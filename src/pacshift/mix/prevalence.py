@@ -46,11 +46,8 @@ class Prevalence:
         Share of each class on the target.
     weights : Interval
         Importance weights: share on the target divided by share on the source.
-    accuracy, accuracy_at_most : float
-        Lower and upper bound of the classifier's accuracy on the target.
-    recall : Interval
-        For each class, how often its rows are predicted right. Under label shift it is the same on source and
-        target.
+    accuracy : float
+        Lower bound of the classifier's accuracy on the target.
     delta : float
         Allowed probability that any of it is wrong.
     class_counts, predicted_counts : ndarray of int
@@ -59,6 +56,11 @@ class Prevalence:
         Bounds on the mix that the user was sure of.
     assumption : Assumption
         What the test of label shift saw.
+    accuracy_at_most : float
+        Upper bound of the classifier's accuracy on the target.
+    recall : Interval
+        For each class, how often its rows are predicted right. Under label shift it is the same on source and
+        target.
 
     Examples
     --------
@@ -73,13 +75,13 @@ class Prevalence:
     mix: Interval
     weights: Interval
     accuracy: float
-    accuracy_at_most: float
-    recall: Interval
     delta: float
     class_counts: IntArray
     predicted_counts: IntArray
     known_mix: KnownMix
     assumption: "Assumption"
+    accuracy_at_most: float
+    recall: Interval
 
     __repr__ = short_repr
 
