@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 FLOOR := .venv-floor/bin
 TRAIN := .venv-train/bin
+# Not compiled while installing: what is imported is compiled then, and that is a small part of the libraries.
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile
 WORKERS ?= auto
 # Neighbouring tests mostly stay on one worker, so a module's fixtures and simulations are made once, not on each.
 PARALLEL := -n $(WORKERS) --dist worksteal
@@ -14,7 +16,7 @@ CORE := bounds scores tally weights ps_lp ps_t methods certificate tables estima
 CORE_TESTS := $(CORE:%=tests/test_%*.py) README.md tests/test_docs.py::test_shell_example_of_the_readme_runs
 
 .DEFAULT_GOAL := help
-.PHONY: help demo fast test check lint docs floor train-test bench soak reproduce wheel clean system
+.PHONY: help demo fast test rest check lint docs floor train-test bench soak reproduce wheel clean chromium system
 
 help: ## show this list
 	@echo "pacshift: make <target>"
@@ -23,15 +25,18 @@ help: ## show this list
 demo: .stamps/demo ## set up, then compare all methods on a simulated label shift
 	$(BIN)/pacshift demo -o out/demo
 
-fast: .stamps/dev system ## set up, then run the tests and doctests that are quick: under 3 minutes on 2 cores
-	$(BIN)/python -m pytest $(PARALLEL) -rs -m 'not (slow or montecarlo or long or spark or soak)'
+fast: .stamps/test chromium ## set up, then run the tests and doctests that are quick: under 3 minutes on 2 cores
+	$(BIN)/python -m pytest $(PARALLEL) -rs -m 'not (slow or thorough or montecarlo or long or spark or soak)'
 
-test: fast ## set up, then run all tests, doctests and examples
-	$(BIN)/python -m pytest $(PARALLEL) -rs -m '(slow or montecarlo) and not (long or spark or soak)'
+test: .stamps/test chromium ## set up, then run the tests, doctests and examples: under 6 minutes on 2 cores
+	$(BIN)/python -m pytest $(PARALLEL) -rs -m 'not (thorough or montecarlo or long or spark or soak)'
+
+rest: .stamps/dev system ## the tests that take longest: Monte-Carlo checks of the guarantee, benchmarks, Spark, damage
+	$(BIN)/python -m pytest $(PARALLEL) -rs -m '(thorough or montecarlo) and not (long or spark or soak)'
 	$(BIN)/python -m pytest -m spark
 	$(BIN)/python -m pytest -m soak
 
-check: lint docs test floor train-test ## everything that CI runs
+check: lint docs test rest floor train-test ## everything that CI runs: under 30 minutes on 2 cores
 
 lint: .stamps/dev ## check formatting, style, types and the import rules
 	$(BIN)/ruff format --check
@@ -75,12 +80,17 @@ clean: ## remove the environments and everything that was built
 	@touch $@
 
 .stamps/demo: .stamps/venv pyproject.toml
-	$(BIN)/python -m pip install --quiet -e '.[all]'
+	$(INSTALL) -e '.[all]'
 	@touch $@
 
-.stamps/dev: .stamps/venv pyproject.toml
-	$(BIN)/python -m pip install --quiet -e '.[all,spark]' --group test --group neighbours --group lint --group docs
+# Without Spark and the packages of lint and docs, which are large: what needs them is skipped, and `make check` has them.
+.stamps/test: .stamps/venv pyproject.toml
+	$(INSTALL) -e '.[all]' --group test --group neighbours
 	@touch $@ .stamps/demo
+
+.stamps/dev: .stamps/venv pyproject.toml
+	$(INSTALL) -e '.[all,spark]' --group test --group neighbours --group lint --group docs
+	@touch $@ .stamps/demo .stamps/test
 
 .stamps/floor: pyproject.toml scripts/make-floor.sh scripts/lowest_versions.py
 	@mkdir -p .stamps
@@ -93,5 +103,8 @@ clean: ## remove the environments and everything that was built
 	@sh scripts/make-train.sh $(PYTHON) .venv-train
 	@touch $@
 
+chromium:
+	@sh scripts/system-packages.sh chromium
+
 system:
-	@sh scripts/system-packages.sh
+	@sh scripts/system-packages.sh chromium java

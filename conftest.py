@@ -1,5 +1,6 @@
-"""Doctests come from every module of the package; those that need torch are left out where it is missing."""
+"""Doctests come from every module of the package; those that need torch or Spark are left out without them."""
 
 from importlib.util import find_spec
 
-collect_ignore_glob = [] if find_spec("torch") else ["src/pacshift/recipes/fitting/*"]
+NEEDS = {"torch": "src/pacshift/recipes/fitting/*", "pyspark": "src/pacshift/tables/spark/*"}
+collect_ignore_glob = [modules for package, modules in NEEDS.items() if not find_spec(package)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow  # whole programs in processes of their own
+pytestmark = pytest.mark.thorough  # whole programs in processes of their own
 
 ROOT = Path(__file__).resolve().parents[1]
 

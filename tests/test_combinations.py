@@ -245,7 +245,7 @@ ROWS_ONLY = {"softmax", "labelled"}
 """A tally holds counts of probabilities, and no rows that a sheet could name."""
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("counted", [False, True], ids=["rows", "tally"])
 @pytest.mark.parametrize("method", VARIANTS, ids=repr)
 def test_every_option_with_every_method(method: Method, counted: bool) -> None:
@@ -258,7 +258,7 @@ def test_every_option_with_every_method(method: Method, counted: bool) -> None:
 PAIRS = [pair for pair in combinations(VALUES, 2) if name_of(pair[0]) != name_of(pair[1])]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("counted", [False, True], ids=["rows", "tally"])
 @pytest.mark.parametrize("first", [option for option in VALUES if any(pair[0] == option for pair in PAIRS)])
 def test_every_two_options_together(first: str, counted: bool) -> None:

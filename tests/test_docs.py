@@ -145,6 +145,7 @@ def places(page: Path) -> set[str]:
 
 
 def test_formulas_of_pages_and_docstrings_become_mathml() -> None:
+    pytest.importorskip("latex2mathml", reason="needs the packages of the group docs: make docs installs them")
     hook = runpy.run_path(str(ROOT / "scripts" / "mkdocs_math.py"))
     page = r'<p>.. math:: w_i \ge 0</p><p>so <span class="arithmatex">\(w\)</span> and .. more</p>'
     made = hook["on_page_content"](page)

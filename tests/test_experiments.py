@@ -25,7 +25,7 @@ from pacshift.experiments.store import TrialLog
 from pacshift.experiments.summary import summarise
 from pacshift.experiments.trial import Draw, Experiment, TrialRow, halves, run_trial
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.thorough
 
 METHODS = ("PS", "PS-C", "PS-R", "PS-W", "WCP")
 

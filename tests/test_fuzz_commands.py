@@ -21,7 +21,7 @@ from damage import NAMES, RATES, damage_bytes, damage_json, pick, with_value
 from pacshift import METHODS, Certificate, calibrate
 from pacshift.cli import app
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.thorough
 
 
 def write(path: Path, columns: dict[str, Any]) -> None:

@@ -170,7 +170,7 @@ def calibrate(
     >>> certificate = calibrate(scores(source), source, scores(target), epsilon=0.1, delta=0.05)
     >>> certificate.guarantee, certificate.trivial
     ('pac-target', False)
-    >>> certificate.sets([[0.99, 0.01], [0.5, 0.5]]).tolist()
+    >>> certificate.sets([[0.99, 0.01], [0.01, 0.99]]).tolist()
     [[True, False], [False, True]]
     """
     chosen = balanced(resolve_method(method), class_balance)

