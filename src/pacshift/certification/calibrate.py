@@ -171,7 +171,7 @@ def calibrate(
     >>> certificate.guarantee, certificate.trivial
     ('pac-target', False)
     >>> certificate.sets([[0.99, 0.01], [0.5, 0.5]]).tolist()
-    [[True, False], [False, True]]
+    [[True, False], [True, True]]
     """
     chosen = balanced(resolve_method(method), class_balance)
     request = check_request(
