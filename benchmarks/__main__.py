@@ -11,6 +11,7 @@ from benchmarks.page import fill, page_of
 
 PARTS = {
     "speed": ("speed.run", "seconds and memory beside MAPIE, TorchCP, puncc and crepes"),
+    "picture": ("picture.run", "time and memory of everything, against rows and classes, in one picture"),
     "core": ("core.run", "the calls against floors measured in the same run"),
     "one-row": ("one_row.run", "sets of one row at a time against the bare comparison"),
     "history": ("history.run", "a few ratios, added to the table of earlier versions"),

@@ -11,7 +11,7 @@ from pacshift.parallel import cores
 
 DOCS = ROOT / "docs"
 BLOCKS = {
-    "performance.md": ("in-short", "history", "speed", "quality", "prevalence", "growth", "core"),
+    "performance.md": ("in-short", "picture", "history", "speed", "quality", "prevalence", "growth", "core"),
     "serving.md": ("one-row",),
     "scale.md": ("rows", "classes", "files", "workers", "cost"),
     "guarantee.md": ("guarantee", "hunt"),
