@@ -11,15 +11,17 @@ from benchmarks.page import fill, page_of
 
 PARTS = {
     "speed": ("speed.run", "seconds and memory beside MAPIE, TorchCP, puncc and crepes"),
-    "picture": ("picture.run", "time and memory of everything, against rows and classes, in one picture"),
     "core": ("core.run", "the calls against floors measured in the same run"),
     "one-row": ("one_row.run", "sets of one row at a time against the bare comparison"),
+    "startup": ("whole.startup", "how long the package and its command take to load"),
+    "picture": ("picture.run", "time and memory of everything, against rows and classes, in one picture"),
     "history": ("history.run", "a few ratios, added to the table of earlier versions"),
     "growth": ("growth.run", "how cost grows with rows, classes and trials"),
     "scale-rows": ("scale.by_rows", "counting files of up to 16 million rows"),
     "scale-classes": ("scale.by_classes", "counting files of up to 10,000 classes"),
     "scale-files": ("scale.by_files", "counting up to 256 files"),
     "scale-workers": ("scale.by_workers", "counting on one core and on all, with Arrow and with Spark"),
+    "scale-calibrate": ("whole.calibrate_files", "pacshift calibrate of 8 million rows a side beside a bare scan"),
     "scale-cost": ("scale.cost", "what ten billion rows would take"),
     "quality": ("quality.run", "who keeps what they promise when the label mix moves"),
     "prevalence": ("prevalence.run", "intervals for the target's label mix beside ppi_py"),

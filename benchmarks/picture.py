@@ -6,6 +6,7 @@ read the same Parquet files.
 """
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -164,17 +165,25 @@ def on_files(lab: Lab, measured: Measured, at: tuple[str, int], rows: int, n_cla
 
 def timed(lab: Lab, measured: Measured, place: tuple[str, str], at: tuple[str, int], job: dict[str, Any]) -> None:
     """Least seconds of a few whole processes, and the least of their peaks."""
-    command = [sys.executable, "-m", "benchmarks.picture_jobs", json.dumps(job)]
-    found = []
-    for _ in range(lab.choose(3, 1)):
-        start = time.perf_counter()
-        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-        seconds = time.perf_counter() - start
-        if done.returncode:
-            measured.failed[place[1]] = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            return
-        found.append((seconds, json.loads(done.stdout.splitlines()[-1])["peak"]))
+    try:
+        found = [whole_process(job) for _ in range(lab.choose(3, 1))]
+    except JobFailed as failure:
+        measured.failed[place[1]] = str(failure)
+        return
     measured.add(*place, at, *(min(each) for each in zip(*found, strict=True)))
+
+
+def whole_process(job: dict[str, Any]) -> tuple[float, float]:
+    """Seconds from the start of a process to its end, and its peak memory in bytes."""
+    command = [sys.executable, "-m", "benchmarks.picture_jobs", json.dumps(job)]
+    # As an installed package is: compiled once, and not by every process.
+    compiled = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    start = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False, env=compiled)
+    seconds = time.perf_counter() - start
+    if done.returncode:
+        raise JobFailed((done.stderr.strip().splitlines() or ["no message"])[-1])
+    return seconds, float(json.loads(done.stdout.splitlines()[-1])["peak"])
 
 
 def draw(measured: Measured, classes_rows: int = CLASSES_ROWS) -> Figure:
@@ -204,7 +213,7 @@ def panel(axes: Axes, measured: Measured, column: str, axis: str, what: int) -> 
         values = [value[what] / (1e6 if what else 1.0) for _, value in line]
         axes.plot(
             [size for size, _ in line],
-            [max(value, 1.0) if what else value for value in values]  # growth below 1 MB is noise,
+            [max(value, 1.0) if what else value for value in values],  # growth below 1 MB is noise
             "o--" if is_floor else "o-",
             color=next(ours) if peer is None else COLOURS[peer],
             linewidth=1.4 if peer else 2.6,

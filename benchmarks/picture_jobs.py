@@ -1,4 +1,4 @@
-"""What ``benchmarks.picture`` runs in processes of their own: ``python -m benchmarks.picture_jobs JSON``.
+"""What ``picture`` and ``whole`` run in processes of their own: ``python -m benchmarks.picture_jobs JSON``.
 
 A command of ours, or what a database does with the same Parquet files. The last line printed is the answer.
 """
@@ -80,8 +80,14 @@ def polars_sets(job: dict[str, Any]) -> None:
     rows.select(sets=pl.concat_list(members).list.drop_nulls()).sink_parquet(job["out"])
 
 
+def imports(job: dict[str, Any]) -> None:
+    """Load modules and do nothing with them."""
+    exec(job["code"])
+
+
 KINDS: dict[str, Callable[[dict[str, Any]], None]] = {
     "command": command,
+    "imports": imports,
     "bare scan": bare_scan,
     "DuckDB counts": duckdb_counts,
     "Polars counts": polars_counts,
