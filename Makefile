@@ -57,8 +57,8 @@ floor: .stamps/floor ## run the core tests with the oldest supported versions (n
 train-test: .stamps/train ## run the tests of pacshift train and pacshift.torch in an environment of its own, with torch
 	$(TRAIN)/python -m pytest $(PARALLEL) tests/recipes tests/test_torch.py 'tests/test_examples.py::test_example_runs[torch_logits]' src/pacshift/recipes
 
-bench: .stamps/dev ## measure speed and memory on this machine, into the pages of docs/
-	$(BIN)/python -m benchmarks speed core growth scale history --write
+bench: .stamps/dev ## draw speed and memory of everything on this machine, and measure it, into the pages of docs/
+	$(BIN)/python -m benchmarks picture speed core startup growth scale history --write
 
 soak: .stamps/dev system ## damaged files, kill signals, full disks: about half an hour, into docs/survives.md
 	PYTHONPATH=tests $(BIN)/python -m soak --write

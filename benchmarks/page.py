@@ -11,10 +11,20 @@ from pacshift.parallel import cores
 
 DOCS = ROOT / "docs"
 BLOCKS = {
-    "performance.md": ("in-short", "history", "speed", "quality", "prevalence", "growth", "core"),
+    "performance.md": (
+        "in-short",
+        "picture",
+        "history",
+        "speed",
+        "quality",
+        "prevalence",
+        "growth",
+        "core",
+        "startup",
+    ),
     "serving.md": ("one-row",),
     "stability.md": ("solvers",),
-    "scale.md": ("rows", "classes", "files", "workers", "cost"),
+    "scale.md": ("rows", "calibrate", "classes", "files", "workers", "cost"),
     "guarantee.md": ("guarantee", "hunt"),
     "how-much-data.md": ("needs",),
     "tables/sharpness.md": ("sharpness",),

@@ -19,7 +19,14 @@ CHUNK_SCORES = 1 << 21
 
 
 def generate(
-    folder: Path, rows: int, n_classes: int, *, files: int = 1, dtype: str = "float64", lists: bool = False
+    folder: Path,
+    rows: int,
+    n_classes: int,
+    *,
+    files: int = 1,
+    dtype: str = "float64",
+    lists: bool = False,
+    seed: int = 0,
 ) -> Path:
     """Softmax scores of random logits and their labels, in one column per class or in one list column.
 
@@ -31,7 +38,7 @@ def generate(
     ['p_0', 'p_1', 'p_2', 'label'] 100 3
     ['scores', 'label'] 100 3
     """
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     folder.mkdir()
     for number, part in enumerate(np.array_split(np.arange(rows), files)):
         writer, step = None, max(1, CHUNK_SCORES // n_classes)

@@ -46,6 +46,8 @@ SMOKE = {
 }
 SLOW = {
     "speed": ["| contestant | domains | calibrate |"],
+    "picture": ["| commands that count source and target | calibrate |", "| sets, in memory | pacshift |"],
+    "startup scale-calibrate": ["| `pacshift --version` |", "| `pacshift calibrate --method PS-LP` |"],
     "scale-rows scale-classes": ["| 5,000 | float32 |", "| 100 | one list |"],
     "scale-workers scale-cost": ["| Arrow | 1 |", "| 10,000 | 800.0 TB |"],
     "reproduce": ["| claim | as in the paper (two halves) | population |", "| `heart` | shipped |"],

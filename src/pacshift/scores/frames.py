@@ -15,20 +15,20 @@ def frame_like(scores: Any, sets: BoolArray, classes: Sequence[Label]) -> Any:
 
 def to_frame(library: str, sets: BoolArray, classes: Sequence[Label], index: Any = None) -> Any:
     """A matrix with one column per class as a frame of ``library``; as it is for any other name."""
-    names = [str(text_of(name)) for name in classes]  # only pandas has columns that are not called by a text
     if library == "pandas":
         import pandas
 
         return pandas.DataFrame(sets, index=index, columns=list(classes))
+    if library not in ("polars", "pyarrow"):
+        return sets
+    names = [str(text_of(name)) for name in classes]  # only pandas has columns that are not called by a text
     if library == "polars":
         import polars
 
         return polars.DataFrame(dict(zip(names, sets.T, strict=True)))
-    if library == "pyarrow":
-        import pyarrow
+    import pyarrow
 
-        return pyarrow.table(list(sets.T), names=names)
-    return sets
+    return pyarrow.table(list(sets.T), names=names)
 
 
 def series_like(scores: Any, lists: list[list[Label]]) -> Any:

@@ -1,0 +1,102 @@
+"""What ``picture`` and ``whole`` run in processes of their own: ``python -m benchmarks.picture_jobs JSON``.
+
+A command of ours, or what a database does with the same Parquet files. The last line printed is the answer.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from typing import Any
+
+from benchmarks.measure import peak_memory
+
+STEPS = 4096
+"""True-label scores are counted in so many steps."""
+
+
+def command(job: dict[str, Any]) -> None:
+    """A command of ours, with everything that happens before and after it."""
+    import pacshift_command
+
+    sys.argv = ["pacshift", *job["words"]]
+    try:
+        with redirect_stdout(sys.stderr):
+            pacshift_command.main()
+    except SystemExit as end:
+        if end.code:
+            raise
+
+
+def bare_scan(job: dict[str, Any]) -> None:
+    """Read the columns of the files and do nothing with them."""
+    import pyarrow.dataset as ds
+
+    for path in job["paths"]:
+        sum(batch.num_rows for batch in ds.dataset(path).scanner().to_batches())
+
+
+def duckdb_counts(job: dict[str, Any]) -> None:
+    """Predicted labels by true label and by the true label's score; of the target, predicted labels."""
+    import duckdb
+
+    scores = ", ".join(f"p_{place}" for place in range(job["n_classes"]))
+    predicted = f"list_position([{scores}], greatest({scores})) AS predicted"
+    true = f"CAST(floor(list_extract([{scores}], label + 1) * {STEPS}) AS INTEGER) AS true_score"
+    source, target = (f"read_parquet('{path}/*.parquet')" for path in job["paths"])
+    duckdb.execute(f"SELECT label, {predicted}, {true}, count(*) FROM {source} GROUP BY ALL").fetchnumpy()
+    duckdb.execute(f"SELECT {predicted}, count(*) FROM {target} GROUP BY ALL").fetchnumpy()
+
+
+def polars_counts(job: dict[str, Any]) -> None:
+    """The same with Polars' streaming engine."""
+    import polars as pl
+
+    scores = pl.concat_list([f"p_{place}" for place in range(job["n_classes"])])
+    predicted = scores.list.arg_max().alias("predicted")
+    true = (scores.list.get(pl.col("label")) * STEPS).floor().cast(pl.Int32).alias("true_score")
+    source, target = (pl.scan_parquet(f"{path}/*.parquet") for path in job["paths"])
+    source.group_by("label", predicted, true).len().collect(engine="streaming")
+    target.group_by(predicted).len().collect(engine="streaming")
+
+
+def duckdb_sets(job: dict[str, Any]) -> None:
+    """Write the sets with the expression that a certificate gives to databases."""
+    import duckdb
+
+    scan = f"read_parquet('{job['paths'][0]}/*.parquet')"
+    duckdb.sql(f"COPY (SELECT {job['sql']} AS sets FROM {scan}) TO '{job['out']}' (FORMAT parquet)")
+
+
+def polars_sets(job: dict[str, Any]) -> None:
+    """Write the same sets with Polars' streaming engine."""
+    import polars as pl
+
+    members = [
+        pl.when(pl.col(f"p_{place}") >= threshold).then(pl.lit(str(place)))
+        for place, threshold in enumerate(job["thresholds"])
+    ]
+    rows = pl.scan_parquet(f"{job['paths'][0]}/*.parquet")
+    rows.select(sets=pl.concat_list(members).list.drop_nulls()).sink_parquet(job["out"])
+
+
+def imports(job: dict[str, Any]) -> None:
+    """Load modules and do nothing with them."""
+    exec(job["code"])
+
+
+KINDS: dict[str, Callable[[dict[str, Any]], None]] = {
+    "command": command,
+    "imports": imports,
+    "bare scan": bare_scan,
+    "DuckDB counts": duckdb_counts,
+    "Polars counts": polars_counts,
+    "DuckDB sets": duckdb_sets,
+    "Polars sets": polars_sets,
+}
+
+
+if __name__ == "__main__":
+    asked = json.loads(sys.argv[1])
+    KINDS[asked["kind"]](asked)
+    print(json.dumps({"peak": peak_memory()}))
