@@ -3,7 +3,8 @@
 Sections "Theorem" and "From one threshold to all" of the page (docs/methods/many-classes.md).
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,6 +27,8 @@ SUM_ROUNDING = 1e-12
 TRIAL_ERROR = 0.6
 """Options are compared where the predicted mix errs by this part of ε: about where thresholds end up. With 0.4 or
 0.8 nothing changes."""
+FAR_BELOW = 0.5
+"""Options are compared again where thresholds end up with less than this part of the error of the trial."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +60,7 @@ def corrected_thresholds(
     largest = np.minimum(largest + ROUNDING, 1.0)
     _require_a_mix(largest)
     evidence = Evidence.of_tally(tally, largest, plan.sparse)
+    bolder = replace(evidence, in_every_set=plan.sparsest)
     steps = steps or Steps()
     steps.expect(2 * (len(plan.options) + expected_tests(tally)))
     one = largest_corrected(
@@ -64,11 +68,11 @@ def corrected_thresholds(
     )
     factors = rescaling_factors(tally)
     cut = largest_corrected(
-        rescaled(tally, factors), evidence, plan, epsilon=epsilon, delta=shares.rescaled * delta, steps=steps
+        rescaled(tally, factors), bolder, plan, epsilon=epsilon, delta=shares.rescaled * delta, steps=steps
     )
     return Corrected(
         np.where(plan.sparse, -np.inf, one),
-        np.where(plan.sparse, -np.inf, undo_rescaling(cut, factors, tally)),
+        np.where(plan.sparsest, -np.inf, undo_rescaling(cut, factors, tally)),
         largest,
     )
 
@@ -90,27 +94,40 @@ def largest_corrected(
 ) -> float:
     """The largest τ that passes with the option that looks best ("From one threshold to all").
 
-    All options are paid for, so that any of them may be chosen by looking at the data.
+    All options are paid for, so that any of them may be chosen by looking at the data. Where thresholds end up far
+    below the one at which options were compared, they are compared again there.
     """
     log_cost = float(np.log(len(plan.options) / delta))
     bounds = [ErrorBound(evidence, option, epsilon, log_cost) for option in plan.options]
 
-    def errs_little(misses: IntArray) -> bool:  # if the target's labels were mixed as its predictions are
-        return float(evidence.target_shares @ evidence.miss_rates(misses)) <= TRIAL_ERROR * epsilon
+    def seeming_error(misses: IntArray) -> float:  # if the target's labels were mixed as its predictions are
+        return float(evidence.target_shares @ evidence.miss_rates(misses))
 
-    trial = tally.misses(largest_threshold(tally, errs_little))
+    def found_from(trial: IntArray) -> float:
+        test = best_test(bounds, trial, steps)
+
+        def passes(misses: IntArray) -> bool:
+            steps()
+            return test.passes(misses)
+
+        return largest_threshold(tally, passes)
+
+    trial = tally.misses(largest_threshold(tally, lambda m: seeming_error(m) <= TRIAL_ERROR * epsilon))
+    found = found_from(trial)
+    ended = tally.misses(found)
+    if seeming_error(ended) > FAR_BELOW * seeming_error(trial):
+        return found
+    return max(found, found_from(ended))
+
+
+def best_test(bounds: Sequence[ErrorBound], trial: IntArray, steps: Steps) -> "CorrectedTest":
+    """The test of the option with the smallest bound at the misses ``trial`` ("The search")."""
     tilts = []
     for bound in bounds:
-        tilts.append(best_tilt(bound, trial, np.zeros(evidence.n_classes), rounds=ROUNDS[:1]))
+        tilts.append(best_tilt(bound, trial, np.zeros(len(trial)), rounds=ROUNDS[:1]))
         steps()
     best = int(np.argmin([bound.value(tilt, trial) for bound, tilt in zip(bounds, tilts, strict=True)]))
-    test = CorrectedTest(bounds[best], tilts[best])
-
-    def passes(misses: IntArray) -> bool:
-        steps()
-        return test.passes(misses)
-
-    return largest_threshold(tally, passes)
+    return CorrectedTest(bounds[best], tilts[best])
 
 
 @dataclass(eq=False)
