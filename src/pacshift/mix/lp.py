@@ -63,7 +63,7 @@ class Solver(Protocol):
 
 @cache
 def solver() -> Solver:
-    """Programs of the library that is installed, loaded with the first of them: sets and most methods need none."""
+    """Programs of the installed library, loaded with the first of them: sets and most methods need none."""
     try:
         from pacshift.mix.lp_highspy import HighspyProgram
     except ImportError:  # no wheel of highspy for this Python, such as 3.15 or a free-threaded one
