@@ -84,6 +84,7 @@ def fold_bets(
     )
 
 
+@pytest.mark.slow
 def test_expected_wealth_of_the_true_mix_is_at_most_one_by_enumeration() -> None:
     found = np.array([enumerated(seed) for seed in range(60)])
     assert found.max() <= 1 + 1e-9
