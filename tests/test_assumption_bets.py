@@ -114,6 +114,7 @@ def fold_bets(
     return see(np.array([stake]), past, fold)
 
 
+@pytest.mark.slow
 def test_expected_wealth_of_the_true_mix_is_at_most_one_by_enumeration() -> None:
     found = np.array([enumerated(seed) for seed in range(30)])
     assert found.max() <= 1 + 1e-9

@@ -60,6 +60,7 @@ def test_an_error_above_epsilon_is_judged_by_what_was_promised(
     assert (said in kept.text) == (guarantee != "pac-target")
 
 
+@pytest.mark.slow
 @given(st.integers(1, 400), st.data(), st.sampled_from([0.8, 0.95, 0.99]))
 def test_intervals_are_exact(n: int, data: st.DataObject, level: float) -> None:
     made, missed = certificate(), data.draw(st.integers(0, n))

@@ -17,6 +17,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
     return make_tables(tmp_path_factory.mktemp("tables"))
 
 
+@pytest.mark.slow
 def test_compare_shows_all_methods(data: Data, tmp_path: Path) -> None:
     document = json.loads(good("compare", data.source, data.target, "--json").stdout)
     assert [row["method"] for row in document["methods"]] == [
@@ -50,6 +51,7 @@ def test_compare_says_who_refuses(data: Data, tmp_path: Path) -> None:
     assert "note: PS-W: " in result.stderr
 
 
+@pytest.mark.slow
 def test_report_is_written(data: Data, tmp_path: Path) -> None:
     out = tmp_path / "r.html"
     assert good("report", data.certificate, "-o", out).stdout == f"written: {out}\n"

@@ -182,6 +182,7 @@ def test_the_page_has_what_was_printed() -> None:
     assert not Path("c.json").exists()
 
 
+@pytest.mark.slow
 def test_the_page_is_checked_before_the_work_and_written_whole(folder: Path) -> None:
     Path("mine.html").write_text("mine")
     assert "mine.html exists already" in bad(*FIRST, "--refusal-page", "mine.html")

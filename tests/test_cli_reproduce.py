@@ -37,6 +37,7 @@ def own(scores_file: str, folder: Path, *more: str) -> list[str]:
     return ["--scores", scores_file, *mixes, "--trials", "2", "--methods", "PS,PS-W", "-o", str(folder), *more]
 
 
+@pytest.mark.slow
 def test_own_scores_make_a_panel_for_each_epsilon(scores_file: str, tmp_path: Path) -> None:
     text = run(*own(scores_file, tmp_path / "out", "--epsilon", "0.2,0.1"))
     assert text.count("| mine-0.2 |") == text.count("| mine-0.1 |") == 2
@@ -51,6 +52,7 @@ def test_json_is_for_machines(scores_file: str, tmp_path: Path) -> None:
     assert summary[0]["trials"] == 2
 
 
+@pytest.mark.slow
 def test_the_papers_panels_run_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PACSHIFT_DATA", raising=False)
     options = ["--trials", "1", "--methods", "PS,PS-W", "-o", str(tmp_path), "--population"]

@@ -81,6 +81,7 @@ def test_tallies_remember_it_and_do_not_mix(data: Logits, tmp_path: Path) -> Non
     assert "do not add. Count all of them from logits with --softmax" in said
 
 
+@pytest.mark.slow
 def test_prevalence_plan_and_monitor(data: Logits, tmp_path: Path) -> None:
     call = ("--scores", "logits", "--softmax")
     found = json.loads(good("prevalence", data.source, data.target, *call, "--json").stdout)

@@ -136,6 +136,7 @@ def worst_thresholds(
     return by_class, by_example
 
 
+@pytest.mark.slow
 @given(seeds, st.integers(2, 3), st.integers(6, 24), st.sampled_from([(0.5, 0.3), (0.7, 0.2), (0.3, 0.3)]))
 def test_class_wise_worst_case_lies_between_the_example_wise_one_and_the_exact_minimum(
     seed: int, n_classes: int, rows: int, level: tuple[float, float]

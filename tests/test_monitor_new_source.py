@@ -44,6 +44,7 @@ def broken_monitor(**options: Any) -> tuple[Monitor, Any, Any]:
     return monitor, scores, truth
 
 
+@pytest.mark.slow
 def test_the_year_goes_on(tmp_path: Path) -> None:
     monitor, scores, truth = broken_monitor(state=tmp_path / "watch")
     rows, made, sheet = labelled(scores, truth)

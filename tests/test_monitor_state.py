@@ -62,6 +62,7 @@ class Killed(BaseException):
     """Nobody catches it."""
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every rename of the third update fails once; the folder then is as before or as after it."""
     plain_replace = os.replace

@@ -140,6 +140,7 @@ class FixedChoice(BettingTest):
         return log_factor + markov, miss_credit
 
 
+@pytest.mark.slow
 @given(cases, st.sampled_from([None, *tails.FREQUENCY_ZONES]), st.integers(0, 7))
 @settings(deadline=None, max_examples=100)
 def test_with_a_fixed_choice_more_misses_never_help(case: Case, zone: float | None, part: int) -> None:
@@ -176,6 +177,7 @@ def test_the_choice_among_zones_and_parts_is_not_monotone(monkeypatch: pytest.Mo
             assert not falls(fixed)
 
 
+@pytest.mark.slow
 @given(cases)
 @settings(deadline=None, max_examples=60)
 def test_the_bound_agrees_with_the_test(case: Case) -> None:

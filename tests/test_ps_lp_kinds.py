@@ -143,6 +143,7 @@ def test_repeated_scores_of_alexnet(shared_data: Path) -> None:
     assert sizes[smallest_kind(tally, kinds)] == min(sizes.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_classes", "rows"), [(100, 3000), (100, 20_000), (150, 6000)])
 def test_many_classes_raise_no_warning(n_classes: int, rows: int) -> None:
     world = make_world(n_classes, strength=6, shift=0.1, members=40)

@@ -116,6 +116,7 @@ def test_bounds_that_the_target_contradicts_refute(n_classes: int) -> None:
         calibrate_tally(tally, known_mix={0: (0.5, 1)})
 
 
+@pytest.mark.slow
 def test_between_50_and_200_classes_the_region_passes_known_bounds_on() -> None:
     population = Population.synthetic(60, strength=7, rows_per_class=150, rng=1)
     even = np.full(60, 1 / 60)

@@ -68,6 +68,7 @@ def test_looks_together_pass_a_bad_rate_at_most_with_chance_delta(
     assert exact_chance(rows, cuts, epsilon) <= delta * (1 + Fraction(1, 10**12))
 
 
+@pytest.mark.slow
 @given(ROWS, RATES, DELTAS)
 def test_cuts_are_not_merely_small(rows: list[int], epsilon: Fraction, delta: Fraction) -> None:
     """One more miss at every look would be too many: the level could not be larger."""

@@ -145,6 +145,7 @@ def test_thresholds_per_class_are_about_the_best_of_all(seed: int, epsilon: floa
     assert best - 1e-12 <= population.size(found, mix) <= best + 0.7 / 12  # at most one row of the larger class
 
 
+@pytest.mark.slow
 @given(seeds, st.sampled_from([0.05, 0.1, 0.3]), st.sampled_from([1.5, 3.0]))
 @settings(max_examples=20)
 def test_a_limit_per_class_is_kept_and_about_the_best_under_it_is_found(

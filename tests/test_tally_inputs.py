@@ -133,6 +133,7 @@ def test_rows_in_memory_get_one_entry_when_saved(tmp_path: Path) -> None:
     assert found[2].sha256 is None  # the counts of both parts cannot be told apart
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=12), st.integers(0, 12), st.randoms())
 def test_sums_do_not_depend_on_order_or_grouping(counts: list[int], cut: int, random: object) -> None:
     """The list is cut to the first names, and the number of the others is kept."""

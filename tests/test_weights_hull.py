@@ -81,6 +81,7 @@ def test_hull_is_what_scipy_finds(drawn: Counts, delta: float) -> None:
             assert weights.upper[label] == pytest.approx(-np.array(most.fun), rel=1e-4, abs=1e-4)
 
 
+@pytest.mark.slow
 @given(counts(), seeds)
 def test_permuting_classes_permutes_the_hull(drawn: Counts, seed: int) -> None:
     order = np.random.default_rng(seed).permutation(len(drawn.target))
