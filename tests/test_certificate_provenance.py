@@ -130,7 +130,7 @@ def test_a_page_says_if_the_model_was_not_stated() -> None:
 
 def test_it_says_how_rows_were_counted() -> None:
     rows = origin(calibrate(SCORES, LABELS, SCORES, epsilon=0.4, delta=0.1, method="PS-LW")).counting
-    assert rows == Counting(grid=False, bins=False, rows=True)
+    assert rows == Counting(grid=False, bins=False, rows=True, sample=True)
     tally = Tally.from_scores(SCORES, LABELS, grid=True) + Tally.from_target(SCORES)
     counts = origin(calibrate_tally(tally, epsilon=0.4, delta=0.1, method="PS-LW")).counting
     assert counts == Counting(grid=True, bins=True, rows=False)
