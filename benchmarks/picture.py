@@ -222,7 +222,7 @@ def panel(axes: Axes, measured: Measured, column: str, axis: str, what: int) -> 
         )
     axes.set(xscale="log", yscale="log", xlabel=axis, ylabel="memory" if what else "time")
     axes.set_xticks(sorted({key[3] for key in measured.found if key[2] == axis}))
-    axes.xaxis.set_major_formatter(lambda size, _: f"{size:,.0f}")
+    axes.xaxis.set_major_formatter(lambda size, _: f"{size / 1e6:g}M" if size >= 1e6 else f"{size:,.0f}")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g} MB" if what else duration(value))
     for side in (axes.xaxis, axes.yaxis):
         side.set_minor_formatter(NullFormatter())
