@@ -193,7 +193,7 @@ def draw(measured: Measured, classes_rows: int = CLASSES_ROWS) -> Figure:
     for column, title in enumerate(COLUMNS):
         for row, (axis, what) in enumerate((axis, what) for axis in ("rows", "classes") for what in (0, 1)):
             panel(panels[row, column], measured, title, axis, what)
-        panels[0, column].set_title(title, fontsize=12, fontweight="bold", pad=62)
+        panels[0, column].set_title(title, fontsize=12, fontweight="bold", pad=84)
         panels[0, column].legend(fontsize=9, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     figure.suptitle(
         f"Upper half: against rows of source and target each, {N_CLASSES} classes. Lower half: against classes, "
@@ -222,8 +222,8 @@ def panel(axes: Axes, measured: Measured, column: str, axis: str, what: int) -> 
         )
     axes.set(xscale="log", yscale="log", xlabel=axis, ylabel="memory" if what else "time")
     axes.set_xticks(sorted({key[3] for key in measured.found if key[2] == axis}))
-    axes.xaxis.set_major_formatter(lambda size, _: f"{size:,.0f}")
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f} MB" if what else duration(value))
+    axes.xaxis.set_major_formatter(lambda size, _: f"{size / 1e6:g}M" if size >= 1e6 else f"{size:,.0f}")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g} MB" if what else duration(value))
     for side in (axes.xaxis, axes.yaxis):
         side.set_minor_formatter(NullFormatter())
     low, high = axes.get_ylim()

@@ -64,7 +64,8 @@ def calibrate_files(lab: Lab) -> Blocks:
         for title, (seconds, peak) in found.items()
     ]
     headings = (f"{rows:,} rows × {N_CLASSES} a side", "least time", "ratio to the bare scan", "peak memory")
-    text = [conditions("scale-calibrate", ("NumPy", "pyarrow")), markdown_table(headings, lines, left=1)]
+    part = lab.choose("scale-calibrate", "scale-calibrate --small")
+    text = [conditions(part, ("NumPy", "pyarrow")), markdown_table(headings, lines, left=1)]
     yield "calibrate", "\n\n".join(text)
 
 
