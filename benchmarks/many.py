@@ -165,8 +165,8 @@ def one_class_that_decides(case: Case) -> str:
     return (
         f"Seed {WORST_OF_DEVELOPMENT}, {case.name}, {rows_of(case)} source rows: "
         f"{case.population.size(found.thresholds, mix):.1f} labels. The class with the largest bound is number "
-        f"{label}. Of its {rows} source rows {source[0, label]} are predicted right and {source[-1, label]} have a "
-        f"score of at least 1/64, as {target[-1, label]} target rows have. Its share of the target is "
+        f"{label}. Of its {rows} source rows {source[0, label]} are predicted right and {source[-1, label]} have "
+        f"a score of at least 1/64, as {target[-1, label]} target rows have. Its share of the target is "
         f"{100 * mix[label]:.2f} %, and the bound {100 * most:.2f} %. The sets miss {missed} of the {rows} rows."
     )
 
