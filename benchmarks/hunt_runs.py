@@ -29,6 +29,7 @@ from benchmarks.hunt_tries import (
 from benchmarks.hunt_worlds import (
     coin_world,
     labels_world,
+    long_tail_world,
     ordered_world,
     random_world,
     tied_world,
@@ -64,6 +65,7 @@ NAMED = {
         Try("coins 19484/2000", coin_world((19484, 2000)), DEFAULT, 0.005),
         Try("coins, independent rows", coin_world((0.907 * 21484, 0.093 * 21484), iid=True), DEFAULT, 0.05),
         Try("coins, ties 3416/500", tied_world((3416, 500)), DEFAULT, 0.05),
+        Try("long tail, 201 classes", long_tail_world(), DEFAULT, 0.2),
         Try("known weights", weights_world(), Subject("ORACLE", "ORACLE"), 0.05, seed=4),
         Try("aps in order", ordered_world(), Subject("PS", "PS"), 0.05, ("score=aps",), seed=27),
         Try("raps in order", ordered_world(), Subject("PS", "PS"), 0.05, ("score=raps",), seed=27),

@@ -135,6 +135,19 @@ def labels_world(n_target: int) -> World:
     )
 
 
+def long_tail_world() -> World:
+    """Too many classes for linear programs, with 15 to 400 rows each; one is recognised half the time."""
+    n_classes, weak, rng = 201, 100, np.random.default_rng(7)
+    made = Population.synthetic(n_classes, strength=8.0, rows_per_class=20, rng=rng)
+    scores = np.array(made.scores, float)
+    scores[np.flatnonzero(made.index == weak)[::2], weak] *= 1e-3
+    scores /= scores.sum(axis=1, keepdims=True)
+    counts = np.round(np.geomspace(15, 400, n_classes))
+    mix = 0.98 * rng.dirichlet(np.full(n_classes, 0.5)) + 0.02 * (np.arange(n_classes) == weak)
+    law = Atoms(scores, made.index, np.ones(len(scores)))
+    return World("long tail", law, tuple(counts.tolist()), tuple(mix.tolist()), 20_000)
+
+
 def random_world(rng: np.random.Generator, *, iid: bool, finite: bool, shifted: bool = True) -> World:
     """Any world: rows over orders of magnitude, any mix, ties, steps, twins among classes, hardly any rows.
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta, binomtest
 
+from benchmarks.many import hidden_error
 from pacshift import PSLP, PSLW, AssumptionError, Population, Tally, calibrate, calibrate_tally
 from pacshift.bounds import Interval, binomial_cut
 from pacshift.methods import Task
@@ -178,3 +179,28 @@ def test_what_is_said_about_the_target_is_true() -> None:
     contaminated = said(EQUAL_MISS_RATE, tried=False, contamination=0.02)
     assert "does not allow for contamination" in contaminated
     assert "too few" not in contaminated
+
+
+# What theory allows
+
+
+@given(seeds, st.floats(0.05, 0.6))
+def test_a_hidden_part_of_a_class_changes_neither_the_target_nor_likely_sources(seed: int, part: float) -> None:
+    """The world of "What theory allows": a part of class 0 looks like class 1, and the target is the same."""
+    rng = np.random.default_rng(seed)
+    looks, mix = rng.dirichlet(np.full(6, 0.5), 4), rng.dirichlet(np.ones(4))
+    hidden = mix[0] * part / (1 - part)
+    other, other_mix = looks.copy(), mix.copy()
+    other[0] = (1 - part) * looks[0] + part * looks[1]
+    other_mix[0], other_mix[1] = mix[0] / (1 - part), mix[1] - hidden
+    assert other_mix @ other == pytest.approx(mix @ looks)
+    in_set = rng.random((4, 6)) < 0.5
+    errors = [float((m[:, None] * law * ~in_set).sum()) for m, law in ((mix, looks), (other_mix, other))]
+    gained = hidden * float(looks[1] @ (~in_set[0] * 1.0 - ~in_set[1]))
+    assert errors[1] - errors[0] == pytest.approx(gained, abs=1e-12)
+
+
+def test_the_hidden_error_is_that_of_the_rarest_rows() -> None:
+    mix, counts = np.array([0.01, 0.99]), np.array([5, 500])
+    assert hidden_error(mix, counts) == pytest.approx(0.01 * (0.02 ** (-1 / 5) - 1))
+    assert hidden_error(mix, counts[::-1]) == pytest.approx(0.99 * (0.02 ** (-1 / 5) - 1))

@@ -21,7 +21,7 @@ from pacshift.ps_lp.prediction_powered.bound import (
     sign_cost,
 )
 from pacshift.ps_lp.prediction_powered.box import critical_level, detector_counts, largest_ratio
-from pacshift.ps_lp.prediction_powered.correction import _Smooth
+from pacshift.ps_lp.prediction_powered.correction import _Smooth, best_tilt
 from pacshift.ps_lp.prediction_powered.evidence import Evidence
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -253,3 +253,13 @@ def test_the_gradient_of_the_smooth_bound(seed: int) -> None:
     steps = 1e-6 * np.eye(len(point))
     slopes = [(problem(point + step)[0] - problem(point - step)[0]) / 2e-6 for step in steps]
     assert gradient == pytest.approx(slopes, rel=1e-4, abs=1e-5)
+
+
+@given(SEEDS)
+@settings(max_examples=20, deadline=None)
+def test_a_search_that_ends_early_ends_at_a_proof(seed: int) -> None:
+    bound, _, mix, rng = random_bound(seed)
+    misses, start = rng.integers(0, bound.evidence.class_counts + 1), np.zeros(len(mix))
+    least = bound.value(best_tilt(bound, misses, start), misses)
+    enough = (least + bound.value(start, misses)) / 2
+    assert bound.value(best_tilt(bound, misses, start, enough=enough), misses) <= max(enough, least) + 1e-12

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from benchmarks.many import draw_source
 from pacshift import PSLP, AssumptionError, Interval, Population, Tally
 from pacshift.arrays import IntArray
 from pacshift.methods import Task
@@ -109,6 +110,30 @@ def test_errors_above_epsilon_are_rare_and_sets_are_smaller_than_for_any_mix(
     assert binomtest(failures, runs, delta, alternative="greater").pvalue > 1e-3
     best = world.size(np.full(24, world.population.best_threshold(0.1, world.target_mix)))
     assert np.mean(sizes) < min(1.5 * best, float(np.mean(any_mix)))
+
+
+@pytest.mark.montecarlo
+def test_a_long_tail_keeps_the_promise_with_either_choice_of_classes_in_every_set(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(options, "PROMISING", 1.0)
+    world, delta, runs, failures, sizes = many_world(24, seed=5, strength=8.0), 0.2, 6, 0, []
+    counts = np.array([8, 13, 14] + [300] * 21)
+    for seed in range(runs):
+        rng = np.random.default_rng([seed, 7])
+        tally = draw_source(world.population, counts, rng)
+        tally = tally + Tally.from_target(world.population.draw(world.target_mix, 6000, rng)[0])
+        plan = plan_for(counts, 6000, epsilon=0.1, delta=delta, shares=SHARES)
+        assert plan is not None
+        found = corrected_thresholds(tally, plan, np.ones(24), epsilon=0.1, delta=delta, shares=SHARES)
+        kinds = (found.one_threshold, found.rescaled)
+        failures += any(world.error(each, world.target_mix) > 0.1 for each in kinds)
+        assert (plan.sparse.sum(), plan.sparsest.sum()) == (3, 1)
+        assert (found.rescaled == -np.inf).sum() in (1, 3)  # something passes with one choice or the other
+        sizes.append(world.size(found.rescaled))
+    assert binomtest(failures, runs, delta, alternative="greater").pvalue > 1e-3
+    best = world.size(np.full(24, world.population.best_threshold(0.1, world.target_mix)))
+    assert np.mean(sizes) < 1.5 * best + 3  # labels of classes in every set
 
 
 @pytest.mark.montecarlo

@@ -23,8 +23,8 @@ CORRECTED = CorrectionShares(box=0.50, one_threshold=0.10, rescaled=0.35)
 side: with 0.15, 0.15 and 0.40 sets are 3 to 23 % larger, 55 % where one such class decides; with 0.60, 0.10 and
 0.25, or 0.35, 0.10 and 0.50, they change by -1 to +1 %, and there by -3 and +13 %."""
 ANY_MIX = 0.05
-"""The rest of δ, for ranks that hold for any mix, if the bound is tried; else they get all of it. They are kept only
-where the bound fails: in no draw measured so far."""
+"""The rest of δ, for ranks that hold for any mix, if the bound is tried; else they get all of it. They are kept
+only where the bound fails: in no draw that was measured."""
 
 
 @dataclass(frozen=True, eq=False)

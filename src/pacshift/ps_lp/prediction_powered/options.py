@@ -25,9 +25,9 @@ SOURCE_NOISE = 0.44
 """Guess of 1 minus the squared recall: how much of the predictions of a class is noise. With 0.2 or 0.8: -0.1 or
 +0.5 %."""
 LEAST_RECALL, BOLD_LEAST_RECALL = 0.5, 0.4
-"""A class whose rows could not show this recall, were they all predicted right, is in every set; the second is for
-rescaled thresholds. ImageNet scores with 5 to 500 rows per class, three draws: 0.5 gives 340 labels, 0.4 gives 278;
-0.3 gives 226 and 317, but nothing passes in the third draw. So one threshold stays with the safe value."""
+"""A class whose rows could not show this recall, were they all predicted right, is in every set. Where the second
+leaves fewer classes, rescaled thresholds are tried with both. ImageNet scores with 5 to 500 rows per class, three
+draws: 0.5 gives 340 labels, 0.4 gives 278; 0.3 gives 226 and 317, but nothing passes in the third draw."""
 IMAGINED_RECALL = 0.75
 LARGEST_SPREAD = 2.0
 """Limits of what is imagined: recall of a usual classifier, and a spread beyond which no correction is wanted.
@@ -50,7 +50,7 @@ class CorrectionShares:
 class CorrectionPlan:
     """What is fixed before the data: the options, and the classes with too few source rows ("Options").
 
-    ``sparse`` classes are in every set of one threshold, ``sparsest`` ones in every set of rescaled thresholds.
+    ``sparse`` classes are in every set. Rescaled thresholds are also tried with the ``sparsest`` only.
     """
 
     options: tuple[Option, ...]

@@ -19,6 +19,7 @@ from pacshift.ps_lp.prediction_powered.evidence import Evidence
 from pacshift.ps_lp.prediction_powered.options import CorrectionPlan, CorrectionShares
 from pacshift.ps_lp.prediction_powered.rescale import rescaled, rescaling_factors, undo_rescaling
 from pacshift.tally import Tally
+from pacshift.tally.histogram import mean_binned_size
 from pacshift.tally.threshold import expected_tests, largest_threshold
 from pacshift.wording import digits_apart, up
 
@@ -60,21 +61,45 @@ def corrected_thresholds(
     largest = np.minimum(largest + ROUNDING, 1.0)
     _require_a_mix(largest)
     evidence = Evidence.of_tally(tally, largest, plan.sparse)
-    bolder = replace(evidence, in_every_set=plan.sparsest)
     steps = steps or Steps()
     steps.expect(2 * (len(plan.options) + expected_tests(tally)))
     one = largest_corrected(
         tally, evidence, plan, epsilon=epsilon, delta=shares.one_threshold * delta, steps=steps
     )
+    scaled = rescaled_thresholds(
+        tally, evidence, plan, epsilon=epsilon, delta=shares.rescaled * delta, steps=steps
+    )
+    return Corrected(np.where(plan.sparse, -np.inf, one), scaled, largest)
+
+
+def rescaled_thresholds(
+    tally: Tally, evidence: Evidence, plan: CorrectionPlan, *, epsilon: float, delta: float, steps: Steps
+) -> FloatArray:
+    """Rescaled thresholds ("Rescaled thresholds"), with either choice of classes in every set ("Options").
+
+    Both choices are fixed beforehand, and where they differ each gets δ/2, so that the smaller sets may be kept.
+    """
     factors = rescaling_factors(tally)
-    cut = largest_corrected(
-        rescaled(tally, factors), bolder, plan, epsilon=epsilon, delta=shares.rescaled * delta, steps=steps
-    )
-    return Corrected(
-        np.where(plan.sparse, -np.inf, one),
-        np.where(plan.sparsest, -np.inf, undo_rescaling(cut, factors, tally)),
-        largest,
-    )
+    choices = [plan.sparse] if np.array_equal(plan.sparse, plan.sparsest) else [plan.sparse, plan.sparsest]
+    found = []
+    for sparse in choices:
+        cut = largest_corrected(
+            rescaled(tally, factors),
+            replace(evidence, in_every_set=sparse),
+            plan,
+            epsilon=epsilon,
+            delta=delta / len(choices),
+            steps=steps,
+        )
+        found.append(np.where(sparse, -np.inf, undo_rescaling(cut, factors, tally)))
+    return min(found, key=lambda each: _labels(tally, each))
+
+
+def _labels(tally: Tally, thresholds: FloatArray) -> float:
+    """The size of sets for a choice between valid ones ("Options"): by the target's bins, if there are any."""
+    if tally.bins is None or tally.score != "probability":
+        return float((thresholds == -np.inf).sum())
+    return mean_binned_size(tally.bins, thresholds)
 
 
 def _require_a_mix(largest: FloatArray) -> None:
