@@ -38,11 +38,12 @@ rest: .stamps/dev system ## the tests that take longest: Monte-Carlo checks of t
 
 check: lint docs test rest floor train-test ## everything that CI runs: under 30 minutes on 2 cores
 
-lint: .stamps/dev ## check formatting, style, types and the import rules
+lint: .stamps/dev ## check formatting, style, types, the import rules and the workflows
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/zizmor --offline --quiet --strict-collection .github
 
 docs: .stamps/dev ## build the documentation into site/ (warnings are errors)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
