@@ -132,7 +132,7 @@ def random_bets(rng: np.random.Generator, n_classes: int, n_directions: int = 3)
     fold = Means(
         raw,
         np.array([(target**power).mean(axis=0) for power in (1, 2, 3, 4)]),
-        counts[None, :] * 1.0,
+        counts[None, :].astype(float),
         np.array([100.0]),
     )
     past = replace(
