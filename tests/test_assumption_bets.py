@@ -183,6 +183,20 @@ def stages_of(world: CellWorld, rng: np.random.Generator) -> Stages:
     return Stages.of(counts, even_folds(counts))
 
 
+def test_the_past_of_a_fold_is_all_before_it_and_nothing_of_it() -> None:
+    rng = np.random.default_rng(9)
+    counts = make_world(rng, 3, (500, 500)).draw(rng)
+    folds = even_folds(counts)
+    stages = Stages.of(counts, folds)
+    for stage in range(5):
+        for past, now, parts in (
+            (stages.past_source, stages.source, folds.source),
+            (stages.past_target, stages.target, folds.target),
+        ):
+            assert np.array_equal(past[stage], parts[:, : stage + 1].sum(axis=1))
+            assert np.array_equal(now[stage], parts[:, stage + 1])
+
+
 def chosen(bets: FoldBets) -> list[FloatArray]:
     """What must be chosen before a fold is looked at."""
     return [bets.stake, bets.source_reach, bets.target_reach]
