@@ -66,7 +66,7 @@ DRAWS = {
     "coins 19484/2000": 60,
     "coins, independent rows": 60,
     "coins, ties 3416/500": 40,
-    "long tail, 201 classes": 10,
+    "long tail, 201 classes": 4,
     "known weights": 40,
     "aps in order": 30,
     "raps in order": 30,
