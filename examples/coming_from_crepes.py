@@ -21,9 +21,9 @@ rows = target[:2_000]  # its sets take about a millisecond per row here
 their_sets = wrapped.predict_set(X[rows], labels=False, confidence=0.9, smoothing=False) > 0
 
 # pacshift: the unlabelled target is one more argument
-scores = model.predict_proba
-certificate = pacshift.calibrate(scores(X[source]), y[source], scores(X[target]), epsilon=0.1, delta=0.05)
-our_sets = certificate.sets(scores(X[target]))
+scores = model.predict_proba(X).round(6)  # rounded: the same bits, and so the same output, on every processor
+certificate = pacshift.calibrate(scores[source], y[source], scores[target], epsilon=0.1, delta=0.05)
+our_sets = certificate.sets(scores[target])
 
 for name, sets in (("crepes", their_sets), ("pacshift", our_sets)):
     result = pacshift.evaluate(sets, y[target][: len(sets)])

@@ -20,9 +20,9 @@ conformal.conformalize(X[source], y[source])
 their_sets = conformal.predict_set(X[target])[1][:, :, 0]
 
 # pacshift: the unlabelled target is one more argument
-scores = model.predict_proba
-certificate = pacshift.calibrate(scores(X[source]), y[source], scores(X[target]), epsilon=0.1, delta=0.05)
-our_sets = certificate.sets(scores(X[target]))
+scores = model.predict_proba(X).round(6)  # rounded: the same bits, and so the same output, on every processor
+certificate = pacshift.calibrate(scores[source], y[source], scores[target], epsilon=0.1, delta=0.05)
+our_sets = certificate.sets(scores[target])
 
 for name, sets in (("MAPIE", their_sets), ("pacshift", our_sets)):
     result = pacshift.evaluate(sets, y[target])

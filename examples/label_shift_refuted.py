@@ -18,7 +18,7 @@ asked: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05, "classes": classes}
 def hazy(scores: np.ndarray, haze: float) -> np.ndarray:
     """A new scanner makes every image look more like class "healthy"."""
     odds = scores * np.exp([haze, 0.0, 0.0])
-    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+    return np.round(odds / odds.sum(axis=1, keepdims=True), 6)  # the same bits on every processor
 
 
 # The second group is seen by a new scanner. This is not label shift, and calibration refuses.
@@ -33,12 +33,12 @@ for haze in (2, 3, 4):
     else:
         raise SystemExit(f"haze {haze} went unnoticed")
 
-# The fewer rows there are, the less a test can see: from 1,000 rows haze 2 is certified without labels. But the
+# The fewer rows there are, the less a test can see: from 500 rows haze 2 is certified without labels. But the
 # certificate says what it implies, and you know better: at most 30 % of the patients here are healthy.
-few = hazy(target[:1000], 2)
+few = hazy(target[:500], 2)
 fooled = pacshift.calibrate(source, labels, few, **asked)
 missed = pacshift.evaluate(fooled.sets(hazy(target, 2)), truth, classes=classes).error
-print(f"1,000 rows of haze 2, no labels: certified, and the sets miss {100 * missed:.0f} %.")
+print(f"500 rows of haze 2, no labels: certified, and the sets miss {100 * missed:.0f} %.")
 print(fooled.explain().splitlines()[1])
 known = {"healthy": (0.0, 0.3)}
 try:

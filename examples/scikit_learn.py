@@ -2,7 +2,7 @@
 
 import numpy as np
 from sklearn.datasets import make_classification
-from sklearn.linear_model import LogisticRegression
+from sklearn.ensemble import RandomForestClassifier
 
 from pacshift import PACClassifier, resample
 
@@ -11,7 +11,8 @@ X, y = make_classification(30_000, n_informative=4, n_classes=3, class_sep=1.2, 
 train, source = np.arange(5_000), np.arange(5_000, 15_000)
 target = 15_000 + resample(y[15_000:], [0.6, 0.3, 0.1], 10_000, np.random.default_rng(0))
 
-model = PACClassifier(LogisticRegression(), epsilon=0.1, delta=0.01).fit(X[train], y[train])
+forest = RandomForestClassifier(min_samples_leaf=10, random_state=0)
+model = PACClassifier(forest, epsilon=0.1, delta=0.01).fit(X[train], y[train])
 model.calibrate(X[source], y[source], X[target])  # the target's labels are not used
 
 print(model.certificate_.explain())

@@ -42,8 +42,8 @@ def stake_price(stake: FloatArray, reach: FloatArray, moments: FloatArray) -> Fl
 
     ``moments`` are the means of distance², ³ and ⁴, ``reach`` is b: distances are at least -b.
 
-    >>> stake_price(np.array(0.5), np.array(0.4), np.array([0.1, 0.0, 0.01])).round(4)
-    array(0.0127)
+    >>> round(float(stake_price(np.array(0.5), np.array(0.4), np.array([0.1, 0.0, 0.01]))), 4)
+    0.0127
     """
     second, third, fourth = moments
     return np.asarray(

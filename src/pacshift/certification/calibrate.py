@@ -165,7 +165,7 @@ def calibrate(
     >>> rng = np.random.default_rng(0)
     >>> source, target = rng.choice(2, 4000, p=[0.9, 0.1]), rng.choice(2, 4000, p=[0.5, 0.5])
     >>> def scores(labels):
-    ...     p = 1 / (1 + np.exp(-rng.normal(4 * labels - 2.0, 1.5)))
+    ...     p = np.round(1 / (1 + np.exp(-rng.normal(4 * labels - 2.0, 1.5))), 4)
     ...     return np.column_stack([1 - p, p])
     >>> certificate = calibrate(scores(source), source, scores(target), epsilon=0.1, delta=0.05)
     >>> certificate.guarantee, certificate.trivial

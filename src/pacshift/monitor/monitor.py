@@ -87,7 +87,7 @@ class Monitor(Ledger):
     >>> rng = np.random.default_rng(0)
     >>> def patients(share_sick):
     ...     sick = (rng.random(9000) < share_sick).astype(int)
-    ...     p = 1 / (1 + np.exp(-rng.normal(5 * sick - 4.0, 1.5)))
+    ...     p = np.round(1 / (1 + np.exp(-rng.normal(5 * sick - 4.0, 1.5))), 4)
     ...     return np.column_stack([1 - p, p]), sick
     >>> source = Tally.from_scores(*patients(0.05))
     >>> old = calibrate_tally(source, epsilon=0.05, delta=0.05, method="PS")  # a method that ignores the shift

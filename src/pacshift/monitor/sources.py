@@ -76,7 +76,7 @@ class Sources(Memory):
         >>> rng = np.random.default_rng(0)
         >>> def patients(n, scanner):
         ...     sick = (rng.random(n) < 0.3).astype(int)
-        ...     p = 1 / (1 + np.exp(-rng.normal(5 * sick - 2.0 - scanner, 1.5)))
+        ...     p = np.round(1 / (1 + np.exp(-rng.normal(5 * sick - 2.0 - scanner, 1.5))), 4)
         ...     return np.column_stack([1 - p, p]), sick
         >>> old, old_labels = patients(9000, scanner=0)
         >>> monitor = Monitor(Tally.from_scores(old, old_labels), epsilon=0.1, delta=0.05)

@@ -118,7 +118,7 @@ def calibrate_strata(
     ...     site = rng.choice(["north", "south"], n, p=[1 - south, south])
     ...     label = (rng.random(n) < np.where(site == "south", *sick)).astype(int)
     ...     shift = np.where(site == "south", 1.0, 0.0)
-    ...     p = 1 / (1 + np.exp(-rng.normal(4 * label - 2 + shift, 1.5)))
+    ...     p = np.round(1 / (1 + np.exp(-rng.normal(4 * label - 2 + shift, 1.5))), 4)
     ...     return np.column_stack([1 - p, p]), label, site
     >>> source, labels, sites = draw(4000, 0.2, sick=(0.3, 0.3))
     >>> target, truth, target_sites = draw(4000, 0.7, sick=(0.5, 0.2))
