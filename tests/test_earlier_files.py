@@ -57,7 +57,8 @@ def test_an_earlier_tally_still_counts(form: str) -> None:
     assert tally.class_counts.tolist() == then["class_counts"]
     doubled = tally + replace(tally, inputs=())  # the same rows twice would be refused
     assert doubled.n_source == 2 * tally.n_source
-    made = calibrate_tally(doubled, epsilon=0.3, delta=0.2, method="PS-LW")
+    # PS does not ask the test of label shift, which may doubt rows that are counted twice.
+    made = calibrate_tally(doubled, epsilon=0.3, delta=0.2, method="PS")
     assert np.isfinite(made.thresholds).all()
 
 

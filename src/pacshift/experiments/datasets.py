@@ -157,7 +157,7 @@ def _named(data: Dataset, path: Path) -> Dataset:
     """Refuse scores of another data set in this one's place: both heart models fit every heart panel."""
     made_for = data.facts.get("dataset", data.name)
     if made_for != data.name:
-        place = FILES.get(made_for, "a file of its own, given with --scores")
+        place = FILES.get(made_for, "a file of its own")
         raise InputError(
             f"{path}: here the scores of {data.name!r} are expected, but the file says that `pacshift train` made "
             f"it for {made_for!r}. Move it to {place}."
