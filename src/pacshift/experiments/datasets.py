@@ -17,6 +17,7 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.errors import InputError
 from pacshift.files.reading import read_arrays
 from pacshift.scores.check import check_labels, check_scores
+from pacshift.simulate.synthetic import same_everywhere
 
 Origin = Literal["real", "shipped", "twin"]
 
@@ -277,6 +278,7 @@ def _packaged(name: str) -> Dataset:
         from pacshift.experiments.twins import Twin  # loads SciPy, which `pacshift --help` need not wait for
 
         probs, labels = Twin.from_arrays(arrays).sample(TWIN_ROWS, np.random.default_rng(0))
+    probs = same_everywhere(probs)
     for array in (probs, labels):
         array.flags.writeable = False
     return Dataset(name, probs, labels, names, origin, **_extras(path, arrays, len(labels)))

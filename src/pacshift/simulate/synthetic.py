@@ -1,6 +1,9 @@
 """Scores of an imagined classifier."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.scores.softmax import softmax
@@ -20,6 +23,12 @@ def synthetic_scores(index: IntArray, n_classes: int, strength: float, rng: np.r
     logits += rng.normal(0, BIAS, n_classes)
     # A shift onto the hardest class hurts methods that ignore the shift.
     logits[index == n_classes - 1, -1] -= strength * HARDEST_CLASS_LOSS
-    # Processors disagree about the last bits of an exponential, and the coins of tally/coins.py depend on every bit.
-    # Rounded to single precision, the same seed gives the same population everywhere.
-    return softmax(logits).astype(np.float32).astype(np.float64)
+    return same_everywhere(softmax(logits))
+
+
+def same_everywhere(scores: NDArray[np.floating[Any]]) -> FloatArray:
+    """Scores rounded to single precision, so that they are the same on every processor.
+
+    Processors disagree about the last bits of an exponential, and coins depend on every bit (tally/coins.py).
+    """
+    return scores.astype(np.float32).astype(np.float64)
