@@ -37,12 +37,14 @@ def made(balance: ClassBalance | None, seed: int = 0) -> Certificate:
 
 @pytest.mark.slow
 def test_a_rare_class_is_missed_more_often_and_sets_get_smaller() -> None:
-    found = [made(balance) for balance in BALANCES]
-    sizes = [POPULATION.size(each.thresholds, TARGET_MIX) for each in found]
-    missed = [POPULATION.class_error(each.thresholds)[1] for each in found]
-    assert max(sizes[1:]) < 0.97 * sizes[0]
-    assert missed[0] < 0.4 < missed[1] < 0.7 < missed[2]
-    for each, rate in zip(found, missed, strict=True):
+    draws = [[made(balance, seed) for balance in BALANCES] for seed in range(4)]
+    sizes = np.mean([[POPULATION.size(each.thresholds, TARGET_MIX) for each in one] for one in draws], axis=0)
+    missed = np.array([[POPULATION.class_error(each.thresholds)[1] for each in one] for one in draws])
+    assert sizes[1:].max() < 0.98 * sizes[0]
+    assert missed[:, 0].max() < 0.4 < missed[:, 1].min()
+    assert missed[:, 1].mean() < 0.7 < missed[:, 2].mean()
+    found = draws[0]
+    for each, rate in zip(found, missed[0], strict=True):
         assert POPULATION.error(each.thresholds, TARGET_MIX) <= 0.1
         assert each.class_miss is not None
         assert each.class_miss.lower[1] <= rate <= each.class_miss.upper[1]
