@@ -44,10 +44,10 @@ HEADINGS = (
     "seconds",
 )
 NETS = {"CIFAR-100, ResNet-20": "cifar100/scores.npz", "CIFAR-100, RepVGG-A2": "cifar100/scores_repvgg_a2.npz"}
-IMAGENET = "ImageNet, mean of 19 nets"
+IMAGENET = "ImageNet, 19 nets"
 SIZES = {
     100: ((20_000, 20_000), (50_000, 50_000)),
-    1000: ((200_000, 100_000), (100_000, 100_000), (50_000, 50_000), ("5 to 500 per class", 100_000)),
+    1000: ((200_000, 100_000), (100_000, 100_000), (50_000, 50_000), ("5 to 500 each", 100_000)),
 }
 SEEDS = range(501, 511)
 """Seeds of the draws. Constants were chosen on others."""
@@ -120,9 +120,9 @@ def imagenet(folder: Path) -> Population:
 def measure(case: Case, seeds: Sequence[int]) -> list[str]:
     """Means over draws, then PS-LP's largest sets and error, and the least seconds of processor time."""
     found = np.array([one_draw(case, seed) for seed in seeds])
-    sizes = [f"{size:.3f}" for size in found[:, :6].mean(axis=0)]
+    sizes = [f"{size:.4g}" for size in found[:, :6].mean(axis=0)]
     largest, worst, seconds = found[:, 5].max(), found[:, 6].max(), found[:, 7].min()
-    ends = [f"{largest:.3f}", f"{worst:.4f}", f"{seconds:.1f}"]
+    ends = [f"{largest:.4g}", f"{worst:.4f}", f"{seconds:.1f}"]
     return [case.name, rows_of(case), f"{case.n_target:,}", str(len(seeds)), *sizes, *ends]
 
 

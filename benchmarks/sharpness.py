@@ -14,6 +14,7 @@ small samples have tables of their own (``--panels development``, ``other``, ``s
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -120,12 +121,12 @@ def run(lab: Lab) -> Blocks:
     yield "sharpness", "\n\n".join(parts)
 
 
-def tables(lines: Sequence[Line]) -> tuple[str, str]:
-    """Sizes of floors and methods, and where those of PS-LP come from. One table would be too wide for a page."""
-    rows, cut = [HEADINGS, *(line.cells() for line in lines)], 1 + HEADINGS.index("PS-LP")
-    halves = [row[:cut] for row in rows], [(row[0], *row[cut:]) for row in rows]
-    sizes, details = (markdown_table(head, body, left=1).strip() for head, *body in halves)
-    return sizes, details
+def tables(lines: Sequence[Line]) -> list[str]:
+    """Floors and PS-LP, its kinds and other methods, and ratios. One table would be too wide for a page."""
+    rows = [HEADINGS, *(line.cells() for line in lines)]
+    cuts = [1, HEADINGS.index(TUNED), HEADINGS.index("ratio"), len(HEADINGS)]
+    parts = ([(row[0], *row[first:last]) for row in rows] for first, last in pairwise(cuts))
+    return [markdown_table(head, body, left=1).strip() for head, *body in parts]
 
 
 def measured(lab: Lab, panel: Panel, trials: int) -> Iterator[Line]:
