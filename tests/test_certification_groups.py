@@ -77,10 +77,13 @@ def run(seed: int, *, grouped: bool) -> float | None:
 @pytest.mark.slow
 @pytest.mark.montecarlo
 def test_with_groups_promises_hold_and_without_they_break() -> None:
-    rows, groups = ([run(seed, grouped=grouped) for seed in range(60)] for grouped in (False, True))
+    rows = [
+        run(seed, grouped=False) for seed in range(200)
+    ]  # most are refused, so that 60 would leave few to judge
+    groups = [run(seed, grouped=True) for seed in range(60)]
     refused = sum(found is None for found in rows)
     certified = [found for found in rows if found is not None]
-    assert refused > 10  # label shift holds exactly: 0.5 % would be allowed
+    assert refused > 40  # label shift holds exactly: 0.5 % would be allowed
     broken = sum(found > EPSILON for found in certified)
     assert binomtest(broken, len(certified), DELTA, alternative="greater").pvalue < 0.01
     kept = [found for found in groups if found is not None]
