@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pacshift.certificate.sets import count_sizes, make_sets, sizes_at
+from pacshift.certificate.sets import count_sizes, labels_at, make_sets, sizes_at
 from pacshift.errors import InputError
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import TRANSFORMS
@@ -30,6 +30,9 @@ def test_sizes_are_those_of_the_sets(n_classes: int, dtype: type, order: str, ne
         for cut, sizes in zip(cuts, found, strict=True):
             sets = make_sets(scores, cut, transform, never_empty=never_empty)
             np.testing.assert_array_equal(sizes, count_sizes(sets))
+    plain = TRANSFORMS["probability"]
+    sums = [int(make_sets(scores, cut, plain, never_empty=False).sum()) for cut in cuts]
+    assert labels_at(scores, cuts) == sums
 
 
 def test_sizes_of_rows_that_are_not_finite_are_refused() -> None:

@@ -112,6 +112,28 @@ def sizes_at(
     return list(found)
 
 
+def labels_at(scores: ScoreMatrix, thresholds: Sequence[FloatArray]) -> list[int]:
+    """For each of several thresholds, how many labels all sets hold together. No score is NaN: they were counted.
+
+    Sizes of single sets are not needed for it, which saves two thirds of the time of ``sizes_at``.
+    """
+    cuts = [exact_cuts(one, scores.values.dtype) for one in thresholds]
+    cuts = [np.tile(cut, (scores.block_rows, 1)) if cut.ndim else cut for cut in cuts]  # as in make_sets
+
+    def job(chunk: slice) -> list[int]:
+        totals = [0] * len(cuts)
+        for rows in scores.blocks(chunk):
+            block = scores.values[rows]
+            reached = scratch("sets", block.shape, np.bool_)
+            for place, cut in enumerate(cuts):
+                np.greater_equal(block, cut[: len(block)] if cut.ndim else cut, out=reached)
+                totals[place] += int(np.count_nonzero(reached))
+        return totals
+
+    parts = even_slices(len(scores), BLOCK_VALUES // len(scores.classes))
+    return list(map(sum, zip(*run_all([partial(job, part) for part in parts]), strict=True)))
+
+
 def _block_sizes(block: NDArray[Any], cuts: Sequence[NDArray[Any]]) -> Iterator[NDArray[Any]]:
     """The sizes of the sets of a block, for each of the cuts."""
     n_classes = block.shape[1]

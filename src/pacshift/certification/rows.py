@@ -9,7 +9,7 @@ import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
-from pacshift.certificate.sets import sizes_at
+from pacshift.certificate.sets import labels_at, sizes_at
 from pacshift.certification.answers import Data
 from pacshift.certification.few_labels import split_labels
 from pacshift.certification.label_sheet import LabelSheet
@@ -24,7 +24,7 @@ from pacshift.scores.fingerprint import Fingerprint
 from pacshift.scores.frames import require_same_index
 from pacshift.scores.plausible import require_plausible
 from pacshift.scores.softmax import to_probabilities
-from pacshift.scores.transforms import TRANSFORMS, Transform
+from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
 
 logger = logging.getLogger(__name__)
@@ -164,8 +164,7 @@ class Rows:
     def mean_sizes(self, cuts: Sequence[FloatArray]) -> list[float]:
         """Mean set sizes on the target for several vectors of thresholds, in one pass over the rows."""
         assert self.target is not None  # only called with a target
-        found = sizes_at(self.target, cuts, TRANSFORMS["probability"])
-        return [int(sizes @ np.arange(len(sizes))) / len(self.target) for sizes in found]
+        return [total / len(self.target) for total in labels_at(self.target, cuts)]
 
     def set_sizes(self, certificates: Sequence[Certificate]) -> list[IntArray]:
         """How many target sets of each certificate hold 0, 1, ..., K labels; only their thresholds differ."""

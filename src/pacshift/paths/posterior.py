@@ -62,7 +62,9 @@ def fit_posterior(evidence: FloatArray, labels: IntArray) -> Posterior:
     docs/methods/ps-lp-proof.md.
     """
     n_classes, middle = evidence.shape[1], evidence.mean(axis=0)
-    centred = evidence - middle  # slopes and offsets then hardly depend on each other: a third of the steps
+    # Slopes and offsets then hardly depend on each other: a third of the steps. Class after class, which takes a
+    # quarter of the time: NumPy is slow on short rows.
+    centred = np.ascontiguousarray((evidence - middle).T)
     spread = float(centred.std()) or 1.0
     centred /= spread
     ridge = SLOPE_RIDGE / spread**2
@@ -70,8 +72,8 @@ def fit_posterior(evidence: FloatArray, labels: IntArray) -> Posterior:
     def loss(numbers: FloatArray) -> tuple[float, FloatArray]:
         slopes, offsets = numbers[:n_classes], numbers[n_classes:]
         apart, shift = slopes - slopes.mean(), offsets - offsets.mean()
-        value, wrong = _misfit(centred * slopes + offsets, labels)
-        gradient = [(wrong * centred).sum(axis=0) + ridge * apart, wrong.sum(axis=0) + 0.02 * shift]
+        value, wrong = _misfit(centred * slopes[:, None] + offsets[:, None], labels)
+        gradient = [(wrong * centred).sum(axis=1) + ridge * apart, wrong.sum(axis=1) + 0.02 * shift]
         return float(value + ridge / 2 * apart @ apart + 0.01 * shift @ shift), np.concatenate(gradient)
 
     found = _minimum(loss, np.concatenate([np.full(n_classes, spread), middle]))
@@ -83,12 +85,12 @@ def moved(posterior: Posterior, evidence: FloatArray, labels: IntArray) -> Poste
     """``posterior`` brought nearer to a few labelled rows of another population: one factor, and offsets."""
     if not len(labels):
         return posterior
-    logits = evidence * posterior.slopes
+    logits, offsets = (evidence * posterior.slopes).T, posterior.offsets[:, None]
 
     def loss(numbers: FloatArray) -> tuple[float, FloatArray]:
         factor = np.exp(numbers[0])
-        value, wrong = _misfit(factor * logits + posterior.offsets + numbers[1:], labels)
-        gradient = np.concatenate([[(wrong * logits).sum() * factor], wrong.sum(axis=0)])
+        value, wrong = _misfit(factor * logits + offsets + numbers[1:, None], labels)
+        gradient = np.concatenate([[(wrong * logits).sum() * factor], wrong.sum(axis=1)])
         return float(value + MOVE_RIDGE / 2 * numbers @ numbers), gradient + MOVE_RIDGE * numbers
 
     n_classes = evidence.shape[1]
@@ -97,10 +99,16 @@ def moved(posterior: Posterior, evidence: FloatArray, labels: IntArray) -> Poste
 
 
 def _misfit(logits: FloatArray, labels: IntArray) -> tuple[float, FloatArray]:
-    """Minus the log-likelihood of the labels, and its derivative by the logits."""
-    chances, rows = np.asarray(softmax(logits), float), np.arange(len(labels))
-    value = -float(np.log(np.maximum(chances[rows, labels], 1e-300)).sum())
-    chances[rows, labels] -= 1
+    """Minus the log-likelihood of the labels, and its derivative by the logits, which has their place.
+
+    A row of the logits belongs to a class, a column to an example.
+    """
+    own = labels, np.arange(len(labels))
+    logits -= logits.max(axis=0)
+    chances = np.exp(logits, out=logits)
+    chances /= chances.sum(axis=0)
+    value = -float(np.log(np.maximum(chances[own], 1e-300)).sum())
+    chances[own] -= 1
     return value, chances
 
 

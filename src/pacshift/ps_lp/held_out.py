@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pacshift.arrays import BoolArray, FloatArray, IntArray
+from pacshift.arrays import FloatArray, IntArray
 from pacshift.paths.sample import SOURCE_ROWS, TARGET_ROWS, RowSample, own_order
 from pacshift.tally import Tally
 from pacshift.tally.coins import score_coins
@@ -75,11 +75,10 @@ def held_out_rows(tally: Tally, held: HeldOut, sample: RowSample) -> HeldOutRows
     hypergeometric, and every choice among them is equally likely, as if each row had its own coin.
     """
     entry = _entries(tally, sample)
-    looked_at, sure = np.bincount(entry, minlength=len(tally.counts)), held.counts == tally.counts
-    unsure = (held.counts > 0) & ~sure & (looked_at > 0)
-    certifying = tally.counts - held.counts
-    taken = held.coins.hypergeometric(held.counts[unsure], certifying[unsure], looked_at[unsure])
-    chosen = np.concatenate([np.flatnonzero(sure[entry]), _drawn(sample, entry, unsure, taken, held.coins)])
+    n_held, n_all = held.counts[entry], tally.counts[entry]
+    unsure = np.flatnonzero((n_held > 0) & (n_held < n_all))
+    drawn = unsure[_drawn(sample.source[unsure], entry[unsure], tally.counts, held)]
+    chosen = np.concatenate([np.flatnonzero(n_held == n_all), drawn])
     rows, labels = sample.source[chosen], sample.labels[chosen]
     order = own_order(rows, labels)[:MAX_HELD_OUT_ROWS]
     return HeldOutRows(rows[order], labels[order], sample.target[own_order(sample.target)[:TARGET_ROWS]])
@@ -98,13 +97,14 @@ def _entries(tally: Tally, sample: RowSample) -> IntArray:
     return found
 
 
-def _drawn(
-    sample: RowSample, entry: IntArray, unsure: BoolArray, taken: IntArray, coins: np.random.Generator
-) -> IntArray:
-    """Places of ``taken`` rows of each entry that is ``unsure``: every choice among its rows is equally likely."""
-    rows = np.flatnonzero(unsure[entry])
-    rows = rows[np.lexsort((*sample.source[rows].T, entry[rows]))]
-    rows = rows[np.lexsort((coins.random(len(rows)), entry[rows]))]
-    _, first, size = np.unique(entry[rows], return_index=True, return_counts=True)
-    rank = np.arange(len(rows)) - np.repeat(first, size)
-    return np.asarray(rows[rank < np.repeat(taken, size)])
+def _drawn(scores: FloatArray, entry: IntArray, counts: IntArray, held: HeldOut) -> IntArray:
+    """Places of rows that are held out, where some rows of their entry are and others are not.
+
+    Every choice among the rows of an entry is equally likely.
+    """
+    distinct, looked_at = np.unique(entry, return_counts=True)
+    taken = held.coins.hypergeometric(held.counts[distinct], counts[distinct] - held.counts[distinct], looked_at)
+    rows = np.lexsort((*scores.T, entry))
+    rows = rows[np.lexsort((held.coins.random(len(rows)), entry[rows]))]
+    rank = np.arange(len(rows)) - np.repeat(np.cumsum(looked_at) - looked_at, looked_at)
+    return np.asarray(rows[rank < np.repeat(taken, looked_at)])
