@@ -18,7 +18,8 @@ asked: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05, "classes": classes}
 def hazy(scores: np.ndarray, haze: float) -> np.ndarray:
     """A new scanner makes every image look more like class "healthy"."""
     odds = scores * np.exp([haze, 0.0, 0.0])
-    return np.round(odds / odds.sum(axis=1, keepdims=True), 6)  # the same bits on every processor
+    shares: np.ndarray = odds / odds.sum(axis=1, keepdims=True)
+    return shares.round(6)  # the same bits on every processor
 
 
 # The second group is seen by a new scanner. This is not label shift, and calibration refuses.

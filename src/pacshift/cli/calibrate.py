@@ -82,7 +82,9 @@ def calibrate(
             certificate = with_tally_files(certificate, files.paths or ())
         else:
             reading: dict[str, Any] = {**files.split(), **columns.reading(label), "engine": engine}
-            data = Inputs(**reading, master=master, grid=not exact, silent=printing.silent, sha256=True)
+            data = Inputs(
+                **reading, master=master, grid=not exact, silent=printing.silent, sha256=True, keep_source=True
+            )
             sheet = None if labelled is None else LabelSheet.load(labelled)
             counted = data.with_labels(_count(data, chosen, promise.score), request, target_label, sheet)
             certificate = _measured(_certify(counted, chosen, request, printing), data, counted.tally, chosen)

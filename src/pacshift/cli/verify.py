@@ -81,6 +81,7 @@ def _inputs(certificate: "Certificate", reading: dict[str, Any], *, silent: bool
     if reading["label"] is None:
         reading["label"] = "label" if remembered is None or remembered.label is None else remembered.label
     return Inputs(
+        keep_source=True,
         **reading,
         classes=certificate.classes,
         known_columns=None if reading["scores"] else remembered,
