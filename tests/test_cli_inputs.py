@@ -30,7 +30,7 @@ def test_tables_are_read_once_or_if_they_are_large_again(
 
     monkeypatch.setattr(FileSource, "batches", watched)
     good("calibrate", data.source, data.target, "-o", tmp_path / "c.json")
-    # Counted; if they are large, rows are sampled in another pass, and sizes of sets counted on the target in a third.
+    # Large ones: counted, then rows are sampled in another pass, and sizes of sets counted in a third.
     assert opened == ["source.parquet", "target.parquet"] * (1 if fits else 2) + ["target.parquet"] * (not fits)
     opened.clear()
     shown = good("compare", data.source, data.labelled, "--target-label", "label", "--json").stdout

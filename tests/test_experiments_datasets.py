@@ -79,7 +79,7 @@ def test_real_scores_take_the_place_of_what_is_shipped(tmp_path: Path) -> None:
     ("made_for", "remedy"),
     [
         ("heart", "Move it to heart/scores_natural.npz."),
-        ("survey", "Move it to a file of its own, given with --scores."),
+        ("survey", "Move it to a file of its own."),
     ],
 )
 def test_scores_of_another_model_are_refused(tmp_path: Path, made_for: str, remedy: str) -> None:

@@ -206,3 +206,15 @@ def test_devices() -> None:
     if not torch.cuda.is_available():
         with pytest.raises(InputError, match="finds no graphics card"):
             choose_device("cuda")
+
+
+def test_instructions_that_end_a_process_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some virtual machines announce what they do not have."""
+    from pacshift.recipes.fitting import device
+
+    monkeypatch.setattr(device, "PROBE", "import os; os.abort()")
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: True)
+    assert not device.Device("cpu").has_half
+    monkeypatch.setattr(device, "PROBE", "pass")
+    assert device.Device("cpu").has_half
+    assert device.Device("cuda").has_half

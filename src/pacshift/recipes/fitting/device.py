@@ -1,14 +1,24 @@
 """Where the network runs: processor or graphics card, its precision, and what to say when memory runs out."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
 
 from pacshift.errors import InputError
 from pacshift.recipes.encode import Inputs
+
+PROBE = """
+import torch
+with torch.autocast("cpu", torch.bfloat16):
+    torch.nn.Linear(256, 128)(torch.ones(64, 256))
+"""
+"""A product of 16-bit matrices, large enough for the instructions that a network would use."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +30,7 @@ class Device:
     @property
     def has_half(self) -> bool:
         """Whether 16-bit floats are fast here: on graphics cards, and on processors with instructions for them."""
-        return self.name != "cpu" or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+        return self.name != "cpu" or (torch.ops.mkldnn._is_mkldnn_bf16_supported() and runs(PROBE))
 
     def precision(self, *, mixed: bool) -> AbstractContextManager[Any]:
         """Mixed precision where asked for and supported."""
@@ -53,6 +63,15 @@ class Device:
                 f"the memory of {self.name} is not enough for one batch. Use a smaller batch, the recipe small, "
                 "or another device; with resume=True the training goes on from its last checkpoint."
             ) from error
+
+
+@cache
+def runs(program: str) -> bool:
+    """Whether a program ends well in a process of its own.
+
+    Some virtual machines announce 16-bit instructions (AMX) that they lack: a process that uses one is ended.
+    """
+    return not subprocess.run([sys.executable, "-c", program], capture_output=True, check=False).returncode
 
 
 def _is_out_of_memory(error: MemoryError | RuntimeError) -> bool:
