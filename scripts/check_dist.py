@@ -18,7 +18,8 @@ ALLOWED = re.compile(
     r"|pacshift-[\d.]+\.dist-info/[\w./]+|README\.md|LICENSE|CHANGELOG\.md|CITATION\.cff|pyproject\.toml|PKG-INFO"
     r"|\.gitignore"
 )
-MACHINE_PATH = re.compile(rb"(/home/|/Users/|/root/|/work/|[A-Z]:\\Users\\)\w+|file:///")
+CHECKOUT = Path(__file__).resolve().parents[1]
+MACHINE_PATH = re.compile(rb"(/home/|/Users/|[A-Z]:\\Users\\)\w+|file:///|" + re.escape(f"{CHECKOUT}/".encode()))
 
 
 def contents(archive: Path) -> Iterator[tuple[str, bytes]]:
