@@ -13,7 +13,7 @@ from pacshift import AssumptionError, Population, Tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.mix.region import prevalence_region
 from pacshift.paths.path import ThresholdPath
-from pacshift.ps_lp.held_out import HELD_OUT_SHARE, held_out, per_class
+from pacshift.ps_lp.held_out import HELD_OUT_SHARE, hold_out, per_class
 from pacshift.ps_lp.kinds import MANY_ROWS, TUNED, betting_test, certified_thresholds
 from pacshift.ps_lp.tuned import (
     CLASS_BALANCE,
@@ -51,7 +51,7 @@ def test_as_many_rows_are_held_out_as_coins_would_hold_out() -> None:
         tally = replace(Tally.from_target([[0.5, 0.5]]), counts=counts)
         seen = np.zeros(counts[0] + 1)
         for seed in range(20):
-            seen += np.bincount(held_out(tally, seed), minlength=len(seen))
+            seen += np.bincount(hold_out(tally, seed).counts, minlength=len(seen))
         expected = binom.pmf(np.arange(len(seen)), counts[0], HELD_OUT_SHARE) * seen.sum()
         enough = expected > 5
         observed = np.append(seen[enough], seen[~enough].sum())
@@ -62,7 +62,7 @@ def test_as_many_rows_are_held_out_as_coins_would_hold_out() -> None:
 @given(tallies(), st.sampled_from([0.02, 0.1, 0.4]))
 @settings(deadline=None, max_examples=30)
 def test_no_threshold_falls_along_the_path(tally: Tally, epsilon: float) -> None:
-    held = held_out(tally)
+    held = hold_out(tally).counts
     assert ((held >= 0) & (held <= tally.counts)).all()
     path = tuned_path(tally, held, epsilon=epsilon)
     cuts = np.array([path.thresholds(step) for step in range(0, PATH_STEPS, 41)])
@@ -76,7 +76,7 @@ def test_any_scores_have_a_path(rows: tuple[FloatArray, IntArray]) -> None:
     scores, labels = rows
     shares = np.abs(scores) / np.maximum(np.abs(scores).sum(axis=1, keepdims=True), 1e-300)
     tally = Tally.from_scores(shares, labels) + Tally.from_target(shares)
-    path = tuned_path(tally, held_out(tally), epsilon=0.1)
+    path = tuned_path(tally, hold_out(tally).counts, epsilon=0.1)
     assert not np.isnan([path.thresholds(step) for step in (0, 1000, PATH_STEPS - 1)]).any()
 
 
@@ -84,7 +84,7 @@ def test_any_scores_have_a_path(rows: tuple[FloatArray, IntArray]) -> None:
 def test_the_path_does_not_depend_on_the_rows_that_certify(grid: bool) -> None:
     """Other certifying rows, other predictions, the same held-out scores: the same path."""
     tally = tied_tally(np.random.default_rng(0), 4000, grid=grid)
-    held = held_out(tally)
+    held = hold_out(tally).counts
     other = replace(tally, counts=np.where(tally.counts > held, held + 1, tally.counts))
     path, again = tuned_path(tally, held, epsilon=0.1), tuned_path(other, held, epsilon=0.1)
     for step in (0, 700, PATH_STEPS - 1):
@@ -95,7 +95,7 @@ def test_the_path_does_not_depend_on_the_rows_that_certify(grid: bool) -> None:
 
 def test_the_confusion_is_not_looked_at() -> None:
     tally = uneven_world().draw(6000, 6000, np.random.default_rng(0))
-    held = held_out(tally)
+    held = hold_out(tally).counts
     cells = replace(tally.source_cells, counts=np.roll(tally.source_cells.counts, 5))
     shuffled = replace(tally, source_cells=cells)
     assert not np.array_equal(tally.confusion, shuffled.confusion)
@@ -106,7 +106,7 @@ def test_the_confusion_is_not_looked_at() -> None:
 
 def test_the_search_counts_only_rows_that_were_not_held_out() -> None:
     tally = tied_tally(np.random.default_rng(1), 4000)
-    held = held_out(tally)
+    held = hold_out(tally).counts
     path = tuned_path(tally, held, epsilon=0.1)
     rest = tally.class_counts - per_class(tally, held)
     asked: list[IntArray] = []
@@ -133,7 +133,7 @@ def test_no_class_is_abandoned() -> None:
     )
     tally = Tally.from_scores(*population.draw([0.4, 0.4, 0.2], 9000, rng))
     tally = tally + Tally.from_target(population.draw(mix, 9000, rng)[0])
-    path = tuned_path(tally, held_out(tally), epsilon=0.1)
+    path = tuned_path(tally, hold_out(tally).counts, epsilon=0.1)
     worst = population.class_error(path.thresholds(PATH_STEPS - 1)).max()
     assert worst < 1.4 * CLASS_BALANCE * 0.1
     free = replace(path, caps=np.full(3, np.inf))
@@ -226,7 +226,7 @@ def passes_at_critical_step(name: str, delta: float, repeats: int) -> int:
         except AssumptionError:
             passed += 1
             continue
-        held = held_out(tally)
+        held = hold_out(tally).counts
         critical = first_step_above(world, tuned_path(tally, held, epsilon=epsilon), epsilon)
         if critical is not None:
             test = betting_test(tally, region, epsilon=epsilon, delta=delta, included=included, held=held)

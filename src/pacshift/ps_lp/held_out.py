@@ -49,11 +49,6 @@ def hold_out(tally: Tally, seed: int = 0) -> HeldOut:
     return HeldOut(held, rng)
 
 
-def held_out(tally: Tally, seed: int = 0) -> IntArray:
-    """How many rows of each entry of ``tally.values`` are held out."""
-    return hold_out(tally, seed).counts
-
-
 def per_class(tally: Tally, counts: IntArray) -> IntArray:
     """Sums per class of ``counts``, which are aligned with ``tally.values`` (step "Holding out")."""
     return np.asarray(np.diff(running_sum(counts)[tally.starts]))
