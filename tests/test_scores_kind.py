@@ -9,14 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pacshift import Tally
-from pacshift.arrays import FloatArray
 from pacshift.scores.kind import BYTES, LOGS, OTHER, PERCENTAGES, PROBABILITIES, UNIT, ScoreKind, kind_of_all
 from score_kinds import MAKERS, softmax
-
-
-def range_of(rows: FloatArray) -> tuple[float, float, float]:
-    return float(rows.min()), float(rows.max()), float(rows.max(axis=1).min())
-
 
 MATRICES = st.builds(
     lambda kind, seed, rows: MAKERS[kind](np.random.default_rng(seed).normal(size=(rows, 3)) * 2),
@@ -24,7 +18,7 @@ MATRICES = st.builds(
     st.integers(0, 9),
     st.integers(1, 5),
 )
-KINDS = MATRICES.map(lambda rows: ScoreKind.of(rows, *range_of(rows)))
+KINDS = MATRICES.map(lambda rows: Tally.from_target(rows).target_kind)
 
 
 @pytest.mark.parametrize("n_classes", [2, 10, 300])
@@ -62,7 +56,7 @@ def test_a_few_odd_rows_do_not_change_the_kind() -> None:
         odd = scores.copy() * factor
         odd[7:10] = 0.0
         assert ScoreKind.of_rows(odd).name == ScoreKind.of_rows(scores * factor).name
-    assert not ScoreKind.of(odd / 100, 0.0, 1.0, 0.0).sums_to_one
+    assert not ScoreKind.of_rows(odd / 100).sums_to_one
 
 
 @given(st.lists(KINDS, min_size=1, max_size=6), st.randoms())

@@ -29,15 +29,38 @@ def map_ordered(jobs: Iterable[Callable[[], _Result]], *, n_ahead: int | None = 
 
 
 def run_all(jobs: Sequence[Callable[[], _Result]]) -> list[_Result]:
-    """All results, in order. The first of a few jobs runs here: a thread less to start."""
-    n_cores = cores()
-    if len(jobs) <= 1 or n_cores == 1:
+    """All results, in order, or the error of the first job that fails.
+
+    This thread works as well: one thread less to start, and none that only waits.
+    """
+    n_workers = min(cores(), len(jobs))
+    if n_workers <= 1:
         return [job() for job in jobs]
-    if len(jobs) > n_cores:
-        return list(map_ordered(jobs))
-    with ThreadPoolExecutor(len(jobs) - 1) as pool:
-        others = [pool.submit(job) for job in jobs[1:]]
-        return [jobs[0](), *(other.result() for other in others)]
+    waiting = deque(enumerate(jobs))
+    results: dict[int, _Result] = {}
+    errors: dict[int, BaseException] = {}
+
+    def work() -> None:
+        while waiting and not errors:
+            try:
+                place, job = waiting.popleft()
+            except IndexError:  # another thread took the last one
+                return
+            try:
+                results[place] = job()
+            except BaseException as error:
+                errors[place] = error
+
+    with ThreadPoolExecutor(n_workers - 1) as pool:
+        for _ in range(n_workers - 1):
+            pool.submit(work)
+        try:
+            work()
+        finally:
+            waiting.clear()  # after Ctrl-C there are some left
+    if errors:
+        raise errors[min(errors)]  # jobs are taken in order, so that all before it were done
+    return [results[place] for place in range(len(jobs))]
 
 
 def in_background(job: Callable[[], _Result]) -> "Future[_Result]":

@@ -75,9 +75,14 @@ def solver() -> Solver:
 
 def solved_by() -> str:
     """Name and version of the library that solves linear programs, for the record."""
-    from importlib.metadata import version
+    return f"{solver().LIBRARY} {_version(solver().LIBRARY)}"
 
-    return f"{solver().LIBRARY} {version(solver().LIBRARY)}"
+
+@cache
+def _version(library: str) -> str:
+    from importlib.metadata import version  # looks through the installed packages: 2 ms
+
+    return version(library)
 
 
 def linear_program(

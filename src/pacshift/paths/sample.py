@@ -23,7 +23,7 @@ MAX_SCORES = 400_000
 """Scores of either side that are looked at. With more than a dozen classes there are fewer rows, so that planning
 takes a tenth of a second with 10 classes and with 100."""
 
-_LEAST_PART, _BLOCK_ROWS = 100_000, 8192  # a thread's worth of rows; rows whose copies stay in the cache
+_LEAST_PART, _BLOCK_ROWS = 100_000, 1 << 15  # a thread's worth of rows; few calls, between which threads wait
 
 ScoreRows = NDArray[np.floating[Any]]
 
@@ -88,7 +88,9 @@ def row_numbers(scores: ScoreRows) -> KeyArray:
     >>> row_numbers(np.array([[0.9, 0.1], [0.1, 0.9], [0.9, 0.1]])) % 1000
     array([189, 310, 189], dtype=uint64)
     """
-    words = (np.ascontiguousarray(scores, np.float64) + 0.0).view(np.uint64)  # makes -0.0 and 0.0 one value
+    words = np.ascontiguousarray(scores, np.float64).view(np.uint64)
+    if words.max(initial=0) >> np.uint64(63):  # a sign: perhaps of -0.0, which must be 0.0
+        words = (words.view(np.float64) + 0.0).view(np.uint64)
     columns = mixed(np.arange(1, scores.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
     return mixed(mixed(words @ columns))
 

@@ -73,24 +73,25 @@ class ScoreKind:
     tops: tuple[float, float] | None = None
 
     @classmethod
-    def of(cls, scores: NDArray[np.floating[Any]], low: float, high: float, least_top: float) -> "ScoreKind":
-        """The kind of a block of scores whose range is known already.
+    def of(cls, low: float, high: float, least_top: float, sums: RowSums | None, *, whole: bool) -> "ScoreKind":
+        """The kind of scores of which all this is known.
 
         Parameters
         ----------
-        scores : float array of shape (n, K)
-            The block.
         low, high, least_top : float
             Smallest and largest score, and the smallest of the rows' largest scores.
+        sums : RowSums or None
+            Sums of the rows, where they say something.
+        whole : bool
+            Whether all scores are whole numbers.
 
         Returns
         -------
         ScoreKind
         """
-        sums = RowSums.of(scores, low, high)
-        all_near = sums is not None and not sums.of_exponentials and sums.near[0] == sums.n_rows
-        is_whole = sums is not None and not sums.of_exponentials and _are_whole(scores)
-        return cls(low, high, least_top, _in_unit(low, high) and all_near, is_whole, sums)
+        of_scores = sums is not None and not sums.of_exponentials
+        all_near = sums is not None and of_scores and sums.near[0] == sums.n_rows
+        return cls(low, high, least_top, _in_unit(low, high) and all_near, of_scores and whole, sums)
 
     @classmethod
     def of_rows(cls, scores: NDArray[np.floating[Any]]) -> "ScoreKind":
@@ -111,7 +112,8 @@ class ScoreKind:
         if not len(some):
             return cls(0.0, 1.0, 0.0, False)
         tops = some.max(axis=1)
-        kind = cls.of(some, float(some.min()), float(tops.max()), float(tops.min()))
+        low, high = float(some.min()), float(tops.max())
+        kind = cls.of(low, high, float(tops.min()), RowSums.of(some, low, high), whole=are_whole(some))
         if kind.name == PROBABILITIES or len(some) < FEWEST_ROWS:
             return kind
         first, last = np.quantile(tops, MIDDLE).tolist()
@@ -232,6 +234,7 @@ def _in_unit(low: float, high: float) -> bool:
     return low >= -ROUNDING and high <= 1 + ROUNDING
 
 
-def _are_whole(scores: NDArray[np.floating[Any]]) -> bool:
+def are_whole(scores: NDArray[np.floating[Any]]) -> bool:
+    """Whether all scores are whole numbers."""
     some = scores[:: -(-len(scores) // ROWS_LOOKED_AT)]
     return bool((some == np.rint(some)).all() and (scores == np.rint(scores)).all())

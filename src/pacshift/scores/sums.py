@@ -55,16 +55,9 @@ class RowSums:
         -------
         RowSums or None
         """
-        of_exponentials = low < -ROUNDING
-        if high > (ROUNDING if of_exponentials else TOTALS[-1] * (1 + ROUNDING)):
-            return None
-        if of_exponentials:
-            scores = np.exp(np.maximum(scores, -100).astype(np.float32))  # NumPy is fast in single precision
-        sums = scores.sum(axis=1, dtype=np.float64)
-        # Rounded, because the last bits depend on how the rows are cut into blocks.
-        least, largest = round(float(sums.min()), 6), round(float(sums.max()), 6)
-        near = tuple(_rows_near(sums, total, least, largest) for total in TOTALS)
-        return cls(least, largest, near, len(sums), of_exponentials)
+        block = BlockSums(len(scores))
+        block.add(slice(len(scores)), scores, low, high)
+        return block.result(len(scores))
 
     def __or__(self, other: "RowSums") -> "RowSums":
         """The sums of both together; both must be of the same numbers."""
@@ -90,6 +83,38 @@ class RowSums:
         if len(near) != len(TOTALS) or not max(*near, 1) <= n_rows:
             raise ValueError(f"{saved!r} where sums of rows belong")
         return cls(number(saved["least"]), number(saved["largest"]), near, n_rows, flag(saved["of_exponentials"]))
+
+
+class BlockSums:
+    """Sums of the rows of a block that comes in pieces.
+
+    They are looked at once for all pieces: between many short calls threads would wait for each other.
+    """
+
+    def __init__(self, n_rows: int) -> None:
+        self._sums = np.empty(n_rows)
+        self._of_exponentials: set[bool | None] = set()
+
+    def add(self, rows: slice, piece: NDArray[np.floating[Any]], low: float, high: float) -> None:
+        """Add up the scores of some rows, which lie between ``low`` and ``high``."""
+        of_exponentials = low < -ROUNDING
+        if high > (ROUNDING if of_exponentials else TOTALS[-1] * (1 + ROUNDING)):
+            self._of_exponentials.add(None)
+            return
+        if of_exponentials:
+            piece = np.exp(np.maximum(piece, -100).astype(np.float32))  # NumPy is fast in single precision
+        np.add.reduce(piece, axis=1, dtype=np.float64, out=self._sums[rows])
+        self._of_exponentials.add(of_exponentials)
+
+    def result(self, n_rows: int) -> RowSums | None:
+        """What the sums of the first rows are like; None where no sum could tell anything."""
+        if None in self._of_exponentials or len(self._of_exponentials) != 1:
+            return None
+        sums = self._sums[:n_rows]
+        # Rounded, because the last bits depend on how the rows are cut into blocks.
+        least, largest = round(float(sums.min()), 6), round(float(sums.max()), 6)
+        near = tuple(_rows_near(sums, total, least, largest) for total in TOTALS)
+        return RowSums(least, largest, near, n_rows, True in self._of_exponentials)
 
 
 def _rows_near(sums: NDArray[np.float64], total: float, least: float, largest: float) -> int:

@@ -76,9 +76,12 @@ def uniform_numbers(scores: FloatArray) -> FloatArray:
 def mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """The finaliser of splitmix64: every bit of the input changes about half of the bits of the output."""
     values = values + np.uint64(0x9E3779B97F4A7C15)
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))
+    values ^= values >> np.uint64(30)
+    values *= np.uint64(0xBF58476D1CE4E5B9)
+    values ^= values >> np.uint64(27)
+    values *= np.uint64(0x94D049BB133111EB)
+    values ^= values >> np.uint64(31)
+    return values
 
 
 def adaptive(scores: FloatArray, uniform: FloatArray, *, penalty: float = 0.0, free_ranks: int = 0) -> FloatArray:

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.parallel import run_all
 from pacshift.scores.check import ScoreMatrix, not_finite_error
-from pacshift.scores.kind import ScoreKind, kind_of_all
+from pacshift.scores.kind import ScoreKind, are_whole, kind_of_all
 from pacshift.scores.softmax import require_logits, softmax, to_probabilities
+from pacshift.scores.sums import BlockSums
 from pacshift.scores.transforms import TRANSFORMS, Transform
 from pacshift.tally.cells import Bins, Cells, cell_codes, n_codes
 from pacshift.tally.histogram import BINS, MAX_BINNED_CLASSES, count_bins
@@ -37,8 +38,8 @@ BLOCK_VALUES = 1 << 20
 """Scores of one block, 8 MB: long enough for threads not to wait for each other. Other lengths were not
 measured."""
 PIECE_VALUES = 1 << 17
-"""Scores of one piece of a block, 1 MB: few calls per score, and near the processor. Pieces of 2**14 scores take
-about twice as long, with 100 classes 1.5 to 1.9 times; pieces of 2**18 with 100 classes as long."""
+"""Scores of one piece of a block, 1 MB: near the processor, and few calls per score, because threads wait for each
+other between calls. Pieces of 2**15 scores take 1.6 times as long on two cores, those of 2**18 as long."""
 MAX_SMALL_PIECE_CLASSES = 200
 """Up to so many classes, pieces are small: the bins of one (257 per class) have fewer entries than the piece has
 scores."""
@@ -105,18 +106,19 @@ def count_block(
     predicted, top = _room_for_labels(n_rows, n_classes), np.empty(n_rows, dtype)
     counts = BlockCounts(n_classes, predicted, top, labels, scores=np.empty(n_rows))
     wants_bins = options.bins and labels is None and n_classes <= MAX_BINNED_CLASSES
+    low, sums, whole = math.inf, BlockSums(n_rows), True
     for rows, piece in read_blocks(scores):
         if options.softmax:
             require_logits(piece, name="target" if labels is None else "source")
             piece = softmax(piece)
         top_scores(piece, predicted[rows], top[rows])
-        least, most = float(piece.min()), float(top[rows].max())
+        least, most = float(np.minimum.reduce(piece, axis=None)), float(np.maximum.reduce(top[rows]))
         if not (math.isfinite(least) and math.isfinite(most)):
             break
-        counts.n_rows = rows.stop
+        counts.n_rows, low = rows.stop, min(low, least)
         counts.are_probabilities &= are_probabilities(least, most)
-        kind = ScoreKind.of(piece, least, most, float(top[rows].min()))
-        counts.kind = kind if counts.kind is None else counts.kind | kind
+        sums.add(rows, piece, least, most)
+        whole = whole and are_whole(piece)
         own = None if labels is None else labels[rows]
         if own is not None:
             counts.scores[rows] = pick(options.transform.apply(piece), own)
@@ -126,6 +128,10 @@ def count_block(
             found = count_bins(piece.T, (least, most))
             wants_bins = found is not None
             counts.bins = found if counts.bins is None or found is None else counts.bins + found
+    if counts.n_rows:
+        tops = top[: counts.n_rows]
+        least_top, most = float(tops.min()), float(tops.max())
+        counts.kind = ScoreKind.of(low, most, least_top, sums.result(counts.n_rows), whole=whole)
     return counts
 
 
@@ -168,10 +174,10 @@ def top_scores(block: Matrix, predicted: NDArray[np.integer[Any]], top: Matrix) 
         top[:] = pick(block, predicted)
         return
     columns = np.ascontiguousarray(block.T)
-    columns.max(axis=0, out=top)
+    np.maximum.reduce(columns, axis=0, out=top)
     is_top = np.equal(columns, top, out=scratch("is top", columns.shape, np.bool_)).view(np.uint8)
     is_top *= np.arange(n_classes, 0, -1, dtype=np.uint8)[:, None]  # the first column ranks highest
-    is_top.max(axis=0, out=predicted)
+    np.maximum.reduce(is_top, axis=0, out=predicted)
     np.subtract(n_classes, predicted, out=predicted)
 
 

@@ -191,6 +191,8 @@ class ExactScores:
         self._lock = Lock()
         self._n_ranges = min(cores(), MAX_SCORE_RANGES) if n_classes <= MAX_RANGED_CLASSES else 1
         self._n_groups = n_classes * self._n_ranges
+        smallest = np.min_scalar_type(self._n_groups - 1)
+        self._key_type = smallest if smallest.itemsize <= 2 else np.int64  # NumPy sorts up to 16 bits by radix
         self._edges: NDArray[np.float32] | None = None
         self._pending: list[tuple[IntArray, FloatArray]] = []
         self._n_pending = 0
@@ -214,8 +216,7 @@ class ExactScores:
             return
         parts = zip(*pending, strict=True)
         labels, scores = (part[0] if len(part) == 1 else np.concatenate(part) for part in parts)
-        # NumPy sorts up to 16 bits by radix.
-        groups: Keys = labels.astype(np.uint16) if self._n_groups <= 1 << 16 else labels.copy()
+        groups: Keys = labels.astype(self._key_type)
         groups *= self._n_ranges
         groups += edges_reached(scores, self._edges)
         starts = running_sum(np.bincount(groups, minlength=self._n_groups))

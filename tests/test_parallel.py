@@ -1,0 +1,62 @@
+"""Work on all cores: results in order, the first error, nothing left running."""
+
+import threading
+import time
+from functools import partial
+
+import pytest
+
+from pacshift import parallel
+from pacshift.parallel import even_slices, run_all
+
+
+@pytest.mark.parametrize("n_cores", [1, 2, 5])
+@pytest.mark.parametrize("n_jobs", [0, 1, 2, 40])
+def test_results_come_in_the_order_of_the_jobs(n_jobs: int, n_cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "cores", lambda: n_cores)
+
+    def job(place: int) -> int:
+        time.sleep(0.001 * (place % 3))
+        return place
+
+    assert run_all([partial(job, place) for place in range(n_jobs)]) == list(range(n_jobs))
+
+
+@pytest.mark.parametrize("n_cores", [1, 2, 5])
+def test_the_error_is_that_of_the_first_job_that_fails(n_cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "cores", lambda: n_cores)
+    done: list[int] = []
+
+    def job(place: int) -> None:
+        time.sleep(0.02 if place == 3 else 0.0)  # a later job fails earlier
+        if place >= 3:
+            raise ValueError(f"job {place}")
+        done.append(place)
+
+    with pytest.raises(ValueError, match="job 3"):
+        run_all([partial(job, place) for place in range(100)])
+    assert sorted(done) == [0, 1, 2]
+
+
+def test_no_job_starts_after_an_interrupt_and_no_thread_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "cores", lambda: 2)
+    started: list[int] = []
+
+    def job(place: int) -> None:
+        started.append(place)
+        if place == 1:
+            raise KeyboardInterrupt
+        time.sleep(0.01)
+
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        run_all([partial(job, place) for place in range(50)])
+    assert len(started) <= 4
+    assert threading.active_count() == before
+
+
+def test_slices_are_even_and_cover_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "cores", lambda: 3)
+    parts = even_slices(100, 10)
+    assert [place for part in parts for place in range(100)[part]] == list(range(100))
+    assert len(parts) == 3
