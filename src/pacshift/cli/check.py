@@ -74,12 +74,7 @@ def check(
     if reading["group"] is None and not printing.silent:
         tell_repeated_ids(table, certificate.columns, scores)
     found = check_evaluation(certificate, read.evaluation, level=level)
-    if printing.as_json:
-        print_json({**_document(certificate, found), "group": reading["group"]})
-    elif not printing.quiet:
-        _show(certificate, found)
-        if reading["group"] is not None:
-            results().print(f"One random row of each {plain(repr(reading['group']))} was compared.")
+    _tell(certificate, found, reading["group"], printing)
     if fails(found, fail_on):
         raise typer.Exit(BROKEN)
 
@@ -103,6 +98,15 @@ def group_column(certificate: "Certificate", table: "list[Path]", group: str | N
 def fails(found: "Check", fail_on: Literal["broken", "consistent"]) -> bool:
     """Whether the command ends with exit code 4: a pipeline must stop, whatever the method had promised."""
     return found.verdict in ("broken", "above") or (fail_on == "consistent" and found.verdict != "kept")
+
+
+def _tell(certificate: "Certificate", found: "Check", group: str | None, printing: groups.Printing) -> None:
+    if printing.as_json:
+        print_json({**_document(certificate, found), "group": group})
+    elif not printing.quiet:
+        _show(certificate, found)
+        if group is not None:
+            results().print(f"One random row of each {plain(repr(group))} was compared.")
 
 
 def _document(certificate: "Certificate", found: "Check") -> dict[str, object]:
