@@ -7,7 +7,7 @@ import typer
 
 from pacshift.cli import groups, options
 from pacshift.cli.console import BROKEN, note, plain, print_json, progress, results, right_aligned
-from pacshift.cli.options import basic, expert, output, tables
+from pacshift.cli.options import expert, output, tables
 from pacshift.wording import at_most, between, given, mean_size, percent
 
 if TYPE_CHECKING:
@@ -18,12 +18,7 @@ def check(
     certificate_file: options.CertificateFile,
     table: Annotated[list[Path], typer.Argument(metavar="LABELLED", help="Files or folders, with labels.")],
     *,
-    label: Annotated[
-        str | None,
-        basic(
-            "--label -l COLUMN", "Column of the true labels, if it is named differently from the certificate's."
-        ),
-    ] = None,
+    label: options.KnownLabel = None,
     scores: options.KnownScores = None,
     by_position: options.ByPosition = False,
     level: Annotated[float, expert("--level", "Confidence of the interval around the error.")] = 0.95,
