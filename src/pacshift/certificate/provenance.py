@@ -1,14 +1,12 @@
 """Where a certificate comes from: when and by what it was made, for which model, from which data, until when."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
-from pacshift.files.code import code_identity
-from pacshift.files.documents import TIME_FORMAT, current_time, is_count, pacshift_version, require_text
-from pacshift.tally import Tally
-from pacshift.tally.inputs import MAX_INPUTS, Input, limited
+from pacshift.files.documents import TIME_FORMAT, is_count, require_text
+from pacshift.tally.inputs import MAX_INPUTS, Input
 from pacshift.wording import MAX_LISTED
 
 
@@ -217,39 +215,6 @@ def left_out_in_words(provenance: Provenance | None) -> str:
     ]
     more = f", and of {len(found) - MAX_LISTED} more files" if len(found) > MAX_LISTED else ""
     return f"Left out, not counted: {', '.join(parts)}{more}." if parts else ""
-
-
-def record(
-    tally: Tally,
-    inputs: Sequence[Input],
-    *,
-    model_id: str | None,
-    note: str | None,
-    valid_until: str | None,
-    seed: int,
-    has_rows: bool,
-    solver: str,
-    has_sample: bool,
-    asked_method: AskedMethod | None = None,
-) -> Provenance:
-    """The provenance of a certificate that is about to be made from counts.
-
-    ``has_rows`` says that sizes were counted on rows, ``has_sample`` that rows were there to tune thresholds with.
-    ``inputs`` are those of ``all_inputs``.
-    """
-    return Provenance(
-        created=current_time().strftime(TIME_FORMAT),
-        pacshift_version=pacshift_version(),
-        model_id=model_id,
-        note=note,
-        valid_until=valid_until,
-        inputs=limited(inputs, tally.n_more_inputs),
-        seed=seed,
-        code=code_identity(),
-        counting=Counting(tally.grid, tally.bins is not None, has_rows, has_sample),
-        asked_method=asked_method,
-        solver=solver,
-    )
 
 
 def _counting(document: Any) -> Counting:
