@@ -13,7 +13,7 @@ from pacshift.certificate.file import read_fields, write
 from pacshift.certificate.lazy import LazyField
 from pacshift.certificate.predictor import Predictor
 from pacshift.certificate.provenance import Provenance
-from pacshift.certificate.rule import SetRule
+from pacshift.certificate.rule import SetRule, transform_of
 from pacshift.certificate.sensitivity import Sensitivity
 from pacshift.methods import Guarantee, MethodFacts
 from pacshift.scores.check import ScoreMatrix, ignore_rng
@@ -188,7 +188,7 @@ class Certificate(SetRule):
         >>> certificate.predictor().sets([0.05, 0.95])
         array([False,  True])
         """
-        return Predictor(self, self._transform(score))
+        return Predictor(self, transform_of(self, score))
 
     def with_set_sizes(self, scores: ScoresLike | ScoreMatrix, *, rng: RngLike = None) -> "Certificate":
         """The same certificate, with the sizes of the sets of ``scores`` counted.

@@ -149,10 +149,10 @@ class SetRule:
         return checked
 
     def _sets(self, scores: ScoreMatrix, score: TransformFunction | None = None) -> BoolArray:
-        return make_sets(scores, self.thresholds, self._transform(score), never_empty=self.never_empty)
+        return make_sets(scores, self.thresholds, transform_of(self, score), never_empty=self.never_empty)
 
     def _sizes(self, scores: ScoreMatrix, thresholds: Sequence[FloatArray]) -> list[IntArray]:
-        return sizes_at(scores, thresholds, self._transform(None), never_empty=self.never_empty)
+        return sizes_at(scores, thresholds, transform_of(self), never_empty=self.never_empty)
 
     def sets_of_rows(self, scores: NDArray[Any]) -> BoolArray:
         """Prediction sets of some rows of a table, for engines that read it piece by piece.
@@ -189,16 +189,7 @@ class SetRule:
     @property
     def is_randomized(self) -> bool:
         """Whether scores use the uniform numbers of their rows, as ``aps`` and ``raps`` do."""
-        return self._transform(None).randomized
-
-    def _transform(self, score: TransformFunction | None) -> Transform:
-        if score is not None:
-            return resolve_transform(score)
-        if self.transform is not None:
-            return self.transform
-        if self.score not in TRANSFORMS:
-            raise InputError("this certificate was made with a score function of your own: pass it as score=.")
-        return TRANSFORMS[self.score]
+        return transform_of(self).randomized
 
     def to_sql(self, dialect: Dialect = "duckdb", *, columns: Sequence[str] | None = None) -> str:
         """The sets as one SQL expression, so that a database can make them where the scores are.
@@ -255,6 +246,17 @@ class SetRule:
             never_empty=self.never_empty,
             softmax=self.softmax,
         )
+
+
+def transform_of(rule: SetRule, score: TransformFunction | None = None) -> Transform:
+    """What is done to scores before they are compared; ``score`` is a function of the user's own."""
+    if score is not None:
+        return resolve_transform(score)
+    if rule.transform is not None:
+        return rule.transform
+    if rule.score not in TRANSFORMS:
+        raise InputError("this certificate was made with a score function of your own: pass it as score=.")
+    return TRANSFORMS[rule.score]
 
 
 def _is_plain(scores: Any, n_classes: int) -> TypeGuard[NDArray[np.floating[Any]]]:

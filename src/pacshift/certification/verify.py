@@ -9,12 +9,13 @@ from pacshift.arrays import LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certificate.file import words_in
 from pacshift.certificate.provenance import Counting, Provenance
+from pacshift.certificate.rule import transform_of
 from pacshift.certification.certify import Data, certify
 from pacshift.certification.differences import Differences, differences, left_open, origins_differ
 from pacshift.certification.groups import sample_groups
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.one_label import CountSizes, with_one_label_error
-from pacshift.certification.remembered import counting_of, method_of, request_of, score_of
+from pacshift.certification.remembered import counting_of, method_of, request_of
 from pacshift.certification.request import require_fit
 from pacshift.certification.rows import Rows
 from pacshift.certification.verification import Verification, VerifyVerdict, with_words
@@ -22,7 +23,7 @@ from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.methods import Method
 from pacshift.ps_t.rows import LabelledTarget
 from pacshift.scores.check import check_scores
-from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
+from pacshift.scores.transforms import Transform, TransformFunction
 from pacshift.tally import Tally
 from pacshift.tally.inputs import Input
 
@@ -93,7 +94,7 @@ def verify(
     """
     stored = _loaded(certificate)
     chosen = method_of(stored, method)
-    transform = resolve_transform(score if score is not None else score_of(stored))
+    transform = transform_of(stored, score)
     names = () if stored.columns is None else stored.columns.scores
     source = check_scores(source_scores, name="source", classes=stored.classes, columns=names)
     target = None
