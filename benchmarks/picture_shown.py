@@ -14,7 +14,7 @@ from pacshift.experiments.summary import markdown_table
 
 CALIBRATE, SETS = "calibrate, in memory", "sets, in memory"
 COUNT = "commands that count source and target"
-ONE, USE = "commands that read one table", "commands that use a certificate"
+ONE, USE = "commands that read one table", "commands that use certificates"
 WORKS = (CALIBRATE, SETS, COUNT, ONE, USE)
 FLOORS = ("floor", "bare scan")
 OWN_FLOORS = {"report": "matplotlib alone"}
@@ -70,7 +70,7 @@ def draw(measured: Measured, fixed: dict[str, str]) -> Figure:
             if row == 0:
                 title = f"{'memory' if what else 'time'} against {axis}\n{fixed[axis]}"
                 panels[row, column].set_title(title, fontsize=12, pad=10)
-        panels[row, 0].set_ylabel(fill(work, 24), fontsize=12, fontweight="bold")
+        panels[row, 0].set_ylabel(fill(work, 19), fontsize=12, fontweight="bold")
         panels[row, -1].legend(fontsize=10, loc="upper left", bbox_to_anchor=(1.02, 1.02), borderaxespad=0)
     figure.suptitle("Thick: pacshift. Dashed: floors. Thin: peers.", fontsize=12)
     return figure

@@ -54,7 +54,7 @@ SLOW = {
         "| sets, in memory | pacshift |",
         "| commands that read one table | monitor |",
         "| commands that read one table | plan |",
-        "| commands that use a certificate | report |",
+        "| commands that use certificates | report |",
     ],
     "startup scale-calibrate": ["| `pacshift --version` |", "| `pacshift calibrate --method PS-LP` |"],
     "scale-rows scale-classes": ["| 5,000 | float32 |", "| 100 | one list |"],
