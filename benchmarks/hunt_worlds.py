@@ -114,6 +114,12 @@ def tied_world(counts: tuple[float, float]) -> World:
     return coin_world(counts, law=law)
 
 
+def rows_world(counts: tuple[float, float]) -> World:
+    """Two classes that are confused at times: scores that curves from score rows follow, unlike those apart."""
+    pieces = ((0.0, 0.5, 0.1), (0.5, 1.0, 0.9))
+    return World("two classes confused", Pieces((pieces, pieces), (1, 0)), counts, (0.0, 1.0), 5_000)
+
+
 def weights_world() -> World:
     """Known weights (.4, 1.9): all errors are of the first class, of whose sorted rows few are kept."""
     law = Pieces((((0.0, 1.0, 1.0),), ((0.9, 1.0, 1.0),)), (1, 0))

@@ -37,15 +37,16 @@ def bare_scan(job: dict[str, Any]) -> None:
 
 
 def duckdb_counts(job: dict[str, Any]) -> None:
-    """Predicted labels by true label and by the true label's score; of the target, predicted labels."""
+    """Predicted labels by true label and by the true label's score; of a second table, predicted labels."""
     import duckdb
 
     scores = ", ".join(f"p_{place}" for place in range(job["n_classes"]))
     predicted = f"list_position([{scores}], greatest({scores})) AS predicted"
     true = f"CAST(floor(list_extract([{scores}], label + 1) * {STEPS}) AS INTEGER) AS true_score"
-    source, target = (f"read_parquet('{path}/*.parquet')" for path in job["paths"])
-    duckdb.execute(f"SELECT label, {predicted}, {true}, count(*) FROM {source} GROUP BY ALL").fetchnumpy()
-    duckdb.execute(f"SELECT {predicted}, count(*) FROM {target} GROUP BY ALL").fetchnumpy()
+    columns = f"label, {predicted}, {true}", predicted
+    for path, wanted in zip(job["paths"], columns, strict=False):
+        scan = f"read_parquet('{path}/*.parquet')"
+        duckdb.execute(f"SELECT {wanted}, count(*) FROM {scan} GROUP BY ALL").fetchnumpy()
 
 
 def polars_counts(job: dict[str, Any]) -> None:
@@ -55,9 +56,9 @@ def polars_counts(job: dict[str, Any]) -> None:
     scores = pl.concat_list([f"p_{place}" for place in range(job["n_classes"])])
     predicted = scores.list.arg_max().alias("predicted")
     true = (scores.list.get(pl.col("label")) * STEPS).floor().cast(pl.Int32).alias("true_score")
-    source, target = (pl.scan_parquet(f"{path}/*.parquet") for path in job["paths"])
-    source.group_by("label", predicted, true).len().collect(engine="streaming")
-    target.group_by(predicted).len().collect(engine="streaming")
+    columns = [pl.col("label"), predicted, true], [predicted]
+    for path, wanted in zip(job["paths"], columns, strict=False):
+        pl.scan_parquet(f"{path}/*.parquet").group_by(wanted).len().collect(engine="streaming")
 
 
 def duckdb_sets(job: dict[str, Any]) -> None:

@@ -8,9 +8,12 @@ from scipy import special, stats
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.experiments.datasets import load_dataset
-from pacshift.experiments.twins import LEVELS, MIN_ROWS_FOR_QUANTILES, Twin
+from pacshift.experiments.twins import LEVELS, Twin
 
 SHIPPED = Path(__file__).resolve().parents[1] / "src" / "pacshift" / "experiments" / "data"
+
+MIN_ROWS_FOR_QUANTILES = 30
+"""Rows that a group needs for its own quantiles. A round number; not measured."""
 
 
 def main() -> None:

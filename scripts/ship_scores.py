@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.experiments.datasets import FILES, load_scores, pack_scores
+from pacshift.experiments.datasets import FILES, load_scores
+from pacshift.experiments.packed import pack_scores
 
 SHIPPED = Path(__file__).resolve().parents[1] / "src" / "pacshift" / "experiments" / "data"
 

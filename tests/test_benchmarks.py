@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import picture
+from commands import all_commands
+
 pytestmark = pytest.mark.thorough  # whole programs in processes of their own
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,7 +49,13 @@ SMOKE = {
 }
 SLOW = {
     "speed": ["| contestant | domains | calibrate |"],
-    "picture": ["| commands that count source and target | calibrate |", "| sets, in memory | pacshift |"],
+    "picture": [
+        "| commands that count source and target | calibrate |",
+        "| sets, in memory | pacshift |",
+        "| commands that read one table | monitor |",
+        "| commands that read one table | plan |",
+        "| commands that use certificates | report |",
+    ],
     "startup scale-calibrate": ["| `pacshift --version` |", "| `pacshift calibrate --method PS-LP` |"],
     "scale-rows scale-classes": ["| 5,000 | float32 |", "| 100 | one list |"],
     "scale-workers scale-cost": ["| Arrow | 1 |", "| 10,000 | 800.0 TB |"],
@@ -63,6 +72,11 @@ def test_parts_run_small_and_leave_the_pages_alone(parts: str, tmp_path: Path) -
         assert heading in done.stdout
     assert done.stderr.startswith("[")  # progress
     assert {path: path.read_bytes() for path in pages} == pages
+
+
+def test_every_command_is_in_the_picture_or_reads_no_rows() -> None:
+    drawn = {title for _, title in picture.commands(Path("source"), Path("target"), Path(), 2)}
+    assert drawn | {"demo", "methods", "reproduce", "train"} == set(all_commands())
 
 
 def test_an_unknown_part_is_refused_with_the_list_of_parts(tmp_path: Path) -> None:

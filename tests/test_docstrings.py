@@ -43,14 +43,16 @@ def exported(module_name: str) -> dict[str, Any]:
 
 
 def methods_of(value: type) -> dict[str, Any]:
-    """Public methods that a class introduces; what it overrides is documented in the base class."""
-    inherited = {name for base in value.__mro__[1:] for name in vars(base)}
-    found = {
-        name: member.__func__ if isinstance(member, classmethod | staticmethod) else member
-        for name, member in vars(value).items()
-        if not name.startswith("_") and name not in inherited
-    }
-    return {path_of(method): method for method in found.values() if isinstance(method, FunctionType)}
+    """Public methods of a class and of its bases in the package; the first of them that has one documents it."""
+    found: dict[str, Any] = {}
+    for base in reversed(value.__mro__):
+        for name, member in vars(base).items():
+            if not name.startswith("_"):
+                found.setdefault(
+                    name, member.__func__ if isinstance(member, classmethod | staticmethod) else member
+                )
+    own = [each for each in found.values() if getattr(each, "__module__", "").startswith("pacshift")]
+    return {path_of(method): method for method in own if isinstance(method, FunctionType)}
 
 
 def listed() -> dict[str, Any]:

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from pacshift.errors import InputError
-from pacshift.experiments.datasets import FILES, load_dataset, load_scores, pack_scores, unpack_scores
+from pacshift.experiments.datasets import FILES, load_dataset, load_scores
+from pacshift.experiments.packed import pack_scores, unpack_scores
 from pacshift.experiments.panels import select_panels
 from pacshift.recipes.catalogue import find_recipe
 

@@ -67,6 +67,7 @@ DRAWS = {
     "coins 19484/2000": 60,
     "coins, independent rows": 60,
     "coins, ties 3416/500": 40,
+    "coins, score rows 19423/2000": 60,
     "long tail, 201 classes": 4,
     "known weights": 40,
     "aps in order": 30,
@@ -114,7 +115,12 @@ def test_where_label_shift_is_refuted_labels_keep_the_promise() -> None:
 
 @pytest.mark.montecarlo
 @pytest.mark.usefixtures("untested")
-def test_coins_that_pick_fixed_ranks_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "draws", "on_rows"), [("coins 67951/1000", 25, False), ("coins, score rows 19423/2000", 40, True)]
+)
+def test_coins_that_pick_fixed_ranks_are_found(
+    name: str, draws: int, on_rows: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Break the coins on purpose: one fixed stream over the sorted scores, whatever the counts are."""
 
     def fixed(tally: Tally, *_: Any, **__: Any) -> HeldOut:
@@ -125,8 +131,18 @@ def test_coins_that_pick_fixed_ranks_are_found(monkeypatch: pytest.MonkeyPatch) 
         return HeldOut(held, rng)
 
     monkeypatch.setattr("pacshift.ps_lp.tuned.hold_out", fixed)
-    monkeypatch.setattr("pacshift.ps_lp.tuned.enough_rows", lambda rows: False)  # the world was found with counts
-    assert chance(drawn("coins 67951/1000", 25)) < SURE
+    if not on_rows:
+        monkeypatch.setattr("pacshift.ps_lp.tuned.enough_rows", lambda rows: False)
+    assert chance(drawn(name, draws)) < SURE
+
+
+@pytest.mark.usefixtures("untested")
+def test_the_world_of_score_rows_is_tuned_on_them() -> None:
+    """Else fixed coins would be found there on counts."""
+    case, rng = NAMED["coins, score rows 19423/2000"], np.random.default_rng(0)
+    sample = case.world.draw(rng)
+    asked = {"epsilon": case.world.epsilon, "delta": case.delta} | OPTIONS["known_mix"](case, sample, rng)
+    assert ROUTES[case.route](sample, case.method, asked).facts.tuned_on == "score rows"
 
 
 def sorted_pilot(scores: FloatArray, labels: IntArray, n_pilot: int, seed: int) -> IntArray:

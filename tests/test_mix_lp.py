@@ -15,7 +15,7 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.certification.differences import differences
 from pacshift.methods import PSW
 from pacshift.mix import lp
-from pacshift.mix.lp import LinearProgram, linear_program
+from pacshift.mix.lp import LinearProgram, Problem, linear_program
 from pacshift.mix.programs import MixProgram, least_violation
 from pacshift.mix.region import prevalence_region
 from pacshift.weights.hull import hull
@@ -30,7 +30,7 @@ def transport(*, sharp: bool = False) -> LinearProgram:
     rows = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [1.0, 0.0, 0.0]])
     lower, upper = np.array([4.0, 5.0, -np.inf]), np.array([np.inf, 5.0, 3.0])
     least = np.array([0.0, 0.0, -np.inf])
-    return linear_program(rows, lower, upper, cost=np.array([1.0, 2.0, 3.0]), least=least, sharp=sharp)
+    return linear_program(Problem(rows, lower, upper, cost=np.array([1.0, 2.0, 3.0]), least=least, sharp=sharp))
 
 
 @pytest.mark.parametrize("sharp", [False, True])
@@ -61,7 +61,7 @@ def test_solutions_and_signs_of_prices_by_hand(solver: str, sharp: bool) -> None
 def test_a_program_without_columns_has_prices_of_zero(solver: str) -> None:
     with solved_by(solver):
         none, free = np.zeros(0), np.array([-np.inf])
-        program = linear_program(np.zeros((1, 0)), free, np.array([0.5]), cost=none, least=none)
+        program = linear_program(Problem(np.zeros((1, 0)), free, np.array([0.5]), cost=none, least=none))
         program.solve()
     assert not program.is_infeasible
     assert program.prices.tolist() == [0.0]
@@ -107,8 +107,8 @@ class Liar:
 
     LIBRARY, is_infeasible = "scipy", False
 
-    def __init__(self, matrix: FloatArray, *_bounds: FloatArray, cost: FloatArray, **_rest: object) -> None:
-        self.n_rows, self.n_columns = len(matrix), len(cost)
+    def __init__(self, problem: Problem) -> None:
+        self.n_rows, self.n_columns = problem.matrix.shape
         self.rng = np.random.default_rng(self.n_rows)
 
     def change_costs(self, columns: IntArray, costs: FloatArray) -> None: ...

@@ -25,6 +25,11 @@ PROVEN_IN_MIX = ("box", "programs", "region", "region_rows", "tails")
 WITHOUT_CODE = {"Setting", "Tails with their prefactor"}
 
 
+def annotations(found: type) -> set[str]:
+    """Names of the fields of a class and of those it inherits from."""
+    return {name for base in found.__mro__ for name in vars(base).get("__annotations__", ())}
+
+
 def resolve(name: str) -> Any:
     """The object behind a dotted name, or a failure; attributes set in ``__init__`` and fields count."""
     parts = name.removeprefix("pacshift.").split(".")
@@ -33,9 +38,7 @@ def resolve(name: str) -> Any:
         if isinstance(found, ModuleType) and not hasattr(found, part):
             found = importlib.import_module(f"{found.__name__}.{part}")
         elif isinstance(found, type) and not hasattr(found, part):
-            field = part in found.__annotations__ or re.search(
-                rf"self\.(\w+, self\.)*{part}\b.* = ", source(found)
-            )
+            field = part in annotations(found) or re.search(rf"self\.(\w+, self\.)*{part}\b.* = ", source(found))
             assert field, f"{name}: {found.__name__} has no {part}"
             assert place == len(parts) - 1
             return found

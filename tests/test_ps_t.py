@@ -248,6 +248,19 @@ def test_planning_rows_are_the_same_in_any_order_and_not_too_many() -> None:
     assert np.array_equal(one, other)
 
 
+def test_of_rows_that_are_alike_every_label_gets_its_share_in_any_order() -> None:
+    rng = np.random.default_rng(9)
+    values = rng.choice([0.1, 0.4, 0.9], 5000)
+    scores, labels = np.column_stack([values, 1 - values]), (rng.random(5000) < 0.3).astype(np.int64)
+    order = rng.permutation(5000)
+    for most in (10, 700, 2500):
+        one, other = planning_rows(scores, labels, most), order[planning_rows(scores[order], labels[order], most)]
+        assert len(set(one.tolist())) == most
+        assert np.array_equal(scores[one], scores[other])
+        assert np.array_equal(labels[one], labels[other])
+        assert abs(labels[one].mean() - labels.mean()) < 0.05 + 1 / most
+
+
 def test_lemma_2_rows_that_nobody_can_label_count_as_missed() -> None:
     # A step of the path may let in two rows at once; here none of the last does.
     labelled, source = labelled_rows(300, 11), Tally.from_scores(SOURCE, SOURCE_LABELS)

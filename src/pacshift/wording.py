@@ -23,6 +23,9 @@ SMALLEST_ESTIMATE = 1e-4
 SMALLEST_LOWER, SMALLEST_UPPER = 1e-5, 1e-8
 """Lower bounds below the first say nothing and are printed as 0; upper bounds are raised to the second."""
 
+MAX_LISTED = 6
+"""Classes or files that a sentence lists: what fits a screen."""
+
 
 def percent(share: float, digits: int = DIGITS) -> str:
     """An estimate, rounded to the nearest; "0 %" and "100 %" mean exactly that.

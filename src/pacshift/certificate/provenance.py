@@ -1,22 +1,13 @@
 """Where a certificate comes from: when and by what it was made, for which model, from which data, until when."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
-from pacshift.errors import InputError
-from pacshift.files.code import code_identity
-from pacshift.files.documents import TIME_FORMAT, current_time, is_count, pacshift_version, require_text
-from pacshift.tally import Tally
-from pacshift.tally.inputs import MAX_INPUTS, Input, limited, printable
-
-MAX_TEXT = 10_000
-"""Characters of a note or a model's name: a few pages, so that a certificate stays readable."""
-
-
-MAX_INPUTS_NAMED = 6
-"""Files of which is said in words what was left out: what fits a screen. ``inputs`` holds all of it."""
+from pacshift.files.documents import TIME_FORMAT, is_count, require_text
+from pacshift.tally.inputs import MAX_INPUTS, Input
+from pacshift.wording import MAX_LISTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,70 +211,10 @@ def left_out_in_words(provenance: Provenance | None) -> str:
     found = [one for one in (() if provenance is None else provenance.inputs) if one.left_out]
     parts = [
         f"{one.left_out_in_words} of {f'the {one.role}' if one.name is None else f'{one.role} {one.name!r}'}"
-        for one in found[:MAX_INPUTS_NAMED]
+        for one in found[:MAX_LISTED]
     ]
-    more = f", and of {len(found) - MAX_INPUTS_NAMED} more files" if len(found) > MAX_INPUTS_NAMED else ""
+    more = f", and of {len(found) - MAX_LISTED} more files" if len(found) > MAX_LISTED else ""
     return f"Left out, not counted: {', '.join(parts)}{more}." if parts else ""
-
-
-def record(
-    tally: Tally,
-    inputs: Sequence[Input],
-    *,
-    model_id: str | None,
-    note: str | None,
-    valid_until: str | None,
-    seed: int,
-    has_rows: bool,
-    solver: str,
-    has_sample: bool,
-    asked_method: AskedMethod | None = None,
-) -> Provenance:
-    """The provenance of a certificate that is about to be made from counts.
-
-    ``has_rows`` says that sizes were counted on rows, ``has_sample`` that rows were there to tune thresholds with.
-    ``inputs`` are those of ``all_inputs``.
-    """
-    return Provenance(
-        created=current_time().strftime(TIME_FORMAT),
-        pacshift_version=pacshift_version(),
-        model_id=model_id,
-        note=note,
-        valid_until=valid_until,
-        inputs=limited(inputs, tally.n_more_inputs),
-        seed=seed,
-        code=code_identity(),
-        counting=Counting(tally.grid, tally.bins is not None, has_rows, has_sample),
-        asked_method=asked_method,
-        solver=solver,
-    )
-
-
-def check_text(value: Any, name: str) -> str | None:
-    """A text that a file can hold, or None."""
-    if value is None:
-        return None
-    if not isinstance(value, str) or not value.strip() or len(value) > MAX_TEXT or value != printable(value):
-        raise InputError(f"{name} must be a text of 1 to {MAX_TEXT:,} characters, got {str(value)[:80]!r}.")
-    return value
-
-
-def check_valid_until(value: Any) -> str | None:
-    """A day that is not over, in ISO format, or None."""
-    if value is None:
-        return None
-    today = current_time().date()
-    try:
-        day = value if isinstance(value, date) else date.fromisoformat(value)
-    except (TypeError, ValueError):
-        raise InputError(f"valid_until must be a day such as 2027-01-31, got {str(value)[:80]!r}.") from None
-    day = day.date() if isinstance(day, datetime) else day
-    if day < today:
-        raise InputError(
-            f"valid_until is {day.isoformat()}, but the certificate is made on {today.isoformat()}. "
-            "Name a day that is not over."
-        )
-    return day.isoformat()
 
 
 def _counting(document: Any) -> Counting:

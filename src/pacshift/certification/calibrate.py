@@ -16,7 +16,6 @@ from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.notes import logits_note
 from pacshift.certification.one_label import with_one_label_error
 from pacshift.certification.request import check_request, require_fit
-from pacshift.certification.rows import Rows
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.methods import Method, resolve_method
@@ -200,15 +199,11 @@ def calibrate(
         classes=classes,
         target_labels=target_labels,
     )
-    rows = Rows.check(
-        given.source_scores, given.source_labels, given.target_scores, classes=classes, softmax=softmax
-    )
+    rows = given.check(classes=classes, softmax=softmax)
     request = request.for_classes(rows.source.classes)
     tally = given.marked(rows.tally(transform, soft=chosen.needs_soft, bins=chosen.needs_bins))
     _log_notes(tally)
-    found = rows.labelled_target(given.target_labels, transform, request, tally)
-    if labelled is not None:
-        found = rows.sheet_target(labelled, transform, request, tally, given.target_places)
+    found = given.labelled_target(rows, labelled, transform, request, tally)
     certificate = certify(rows.data(tally, transform, found), chosen, request, progress=progress)
     return with_one_label_error(certificate, tally, chosen, rows.set_sizes)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from pacshift.assumption import Assumption
 from pacshift.certificate import Certificate
-from pacshift.certificate.provenance import AskedMethod, record
+from pacshift.certificate.provenance import AskedMethod, Counting, Provenance
 from pacshift.certification.answers import Answer, Data, answer
 from pacshift.certification.few_labels import check_labelled
 from pacshift.certification.label_shift import check_label_shift, refusal_of
@@ -17,6 +17,8 @@ from pacshift.certification.notes import by_labels_note, often_missed_note, susp
 from pacshift.certification.request import Request
 from pacshift.certification.sensitivity import SensitivityOnDemand
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
+from pacshift.files.code import code_identity
+from pacshift.files.documents import TIME_FORMAT, current_time, pacshift_version
 from pacshift.methods import Method
 from pacshift.methods.base import assumes_label_shift, facts_of, options_of
 from pacshift.methods.guarantee import promises_target
@@ -25,7 +27,7 @@ from pacshift.parallel import in_background
 from pacshift.progress import Progress, Steps, tell
 from pacshift.scores.same_kind import require_same_kind
 from pacshift.tally import Tally
-from pacshift.tally.inputs import Input, all_inputs
+from pacshift.tally.inputs import Input, all_inputs, limited
 
 __all__ = ["Data", "certify"]
 
@@ -126,18 +128,32 @@ def _certificate(
         never_empty=request.never_empty,
         transform=data.transform,
         softmax=tally.softmax,
-        provenance=record(
-            tally,
-            inputs,
-            model_id=request.model_id,
-            note=request.note,
-            valid_until=request.valid_until,
-            seed=request.seed,
-            has_rows=data.count_labels is not None,
-            has_sample=data.sample is not None,
-            asked_method=_asked(method, found.method),
-            solver=solved_by(),
+        provenance=_provenance(data, method, request, found, inputs),
+    )
+
+
+def _provenance(
+    data: Data, method: Method, request: Request, found: Answer, inputs: Sequence[Input]
+) -> Provenance:
+    """Where the certificate comes from; ``inputs`` are those of ``all_inputs``."""
+    tally = data.tally
+    return Provenance(
+        created=current_time().strftime(TIME_FORMAT),
+        pacshift_version=pacshift_version(),
+        model_id=request.model_id,
+        note=request.note,
+        valid_until=request.valid_until,
+        inputs=limited(inputs, tally.n_more_inputs),
+        seed=request.seed,
+        code=code_identity(),
+        counting=Counting(
+            grid=tally.grid,
+            bins=tally.bins is not None,
+            rows=data.count_labels is not None,
+            sample=data.sample is not None,
         ),
+        asked_method=_asked(method, found.method),
+        solver=solved_by(),
     )
 
 

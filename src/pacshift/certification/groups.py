@@ -5,10 +5,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pacshift.arrays import IntArray, Label, LabelsLike, ScoresLike
+from pacshift.certification.label_sheet import LabelSheet
+from pacshift.certification.request import Request
+from pacshift.certification.rows import Rows
 from pacshift.errors import InputError
+from pacshift.files.writing import PathLike
+from pacshift.ps_t.rows import LabelledTarget
 from pacshift.scores.check import ScoreMatrix, check_labels, check_scores
 from pacshift.scores.containers import as_array
 from pacshift.scores.frames import require_same_index
+from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
 from pacshift.tally.grouped import Grouped
 from pacshift.tally.groups import GroupIds, check_groups, one_row_per_group
@@ -26,6 +32,21 @@ class Sampled:
     target: Grouped | None = None
     target_places: IntArray | None = None
     """Which target rows are left; None where all are."""
+
+    def check(self, *, classes: Sequence[Label] | None, softmax: bool) -> Rows:
+        """The rows with their scores checked."""
+        return Rows.check(
+            self.source_scores, self.source_labels, self.target_scores, classes=classes, softmax=softmax
+        )
+
+    def labelled_target(
+        self, rows: Rows, sheet: LabelSheet | PathLike | None, transform: Transform, request: Request, tally: Tally
+    ) -> LabelledTarget | None:
+        """The target rows whose labels were given, or are on a sheet."""
+        found = rows.labelled_target(self.target_labels, transform, request, tally)
+        if sheet is None:
+            return found
+        return rows.sheet_target(sheet, transform, request, tally, self.target_places)
 
     def marked(self, tally: Tally) -> Tally:
         """The counts of these rows, which know that they hold one row per group."""

@@ -1,13 +1,10 @@
 """What a certificate remembers of how it was made, as it was asked for: enough to make it again."""
 
-from typing import Any
-
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import Counting
 from pacshift.certification.request import Request, check_request
 from pacshift.errors import InputError
 from pacshift.methods import METHODS, Method, resolve_method
-from pacshift.scores.transforms import TRANSFORMS
 
 
 def counting_of(certificate: Certificate) -> Counting:
@@ -35,15 +32,6 @@ def method_of(certificate: Certificate, method: Method | None) -> Method:
             f"method {name} has no such options ({options!r}) in this version: verify the certificate with the "
             "version that made it."
         ) from None
-
-
-def score_of(certificate: Certificate) -> Any:
-    """The name of the score, or the function if it is at hand."""
-    if certificate.score in TRANSFORMS:
-        return certificate.score
-    if certificate.transform is None:
-        raise InputError("this certificate was made with a score function of your own: pass it as score=.")
-    return certificate.transform.function
 
 
 def request_of(certificate: Certificate) -> Request:

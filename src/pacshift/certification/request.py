@@ -2,24 +2,28 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
 
 from pacshift.arrays import Label, RngLike
 from pacshift.bounds import Interval
-from pacshift.certificate.provenance import check_text, check_valid_until
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
+from pacshift.files.documents import current_time
 from pacshift.methods import PSC, PSLP, PSW, Method
 from pacshift.methods.base import assumes_label_shift, needs_labels
 from pacshift.methods.guarantee import promises_target
 from pacshift.mix.known_mix import check_known_mix
 from pacshift.scores.check import check_flag, check_rate, check_seed, check_weights
+from pacshift.tally.inputs import printable
 
 ALLOWING_FOR_CONTAMINATION = (PSLP.name, PSW.name, PSC.name)
 """Methods that look at the target and widen what they see there (Lemma 4 of docs/methods/trust-proofs.md)."""
+
+MAX_TEXT = 10_000
+"""Characters of a note or a model's name: a few pages, so that a certificate stays readable."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,9 +87,9 @@ def check_request(
         contamination=_check_contamination(contamination, allowed),
         never_empty=check_flag(never_empty, "never_empty"),
         seed=check_seed(rng),
-        model_id=check_text(model_id, "model_id"),
-        note=check_text(note, "note"),
-        valid_until=check_valid_until(valid_until),
+        model_id=_check_text(model_id, "model_id"),
+        note=_check_text(note, "note"),
+        valid_until=_check_valid_until(valid_until),
         known_mix=known_mix,
         weights=weights,
     )
@@ -105,6 +109,33 @@ def _check_contamination(contamination: Any, epsilon: float) -> float:
             f"alone, but epsilon is {epsilon:g}. Lower contamination or raise epsilon."
         )
     return share
+
+
+def _check_text(value: Any, name: str) -> str | None:
+    """A text that a file can hold, or None."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value.strip() or len(value) > MAX_TEXT or value != printable(value):
+        raise InputError(f"{name} must be a text of 1 to {MAX_TEXT:,} characters, got {str(value)[:80]!r}.")
+    return value
+
+
+def _check_valid_until(value: Any) -> str | None:
+    """A day that is not over, in ISO format, or None."""
+    if value is None:
+        return None
+    today = current_time().date()
+    try:
+        day = value if isinstance(value, date) else date.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise InputError(f"valid_until must be a day such as 2027-01-31, got {str(value)[:80]!r}.") from None
+    day = day.date() if isinstance(day, datetime) else day
+    if day < today:
+        raise InputError(
+            f"valid_until is {day.isoformat()}, but the certificate is made on {today.isoformat()}. "
+            "Name a day that is not over."
+        )
+    return day.isoformat()
 
 
 def require_fit(method: Method, request: Request, *, has_labels: bool = False) -> None:

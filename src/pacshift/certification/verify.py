@@ -2,77 +2,32 @@
 
 import os
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from dataclasses import replace
+from typing import TypeAlias
 
 from pacshift.arrays import LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certificate.file import words_in
-from pacshift.certificate.provenance import Provenance
+from pacshift.certificate.provenance import Counting, Provenance
+from pacshift.certificate.rule import transform_of
 from pacshift.certification.certify import Data, certify
 from pacshift.certification.differences import Differences, differences, left_open, origins_differ
 from pacshift.certification.groups import sample_groups
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.one_label import CountSizes, with_one_label_error
-from pacshift.certification.remembered import counting_of, method_of, request_of, score_of
+from pacshift.certification.remembered import counting_of, method_of, request_of
 from pacshift.certification.request import require_fit
 from pacshift.certification.rows import Rows
-from pacshift.display import short_repr
+from pacshift.certification.verification import Verification, VerifyVerdict, with_words
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.methods import Method
 from pacshift.ps_t.rows import LabelledTarget
 from pacshift.scores.check import check_scores
-from pacshift.scores.transforms import TransformFunction, resolve_transform
+from pacshift.scores.transforms import Transform, TransformFunction
 from pacshift.tally import Tally
 from pacshift.tally.inputs import Input
 
-VerifyVerdict: TypeAlias = Literal["equal", "equal up to provenance", "different"]
-
-MAX_SHOWN = 12
-"""Differences in the text; ``differences`` holds all of them."""
-
 CertificateLike: TypeAlias = Certificate | str | os.PathLike[str]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Verification:
-    """Whether a certificate follows from the data.
-
-    Parameters
-    ----------
-    verdict : {"equal", "equal up to provenance", "different"}
-        ``"equal"``: made again, all numbers and words are the same, and so are code and data as far as they are on
-        record. ``"equal up to provenance"``: all numbers are the same, but the code or the files are others.
-        ``"different"``: a number is another one, or nothing can be certified from these data.
-    differences : tuple of str
-        Which numbers or words differ, and how.
-    provenance_differences : tuple of str
-        What is on record about code and data, and is another one now.
-    unverified : tuple of str
-        What could not be compared: older files do not hold everything, and some fields are the maker's word.
-    text : str
-        All this in words.
-    recomputed : Certificate or None
-        The certificate that these data give; None if they refute label shift.
-
-    Examples
-    --------
-    >>> from pacshift import calibrate, verify
-    >>> scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50
-    >>> made = calibrate(scores, labels, None, method="PS-LW")
-    >>> verify(made, scores, labels, None).verdict
-    'equal'
-    """
-
-    verdict: VerifyVerdict
-    differences: tuple[str, ...]
-    provenance_differences: tuple[str, ...]
-    unverified: tuple[str, ...]
-    text: str
-    recomputed: Certificate | None = field(repr=False)
-
-    __repr__ = short_repr
 
 
 def verify(
@@ -138,8 +93,8 @@ def verify(
     'n_target: the certificate says 500, these data give 499'
     """
     stored = _loaded(certificate)
-    counting, chosen = counting_of(stored), method_of(stored, method)
-    transform = resolve_transform(score if score is not None else score_of(stored))
+    chosen = method_of(stored, method)
+    transform = transform_of(stored, score)
     names = () if stored.columns is None else stored.columns.scores
     source = check_scores(source_scores, name="source", classes=stored.classes, columns=names)
     target = None
@@ -148,27 +103,31 @@ def verify(
     given = sample_groups(
         source, source_labels, target, groups=groups, target_groups=target_groups, target_labels=target_labels
     )
-    rows = Rows.check(
-        given.source_scores,
-        given.source_labels,
-        given.target_scores,
-        classes=stored.classes,
-        softmax=stored.softmax,
-    )
-    soft = chosen.needs_soft
+    rows = given.check(classes=stored.classes, softmax=stored.softmax)
+    tally = given.marked(_counted_again(rows, stored, transform, soft=chosen.needs_soft))
+    request = request_of(stored).for_classes(tally.classes)
+    found = given.labelled_target(rows, labelled, transform, request, tally)
+    data = _looked_at_again(rows.data(tally, transform, found), counting_of(stored))
+    return verify_data(certificate, data, method, None if rows.target is None else rows.set_sizes)
+
+
+def _counted_again(rows: Rows, stored: Certificate, transform: Transform, *, soft: bool) -> Tally:
+    """The rows, counted as they were for the certificate."""
+    counting = counting_of(stored)
     tally = Tally.from_scores(rows.source, rows.labels, score=transform, grid=counting.grid, soft=soft)
     if rows.target is not None:
         tally = tally + Tally.from_target(rows.target, soft=soft, bins=counting.bins)
-    tally = replace(given.marked(tally), softmax=rows.softmax)
-    request = request_of(stored).for_classes(tally.classes)
-    found = rows.labelled_target(given.target_labels, transform, request, tally)
-    if labelled is not None:
-        found = rows.sheet_target(labelled, transform, request, tally, given.target_places)
-    counts_sizes = counting.rows and rows.target is not None and transform.function is None
-    count_labels = rows.mean_sizes if counts_sizes else None
-    sample = rows.sample if counting.sample and rows.target is not None else None
-    data = Data(tally, found, transform, count_labels, sample=sample)
-    return verify_data(certificate, data, method, None if rows.target is None else rows.set_sizes)
+    return replace(tally, softmax=rows.softmax)
+
+
+def _looked_at_again(data: Data, counting: Counting) -> Data:
+    """What the certificate was made from: its maker may have had counts alone. A refusal is not explained here."""
+    return replace(
+        data,
+        count_labels=data.count_labels if counting.rows else None,
+        to_plan=None,
+        sample=data.sample if counting.sample else None,
+    )
 
 
 def verify_tally(
@@ -234,7 +193,7 @@ def verify_data(
             found = certify(data, chosen, request.for_classes(data.tally.classes))
     except AssumptionError as refusal:
         said = f"nothing can be certified from these data: {refusal}"
-        return _verification("different", Differences((said,), (), ()), [], left_open(stored, None), None)
+        return with_words("different", Differences((said,), (), ()), [], left_open(stored, None), None)
     if inputs is not None and found.provenance is not None:
         found = found.changed(provenance=replace(found.provenance, inputs=inputs))
     if count_sizes is not None:
@@ -281,36 +240,8 @@ def _compared(stored: Certificate, found: Certificate, wrong_words: list[str]) -
     verdict: VerifyVerdict = (
         "different" if differ.numbers else "equal up to provenance" if origin or words else "equal"
     )
-    return _verification(verdict, differ, [*origin, *words], [*differ.unsaid, *left_open(stored, now)], found)
+    return with_words(verdict, differ, [*origin, *words], [*differ.unsaid, *left_open(stored, now)], found)
 
 
 def _code(made: Provenance) -> tuple[str, str | None, str | None]:
     return made.pacshift_version, made.code, made.solver
-
-
-_SAYS: dict[VerifyVerdict, Callable[[int], str]] = {
-    "equal": lambda _n: "Made again from these data, the certificate is the same.",
-    "equal up to provenance": lambda _n: (
-        "Made again from these data, all numbers of the certificate are the same."
-    ),
-    "different": lambda n: (
-        f"These data do not give this certificate: {n} {'difference' if n == 1 else 'differences'}."
-    ),
-}
-
-
-def _verification(
-    verdict: VerifyVerdict,
-    differ: Differences,
-    origin: list[str],
-    unverified: list[str],
-    found: Certificate | None,
-) -> Verification:
-    lines = [
-        _SAYS[verdict](len(differ.numbers)),
-        *(f"Differs: {each}." for each in differ.numbers[:MAX_SHOWN]),
-        *([f"... and {len(differ.numbers) - MAX_SHOWN} more."] if len(differ.numbers) > MAX_SHOWN else []),
-        *(f"Origin: {each}." for each in origin),
-        *(f"Not verified: {each}." for each in unverified),
-    ]
-    return Verification(verdict, differ.numbers, tuple(origin), tuple(unverified), "\n".join(lines), found)

@@ -1,6 +1,7 @@
 """``pacshift calibrate``: tables or tallies to a certificate."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -55,12 +56,11 @@ def calibrate(
 
     Example: pacshift calibrate source.parquet target.parquet --label diagnosis --epsilon 0.05 -o certificate.json
     """
-    from pacshift.certification.certify import Data
     from pacshift.certification.label_sheet import LabelSheet
     from pacshift.certification.request import require_fit
     from pacshift.cli import refusal as after
-    from pacshift.cli.inputs import Inputs, load_tallies
-    from pacshift.cli.provenance import with_origin, with_tally_files
+    from pacshift.cli.inputs import Inputs
+    from pacshift.cli.provenance import with_origin
     from pacshift.methods import resolve_method
     from pacshift.methods.ps_lp import balanced
 
@@ -78,8 +78,7 @@ def calibrate(
     try:
         if tallies:
             options.require_no_table(target_label, labelled)
-            certificate = _certify(Data(load_tallies(files.paths)), chosen, request, printing)
-            certificate = with_tally_files(certificate, files.paths or ())
+            certificate = _from_tallies(files.paths or (), chosen, request, printing)
         else:
             reading: dict[str, Any] = {**files.split(), **columns.reading(label), "engine": engine}
             data = Inputs(
@@ -107,6 +106,16 @@ def _require_no_page(out: Path) -> None:
             f"`pacshift report CERTIFICATE -o {out.name}` afterwards. For a page of a refusal, should there be "
             f"one, give --refusal-page {out.name}."
         )
+
+
+def _from_tallies(
+    paths: Sequence[Path], method: "MethodObject", request: "Request", printing: groups.Printing
+) -> "Certificate":
+    from pacshift.certification.certify import Data
+    from pacshift.cli.inputs import load_tallies
+    from pacshift.cli.provenance import with_tally_files
+
+    return with_tally_files(_certify(Data(load_tallies(paths)), method, request, printing), paths)
 
 
 def _count(data: "Inputs", method: "MethodObject", score: str) -> "Data":

@@ -7,7 +7,7 @@ import typer
 
 from pacshift.cli import groups, options
 from pacshift.cli.console import BROKEN, note, plain, print_json, progress, results, right_aligned
-from pacshift.cli.options import basic, expert, output, tables
+from pacshift.cli.options import expert, output, tables
 from pacshift.wording import at_most, between, given, mean_size, percent
 
 if TYPE_CHECKING:
@@ -18,12 +18,7 @@ def check(
     certificate_file: options.CertificateFile,
     table: Annotated[list[Path], typer.Argument(metavar="LABELLED", help="Files or folders, with labels.")],
     *,
-    label: Annotated[
-        str | None,
-        basic(
-            "--label -l COLUMN", "Column of the true labels, if it is named differently from the certificate's."
-        ),
-    ] = None,
+    label: options.KnownLabel = None,
     scores: options.KnownScores = None,
     by_position: options.ByPosition = False,
     level: Annotated[float, expert("--level", "Confidence of the interval around the error.")] = 0.95,
@@ -74,12 +69,7 @@ def check(
     if reading["group"] is None and not printing.silent:
         tell_repeated_ids(table, certificate.columns, scores)
     found = check_evaluation(certificate, read.evaluation, level=level)
-    if printing.as_json:
-        print_json({**_document(certificate, found), "group": reading["group"]})
-    elif not printing.quiet:
-        _show(certificate, found)
-        if reading["group"] is not None:
-            results().print(f"One random row of each {plain(repr(reading['group']))} was compared.")
+    _tell(certificate, found, reading["group"], printing)
     if fails(found, fail_on):
         raise typer.Exit(BROKEN)
 
@@ -103,6 +93,15 @@ def group_column(certificate: "Certificate", table: "list[Path]", group: str | N
 def fails(found: "Check", fail_on: Literal["broken", "consistent"]) -> bool:
     """Whether the command ends with exit code 4: a pipeline must stop, whatever the method had promised."""
     return found.verdict in ("broken", "above") or (fail_on == "consistent" and found.verdict != "kept")
+
+
+def _tell(certificate: "Certificate", found: "Check", group: str | None, printing: groups.Printing) -> None:
+    if printing.as_json:
+        print_json({**_document(certificate, found), "group": group})
+    elif not printing.quiet:
+        _show(certificate, found)
+        if group is not None:
+            results().print(f"One random row of each {plain(repr(group))} was compared.")
 
 
 def _document(certificate: "Certificate", found: "Check") -> dict[str, object]:

@@ -97,6 +97,10 @@ Scores = Annotated[
         "columns named after the labels.",
     ),
 ]
+KnownLabel = Annotated[
+    str | None,
+    basic("--label -l COLUMN", "Column of the true labels, if it is named differently from the certificate's."),
+]
 KnownScores = Annotated[
     str | None, tables("--scores COLUMNS", "Score columns, if they are named differently from the certificate's.")
 ]

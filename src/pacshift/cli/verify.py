@@ -8,7 +8,7 @@ import typer
 
 from pacshift.cli import groups, options
 from pacshift.cli.console import BROKEN, plain, print_json, results
-from pacshift.cli.options import basic, known
+from pacshift.cli.options import known
 
 if TYPE_CHECKING:
     from pacshift import Certificate, Verification
@@ -22,12 +22,7 @@ def verify(
     *,
     files: groups.Files,
     tallies: options.Tallies = False,
-    label: Annotated[
-        str | None,
-        basic(
-            "--label -l COLUMN", "Column of the true labels, if it is named differently from the certificate's."
-        ),
-    ] = None,
+    label: options.KnownLabel = None,
     scores: options.KnownScores = None,
     by_position: options.ByPosition = False,
     target_label: Annotated[

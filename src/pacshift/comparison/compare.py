@@ -124,9 +124,7 @@ def compare(
         classes=classes,
         target_labels=target_labels,
     )
-    rows = Rows.check(
-        given.source_scores, given.source_labels, given.target_scores, classes=classes, softmax=softmax
-    )
+    rows = given.check(classes=classes, softmax=softmax)
     truth, request = _truth(rows, given.target_labels), request.for_classes(rows.source.classes)
     counted = _count(rows, given, [own_score(method, score) for method in chosen])
     made = compare_counts(

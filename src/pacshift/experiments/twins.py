@@ -28,9 +28,6 @@ LEVELS = special.ndtr(np.linspace(-3.0, 3.0, 41))
 """Quantile levels kept: evenly spaced in normal scores, so that both tails are resolved. 41 keep a twin's file at
 a few dozen kB."""
 
-MIN_ROWS_FOR_QUANTILES = 30
-"""Rows that a group needs for its own quantiles. A round number; not measured."""
-
 
 @dataclass(frozen=True, eq=False)
 class Twin:

@@ -22,5 +22,16 @@ class EstimatedWeights(Method):
         check_estimate(self.estimate)
 
     def weights(self, tally: Tally) -> FloatArray:
-        """One estimated weight q(y)/p(y) per class."""
+        """One estimated weight q(y)/p(y) per class.
+
+        Parameters
+        ----------
+        tally : Tally
+            Counts of source and target.
+
+        Returns
+        -------
+        numpy.ndarray of shape (K,)
+            The weights.
+        """
         return estimate_weights(tally, self.estimate)

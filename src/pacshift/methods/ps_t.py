@@ -18,10 +18,7 @@ from pacshift.ps_t.rows import LabelledTarget
 from pacshift.ps_t.sizes import mean_sizes, smallest
 from pacshift.scores.names import shorten
 from pacshift.tally import Tally
-from pacshift.wording import given, mean_size
-
-MAX_CLASSES_LISTED = 6
-"""Classes whose misses a note lists: what fits a screen. ``class_miss`` holds all of them."""
+from pacshift.wording import MAX_LISTED, given, mean_size
 
 
 @dataclass(frozen=True)
@@ -85,7 +82,7 @@ def misses_seen(
         return ()
     missed, rows = labelled.test.misses(thresholds), labelled.test.class_counts
     order = [each for each in np.argsort(-missed, kind="stable").tolist() if rows[each]]
-    listed = [f"{missed[each]} of {rows[each]} of {classes[each]!r}" for each in order[:MAX_CLASSES_LISTED]]
+    listed = [f"{missed[each]} of {rows[each]} of {classes[each]!r}" for each in order[:MAX_LISTED]]
     more = f", and so on for {len(order) - len(listed)} more classes" if len(order) > len(listed) else ""
     unknown = f", with {labelled.n_unknown} that nobody could label" if labelled.n_unknown else ""
     without = [name for name, count in zip(classes, labelled.counted.class_counts, strict=True) if not count]

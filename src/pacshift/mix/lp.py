@@ -4,17 +4,32 @@ Neither is trusted: a bound is computed from the prices by weak duality, and any
 guarantee is the same with both. A worse solution makes sets larger, never wrong.
 """
 
+from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from typing import Protocol
 
 from pacshift.arrays import FloatArray, IntArray
 
 
-class LinearProgram(Protocol):
-    """The least ``cost · x`` over ``lower <= matrix x <= upper`` and ``x >= least``, changed and solved again.
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """The least ``cost · x`` over ``lower <= matrix x <= upper`` and ``x >= least``.
 
-    A row has a bound on one side, or the same bound on both.
+    A row has a bound on one side, or the same bound on both. ``sharp`` asks for the smallest tolerance, and says
+    that only costs will change.
     """
+
+    matrix: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    _: KW_ONLY
+    cost: FloatArray
+    least: FloatArray
+    sharp: bool = False
+
+
+class LinearProgram(Protocol):
+    """A problem in the hands of a solver, changed and solved again."""
 
     def change_costs(self, columns: IntArray, costs: FloatArray) -> None:
         """Other costs of some columns."""
@@ -45,20 +60,11 @@ class LinearProgram(Protocol):
 
 
 class Solver(Protocol):
-    """A class of programs; ``sharp`` asks for the smallest tolerance, and says that only costs will change."""
+    """A class of programs."""
 
     LIBRARY: str
 
-    def __call__(
-        self,
-        matrix: FloatArray,
-        lower: FloatArray,
-        upper: FloatArray,
-        *,
-        cost: FloatArray,
-        least: FloatArray,
-        sharp: bool,
-    ) -> LinearProgram: ...
+    def __call__(self, problem: Problem) -> LinearProgram: ...
 
 
 @cache
@@ -85,14 +91,6 @@ def _version(library: str) -> str:
     return version(library)
 
 
-def linear_program(
-    matrix: FloatArray,
-    lower: FloatArray,
-    upper: FloatArray,
-    *,
-    cost: FloatArray,
-    least: FloatArray,
-    sharp: bool = False,
-) -> LinearProgram:
-    """A program in the hands of the solver that is installed."""
-    return solver()(matrix, lower, upper, cost=cost, least=least, sharp=sharp)
+def linear_program(problem: Problem) -> LinearProgram:
+    """A problem in the hands of the solver that is installed."""
+    return solver()(problem)

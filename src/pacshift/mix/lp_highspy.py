@@ -6,6 +6,7 @@ import highspy
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
+from pacshift.mix.lp import Problem
 
 PRIMAL_SIMPLEX = 4
 """HiGHS's code: a new objective leaves the last vertex feasible, so the primal method starts from there."""
@@ -16,27 +17,18 @@ class HighspyProgram:
 
     LIBRARY = "highspy"
 
-    def __init__(
-        self,
-        matrix: FloatArray,
-        lower: FloatArray,
-        upper: FloatArray,
-        *,
-        cost: FloatArray,
-        least: FloatArray,
-        sharp: bool,
-    ) -> None:
+    def __init__(self, problem: Problem) -> None:
         self._solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self._solver.silent()
         self._solver.setOptionValue(
             "presolve", "off"
         )  # it would discard the basis that the next program starts from
         self._solver.setOptionValue("small_matrix_value", 1e-12)  # the default drops cells of very rare classes
-        if sharp:
+        if problem.sharp:
             self._solver.setOptionValue("simplex_strategy", PRIMAL_SIMPLEX)
             self._solver.setOptionValue("primal_feasibility_tolerance", 1e-10)
             self._solver.setOptionValue("dual_feasibility_tolerance", 1e-10)
-        self._solver.passModel(_model(matrix, lower, upper, cost, least))
+        self._solver.passModel(_model(problem))
 
     def change_costs(self, columns: IntArray, costs: FloatArray) -> None:
         self._solver.changeColsCost(len(columns), columns.astype(np.int32), costs)
@@ -79,18 +71,16 @@ class HighspyProgram:
         return found if usable else np.zeros(length)
 
 
-def _model(
-    matrix: FloatArray, lower: FloatArray, upper: FloatArray, cost: FloatArray, least: FloatArray
-) -> "highspy.HighsLp":
+def _model(problem: Problem) -> "highspy.HighsLp":
     """A HiGHS model of a dense matrix, its zeros left out."""
     model = highspy.HighsLp()
-    model.num_row_, model.num_col_ = matrix.shape
-    model.col_cost_ = cost
-    model.col_lower_, model.col_upper_ = least, np.full(len(least), np.inf)
-    model.row_lower_, model.row_upper_ = lower, upper
-    filled = matrix != 0
+    model.num_row_, model.num_col_ = problem.matrix.shape
+    model.col_cost_ = problem.cost
+    model.col_lower_, model.col_upper_ = problem.least, np.full(len(problem.least), np.inf)
+    model.row_lower_, model.row_upper_ = problem.lower, problem.upper
+    filled = problem.matrix != 0
     model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
     model.a_matrix_.start_ = np.concatenate([[0], np.cumsum(filled.sum(axis=1))])
     model.a_matrix_.index_ = np.nonzero(filled)[1]
-    model.a_matrix_.value_ = matrix[filled]
+    model.a_matrix_.value_ = problem.matrix[filled]
     return model

@@ -4,6 +4,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from pacshift.arrays import FloatArray, IntArray
+from pacshift.mix.lp import Problem
 
 TOLERANCE, TIGHTEST = 1e-7, 1e-10
 """HiGHS's own tolerance, and the smallest that it takes."""
@@ -17,20 +18,11 @@ class ScipyProgram:
 
     LIBRARY = "scipy"
 
-    def __init__(
-        self,
-        matrix: FloatArray,
-        lower: FloatArray,
-        upper: FloatArray,
-        *,
-        cost: FloatArray,
-        least: FloatArray,
-        sharp: bool,
-    ) -> None:
-        self._matrix, self._lower, self._upper = matrix.copy(), lower.copy(), upper.copy()
-        self._cost, self._least = cost.copy(), least
-        self._tolerance = TIGHTEST if sharp else TOLERANCE
-        self._status, self._values, self._prices = -1, np.zeros(len(cost)), np.zeros(len(lower))
+    def __init__(self, problem: Problem) -> None:
+        self._matrix, self._cost, self._least = problem.matrix.copy(), problem.cost.copy(), problem.least
+        self._lower, self._upper = problem.lower.copy(), problem.upper.copy()
+        self._tolerance = TIGHTEST if problem.sharp else TOLERANCE
+        self._status, self._values, self._prices = -1, np.zeros(len(self._cost)), np.zeros(len(self._lower))
 
     def change_costs(self, columns: IntArray, costs: FloatArray) -> None:
         self._cost[columns] = costs

@@ -9,7 +9,7 @@ import numpy as np
 
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
-from pacshift.mix.lp import LinearProgram, linear_program
+from pacshift.mix.lp import LinearProgram, Problem, linear_program
 
 ROWS_PER_CUT = 4
 """How many violated rows are added before the program is solved again. With 1 or 16 sizes do not change."""
@@ -27,13 +27,14 @@ class MixProgram:
         self.rows, self.limits = rows, limits
         n_rows, n_classes = rows.shape
         self._index, self._open = np.arange(n_classes), np.full(n_classes, np.inf)
-        self._dual = linear_program(
+        dual = Problem(
             np.hstack([rows.T, np.ones((n_classes, 1))]),
             np.zeros(n_classes),
             self._open,
             cost=np.append(limits, 1.0),
             least=np.append(np.zeros(n_rows), -np.inf),
         )
+        self._dual = linear_program(dual)
 
     def largest(self, cost: FloatArray) -> float:
         """An upper bound of ``cost · t`` over the mixes, equal to the maximum up to rounding.
@@ -94,13 +95,14 @@ def least_violation(rows: FloatArray, limits: FloatArray, first: int) -> tuple[f
 def _violation_program(rows: FloatArray, limits: FloatArray) -> LinearProgram:
     """The least s with ``rows t - s <= limits``; the row ``sum t = 1`` comes last."""
     n_rows, n_classes = rows.shape
-    return linear_program(
+    problem = Problem(
         np.vstack([np.hstack([rows, -np.ones((n_rows, 1))]), np.append(np.ones(n_classes), 0.0)]),
         np.append(np.full(n_rows, -np.inf), 1.0),
         np.append(limits, 1.0),
         cost=np.append(np.zeros(n_classes), 1.0),
         least=np.append(np.zeros(n_classes), -np.inf),
     )
+    return linear_program(problem)
 
 
 def most_violated(excess: FloatArray, used: list[int], *, tolerance: float) -> list[int]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pacshift.arrays import FloatArray
-from pacshift.mix.lp import linear_program
+from pacshift.mix.lp import Problem, linear_program
 from pacshift.mix.programs import most_violated
 
 ROW_PENALTY = 1e4
@@ -115,7 +115,7 @@ class _CornerProgram:
         upper = np.concatenate([[1.0, np.inf], equal, limits])
         columns = matrix.shape[1]
         cost = np.concatenate([np.zeros(columns - 1), [ROW_PENALTY]])
-        self._program = linear_program(matrix, lower, upper, cost=cost, least=np.zeros(columns))
+        self._program = linear_program(Problem(matrix, lower, upper, cost=cost, least=np.zeros(columns)))
 
     def change(self, corners: Corners, epsilon: float) -> None:
         """Other values and missed shares at the corners, another ε; the last solution is the start."""

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.arrays import IntArray
+from pacshift.arrays import IntArray, KeyArray
+from pacshift.paths.sample import row_numbers
 from pacshift.ps_t.looks import look_cuts
-from pacshift.scores.transforms import Transform, uniform_numbers
+from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
 from pacshift.tally.coins import coins
 
@@ -127,11 +128,21 @@ def choose_pilot(scores: ScoreRows, labels: IntArray, n_pilot: int, seed: int) -
 def planning_rows(scores: ScoreRows, labels: IntArray | None, most: int) -> IntArray:
     """Places of up to ``most`` rows to plan with: the same rows, one after the other, in whatever order they come.
 
-    Chosen by a hash of the row. Any choice is valid that does not look at the rows of the test. In an order of
-    their own, because sums of floats depend on it.
+    Those whose ``row_numbers`` are the smallest. Any choice is valid that does not look at the rows of the test.
+    In an order of their own, because sums of floats depend on it.
     """
     chosen, most = np.arange(len(scores)), min(most, max(PLANNING_SCORES // scores.shape[1], 1))
     if len(scores) > most:
-        chosen = np.argpartition(uniform_numbers(np.asarray(scores, float)), most)[:most]
+        chosen = _smallest(row_numbers(scores), labels, most)
     own = () if labels is None else (labels[chosen],)
     return np.asarray(chosen[np.lexsort((*own, *scores[chosen].T))])
+
+
+def _smallest(numbers: KeyArray, labels: IntArray | None, most: int) -> IntArray:
+    """Places of the smallest numbers; of equal rows at the end as many of each label as are in proportion."""
+    last = np.partition(numbers, most - 1)[most - 1]
+    sure, alike = np.flatnonzero(numbers < last), np.flatnonzero(numbers == last)
+    if labels is not None:
+        alike = alike[np.argsort(labels[alike], kind="stable")]
+    wanted = most - len(sure)
+    return np.concatenate([sure, alike[(2 * np.arange(wanted) + 1) * len(alike) // (2 * wanted)]])

@@ -9,14 +9,10 @@ from matplotlib.axes import Axes
 
 from pacshift import plots
 from pacshift.certificate import Certificate
-from pacshift.certificate.explain import (
-    about_the_clean_part,
-    clean_part,
-    implied_change,
-    sets_in_words,
-)
+from pacshift.certificate.explain import about_the_clean_part, clean_part, sets_in_words
 from pacshift.certificate.file import to_document
 from pacshift.certificate.groups import counted_groups
+from pacshift.certificate.label_shift import implied_change
 from pacshift.certificate.one_label import one_label_in_words
 from pacshift.certificate.provenance import left_out_in_words
 from pacshift.comparison.table import ComparisonRow

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from pacshift.certificate import Certificate
-from pacshift.certificate.explain import assumptions, filled, refusals
+from pacshift.certificate.explain import filled
+from pacshift.certificate.label_shift import assumptions, refusals
 from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.plots import readable
 from pacshift.wording import capital

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pacshift.certificate.explain import MAX_CLASSES_LISTED, MAX_NOTES
+from pacshift.certificate.explain import MAX_NOTES
 from pacshift.methods.guarantee import MEANINGS
 from pacshift.scores.check import shorten
 from pacshift.strata.expansion import SHARES_OF_STRATA
-from pacshift.wording import all_but, between, given, up
+from pacshift.wording import MAX_LISTED, all_but, between, given, up
 
 if TYPE_CHECKING:
     from pacshift.strata.certificate import StratifiedCertificate
@@ -57,14 +57,14 @@ def _guarantee(certificate: "StratifiedCertificate") -> str:
 def _known_in_words(certificate: "StratifiedCertificate") -> str:
     """The bounds of the label mix that the user gave, stratum by stratum; of many strata the first."""
     known, parts = certificate.known_mix, []
-    for stratum, name in enumerate(certificate.strata[:MAX_CLASSES_LISTED]):
+    for stratum, name in enumerate(certificate.strata[:MAX_LISTED]):
         low, high = known.lower[stratum], known.upper[stratum]
         named = np.flatnonzero((low > 0) | (high < 1)).tolist()
         shares = [
             f"class {certificate.classes[label]!r} makes up {between(low[label], high[label])}" for label in named
         ]
-        more = f" and {len(shares) - MAX_CLASSES_LISTED} more" if len(shares) > MAX_CLASSES_LISTED else ""
-        parts.append(f"{', '.join(shares[:MAX_CLASSES_LISTED])}{more} of stratum {name!r}")
+        more = f" and {len(shares) - MAX_LISTED} more" if len(shares) > MAX_LISTED else ""
+        parts.append(f"{', '.join(shares[:MAX_LISTED])}{more} of stratum {name!r}")
     left = len(certificate.strata) - len(parts)
     return "; ".join(parts) + (f"; and {left} more strata" if left else "")
 

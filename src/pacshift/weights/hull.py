@@ -5,7 +5,7 @@ import numpy as np
 from pacshift.arrays import BoolArray, FloatArray
 from pacshift.bounds import ROUNDING, Interval
 from pacshift.errors import InputError
-from pacshift.mix.lp import linear_program
+from pacshift.mix.lp import Problem, linear_program
 from pacshift.weights.elimination import EmptyBox
 
 MAX_HULL_CLASSES = 200
@@ -89,7 +89,7 @@ class _Program:
         self.limits = np.concatenate([np.ones(len(at_most)), -np.ones(len(at_least))]) + ROUNDING
         self.column = np.cumsum(kept) - 1
         free, none = np.full(len(self.limits), -np.inf), np.zeros(self.rows.shape[1])
-        self.program = linear_program(self.rows, free, self.limits, cost=none, least=none, sharp=True)
+        self.program = linear_program(Problem(self.rows, free, self.limits, cost=none, least=none, sharp=True))
 
     def require_feasible(self) -> None:
         self.program.solve()

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pacshift.cli import groups, options
-from pacshift.cli.console import BROKEN, note
+from pacshift.cli.console import BROKEN
 from pacshift.cli.options import basic, output
-from pacshift.errors import InputError
 
 if TYPE_CHECKING:
     from pacshift import Certificate
@@ -106,18 +105,14 @@ def monitor(
     """
     from pacshift import Certificate, Monitor
     from pacshift.cli.monitor.new_source import NewSource
-    from pacshift.cli.monitor.output import check_outputs, show, write
+    from pacshift.cli.monitor.output import check_outputs, deliver
     from pacshift.cli.monitor.reading import Reading, count_source, follow
-    from pacshift.cli.monitor.run import choose_certificate, outcome_of, require_alone
-    from pacshift.cli.provenance import require_model
+    from pacshift.cli.monitor.run import choose_certificate, outcome_of, require_alone, require_state
     from pacshift.methods import resolve_method
     from pacshift.monitor.check import require_own_promise
 
-    if forever and state is None:
-        raise InputError(
-            "--forever makes all reports hold, so they have to be remembered. Name a folder: --state DIR."
-        )
-    require_alone(labelled, state, adopt=adopt, replace=replace)
+    require_state(state, forever=forever, labelled=labelled)
+    require_alone(labelled, adopt=adopt, replace=replace)
     files = [out] if table is None else [out, table]
     adopted = None if adopt is None else Path(adopt)  # a period has no file of its name, as a rule
     check_outputs(files, force, [source, *targets, certificate_file, adopted, labelled], state)
@@ -131,18 +126,12 @@ def monitor(
     watch = Monitor(counted, method=chosen, forever=forever, **asked.arguments(counted.classes), **kept)
     with watch.exclusive():
         with watch.one_step():  # rows, reports and choices together: an interrupted run leaves nothing behind
-            choose_certificate(watch, certificate, adopt)
-            if watch.certificate is not None:
-                require_model(watch.certificate, model_id)
-            for text in watch.warnings():
-                note(text)
+            choose_certificate(watch, certificate, adopt, model_id)
             if labelled is None:
                 follow(watch, targets, reading, found)
             else:
                 NewSource(source, label, counted, found, targets, reading).use(watch, labelled, request)
         told = outcome_of(watch, fail_on or ())
-        write(watch, files, force, told.gaps)
-        show(watch, told, files, printing)
-        watch.mark_delivered(told.gaps)  # what did not get so far is told by the next run
+        deliver(watch, told, files, force, printing)
     if told.failed or told.failed_gaps:
         raise typer.Exit(BROKEN)

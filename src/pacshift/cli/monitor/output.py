@@ -44,14 +44,16 @@ def check_outputs(files: Sequence[Path], force: bool, inputs: Sequence[Path | No
             raise InputError(f"--table and --out are the same file, {table}. Give them different names.")
 
 
-def write(watch: Monitor, files: Sequence[Path], force: bool, gaps: Sequence[Gap]) -> None:
-    """The page, and the table if there is one."""
-    write_history_page(watch, files[0], overwrite=force, gaps=gaps)
+def deliver(watch: Monitor, found: Outcome, files: Sequence[Path], force: bool, printing: groups.Printing) -> None:
+    """Write the page, and the table if there is one; print the answer; then remember that it was told."""
+    write_history_page(watch, files[0], overwrite=force, gaps=found.gaps)
     for table in files[1:]:
         write_history(watch.history, table, overwrite=force)
+    _show(watch, found, files, printing)
+    watch.mark_delivered(found.gaps)  # what did not get so far is told by the next run
 
 
-def show(watch: Monitor, found: Outcome, files: Sequence[Path], printing: groups.Printing) -> None:
+def _show(watch: Monitor, found: Outcome, files: Sequence[Path], printing: groups.Printing) -> None:
     """The answer, for machines or for people."""
     if printing.as_json:
         print_json(

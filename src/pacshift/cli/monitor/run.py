@@ -6,29 +6,42 @@ from pathlib import Path
 from pacshift.certificate import Certificate
 from pacshift.cli.console import note
 from pacshift.cli.monitor.output import Outcome
+from pacshift.cli.provenance import require_model
 from pacshift.errors import InputError
 from pacshift.files.documents import current_time
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.scores.check import shorten
 
 
-def require_alone(labelled: Path | None, state: Path | None, **others: object) -> None:
-    """A new source has to be remembered, and is a step of its own."""
+def require_state(state: Path | None, *, forever: bool, labelled: Path | None) -> None:
+    """Refuse to forget what later runs need."""
+    if forever and state is None:
+        raise InputError(
+            "--forever makes all reports hold, so they have to be remembered. Name a folder: --state DIR."
+        )
+    if labelled is not None and state is None:
+        raise InputError("--labelled makes labelled rows the source of later runs. Name the folder: --state DIR.")
+
+
+def require_alone(labelled: Path | None, **others: object) -> None:
+    """A new source is a step of its own."""
     if labelled is None:
         return
-    if state is None:
-        raise InputError("--labelled makes labelled rows the source of later runs. Name the folder: --state DIR.")
     for name in (name for name, value in others.items() if value is not None):
         raise InputError(f"--labelled does not go with --{name}: the labels choose the certificate. Run twice.")
 
 
-def choose_certificate(watch: Monitor, given: Certificate | None, adopt: str | None) -> None:
-    """Use what is asked for. A certificate that was given in the last run too is no new choice."""
+def choose_certificate(watch: Monitor, given: Certificate | None, adopt: str | None, model_id: str | None) -> None:
+    """Use what is asked for, if it is for this model. What was given in the last run too is no new choice."""
     if given is not None and not watch.offer(given) and adopt is None:
         in_use = "" if watch.in_use is None else f" In use is {watch.in_use.in_words}."
         note(f"--certificate was given before, and another one was adopted since.{in_use} --adopt FILE undoes it.")
     if adopt is not None:
         watch.adopt(_named(watch, adopt))
+    if watch.certificate is not None:
+        require_model(watch.certificate, model_id)
+    for text in watch.warnings():
+        note(text)
 
 
 def _named(watch: Monitor, name: str) -> Certificate | None:
