@@ -61,7 +61,7 @@ train-test: .stamps/train ## run the tests of pacshift train and pacshift.torch 
 bench: .stamps/dev ## draw speed and memory of everything on this machine, and measure it, into the pages of docs/
 	$(BIN)/python -m benchmarks picture speed core startup growth scale history --write
 
-soak: .stamps/dev system ## damaged files, kill signals, full disks: about half an hour, into docs/survives.md
+soak: .stamps/dev system ## damaged files, kill signals, full disks: about an hour, into docs/survives.md
 	PYTHONPATH=tests $(BIN)/python -m soak --write
 
 reproduce: .stamps/demo ## repeat all experiments of the paper (TRIALS=100) into out/reproduce

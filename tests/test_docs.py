@@ -27,8 +27,9 @@ def page_id(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", [page for page in PAGES if ">>>" in page.read_text()], ids=page_id)
-def test_console_examples_print_what_they_say(path: Path) -> None:
-    result = doctest.testfile(str(path), module_relative=False)
+def test_console_examples_print_what_they_say(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = doctest.testfile(str(path), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert result.attempted
     assert not result.failed
 
@@ -146,12 +147,20 @@ def places(page: Path) -> set[str]:
 
 def test_formulas_of_pages_and_docstrings_become_mathml() -> None:
     pytest.importorskip("latex2mathml", reason="needs the packages of the group docs: make docs installs them")
-    hook = runpy.run_path(str(ROOT / "scripts" / "mkdocs_math.py"))
+    hook = runpy.run_path(str(ROOT / "scripts" / "mkdocs_typeset.py"))
     page = r'<p>.. math:: w_i \ge 0</p><p>so <span class="arithmatex">\(w\)</span> and .. more</p>'
     made = hook["on_page_content"](page)
     assert made.count("<math") == 2
     assert "math::" not in made
     assert "and .. more</p>" in made
+
+
+def test_percent_signs_stay_on_the_line_of_their_numbers() -> None:
+    pytest.importorskip("latex2mathml", reason="needs the packages of the group docs: make docs installs them")
+    hook = runpy.run_path(str(ROOT / "scripts" / "mkdocs_typeset.py"))
+    page = '<p title="1 %">2 %, 3.5\n% <code>4 %</code></p><pre>5 %<code>6 %</code> 7 %</pre>8 % of % 9'
+    made = '<p title="1 %">2\xa0%, 3.5\xa0% <code>4 %</code></p><pre>5 %<code>6 %</code> 7 %</pre>8\xa0% of % 9'
+    assert hook["on_page_content"](page) == made
 
 
 def test_readme_leads_to_the_elimination_in_one_click() -> None:

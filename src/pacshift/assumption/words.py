@@ -28,8 +28,8 @@ CANNOT_SEE = (
 
 OTHER_WAYS = (
     "known_mix= cannot undo this refusal: bounds of the mix only rule out more mixes.",
-    "contamination= can, but only if a share below epsilon of the target explains all of the difference; on 19 of "
-    "20 real populations it did not.",
+    "contamination= can, but only if a share below epsilon of the target explains all of the "
+    "difference, which cannot be read off the data.",
     "Train a classifier on rows of both populations.",
 )
 """What is worth knowing about other ways than labels."""

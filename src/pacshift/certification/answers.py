@@ -98,7 +98,7 @@ def _by_method(data: Data, method: Method, request: Request, shares: DeltaShares
 def _by_labels(data: Data, request: Request, shares: DeltaShares) -> Answer:
     """What labelled target rows certify alone; they also bound the classes' misses (docs/methods/ps-t.md)."""
     method = PST()
-    # Rows of a new kind have no label; all may be missed, the others at task.epsilon (few-labels.md, Lemma 4).
+    # Rows of a new kind have no label; all may be missed, the others at task.epsilon (few-labels.md, Lemma 3).
     task = replace(_task(data, request, shares.labels), labelled=data.labelled)
     solution = method.solve(data.tally, task)
     labelled = data.labelled

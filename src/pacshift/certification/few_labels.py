@@ -63,7 +63,7 @@ def check_labelled(labelled: Tally, tally: Tally) -> Tally:
 def mix_bounds(labelled: Tally, n_unknown: int = 0, *, delta: float) -> Interval:
     """Bounds of the target's label mix, right for all classes at once with probability at least 1 - δ (Lemma 1).
 
-    The mix of the rows that have a class: those of a new kind are not labelled (Lemma 3). Each of ``n_unknown``
+    The mix of the rows that have a class: those of a new kind are not labelled (Lemma 2). Each of ``n_unknown``
     rows that nobody could label may be of any class.
 
     >>> labelled = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 0] * 50)
@@ -96,7 +96,7 @@ def both_bounds(
     """The mixes within both. If there is none: AssumptionError, of chance at most ``level`` if both are right.
 
     With contamination the two may be about different rows: all of the target, and those that have a class. What
-    both bound is the mix of the label-shifted part (Lemma 3), so they contradict each other only there.
+    both bound is the mix of the label-shifted part (Lemma 2), so they contradict each other only there.
     """
     if known is None:
         return found

@@ -1,4 +1,8 @@
-"""MkDocs hook: turn TeX into MathML while building, so that pages need neither network nor JavaScript."""
+"""MkDocs hook: what Markdown leaves undone when a page is set.
+
+TeX becomes MathML while building, so that pages need neither network nor JavaScript. A percent sign stays on the
+line of its number.
+"""
 
 import html
 import re
@@ -18,11 +22,22 @@ WIDEST = 62
 """Letters and signs that fit into a line at 1280 pixels in full size. Longer formulas are drawn smaller."""
 TAG = re.compile(r"<[^>]+>")
 
+AS_IT_IS = re.compile(r"(<(?P<kind>pre|code|math|svg)\b.*?</(?P=kind)>|<[^>]+>)", re.DOTALL)
+"""Programs and what they print, formulas, pictures, and tags with their attributes."""
+PERCENT = re.compile(r"(?<=\d)\s+%")
+
 
 def on_page_content(content: str, **_: Any) -> str:
-    """Replace every formula of a rendered page."""
+    """Replace every formula of a rendered page, and join percent signs to their numbers."""
     content = INLINE.sub(inline, content)
-    return DIRECTIVE.sub(displayed, BLOCK.sub(displayed, content))
+    return join_percents(DIRECTIVE.sub(displayed, BLOCK.sub(displayed, content)))
+
+
+def join_percents(content: str) -> str:
+    """Put a space that does not break before each percent sign of the text."""
+    pieces = AS_IT_IS.split(content)  # text, what is left as it is, its kind; text, ...
+    texts = [PERCENT.sub("\N{NO-BREAK SPACE}%", text) for text in pieces[::3]]
+    return "".join(part for pair in zip(texts, [*pieces[1::3], ""], strict=True) for part in pair)
 
 
 def inline(formula: re.Match[str]) -> str:
