@@ -58,8 +58,8 @@ def not_as_remembered(wanted: Sequence[str], missing: Sequence[str], names: Sequ
     """The columns that the scores were read from before are not there."""
     return ColumnsError(
         f"the scores were read from the columns {shorten(wanted)}, but this table has no column "
-        f"{shorten(missing)}. Rename its columns, or name its score columns with scores=. An array in the order of "
-        f"the classes needs by_position=True. Its columns are {shorten(names, 20)}."
+        f"{shorten(missing)}. Rename its columns, or name its score columns with scores=. An array in the order "
+        f"of the classes needs by_position=True. Its columns are {shorten(names, 20)}."
     )
 
 
