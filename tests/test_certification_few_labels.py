@@ -26,8 +26,10 @@ from pacshift import (
 )
 from pacshift.assumption.program import _known_box
 from pacshift.bounds import clean_shares
+from pacshift.certification import answers
 from pacshift.certification.answers import Data as Counts
 from pacshift.certification.certify import certify
+from pacshift.certification.class_miss import class_miss
 from pacshift.certification.delta import one_candidate, two_candidates
 from pacshift.certification.few_labels import both_bounds, mix_bounds, split_labels
 from pacshift.certification.request import check_request
@@ -180,8 +182,9 @@ def test_the_shares_add_up() -> None:
             spent = shares.method + 2 * shares.cap + shares.labels + shares.mix
             assert spent + 0.1 * 0.1 == pytest.approx(0.1)
             assert min(shares.method, shares.labels) > 0
-            # Bounds of the misses: of both candidates, and of PS-T after a refusal of test or region.
-            assert 2 * shares.misses + 2 * shares.cap + 2 * 0.1 * 0.1 == pytest.approx(0.1)
+            # Bounds of the misses: of both candidates, of limits (PS-T's after a refusal by the method has two
+            # caps), and of PS-T after a refusal by the test. A method may refuse with its whole share.
+            assert 2 * shares.misses + 3 * shares.cap + 0.1 * 0.1 == pytest.approx(0.1)
         for by_labels in (True, False):
             alone = one_candidate(request, by_labels=by_labels)
             assert alone.method + alone.labels + alone.cap == pytest.approx(0.1)
@@ -204,6 +207,27 @@ def test_only_methods_that_use_the_mix_pay_for_its_bounds(monkeypatch: pytest.Mo
         assert task.delta == pytest.approx(share * 0.1)
         assert task.known is not None
         assert (task.known.upper[0] < 1) == (method is PSLP)
+
+
+def test_bounds_of_misses_gain_nothing_from_a_refusal_by_the_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be as likely as the method's whole share, which pays for the promise and not for these bounds."""
+    tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50) + Tally.from_target([[0.9, 0.1]] * 50)
+    spent: list[float] = []
+
+    def refuses(*_: Any) -> Solution:
+        raise AssumptionError("no mix fits.")
+
+    def counted(rows: Tally, thresholds: Any, *, delta: float, **more: Any) -> Interval:
+        spent.append(delta)
+        return class_miss(rows, thresholds, delta=delta, **more)
+
+    monkeypatch.setattr(PSLP, "solve", refuses)
+    monkeypatch.setattr(answers, "class_miss", counted)
+    for class_epsilon, share in ((None, 0.45), (0.2, 0.3)):
+        request = check_request(delta=0.1, class_epsilon=class_epsilon).for_classes((0, 1))
+        made = certify(Counts(tally, LabelledTarget.of_tally(tally_of([25, 23]))), PSLP(), request)
+        assert made.method == "PS-T"
+        assert spent.pop() == pytest.approx(share * 0.1)
 
 
 def test_rows_that_nobody_can_label_widen_the_bounds_of_the_mix() -> None:

@@ -147,6 +147,10 @@ def test_quantiles_and_misses_of_held_out_rows() -> None:
     assert scores.missed(np.array([0.4, 0.9])).tolist() == [0.25, 1.0]
     assert scores.quantiles(0.5).tolist() == [0.4, np.inf]  # too few rows of the second class for a cap
     assert scores.quantiles(0.75).tolist() == [0.8, np.inf]
+    assert scores.quantiles(1.0).tolist() == [
+        np.inf,
+        np.inf,
+    ]  # all may be missed: no cap, in the last class either
 
 
 def test_tuning_makes_sets_smaller_where_classes_differ() -> None:

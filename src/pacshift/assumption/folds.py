@@ -174,13 +174,20 @@ def split(counts: CellCounts) -> list[CellCounts]:
     target_folds = rng.multinomial(counts.target.astype(np.int64), even).T.astype(float)
     return [
         CellCounts(
-            _stored(scipy.sparse.csc_matrix((data, source.indices, source.indptr), source.shape)),
+            _fold(data, source),
             target,
             counts.predicted,
             counts.confidence,
         )
         for data, target in zip(source_folds, target_folds, strict=True)
     ]
+
+
+def _fold(data: FloatArray, like: Any) -> Any:
+    """Counts of one fold. It lists no cell that only other folds fill: the list would tell it of them."""
+    fold = scipy.sparse.csc_matrix((data, like.indices, like.indptr), like.shape, copy=True)
+    fold.eliminate_zeros()
+    return _stored(fold)
 
 
 def joined(folds: list[CellCounts]) -> CellCounts:

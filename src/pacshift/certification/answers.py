@@ -67,15 +67,18 @@ def answer(
         if refused is not None:
             raise refused
         return _by_method(data, method, request, one_candidate(request, by_labels=False), steps)
+    alone = one_candidate(request, by_labels=True)
     if refused is None:
         shares = two_candidates(request, method)
         known = mix_within(request, data.labelled, delta=shares.mix) if shares.mix else request.known
         try:
             by_method = _by_method(data, method, replace(request, known=known), shares, steps)
             return _smaller(data, by_method, _by_labels(data, request, shares))
-        except AssumptionError as refusal:  # the method found it on its own, within its delta
-            refused = refusal
-    return replace(_by_labels(data, request, one_candidate(request, by_labels=True)), refused=refused)
+        except AssumptionError as refusal:
+            # The method found it on its own, within its delta. That pays for the promise; the bounds of the misses
+            # are a statement of their own, for which such a refusal is not paid.
+            refused, alone = refusal, replace(alone, misses=shares.misses)
+    return replace(_by_labels(data, request, alone), refused=refused)
 
 
 def _smaller(data: Data, *found: Answer) -> Answer:

@@ -54,6 +54,7 @@ def two_candidates(request: Request, method: Method) -> DeltaShares:
     labels = DIRECT_SHARE * delta
     mix = MIX_SHARE * delta if getattr(method, "uses_known_mix", False) else 0.0
     rest = delta - ASSUMPTION_SHARE * delta - 2 * cap - labels - mix
-    # Under label shift the test refuses with its level, and a method on its own within its region's share of δ.
-    misses = (delta - 2 * ASSUMPTION_SHARE * delta - 2 * cap) / 2
+    # Under label shift the test refuses with its level, after which PS-T's bounds have all of δ. Where the method
+    # refuses on its own, which may take its whole share, the bounds stay as they are, and PS-T's limit has 2 caps.
+    misses = (delta - ASSUMPTION_SHARE * delta - 3 * cap) / 2
     return DeltaShares(method=rest, mix=mix, labels=labels, cap=cap, misses=misses)

@@ -57,7 +57,7 @@ def bennett(x: ArrayLike) -> FloatArray:
     x = np.asarray(x, float)
     small = np.abs(x) < 1e-4
     safe = np.where(small, 1.0, x)
-    return np.where(small, 0.5 + x / 6, (np.expm1(safe) - safe) / safe**2)
+    return np.where(small, 0.5 + x / 6 + x**2 / 20, (np.expm1(safe) - safe) / safe**2)  # the next term is x²/24
 
 
 def bernstein_upper(count: ArrayLike, total: ArrayLike, *, delta: float) -> FloatArray:

@@ -171,10 +171,9 @@ class HeldOutScores:
         """Per class the largest score with at most ``share`` of the held-out rows below; inf with too few rows."""
         below, totals = running_sum(self.counts), self.totals
         allowed = below[self.starts[:-1]] + np.floor(share * totals)
-        place = np.clip(np.searchsorted(below, allowed, side="right") - 1, 0, max(len(self.keys) - 1, 0))
+        place = np.searchsorted(below, allowed, side="right") - 1
         enough = (np.floor(share * totals) >= 1) & (place < self.starts[1:])
-        found = self.keys[place] % 2.0 if len(self.keys) else np.zeros(len(totals))
-        return np.where(enough, found, np.inf)
+        return np.where(enough, np.append(self.keys, 0.0)[place] % 2.0, np.inf)
 
 
 @dataclass(frozen=True, eq=False)
