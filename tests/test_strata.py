@@ -98,6 +98,11 @@ def test_where_composition_changed_strata_certify_what_is_refused_without(per_st
     assert evaluate(made.sets(target, target_strata), truth).size < 1.1
 
 
+def test_a_bound_among_expanded_sets_with_one_label_is_not_kept(certificate: StratifiedCertificate) -> None:
+    known = [each.one_label_error is not None for each in certificate.certificates]
+    assert any(known) == certificate.per_stratum
+
+
 def test_bounds_that_the_target_contradicts_are_refused() -> None:
     wrong = KNOWN | {"old": {1: (0, 0.3)}}
     with pytest.raises(AssumptionError, match="'1 in old', but known_mix says at most") as together:

@@ -183,7 +183,7 @@ def _together(
     joint, for_shares = joint_names(rows.source.classes, names), SHARES_OF_STRATA * delta
     bounds = joint_bounds(known, np.bincount(rows.target_place), delta=for_shares)
     labels = rows.source_place * len(rows.source.classes) + rows.labels
-    return calibrate(
+    made = calibrate(
         expand(rows.source.values, rows.source_place, len(names)),
         [joint[label] for label in labels.tolist()],
         expand(rows.target.values, rows.target_place, len(names)),
@@ -192,6 +192,8 @@ def _together(
         delta=delta - for_shares,
         **options,
     )
+    # Expanded sets may hold labels of other strata: a bound among those with one label says nothing about ours.
+    return made.changed(one_label_error=None)
 
 
 def _within(rows: StrataRows, place: int, known: Interval, delta: float, options: Any) -> Certificate:
