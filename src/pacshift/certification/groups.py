@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+
+import numpy as np
 
 from pacshift.arrays import IntArray, Label, LabelsLike, ScoresLike
+from pacshift.certification.few_labels import split_labels
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import Request
 from pacshift.certification.rows import Rows
@@ -12,7 +14,6 @@ from pacshift.errors import InputError
 from pacshift.files.writing import PathLike
 from pacshift.ps_t.rows import LabelledTarget
 from pacshift.scores.check import ScoreMatrix, check_labels, check_scores
-from pacshift.scores.containers import as_array
 from pacshift.scores.frames import require_same_index
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
@@ -92,26 +93,25 @@ def _sampled_source(rows: Sampled, source: ScoreMatrix, groups: GroupIds) -> Sam
 
 
 def _sampled_target(rows: Sampled, target: ScoreMatrix, groups: GroupIds, n_shared: int) -> Sampled:
-    places = one_row_per_group(groups, target, name="target")
-    labels = rows.target_labels
+    labels, marks = rows.target_labels, None
     if labels is not None:
         require_same_index(target.index, labels, "target_labels")
-        listed = _listed(labels, len(target))
-        labels = [listed[place] for place in places.tolist()]
+        marks = _label_columns(labels, target)
+    places = one_row_per_group(groups, target, name="target", marks=marks)
+    if marks is not None:
+        labels = [None if mark < 0 else target.classes[mark] for mark in marks[places].tolist()]
     grouped = Grouped(len(target), shared=n_shared)
     return replace(
         rows, target_scores=target.take(places), target_labels=labels, target=grouped, target_places=places
     )
 
 
-def _listed(labels: LabelsLike, n_rows: int) -> Sequence[Any]:
-    """Labels of target rows, some of which may be None, one by one."""
-    values = as_array(labels, "target_labels", "labels")
-    if values.shape != (n_rows,):
-        raise InputError(
-            f"target_labels must have one entry per target row ({n_rows:,}), got shape {values.shape}."
-        )
-    return labels if isinstance(labels, (list, tuple)) else values.tolist()
+def _label_columns(labels: LabelsLike, target: ScoreMatrix) -> IntArray:
+    """The column of each target row's label; -1 where there is none."""
+    places, known = split_labels(labels, target.classes, len(target))
+    columns = np.full(len(target), -1)
+    columns[places] = check_labels(known, target.classes, n_rows=len(known), name="target_labels")
+    return columns
 
 
 def require_both_grouped(tally: Tally, labelled: Tally | None) -> None:

@@ -108,8 +108,9 @@ class Inputs:
 
         if self.engine == "spark":
             raise InputError("--target-label does not work with --engine spark. Leave out one of them.")
-        choice = self._target_reader.choice  # the same rows as the unlabelled ones
-        reader = self._reader("target", label=column, classes=tally.classes, columns=self.columns, choice=choice)
+        reader = self._reader(
+            "target", label=column, classes=tally.classes, columns=self.columns, some_labels=True
+        )
         with progress("reading the labelled target", silent=self.silent) as report:
             scores, labels, unlabelled = labelled_rows(reader, report)
         with progress("reading rows to plan with", silent=self.silent) as report:
