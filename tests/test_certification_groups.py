@@ -21,12 +21,13 @@ from pacshift import (
     compare,
     label_sheet,
     prevalence,
+    verify,
 )
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.certificate.file import to_document
 from pacshift.estimator import PACClassifier
 from pacshift.report import render_report
-from pacshift.tables import label_table
+from pacshift.tables import label_table, tally_table
 from pacshift.tables.label import sheet_scores
 from pacshift.tables.labelled import labelled_rows
 from pacshift.tables.reader import TableReader
@@ -207,6 +208,24 @@ def test_a_label_that_is_no_class_is_refused_although_its_row_is_not_chosen(tmp_
 def test_logits_give_the_certificate_of_probabilities() -> None:
     made = calibrate(np.log(SOURCE), LABELS, np.log(TARGET), softmax=True, **BOTH)
     assert (made.n_source, made.n_target) == (400, 400)
+
+
+def test_a_class_that_a_logit_rules_out_is_no_fault_with_groups_either(tmp_path: Path) -> None:
+    source, target = np.log(SOURCE) + 1, np.log(TARGET) + 1
+    source[np.flatnonzero(LABELS == 0)[:50], 1] = target[np.flatnonzero(TRUTH == 0)[:50], 1] = -np.inf
+    made = calibrate(source, LABELS, target, softmax=True, **BOTH)
+    made.save(tmp_path / "c.json")
+    assert verify(tmp_path / "c.json", source, LABELS, target, **BOTH).verdict == "equal"
+    assert check(made, target, TRUTH, groups=TARGET_IDS).evaluation.n == made.n_target
+    tally = Tally.from_scores(source, LABELS, groups=IDS, softmax=True)
+    tally += Tally.from_target(target, groups=TARGET_IDS, softmax=True)
+    assert (tally.n_source, tally.n_target) == (made.n_source, made.n_target)
+    frame = pd.DataFrame(source, columns=["p_0", "p_1"]).assign(label=LABELS, patient=IDS)
+    counted = tally_table(frame, label="label", group="patient", softmax=True, drop_invalid=True)
+    assert (counted.n_dropped, counted.tally.n_source) == (0, made.n_source)
+    source[0] = -np.inf
+    with pytest.raises(InputError, match="1 row"):
+        calibrate(source, LABELS, target, softmax=True, **BOTH)
 
 
 def test_ids_that_are_in_both_earn_a_note() -> None:

@@ -63,6 +63,7 @@ def sample_groups(
     target_groups: LabelsLike | None,
     classes: Sequence[Label] | None = None,
     target_labels: LabelsLike | None = None,
+    softmax: bool = False,
 ) -> Sampled:
     """One random row of each group (docs/methods/groups.md); the rows as they are where there are no groups."""
     all_rows = Sampled(source_scores, source_labels, target_scores, target_labels)
@@ -72,7 +73,7 @@ def sample_groups(
     found, own = replace(all_rows, source_scores=source), None
     if groups is not None:
         own = check_groups(groups, n_rows=len(source), name="groups", index=source.index)
-        found = _sampled_source(found, source, own)
+        found = _sampled_source(found, source, own, softmax=softmax)
     if target_groups is None:
         return found
     if target_scores is None:
@@ -82,22 +83,24 @@ def sample_groups(
     target = check_scores(target_scores, name="target", classes=source.classes)
     others = check_groups(target_groups, n_rows=len(target), name="target_groups", index=target.index)
     n_shared = 0 if own is None else len(set(own.names) & set(others.names))
-    return _sampled_target(found, target, others, n_shared)
+    return _sampled_target(found, target, others, n_shared, softmax=softmax)
 
 
-def _sampled_source(rows: Sampled, source: ScoreMatrix, groups: GroupIds) -> Sampled:
+def _sampled_source(rows: Sampled, source: ScoreMatrix, groups: GroupIds, *, softmax: bool) -> Sampled:
     index = check_labels(rows.source_labels, source.classes, n_rows=len(source), name="source", index=source.index)
-    places = one_row_per_group(groups, source, index, name="source")
+    places = one_row_per_group(groups, source, index, name="source", softmax=softmax)
     labels = [source.classes[label] for label in index[places].tolist()]
     return replace(rows, source_scores=source.take(places), source_labels=labels, source=Grouped(len(source)))
 
 
-def _sampled_target(rows: Sampled, target: ScoreMatrix, groups: GroupIds, n_shared: int) -> Sampled:
+def _sampled_target(
+    rows: Sampled, target: ScoreMatrix, groups: GroupIds, n_shared: int, *, softmax: bool
+) -> Sampled:
     labels, marks = rows.target_labels, None
     if labels is not None:
         require_same_index(target.index, labels, "target_labels")
         marks = _label_columns(labels, target)
-    places = one_row_per_group(groups, target, name="target", marks=marks)
+    places = one_row_per_group(groups, target, name="target", marks=marks, softmax=softmax)
     if marks is not None:
         labels = [None if mark < 0 else target.classes[mark] for mark in marks[places].tolist()]
     grouped = Grouped(len(target), shared=n_shared)

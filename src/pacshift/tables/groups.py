@@ -40,7 +40,12 @@ class BatchKeys:
 
 
 def batch_keys(
-    batch: Batch, layout: Layout, periods: IntArray | None = None, *, some_labels: bool = False
+    batch: Batch,
+    layout: Layout,
+    periods: IntArray | None = None,
+    *,
+    some_labels: bool = False,
+    softmax: bool = False,
 ) -> tuple[BatchKeys, Faults]:
     """The keys of the usable rows, and what is wrong with the others.
 
@@ -48,7 +53,7 @@ def batch_keys(
     only tell rows of equal scores apart.
     """
     scored = layout.without_label() if some_labels else layout
-    rows, (groups, missing) = score_rows(batch, scored), group_keys(batch, layout, periods)
+    rows, (groups, missing) = score_rows(batch, scored, softmax=softmax), group_keys(batch, layout, periods)
     usable = np.ones(batch.data.num_rows, bool) if rows.kept is None else rows.kept
     kept, bad = usable & ~missing, usable & missing
     if bad.any():

@@ -107,7 +107,8 @@ class TableReader:
         if self.choice is None:
 
             def keys(batch: Batch) -> tuple[BatchKeys, Faults]:
-                return batch_keys(batch, self.layout, self._periods(batch), some_labels=self._some_labels)
+                flags = {"some_labels": self._some_labels, "softmax": self.softmax}
+                return batch_keys(batch, self.layout, self._periods(batch), **flags)
 
             batches = self._batches(columns)
             parts = list(self._run(keys, batches, Faults(), drop_invalid=drop_invalid, progress=progress))
