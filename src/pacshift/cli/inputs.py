@@ -185,7 +185,10 @@ class Inputs:
             known: dict[str, Any] = {"by_position": self.by_position, "softmax": self.softmax, "group": self.group}
             return TableReader(list(getattr(self, what)), **known, **options)
         except ColumnsError as error:
-            raise ColumnsError(f"{what}: {error}") from None
+            said = str(error)
+            if what == "target":  # whose labels have a flag of their own
+                said = said.replace("label=NAME", "target_labels=NAME")
+            raise ColumnsError(f"{what}: {said}") from None
 
     def _count(self, what: str, options: CountOptions, classes: tuple[Label, ...] | None = None) -> "TableTally":
         from pacshift.tables.count import count_table
