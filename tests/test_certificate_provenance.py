@@ -28,6 +28,7 @@ FILES = Path(__file__).resolve().parent / "files"
 SCORES, LABELS = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]] * 40, [0, 1, 1] * 40
 TEXT = st.text(st.characters(codec="utf-8"))
 COUNTS = st.integers(0, 2**63 - 1)
+WEIGHTS = st.none() | st.lists(st.floats(0, 1e9), max_size=3).map(tuple)
 
 
 def certify(**said: Any) -> Certificate:
@@ -164,7 +165,7 @@ ORIGINS = st.builds(
     command=st.none() | TEXT,
     code=st.none() | TEXT,
     counting=st.none() | st.builds(Counting, st.booleans(), st.booleans(), st.booleans()),
-    asked_method=st.none() | st.builds(AskedMethod, TEXT, st.dictionaries(TEXT, TEXT, max_size=2)),
+    asked_method=st.none() | st.builds(AskedMethod, TEXT, st.dictionaries(TEXT, TEXT, max_size=2), WEIGHTS),
 )
 
 
@@ -204,6 +205,9 @@ def spoil(*path: str | int, value: Any) -> Callable[[dict[str, Any]], None]:
         spoil("counting", value={"grid": True}),
         spoil("asked_method", value={"name": "PS-LP", "options": []}),
         spoil("asked_method", value={"name": 5, "options": {}}),
+        spoil("asked_method", value={"name": "ORACLE", "options": {}, "weights": [1, -1]}),
+        spoil("asked_method", value={"name": "ORACLE", "options": {}, "weights": ["1", 1]}),
+        spoil("asked_method", value={"name": "ORACLE", "options": {}, "weights": 3}),
     ],
 )
 def test_a_damaged_origin_is_refused(change: Callable[[dict[str, Any]], None], tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Rows of one patient are not independent: without groups promises break, with groups they hold."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,15 @@ from pacshift import (
     compare,
     label_sheet,
     prevalence,
+    verify,
 )
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.certificate.file import to_document
 from pacshift.estimator import PACClassifier
 from pacshift.report import render_report
-from pacshift.tables import label_table
+from pacshift.tables import label_table, tally_table
 from pacshift.tables.label import sheet_scores
+from pacshift.tables.labelled import labelled_rows
 from pacshift.tables.reader import TableReader
 from pacshift.tally.grouped import Grouped
 
@@ -159,9 +162,70 @@ def test_the_order_of_the_rows_does_not_matter() -> None:
         calibrate(frame[[0, 1]], frame["label"], TARGET, groups=frame["patient"].sort_index())
 
 
+def test_equal_rows_of_a_group_with_and_without_labels_in_any_order(tmp_path: Path) -> None:
+    coarse, order = np.round(TARGET, 1), np.random.default_rng(3).permutation(len(TARGET))
+    labels = np.array([label if place % 2 else None for place, label in enumerate(TRUTH.tolist())], object)
+    ids = np.array(TARGET_IDS)
+    first, second = (
+        calibrate(
+            SOURCE,
+            LABELS,
+            coarse[rows],
+            target_labels=labels[rows],
+            groups=IDS,
+            target_groups=ids[rows],
+            method="PS-T",
+        )
+        for rows in (np.arange(len(order)), order)
+    )
+    assert first.provenance is not None
+    assert first.n_target_labels == second.n_target_labels
+    assert np.array_equal(first.thresholds, second.thresholds)
+    tables = []
+    for name, rows in (("one", np.arange(len(order))), ("two", order)):
+        frame = pd.DataFrame(coarse[rows], columns=["p_0", "p_1"]).assign(truth=labels[rows], patient=ids[rows])
+        frame.to_parquet(tmp_path / f"{name}.parquet")
+        reader = TableReader(
+            tmp_path / f"{name}.parquet", label="truth", classes=(0, 1), group="patient", some_labels=True
+        )
+        scores, index, _others = labelled_rows(reader)
+        tables.append(sorted(zip(scores[:, 1].tolist(), index.tolist(), strict=True)))
+    assert len(tables[0]) == first.n_target_labels
+    assert tables[0] == tables[1]
+
+
+def test_a_label_that_is_no_class_is_refused_although_its_row_is_not_chosen(tmp_path: Path) -> None:
+    labels = ["no class", *TRUTH.tolist()[1:]]
+    with pytest.raises(InputError, match="target_labels: 1 label"):
+        calibrate(SOURCE, LABELS, TARGET, target_labels=labels, **BOTH)
+    frame = pd.DataFrame(TARGET, columns=["p_0", "p_1"]).assign(truth=list(map(str, labels)), patient=TARGET_IDS)
+    frame.to_parquet(tmp_path / "t.parquet")
+    reader = TableReader(tmp_path / "t.parquet", label="truth", classes=(0, 1), group="patient", some_labels=True)
+    with pytest.raises(InputError, match="1 label"):
+        labelled_rows(reader)
+
+
 def test_logits_give_the_certificate_of_probabilities() -> None:
     made = calibrate(np.log(SOURCE), LABELS, np.log(TARGET), softmax=True, **BOTH)
     assert (made.n_source, made.n_target) == (400, 400)
+
+
+def test_a_class_that_a_logit_rules_out_is_no_fault_with_groups_either(tmp_path: Path) -> None:
+    source, target = np.log(SOURCE) + 1, np.log(TARGET) + 1
+    source[np.flatnonzero(LABELS == 0)[:50], 1] = target[np.flatnonzero(TRUTH == 0)[:50], 1] = -np.inf
+    made = calibrate(source, LABELS, target, softmax=True, **BOTH)
+    made.save(tmp_path / "c.json")
+    assert verify(tmp_path / "c.json", source, LABELS, target, **BOTH).verdict == "equal"
+    assert check(made, target, TRUTH, groups=TARGET_IDS).evaluation.n == made.n_target
+    tally = Tally.from_scores(source, LABELS, groups=IDS, softmax=True)
+    tally += Tally.from_target(target, groups=TARGET_IDS, softmax=True)
+    assert (tally.n_source, tally.n_target) == (made.n_source, made.n_target)
+    frame = pd.DataFrame(source, columns=["p_0", "p_1"]).assign(label=LABELS, patient=IDS)
+    counted = tally_table(frame, label="label", group="patient", softmax=True, drop_invalid=True)
+    assert (counted.n_dropped, counted.tally.n_source) == (0, made.n_source)
+    source[0] = -np.inf
+    with pytest.raises(InputError, match="1 row"):
+        calibrate(source, LABELS, target, softmax=True, **BOTH)
 
 
 def test_ids_that_are_in_both_earn_a_note() -> None:

@@ -287,6 +287,29 @@ def test_names_that_spreadsheets_rewrite(classes: tuple[Any, ...], label: str) -
     assert make().with_labels([label]).label_index(classes).tolist() == [place]
 
 
+@pytest.mark.parametrize(
+    ("classes", "said"),
+    [
+        (["owl ", "owl"], "cannot be told apart"),  # cells lose their blanks: one owl would become the other
+        (["01", "1"], "cannot be told apart"),
+        (["1.0", "1"], "cannot be told apart"),
+        (["TRUE", "True"], "cannot be told apart"),
+        (["\t", "owl"], "no label yet"),
+        ([" ? ", "owl"], "nobody can tell"),
+    ],
+)
+def test_names_that_a_sheet_would_mix_up_are_refused_before_anybody_labels(classes: list[str], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        label_sheet(SCORES[:, :2], budget=200, classes=classes, epsilon=0.1, delta=0.05)
+    with pytest.raises(InputError, match=said):
+        make().with_labels(["owl"]).label_index(classes)
+
+
+def test_names_with_blanks_and_zeros_come_back_from_a_sheet(tmp_path: Path) -> None:
+    make().with_labels([" 01", "1", "owl "]).save(tmp_path / "s.csv")
+    assert LabelSheet.load(tmp_path / "s.csv").label_index([" owl ", "01"]).tolist() == [1, 1, 0]
+
+
 def test_a_label_that_is_no_class_is_named() -> None:
     sheet = make().with_labels(["owl", "eagle"])
     with pytest.raises(InputError, match=rf"'eagle' at order 2 \(row {sheet.rows[1]} of the target\)"):

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -153,6 +154,19 @@ def test_the_method_that_was_asked_for_is_run() -> None:
     assert found.recomputed is not None
     assert found.recomputed.method == "PS-LP"
     assert "method: the certificate says 'OTHER', these data give 'PS-LP'" in found.differences
+
+
+def test_the_weights_of_oracle_are_remembered_where_labels_answer(tmp_path: Path) -> None:
+    labels = [truth if place < 300 else None for place, truth in enumerate(TRUTH.tolist())]
+    certify(method="ORACLE", weights=[1.0, 1.0, 500.0], target_labels=labels).save(tmp_path / "c.json")
+    made = Certificate.load(tmp_path / "c.json")
+    assert made.method == "PS-T"
+    assert made.provenance is not None
+    assert made.provenance.asked_method == AskedMethod("ORACLE", {}, (1.0, 1.0, 500.0))
+    assert verify(made, SOURCE, LABELS, TARGET, target_labels=labels).verdict == "equal"
+    older = replace(made.provenance, asked_method=AskedMethod("ORACLE", {}))
+    with pytest.raises(InputError, match="does not say its weights"):
+        verify(made.changed(provenance=older), SOURCE, LABELS, TARGET, target_labels=labels)
 
 
 def tampered(change: Callable[[dict[str, Any]], None], folder: Path) -> Path:

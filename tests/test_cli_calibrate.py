@@ -56,7 +56,7 @@ def test_every_method_runs_from_tables(method: str, data: Data, tmp_path: Path) 
 
 def test_oracle_takes_weights(data: Data, tmp_path: Path) -> None:
     call = ("calibrate", data.source, data.target, "-m", "ORACLE", "-o", tmp_path / "c.json")
-    assert "needs the true importance weights" in bad(*call)
+    assert "needs the true importance weights q(y)/p(y), one per class: pass them as --weights." in bad(*call)
     assert "--weights takes numbers separated by commas, got '1,x'" in bad(*call, "--weights", "1,x")
     assert "weights: one finite number >= 0 per class is needed" in bad(*call, "--weights", "1,2")
     good(*call, "--weights", "0.33,1,5")
@@ -233,6 +233,7 @@ def test_what_is_known_can_refute_with_exit_code_3(data: Data, tmp_path: Path) -
     assert "names class 'wren' twice" in bad(*call, "--known", "wren=0..1", "--known", "wren=0..0.9")
     assert "'robin' is not a class" in bad(*call, "--known", "robin=0..1")
     assert "contamination must be below epsilon" in bad(*call, "--contamination", 0.5)
+    assert "Name the label column: --target-label NAME" in bad(*call, "--target-label", "truth")
 
 
 def test_sets_from_logits_are_refused_by_predict(data: Data, tmp_path: Path) -> None:

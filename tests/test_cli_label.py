@@ -85,7 +85,7 @@ def test_rows_that_cannot_be_used(data: Data, tmp_path: Path) -> None:
         (["-b", "20"], "the budget is 20 rows, too few to certify anything"),
         (["-b", "100", "--looks", "60,50"], "--looks must increase"),
         (["-b", "100", "--looks", "6o"], "--looks takes whole numbers separated by commas, got '6o'"),
-        (["-b", "100", "--looks", ""], "--looks takes whole numbers"),
+        (["-b", "100", "--looks", ""], "an empty word after '--looks'"),
         (["-b", "100", "-e", "2"], "--epsilon must lie strictly between 0 and 1"),
         (["-b", "100", "--keep", "name"], "cannot keep 'name'"),
         (["-b", "100", "--classes", "a,b,c"], "no score column for class"),

@@ -49,6 +49,7 @@ def test_bad_input(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     start = ("plan", "source.parquet", "-m", "PS-LW", "--n-target", 900)
     assert "target_mix is missing" in bad(*start, "--n-source", 2000)
     assert "got 'crow'" in bad(*start, "--n-source", 2000, "--target-mix", "crow")
-    assert "got 'cat=1'" in bad(*start, "--n-source", 2000, "--target-mix", "cat=1")
+    assert "'cat' is not a class" in bad(*start, "--n-source", 2000, "--target-mix", "cat=1")
+    assert "names class 'owl' twice" in bad(*start, "--n-source", 2000, "--target-mix", "owl=1,owl=2")
     assert "got 1 of them" in bad(*start, *QUICK[2:])
     assert "unknown kind of picture" in bad(*start, *QUICK[2:], "--n-source", 500, "-o", "plan.txt")

@@ -18,6 +18,13 @@ from pacshift.install import install_line
 pytestmark = pytest.mark.slow
 
 PACSHIFT = str(Path(sysconfig.get_path("scripts")) / "pacshift")
+TOO_LONG = """
+import resource
+from pacshift.cli import app
+from pacshift.cli.methods import methods
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+app(["methods", "--json"])
+"""
 CLEAN = {**os.environ, "NO_COLOR": "1", "TERM": "dumb"}
 
 
@@ -39,6 +46,20 @@ def tables(tmp_path: Path) -> Path:
         lines = [f"{i},{p[0]:.6f},{p[1]:.6f},{p[2]:.6f},{'abc'[label]}" for i, (p, label) in rows]
         (tmp_path / f"{name}.csv").write_text("\n".join(["id,p_a,p_b,p_c,label", *lines]) + "\n")
     return tmp_path
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits on the size of files")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_an_answer_that_does_not_fit_on_the_disk_is_an_error(tables: Path, unbuffered: str) -> None:
+    command = [sys.executable, "-c", TOO_LONG]
+    environment = CLEAN | {"PYTHONUNBUFFERED": unbuffered}
+    with (tables / "answer.json").open("wb") as out:
+        ended = subprocess.run(
+            command, stdout=out, stderr=subprocess.PIPE, env=environment, timeout=60, check=False
+        )
+    assert (tables / "answer.json").stat().st_size == 1000
+    assert ended.returncode == 2
+    assert ended.stderr.decode().splitlines() == ["error: operating system error: [Errno 27] File too large."]
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """By which code a certificate was made: checkouts, repositories, wheels, and what cannot be told."""
 
 import json
+import os
 import subprocess
 from importlib.metadata import Distribution
 from pathlib import Path
@@ -45,6 +46,24 @@ def test_a_checkout_has_a_commit_and_says_if_it_was_changed(tmp_path: Path) -> N
     assert _commit(tmp_path) == f"commit {commit}"
     source.write_text("second")
     assert _commit(tmp_path) == f"commit {commit} with changes"
+
+
+def test_looking_at_a_checkout_writes_nothing_and_a_hook_of_another_one_does_not_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, others = tmp_path / "ours", tmp_path / "others"
+    for folder in (ours, others):
+        source = folder / "src" / "pacshift" / "code.py"
+        source.parent.mkdir(parents=True)
+        source.write_text(folder.name)
+        git(folder, "init", "-q")
+        git(folder, "add", ".")
+        git(folder, "commit", "-qm", folder.name)
+    commit, index = git(ours, "rev-parse", "HEAD"), (ours / ".git" / "index").read_bytes()
+    os.utime(ours / "src" / "pacshift" / "code.py", (1, 1))  # git status would write this into the index
+    monkeypatch.setenv("GIT_DIR", str(others / ".git"))
+    assert _commit(ours) == f"commit {commit}"
+    assert (ours / ".git" / "index").read_bytes() == index
 
 
 def test_a_project_around_an_installed_package_is_not_ours(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """PS-T: lemmas of docs/methods/ps-t.md, and that the program is what they are about."""
 
+import tracemalloc
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -43,6 +44,18 @@ def world(n_rows: int, seed: Any, *, shifted: bool) -> tuple[FloatArray, IntArra
 SOURCE, SOURCE_LABELS = world(3000, 1, shifted=False)
 TARGET, TRUTH = world(40_000, 2, shifted=True)
 SOURCE_TALLY = Tally.from_scores(SOURCE, SOURCE_LABELS)
+
+
+def test_rows_to_plan_with_are_chosen_without_a_copy_of_the_target() -> None:
+    rng = np.random.default_rng(5)
+    target = np.asfortranarray(rng.random((100_000, 40), np.float32))  # as a frame has it
+    unlabelled = np.sort(rng.choice(len(target), 99_000, replace=False))
+    tracemalloc.start()
+    found = RowsToPlan.of(SOURCE, SOURCE_LABELS, target, unlabelled).target
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < target.nbytes
+    assert np.array_equal(found, RowsToPlan.of(SOURCE, SOURCE_LABELS, target[unlabelled]).target)
 
 
 def some_labels(

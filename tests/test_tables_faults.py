@@ -10,8 +10,10 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 from pacshift import InputError, Tally
+from pacshift.cli import app
 from pacshift.tables import read_table, tally_table
 from pacshift.tables.sources import base
 
@@ -105,6 +107,16 @@ def latin_late(folder: Path) -> Path:
 
 def latin_names(folder: Path) -> Path:
     (folder / "a.csv").write_bytes("p_0,p_1,p_é,label\n0.5,0.5,0,1\n".encode("latin-1"))
+    return folder / "a.csv"
+
+
+def semicolon_csv(folder: Path) -> Path:
+    (folder / "a.csv").write_text("p_0;p_1;label\n0,5;0,5;0\n")  # as spreadsheets of many countries write it
+    return folder / "a.csv"
+
+
+def tab_csv(folder: Path) -> Path:
+    (folder / "a.csv").write_text("p_0\tp_1\tlabel\n0.5\t0.5\t0\n")
     return folder / "a.csv"
 
 
@@ -230,6 +242,8 @@ BAD: dict[Callable[[Path], Path], str] = {
     latin_csv: "cannot read .*a.csv: column 'label' is not in UTF-8. Save the file in UTF-8",
     latin_late: "cannot read .*a.csv: column 'label' is not in UTF-8",
     latin_names: "cannot read .*a.csv: the names of its columns are not in UTF-8",
+    semicolon_csv: "cannot read .*a.csv: its columns are separated by ';', and CSV is read with commas",
+    tab_csv: "cannot read .*a.csv: its columns are separated by tabs",
     utf16_csv: "cannot read .*a.csv: it is in UTF-16, and CSV is read in UTF-8",
     header_only: "no usable row",
     no_rows: "no usable row",
@@ -255,6 +269,18 @@ def test_bad_tables_are_refused_with_a_reason(make: Callable[[Path], Path], tmp_
     with pytest.raises(InputError, match=BAD[make]) as caught:
         tally_table(make(tmp_path), label="label")
     assert "\n" not in str(caught.value)
+
+
+def test_an_empty_name_is_not_this_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("s.csv", "t.csv"):
+        (tmp_path / name).write_text("p_0,p_1,label\n0.5,0.5,0\n0.4,0.6,1\n" + name)
+    with pytest.raises(InputError, match="the empty name"):
+        tally_table("", label="label")
+    for words in (["calibrate", "", "t.csv"], ["tally", "s.csv", "--label="], ["monitor", "s.csv", "--state", ""]):
+        found = CliRunner().invoke(app, words)
+        assert found.exit_code == 2
+        assert "Is a variable of the shell not set?" in found.stderr
 
 
 def test_no_paths_at_all() -> None:

@@ -42,10 +42,13 @@ class AskedMethod:
         Its name.
     options : dict
         Its options.
+    weights : tuple of float or None
+        The weights that were given to it (ORACLE), one per class.
     """
 
     name: str
     options: dict[str, Any]
+    weights: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +230,15 @@ def _counting(document: Any) -> Counting:
 def _asked_method(document: Any) -> AskedMethod:
     if not isinstance(document["options"], dict):
         raise ValueError(f"{document['options']!r} where options belong")
-    return AskedMethod(require_text(document["name"]), document["options"])
+    weights = document.get("weights")  # older files do not have it
+    given = None if weights is None else tuple(_weight(weight) for weight in weights)
+    return AskedMethod(require_text(document["name"]), document["options"], given)
+
+
+def _weight(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+        raise ValueError(f"{value!r} where a weight belongs")
+    return float(value)
 
 
 def _optional(read: Callable[[Any], Any], value: Any) -> Any:

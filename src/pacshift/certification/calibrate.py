@@ -23,6 +23,7 @@ from pacshift.methods.base import score_for
 from pacshift.methods.ps_lp import ClassBalance, balanced
 from pacshift.progress import Progress
 from pacshift.ps_t.rows import LabelledTarget
+from pacshift.scores.check import check_flag
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally
 
@@ -198,6 +199,7 @@ def calibrate(
         target_groups=target_groups,
         classes=classes,
         target_labels=target_labels,
+        softmax=check_flag(softmax, "softmax"),
     )
     rows = given.check(classes=classes, softmax=softmax)
     request = request.for_classes(rows.source.classes)

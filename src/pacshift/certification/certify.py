@@ -152,14 +152,17 @@ def _provenance(
             rows=data.count_labels is not None,
             sample=data.sample is not None,
         ),
-        asked_method=_asked(method, found.method),
+        asked_method=_asked(method, found.method, request),
         solver=solved_by(),
     )
 
 
-def _asked(method: Method, certified: Method) -> AskedMethod | None:
-    """The method that was asked for, where labelled target rows certify instead."""
-    return None if method.name == certified.name else AskedMethod(method.name, options_of(method))
+def _asked(method: Method, certified: Method, request: Request) -> AskedMethod | None:
+    """The method that was asked for, with all that was given to it, where labelled target rows certify instead."""
+    if method.name == certified.name:
+        return None
+    weights = None if request.weights is None else tuple(request.weights.tolist())
+    return AskedMethod(method.name, options_of(method), weights)
 
 
 def _notes(data: Data, asked: Method, request: Request, found: Answer) -> tuple[str, ...]:

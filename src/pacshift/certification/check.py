@@ -161,7 +161,7 @@ def check(
     if groups is not None:
         columns = () if certificate.columns is None else certificate.columns.scores
         rows = check_scores(sets_or_scores, name="check", classes=certificate.classes, columns=columns)
-        places = one_row_per_group(groups, rows, index)
+        places = one_row_per_group(groups, rows, index, softmax=certificate.softmax)
         sets, index = sets[places], index[places]
     return check_evaluation(certificate, EvaluationCounts.of(sets, index).evaluation(), level=level)
 

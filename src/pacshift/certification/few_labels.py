@@ -34,14 +34,19 @@ def split_labels(target_labels: Any, classes: Sequence[Label], n_rows: int) -> t
             f"target_labels must have one entry per target row ({n_rows:,}), with None for rows without a label; "
             f"got shape {values.shape}."
         )
-    listed = target_labels if isinstance(target_labels, (list, tuple)) else values.tolist()
-    places = [place for place, label in enumerate(listed) if not is_null(label)]
-    if not places:
+    is_listed = isinstance(target_labels, (list, tuple))
+    if values.dtype.kind == "f" and not is_listed:  # NaN is the only null, and no list of all rows is needed
+        places = np.flatnonzero(~np.isnan(values))
+        labels = values[places].tolist()
+    else:
+        listed = target_labels if is_listed else values.tolist()
+        places = np.flatnonzero([not is_null(label) for label in listed])
+        labels = [listed[place] for place in places.tolist()]
+    if not len(places):
         raise InputError("target_labels: no row has a label. Label some random rows, or leave it out.")
-    labels = [listed[place] for place in places]
     if values.dtype.kind == "f" and all(isinstance(name, int) for name in classes):
         labels = [int(label) if float(label).is_integer() else label for label in labels]  # NaN made them floats
-    return np.array(places), labels
+    return places, labels
 
 
 def check_labelled(labelled: Tally, tally: Tally) -> Tally:

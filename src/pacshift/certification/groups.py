@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+
+import numpy as np
 
 from pacshift.arrays import IntArray, Label, LabelsLike, ScoresLike
+from pacshift.certification.few_labels import split_labels
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import Request
 from pacshift.certification.rows import Rows
@@ -12,7 +14,6 @@ from pacshift.errors import InputError
 from pacshift.files.writing import PathLike
 from pacshift.ps_t.rows import LabelledTarget
 from pacshift.scores.check import ScoreMatrix, check_labels, check_scores
-from pacshift.scores.containers import as_array
 from pacshift.scores.frames import require_same_index
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
@@ -62,6 +63,7 @@ def sample_groups(
     target_groups: LabelsLike | None,
     classes: Sequence[Label] | None = None,
     target_labels: LabelsLike | None = None,
+    softmax: bool = False,
 ) -> Sampled:
     """One random row of each group (docs/methods/groups.md); the rows as they are where there are no groups."""
     all_rows = Sampled(source_scores, source_labels, target_scores, target_labels)
@@ -71,7 +73,7 @@ def sample_groups(
     found, own = replace(all_rows, source_scores=source), None
     if groups is not None:
         own = check_groups(groups, n_rows=len(source), name="groups", index=source.index)
-        found = _sampled_source(found, source, own)
+        found = _sampled_source(found, source, own, softmax=softmax)
     if target_groups is None:
         return found
     if target_scores is None:
@@ -81,37 +83,38 @@ def sample_groups(
     target = check_scores(target_scores, name="target", classes=source.classes)
     others = check_groups(target_groups, n_rows=len(target), name="target_groups", index=target.index)
     n_shared = 0 if own is None else len(set(own.names) & set(others.names))
-    return _sampled_target(found, target, others, n_shared)
+    return _sampled_target(found, target, others, n_shared, softmax=softmax)
 
 
-def _sampled_source(rows: Sampled, source: ScoreMatrix, groups: GroupIds) -> Sampled:
+def _sampled_source(rows: Sampled, source: ScoreMatrix, groups: GroupIds, *, softmax: bool) -> Sampled:
     index = check_labels(rows.source_labels, source.classes, n_rows=len(source), name="source", index=source.index)
-    places = one_row_per_group(groups, source, index, name="source")
+    places = one_row_per_group(groups, source, index, name="source", softmax=softmax)
     labels = [source.classes[label] for label in index[places].tolist()]
     return replace(rows, source_scores=source.take(places), source_labels=labels, source=Grouped(len(source)))
 
 
-def _sampled_target(rows: Sampled, target: ScoreMatrix, groups: GroupIds, n_shared: int) -> Sampled:
-    places = one_row_per_group(groups, target, name="target")
-    labels = rows.target_labels
+def _sampled_target(
+    rows: Sampled, target: ScoreMatrix, groups: GroupIds, n_shared: int, *, softmax: bool
+) -> Sampled:
+    labels, marks = rows.target_labels, None
     if labels is not None:
         require_same_index(target.index, labels, "target_labels")
-        listed = _listed(labels, len(target))
-        labels = [listed[place] for place in places.tolist()]
+        marks = _label_columns(labels, target)
+    places = one_row_per_group(groups, target, name="target", marks=marks, softmax=softmax)
+    if marks is not None:
+        labels = [None if mark < 0 else target.classes[mark] for mark in marks[places].tolist()]
     grouped = Grouped(len(target), shared=n_shared)
     return replace(
         rows, target_scores=target.take(places), target_labels=labels, target=grouped, target_places=places
     )
 
 
-def _listed(labels: LabelsLike, n_rows: int) -> Sequence[Any]:
-    """Labels of target rows, some of which may be None, one by one."""
-    values = as_array(labels, "target_labels", "labels")
-    if values.shape != (n_rows,):
-        raise InputError(
-            f"target_labels must have one entry per target row ({n_rows:,}), got shape {values.shape}."
-        )
-    return labels if isinstance(labels, (list, tuple)) else values.tolist()
+def _label_columns(labels: LabelsLike, target: ScoreMatrix) -> IntArray:
+    """The column of each target row's label; -1 where there is none."""
+    places, known = split_labels(labels, target.classes, len(target))
+    columns = np.full(len(target), -1)
+    columns[places] = check_labels(known, target.classes, n_rows=len(known), name="target_labels")
+    return columns
 
 
 def require_both_grouped(tally: Tally, labelled: Tally | None) -> None:

@@ -1,10 +1,12 @@
 """What a certificate remembers of how it was made, as it was asked for: enough to make it again."""
 
+from collections.abc import Sequence
+
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import Counting
 from pacshift.certification.request import Request, check_request
 from pacshift.errors import InputError
-from pacshift.methods import METHODS, Method, resolve_method
+from pacshift.methods import METHODS, Method, Oracle, resolve_method
 
 
 def counting_of(certificate: Certificate) -> Counting:
@@ -36,11 +38,7 @@ def method_of(certificate: Certificate, method: Method | None) -> Method:
 
 def request_of(certificate: Certificate) -> Request:
     """What was asked for, as the certificate says."""
-    known, made, weights = certificate.known_mix, certificate.provenance, certificate.weights
-    needs_weights = certificate.facts.needs_weights
-    if needs_weights and weights is None:
-        raise InputError("this certificate of an older version does not say its weights: it cannot be verified.")
-    known_mix = None
+    known, made, known_mix = certificate.known_mix, certificate.provenance, None
     if known is not None:
         known_mix = dict(zip(certificate.classes, zip(known.lower, known.upper, strict=True), strict=True))
     return check_request(
@@ -50,6 +48,19 @@ def request_of(certificate: Certificate) -> Request:
         contamination=certificate.contamination,
         known_mix=known_mix,
         never_empty=certificate.never_empty,
-        weights=weights.lower if needs_weights and weights is not None else None,
+        weights=_weights_of(certificate),
         rng=0 if made is None or made.seed is None else made.seed,
     )
+
+
+def _weights_of(certificate: Certificate) -> Sequence[float] | None:
+    """The weights that were given to ORACLE, whether it answered or labelled target rows did."""
+    made, weights = certificate.provenance, certificate.weights
+    asked = None if made is None else made.asked_method
+    if asked is None:
+        needed, given = certificate.facts.needs_weights, None if weights is None else weights.lower.tolist()
+    else:
+        needed, given = asked.weights is not None or asked.name == Oracle.name, asked.weights
+    if needed and given is None:
+        raise InputError("this certificate of an older version does not say its weights: it cannot be verified.")
+    return given if needed else None

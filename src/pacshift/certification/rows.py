@@ -100,7 +100,7 @@ class Rows:
         index = check_labels(known, rows.classes, n_rows=len(rows), name="target_labels")
         unlabelled = np.ones(len(self.target), bool)
         unlabelled[places] = False
-        to_plan = RowsToPlan.of(self.source.values, self.source_columns, self.target.values[unlabelled])
+        to_plan = self.rows_to_plan(np.flatnonzero(unlabelled))
         return split_at_random(rows, index, request, to_plan, transform, tally)
 
     def sheet_target(
@@ -124,7 +124,7 @@ class Rows:
         places = sheet.rows if numbers is None else np.searchsorted(numbers, sheet.rows)
         others = np.ones(len(self.target), bool)
         others[places] = False
-        to_plan = RowsToPlan.of(self.source.values, self.source_columns, self.target.values[others])
+        to_plan = self.rows_to_plan(np.flatnonzero(others))
         rows = replace(self.target, values=self.target.values[places], index=None)
         return split_by_sheet(sheet, rows, request, to_plan, transform, tally)
 
@@ -156,10 +156,10 @@ class Rows:
         assert self.target is not None  # only called with a target
         return RowSample.of(self.source.values, self.source_columns, self.target.values)
 
-    def rows_to_plan(self) -> RowsToPlan:
-        """Samples of source and target."""
+    def rows_to_plan(self, unlabelled: IntArray | None = None) -> RowsToPlan:
+        """Samples of source and target; of target rows at the places ``unlabelled``, if not of all."""
         assert self.target is not None  # only called with a target
-        return RowsToPlan.of(self.source.values, self.source_columns, self.target.values)
+        return RowsToPlan.of(self.source.values, self.source_columns, self.target.values, unlabelled)
 
     def mean_sizes(self, cuts: Sequence[FloatArray]) -> list[float]:
         """Mean set sizes on the target for several vectors of thresholds, in one pass over the rows."""

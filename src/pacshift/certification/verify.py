@@ -101,7 +101,13 @@ def verify(
     if target_scores is not None:
         target = check_scores(target_scores, name="target", classes=stored.classes, columns=names)
     given = sample_groups(
-        source, source_labels, target, groups=groups, target_groups=target_groups, target_labels=target_labels
+        source,
+        source_labels,
+        target,
+        groups=groups,
+        target_groups=target_groups,
+        target_labels=target_labels,
+        softmax=stored.softmax,
     )
     rows = given.check(classes=stored.classes, softmax=stored.softmax)
     tally = given.marked(_counted_again(rows, stored, transform, soft=chosen.needs_soft))

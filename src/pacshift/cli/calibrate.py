@@ -143,8 +143,7 @@ def _certify(data: "Data", method: "MethodObject", request: "Request", printing:
         if not printing.silent:
             warnings.simplefilter("ignore", UninformativeWarning)  # the words printed below say it
         with progress("finding thresholds (%)", silent=printing.silent) as report:
-            asked = options.with_classes(request, data.tally.classes)
-            return certify(data, method, asked, progress=report)
+            return certify(data, method, request.for_classes(data.tally.classes), progress=report)
 
 
 def _measured(certificate: "Certificate", data: "Inputs", tally: "Tally", method: "MethodObject") -> "Certificate":

@@ -6,6 +6,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from pacshift.cli.console import exit_codes
 from pacshift.cli.options import PANELS
+from pacshift.errors import InputError
 
 _WORDS = "pacshift.words"
 
@@ -23,6 +24,16 @@ class _PlainFlags:
 
 class Command(_PlainFlags, TyperCommand):
     """One command, whose help has the panels of all commands."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        for place, word in enumerate(args):
+            if not word or (word.startswith("--") and word.endswith("=")):  # as a path it would be this folder
+                before = f" after {args[place - 1]!r}" if place and not word else ""
+                raise InputError(
+                    f"an empty word{before}{f' in {word!r}' if word else ''}. Is a variable of the shell not set? "
+                    "Write . for this folder."
+                )
+        return super().parse_args(ctx, args)
 
     def get_params(self, ctx: Any) -> Any:
         params = super().get_params(ctx)

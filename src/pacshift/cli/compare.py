@@ -75,7 +75,7 @@ def _compared(data: "Inputs", request: "Request", score: str) -> "tuple[list[Com
     with progress("comparing methods", silent=data.silent) as report:
         made = compare_counts(
             chosen,
-            options.with_classes(request, target.classes),
+            request.for_classes(target.classes),
             counted,
             measure,
             report,

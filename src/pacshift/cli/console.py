@@ -22,6 +22,7 @@ from rich.table import Table
 
 from pacshift.cli.flags import in_flags
 from pacshift.cli.signals import stop_code
+from pacshift.cli.stdout import whole_output
 from pacshift.errors import AssumptionError, PacshiftError, UnfinishedSheetError, UninformativeWarning
 from pacshift.install import install_line
 
@@ -110,7 +111,8 @@ def exit_codes() -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UninformativeWarning)
             warnings.showwarning = lambda message, *_args, **_kwargs: note(message)
-            yield
+            with whole_output():
+                yield
     except (AssumptionError, UnfinishedSheetError) as error:
         attempt = getattr(error, "attempt", None)
         fail(in_flags(str(error)), NOTHING_CERTIFIED, command="" if attempt is None else attempt.draw)

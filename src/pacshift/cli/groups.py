@@ -1,7 +1,7 @@
 """Options that belong together, as one parameter of a command each."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,6 @@ from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 
 if TYPE_CHECKING:
-    from pacshift.arrays import Label
     from pacshift.certification.request import Request
 
 
@@ -35,10 +34,10 @@ class Promise:
         resolve_transform(self.score)
         return check_request(**self.arguments(), **more)
 
-    def arguments(self, classes: "Sequence[Label]" = ()) -> dict[str, Any]:
-        """The same as arguments of ``check_request`` and ``Monitor``, for some ``classes``."""
+    def arguments(self) -> dict[str, Any]:
+        """The same as arguments of ``check_request`` and ``Monitor``."""
         names = ("epsilon", "delta", "class_epsilon", "contamination")
-        known_mix = options.known_for(options.read_known(self.known), classes)
+        known_mix = options.read_known(self.known)
         return {name: getattr(self, name) for name in names} | {"known_mix": known_mix, "rng": self.seed}
 
 

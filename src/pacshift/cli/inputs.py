@@ -108,8 +108,9 @@ class Inputs:
 
         if self.engine == "spark":
             raise InputError("--target-label does not work with --engine spark. Leave out one of them.")
-        choice = self._target_reader.choice  # the same rows as the unlabelled ones
-        reader = self._reader("target", label=column, classes=tally.classes, columns=self.columns, choice=choice)
+        reader = self._reader(
+            "target", label=column, classes=tally.classes, columns=self.columns, some_labels=True
+        )
         with progress("reading the labelled target", silent=self.silent) as report:
             scores, labels, unlabelled = labelled_rows(reader, report)
         with progress("reading rows to plan with", silent=self.silent) as report:
@@ -184,7 +185,10 @@ class Inputs:
             known: dict[str, Any] = {"by_position": self.by_position, "softmax": self.softmax, "group": self.group}
             return TableReader(list(getattr(self, what)), **known, **options)
         except ColumnsError as error:
-            raise ColumnsError(f"{what}: {error}") from None
+            said = str(error)
+            if what == "target":  # whose labels have a flag of their own
+                said = said.replace("label=NAME", "target_labels=NAME")
+            raise ColumnsError(f"{what}: {said}") from None
 
     def _count(self, what: str, options: CountOptions, classes: tuple[Label, ...] | None = None) -> "TableTally":
         from pacshift.tables.count import count_table

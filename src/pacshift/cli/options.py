@@ -3,8 +3,7 @@
 This module and the commands import NumPy only when a command runs: help and completion need none of it.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,7 +15,6 @@ from pacshift.files import writing
 
 if TYPE_CHECKING:
     from pacshift.arrays import Label
-    from pacshift.certification.request import Request
 
 PANELS = ("Basics", "What you know", "Tables", "Output", "Expert")
 """Panels of every command's help, in this order."""
@@ -211,19 +209,6 @@ def read_known(texts: Sequence[str] | None) -> dict[str, tuple[float, float]] | 
             raise InputError(f"--known names class {name!r} twice. Give one pair of bounds per class.")
         known[name] = bounds
     return known
-
-
-def known_for(
-    known: Mapping[Any, tuple[float, float]] | None, classes: "Sequence[Label]"
-) -> "dict[Label, tuple[float, float]] | None":
-    """The same bounds by the class itself: on the command line a class that is a number is written as text."""
-    by_text = {str(name): name for name in classes}
-    return None if known is None else {by_text.get(name, name): bounds for name, bounds in known.items()}
-
-
-def with_classes(request: "Request", classes: "tuple[Label, ...]") -> "Request":
-    """A request of the command line for the classes of a table."""
-    return replace(request, known_mix=known_for(request.known_mix, classes)).for_classes(classes)
 
 
 def require_no_table(target_label: str | None, labelled: Path | None) -> None:

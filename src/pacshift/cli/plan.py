@@ -91,23 +91,25 @@ def _simulate(printing: groups.Printing, **asked: Any) -> "Plan":
         return pacshift.plan(**asked, progress=report)
 
 
-def read_mix(text: str, classes: "tuple[Label, ...]") -> "dict[Label, float]":
+def read_mix(text: str, classes: "tuple[Label, ...]") -> dict[str, float]:
     """``a=0.2,b=0.8`` by class name.
 
     >>> read_mix("no=0.25, yes=0.75", ("no", "yes"))
     {'no': 0.25, 'yes': 0.75}
     """
-    names = {str(name): name for name in classes}
-    found: dict[Label, float] = {}
+    found: dict[str, float] = {}
     for part in text.split(","):
         name, _, share = (word.strip() for word in part.rpartition("="))
         try:
-            found[names[name]] = float(share)
-        except (KeyError, ValueError):
+            number = float(share)
+        except ValueError:
             raise InputError(
                 f"a mix is written as class=share,class=share; got {part.strip()!r}. The classes are "
-                f"{', '.join(names)}."
+                f"{', '.join(map(str, classes))}."
             ) from None
+        if name in found:
+            raise InputError(f"the mix {text!r} names class {name!r} twice. Name every class once.")
+        found[name] = number
     return found
 
 

@@ -32,8 +32,7 @@ def prevalence(
 
     groups.Promise(delta=delta, known=known).check()
     tally = load_tallies(files.paths) if tallies else _count(files, columns, label, silent=printing.silent)
-    known_mix = options.known_for(options.read_known(known), tally.classes)
-    found = prevalence_tally(tally, delta=delta, known_mix=known_mix)
+    found = prevalence_tally(tally, delta=delta, known_mix=options.read_known(known))
     if printing.as_json:
         print_json(document(found))
     elif not printing.quiet:

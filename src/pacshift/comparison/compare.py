@@ -18,7 +18,7 @@ from pacshift.comparison.table import Comparison, Measured, compare_counts, own_
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.methods import METHODS, Method, resolve_method, usable_methods
-from pacshift.scores.check import check_labels
+from pacshift.scores.check import check_flag, check_labels
 from pacshift.scores.transforms import resolve_transform
 
 
@@ -123,6 +123,7 @@ def compare(
         target_groups=target_groups,
         classes=classes,
         target_labels=target_labels,
+        softmax=check_flag(softmax, "softmax"),
     )
     rows = given.check(classes=classes, softmax=softmax)
     truth, request = _truth(rows, given.target_labels), request.for_classes(rows.source.classes)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -38,8 +39,11 @@ def _commit(root: Path) -> str | None:
 
 
 def _git(root: Path, *words: str) -> str:
+    """What git says of ``root``, whatever repository a hook is about, without a lock that others would meet."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    command = ["git", "--no-optional-locks", "-C", str(root), *words]
     asked = subprocess.run(
-        ["git", "-C", str(root), *words], capture_output=True, check=True, text=True, timeout=GIT_SECONDS
+        command, capture_output=True, check=True, text=True, timeout=GIT_SECONDS, env=environment
     )
     return asked.stdout
 

@@ -34,7 +34,9 @@ class Oracle(Method):
     def solve(self, tally: Tally, task: Task) -> Solution:
         """Find the one threshold."""
         if task.weights is None:
-            raise InputError("method ORACLE needs the true importance weights q(y)/p(y): pass weights=[...].")
+            raise InputError(
+                "method ORACLE needs the true importance weights q(y)/p(y), one per class: pass them as weights=."
+            )
         found = rejection_solution(tally, task, task.weights)
         return replace(found, weights=Interval(task.weights, task.weights))  # kept, so that it can be made again
 

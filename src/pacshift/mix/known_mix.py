@@ -8,7 +8,7 @@ import numpy as np
 from pacshift.arrays import Label
 from pacshift.bounds import ROUNDING, Interval
 from pacshift.errors import InputError
-from pacshift.scores.check import shorten
+from pacshift.scores.names import by_class
 
 
 def check_known_mix(known_mix: Any, classes: tuple[Label, ...]) -> Interval:
@@ -19,7 +19,7 @@ def check_known_mix(known_mix: Any, classes: tuple[Label, ...]) -> Interval:
     known_mix : mapping of class to pair of float
         The lowest and the highest share that the class can have, both between 0 and 1.
     classes : tuple
-        All classes. Keys are matched by value.
+        All classes. Keys are compared with them as text.
 
     Returns
     -------
@@ -41,22 +41,14 @@ def check_known_mix(known_mix: Any, classes: tuple[Label, ...]) -> Interval:
             f"known_mix must be a dictionary such as {{'sick': (0, 0.3)}}, got {type(known_mix).__name__}."
         )
     lower, upper = np.zeros(len(classes)), np.ones(len(classes))
-    for name, ends in known_mix.items():
-        label = _place(name, classes)
-        lower[label], upper[label] = _pair(name, ends)
+    for label, ends in by_class(known_mix, classes, "known_mix").items():
+        lower[label], upper[label] = _pair(classes[label], ends)
     if lower.sum() > 1 + ROUNDING or upper.sum() < 1 - ROUNDING:
         raise InputError(
             "known_mix: no label mix lies within these bounds. The shares of all classes sum to 1, but the lower "
             f"bounds sum to {lower.sum():.4g} and the upper bounds to {upper.sum():.4g}. Widen the bounds."
         )
     return Interval(lower, upper)
-
-
-def _place(name: Any, classes: tuple[Label, ...]) -> int:
-    found = [place for place, label in enumerate(classes) if label == name]
-    if not found:
-        raise InputError(f"known_mix: {name!r} is not a class. The classes are {shorten(classes)}.")
-    return found[0]
 
 
 def _pair(name: Any, ends: Any) -> tuple[float, float]:

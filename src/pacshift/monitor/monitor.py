@@ -249,7 +249,7 @@ class Monitor(Ledger):
         if isinstance(target, Tally):
             raise InputError("groups are those of rows, but a Tally was given. Count it with groups=.")
         scores = check_scores(target, name="target", classes=self._source.classes)
-        return scores.take(one_row_per_group(groups, scores)), len(scores)
+        return scores.take(one_row_per_group(groups, scores, softmax=self._source.softmax)), len(scores)
 
     def _new_name(self) -> str:
         number = len(self._saved.periods) + 1

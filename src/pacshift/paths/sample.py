@@ -95,6 +95,12 @@ def row_numbers(scores: ScoreRows) -> KeyArray:
     return mixed(mixed(words @ columns))
 
 
+def numbers_of_all(scores: ScoreRows) -> KeyArray:
+    """``row_numbers`` of many rows, block after block, so that float32 or a frame is not copied as a whole."""
+    starts = range(0, len(scores), _BLOCK_ROWS)
+    return np.concatenate([row_numbers(scores[first : first + _BLOCK_ROWS]) for first in starts])
+
+
 def own_order(scores: ScoreRows, labels: IntArray | None = None) -> IntArray:
     """An order of rows that depends on what they hold alone, because sums of floats depend on it."""
     numbers = row_numbers(scores)

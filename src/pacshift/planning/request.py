@@ -12,6 +12,7 @@ from pacshift.methods import Method
 from pacshift.planning.pilot import CountPilot, Mixes, Pilot, RowPilot
 from pacshift.scores.check import shorten
 from pacshift.scores.frames import in_class_order
+from pacshift.scores.names import by_class
 from pacshift.simulate import Population
 from pacshift.simulate.mix import check_mix
 
@@ -93,8 +94,6 @@ def check_mixes(pilot: Pilot, source_mix: Any, target_mix: Any) -> list[Mixes]:
 def _mix(given: Any, classes: tuple[Label, ...]) -> FloatArray:
     """Shares by class name, or in the order of the classes."""
     if isinstance(given, Mapping):
-        unknown = [name for name in given if name not in classes]
-        if unknown:
-            raise InputError(f"the mix names {shorten(unknown)}, but the classes are {shorten(classes)}.")
-        given = [given.get(name, 0.0) for name in classes]
+        shares = by_class(given, classes, "mix")
+        given = [shares.get(place, 0.0) for place in range(len(classes))]
     return check_mix(in_class_order(given, classes, "mix"), len(classes))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import IntArray, KeyArray
-from pacshift.paths.sample import row_numbers
+from pacshift.paths.sample import numbers_of_all
 from pacshift.ps_t.looks import look_cuts
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
@@ -52,11 +52,18 @@ class RowsToPlan:
     target: ScoreRows
 
     @classmethod
-    def of(cls, source: ScoreRows, labels: IntArray, unlabelled: ScoreRows) -> "RowsToPlan":
-        """Not too many of either; source rows stand in where hardly any target row is unlabelled."""
+    def of(
+        cls, source: ScoreRows, labels: IntArray, target: ScoreRows, unlabelled: IntArray | None = None
+    ) -> "RowsToPlan":
+        """Not too many of either; source rows stand in where hardly any target row is unlabelled.
+
+        ``unlabelled`` are the places of target rows that have no label; by default that is all of them.
+        """
         chosen = planning_rows(source, labels, SOURCE_ROWS)
-        seen = unlabelled if len(unlabelled) >= MIN_UNLABELLED else source
-        return cls(source[chosen], labels[chosen], seen[planning_rows(seen, None, TARGET_ROWS)])
+        seen, among = target, unlabelled
+        if len(target if among is None else among) < MIN_UNLABELLED:
+            seen, among = source, None
+        return cls(source[chosen], labels[chosen], seen[planning_rows(seen, None, TARGET_ROWS, among)])
 
     def with_pilot(self, scores: ScoreRows, labels: IntArray, transform: Transform) -> Planning:
         """All that a path is planned with."""
@@ -125,17 +132,22 @@ def choose_pilot(scores: ScoreRows, labels: IntArray, n_pilot: int, seed: int) -
     return np.asarray(order[rng.permutation(len(order))[:n_pilot]])
 
 
-def planning_rows(scores: ScoreRows, labels: IntArray | None, most: int) -> IntArray:
+def planning_rows(
+    scores: ScoreRows, labels: IntArray | None, most: int, among: IntArray | None = None
+) -> IntArray:
     """Places of up to ``most`` rows to plan with: the same rows, one after the other, in whatever order they come.
+    Only those ``among`` these places, if they are given, and without a copy of the others.
 
     Those whose ``row_numbers`` are the smallest. Any choice is valid that does not look at the rows of the test.
     In an order of their own, because sums of floats depend on it.
     """
     chosen, most = np.arange(len(scores)), min(most, max(PLANNING_SCORES // scores.shape[1], 1))
-    if len(scores) > most:
-        chosen = _smallest(row_numbers(scores), labels, most)
-    own = () if labels is None else (labels[chosen],)
-    return np.asarray(chosen[np.lexsort((*own, *scores[chosen].T))])
+    chosen = chosen if among is None else among
+    if len(chosen) > most:
+        numbers, own = numbers_of_all(scores)[chosen], None if labels is None else labels[chosen]
+        chosen = chosen[_smallest(numbers, own, most)]
+    names = () if labels is None else (labels[chosen],)
+    return np.asarray(chosen[np.lexsort((*names, *scores[chosen].T))])
 
 
 def _smallest(numbers: KeyArray, labels: IntArray | None, most: int) -> IntArray:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, RngLike, ScoresLike
+from pacshift.arrays import BoolArray, FloatArray, IntArray, Label, LabelsLike, RngLike, ScoresLike
 from pacshift.errors import InputError
 from pacshift.scores.containers import as_array, to_floats, to_matrix
 from pacshift.scores.frames import in_class_order, index_of, require_same_index
@@ -118,6 +118,16 @@ def is_finite(values: NDArray[np.floating[Any]]) -> bool:
     """Whether no value is NaN or infinite; cheap where that is so."""
     with np.errstate(over="ignore", invalid="ignore"):  # the sum of finite numbers may overflow
         return math.isfinite(values.sum()) or bool(np.isfinite(values).all())
+
+
+def unusable_rows(values: NDArray[np.floating[Any]], *, softmax: bool) -> BoolArray:
+    """Rows with a score that is not finite; of logits, rows whose softmax is not: -inf rules a class out.
+
+    >>> unusable_rows(np.array([[0.5, -np.inf], [np.nan, 1.0]]), softmax=True)
+    array([False,  True])
+    """
+    finite = np.isfinite(values.max(axis=1)) if softmax else np.isfinite(values).all(axis=1)
+    return np.asarray(~finite)
 
 
 def not_finite_error(scores: ScoreMatrix, name: str) -> InputError:

@@ -7,12 +7,15 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import IntArray, Label
+from pacshift.errors import InputError
+
+_Value = TypeVar("_Value")
 
 NOT_FOUND = -1
 _WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]*")
@@ -85,6 +88,23 @@ def find_name(value: Any, places: Mapping[str, int]) -> int:
     if text not in places and isinstance(value, (bool, np.bool_)):
         text = str(int(value))
     return places.get(text, NOT_FOUND)
+
+
+def by_class(given: Mapping[Any, _Value], classes: Sequence[Label], name: str) -> dict[int, _Value]:
+    """What a dictionary says of classes, by their positions; its keys are names, so 1 and "1" are the same.
+
+    >>> by_class({"1": 0.3}, (0, 1), "known_mix")
+    {1: 0.3}
+    """
+    places, found = places_by_text(classes), dict[int, _Value]()
+    for key, value in given.items():
+        place = find_name(key, places)
+        if place == NOT_FOUND:
+            raise InputError(f"{name}: {key!r} is not a class. The classes are {shorten(classes)}.")
+        if place in found:
+            raise InputError(f"{name}: class {classes[place]!r} is named twice. Name every class once.")
+        found[place] = value
+    return found
 
 
 def match_labels(values: NDArray[Any], classes: tuple[Label, ...]) -> IntArray:

@@ -142,7 +142,8 @@ def tally_table(
     >>> folder.cleanup()
     """
     ignore_rng(rng)
-    reader = TableReader(paths, label=label, scores=scores, classes=classes, by_position=by_position, group=group)
+    asked: dict[str, Any] = {"label": label, "scores": scores, "classes": classes, "by_position": by_position}
+    reader = TableReader(paths, softmax=softmax, group=group, **asked)
     options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=bins, softmax=softmax)
     return count_table(reader, options, drop_invalid=drop_invalid, sha256=sha256, progress=progress)
 

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, IntArray
 from pacshift.errors import InputError
-from pacshift.scores.names import is_missing, text_of
+from pacshift.scores.names import NOT_FOUND, is_missing, text_of
 from pacshift.scores.transforms import mixed
 from pacshift.tables.columns.layout import Layout
-from pacshift.tables.rows import Faults, first_place, plain_array, score_rows
+from pacshift.tables.rows import Faults, batch_labels, first_place, plain_array, score_rows
 from pacshift.tables.sources.base import Batch, without_codes
 from pacshift.tally.coins import group_coins
 from pacshift.tally.groups import choose_rows, row_keys
@@ -27,17 +27,33 @@ NO_GROUP = "no group id"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchKeys:
-    """What the choice needs of a batch: its usable rows, and of each the coin of its group and its own number."""
+    """What the choice needs of a batch: its usable rows, and of each the coin of its group and its own number.
+
+    ``marks`` tell rows of equal scores apart, where only some rows have a label.
+    """
 
     kept: BoolArray
     groups: NDArray[np.uint64]
     rows: NDArray[np.uint64]
     n_by_period: dict[int, int]
+    marks: IntArray | None = None
 
 
-def batch_keys(batch: Batch, layout: Layout, periods: IntArray | None = None) -> tuple[BatchKeys, Faults]:
-    """The keys of the usable rows, and what is wrong with the others."""
-    rows, (groups, missing) = score_rows(batch, layout), group_keys(batch, layout, periods)
+def batch_keys(
+    batch: Batch,
+    layout: Layout,
+    periods: IntArray | None = None,
+    *,
+    some_labels: bool = False,
+    softmax: bool = False,
+) -> tuple[BatchKeys, Faults]:
+    """The keys of the usable rows, and what is wrong with the others.
+
+    With ``some_labels`` rows without a label are usable too: the choice is that of unlabelled rows, and labels
+    only tell rows of equal scores apart.
+    """
+    scored = layout.without_label() if some_labels else layout
+    rows, (groups, missing) = score_rows(batch, scored, softmax=softmax), group_keys(batch, layout, periods)
     usable = np.ones(batch.data.num_rows, bool) if rows.kept is None else rows.kept
     kept, bad = usable & ~missing, usable & missing
     if bad.any():
@@ -48,7 +64,12 @@ def batch_keys(batch: Batch, layout: Layout, periods: IntArray | None = None) ->
     whole = np.zeros(len(kept), np.int64) if periods is None else periods
     found, counts = np.unique(whole[kept], return_counts=True)
     n_by_period = dict(zip(found.tolist(), counts.tolist(), strict=True))
-    return BatchKeys(kept, groups[kept], keys, n_by_period), rows.faults
+    marks = batch_labels(batch, layout) if some_labels else None
+    if marks is not None:  # also labels of rows that will not be chosen: nothing is left out silently
+        unknown = marks == NOT_FOUND
+        place = first_place(batch, unknown, value_of=len(layout.columns))
+        rows.faults.add(Faults(n_unknown=int(unknown.sum()), first_unknown=place))
+    return BatchKeys(kept, groups[kept], keys, n_by_period, None if marks is None else marks[kept]), rows.faults
 
 
 def group_keys(
@@ -88,7 +109,8 @@ class Choice:
         """The choice among the rows of all batches, in their order."""
         usable = np.flatnonzero(np.concatenate([part.kept for part in parts]))
         groups, rows = (np.concatenate([getattr(part, name) for part in parts]) for name in ("groups", "rows"))
-        chosen = choose_rows(groups, rows)
+        marks = [part.marks for part in parts if part.marks is not None]
+        chosen = choose_rows(groups, rows, np.concatenate(marks) if marks else None)
         n_by_period: Counter[int] = Counter()
         for part in parts:
             n_by_period.update(part.n_by_period)

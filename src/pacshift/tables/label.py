@@ -12,8 +12,8 @@ from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.label_sheet.draw import RowDraw
 from pacshift.certification.label_sheet.file import COLUMNS
 from pacshift.certification.label_sheet.make import cell_text, drawn_sheet, sheet_seed
+from pacshift.certification.label_sheet.names import class_places
 from pacshift.certification.label_sheet.plan import plan_sheet
-from pacshift.certification.label_sheet.sheet import require_no_unknown
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.progress import Progress
 from pacshift.scores.fingerprint import Fingerprint
@@ -127,7 +127,7 @@ def label_table(
     plan, seed, keep = plan_sheet(budget, looks, epsilon=epsilon, delta=delta), sheet_seed(rng), tuple(keep)
     asked: dict[str, Any] = {"scores": scores, "classes": classes, "by_position": by_position, "group": group}
     reader = TableReader(paths, label=None, softmax=softmax, **asked)
-    require_no_unknown(reader.layout.classes)
+    class_places(reader.layout.classes)  # refuses names that would not come back
     require_columns(keep, reader.source.schema.names, taken=COLUMNS)
     draw, fingerprint = RowDraw(plan.looks[-1], seed), Fingerprint(len(reader.layout.classes))
     kept: dict[int, list[str]] = {}

@@ -38,8 +38,9 @@ class TableReader:
     in ``Asked``. With ``keep`` a small table stays in memory, so that reading it again costs nothing. With
     ``softmax`` it holds logits.
 
-    If a group is asked for, only one row of each group is read, as ``choice`` says, which may be that of another
-    reader of the same rows. ``within`` gives the period of each row, where there is one row per group and period.
+    If a group is asked for, only one row of each group is read, as ``choice`` says. ``within`` gives the period of
+    each row, where there is one row per group and period. With ``some_labels`` rows are chosen as if they had no
+    labels; of equal rows, some of which have one, the choice is the same in whatever order they come.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class TableReader:
         *,
         keep: bool = False,
         softmax: bool = False,
-        choice: Choice | None = None,
+        some_labels: bool = False,
         within: Callable[[Batch], IntArray] | None = None,
         **asked: Any,
     ) -> None:
@@ -58,7 +59,8 @@ class TableReader:
         self.softmax = softmax
         self.n_rows, self.faults = 0, Faults()
         self.usable_rows: dict[str, int] = {}
-        self.choice, self._within = choice, within
+        self.choice: Choice | None = None
+        self._some_labels, self._within = some_labels, within
         self.faults_of: dict[str, Faults] = {}
         self._keep, self._kept = keep, list[Batch]()
 
@@ -105,7 +107,8 @@ class TableReader:
         if self.choice is None:
 
             def keys(batch: Batch) -> tuple[BatchKeys, Faults]:
-                return batch_keys(batch, self.layout, self._periods(batch))
+                flags = {"some_labels": self._some_labels, "softmax": self.softmax}
+                return batch_keys(batch, self.layout, self._periods(batch), **flags)
 
             batches = self._batches(columns)
             parts = list(self._run(keys, batches, Faults(), drop_invalid=drop_invalid, progress=progress))

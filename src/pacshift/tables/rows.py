@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, IntArray, Label
 from pacshift.errors import InputError
-from pacshift.scores.check import is_finite, shorten
+from pacshift.scores.check import is_finite, shorten, unusable_rows
 from pacshift.scores.names import NOT_FOUND, find_name, match_labels, places_by_text
 from pacshift.scores.plausible import SAMPLE_ROWS
 from pacshift.tables.columns.layout import Layout
@@ -88,7 +88,7 @@ def score_rows(batch: Batch, layout: Layout, *, softmax: bool = False) -> ScoreR
     raw = raw_scores(batch, layout)
     scores = raw if isinstance(raw, np.ndarray) else _column_matrix(raw)
     index = batch_labels(batch, layout)
-    faulty = {} if is_finite(scores) else {BAD_SCORES: _unusable(scores, softmax)}
+    faulty = {} if is_finite(scores) else {BAD_SCORES: unusable_rows(scores, softmax=softmax)}
     if index is not None and len(index) and index.min() < 0:
         faulty |= {NO_LABEL: index == NULL, UNKNOWN: index == NOT_FOUND}
     if not faulty:
@@ -96,12 +96,6 @@ def score_rows(batch: Batch, layout: Layout, *, softmax: bool = False) -> ScoreR
     bad = np.logical_or.reduce(list(faulty.values()))
     faults = _faults(batch, layout, faulty, bad)
     return ScoreRows(scores[~bad], None if index is None else index[~bad], ~bad, faults)
-
-
-def _unusable(scores: NDArray[np.floating[Any]], softmax: bool) -> BoolArray:
-    """Rows with a score that is not finite; of logits, rows whose softmax is not."""
-    finite = np.isfinite(scores.max(axis=1)) if softmax else np.isfinite(scores).all(axis=1)
-    return np.asarray(~finite)
 
 
 def sample_scores(source: Source, layout: Layout) -> NDArray[np.floating[Any]]:

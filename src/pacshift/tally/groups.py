@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray, LabelsLike
 from pacshift.errors import InputError
-from pacshift.scores.check import ScoreMatrix, is_finite, name_array, not_finite_error
+from pacshift.scores.check import ScoreMatrix, is_finite, name_array, not_finite_error, unusable_rows
 from pacshift.scores.frames import require_same_index
 from pacshift.scores.names import is_missing, text_of
+from pacshift.scores.softmax import to_probabilities
 from pacshift.scores.transforms import mixed
 from pacshift.tally.coins import group_coins
 
@@ -82,13 +83,14 @@ def row_keys(scores: NDArray[np.floating[Any]], labels: IntArray | None = None) 
     return mixed(total if labels is None else total + mixed(labels.astype(np.uint64)))
 
 
-def choose_rows(groups: NDArray[np.uint64], rows: NDArray[np.uint64]) -> IntArray:
+def choose_rows(groups: NDArray[np.uint64], rows: NDArray[np.uint64], marks: IntArray | None = None) -> IntArray:
     """Places of one row of each group, ascending (Lemma 1 of docs/methods/groups.md).
 
     ``groups`` holds the coin of each row's group and ``rows`` its ``row_keys``. With the coin u in [0, 1), row
-    number floor(u n) of the n rows of a group is chosen; rows that are alike are interchangeable.
+    number floor(u n) of the n rows of a group is chosen; rows that are alike are interchangeable. ``marks`` tell
+    rows of equal scores apart, of which some have a label and some have none.
     """
-    order = np.lexsort((rows, groups))
+    order = np.lexsort((rows, groups) if marks is None else (marks, rows, groups))
     starts = np.flatnonzero(np.diff(groups[order], prepend=groups[order[:1]] ^ np.uint64(1)))
     sizes = np.diff(starts, append=len(groups))
     return np.sort(order[starts + np.minimum(sizes * uniform(groups[order[starts]]), sizes - 1).astype(np.int64)])
@@ -100,11 +102,18 @@ def uniform(keys: NDArray[np.uint64]) -> FloatArray:
 
 
 def one_row_per_group(
-    groups: LabelsLike | GroupIds, scores: ScoreMatrix, labels: IntArray | None = None, *, name: str = "groups"
+    groups: LabelsLike | GroupIds,
+    scores: ScoreMatrix,
+    labels: IntArray | None = None,
+    *,
+    name: str = "groups",
+    marks: IntArray | None = None,
+    softmax: bool = False,
 ) -> IntArray:
     """Places of one random row of each group, ascending.
 
-    ``labels`` are column indices; rows that differ in their label alone are told apart by it.
+    ``labels`` are column indices; rows that differ in their label alone are told apart by it. ``marks`` as in
+    ``choose_rows``: the scores of the chosen rows are the same with and without. With ``softmax`` they are logits.
 
     >>> from pacshift.scores.check import check_scores
     >>> rows = check_scores([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]], name="source")
@@ -116,7 +125,8 @@ def one_row_per_group(
     keys = np.empty(len(scores), np.uint64)
     for rows in scores.blocks():
         block = scores.values[rows]
-        if not is_finite(block):  # also rows that will not be chosen: nothing is left out silently
-            raise not_finite_error(scores, name)
+        if not is_finite(block) and unusable_rows(block, softmax=softmax).any():
+            # Also rows that will not be chosen: nothing is left out silently.
+            raise not_finite_error(to_probabilities(scores, name=name) if softmax else scores, name)
         keys[rows] = row_keys(block, None if labels is None else labels[rows])
-    return choose_rows(groups.keys, keys)
+    return choose_rows(groups.keys, keys, marks)

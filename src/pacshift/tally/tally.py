@@ -124,7 +124,7 @@ class Tally(Counts):
         logits = check_flag(softmax, "softmax")
         grouped = None if groups is None else Grouped(len(checked))
         if groups is not None:
-            places = one_row_per_group(groups, checked, index, name="source")
+            places = one_row_per_group(groups, checked, index, name="source", softmax=logits)
             checked, index = checked.take(places), index[places]
         options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=False, softmax=logits)
         counter = count_matrix(checked, index, options, name="source")
@@ -177,11 +177,11 @@ class Tally(Counts):
         >>> Tally.from_target(rows).target.tolist(), Tally.from_target(rows, groups=["ann", "bob", "bob"]).n_target
         ([1, 2], 2)
         """
-        checked = check_scores(scores, name="target", classes=classes)
+        checked, logits = check_scores(scores, name="target", classes=classes), check_flag(softmax, "softmax")
         grouped = None if groups is None else Grouped(len(checked))
         if groups is not None:
-            checked = checked.take(one_row_per_group(groups, checked, name="target"))
-        options = CountOptions(soft=soft, bins=bins, softmax=check_flag(softmax, "softmax"))
+            checked = checked.take(one_row_per_group(groups, checked, name="target", softmax=logits))
+        options = CountOptions(soft=soft, bins=bins, softmax=logits)
         counter = count_matrix(checked, None, options, name="target")
         return cls.from_counter(counter, checked.classes, grouped)
 

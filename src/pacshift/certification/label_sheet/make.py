@@ -10,8 +10,9 @@ import numpy as np
 from pacshift.arrays import Frame, IntArray, Label, LabelsLike, RngLike, ScoresLike
 from pacshift.certification.label_sheet.draw import RowDraw
 from pacshift.certification.label_sheet.file import COLUMNS
+from pacshift.certification.label_sheet.names import class_places
 from pacshift.certification.label_sheet.plan import SheetPlan, plan_sheet
-from pacshift.certification.label_sheet.sheet import LabelSheet, require_no_unknown
+from pacshift.certification.label_sheet.sheet import LabelSheet
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.scores.check import check_scores, check_seed, is_finite, not_finite_error
@@ -85,7 +86,7 @@ def label_sheet(
     """
     plan = plan_sheet(budget, looks, epsilon=epsilon, delta=delta)
     matrix = check_scores(target, name="target", classes=classes)
-    require_no_unknown(matrix.classes)
+    class_places(matrix.classes)  # refuses names that would not come back
     seed = sheet_seed(rng)
     numbers = None if groups is None else one_row_per_group(groups, matrix, name="target")
     counted = matrix if numbers is None else matrix.take(numbers)

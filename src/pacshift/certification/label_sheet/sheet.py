@@ -8,14 +8,12 @@ import numpy as np
 
 from pacshift.arrays import IntArray, Label
 from pacshift.certification.label_sheet import file
+from pacshift.certification.label_sheet.names import UNKNOWN, class_places, place_of
 from pacshift.display import short_repr
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike
 from pacshift.ps_t.looks import look_cuts
-from pacshift.scores.names import NOT_FOUND, places_by_text, shorten, text_of
-
-UNKNOWN = "?"
-"""What stands in a sheet where nobody can tell the label."""
+from pacshift.scores.names import NOT_FOUND, shorten, text_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,7 +140,7 @@ class LabelSheet:
         """Which class each label is, for the rows that are filled in; -1 where nobody can tell.
 
         Labels are compared with the names of the classes as text. What spreadsheets make of names is understood
-        too: 1.0 for 1, TRUE for True, and blanks around them.
+        too: 1.0 for 1, 1 for 01, TRUE for True, and blanks around them.
 
         Parameters
         ----------
@@ -156,12 +154,11 @@ class LabelSheet:
         Raises
         ------
         InputError
-            If a label is no class, or a class is called ``?``.
+            If a label is no class, a class is called ``?``, or two classes are alike in a spreadsheet.
         """
-        require_no_unknown(classes)
-        places = places_by_text(classes)
+        places = class_places(classes)
         texts = self.labels[: self.n_filled]
-        found = [NOT_FOUND if text == UNKNOWN else _place(str(text), places) for text in texts]
+        found = [NOT_FOUND if text == UNKNOWN else place_of(str(text), places) for text in texts]
         wrong = [place for place, index in enumerate(found) if index is None]
         if wrong:
             first = wrong[0]
@@ -234,14 +231,6 @@ class LabelSheet:
         return cls(**fields, name=str(path))
 
 
-def require_no_unknown(classes: Iterable[Label]) -> None:
-    """Refuse a class that is called like the mark of rows nobody can label."""
-    if UNKNOWN in map(text_of, classes):
-        raise InputError(
-            f"a class is called {UNKNOWN!r}, which in a label sheet means that nobody can tell. Rename the class."
-        )
-
-
 def require_no_gap(labels: Sequence[str | None], name: str) -> None:
     """Refuse labels below a row without one: skipping rows would choose which rows are tested."""
     if None not in labels:
@@ -254,11 +243,3 @@ def require_no_gap(labels: Sequence[str | None], name: str) -> None:
             f"the first is order {below[0]}. Rows must be labelled from the top without gaps, or they are not a "
             f"random sample. Label order {empty} too, or write {UNKNOWN} where nobody can tell."
         )
-
-
-def _place(text: str, places: Mapping[str, int]) -> int | None:
-    """The class of a label as it may come back from a spreadsheet."""
-    bare = text.strip()
-    whole = bare.partition(".")[0] if bare.partition(".")[2].strip("0") == "" and "." in bare else bare
-    flag = bare.capitalize() if bare.upper() in ("TRUE", "FALSE") else bare
-    return next((places[name] for name in (text, bare, whole, flag) if name in places), None)

@@ -123,7 +123,7 @@ def monitor(
     reading = Reading(timestamp, period, columns, chosen, printing.silent, key, replace)
     counted, found = count_source(source, label, asked.score, reading, certificate, exact=exact)
     kept: dict[str, Any] = {"model_id": model_id, "state": state, "columns": found}
-    watch = Monitor(counted, method=chosen, forever=forever, **asked.arguments(counted.classes), **kept)
+    watch = Monitor(counted, method=chosen, forever=forever, **asked.arguments(), **kept)
     with watch.exclusive():
         with watch.one_step():  # rows, reports and choices together: an interrupted run leaves nothing behind
             choose_certificate(watch, certificate, adopt, model_id)

@@ -25,6 +25,8 @@ def list_files(paths: Tables) -> list[Path]:
     several: Any = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     try:
         named = [Path(path) for path in several]
+        if any(not os.fspath(path) for path in several):  # Path would make it this folder
+            raise InputError("a table has the empty name ''. Is a variable not set? Write '.' for this folder.")
     except TypeError:
         raise InputError(
             f"a table is a file, a folder, a list of them, or a frame, got {type(paths).__name__}."

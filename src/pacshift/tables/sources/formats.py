@@ -114,6 +114,7 @@ class Csv:
 
     def schema(self, file: str) -> Any:
         _refuse_utf16(file)
+        _refuse_other_separators(file)
         with pyarrow.csv.open_csv(file) as reader:
             schema = reader.schema
         try:
@@ -160,6 +161,19 @@ def _refuse_utf16(file: str) -> None:
     with open(file, "rb") as opened:
         if opened.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
             raise InputError(f"cannot read {file}: it is in UTF-16, and CSV is read in UTF-8. Save it in UTF-8.")
+
+
+def _refuse_other_separators(file: str) -> None:
+    """Spreadsheets of many countries write them, and Arrow would see one column with a long name."""
+    with open(file, "rb") as opened:
+        header = opened.readline(10_000).decode(errors="replace")
+    found = max(";\t", key=header.count)
+    if found in header and "," not in header:
+        name = "tabs" if found == "\t" else repr(found)
+        raise InputError(
+            f"cannot read {file}: its columns are separated by {name}, and CSV is read with commas. Save it with "
+            "commas, and with points in numbers."
+        )
 
 
 def _not_utf8(file: str, what: str) -> InputError:

@@ -129,8 +129,8 @@ def tally_frame(
     options = CountOptions(resolve_transform(score), grid=True, soft=soft, bins=bins, softmax=softmax)
     rows, grouped, left_out = select(plain, layout.needed), None, Faults()
     if group is not None:
-        n_rows, left_out = count_usable(rows, layout, drop_invalid=drop_invalid)
-        rows, grouped = one_per_group(rows, layout), Grouped(n_rows)
+        n_rows, left_out = count_usable(rows, layout, drop_invalid=drop_invalid, softmax=softmax)
+        rows, grouped = one_per_group(rows, layout, softmax=softmax), Grouped(n_rows)
     parts = rows.mapInArrow(counter_of(layout, options), PACKED)
     # Added on the cluster first: the driver never holds a tally for every partition.
     sums = parts.repartition(_N_REDUCERS).mapInArrow(add_parts, PACKED)

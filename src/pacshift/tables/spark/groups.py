@@ -9,10 +9,10 @@ from pacshift.tables.rows import Faults
 from pacshift.tables.spark.jobs import KEYS, PACKED, fault_finder, keys_of, unpack
 
 
-def count_usable(frame: DataFrame, layout: Layout, *, drop_invalid: bool) -> tuple[int, Faults]:
+def count_usable(frame: DataFrame, layout: Layout, *, drop_invalid: bool, softmax: bool) -> tuple[int, Faults]:
     """How many rows can be used and what is wrong with the others, or an InputError."""
     n_rows, faults = 0, Faults()
-    for row in frame.mapInArrow(fault_finder(layout, softmax=False), PACKED).collect():
+    for row in frame.mapInArrow(fault_finder(layout, softmax=softmax), PACKED).collect():
         part = unpack(row[0])
         n_rows += part.n_rows
         faults.add(part.faults)
@@ -20,11 +20,11 @@ def count_usable(frame: DataFrame, layout: Layout, *, drop_invalid: bool) -> tup
     return n_rows, faults
 
 
-def one_per_group(frame: DataFrame, layout: Layout) -> DataFrame:
+def one_per_group(frame: DataFrame, layout: Layout, *, softmax: bool) -> DataFrame:
     """The chosen rows: ``pacshift.tally.groups.choose_rows`` in the words of Spark."""
     group, row = KEYS
     fields = [*frame.schema.fields, *(StructField(name, LongType()) for name in KEYS)]
-    keyed = frame.mapInArrow(keys_of(layout), StructType(fields))
+    keyed = frame.mapInArrow(keys_of(layout, softmax=softmax), StructType(fields))
     own = Window.partitionBy(group)
     size, place = f.count(f.lit(1)).over(own), f.row_number().over(own.orderBy(row)) - 1
     coin = f.shiftrightunsigned(group, 11) * f.lit(2.0**-53)

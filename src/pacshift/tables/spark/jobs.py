@@ -64,7 +64,7 @@ def fault_finder(layout: Layout, *, softmax: bool) -> Callable[[Batches], Batche
             if layout.group is None:
                 found = score_rows(batch, layout, softmax=softmax).faults
             else:
-                _, found = batch_keys(batch, layout)
+                _, found = batch_keys(batch, layout, softmax=softmax)
             faults.add(found)
             n_usable += batch.data.num_rows - found.n_rows
         yield _pack(Part(None, n_usable, faults))
@@ -72,12 +72,12 @@ def fault_finder(layout: Layout, *, softmax: bool) -> Callable[[Batches], Batche
     return find_faults
 
 
-def keys_of(layout: Layout) -> Callable[[Batches], Batches]:
+def keys_of(layout: Layout, *, softmax: bool) -> Callable[[Batches], Batches]:
     """A job that gives the usable rows with the coin of their group and their own number, as signed integers."""
 
     def add_keys(batches: Batches) -> Batches:
         for batch in numbered(batches, _partition()):
-            keys, _ = batch_keys(batch, layout)
+            keys, _ = batch_keys(batch, layout, softmax=softmax)
             rows, in_order = batch.data.filter(pa.array(keys.kept)), keys.rows ^ np.uint64(1 << 63)
             columns = [*rows.columns, pa.array(keys.groups.view(np.int64)), pa.array(in_order.view(np.int64))]
             yield pa.RecordBatch.from_arrays(columns, names=[*rows.schema.names, *KEYS])
