@@ -1,6 +1,6 @@
 """Sets of one row at a time, for services: what can be prepared is prepared once.
 
-``Certificate.sets`` looks for columns, kinds of scores and cores at every call, which takes a hundred times as
+``Certificate.sets`` looks for columns, kinds of scores and cores at every call, which takes sixty times as
 long as the comparison itself. A ``Predictor`` compares at once where a quick look shows that a row is sound and of
 the kind that the thresholds belong to. Whatever the quick look cannot tell goes the long way, which refuses or
 answers.

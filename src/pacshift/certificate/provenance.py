@@ -1,5 +1,6 @@
 """Where a certificate comes from: when and by what it was made, for which model, from which data, until when."""
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
@@ -236,7 +237,7 @@ def _asked_method(document: Any) -> AskedMethod:
 
 
 def _weight(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
         raise ValueError(f"{value!r} where a weight belongs")
     return float(value)
 

@@ -59,7 +59,7 @@ class SetRule:
             One row per example, one column per class. An array has its columns in the order of ``classes``. In a
             frame they are found by name, in any order and beside other columns: ``columns.scores`` if the frame
             has them, else the names of the classes. A single row may have one dimension; the scores of a pandas
-            series are found by name. For many single rows, ``predictor`` is a hundred times faster.
+            series are found by name. For many single rows, ``predictor`` is many times faster.
         score : callable, optional
             The score function of your own that the certificate was made with, after loading it from a file.
         rng : int, numpy.random.Generator or None
