@@ -207,7 +207,6 @@ def spoil(*path: str | int, value: Any) -> Callable[[dict[str, Any]], None]:
         spoil("asked_method", value={"name": 5, "options": {}}),
         spoil("asked_method", value={"name": "ORACLE", "options": {}, "weights": [1, -1]}),
         spoil("asked_method", value={"name": "ORACLE", "options": {}, "weights": ["1", 1]}),
-        spoil("asked_method", value={"name": "ORACLE", "options": {}, "weights": [float("nan"), 1]}),
         spoil("asked_method", value={"name": "ORACLE", "options": {}, "weights": 3}),
     ],
 )
