@@ -5,6 +5,8 @@ FLOOR := .venv-floor/bin
 TRAIN := .venv-train/bin
 # Not compiled while installing: what is imported is compiled then, and that is a small part of the libraries.
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile
+# Compiled code is kept, whatever the environment says: without it every process takes a second longer.
+export PYTHONDONTWRITEBYTECODE :=
 WORKERS ?= auto
 # Neighbouring tests mostly stay on one worker, so a module's fixtures and simulations are made once, not on each.
 PARALLEL := -n $(WORKERS) --dist worksteal
@@ -15,8 +17,13 @@ TRIALS ?= 100
 CORE := bounds scores tally weights ps_lp ps_t methods certificate tables estimator
 CORE_TESTS := $(CORE:%=tests/test_%*.py) README.md tests/test_docs.py::test_shell_example_of_the_readme_runs
 
+# Markers of tests that `make test` leaves to `make rest`, or that are run by hand (long).
+LATER := thorough or montecarlo or browser or spark or soak or long
+# Tests that `make test` skips in part, because it installs neither Spark nor the packages of lint and docs.
+SKIPPED := tests/test_docs.py tests/test_docs_site.py tests/test_docstrings.py tests/test_release.py tests/test_where_sets_are_used.py src/pacshift/tables/spark
+
 .DEFAULT_GOAL := help
-.PHONY: help demo fast test rest check lint docs floor train-test bench soak reproduce wheel clean chromium system
+.PHONY: help demo fast test more rest check lint docs floor train-test bench soak reproduce wheel clean system
 
 help: ## show this list
 	@echo "pacshift: make <target>"
@@ -25,18 +32,21 @@ help: ## show this list
 demo: .stamps/demo ## set up, then compare all methods on a simulated label shift
 	$(BIN)/pacshift demo -o out/demo
 
-fast: .stamps/test chromium ## set up, then run the tests and doctests that are quick: under 3 minutes on 2 cores
-	$(BIN)/python -m pytest $(PARALLEL) -rs -m 'not (slow or thorough or montecarlo or long or spark or soak)'
+fast: .stamps/test ## set up, then run the tests and doctests that are quick: under 2 minutes on 2 cores
+	$(BIN)/python -m pytest $(PARALLEL) -rs -m 'not (slow or $(LATER))'
 
-test: .stamps/test chromium ## set up, then run the tests, doctests and examples: under 6 minutes on 2 cores
-	$(BIN)/python -m pytest $(PARALLEL) -rs -m 'not (thorough or montecarlo or long or spark or soak)'
+test: .stamps/test ## set up, then run the tests, doctests and examples: under 5 minutes on 2 cores
+	$(BIN)/python -m pytest $(PARALLEL) -rs -m 'not ($(LATER))'
 
-rest: .stamps/dev system ## the tests that take longest: Monte-Carlo checks of the guarantee, benchmarks, Spark, damage
-	$(BIN)/python -m pytest $(PARALLEL) -rs -m '(thorough or montecarlo) and not (long or spark or soak)'
+rest: .stamps/dev system ## the tests that take longest, or need more: Monte-Carlo, benchmarks, pages in Chromium, Spark, damage
+	$(BIN)/python -m pytest $(PARALLEL) -rs -m 'not ($(LATER))' $(SKIPPED)
+	$(BIN)/python -m pytest $(PARALLEL) -rs -m '(thorough or montecarlo or browser) and not (long or spark or soak)'
 	$(BIN)/python -m pytest -m spark
 	$(BIN)/python -m pytest -m soak
 
-check: lint docs test rest floor train-test ## everything that CI runs: under 30 minutes on 2 cores
+check: test more ## everything that CI runs: under 30 minutes on 2 cores
+
+more: lint docs rest floor train-test ## what check does besides test
 
 lint: .stamps/dev ## check formatting, style, types, the import rules and the workflows
 	$(BIN)/ruff format --check
@@ -104,8 +114,5 @@ clean: ## remove the environments and everything that was built
 	@sh scripts/make-train.sh $(PYTHON) .venv-train
 	@touch $@
 
-chromium:
-	@sh scripts/system-packages.sh chromium
-
 system:
-	@sh scripts/system-packages.sh chromium java
+	@sh scripts/system-packages.sh

@@ -1,12 +1,9 @@
 #!/bin/sh
-# system-packages.sh [chromium] [java]: Chromium (page tests) and Java 17 (Spark tests): install what is missing if we
-# may, else say which tests are skipped.
+# Chromium (page tests) and Java 17 (Spark tests): install what is missing if we may, else say which tests are skipped.
 set -u
-wanted=" $* "
 
-wants() { case $wanted in *" $1 "*) true ;; *) false ;; esac; }
-has_chromium() { ! wants chromium || command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; }
-has_java() { ! wants java || java -version 2>&1 | grep -Eq 'version "(1[7-9]|[2-9][0-9])'; }
+has_chromium() { command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; }
+has_java() { java -version 2>&1 | grep -Eq 'version "(1[7-9]|[2-9][0-9])'; }
 
 missing=""
 has_chromium || missing="chromium"

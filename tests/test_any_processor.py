@@ -46,7 +46,7 @@ def readme() -> str:
     return "".join(example.source for example in doctest.DocTestParser().get_examples(page))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "program",
     [

@@ -1,30 +1,20 @@
-"""A newcomer's first hour with a table of their own, as a shell runs it: no flags, or those an error names."""
+"""A newcomer's first hour with a table of their own: no flags, or those an error names."""
 
-import os
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import pacshift as package
+import commands
 from pacshift import Certificate
 
 NAMES = ("cat", "dog", "bird")
-CLEAN = {**os.environ, "NO_COLOR": "1", "TERM": "dumb", "PYTHONPATH": str(Path(package.__file__).parents[1])}
-PROGRAM = "from pacshift_command import main; main()"
 
 
-def pacshift(line: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
-    words = [sys.executable, "-c", PROGRAM, *shlex.split(line)]
-    return subprocess.run(words, cwd=cwd, env=CLEAN, capture_output=True, text=True, timeout=120, check=False)
-
-
-def good(line: str, cwd: Path) -> str:
-    done = pacshift(line, cwd)
-    assert (done.returncode, done.stderr) == (0, "")
+def good(line: str) -> str:
+    done = commands.good(*shlex.split(line))
+    assert done.stderr == ""
     return done.stdout
 
 
@@ -43,7 +33,8 @@ def write_csv(path: Path, columns: tuple[str, ...], scores: np.ndarray, labels: 
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     source, target, later = (
         simulate(rng, [0.6, 0.3, 0.1]),
@@ -59,35 +50,28 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
 def test_a_csv_of_ones_own_needs_no_flags(folder: Path) -> None:
-    assert "Guarantee (PS-LP)" in good("calibrate source.csv target.csv", folder)
+    assert "Guarantee (PS-LP)" in good("calibrate source.csv target.csv")
     made = Certificate.load(folder / "certificate.json")
     assert made.classes == NAMES
-    good("predict certificate.json target.csv --keep id -o sets.csv", folder)
+    good("predict certificate.json target.csv --keep id -o sets.csv")
     lines = (folder / "sets.csv").read_text().splitlines()
     assert lines[0] == '"id","set","set_size"'
     assert lines[1].startswith("1000,")
-    checked = good("check certificate.json later.csv", folder)
+    checked = good("check certificate.json later.csv")
     assert any(verdict in checked for verdict in ("kept: ", "consistent: "))
-    refused = pacshift("calibrate source.csv target.csv --scores * -o id.json", folder)
-    assert refused.returncode == 2
-    assert "column 'id' does not look like scores" in refused.stderr
-    assert "Leave it out with --scores, or name all classes with --classes" in refused.stderr
+    refused = commands.bad("calibrate", "source.csv", "target.csv", "--scores", "*", "-o", "id.json")
+    assert "column 'id' does not look like scores" in refused
+    assert "Leave it out with --scores, or name all classes with --classes" in refused
 
 
-@pytest.mark.slow
 def test_an_archive_and_the_option_that_an_error_names(folder: Path) -> None:
-    first = pacshift("calibrate source.npz target.npz -m ps-lw --label y", folder)
-    assert first.returncode == 2
-    assert first.stderr.count("\n") == 1
-    assert (
-        "--scores takes a pattern such as 'p_*', a comma list of columns, or one column of lists" in first.stderr
-    )
-    assert first.stderr.rstrip().endswith("The columns are 'softmax'.")
-    good("calibrate source.npz target.npz -m ps-lw --label y --scores softmax", folder)
+    first = commands.bad(*"calibrate source.npz target.npz -m ps-lw --label y".split())
+    assert "--scores takes a pattern such as 'p_*', a comma list of columns, or one column of lists" in first
+    assert first.rstrip().endswith("The columns are 'softmax'.")
+    good("calibrate source.npz target.npz -m ps-lw --label y --scores softmax")
     made = Certificate.load(folder / "certificate.json")
     assert made.columns is not None
     assert (made.columns.scores, made.columns.label) == (("softmax",), "y")
-    good("predict certificate.json target.npz", folder)
-    good("check certificate.json later.npz", folder)
+    good("predict certificate.json target.npz")
+    good("check certificate.json later.npz")

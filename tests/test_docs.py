@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import pacshift
+from pacshift.errors import MissingExtraError
 from test_ps_lp_page import resolve
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -69,8 +70,14 @@ def names_on(page: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", [README, ROOT / "CONTRIBUTING.md", *PAGES], ids=page_id)
 def test_code_named_on_a_page_exists(path: Path) -> None:
+    missing = []
     for name in sorted(set(names_on(path.read_text(encoding="utf-8")))):
-        resolve(name)
+        try:
+            resolve(name)
+        except MissingExtraError as error:
+            missing.append(str(error))
+    if missing:  # every other name was looked at
+        pytest.skip(missing[0])
 
 
 def test_names_that_do_not_exist_are_noticed() -> None:
@@ -99,6 +106,7 @@ def test_percentages_without_a_space_are_noticed() -> None:
 
 
 def test_the_api_page_says_what_is_public() -> None:
+    pytest.importorskip("pyspark", reason="pyspark is not installed: make check does it")
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     table = page.partition("| import from | public there |")[2].partition("\n\n")[0]
     modules = re.findall(r"`(pacshift[\w.]*)`", " ".join(row.split("|")[1] for row in table.splitlines()[2:]))
