@@ -12,7 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Any
 
@@ -161,21 +161,25 @@ class Ledger:
         *,
         level: Callable[[Given], float] = lambda given: float(given["delta"]),
         events: Callable[[Given], float] = lambda given: 1,
+        exact: Callable[[Given, Any], float] = lambda given, result: 0.0,
         key: str | None = "",
     ) -> None:
         """A level becomes a number.
 
         Without a ``key``, calls at one place are about the same events; with None each call is about its own.
+        ``exact`` is the true chance that the result is wrong, where it can be computed: it counts if it is larger.
         """
         who = _name(owner, name)
 
         def around(call: Callable[[], Any], given: Given) -> Any:
             if len(self.accounts) == 1 and not self.silent:
                 self.overdrawn.append(f"{who} spends outside of every promise, called at {_place()}")
-            number = events(given)
-            self.add(Line(who, given, 0.0, (who, _place(), number) if key == "" else key), level(given), number)
+            place, number = _place(), events(given)
             with self.silence():
-                return call()
+                result = call()
+                spent = max(level(given), exact(given, result))
+            self.add(Line(who, given, 0.0, (who, place, number) if key == "" else key), spent, number)
+            return result
 
         self.replace(owner, name, around)
 
@@ -277,6 +281,21 @@ def all_ranks(own: Given, line: Line, n_events: float) -> float:
     return sum(len(class_miss.band_ranks(total)) for total in rows.tolist())
 
 
+def chance_of_misses(given: Given, threshold: float) -> float:
+    """How likely so few misses are at a rate of epsilon; nobody is misled by sets of all labels."""
+    missed = replace(given["tally"], counts=given["counts"]).misses(threshold).sum()
+    chance = float(bounds.binomial_cdf(missed, given["counts"].sum(), given["epsilon"]))
+    return 0.0 if threshold == -np.inf else chance
+
+
+def chance_of_wealth(given: Given, _: Any) -> float:
+    """The mean wealth of bets that win nothing is 1; more would make the hurdle lower."""
+    nothing = object.__new__(mixture.Mixture)
+    bets_on_nothing = {name: 0 * given[name] for name in ("constant", "slope")}
+    vars(nothing).update(bets_on_nothing, hurdle=given["hurdle"], start=given["start"])
+    return float(np.exp(nothing.log_wealth(given["start"]) - given["hurdle"]))
+
+
 @pytest.fixture
 def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     """Everything through which chance is spent, wrapped."""
@@ -301,15 +320,20 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     )
     # Tests.
     made.spender(bounds, "binomial_cut", key=None)
-    made.spender(looks, "look_cuts", key="test")
-    made.spender(ps, "pac_threshold")
+    made.spender(
+        looks,
+        "look_cuts",
+        exact=lambda given, cuts: looks.pass_chance(given["rows"], cuts, given["epsilon"]),
+        key="test",
+    )
+    made.spender(ps, "pac_threshold", exact=chance_of_misses)
     made.spender(ps_w, "example_threshold")
     made.spender(ps_w, "worst_class_threshold")
     made.spender(convolution, "upper_quantile", key="tail")
     made.spender(equal_miss_rate, "passes_by_moments", key="tail")
     made.spender(bound.ErrorBound, "__init__", level=log_level("log_cost"), key=None)
     made.spender(bets, "as_rows", level=log_level("hurdle"), events=lambda given: len(given["constant"]))
-    made.spender(mixture.Mixture, "__init__", level=log_level("hurdle"), key="mean wealth")
+    made.spender(mixture.Mixture, "__init__", level=log_level("hurdle"), exact=chance_of_wealth, key="mean wealth")
     _wrap_wealth(made, monkeypatch)
     # Promises.
     for owner, *names in (
@@ -504,6 +528,7 @@ class Refuses(PSLP):
 
 CASES: dict[str, tuple[Callable[[], Any], set[str]]] = {
     "K = 2": (lambda: by_tally(2), {"exact_upper", "deviation", "critical_log_wealth", "binomial_upper"}),
+    "K = 2, much data": (lambda: by_tally(2, per_class=900), {"critical_log_wealth", "upper_quantile"}),
     "K = 2, little data": (lambda: by_tally(2, per_class=60, epsilon=0.2), {"upper_quantile", "as_rows"}),
     "K = 2, everything asked for": (lambda: by_tally(2, **ALL), {"capped", "class_miss"}),
     "K = 2, labels": (lambda: by_rows(2, n_labels=300), {"mix_bounds", "look_cuts"}),
