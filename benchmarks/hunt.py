@@ -19,7 +19,17 @@ from benchmarks.hunt_runs import (
     fewer_if_slow,
     try_of,
 )
-from benchmarks.hunt_tries import CLASS_MISS, ERROR, NOT_JUDGED, OPTIONS, PREVALENCE, Subject, Try, subjects
+from benchmarks.hunt_tries import (
+    CLASS_MISS,
+    DESIGNS,
+    ERROR,
+    NOT_JUDGED,
+    OPTIONS,
+    PREVALENCE,
+    Subject,
+    Try,
+    subjects,
+)
 from benchmarks.lab import Blocks, Lab, Say
 from benchmarks.page import conditions
 from pacshift.bounds import clopper_pearson
@@ -51,7 +61,7 @@ class Group:
 
 
 def groups() -> dict[str, list[Group]]:
-    """One row per method, per option, and per other promise of certificates."""
+    """One row per method, per option, per design, and per other promise of certificates."""
 
     def of_subject(one: Subject) -> Group:
         return Group(one.name, lambda case: case.subject == one, on_average=one.is_marginal)
@@ -59,12 +69,16 @@ def groups() -> dict[str, list[Group]]:
     def with_option(name: str) -> Group:
         return Group(f"`{name}`", lambda case: name in case.options)
 
+    def with_design(name: str) -> Group:
+        return Group(name, lambda case: name in case.designs)
+
     def beside(promise: str) -> Group:
         return Group(promise, lambda case: bool(case.subject.method), promise)
 
     return {
         "by what is promised": [of_subject(subject) for subject in subjects()],
         "by what is asked for": [with_option(option) for option in OPTIONS],
+        "by design": [with_design(design) for design in DESIGNS],
         "what else certificates say": [beside(CLASS_MISS), beside(PREVALENCE)],
     }
 

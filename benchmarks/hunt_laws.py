@@ -1,6 +1,6 @@
 """Laws of a row given its class, under which the miss rate of any thresholds is known exactly."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -20,6 +20,14 @@ SMALLEST_PROBABILITY = 1e-12
 """Logarithms are taken of at least this."""
 
 
+Served = Callable[[FloatArray], Any]
+
+
+def as_they_are(scores: FloatArray) -> FloatArray:
+    """Rows come where sets are used as they came where they were made."""
+    return scores
+
+
 class Law(Protocol):
     """How rows of each class look."""
 
@@ -28,12 +36,15 @@ class Law(Protocol):
         """Number of classes."""
         ...
 
-    def draw(self, labels: IntArray, rng: np.random.Generator) -> FloatArray:
-        """One row of scores for every label."""
+    def draw(self, labels: IntArray, places: FloatArray) -> FloatArray:
+        """One row of scores for every label, at its place in the law of its class: a number from 0 to 1."""
         ...
 
-    def missed(self, certificate: Certificate, *, logits: bool = False, **sets: Any) -> FloatArray:
-        """How often label j is missing from the set of a row that looks like class k: entry [j, k], exact."""
+    def missed(self, certificate: Certificate, *, served: Served = as_they_are, **sets: Any) -> FloatArray:
+        """How often label j is missing from the set of a row that looks like class k: entry [j, k], exact.
+
+        ``served`` turns rows into what comes where sets are used: logits, another float type.
+        """
         ...
 
     @property
@@ -61,13 +72,15 @@ class Pieces:
     def n_classes(self) -> int:
         return len(self.pieces)
 
-    def draw(self, labels: IntArray, rng: np.random.Generator) -> FloatArray:
+    def draw(self, labels: IntArray, places: FloatArray) -> FloatArray:
         true = np.empty(len(labels))
         for label in np.unique(labels):
             low, high, chance = np.array(self.pieces[label]).T
             members = np.flatnonzero(labels == label)
-            place = rng.choice(len(low), len(members), p=chance / chance.sum())
-            true[members] = low[place] + (high - low)[place] * rng.random(len(members))
+            ends = np.cumsum(chance / chance.sum())
+            piece = np.minimum(np.searchsorted(ends, places[members], side="right"), len(low) - 1)
+            inside = 1 - (ends[piece] - places[members]) / (chance[piece] / chance.sum())
+            true[members] = low[piece] + (high - low)[piece] * np.clip(inside, 0.0, 1.0)
         return self._rows(labels, true)
 
     def _rows(self, labels: IntArray, true: FloatArray) -> FloatArray:
@@ -76,10 +89,10 @@ class Pieces:
         rows[places, labels] = true
         return rows
 
-    def missed(self, certificate: Certificate, *, logits: bool = False, **sets: Any) -> FloatArray:
+    def missed(self, certificate: Certificate, *, served: Served = as_they_are, **sets: Any) -> FloatArray:
         assert certificate.score == "probability"  # else the thresholds are not those of the pieces
         assert not certificate.never_empty
-        assert not logits
+        assert served is as_they_are
         cuts = certificate.thresholds
         found = np.repeat((cuts > 0).astype(float)[:, None], self.n_classes, axis=1)
         for looks, pieces in enumerate(self.pieces):
@@ -147,14 +160,13 @@ class Atoms:
         running = np.concatenate([[0.0], np.cumsum(self._shares)])
         return np.asarray(running[1:] - running[first][self.index] + self.index)
 
-    def draw(self, labels: IntArray, rng: np.random.Generator) -> FloatArray:
-        place = np.searchsorted(self._ends, labels + rng.random(len(labels)), side="right")
+    def draw(self, labels: IntArray, places: FloatArray) -> FloatArray:
+        place = np.searchsorted(self._ends, labels + places, side="right")
         last = np.searchsorted(self.index, labels, side="right") - 1
         return np.asarray(self.scores[np.minimum(place, last)])
 
-    def missed(self, certificate: Certificate, *, logits: bool = False, **sets: Any) -> FloatArray:
-        shown = as_logits(self.scores) if logits else self.scores
-        out = ~certificate.sets(shown, **sets) * self._shares[:, None]
+    def missed(self, certificate: Certificate, *, served: Served = as_they_are, **sets: Any) -> FloatArray:
+        out = ~certificate.sets(served(self.scores), **sets) * self._shares[:, None]
         looks = np.zeros((self.n_classes, self.n_classes))
         np.add.at(looks, self.index, out)
         return looks.T

@@ -1,8 +1,10 @@
-"""The ways from scores to a certificate: rows, groups of rows, counts, counts of parts, and files."""
+"""The ways from scores to a certificate: rows, groups, counts, counts of parts, files, label sheets, a monitor."""
 
+import inspect
 import tempfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,19 @@ import numpy as np
 
 from benchmarks.hunt_laws import NEW_KIND, as_logits
 from benchmarks.hunt_worlds import Sample
-from pacshift import Certificate, InputError, Tally, calibrate, calibrate_tally, label_sheet
+from pacshift import (
+    AssumptionError,
+    Certificate,
+    InputError,
+    LabelSheet,
+    Monitor,
+    Tally,
+    calibrate,
+    calibrate_tally,
+    label_sheet,
+)
 from pacshift.arrays import FloatArray
 from pacshift.methods import Method
-from pacshift.tally.coins import coins
 
 
 def _rows(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificate:
@@ -23,15 +34,16 @@ def _rows(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificate:
 
 
 def _in_groups(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificate:
-    """Groups of two random rows, of which one each is counted."""
-    groups, target_groups = _pairs("source", sample.source), _pairs("target", sample.target)
-    return _rows(sample, method, asked | {"groups": groups, "target_groups": target_groups})
+    """One row of each group is counted."""
+    if "labels_per" not in inspect.signature(calibrate).parameters:
+        asked = dict(asked)
+        if asked.pop("labels_per", "row") == "group":
+            raise InputError("labels_per: calibrate does not ask for it yet")
+    return _rows(sample, method, asked | _ids(sample))
 
 
-def _pairs(side: str, rows: FloatArray) -> list[str]:
-    """The group of each row. Which rows make a pair has nothing to do with what they hold, or where they stand."""
-    order = coins(f"pairs of the {side}", 0, rows).permutation(len(rows))
-    return [f"{side} {place // 2}" for place in order]
+def _ids(sample: Sample) -> dict[str, Any]:
+    return {"groups": sample.groups, "target_groups": sample.target_groups}
 
 
 def _counted(sample: Sample, method: Method, asked: dict[str, Any], *, grid: bool = False) -> Certificate:
@@ -70,11 +82,12 @@ def _tables(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificat
     return _from_tally(tally, sample, method, asked, counting)
 
 
-def both_sides(sample: Sample, **counting: Any) -> Tally:
+def both_sides(sample: Sample, *, in_groups: bool = False, **counting: Any) -> Tally:
     """Source and target as counts."""
     classes = range(sample.source.shape[1])
-    made = Tally.from_scores(sample.source, sample.labels, classes=classes, **counting)
-    return made + Tally.from_target(sample.target, classes=classes)
+    ids = (sample.groups, sample.target_groups) if in_groups else (None, None)
+    made = Tally.from_scores(sample.source, sample.labels, classes=classes, groups=ids[0], **counting)
+    return made + Tally.from_target(sample.target, classes=classes, groups=ids[1])
 
 
 def _from_tally(
@@ -90,19 +103,92 @@ def _from_tally(
     return calibrate_tally(tally, method=method, **given)
 
 
-def _by_sheet(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificate:
-    """The same number of labels from a sheet with two looks, at either of them; without labels the rows."""
+Stop = Callable[[Sequence[Callable[[], Certificate]], Sample], Certificate]
+"""When somebody stops: the certificate that is kept of those that the looks of a sheet give."""
+
+
+def _at_any(looks: Sequence[Callable[[], Certificate]], sample: Sample) -> Certificate:
+    """A look that has nothing to do with the labels."""
+    return looks[_chance(sample.target) % len(looks)]()
+
+
+def _at_largest(looks: Sequence[Callable[[], Certificate]], sample: Sample) -> Certificate:
+    """The look with the largest thresholds: the smallest sets."""
+    return max((make() for make in looks), key=lambda made: float(np.exp(made.thresholds).mean()))
+
+
+def _at_first_small(looks: Sequence[Callable[[], Certificate]], sample: Sample) -> Certificate:
+    """The first look with small sets, as the sheet advises."""
+    *early, last = looks
+    sets = (made for made in (make() for make in early) if made.sets(sample.target).sum(axis=1).mean() < 1.2)
+    return next(sets, None) or last()
+
+
+def _by_sheet(sample: Sample, method: Method, asked: dict[str, Any], *, stop: Stop = _at_any) -> Certificate:
+    """The same number of labels from a sheet with looks; without labels the groups."""
+    given = {name: value for name, value in asked.items() if name not in ("target_labels", "labels_per")}
+    filled = _filled(sample.target, sample.target_labels, asked, groups=sample.target_groups)
+    if filled is None:
+        return _in_groups(sample, method, asked)
+    rows = sample.source, sample.labels, sample.target
+    return stop(
+        [partial(calibrate, *rows, method=method, labelled=one, **given, **_ids(sample)) for one in filled], sample
+    )
+
+
+def _filled(
+    target: FloatArray, truth: Any, asked: dict[str, Any], *, groups: Any = None, n_looks: int = 3
+) -> list[LabelSheet] | None:
+    """A sheet for as many labels as are asked for, filled in up to each of its looks; None if they are too few."""
     n_labels = sum(label is not None for label in asked.get("target_labels", ()))
-    chance = zlib.crc32(sample.target.tobytes())  # as good as independent of the rows
+    rates: dict[str, Any] = {"epsilon": asked["epsilon"], "delta": asked["delta"], "rng": _chance(target)}
+    for looks in (n_looks, 2):
+        early = sorted({n_labels * number // looks for number in range(1, looks)})
+        try:
+            sheet = label_sheet(target, budget=n_labels, looks=early, groups=groups, **rates)
+        except InputError:  # too few labels for so many looks, or none
+            continue
+        named = ["?" if label == NEW_KIND else int(label) for label in truth[sheet.rows]]
+        return [sheet.with_labels(named[:look]) for look in sheet.looks]
+    return None
+
+
+def _chance(rows: FloatArray) -> int:
+    """A number that is as good as independent of what the rows are."""
+    return zlib.crc32(rows.tobytes())
+
+
+def _by_monitor(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificate:
+    """A period refutes the source, whose scores were less sure; labels of a sheet with looks become the new one.
+
+    The certificate is the fresh one of the period after it.
+    """
     rates = {name: asked[name] for name in ("epsilon", "delta")}
-    try:
-        sheet = label_sheet(sample.target, budget=n_labels, looks=(n_labels // 2,), rng=chance, **rates)
-    except InputError:  # too few labels for two looks, or none
-        return _rows(sample, method, asked)
-    truth = ["?" if label == NEW_KIND else int(label) for label in sample.target_labels[sheet.rows]]
-    filled = sheet.with_labels(truth[: sheet.looks[chance % 2]])
-    given = {name: value for name, value in asked.items() if name != "target_labels"}
-    return calibrate(sample.source, sample.labels, sample.target, method=method, labelled=filled, **given)
+    old, half = (sample.source + sample.source.mean(axis=1, keepdims=True)) / 2, len(sample.target) // 2
+    order = np.random.default_rng(_chance(sample.target)).permutation(len(sample.target))
+    period, truth = sample.target[order[:half]], sample.target_labels[order[:half]]
+    monitor = Monitor(Tally.from_scores(old, sample.labels), method=method, **rates)
+    monitor.update(period, "labelled")
+    filled = _filled(period, truth, asked, n_looks=10)
+    if filled is None:
+        raise InputError("too few labels for a sheet")
+    *_, last = filled
+    labelled = [Tally.from_scores(period[last.rows[:look]], truth[last.rows[:look]]) for look in last.looks]
+    # Stop where they give the largest threshold.
+    best = int(np.argmax([calibrate_tally(rows, method=method, **rates).thresholds.max() for rows in labelled]))
+    made = calibrate(old, sample.labels, period, method="PS-T", labelled=filled[best], **rates)
+    monitor.new_source("labelled", labelled[best], made, sheet=filled[best])
+    report = monitor.update(sample.target[order[half:]], "later")
+    if report.fresh is None:
+        raise AssumptionError(report.finding)
+    return report.fresh
+
+
+def _labels_as_source(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificate:
+    """Labelled target rows stand for the source, too."""
+    places = [place for place, label in enumerate(asked["target_labels"]) if label is not None]
+    labels = [asked["target_labels"][place] for place in places]
+    return calibrate(sample.target[places], labels, sample.target, method=method, **asked)
 
 
 ROUTES: dict[str, Callable[[Sample, Method, dict[str, Any]], Certificate]] = {
@@ -113,5 +199,15 @@ ROUTES: dict[str, Callable[[Sample, Method, dict[str, Any]], Certificate]] = {
     "parts": _in_parts,
     "tables": _tables,
     "sheet": _by_sheet,
+    "sheet, largest thresholds": partial(_by_sheet, stop=_at_largest),
+    "sheet, first small sets": partial(_by_sheet, stop=_at_first_small),
+    "monitor": _by_monitor,
+    "labels as source": _labels_as_source,
 }
 """A new way is one more entry."""
+
+WITH_GROUPS = ("groups", "sheet", "sheet, largest thresholds", "sheet, first small sets")
+"""Ways on which rows may come in groups."""
+
+NAMED_ONLY = ("monitor", "labels as source")
+"""Ways that only worlds with a name take: few methods and options go with them."""

@@ -12,28 +12,38 @@ from zlib import crc32
 
 import numpy as np
 
-from benchmarks.hunt_routes import ROUTES
+from benchmarks.hunt_routes import NAMED_ONLY, ROUTES, WITH_GROUPS
 from benchmarks.hunt_tries import (
     CLASS_MISS,
     CLOSED_FORM,
     ERROR,
+    FLOATS,
+    IDS,
     OF_OTHERS,
     ON_COUNTS,
     OPTIONS,
     PREVALENCE,
+    TEST,
     Outcome,
     Subject,
     Try,
     subjects,
 )
 from benchmarks.hunt_worlds import (
+    SIZES,
     coin_world,
+    forest_world,
     labels_world,
     long_tail_world,
+    looks_world,
     ordered_world,
+    patients_world,
     random_world,
     rows_world,
+    synthetic_world,
     tied_world,
+    two_kinds_world,
+    visits_world,
     weights_world,
 )
 from benchmarks.lab import Say
@@ -51,10 +61,12 @@ MANY_CLASSES, FEWER = 25, 5
 
 DRAWS_PER_JOB = 25
 
-DEFAULT, BY_LABELS = Subject("PS-LP", "PS-LP"), Subject("PS-T", "PS-T")
+DEFAULT, BY_LABELS, BY_CLASS = (Subject(name, name) for name in ("PS-LP", "PS-T", "PS-LW"))
 SHARES = {DEFAULT: 0.3, BY_LABELS: 0.1}
 """Shares of the random worlds for what most users get, besides their turns among all: the method of those who
 choose none, and what certifies where label shift is refuted."""
+
+LABELS = ("target_labels",)
 
 NAMED = {
     case.name: case
@@ -76,13 +88,59 @@ NAMED = {
         Try("labels, counts", labels_world(340), BY_LABELS, 0.2, ("target_labels",), route="tally"),
         Try("labels, sheet", labels_world(340), BY_LABELS, 0.2, ("target_labels",), route="sheet"),
         Try("labels, refuted", labels_world(1000), DEFAULT, 0.2, ("target_labels",), label_share=0.034),
+        Try("ids, 0 to 598", patients_world(599), BY_CLASS, 0.05, route="groups", ids="numbers"),
+        Try("ids, 0 to 598, PS-LP", patients_world(599), DEFAULT, 0.05, route="groups", ids="numbers"),
+        Try("ids, patient_0 to 1130", patients_world(1131), BY_CLASS, 0.05, route="groups", ids="patient_"),
+        Try("ids, alike on both sides", two_kinds_world(1000), Subject(TEST), 0.05, route="groups"),
+        Try(
+            "one label per patient",
+            visits_world(),
+            BY_LABELS,
+            0.2,
+            LABELS,
+            "groups",
+            labels_per="group",
+            label_share=1,
+        ),
+        Try(
+            "looks, largest thresholds",
+            labels_world(340),
+            BY_LABELS,
+            0.2,
+            LABELS,
+            "sheet, largest thresholds",
+            label_share=1,
+        ),
+        Try("looks, new source", looks_world(), BY_CLASS, 0.2, LABELS, "monitor", label_share=0.25),
+        Try(
+            "own source, 20",
+            synthetic_world(20, 1000),
+            BY_LABELS,
+            0.2,
+            LABELS,
+            "labels as source",
+            label_share=0.2,
+        ),
+        Try(
+            "own source, 60",
+            synthetic_world(60, 1500),
+            BY_LABELS,
+            0.2,
+            LABELS,
+            "labels as source",
+            label_share=0.2,
+        ),
+        Try("trees, used in float32", forest_world(20, 0.1), BY_CLASS, 0.05, floats=("float64", "float32")),
+        Try("trees, made in float32", forest_world(10, 0.03), BY_CLASS, 0.05, floats=("float32", "float64")),
     )
 }
-"""Worlds that find fixed coins: a stream of coins laid over sorted rows always picks the same ranks.
+"""Worlds in which something that looks harmless breaks a promise.
 
-Those whose classes are apart find them on counts, that with score rows on rows; its mix is known, so that nothing
-else makes sets larger. In the last ones label shift is false. They find a pilot that is no random choice of sorted
-rows, and cuts that allow a miss too many.
+Coins: a stream of coins laid over sorted rows always picks the same ranks. Worlds whose classes are apart find it
+on counts, that with score rows on rows; its mix is known, so that nothing else makes sets larger. Labels: label
+shift is false. They find a pilot that is no random choice of sorted rows, and cuts that allow a miss too many. The
+others are designs: ids that are the same in every draw and rows that repeat, labels by patient, labels that were
+looked at, labels that are the source, and scores that come in another float type.
 """
 
 
@@ -140,18 +198,27 @@ def random_try(number: int) -> Try:
     iid = (is_method and subject.method not in ON_COUNTS) or bool(rng.random() < 0.5)
     plain = set(options) <= CLOSED_FORM and subject.method != "APS"
     shifted = not (is_method and "target_labels" in options) or bool(rng.random() < 0.5)
-    route = str(rng.choice([*ROUTES] if is_method else ["tally", "grid"]))
+    # Groups more often than others: they come in many ways.
+    routes = [name for name in (*ROUTES, "groups", "groups") if name not in NAMED_ONLY]
+    routes = routes if is_method else ["tally", "grid", "groups"]
+    route = "rows" if "softmax" in options else str(rng.choice(routes))
+    sizes = SIZES[rng.integers(len(SIZES))] if route in WITH_GROUPS else (1,)
+    floats = FLOATS[int(rng.choice(3, p=[0.8, 0.1, 0.1]))] if is_method else FLOATS[0]
+    finite = not plain or floats != FLOATS[0] or (sizes != (1,) and bool(rng.random() < 0.7))
     return Try(
         str(number),
-        random_world(rng, iid=iid, finite=not plain, shifted=shifted),
+        random_world(rng, iid=iid, finite=finite, shifted=shifted, sizes=sizes),
         subject,
         float(rng.choice(DELTAS)),
         options,
-        route="rows" if "softmax" in options else route,
+        route=route,
         seed=None if rng.random() < 0.5 else int(rng.integers(20)),
         cap=float(rng.choice([0.5, 1.0, 1.5, 3.0])),
         slack=float(rng.choice([0.0, 0.01, 0.2])),
         label_share=float(rng.choice([0.01, 0.1, 0.5, 1.0])),
+        labels_per=str(rng.choice(["row", "group"])) if route == "groups" else "row",
+        ids=str(rng.choice([*IDS])),
+        floats=floats,
     )
 
 

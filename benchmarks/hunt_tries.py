@@ -2,18 +2,18 @@
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from benchmarks.hunt_laws import NEW_KIND
-from benchmarks.hunt_routes import ROUTES, both_sides
-from benchmarks.hunt_worlds import Sample, World
+from benchmarks.hunt_laws import NEW_KIND, as_logits, as_they_are
+from benchmarks.hunt_routes import ROUTES, WITH_GROUPS, both_sides
+from benchmarks.hunt_worlds import SIZES, Sample, World, sizes_in_words
 from pacshift import AssumptionError, Certificate, InputError, UninformativeWarning
-from pacshift.arrays import FloatArray
+from pacshift.arrays import FloatArray, IntArray
 from pacshift.assumption import check_assumption
 from pacshift.bounds import Interval
 from pacshift.certification.label_mix import prevalence_tally
@@ -96,12 +96,18 @@ Option = Callable[["Try", Sample, np.random.Generator], dict[str, Any]]
 
 
 def _some_labels(case: "Try", sample: Sample, rng: np.random.Generator) -> dict[str, Any]:
-    """Labels of random target rows. A row of a new kind has none of the labels, so it gets none."""
-    chosen = rng.permutation(len(sample.target)) < case.label_share * len(sample.target)
-    known = [
-        int(y) if one and y != NEW_KIND else None for y, one in zip(sample.target_labels, chosen, strict=True)
-    ]
-    return {"target_labels": known} if any(label is not None for label in known) else {}
+    """Labels of random target rows, or of one random row in each of some random groups.
+
+    A row of a new kind has none of the labels, so it gets none.
+    """
+    order = rng.permutation(len(sample.target))
+    if case.labels_per == "group":
+        _, first = np.unique(np.asarray(sample.target_groups)[order], return_index=True)
+        order = rng.permutation(order[first])
+    chosen = set(order[: int(np.ceil(case.label_share * len(order)))].tolist())
+    known = [int(y) if place in chosen and y != NEW_KIND else None for place, y in enumerate(sample.target_labels)]
+    design = {"labels_per": case.labels_per} if case.route in WITH_GROUPS else {}
+    return {"target_labels": known} | design if any(label is not None for label in known) else {}
 
 
 def _known_mix(case: "Try", sample: Sample, rng: np.random.Generator) -> dict[str, Any]:
@@ -113,6 +119,27 @@ def _known_mix(case: "Try", sample: Sample, rng: np.random.Generator) -> dict[st
         }
     }
 
+
+IDS: dict[str, Callable[[IntArray, int], list[str]]] = {
+    "numbers": lambda groups, draw: [str(number) for number in groups],
+    "patient_": lambda groups, draw: [f"patient_{number}" for number in groups],
+    "random text": lambda groups, draw: [f"{draw:x} {number}" for number in groups],
+}
+"""What groups go by. Both sides are numbered alike; the ids of the first two kinds are the same in all draws."""
+
+FLOATS = (("float64", "float64"), ("float64", "float32"), ("float32", "float64"))
+"""Types of the scores where sets are made, and where they are used."""
+
+ONE_LABEL = "one label per group"
+
+DESIGNS = (
+    *(f"{ids} as ids" for ids in IDS),
+    *(sizes_in_words(sizes) for sizes in SIZES),
+    ONE_LABEL,
+    *(route for route in ROUTES if route.startswith("sheet, ")),
+    *(f"made in {made}, used in {used}" for made, used in FLOATS[1:]),
+)
+"""How data come about, and are used: what has no part in a proof that forgets it."""
 
 OPTIONS: dict[str, Option] = {
     "class_epsilon": lambda case, sample, rng: {"class_epsilon": case.class_epsilon},
@@ -153,6 +180,10 @@ class Try:
     slack: float = 0.0
     """How far bounds of ``known_mix`` lie from the truth."""
     label_share: float = 0.1
+    labels_per: str = "row"
+    """Who gets a label: random rows, or one random row of each of some groups."""
+    ids: str = "random text"
+    floats: tuple[str, str] = FLOATS[0]
 
     @property
     def strangers(self) -> float:
@@ -171,7 +202,14 @@ class Try:
 
     def run(self, rng: np.random.Generator) -> "Outcome":
         """One draw, and what became of the promises."""
-        sample = self.world.draw(rng, strangers=self.strangers)
+        sample, draw = self.world.draw(rng, strangers=self.strangers), int(rng.integers(2**63))
+        sample = replace(
+            sample,
+            source=sample.source.astype(self.floats[0]),
+            target=sample.target.astype(self.floats[0]),
+            groups=IDS[self.ids](sample.groups, draw),
+            target_groups=IDS[self.ids](sample.target_groups, draw),
+        )
         asked: dict[str, Any] = {}
         for option in self.options:
             asked |= OPTIONS[option](self, sample, rng)
@@ -187,7 +225,23 @@ class Try:
     def __str__(self) -> str:
         seed = "" if self.seed is None else f", rng = {self.seed}"
         asked = "".join(f", {option}" for option in self.options)
-        return f"{self.world}{asked}, by {self.route}{seed}"
+        designs = "".join(f", {design}" for design in self.designs if design != self.route)
+        return f"{self.world}{asked}, by {self.route}{seed}{designs}"
+
+    @property
+    def designs(self) -> list[str]:
+        """Which of the ``DESIGNS`` this is."""
+        found = [self.route, f"made in {self.floats[0]}, used in {self.floats[1]}"]
+        if self.route in WITH_GROUPS:
+            found += [f"{self.ids} as ids", sizes_in_words(self.world.sizes)]
+        if "target_labels" in self.options and self.labels_per == "group":
+            found.append(ONE_LABEL)
+        return [design for design in DESIGNS if design in found]
+
+    def served(self, scores: FloatArray) -> FloatArray:
+        """Rows as they come where sets are used."""
+        shown = as_logits(scores) if "softmax" in self.options else scores
+        return shown.astype(self.floats[1])
 
 
 @dataclass(frozen=True)
@@ -220,7 +274,8 @@ def judge(case: Try, certificate: Certificate) -> Outcome:
     """
     world = case.world
     given = {"score": custom_score} if certificate.score == "custom" else {}
-    table = world.target_law.missed(certificate, logits="softmax" in case.options, **given)
+    is_plain = "softmax" not in case.options and case.floats == FLOATS[0]
+    table = world.target_law.missed(certificate, served=as_they_are if is_plain else case.served, **given)
     by_labels = not certificate.facts.assumes_label_shift
     misses = class_misses(case, table) if by_labels else np.diag(table)
     error = promised_error(case, np.diag(table), table)
@@ -271,7 +326,7 @@ def _within(bounds: Any, truth: FloatArray) -> bool:
 def _tested(case: Try, sample: Sample, asked: dict[str, Any]) -> Outcome:
     """Whether the test refuses at level δ, although all of the target but the strangers is label-shifted."""
     given = {"contamination": asked.get("contamination", 0.0)}
-    tally = both_sides(sample, grid=case.route == "grid")
+    tally = both_sides(sample, grid=case.route == "grid", in_groups=case.route == "groups")
     if "known_mix" in asked:
         given["known"] = check_known_mix(asked["known_mix"], tally.classes)
     found = check_assumption(tally, level=case.delta, **given)
@@ -280,7 +335,8 @@ def _tested(case: Try, sample: Sample, asked: dict[str, Any]) -> Outcome:
 
 def _bounded(case: Try, sample: Sample, asked: dict[str, Any]) -> Outcome:
     """Whether the intervals hold the label mix, the recall of each class and the accuracy, all at once."""
-    found = prevalence_tally(both_sides(sample, grid=case.route == "grid"), delta=case.delta, **asked)
+    tally = both_sides(sample, grid=case.route == "grid", in_groups=case.route == "groups")
+    found = prevalence_tally(tally, delta=case.delta, **asked)
     mix, recall = np.array(case.world.mix), case.world.target_law.recall
     accuracy = Interval(np.array(found.accuracy), np.array(found.accuracy_at_most))
     held = _within(found.mix, mix) and _within(found.recall, recall) and _within(accuracy, mix @ recall)

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.stats import beta, betabinom
 
 from benchmarks.hunt_laws import NEW_KIND, Atoms, Law, Piece, Pieces
 from pacshift import Population
@@ -15,6 +17,13 @@ MAX_SCORES = 3_000_000
 """Scores in one matrix of a random world."""
 
 
+GEOMETRIC, GEOMETRIC_MEAN = 0, 4
+"""Stands for groups of random sizes, and their mean."""
+
+SIZES = ((1,), (2,), (20,), (GEOMETRIC,), (1, 20))
+"""Sizes of groups by class; the last: groups of one class are large, those of another small."""
+
+
 @dataclass(frozen=True, eq=False)
 class Sample:
     """What a user would have, and the labels of the target, which a user has of few rows."""
@@ -23,6 +32,9 @@ class Sample:
     labels: IntArray
     target: FloatArray
     target_labels: IntArray
+    groups: Any
+    """The group of each source row: its number, or the id that it goes by."""
+    target_groups: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +50,13 @@ class World:
         Rows that contaminate the target, where it is asked for: their label, and the class they look like.
     other_law : law of the target's rows
         None where label shift holds: rows of a class look the same on both sides.
+    sizes : rows of a group, by its class
+        ``counts``, ``mix`` and ``n_target`` are about groups, of which each has one class. A random row of a group
+        has the law of this class, so that promises about a random row of a random group are judged as they are
+        about rows. The sizes are taken in turn; ``GEOMETRIC`` stands for random ones.
+    alike : bool
+        The rows of a group lie evenly over their law, so that groups hold nearly the same. Else they are
+        independent.
     """
 
     kind: str
@@ -50,6 +69,8 @@ class World:
     in_order: bool = False
     stranger: tuple[int, int] = (NEW_KIND, 0)
     other_law: Law | None = None
+    sizes: tuple[int, ...] = (1,)
+    alike: bool = False
 
     @property
     def target_law(self) -> Law:
@@ -82,9 +103,23 @@ class World:
         hidden = rng.choice(n_classes, self.n_target, p=np.array(self.mix) / sum(self.mix))
         looks, strange = hidden.copy(), rng.random(self.n_target) < strangers
         hidden[strange], looks[strange] = self.stranger
-        source, target = self.law.draw(labels, rng), self.target_law.draw(looks, rng)
-        order, target_order = self._order(source, labels, rng), self._order(target, looks, rng)
-        return Sample(source[order], labels[order], target[target_order], hidden[target_order])
+        (own, places), (others, target_places) = self._in_groups(labels, rng), self._in_groups(looks, rng)
+        source, target = self.law.draw(labels[own], places), self.target_law.draw(looks[others], target_places)
+        order, target_order = (self._order(*one, rng) for one in ((source, labels[own]), (target, looks[others])))
+        own, others = own[order], others[target_order]
+        numbers = (len(labels) - 1 - own, len(hidden) - 1 - others)  # from the last class on
+        return Sample(source[order], labels[own], target[target_order], hidden[others], *numbers)
+
+    def _in_groups(self, labels: IntArray, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
+        """For each row the number of its group, and its place in the law, by the classes of the groups."""
+        sizes = np.resize(self.sizes, self.law.n_classes)[labels]
+        sizes = np.where(sizes == GEOMETRIC, rng.geometric(1 / GEOMETRIC_MEAN, len(labels)), sizes)
+        groups = np.repeat(np.arange(len(labels)), sizes)
+        places = rng.random(len(groups))
+        if self.alike:
+            number = np.arange(len(groups)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+            places = (number + places[np.repeat(np.cumsum(sizes) - sizes, sizes)]) / sizes[groups]
+        return groups, places
 
     def _order(self, scores: FloatArray, labels: IntArray, rng: np.random.Generator) -> IntArray:
         """The places of the rows: by class and score, or in random order."""
@@ -99,7 +134,19 @@ class World:
             f"{self.kind}, K = {len(counts)}, {shown} rows a class{' on average' * self.iid}"
             f"{' in order' * self.in_order}, n = {self.n_target:,}, {100 * self.mix[main]:.0f} % of class {main}, "
             f"ε = {self.epsilon:g}{', no label shift' * (self.other_law is not None)}"
+            f"{', groups that hold the same' * (self.alike and self.sizes != (1,))}"
         )
+
+
+def sizes_in_words(sizes: tuple[int, ...]) -> str:
+    """How large groups are.
+
+    >>> sizes_in_words((1, 20)), sizes_in_words((GEOMETRIC,))
+    ('groups of 1 or 20', 'groups of 4 on average')
+    """
+    return "groups of " + " or ".join(
+        f"{GEOMETRIC_MEAN} on average" if size == GEOMETRIC else str(size) for size in sizes
+    )
 
 
 def coin_world(counts: tuple[float, float], *, law: Law | None = None, iid: bool = False) -> World:
@@ -141,6 +188,49 @@ def labels_world(n_target: int) -> World:
     )
 
 
+def patients_world(n_patients: int) -> World:
+    """Patients with 20 rows of one decimal each, 10.1 % of them below .5; others with a row each, apart."""
+    edges = np.append(np.arange(0.05, 1.0, 0.1), 1.0)
+    chances = np.diff(beta.cdf(edges, 4, 1.7135), prepend=0.0)
+    hard = [(round(place / 10, 1),) * 2 + (float(chance),) for place, chance in enumerate(chances)]
+    law = Pieces((((0.9, 0.9, 1.0),), hard), (1, 0)).atoms()
+    return World("patients", law, (600, n_patients), (0.0, 1.0), 500, sizes=(1, 20))
+
+
+def two_kinds_world(n_patients: int) -> World:
+    """Each patient has a row of either kind, on both sides."""
+    law = Pieces((((1.0, 1.0, 1.0),), ((0.4, 0.4, 0.5), (0.9, 0.9, 0.5))), (1, 0)).atoms()
+    return World("two kinds of rows", law, (400, n_patients), (0.0, 1.0), n_patients, sizes=(2,), alike=True)
+
+
+def visits_world() -> World:
+    """Half of the patients come once and are easy, half come 20 times and are hard; label shift holds."""
+    easy, hard = ((0.3, 0.5, 0.02), (0.5, 1.0, 0.98)), ((0.0, 0.5, 0.6), (0.5, 1.0, 0.4))
+    return World("visits", Pieces((easy, hard), (1, 0)), (400, 400), (0.5, 0.5), 600, sizes=(1, 20))
+
+
+def looks_world() -> World:
+    """Two classes that no row confuses, with scores from .5 to 1."""
+    pieces = ((0.5, 1.0, 1.0),)
+    return World("two classes apart", Pieces((pieces, pieces), (1, 0)), (500, 500), (0.5, 0.5), 4_000)
+
+
+def forest_world(trees: int, epsilon: float) -> World:
+    """Scores are votes of trees: a few fractions that other float types round up or down."""
+    votes, chances = np.arange(trees + 1), betabinom.pmf(np.arange(trees + 1), trees, 5, 2)
+    own = np.column_stack([votes / trees, (trees - votes) / trees])
+    law = Atoms(np.vstack([own, own[:, ::-1]]), np.repeat([0, 1], trees + 1), np.tile(chances, 2))
+    return World("votes of trees", law, (8_000, 8_000), (0.6, 0.4), 5_000, epsilon=epsilon)
+
+
+def synthetic_world(n_classes: int, n_target: int) -> World:
+    """Many classes of an imagined classifier, no shift."""
+    made = Population.synthetic(n_classes, strength=3.0, rows_per_class=100, rng=3)
+    law = Atoms(np.asarray(made.scores, float), made.index, np.ones(len(made.index)))
+    equal = (1 / n_classes,) * n_classes
+    return World("many classes", law, (20,) * n_classes, equal, n_target)
+
+
 def long_tail_world() -> World:
     """Too many classes for linear programs, with 15 to 400 rows each; one is recognised half the time."""
     n_classes, weak, rng = 201, 100, np.random.default_rng(7)
@@ -154,7 +244,9 @@ def long_tail_world() -> World:
     return World("long tail", law, tuple(counts.tolist()), tuple(mix.tolist()), 20_000)
 
 
-def random_world(rng: np.random.Generator, *, iid: bool, finite: bool, shifted: bool = True) -> World:
+def random_world(
+    rng: np.random.Generator, *, iid: bool, finite: bool, shifted: bool = True, sizes: tuple[int, ...] = (1,)
+) -> World:
     """Any world: rows over orders of magnitude, any mix, ties, steps, twins among classes, hardly any rows.
 
     Where it is not label-``shifted``, the target has a law of its own, of any kind.
@@ -169,8 +261,10 @@ def random_world(rng: np.random.Generator, *, iid: bool, finite: bool, shifted: 
     laws = [LAWS[kind](n_classes, epsilon, mix, rng)]
     if not shifted:
         laws.append(LAWS[str(rng.choice(list(LAWS)))](n_classes, epsilon, mix, rng))
-    laws = [law.atoms() if finite and isinstance(law, Pieces) else law for law in laws]
-    most = MAX_SCORES // n_classes
+    # Where there are groups, rows repeat: few points of a law.
+    points = 400 if sizes == (1,) else 8
+    laws = [law.atoms(points) if finite and isinstance(law, Pieces) else law for law in laws]
+    most = MAX_SCORES // n_classes // max(*sizes, GEOMETRIC_MEAN if GEOMETRIC in sizes else 1, 1)
     return World(
         kind,
         laws[0],
@@ -182,6 +276,8 @@ def random_world(rng: np.random.Generator, *, iid: bool, finite: bool, shifted: 
         in_order=bool(rng.random() < 0.5),
         stranger=_stranger(n_classes, rng),
         other_law=None if shifted else laws[1],
+        sizes=sizes,
+        alike=bool(rng.random() < 0.5),
     )
 
 
