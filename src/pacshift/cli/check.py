@@ -65,7 +65,7 @@ def check(
     }
     with progress("checking", silent=printing.silent) as report:
         read = evaluate_table(certificate, list(table), **reading, progress=report)
-    tell_dropped("table", read.n_dropped, read.evaluation.n)
+    tell_dropped("table", read.n_dropped, read.n_rows - read.n_dropped, read.dropped_why)
     if reading["group"] is None and not printing.silent:
         tell_repeated_ids(table, certificate.columns, scores)
     found = check_evaluation(certificate, read.evaluation, level=level)

@@ -16,6 +16,7 @@ from pacshift.certificate.sets import count_sizes
 from pacshift.evaluation import Evaluation, EvaluationCounts
 from pacshift.progress import Progress
 from pacshift.scores.check import ignore_rng
+from pacshift.tables.count import why_of
 from pacshift.tables.reader import TableReader
 from pacshift.tables.rows import ScoreRows
 from pacshift.tables.sources.base import Batch, Tables
@@ -31,10 +32,16 @@ class TableEvaluation:
         Error and size of the sets.
     n_dropped : int
         Rows that were left out because they cannot be used.
+    n_rows : int
+        Rows of the table in all: measured, left out, and not chosen of their group.
+    dropped_why : tuple of (str, int)
+        Reasons for leaving rows out, each with its number of rows.
     """
 
     evaluation: Evaluation
     n_dropped: int
+    n_rows: int
+    dropped_why: tuple[tuple[str, int], ...] = ()
 
 
 def evaluate_table(
@@ -110,7 +117,8 @@ def evaluate_table(
         return EvaluationCounts.of(certificate.sets_of_rows(rows.scores), rows.index)
 
     parts = reader.map_rows(count, drop_invalid=drop_invalid, progress=progress)
-    return TableEvaluation(reduce(add, parts).evaluation(), reader.faults.n_rows)
+    evaluation, faults = reduce(add, parts).evaluation(), reader.faults
+    return TableEvaluation(evaluation, faults.n_rows, reader.n_in_all, why_of(faults))
 
 
 def count_set_sizes(
