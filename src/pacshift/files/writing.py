@@ -24,6 +24,10 @@ MAX_NAME_BYTES = 255
 """File names of all common file systems end here."""
 
 
+FOLDER_TABLES = (".parquet", ".feather", ".arrow", ".csv", ".npz")
+"""Files of a folder that is given as a table. An array without a name (.npy) may be anything: it is not read."""
+
+
 _DRAFT = re.compile(r"\.pacshift-[0-9a-f]{12}-.*\.part(\.[^.]*)?", re.DOTALL)
 
 
@@ -58,7 +62,10 @@ def _flush(handle: int) -> None:
 
 
 def check_output(path: PathLike, *, overwrite: bool, inputs: Iterable[PathLike] = ()) -> Path:
-    """The file to write, links followed. A folder, a device or one of the ``inputs`` is refused."""
+    """The file to write, links followed.
+
+    A folder, a device or one of the ``inputs`` is refused, and a table in a folder among them.
+    """
     try:
         final = Path(os.path.realpath(path))
         mode = final.stat().st_mode if final.exists() else None
@@ -69,15 +76,29 @@ def check_output(path: PathLike, *, overwrite: bool, inputs: Iterable[PathLike] 
         raise InputError(f"cannot write {path}: it must name a file in a folder that exists.")
     if mode is not None and not stat.S_ISREG(mode):
         raise InputError(f"cannot write {path}: it is a device or a pipe. Name a regular file.")
-    for read in inputs:
-        if mode is not None and os.path.exists(read) and os.path.samefile(read, final):
+    read = list(inputs)
+    for same in read if mode is not None else []:
+        if os.path.exists(same) and os.path.samefile(same, final):
             raise InputError(
-                f"cannot write {path}: it is the same file as the input {read}, which would be lost. "
+                f"cannot write {path}: it is the same file as the input {same}, which would be lost. "
                 "Choose another name."
+            )
+    for folder in read:
+        if os.path.isdir(folder) and is_in_table(final, Path(os.path.realpath(folder))):
+            raise InputError(
+                f"cannot write {path}: it lies in the folder {folder}, which is read as a table, and would be a "
+                "part of it next time. Choose another folder."
             )
     if mode is not None and not overwrite:
         raise InputError(f"{path} exists already. Choose another name, or overwrite it with overwrite=True.")
     return final
+
+
+def is_in_table(file: Path, folder: Path) -> bool:
+    """Whether a file is read as a part of the table when the folder is given as one."""
+    if file.suffix.lower() not in FOLDER_TABLES or not file.is_relative_to(folder):
+        return False
+    return not any(part[0] in "._" for part in file.relative_to(folder).parts)
 
 
 def _cannot_write(path: PathLike, error: Exception) -> InputError:
