@@ -32,18 +32,22 @@ _DRAFT = re.compile(r"\.pacshift-[0-9a-f]{12}-.*\.part(\.[^.]*)?", re.DOTALL)
 
 
 @contextmanager
-def atomic_write(path: PathLike, *, overwrite: bool = True) -> Iterator[Path]:
+def atomic_write(path: PathLike, *, overwrite: bool = True, private: bool = False) -> Iterator[Path]:
     """Yield a temporary path in the folder of ``path``; rename it on success, remove it on failure or Ctrl-C.
 
     A draft is locked while its process lives. The next write removes those that are not: their process was killed.
+    Who may read a file that is replaced may read the new one; one that is ``private`` only its owner.
     """
     final = check_output(path, overwrite=overwrite)
     draft, lock = final.with_name(_draft_name(final)), None
+    mode = 0o600 if private else stat.S_IMODE(final.stat().st_mode) if final.exists() else None
     try:  # from before the draft exists: a signal may arrive at any moment
         _remove_stale_drafts(final.parent)
-        lock = _create_locked(draft)
+        lock = _create_locked(draft, 0o666 if mode is None else 0o600)
         yield draft
         _flush(lock)  # a full disk is noticed here at the latest, before the old file is replaced
+        if mode is not None:
+            os.chmod(draft, mode)
         os.replace(draft, final)
     except OSError as error:
         raise _cannot_write(path, error) from error
@@ -105,10 +109,10 @@ def _cannot_write(path: PathLike, error: Exception) -> InputError:
     return InputError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}.")
 
 
-def _create_locked(draft: Path) -> int:
+def _create_locked(draft: Path, mode: int) -> int:
     """Make a new empty file; the open handle that is returned locks it."""
     while True:
-        handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
         if fcntl is not None:
             with suppress(OSError):  # a file system without locks: then drafts are not removed either
                 fcntl.flock(handle, fcntl.LOCK_EX)
