@@ -199,10 +199,11 @@ def table_input(
     rows_read: int | None,
 ) -> Input:
     """What a tally says about a table that was counted; without ``faults`` nobody knows what was left out."""
-    left_out = (None, ()) if faults is None else (faults.n_rows, why_of(faults))
+    left_out, why = (None, ()) if faults is None else (faults.n_rows, why_of(faults))
     role: Role = "target" if columns.label is None else "source"
     read = columns.scores if columns.label is None else (columns.label, *columns.scores)
-    return Input(role, None if path is None else printable(path.name), rows, read, sha256, *left_out, rows_read)
+    name = None if path is None else printable(path.name)
+    return Input(role, name, rows, read, sha256, left_out, why, rows_read)
 
 
 def why_of(faults: Faults) -> tuple[tuple[str, int], ...]:

@@ -130,7 +130,7 @@ def write_sets(
     ignore_rng(rng)
     refuse_both(drop_invalid, keep_invalid)
     reader = TableReader.for_certificate(certificate, paths, label=None, scores=scores, by_position=by_position)
-    given = [] if is_frame(paths) else [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    given: Any = () if is_frame(paths) else [paths] if isinstance(paths, (str, os.PathLike)) else paths
     check_output(output, overwrite=overwrite, inputs=[*given, *reader.source.files])
     require_columns(keep, reader.source.schema.names)
     if kind == "csv":
