@@ -218,3 +218,97 @@ def test_a_check_shows_itself_on_one_line() -> None:
     assert shown.startswith("Check(verdict='broken', lower=0.30")
     assert len(shown.splitlines()) == 1
     assert len(shown) < 300
+
+
+def test_what_a_broken_promise_says_is_what_the_certificate_assumed() -> None:
+    assert "label shift does not hold" in check(certificate(), *rows(900, 300)).text
+    by_labels = check(certificate(facts=MethodFacts(assumes_label_shift=False)), *rows(900, 300))
+    assert "or its labelled rows were not a random sample of it, or" in by_labels.text
+    assert "label shift" not in by_labels.text
+
+
+def test_the_chance_of_an_unlucky_sample_counts_every_test_that_was_made() -> None:
+    """The error of all rows is tested, and that of every class where a limit was promised."""
+    assert "unlucky sample, at most 2.5 %." in check(certificate(), *rows(900, 300)).text
+    for promised in ({"class_epsilon": 0.1}, {"facts": MethodFacts(any_mix=True)}):
+        assert "unlucky sample, at most 5 %." in check(certificate(**promised), *rows(900, 300)).text
+
+
+@pytest.mark.montecarlo
+def test_broken_is_said_as_seldom_as_the_text_says() -> None:
+    """Errors of exactly epsilon, and of exactly the limit in every class: the worst case of both tests."""
+    rng, made, labels = np.random.default_rng(0), certificate(class_epsilon=0.1), np.array([*NAMES] * 200)
+    truth = np.array([[name == label for name in NAMES] for label in labels])
+    broken = [
+        check(made, truth & (rng.random(len(truth)) >= 0.1)[:, None], labels).verdict == "broken"
+        for _ in range(2000)
+    ]
+    assert 0.025 < np.mean(broken) < 0.05  # more than the half that was said before, less than the sum
+
+
+def test_a_limit_for_every_class_is_not_kept_in_silence() -> None:
+    sets, labels = rows(3000, 0)
+    made = certificate(class_epsilon=0.05)
+    found = check(made, sets, labels)
+    assert (found.verdict, found.classes_kept) == ("kept", NAMES)
+    assert (
+        "No class is missed more often than the 5 % promised for every class (all classes together" in found.text
+    )
+    few = [place for place, label in enumerate(labels) if label != "wren"]
+    found = check(made, sets[few], np.array(labels)[few])
+    assert (found.verdict, found.classes_kept) == ("kept", ("crow", "owl"))
+    assert "promised for every class is missed, these rows do not tell for 'wren' (all classes" in found.text
+    assert "every class" not in check(certificate(), sets, labels).text
+
+
+def sick(n: int, share: float, seed: int) -> tuple[Any, Any]:
+    """Scores and diagnoses, whose shift is one of labels alone."""
+    rng = np.random.default_rng(seed)
+    labels = (rng.random(n) < share).astype(int)
+    last = rng.beta(np.where(labels == 1, 6, 2), np.where(labels == 1, 2, 6))
+    return np.column_stack([1 - last, last]), labels
+
+
+def test_shares_that_are_not_those_of_the_certificate_are_no_evidence() -> None:
+    target, _ = sick(3000, 0.3, 2)
+    made = pacshift.calibrate(*sick(3000, 0.1, 1), target, epsilon=0.12, delta=0.05, method="PS-LP")
+    found = check(made, *sick(2000, 0.3, 3))
+    assert (found.verdict, found.classes_apart) == ("consistent", ())
+    scores, labels = sick(2000, 0.06, 4)
+    few = check(made, np.ones_like(scores, bool), labels)
+    assert (few.verdict, few.classes_apart, few.upper < 0.12) == ("no evidence", (0, 1), True)
+    assert "these rows are not a random sample of the target that the certificate is about, or label" in few.text
+    assert "at most the 12 %" not in few.text
+    # With contamination the bounds are about the rest: what is added may be of any class.
+    assert check(replace(made, contamination=0.5), *sick(2000, 0.6, 4)).classes_apart == ()
+    worse = check(made, np.zeros_like(scores, bool), labels)
+    assert worse.verdict == "broken"
+    assert "these rows are not a random sample" in worse.text
+
+
+@pytest.mark.parametrize("options", [{}, {"softmax": True}, {"score": "aps"}, {"method": "PS-LW"}])
+def test_the_rows_that_a_certificate_was_made_from_are_no_evidence(options: dict[str, Any], tmp_path: Any) -> None:
+    (source, labels), (target, truth) = sick(1500, 0.3, 1), sick(1500, 0.3, 2)
+    if "softmax" in options:
+        source, target = np.log(source), np.log(target)
+    made = pacshift.calibrate(source, labels, target, epsilon=0.2, **options)
+    made.save(tmp_path / "c.json")
+    made, order = Certificate.load(tmp_path / "c.json"), np.random.default_rng(0).permutation(1500)
+    found = check(made, source[order], labels[order])
+    assert (found.verdict, found.seen_as) == ("no evidence", "source")
+    assert (
+        "the source's rows, on which the thresholds were found: they prove nothing about the target" in found.text
+    )
+    assert "at most the" not in found.text
+    other = source.copy()
+    other[0] = source[1]
+    assert check(made, other, labels).seen_as is None
+    found = check(made, target, truth)
+    assert found.seen_as == "target"
+    assert found.verdict != "no evidence"  # their labels were not seen
+    said = "made from the scores of these rows, which the interval does not take into account"
+    assert (said in found.text) == (made.method != "PS-LW")  # which never looks at the target
+    if made.method == "PS-LW":
+        return
+    used = pacshift.calibrate(source, labels, target, epsilon=0.2, target_labels=truth, **options)
+    assert check(used, target, truth).verdict == "no evidence"

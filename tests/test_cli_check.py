@@ -97,3 +97,33 @@ def test_check_without_rows_of_a_class_and_bad_levels(data: Data, tmp_path: Path
     assert "-" in good("check", data.certificate, some).stdout
     assert "--level must lie strictly between 0 and 1" in bad("check", data.certificate, some, "--level", 95)
     assert "'nope'" in bad("check", data.certificate, some, "--label", "nope")
+
+
+def test_the_files_of_the_certificate_are_known_by_their_hash(data: Data, tmp_path: Path) -> None:
+    """Nobody may show the source's own file as evidence."""
+    renamed = tmp_path / "later.parquet"
+    renamed.write_bytes(data.source.read_bytes())
+    shown = run("check", data.certificate, renamed)
+    assert shown.exit_code == 4
+    assert "no evidence: These are the source's rows, on which the thresholds were" in shown.stdout
+    document = json.loads(run("check", data.certificate, renamed, "--json").stdout)
+    assert (document["verdict"], document["seen_as"]) == ("no evidence", "source")
+    made = tmp_path / "c.json"
+    good("calibrate", data.source, data.labelled, "-o", made, "-q")
+    document = json.loads(good("check", made, data.labelled, "--json").stdout)
+    assert (document["verdict"], document["seen_as"]) == ("kept", "target")
+    assert json.loads(good("check", data.certificate, data.labelled, "--json").stdout)["seen_as"] is None
+
+
+def test_rows_of_another_mix_are_no_evidence(data: Data, tmp_path: Path) -> None:
+    table = pa.parquet.read_table(data.labelled)
+    is_crow = np.array(table.column("label").to_pylist()) == "crow"
+    pa.parquet.write_table(table.filter(pa.array(is_crow)), tmp_path / "crows.parquet")
+    made = tmp_path / "c.json"
+    good("calibrate", data.source, data.target, "-m", "PS-LP", "-o", made, "-q")
+    assert json.loads(good("check", made, data.labelled, "--json").stdout)["classes_apart"] == []
+    shown = run("check", made, tmp_path / "crows.parquet")
+    assert shown.exit_code == 4
+    said = " ".join(shown.stdout.split())
+    assert "no evidence: 'crow' makes up" in said
+    assert "not a random sample of the target that the certificate is about, or label shift" in said

@@ -220,6 +220,7 @@ def test_keys_let_files_grow_and_overlap(folder: Path) -> None:
     shown = run(*words, "--json")
     assert "1,000 of 1,500 rows were counted before (--key), left out" in " ".join(shown.stderr.split())
     assert rows_of(json.loads(shown.stdout)) == {"2026-03": 2000}
+    assert {file.stat().st_mode & 0o077 for file in Path("watch").glob("*.keys")} == {0}  # for the owner alone
     keyed("whole.parquet", 0, 2000, 3)
     (period,) = Path("watch").glob("2026-03.*.tally")
     good("tally", "whole.parquet", "-o", "whole.tally", "-q", "--no-soft")

@@ -144,3 +144,53 @@ def test_a_limit_of_memory_neither_hangs_nor_crashes(gigabytes: float, tmp_path:
             "error: the memory of this process is limited to 0.50 GB of address space (ulimit -v), and pacshift "
             "needs at least 1.07 GB. Raise the limit.\n"
         )
+
+
+UNHEARD = """
+import os, signal, sys, time, weakref
+from pacshift.cli.signals import stop_code, stop_on_signals
+
+def kill(_=None):
+    os.kill(os.getpid(), signal.SIGTERM)
+    for _ in range(1000):  # Python looks for signals here
+        pass
+
+class Thing: pass
+
+thing = Thing()
+callback = weakref.ref(thing, kill)
+try:
+    with stop_on_signals():
+        try:
+            del thing  # Python drops what is raised in the callback
+            time.sleep(20)
+            print("deaf")
+        finally:
+            try:
+                kill()
+                raise OSError
+            except OSError:
+                kill()
+            print("tidied up")
+except KeyboardInterrupt:
+    sys.exit(stop_code())
+"""
+
+
+def test_a_signal_is_neither_lost_nor_does_a_second_one_disturb_the_tidying_up() -> None:
+    done = python("-c", UNHEARD)
+    assert (done.returncode, done.stdout, done.stderr) == (143, "tidied up\n", "")
+
+
+@pytest.mark.parametrize("epoch", ["abc", "1e9", "9" * 20, ""])
+def test_a_clock_that_cannot_be_read_is_bad_input_and_an_empty_one_is_none(epoch: str, tmp_path: Path) -> None:
+    """NumPy reads the variable too, when SciPy is loaded, and fails in its own way."""
+    (tmp_path / "s.csv").write_text("p_a,p_b,label\n" + "0.9,0.1,a\n0.2,0.8,b\n" * 100)
+    words = ["calibrate", "s.csv", "-m", "PS", "--label", "label", "-o", "c.json", "-q"]
+    done = python("-c", COMMAND, *words, cwd=tmp_path, env=os.environ | {"SOURCE_DATE_EPOCH": epoch})
+    assert done.returncode == (2 if epoch else 0), done.stderr
+    said = (
+        f"error: SOURCE_DATE_EPOCH must be a whole number of seconds since 1970, got {epoch!r}. Correct or unset"
+    )
+    assert done.stderr == (f"{said} it.\n" if epoch else "")
+    assert (tmp_path / "c.json").exists() == (not epoch)

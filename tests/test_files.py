@@ -40,6 +40,26 @@ def test_the_new_file_appears_whole(tmp_path: Path) -> None:
     assert names(tmp_path) == ["a.txt"]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="permissions of Unix")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
+def test_a_new_file_has_the_permissions_of_the_old_one(mode: int, tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    path.chmod(mode)
+    with atomic_write(path) as draft:
+        assert draft.stat().st_mode & 0o777 == 0o600  # nobody else reads it meanwhile
+        draft.write_text("new")
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", mode)
+    with atomic_write(tmp_path / "b.txt", private=True) as draft:
+        draft.write_text("secret")
+    assert (tmp_path / "b.txt").stat().st_mode & 0o777 == 0o600
+
+
+def test_limits_of_memory_may_be_as_large_as_anybody_likes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PACSHIFT_MAX_BYTES", "9" * 23)
+    assert max_bytes() == 10**18
+
+
 @pytest.mark.parametrize("error", [InputError("x"), OSError("x"), KeyboardInterrupt(), SystemExit(1)])
 def test_the_old_file_stays_if_writing_fails(error: BaseException, tmp_path: Path) -> None:
     path = tmp_path / "a.txt"

@@ -1,5 +1,6 @@
 """One row of each group of a table: the same whatever the files, the batches, the order and the format."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from pacshift import InputError, Tally, calibrate_tally
+from commands import good, run
+from pacshift import Certificate, InputError, Tally, calibrate_tally
+from pacshift.files.documents import seal
 from pacshift.tables import evaluate_table, read_table, tally_table
 from pacshift.tables.periods import Calendar, RowRanges, WholeFile, count_periods
 from pacshift.tables.sources import base
@@ -163,3 +166,50 @@ def test_periods_choose_one_row_per_group_and_period(tmp_path: Path) -> None:
     assert whole.n_target == N_GROUPS
     with pytest.raises(InputError, match="periods of a number of rows cannot be told"):
         count_periods(file, RowRanges(500, 0), classes=(0, 1), table=table)
+
+
+def test_what_is_left_out_with_groups_is_said_by_every_command(tmp_path: Path) -> None:
+    """Rows that cannot be used are found in the pass that chooses rows of groups; nobody may forget them."""
+    rng = np.random.default_rng(8)
+
+    def table(n_rows: int, n_bad: int, name: str) -> tuple[Path, np.ndarray[Any, Any]]:
+        labels = rng.integers(0, 2, n_rows)
+        scores = rng.beta(np.where(labels == 1, 9, 2), np.where(labels == 1, 2, 9))
+        bad = np.sort(rng.permutation(n_rows)[:n_bad])
+        names = pa.array(labels, mask=np.isin(np.arange(n_rows), bad[::2]))
+        scores[bad[1::2]] = np.nan
+        columns = {"p_0": 1 - scores, "p_1": scores, "label": names, "patient": np.arange(n_rows) // 3}
+        return save(pa.table(columns), tmp_path / name), bad
+
+    (first, _), (second, _) = table(3000, 48, "first.csv"), table(1500, 6, "second.csv")
+    target, _ = table(3000, 20, "target.csv")
+    made, options = tmp_path / "c.json", ("--group", "patient", "--drop-invalid")
+    scores = ("--scores", "p_*", "--label", "label")
+    result = good("calibrate", first, target, "--source", second, *scores, *options, "-o", made, "--delta", 0.1)
+    assert "source: 54 of 4,500 rows left out (27 with no label, 27 with scores" in result.stderr
+    provenance = Certificate.load(made).provenance
+    assert provenance is not None
+    assert [(one.left_out, one.rows_read) for one in provenance.inputs] == [(48, 3000), (6, 1500), (10, 3000)]
+    assert [sum(dict(one.left_out_why).values()) for one in provenance.inputs] == [48, 6, 10]
+    said = "Left out, not counted: 48 of 3,000 rows (24 with no label, 24 with scores"
+    assert said in Certificate.load(made).explain()
+    good("report", made, "-o", tmp_path / "c.html")
+    assert said in (tmp_path / "c.html").read_text()
+    verify = ("verify", made, first, target, "--source", second)
+    assert good(*verify).stdout.startswith("equal: ")
+    forged = json.loads(made.read_text())
+    forged["provenance"]["inputs"][0] |= {"left_out": 0, "left_out_why": {}}
+    made.write_text(json.dumps(seal(forged)))
+    assert "source: other rows were left out than those on record" in run(*verify).stdout
+    result = run("check", made, first, *scores, *options)
+    assert result.exit_code == 4
+    assert "These are the source's rows" in result.stdout  # its SHA-256 is known, whatever rows were chosen
+    assert "table: 48 of 3,000 rows left out (24 with no label, 24 with scores" in result.stderr
+    result = good("tally", first, *scores, *options, "-o", tmp_path / "s.tally", "--json")
+    (one,) = Tally.load(tmp_path / "s.tally").inputs
+    assert (json.loads(result.stdout)["dropped"], one.left_out, one.rows_read) == (48, 48, 3000)
+    result = good("label", target, "--scores", "p_*", *options, "--budget", 100, "-o", tmp_path / "l.csv")
+    assert "target: 10 of 3,000 rows left out (10 with scores" in result.stderr
+    counted = count_periods(target, WholeFile("t"), classes=(0, 1), drop_invalid=True,
+                            table={"scores": "p_*", "group": "patient"})  # fmt: skip
+    assert (counted.n_dropped, counted.n_rows) == (10, 3000)

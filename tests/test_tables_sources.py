@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from commands import bad, good, make_tables
+from pacshift import Certificate
 from pacshift.errors import InputError
 from pacshift.files.repeated import repeated_files
 from pacshift.tables import evaluate_table, read_table, tally_table, write_sets
@@ -165,3 +166,62 @@ def test_counting_parquet_files_loads_no_pandas(tmp_path: Path) -> None:
     program = f"{code}; print('pandas' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"
+
+
+LOGGED = {
+    "Delta": "_delta_log/00000000000000000000.json",
+    "Hudi": ".hoodie/hoodie.properties",
+    "Iceberg": "metadata/v2.metadata.json",
+    "Paimon": "snapshot/snapshot-1",
+    "a Spark stream": "_spark_metadata/0",
+    "several jobs": "_committed_12",
+}
+
+
+@pytest.mark.parametrize(("what", "log"), LOGGED.items(), ids=LOGGED.keys())
+def test_folders_with_a_log_of_the_files_that_count_are_refused(folder: Path, what: str, log: str) -> None:
+    """Compaction leaves the old files beside the new ones: every row would be counted twice."""
+    (folder / log).parent.mkdir(exist_ok=True)
+    (folder / log).write_text('{"added": [], "removed": ["part-0.parquet"]}')
+    outside = folder.parent / "link"
+    outside.symlink_to(folder / "later")
+    for named in (folder, folder / "later", first_of(folder), folder.parent, outside):
+        with pytest.raises(InputError, match=rf"{what}.* says which of its files and rows still count"):
+            list_files(named)
+
+
+@pytest.mark.parametrize("mark", ["_temporary/0/task", "_started_12"])
+def test_folders_that_a_job_has_not_finished_are_refused(folder: Path, mark: str) -> None:
+    (folder / "_committed_11").write_text('{"added": ["a"], "removed": []}')
+    (folder / "_started_11").touch()
+    assert len(list_files(folder)) == 2
+    (folder / mark).parent.mkdir(parents=True, exist_ok=True)
+    (folder / mark).touch()
+    with pytest.raises(InputError, match="a job is still writing its files, or broke off"):
+        list_files(folder / "later")
+
+
+@pytest.mark.parametrize("name", ["https://host/a.csv", "s3://bucket/a.parquet", "-"])
+def test_urls_and_standard_input_are_not_read(name: str) -> None:
+    with pytest.raises(InputError, match=r"URLs and standard input are not read. Save the table as a file first"):
+        list_files(name)
+
+
+def test_no_table_is_written_into_a_folder_that_is_read(tmp_path: Path) -> None:
+    """The next run would read it as a part of the table."""
+    data, read = make_tables(tmp_path), tmp_path / "read"
+    (read / "more").mkdir(parents=True)
+    shutil.copy(data.target, read)
+    certificate = tmp_path / "c.json"
+    good("calibrate", data.source, read, "-o", certificate, "-q")
+    (tmp_path / "link").symlink_to(read / "more")
+    inside = "which is read as a table, and would be a part of it next time. Choose another folder"
+    for out in (read / "sets.parquet", read / "more" / "sets.csv", tmp_path / "link" / "sets.feather"):
+        assert inside in bad("predict", certificate, read, "-o", out)
+        with pytest.raises(InputError, match=inside):
+            write_sets(Certificate.load(certificate), read, out)
+    assert inside in bad("label", read, "--budget", 50, "-o", read / "sheet.csv")
+    assert inside in bad("monitor", data.source, read, "--table", read / "history.csv", "-o", tmp_path / "h.html")
+    for out in (read / "sets.jsonl", read / "_sets.parquet", tmp_path / "sets.parquet"):  # not read as tables
+        good("predict", certificate, read, "-o", out, "-q")
+    assert len(list_files(read)) == 1

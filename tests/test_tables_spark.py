@@ -16,6 +16,8 @@ import pytest
 from pacshift import Certificate, InputError, Tally, calibrate_tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.certificate.columns import Columns
+from pacshift.cli.spark import with_names
+from pacshift.tables import tally_table
 
 pytestmark = [
     pytest.mark.spark,
@@ -99,7 +101,12 @@ def test_one_row_of_each_group_is_the_one_of_memory(spark: Any, frame: Any) -> N
     with pytest.raises(InputError, match=r"100 row\(s\) cannot be used \(100 with no group id\)"):
         tally(holes, label="label", group="owner")
     dropped = tally_frame(holes, label="label", group="owner", drop_invalid=True)
-    assert dropped.n_dropped == 100
+    columns: dict[str, Any] = {f"p_{name}": SCORES[:, place] for place, name in enumerate(CLASSES)}
+    same = pa.table({**columns, "label": NAMES, "owner": pa.array(owners, mask=np.arange(N_ROWS) < 100)})
+    alone = tally_table(same, label="label", group="owner", drop_invalid=True)
+    (on_cluster,), (here,) = with_names(dropped, [Path("a")]).tally.inputs, alone.tally.inputs
+    assert on_cluster == replace(here, name="a")  # one machine and the cluster say the same about what is left out
+    assert (here.left_out, here.rows_read) == (100, N_ROWS)
     assert dropped.tally == Tally.from_scores(
         SCORES[100:], NAMES[100:], classes=CLASSES, grid=True, groups=owners[100:]
     )

@@ -74,7 +74,7 @@ def test_rows_that_were_left_out_are_counted_file_by_file_with_reasons(tmp_path:
     counted.tally.save(tmp_path / "site.tally")
     loaded = Tally.load(tmp_path / "site.tally")
     assert loaded.inputs == counted.tally.inputs
-    assert together(loaded.inputs) == (4, ((NO_LABEL, 3), (BAD_SCORES, 1)))
+    assert together(loaded.inputs) == (4, ((NO_LABEL, 3), (BAD_SCORES, 1)), 9)
     assert together([*loaded.inputs, replace(loaded.inputs[0], left_out=None)])[0] is None
 
 

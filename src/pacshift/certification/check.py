@@ -1,25 +1,29 @@
 """Labels arrived later: was the promise of a certificate kept?"""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy
 
-from pacshift.arrays import BoolArray, FloatArray, Label, LabelsLike, ScoresLike
+from pacshift.arrays import BoolArray, FloatArray, IntArray, Label, LabelsLike, ScoresLike
 from pacshift.bounds import Interval, binomial_cut, clopper_pearson
 from pacshift.certificate import Certificate
-from pacshift.certification.check_words import class_limit, in_words
+from pacshift.certificate.rule import transform_of
+from pacshift.certification.check_words import class_limit, in_words, label_shares, stated_shares, tells_nothing
 from pacshift.display import short_repr
 from pacshift.errors import InputError
 from pacshift.evaluation import Evaluation, EvaluationCounts
-from pacshift.scores.check import check_labels, check_rate, check_scores
+from pacshift.scores.check import ScoreMatrix, check_labels, check_rate, check_scores
 from pacshift.scores.containers import to_values
 from pacshift.scores.frames import index_of
 from pacshift.scores.streams import is_stream
+from pacshift.tally import Tally
 from pacshift.tally.groups import one_row_per_group
+from pacshift.tally.inputs import Role, counts_sha256
 
-CheckVerdict: TypeAlias = Literal["kept", "consistent", "broken", "above"]
+CheckVerdict: TypeAlias = Literal["kept", "consistent", "broken", "above", "no evidence"]
 
 CHANCE_TO_DECIDE = 0.8
 """What "would probably decide" means: the usual power of a planned study."""
@@ -34,11 +38,11 @@ class Check:
 
     Parameters
     ----------
-    verdict : {"kept", "consistent", "broken", "above"}
+    verdict : {"kept", "consistent", "broken", "above", "no evidence"}
         ``"kept"``: the whole interval is at most epsilon. ``"broken"``: all of it is above, although the
         certificate guarantees the target, or a class is missed more often than was promised for every class.
         ``"above"``: all of it is above, but no such thing was guaranteed. ``"consistent"``: these rows are too few
-        to tell.
+        to tell. ``"no evidence"``: these rows are not the target's, as ``seen_as`` or ``classes_apart`` says.
     lower, upper : float
         Exact interval of the error of the population that the rows were drawn from (Clopper and Pearson).
     level : float
@@ -59,6 +63,15 @@ class Check:
     classes_above : tuple
         Classes that are missed more often than was promised for every class: by ``class_epsilon``, or by a method
         that promises epsilon whatever the label mix is. For all classes together at ``level``.
+    classes_kept : tuple
+        Classes that are shown to be missed no more often than was promised for every class, in the same sense.
+    classes_apart : tuple
+        Classes whose share of these rows is not the one that the certificate's ``prevalence`` gives: the exact
+        intervals of all classes together at ``level`` do not meet it. Then these rows are not a random sample of
+        the target that the certificate is about, or label shift does not hold.
+    seen_as : {"source", "target"} or None
+        If the certificate was made from these rows: as what. Files are known by their SHA-256, arrays by that of
+        their counts, where the certificate has it; tallies, groups in memory and sets are not.
     one_label_interval : Interval
         Exact interval of the error among sets with one label, at ``level``; ``[0, 1]`` if there are none. The
         certificate's own bound is its ``one_label_error``.
@@ -67,9 +80,12 @@ class Check:
     --------
     >>> from pacshift import calibrate
     >>> scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50
-    >>> found = check(calibrate(scores, labels, None, method="PS-LW"), scores, labels)
+    >>> certificate = calibrate(scores, labels, None, method="PS-LW")
+    >>> found = check(certificate, [[0.95, 0.05], [0.1, 0.9]] * 40, [0, 1] * 40)
     >>> found.verdict, found.error, round(found.upper, 3)
-    ('kept', 0.0, 0.036)
+    ('kept', 0.0, 0.045)
+    >>> check(certificate, scores, labels).verdict
+    'no evidence'
     """
 
     verdict: CheckVerdict
@@ -83,7 +99,10 @@ class Check:
     evaluation: Evaluation = field(repr=False)
     class_interval: Interval = field(repr=False)
     classes_above: tuple[Label, ...] = field(repr=False)
+    classes_kept: tuple[Label, ...] = field(repr=False)
+    classes_apart: tuple[Label, ...] = field(repr=False)
     one_label_interval: Interval = field(repr=False)
+    seen_as: Role | None = field(repr=False)
 
     __repr__ = short_repr
 
@@ -109,6 +128,7 @@ def check(
     """Was the promise kept? Compare the sets of labelled rows with epsilon.
 
     The rows must be a random sample of the target, and not be among those that the certificate was made from.
+    Where it can be seen that they are not, the verdict is ``"no evidence"``.
 
     Parameters
     ----------
@@ -154,41 +174,75 @@ def check(
     ('consistent', True)
     """
     level = check_rate(level, "level")
-    sets = _sets(certificate, sets_or_scores)
+    sets, were_scores = _sets(certificate, sets_or_scores)
     index = check_labels(
         labels, certificate.classes, n_rows=len(sets), name="check", index=index_of(sets_or_scores)
     )
+    columns = () if certificate.columns is None else certificate.columns.scores
+    asked: dict[str, Any] = {"name": "check", "classes": certificate.classes, "columns": columns}
     if groups is not None:
-        columns = () if certificate.columns is None else certificate.columns.scores
-        rows = check_scores(sets_or_scores, name="check", classes=certificate.classes, columns=columns)
+        rows = check_scores(sets_or_scores, **asked)
         places = one_row_per_group(groups, rows, index, softmax=certificate.softmax)
         sets, index = sets[places], index[places]
-    return check_evaluation(certificate, EvaluationCounts.of(sets, index).evaluation(), level=level)
+    evaluation = EvaluationCounts.of(sets, index).evaluation()
+    seen_as: Role | None = None
+    if were_scores and groups is None:
+        seen_as = _seen_as(certificate, lambda: check_scores(sets_or_scores, **asked), index)
+    return check_evaluation(certificate, evaluation, level=level, seen_as=seen_as)
 
 
-def _sets(certificate: Certificate, given: Any) -> BoolArray:
-    """Sets as they are; of scores, the sets that the certificate makes."""
+def _seen_as(certificate: Certificate, rows: Callable[[], ScoreMatrix], index: IntArray) -> Role | None:
+    """As what the certificate counted these rows in memory, if it did."""
+    made = certificate.provenance
+    if made is None or made.counting is None:
+        return None
+    known = {one.role: one.sha256 for one in made.inputs if one.name is None and one.rows == len(index)}
+    counts = np.bincount(index, minlength=len(certificate.classes))
+    if known.get("source") and np.array_equal(counts, certificate.class_counts):
+        names = np.array(certificate.classes, object)[index]
+        flags = {"grid": made.counting.grid, "softmax": certificate.softmax, "soft": False}
+        counted = Tally.from_scores(
+            rows(), names, classes=certificate.classes, score=transform_of(certificate), **flags
+        )
+        if counts_sha256(counted, "source") == known["source"]:
+            return "source"
+    if known.get("target"):
+        flags = {"bins": made.counting.bins, "softmax": certificate.softmax, "soft": False}
+        counted = Tally.from_target(rows(), classes=certificate.classes, **flags)
+        if counts_sha256(counted, "target") == known["target"]:
+            return "target"
+    return None
+
+
+def _sets(certificate: Certificate, given: Any) -> tuple[BoolArray, bool]:
+    """Sets as they are; of scores, the sets that the certificate makes. And whether scores at hand were given."""
     if is_stream(given):
-        return certificate.sets_of_rows(given)
+        return certificate.sets_of_rows(given), False
     columns = () if certificate.columns is None else certificate.columns.scores
     values, _ = to_values(given, "scores", certificate.classes, columns)
     if values.dtype != np.bool_:
-        return certificate.sets_of_rows(values)
+        return certificate.sets_of_rows(values), True
     if not len(values) or values.shape[1:] != (len(certificate.classes),):
         raise InputError(
             f"sets must have at least one row and a column for each of the {len(certificate.classes)} classes, "
             f"got shape {values.shape}. Pass what certificate.sets gives."
         )
-    return values
+    return values, False
 
 
-def check_evaluation(certificate: Certificate, evaluation: Evaluation, *, level: float) -> Check:
-    """Compare epsilon with an exact interval for the error of the population that the rows were drawn from."""
+def check_evaluation(
+    certificate: Certificate, evaluation: Evaluation, *, level: float, seen_as: Role | None = None
+) -> Check:
+    """Compare epsilon with an exact interval for the error of the population that the rows were drawn from.
+
+    ``seen_as`` says as what the certificate was made from these rows, if it was.
+    """
     missed = np.rint(np.nan_to_num(evaluation.class_error) * evaluation.class_counts)
     interval = clopper_pearson(missed.sum(), evaluation.n, delta=1 - level)
     n_one = round(evaluation.one_label * evaluation.n)
     wrong = np.rint(np.nan_to_num(evaluation.one_label_error) * n_one)
     few, many = _deciding_counts(certificate.epsilon, evaluation.n, level)
+    above, kept = _beside_the_limit(certificate, missed, evaluation, level)
     found = Check(
         verdict="consistent",
         lower=float(interval.lower),
@@ -200,8 +254,11 @@ def check_evaluation(certificate: Certificate, evaluation: Evaluation, *, level:
         text="",
         evaluation=evaluation,
         class_interval=clopper_pearson(missed, evaluation.class_counts, delta=1 - level),
-        classes_above=_classes_above(certificate, missed, evaluation, level),
+        classes_above=above,
+        classes_kept=kept,
+        classes_apart=_classes_apart(certificate, evaluation, level),
         one_label_interval=clopper_pearson(wrong, n_one, delta=1 - level),
+        seen_as=seen_as,
     )
     verdict = _verdict(found, certificate)
     rows = _rows_to_decide(certificate.epsilon, evaluation, level) if verdict == "consistent" else None
@@ -210,10 +267,14 @@ def check_evaluation(certificate: Certificate, evaluation: Evaluation, *, level:
 
 
 def _verdict(found: Check, certificate: Certificate) -> CheckVerdict:
+    if tells_nothing(found.seen_as, certificate):
+        return "no evidence"
     if found.classes_above:
         return "broken"
     if found.lower > certificate.epsilon:
         return "broken" if certificate.guarantee == "pac-target" else "above"
+    if found.classes_apart:
+        return "no evidence"
     return "kept" if found.upper <= certificate.epsilon else "consistent"
 
 
@@ -224,15 +285,28 @@ def _deciding_counts(epsilon: float, n_rows: int, level: float) -> tuple[int | N
     return (few if few >= 0 else None), (n_rows - hits if hits >= 0 else None)
 
 
-def _classes_above(
+def _beside_the_limit(
     certificate: Certificate, missed: FloatArray, evaluation: Evaluation, level: float
-) -> tuple[Label, ...]:
-    """Classes that are missed more often than was promised for every class, by intervals that hold together."""
+) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
+    """Classes missed more, and no more, often than was promised for every class; the intervals hold together."""
     limit = class_limit(certificate)
     if limit is None:
-        return ()
+        return (), ()
     together = clopper_pearson(missed, evaluation.class_counts, delta=(1 - level) / len(certificate.classes))
-    return tuple(certificate.classes[label] for label in np.flatnonzero(together.lower > limit).tolist())
+    return _named(certificate, together.lower > limit), _named(certificate, together.upper <= limit)
+
+
+def _classes_apart(certificate: Certificate, evaluation: Evaluation, level: float) -> tuple[Label, ...]:
+    """Classes whose share of the rows is not one that the certificate gives for the target."""
+    stated = stated_shares(certificate)
+    if stated is None:
+        return ()
+    seen = label_shares(evaluation, level)
+    return _named(certificate, (seen.lower > stated.upper) | (seen.upper < stated.lower))
+
+
+def _named(certificate: Certificate, marked: BoolArray) -> tuple[Label, ...]:
+    return tuple(certificate.classes[label] for label in np.flatnonzero(marked).tolist())
 
 
 def _rows_to_decide(epsilon: float, evaluation: Evaluation, level: float) -> int | None:

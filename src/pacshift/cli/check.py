@@ -24,7 +24,9 @@ def check(
     level: Annotated[float, expert("--level", "Confidence of the interval around the error.")] = 0.95,
     fail_on: Annotated[
         Literal["broken", "consistent"],
-        output("--fail-on", "Exit with 4 if the error is above epsilon, or also if these rows do not tell."),
+        output(
+            "--fail-on", "Exit with 4 if the error is above epsilon, or also if these rows are too few to tell."
+        ),
     ] = "broken",
     model_id: options.UsedModelId = None,
     group: Annotated[
@@ -40,7 +42,8 @@ def check(
 ) -> None:
     """Compare the sets with true labels: error and size per class, and whether the guarantee was kept.
 
-    Exit code 4 says that the error is above epsilon, whatever was promised (see --level, --fail-on).
+    Exit code 4 says that the error is above epsilon, whatever was promised, or that these rows are not the
+    target's (see --level, --fail-on).
 
     Example: pacshift check certificate.json labelled.parquet --label diagnosis
     """
@@ -65,10 +68,10 @@ def check(
     }
     with progress("checking", silent=printing.silent) as report:
         read = evaluate_table(certificate, list(table), **reading, progress=report)
-    tell_dropped("table", read.n_dropped, read.evaluation.n)
+    tell_dropped("table", read.n_dropped, read.n_rows - read.n_dropped, read.dropped_why)
     if reading["group"] is None and not printing.silent:
         tell_repeated_ids(table, certificate.columns, scores)
-    found = check_evaluation(certificate, read.evaluation, level=level)
+    found = check_evaluation(certificate, read.evaluation, level=level, seen_as=read.seen_as)
     _tell(certificate, found, reading["group"], printing)
     if fails(found, fail_on):
         raise typer.Exit(BROKEN)
@@ -92,7 +95,7 @@ def group_column(certificate: "Certificate", table: "list[Path]", group: str | N
 
 def fails(found: "Check", fail_on: Literal["broken", "consistent"]) -> bool:
     """Whether the command ends with exit code 4: a pipeline must stop, whatever the method had promised."""
-    return found.verdict in ("broken", "above") or (fail_on == "consistent" and found.verdict != "kept")
+    return found.verdict not in ("kept", "consistent") or (fail_on == "consistent" and found.verdict != "kept")
 
 
 def _tell(certificate: "Certificate", found: "Check", group: str | None, printing: groups.Printing) -> None:
@@ -130,6 +133,9 @@ def _document(certificate: "Certificate", found: "Check") -> dict[str, object]:
         },
         "classes": [_class(certificate, found, label) for label in range(len(certificate.classes))],
         "classes_above": list(found.classes_above),
+        "classes_kept": list(found.classes_kept),
+        "classes_apart": list(found.classes_apart),
+        "seen_as": found.seen_as,
     }
 
 
@@ -167,7 +173,7 @@ def _show(certificate: "Certificate", found: "Check") -> None:
         table.add_row("sets with one label", *shown, "-" if bound is None else at_most(bound), "1.000")
     console = results()
     console.print(table)
-    colour = {"broken": "red", "above": "red", "kept": "green"}.get(found.verdict, "yellow")
+    colour = {"consistent": "yellow", "kept": "green"}.get(found.verdict, "red")
     console.print(f"[{colour}]{found.verdict}[/]: {plain(found.text)}")
 
 

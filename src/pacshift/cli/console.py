@@ -1,6 +1,7 @@
 """What commands print: results to stdout, everything else to stderr, one JSON object for machines."""
 
 import json
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from pacshift.cli.flags import in_flags
 from pacshift.cli.signals import stop_code
 from pacshift.cli.stdout import whole_output
 from pacshift.errors import AssumptionError, PacshiftError, UnfinishedSheetError, UninformativeWarning
+from pacshift.files.documents import EPOCH_VARIABLE, current_time
 from pacshift.install import install_line
 
 BAD_INPUT, NOTHING_CERTIFIED, BROKEN, OTHER_MODEL, UNEXPECTED = 2, 3, 4, 5, 1
@@ -108,6 +110,9 @@ def say_written(*files: Path) -> None:
 def exit_codes() -> Iterator[None]:
     """Errors become one line on stderr and the exit code of the contract; never a traceback."""
     try:
+        current_time()  # NumPy reads the same variable when SciPy is loaded, and would fail without a remedy
+        if not os.environ.get(EPOCH_VARIABLE, "set").strip():
+            del os.environ[EPOCH_VARIABLE]
         with warnings.catch_warnings():
             warnings.simplefilter("always", UninformativeWarning)
             warnings.showwarning = lambda message, *_args, **_kwargs: note(message)

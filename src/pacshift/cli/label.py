@@ -49,7 +49,7 @@ def label(
     kept = tuple(dict.fromkeys(options.read_names(keep)))
     with progress("reading the target", silent=printing.silent) as report:
         made = label_table(list(table), **asked, **reading, rng=seed, keep=kept, progress=report)
-    tell_dropped("target", made.n_dropped, made.sheet.n_target - made.n_dropped)
+    tell_dropped("target", made.n_dropped, made.n_rows - made.n_dropped, made.dropped_why)
     made.sheet.save(out, overwrite=force)
     _show(made, out, next_command(table, out, columns, epsilon=made.sheet.epsilon, delta=delta), printing)
 

@@ -46,10 +46,10 @@ def _inputs_of(path: Path) -> list[Input]:
     ]
 
 
-def _left_out(tally: Tally, role: Role) -> tuple[int | None, tuple[tuple[str, int], ...]]:
+def _left_out(tally: Tally, role: Role) -> tuple[int | None, tuple[tuple[str, int], ...], int | None]:
     """What was left out when the files behind a tally were counted, where it says so."""
     counted = [one for one in tally.inputs if one.role == role]
-    return together(counted) if counted and not tally.n_more_inputs else (None, ())
+    return together(counted) if counted and not tally.n_more_inputs else (None, (), None)
 
 
 def require_model(certificate: Certificate, model_id: str | None) -> None:

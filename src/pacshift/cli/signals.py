@@ -1,10 +1,13 @@
 """Ctrl-C, SIGTERM and SIGHUP end a command in the same way: drafts are removed, one line is said."""
 
 import signal
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from threading import Timer, main_thread
 from types import FrameType
-from typing import NoReturn
+from typing import Any
 
 INTERRUPTED = 128 + signal.SIGINT
 """Exit code after Ctrl-C. For every signal shells say 128 and its number."""
@@ -19,18 +22,36 @@ def stop_on_signals() -> Iterator[None]:
     numbers = [number for number in _NUMBERS if signal.getsignal(number) == signal.SIG_DFL]
     for number in numbers:
         signal.signal(number, _stop)
+    report, sys.unraisablehook = sys.unraisablehook, partial(_send_again, sys.unraisablehook)
     try:
         yield
     finally:
-        for number in numbers:
-            if signal.getsignal(number) == _stop:  # not while a stopped command tidies up
-                signal.signal(number, signal.SIG_DFL)
+        sys.unraisablehook = report
+        for number in numbers:  # the last steps of a stopped command are not disturbed
+            signal.signal(number, signal.SIG_IGN if _received else signal.SIG_DFL)
 
 
-def _stop(number: int, _frame: FrameType | None) -> NoReturn:
-    signal.signal(number, signal.SIG_IGN)  # a second one must not interrupt the tidying up
+def _stop(number: int, _frame: FrameType | None) -> None:
+    """Stop as after Ctrl-C, but do not interrupt the tidying up after a first signal."""
+    handled = sys.exc_info()[1]
+    while handled is not None:
+        if isinstance(handled, KeyboardInterrupt):
+            return
+        handled = handled.__context__
     _received.append(number)
     raise KeyboardInterrupt  # everything that tidies up after Ctrl-C does so now
+
+
+def _send_again(report: Callable[[Any], object], lost: Any) -> None:
+    """Python drops what is raised while an object is removed: a signal that came just then is sent again."""
+    if not issubclass(lost.exc_type, KeyboardInterrupt):
+        report(lost)
+        return
+    wake = hasattr(signal, "pthread_kill")  # not on Windows; also ends a pause of the main thread
+    send = partial(signal.pthread_kill, main_thread().ident or 0) if wake else signal.raise_signal
+    again = Timer(0.01, send, [_received[-1] if _received else signal.SIGINT])
+    again.daemon = True
+    again.start()
 
 
 def stop_code() -> int:

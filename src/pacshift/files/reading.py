@@ -27,9 +27,9 @@ JSON_GROWTH = 16
 def max_bytes() -> int:
     """How many bytes of one file may be in memory at once: ``PACSHIFT_MAX_BYTES``, by default 4 GB."""
     text = os.environ.get(MAX_BYTES_VARIABLE, "").strip() or str(DEFAULT_MAX_BYTES)
-    if not re.fullmatch(r"[0-9]{1,18}", text) or not int(text):
+    if not re.fullmatch(r"[0-9]{1,100}", text) or not int(text):
         raise InputError(f"{MAX_BYTES_VARIABLE} must be a whole number of bytes above 0, got {text!r}.")
-    return int(text)
+    return min(int(text), 10**18)  # what a file can have; Python reads no more than that at once
 
 
 def too_large(path: PathLike, size: int) -> InputError:

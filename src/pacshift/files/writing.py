@@ -24,22 +24,30 @@ MAX_NAME_BYTES = 255
 """File names of all common file systems end here."""
 
 
+FOLDER_TABLES = (".parquet", ".feather", ".arrow", ".csv", ".npz")
+"""Files of a folder that is given as a table. An array without a name (.npy) may be anything: it is not read."""
+
+
 _DRAFT = re.compile(r"\.pacshift-[0-9a-f]{12}-.*\.part(\.[^.]*)?", re.DOTALL)
 
 
 @contextmanager
-def atomic_write(path: PathLike, *, overwrite: bool = True) -> Iterator[Path]:
+def atomic_write(path: PathLike, *, overwrite: bool = True, private: bool = False) -> Iterator[Path]:
     """Yield a temporary path in the folder of ``path``; rename it on success, remove it on failure or Ctrl-C.
 
     A draft is locked while its process lives. The next write removes those that are not: their process was killed.
+    Who may read a file that is replaced may read the new one; one that is ``private`` only its owner.
     """
     final = check_output(path, overwrite=overwrite)
     draft, lock = final.with_name(_draft_name(final)), None
+    mode = 0o600 if private else stat.S_IMODE(final.stat().st_mode) if final.exists() else None
     try:  # from before the draft exists: a signal may arrive at any moment
         _remove_stale_drafts(final.parent)
-        lock = _create_locked(draft)
+        lock = _create_locked(draft, 0o666 if mode is None else 0o600)
         yield draft
         _flush(lock)  # a full disk is noticed here at the latest, before the old file is replaced
+        if mode is not None:
+            os.chmod(draft, mode)
         os.replace(draft, final)
     except OSError as error:
         raise _cannot_write(path, error) from error
@@ -58,7 +66,10 @@ def _flush(handle: int) -> None:
 
 
 def check_output(path: PathLike, *, overwrite: bool, inputs: Iterable[PathLike] = ()) -> Path:
-    """The file to write, links followed. A folder, a device or one of the ``inputs`` is refused."""
+    """The file to write, links followed.
+
+    A folder, a device or one of the ``inputs`` is refused, and a table in a folder among them.
+    """
     try:
         final = Path(os.path.realpath(path))
         mode = final.stat().st_mode if final.exists() else None
@@ -69,25 +80,39 @@ def check_output(path: PathLike, *, overwrite: bool, inputs: Iterable[PathLike] 
         raise InputError(f"cannot write {path}: it must name a file in a folder that exists.")
     if mode is not None and not stat.S_ISREG(mode):
         raise InputError(f"cannot write {path}: it is a device or a pipe. Name a regular file.")
-    for read in inputs:
-        if mode is not None and os.path.exists(read) and os.path.samefile(read, final):
+    read = list(inputs)
+    for same in read if mode is not None else []:
+        if os.path.exists(same) and os.path.samefile(same, final):
             raise InputError(
-                f"cannot write {path}: it is the same file as the input {read}, which would be lost. "
+                f"cannot write {path}: it is the same file as the input {same}, which would be lost. "
                 "Choose another name."
+            )
+    for folder in read:
+        if os.path.isdir(folder) and is_in_table(final, Path(os.path.realpath(folder))):
+            raise InputError(
+                f"cannot write {path}: it lies in the folder {folder}, which is read as a table, and would be a "
+                "part of it next time. Choose another folder."
             )
     if mode is not None and not overwrite:
         raise InputError(f"{path} exists already. Choose another name, or overwrite it with overwrite=True.")
     return final
 
 
+def is_in_table(file: Path, folder: Path) -> bool:
+    """Whether a file is read as a part of the table when the folder is given as one."""
+    if file.suffix.lower() not in FOLDER_TABLES or not file.is_relative_to(folder):
+        return False
+    return not any(part[0] in "._" for part in file.relative_to(folder).parts)
+
+
 def _cannot_write(path: PathLike, error: Exception) -> InputError:
     return InputError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}.")
 
 
-def _create_locked(draft: Path) -> int:
+def _create_locked(draft: Path, mode: int) -> int:
     """Make a new empty file; the open handle that is returned locks it."""
     while True:
-        handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
         if fcntl is not None:
             with suppress(OSError):  # a file system without locks: then drafts are not removed either
                 fcntl.flock(handle, fcntl.LOCK_EX)

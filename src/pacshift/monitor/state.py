@@ -167,7 +167,7 @@ class StateFolder:
     def _write_file(self, content: Tally | Certificate | KeyArray, stem: str) -> str:
         if isinstance(content, np.ndarray):
             data, name = np.ascontiguousarray(content, "<u8").tobytes(), f"{stem}.keys"
-            with atomic_write(self.path / name) as draft:
+            with atomic_write(self.path / name, private=True) as draft:
                 draft.write_bytes(hashlib.sha256(data).digest() + data)
             return name
         name = stem + (".tally" if isinstance(content, Tally) else ".json")

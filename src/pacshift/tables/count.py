@@ -180,22 +180,30 @@ def count_table(
 def _inputs(reader: TableReader, columns: Columns, sha256: Mapping[str, str]) -> tuple[Input, ...]:
     """The files that were counted; of a frame only what was left out has to be said."""
     if not reader.source.files and reader.faults.n_rows:
-        return (table_input(columns, None, reader.n_usable, None, reader.faults),)
+        return (table_input(columns, None, reader.n_usable, None, reader.faults, reader.n_in_all),)
     return tuple(
-        table_input(columns, file, rows, sha256.get(str(file)), reader.faults_of[str(file)])
+        table_input(
+            columns, file, rows, sha256.get(str(file)), reader.faults_of[str(file)], reader.rows_of[str(file)]
+        )
         for file in reader.source.files
         if (rows := reader.usable_rows.get(str(file))) is not None
     )
 
 
 def table_input(
-    columns: Columns, path: Path | None, rows: int | None, sha256: str | None, faults: Faults | None
+    columns: Columns,
+    path: Path | None,
+    rows: int | None,
+    sha256: str | None,
+    faults: Faults | None,
+    rows_read: int | None,
 ) -> Input:
     """What a tally says about a table that was counted; without ``faults`` nobody knows what was left out."""
-    left_out = (None, ()) if faults is None else (faults.n_rows, why_of(faults))
+    left_out, why = (None, ()) if faults is None else (faults.n_rows, why_of(faults))
     role: Role = "target" if columns.label is None else "source"
     read = columns.scores if columns.label is None else (columns.label, *columns.scores)
-    return Input(role, None if path is None else printable(path.name), rows, read, sha256, *left_out)
+    name = None if path is None else printable(path.name)
+    return Input(role, name, rows, read, sha256, left_out, why, rows_read)
 
 
 def why_of(faults: Faults) -> tuple[tuple[str, int], ...]:

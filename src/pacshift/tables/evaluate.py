@@ -14,11 +14,14 @@ from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
 from pacshift.certificate.sets import count_sizes
 from pacshift.evaluation import Evaluation, EvaluationCounts
+from pacshift.files.repeated import file_sha256
 from pacshift.progress import Progress
 from pacshift.scores.check import ignore_rng
+from pacshift.tables.count import why_of
 from pacshift.tables.reader import TableReader
 from pacshift.tables.rows import ScoreRows
 from pacshift.tables.sources.base import Batch, Tables
+from pacshift.tally.inputs import Role
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,10 +34,19 @@ class TableEvaluation:
         Error and size of the sets.
     n_dropped : int
         Rows that were left out because they cannot be used.
+    n_rows : int
+        Rows of the table in all: measured, left out, and not chosen of their group.
+    dropped_why : tuple of (str, int)
+        Reasons for leaving rows out, each with its number of rows.
+    seen_as : {"source", "target"} or None
+        If the certificate was made from one of these files, by its SHA-256: as what.
     """
 
     evaluation: Evaluation
     n_dropped: int
+    n_rows: int
+    dropped_why: tuple[tuple[str, int], ...] = ()
+    seen_as: Role | None = None
 
 
 def evaluate_table(
@@ -110,7 +122,22 @@ def evaluate_table(
         return EvaluationCounts.of(certificate.sets_of_rows(rows.scores), rows.index)
 
     parts = reader.map_rows(count, drop_invalid=drop_invalid, progress=progress)
-    return TableEvaluation(reduce(add, parts).evaluation(), reader.faults.n_rows)
+    evaluation, faults = reduce(add, parts).evaluation(), reader.faults
+    seen_as = _seen_as(certificate, reader)
+    return TableEvaluation(evaluation, faults.n_rows, reader.n_in_all, why_of(faults), seen_as)
+
+
+def _seen_as(certificate: Certificate, reader: TableReader) -> Role | None:
+    """As what the certificate was made from one of the files. Only files with as many rows are looked at again."""
+    made = certificate.provenance
+    for file in reader.source.files:
+        n_rows = reader.rows_of.get(str(file))
+        alike = [one for one in (made.inputs if made else ()) if one.name is not None and one.rows_read == n_rows]
+        sha256 = file_sha256(file) if alike else None
+        for one in alike:
+            if one.sha256 is not None and one.sha256 == sha256:
+                return one.role
+    return None
 
 
 def count_set_sizes(

@@ -17,6 +17,7 @@ from pacshift.certification.label_sheet.plan import plan_sheet
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.progress import Progress
 from pacshift.scores.fingerprint import Fingerprint
+from pacshift.tables.count import why_of
 from pacshift.tables.labelled import planning_sample
 from pacshift.tables.reader import TableReader
 from pacshift.tables.rows import Faults, score_rows
@@ -36,11 +37,17 @@ class TableSheet:
         Rows that were left out because they cannot be used.
     classes : tuple
         Class names, in the order of the score columns.
+    n_rows : int
+        Rows of the table in all: those that could be drawn, left out, and not chosen of their group.
+    dropped_why : tuple of (str, int)
+        Reasons for leaving rows out, each with its number of rows.
     """
 
     sheet: LabelSheet
     n_dropped: int
     classes: tuple[Label, ...]
+    n_rows: int
+    dropped_why: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +148,8 @@ def label_table(
     columns = {name: tuple(cells[place] for cells in kept.values()) for place, name in enumerate(keep)}
     numbers = None if reader.choice is None else reader.choice.places
     sheet = drawn_sheet(plan, draw, fingerprint, seed, columns, numbers)
-    return TableSheet(sheet, reader.faults.n_rows, reader.layout.classes)
+    faults = reader.faults
+    return TableSheet(sheet, faults.n_rows, reader.layout.classes, reader.n_in_all, why_of(faults))
 
 
 def _pieces(

@@ -239,7 +239,7 @@ def count_periods(
         )
     n_known, n_keyless = (0, 0) if row_keys is None else (row_keys.n_known, row_keys.n_missing)
     n_dropped = reader.faults.n_rows + counter.n_undated + n_keyless
-    return CountedFile(counter.result(classes, reader.choice), reader.n_rows, n_dropped, n_known, sizes)
+    return CountedFile(counter.result(classes, reader.choice), reader.n_in_all, n_dropped, n_known, sizes)
 
 
 def require_column(reader: TableReader, name: str | None, holding: str) -> None:

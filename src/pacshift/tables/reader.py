@@ -1,6 +1,8 @@
 """A table and its columns: batches are worked on by all cores, results come in order, memory stays bounded."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
@@ -34,9 +36,9 @@ class TableReader:
     """A table and its layout.
 
     After ``map_batches`` or ``map_rows``, ``n_rows`` counts the rows read, ``faults`` those that cannot be used,
-    ``faults_of`` these by file, and ``usable_rows`` the others by file. ``asked`` says which columns are meant, as
-    in ``Asked``. With ``keep`` a small table stays in memory, so that reading it again costs nothing. With
-    ``softmax`` it holds logits.
+    ``faults_of`` these by file, ``usable_rows`` the others by file, and ``rows_of`` all rows by file, also those
+    that were not chosen of their group. ``asked`` says which columns are meant, as in ``Asked``. With ``keep`` a
+    small table stays in memory, so that reading it again costs nothing. With ``softmax`` it holds logits.
 
     If a group is asked for, only one row of each group is read, as ``choice`` says. ``within`` gives the period of
     each row, where there is one row per group and period. With ``some_labels`` rows are chosen as if they had no
@@ -59,9 +61,10 @@ class TableReader:
         self.softmax = softmax
         self.n_rows, self.faults = 0, Faults()
         self.usable_rows: dict[str, int] = {}
+        self.rows_of: dict[str, int] = {}
         self.choice: Choice | None = None
         self._some_labels, self._within = some_labels, within
-        self.faults_of: dict[str, Faults] = {}
+        self.faults_of, self._known_faults_of = dict[str, Faults](), dict[str, Faults]()
         self._keep, self._kept = keep, list[Batch]()
 
     @classmethod
@@ -69,6 +72,11 @@ class TableReader:
         """A reader of the columns that the certificate was made from, or of those that are asked for."""
         known: dict[str, Any] = {"classes": certificate.classes, "columns": certificate.columns}
         return cls(paths, softmax=certificate.softmax, **known, **options)
+
+    @property
+    def n_in_all(self) -> int:
+        """Rows of the table: read, left out, and not chosen of their group."""
+        return sum(self.rows_of.values())
 
     @property
     def n_usable(self) -> int:
@@ -96,11 +104,11 @@ class TableReader:
 
         Faulty rows raise at the end, so that all of them are counted.
         """
-        batches, known = self._batches(columns), Faults()
+        batches = self._batches(columns)
         if self.layout.group is not None:
             choice = self._choose(columns, drop_invalid=drop_invalid, progress=progress)
-            batches, known = choice.only(batches, self._groups_of), choice.faults
-        yield from self._run(work, batches, known, drop_invalid=drop_invalid, progress=progress)
+            batches = choice.only(batches, self._groups_of)
+        yield from self._run(work, batches, drop_invalid=drop_invalid, progress=progress)
 
     def _choose(self, columns: Sequence[str], *, drop_invalid: bool, progress: Progress | None) -> Choice:
         """One row of each group, in a pass of its own, once."""
@@ -111,8 +119,8 @@ class TableReader:
                 return batch_keys(batch, self.layout, self._periods(batch), **flags)
 
             batches = self._batches(columns)
-            parts = list(self._run(keys, batches, Faults(), drop_invalid=drop_invalid, progress=progress))
-            self.choice = Choice.of(parts, self.faults)
+            parts = list(self._run(keys, batches, drop_invalid=drop_invalid, progress=progress))
+            self.choice, self._known_faults_of = Choice.of(parts, self.faults), self.faults_of
         return self.choice
 
     def _groups_of(self, batch: Batch) -> NDArray[np.uint64]:
@@ -125,18 +133,19 @@ class TableReader:
         self,
         work: "_Work[_Result]",
         batches: Iterator[Batch],
-        known: Faults,
         *,
         drop_invalid: bool,
         progress: Progress | None,
     ) -> Iterator[_Result]:
-        """``work`` of every batch; rows that are ``known`` to be faulty are not among them."""
-        self.n_rows, self.faults, self.usable_rows, self.faults_of = known.n_rows, Faults(), {}, {}
-        self.faults.add(known)
+        """``work`` of every batch. Once rows are chosen, faulty ones are known and not among them."""
+        self.faults = Faults() if self.choice is None else deepcopy(self.choice.faults)
+        self.faults_of = deepcopy(self._known_faults_of)
+        self.n_rows, self.usable_rows, rows_of = self.faults.n_rows, {}, Counter[str]()
         total = self.source.count_rows() if progress else None
         jobs = (partial(_on_sound, work, batch) for batch in batches)
         for batch, result, faults in map_ordered(jobs):
             self.n_rows += batch.data.num_rows
+            rows_of[batch.file] += batch.data.num_rows
             usable = batch.data.num_rows - faults.n_rows
             self.usable_rows[batch.file] = self.usable_rows.get(batch.file, 0) + usable
             for all_faults in (self.faults, self.faults_of.setdefault(batch.file, Faults())):
@@ -145,6 +154,8 @@ class TableReader:
                 yield result
             if progress:
                 progress(self.n_rows, total)
+        if self.choice is None:  # else these are the chosen rows alone
+            self.rows_of = rows_of
         self.faults.raise_if_any(self.layout.classes, drop_invalid=drop_invalid, n_usable=self.n_usable)
         if not self.n_usable:
             raise InputError("the table has no usable row. At least one example is needed.")

@@ -1,5 +1,6 @@
 """Prediction sets of a table of any size, written as they are made."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from pacshift.scores.check import ignore_rng, shorten
 from pacshift.tables.json_lines import JsonLinesWriter
 from pacshift.tables.reader import TableReader
 from pacshift.tables.rows import Faults, ScoreRows, score_rows
-from pacshift.tables.sources.base import Batch, Tables, without_codes
+from pacshift.tables.sources.base import Batch, Tables, is_frame, without_codes
 from pacshift.tables.sources.files import KINDS
 from pacshift.tables.spreadsheet import escape_batch
 
@@ -129,7 +130,8 @@ def write_sets(
     ignore_rng(rng)
     refuse_both(drop_invalid, keep_invalid)
     reader = TableReader.for_certificate(certificate, paths, label=None, scores=scores, by_position=by_position)
-    check_output(output, overwrite=overwrite, inputs=reader.source.files)
+    given: Any = () if is_frame(paths) else [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    check_output(output, overwrite=overwrite, inputs=[*given, *reader.source.files])
     require_columns(keep, reader.source.schema.names)
     if kind == "csv":
         _require_flat(keep, reader.source.schema)

@@ -35,7 +35,7 @@ class Input:
     name : str or None
         Name of the file; None for arrays and frames.
     rows : int or None
-        Rows counted; None for one of several files that a cluster has read.
+        Rows counted, with groups one of each; None for one of several files that a cluster has read.
     columns : tuple of str
         Columns that were read; empty for arrays and tallies.
     sha256 : str or None
@@ -45,6 +45,8 @@ class Input:
         not known: in files of older versions, and for one of several files that a cluster has read.
     left_out_why : tuple of (str, int)
         Reasons, each with its number of rows. A row may be left out for two of them.
+    rows_read : int or None
+        Rows of the file in all: counted, left out, and not chosen of their group. None where it is not known.
     """
 
     role: Role
@@ -54,6 +56,7 @@ class Input:
     sha256: str | None
     left_out: int | None = 0
     left_out_why: tuple[tuple[str, int], ...] = ()
+    rows_read: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in a file."""
@@ -64,7 +67,7 @@ class Input:
         """How many rows were left out and why; "" if there were none or nobody knows."""
         if not self.left_out:
             return ""
-        of_all = "" if self.rows is None else f" of {self.left_out + self.rows:,}"
+        of_all = "" if self.rows_read is None else f" of {self.rows_read:,}"
         return f"{self.left_out:,}{of_all} rows{why_in_words(self.left_out_why)}"
 
     @classmethod
@@ -83,14 +86,19 @@ class Input:
         role, rows, columns, sha256 = (document[name] for name in ("role", "rows", "columns", "sha256"))
         if role not in get_args(Role):
             raise ValueError(f"{role!r} where source or target belongs")
-        if not (rows is None or is_count(rows)):
-            raise ValueError(f"{rows!r} where a number of rows belongs")
+        rows_read = document.get("rows_read")
+        for number in (rows, rows_read):
+            if not (number is None or is_count(number)):
+                raise ValueError(f"{number!r} where a number of rows belongs")
+        left_out = _left_out(document)
+        if rows_read is not None and rows_read < (rows or 0) + (left_out[0] or 0):
+            raise ValueError(f"{rows_read!r} rows in all, fewer than were counted and left out")
         if not isinstance(columns, list):
             raise ValueError(f"{columns!r} where names of columns belong")
         if sha256 is not None and not _SHA256.fullmatch(require_text(sha256)):
             raise ValueError(f"{sha256!r} where a SHA-256 belongs")
         name = None if document["name"] is None else require_text(document["name"])
-        return cls(role, name, rows, tuple(require_text(one) for one in columns), sha256, *_left_out(document))
+        return cls(role, name, rows, tuple(require_text(one) for one in columns), sha256, *left_out, rows_read)
 
 
 def _left_out(document: Any) -> tuple[int | None, tuple[tuple[str, int], ...]]:
@@ -112,11 +120,19 @@ def why_in_words(why: Sequence[tuple[str, int]]) -> str:
     return f" ({listed})" if listed else ""
 
 
-def together(inputs: Sequence[Input]) -> tuple[int | None, tuple[tuple[str, int], ...]]:
-    """What all of ``inputs`` leave out, and why; None where one of them does not say."""
-    numbers = [one.left_out for one in inputs if one.left_out is not None]
+def together(inputs: Sequence[Input]) -> tuple[int | None, tuple[tuple[str, int], ...], int | None]:
+    """What all of ``inputs`` leave out, why, and of how many rows; None where one of them does not say."""
     why = sum((Counter(dict(one.left_out_why)) for one in inputs), Counter[str]())
-    return (sum(numbers) if len(numbers) == len(inputs) else None), tuple(sorted(why.items()))
+    return (
+        _total([one.left_out for one in inputs]),
+        tuple(sorted(why.items())),
+        _total([one.rows_read for one in inputs]),
+    )
+
+
+def _total(numbers: Sequence[int | None]) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None
 
 
 def merged(parts: Sequence["Tally"]) -> tuple[tuple[Input, ...], int]:
@@ -167,7 +183,7 @@ def limited(inputs: Sequence[Input], n_more: int = 0) -> tuple[Input, ...]:
         return tuple(inputs)
     shown, rest = inputs[: MAX_INPUTS - 1], inputs[MAX_INPUTS - 1 :]
     sha256 = hashlib.sha256("\n".join(str(one.sha256) for one in rest).encode()).hexdigest()
-    name, left_out = f"{len(rest) + n_more:,} more files", (None, ()) if n_more else together(rest)
+    name, left_out = f"{len(rest) + n_more:,} more files", (None, (), None) if n_more else together(rest)
     return (*shown, Input(inputs[-1].role, name, None, (), None if n_more else sha256, *left_out))
 
 

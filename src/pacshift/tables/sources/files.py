@@ -1,7 +1,10 @@
 """Parquet, Feather and CSV files: which of them a table consists of, and their rows, one file after another."""
 
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +13,31 @@ import pyarrow as pa
 from pacshift.errors import InputError
 from pacshift.files.reading import require_regular
 from pacshift.files.repeated import counted_twice, repeated_files
+from pacshift.files.writing import FOLDER_TABLES, is_in_table
 from pacshift.scores.check import shorten
 from pacshift.tables.sources.base import Batch, Source, Tables, batch_rows, numbered, readable
 from pacshift.tables.sources.formats import FORMATS
 
 KINDS = {suffix: kind.name for suffix, kind in FORMATS.items()} | {".npz": "npz", ".npy": "npy"}
 
+LOGS = {
+    "_delta_log": "a Delta table",
+    ".hoodie": "a Hudi table",
+    "metadata/*.metadata.json": "an Iceberg table",
+    "snapshot/snapshot-*": "a Paimon table",
+    "_spark_metadata": "the output of a Spark stream",
+}
+"""What lies beside the files of a table whose log says which of them, and which of their rows, still count."""
+
+UNFINISHED = ("_temporary/[0-9]*", "_started_*")
+"""What Spark, and Spark at Databricks, leave beside their files until the last one is written."""
+
 
 def list_files(paths: Tables) -> list[Path]:
     """The files themselves, and all score tables in the folders, in the order of their names.
 
-    Every proof is about independent rows, so a file that would be counted twice is refused.
+    Every proof is about independent rows, so a file that would be counted twice is refused, and so are folders
+    where a log says which files count.
     """
     several: Any = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     try:
@@ -34,6 +51,7 @@ def list_files(paths: Tables) -> list[Path]:
     files = [file for path in named for file in _expand(path)]
     if not files:
         raise InputError("no table given: name at least one file or folder.")
+    _require_plain(files)
     kinds = sorted({KINDS[file.suffix.lower()] for file in files})
     if len(kinds) > 1:
         raise InputError(f"one table cannot mix {' and '.join(kinds)} files. Name the files of one kind.")
@@ -59,18 +77,45 @@ def _expand(path: Path) -> list[Path]:
         raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
     if is_folder:
         # Spark and others leave _SUCCESS, .crc and _metadata beside the data.
-        kinds = KINDS.keys() - {".npy"}  # an array without a name may be anything: name the file
-        seen = (file for file in path.rglob("*") if file.suffix.lower() in kinds and file.is_file())
-        found = [file for file in seen if not any(part[0] in "._" for part in file.relative_to(path).parts)]
+        found = [file for file in path.rglob("*") if is_in_table(file, path) and file.is_file()]
         if not found:
-            looked_for = ", ".join(kind for kind in KINDS if kind in kinds)
-            raise InputError(f"{path}: no table in this folder (looked for {looked_for}).")
+            raise InputError(f"{path}: no table in this folder (looked for {', '.join(FOLDER_TABLES)}).")
         return sorted(found)
+    if not exists and (str(path) == "-" or re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path))):
+        raise InputError(f"{path}: URLs and standard input are not read. Save the table as a file first.")
     if not exists:
         raise InputError(f"{path}: no such file or folder.")
     if path.suffix.lower() not in KINDS:
         raise InputError(f"{path}: unknown kind of table. Its name must end in {', '.join(KINDS)}.")
     return [path]
+
+
+def _require_plain(files: Iterable[Path]) -> None:
+    """Refuse files of a table that has a log, however they were named: dead ones lie among them."""
+    folders = {folder for file in files for one in (file.absolute(), file.resolve()) for folder in one.parents}
+    for folder in sorted(folders):
+        committed = glob("_committed_*", root_dir=folder)  # at Databricks, with the files that it replaced
+        replaced = any(_names_removed(folder / name) for name in committed)
+        for log, what in (LOGS | ({committed[0]: "the output of several jobs"} if replaced else {})).items():
+            if glob(log, root_dir=folder):
+                raise InputError(
+                    f"{folder} is {what}: {log} says which of its files and rows still count, and pacshift does "
+                    "not read it. Read the table with its own library and pass the frame, or write its rows to a "
+                    "new folder of plain files."
+                )
+        begun = [mark for pattern in UNFINISHED for mark in glob(pattern, root_dir=folder)]
+        done = {name.replace("_committed_", "_started_") for name in committed}
+        if not done.issuperset(begun):
+            raise InputError(
+                f"{folder} holds {min(set(begun) - done)}: a job is still writing its files, or broke off. Wait "
+                "for it or run it again; if the files are whole, move them to another folder."
+            )
+
+
+def _names_removed(commit: Path) -> bool:
+    with suppress(OSError):
+        return re.search(rb'"removed"\s*:\s*\[\s*"', commit.read_bytes()) is not None
+    return False
 
 
 class FileSource(Source):
