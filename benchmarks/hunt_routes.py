@@ -25,7 +25,8 @@ def _rows(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificate:
 def _in_groups(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificate:
     """Groups of two random rows, of which one each is counted."""
     groups, target_groups = _pairs("source", sample.source), _pairs("target", sample.target)
-    return _rows(sample, method, asked | {"groups": groups, "target_groups": target_groups})
+    by_row = {"labels_per": "row"} if "target_labels" in asked else {}
+    return _rows(sample, method, asked | {"groups": groups, "target_groups": target_groups} | by_row)
 
 
 def _pairs(side: str, rows: FloatArray) -> list[str]:

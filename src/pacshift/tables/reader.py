@@ -17,11 +17,12 @@ from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.softmax import softmax, to_probabilities
 from pacshift.tables.columns.find import find_layout
 from pacshift.tables.columns.layout import Asked
-from pacshift.tables.groups import BatchKeys, Choice, batch_keys, group_keys
+from pacshift.tables.groups import BatchKeys, Choice, batch_keys
 from pacshift.tables.rows import Faults, ScoreRows, score_rows
 from pacshift.tables.sources import open_source
 from pacshift.tables.sources.base import Batch, Tables
-from pacshift.tally.grouped import Grouped
+from pacshift.tally.grouped import Grouped, LabelsPer
+from pacshift.tally.inputs import Role
 
 MAX_KEPT_BYTES = 1 << 26
 """A table up to this size (64 MB) is kept in memory when it is needed twice; a larger one is read twice."""
@@ -39,8 +40,8 @@ class TableReader:
     ``softmax`` it holds logits.
 
     If a group is asked for, only one row of each group is read, as ``choice`` says. ``within`` gives the period of
-    each row, where there is one row per group and period. With ``some_labels`` rows are chosen as if they had no
-    labels; of equal rows, some of which have one, the choice is the same in whatever order they come.
+    each row, where there is one row per group and period. With ``some_labels`` rows are those of a target, some of
+    which have a label, and ``labels_per`` says how these were chosen, as in ``choose_labelled``.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class TableReader:
         keep: bool = False,
         softmax: bool = False,
         some_labels: bool = False,
+        labels_per: LabelsPer | None = None,
         within: Callable[[Batch], IntArray] | None = None,
         **asked: Any,
     ) -> None:
@@ -60,7 +62,7 @@ class TableReader:
         self.n_rows, self.faults = 0, Faults()
         self.usable_rows: dict[str, int] = {}
         self.choice: Choice | None = None
-        self._some_labels, self._within = some_labels, within
+        self._some_labels, self._labels_per, self._within = some_labels, labels_per, within
         self.faults_of: dict[str, Faults] = {}
         self._keep, self._kept = keep, list[Batch]()
 
@@ -98,11 +100,13 @@ class TableReader:
         """
         batches, known = self._batches(columns), Faults()
         if self.layout.group is not None:
-            choice = self._choose(columns, drop_invalid=drop_invalid, progress=progress)
-            batches, known = choice.only(batches, self._groups_of), choice.faults
+            choice = self.choose(columns, drop_invalid=drop_invalid, progress=progress)
+            batches, known = choice.only(batches, self.layout), choice.faults
         yield from self._run(work, batches, known, drop_invalid=drop_invalid, progress=progress)
 
-    def _choose(self, columns: Sequence[str], *, drop_invalid: bool, progress: Progress | None) -> Choice:
+    def choose(
+        self, columns: Sequence[str] = (), *, drop_invalid: bool = False, progress: Progress | None = None
+    ) -> Choice:
         """One row of each group, in a pass of its own, once."""
         if self.choice is None:
 
@@ -112,11 +116,9 @@ class TableReader:
 
             batches = self._batches(columns)
             parts = list(self._run(keys, batches, Faults(), drop_invalid=drop_invalid, progress=progress))
-            self.choice = Choice.of(parts, self.faults)
+            role: Role = "target" if self._some_labels or self.layout.label is None else "source"
+            self.choice = Choice.of(parts, self.faults, role, self._labels_per)
         return self.choice
-
-    def _groups_of(self, batch: Batch) -> NDArray[np.uint64]:
-        return group_keys(batch, self.layout, self._periods(batch))[0]
 
     def _periods(self, batch: Batch) -> IntArray | None:
         return None if self._within is None else self._within(batch)
