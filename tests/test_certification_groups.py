@@ -317,10 +317,12 @@ def test_how_rows_were_chosen_to_be_labelled_is_asked_for_and_remembered(tmp_pat
     made.save(tmp_path / "made.json")
     assert Certificate.load(tmp_path / "made.json").target_grouped == made.target_grouped
     assert verify(tmp_path / "made.json", SOURCE, LABELS, TARGET, **given).verdict == "equal"
-    fewer = calibrate(SOURCE, LABELS, TARGET, method="PS-T", labels_per="row", **given)
-    assert fewer.n_target_labels < 80
-    assert "Rows were chosen to be labelled at random, whatever their group." in fewer.explain()
+    with pytest.raises(InputError, match="no group has two labels, which has a chance below one in a million"):
+        calibrate(SOURCE, LABELS, TARGET, labels_per="row", **given)
     labels[0] = labels[1] = 0
+    by_row = calibrate(SOURCE, LABELS, TARGET, method="PS-T", labels_per="row", **given)
+    assert by_row.n_target_labels < 80
+    assert "Rows were chosen to be labelled at random, whatever their group." in by_row.explain()
     with pytest.raises(InputError, match=r"1 group\(s\) have several labels"):
         calibrate(SOURCE, LABELS, TARGET, labels_per="group", **given)
 

@@ -80,9 +80,12 @@ def test_target_labels_are_those_of_the_chosen_rows(folder: Path, tmp_path: Path
 
 @pytest.mark.parametrize("labels_per", ["row", "group"])
 def test_the_design_of_labels_is_asked_for_and_verified(labels_per: str, folder: Path, tmp_path: Path) -> None:
-    """One visit of each of 200 patients has a label; the same rows are counted as in memory."""
+    """One visit of each of 200 patients has a label, or 400 visits; the same rows are counted as in memory."""
     target, source = (pq.read_table(folder / f"{name}.parquet") for name in ("target", "source"))
-    labelled = set(4 * np.arange(200) + np.random.default_rng(1).integers(0, 4, 200))
+    rng = np.random.default_rng(1)
+    labelled = set(4 * np.arange(200) + rng.integers(0, 4, 200))
+    if labels_per == "row":
+        labelled = set(rng.permutation(1200)[:400])
     labels = [label if row in labelled else None for row, label in enumerate(target["label"].to_pylist())]
     file = tmp_path / "target.parquet"
     pq.write_table(target.append_column("truth", pa.array(labels)), file)

@@ -273,7 +273,13 @@ def test_every_option_of_calibrate_is_tried_or_changes_no_promise() -> None:
         "valid_until",
         "progress",
     }
-    data = {"source_scores", "source_labels", "target_scores"} | {"groups", "target_groups", "labelled"}  # routes
+    # How rows are given is a route.
+    data = {"source_scores", "source_labels", "target_scores"} | {
+        "groups",
+        "target_groups",
+        "labelled",
+        "labels_per",
+    }
     assert asked | fixed | data == set(inspect.signature(calibrate).parameters)
 
 

@@ -23,6 +23,9 @@ from pacshift.scores.transforms import mixed
 from pacshift.tally.coins import group_coins, name_hashes, rows_digest
 from pacshift.tally.grouped import LabelsPer
 
+LOG_OF_A_MILLIONTH = -13.8
+"""Below this log-probability labels did not come about as they were said to."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupIds:
@@ -107,18 +110,30 @@ def choose_labelled(
     a sheet do, or on all rows of a group.
     """
     labelled, (_, own) = marks >= 0, np.unique(groups, return_inverse=True)
-    n_labels = np.bincount(own, labelled)
+    sizes, n_labels = np.bincount(own), np.bincount(own, labelled)
     if labels_per == "row":
+        if n_labels.max() < 2 and not labelled.all():
+            others, share = sizes - 1, labelled.mean()
+            # The chance that no group gets two labels is the product of (1 - p)**n + n p (1 - p)**(n - 1).
+            if (others * np.log1p(-share) + np.log1p(others * share)).sum() < LOG_OF_A_MILLIONTH:
+                raise InputError(
+                    "target_labels: no group has two labels, which has a chance below one in a million if rows "
+                    "were labelled at random, whatever their group. If one random row in each of some random "
+                    "groups was: labels_per='group'. If they are those of a label sheet of these groups, leave "
+                    "labels_per out."
+                )
         return choose_rows(groups, rows, marks)
     if labels_per == "group":
         if n_labels.max() > 1:
             raise InputError(
                 f"target_labels: {np.count_nonzero(n_labels > 1):,} group(s) have several labels, but with "
-                "labels_per='group' one row of a group is labelled. Leave one label in each, chosen at random."
+                "labels_per='group' one random row of a group is labelled. If rows were labelled at random, "
+                "whatever their group: labels_per='row'. If several random rows of each of some random groups "
+                "were: keep the label of one of them, chosen at random."
             )
         places = choose_rows(groups, rows)
         return np.sort(np.append(places[n_labels[own[places]] == 0], np.flatnonzero(labelled)))
-    whole = (n_labels == np.bincount(own))[own]
+    whole = (n_labels == sizes)[own]
     places = choose_rows(groups, rows, np.where(whole, marks, -1))
     labelled &= ~whole
     labelled[places] = False

@@ -18,6 +18,7 @@ def digest_usable(
     digest, faults = np.zeros(3, np.uint64), Faults()
     for row in frame.mapInArrow(fault_finder(layout, softmax=softmax), PACKED).collect():
         part = unpack(row[0])
+        assert part.digest is not None  # the layout has a group
         digest += part.digest
         faults.add(part.faults)
     faults.raise_if_any(layout.classes, drop_invalid=drop_invalid)
