@@ -1,6 +1,5 @@
 """The ways from scores to a certificate: rows, groups, counts, counts of parts, files, label sheets, a monitor."""
 
-import inspect
 import tempfile
 import zlib
 from collections.abc import Callable, Sequence
@@ -35,10 +34,6 @@ def _rows(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificate:
 
 def _in_groups(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificate:
     """One row of each group is counted."""
-    if "labels_per" not in inspect.signature(calibrate).parameters:
-        asked = dict(asked)
-        if asked.pop("labels_per", "row") == "group":
-            raise InputError("labels_per: calibrate does not ask for it yet")
     return _rows(sample, method, asked | _ids(sample))
 
 

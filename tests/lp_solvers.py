@@ -20,7 +20,9 @@ def solved_by(library: str) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(params=["highspy", pytest.param("scipy", marks=pytest.mark.thorough)], scope="module", autouse=True)
+@pytest.fixture(
+    params=["highspy", pytest.param("scipy", marks=pytest.mark.thorough)], scope="module", autouse=True
+)
 def each_solver(request: pytest.FixtureRequest) -> Iterator[None]:
     with solved_by(request.param):
         yield

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from scipy.stats import binomtest, norm
+from scipy.stats import beta, binomtest, norm
 
 from pacshift import (
     AssumptionError,
@@ -96,6 +96,44 @@ def test_with_groups_promises_hold_and_without_they_break() -> None:
 
 
 @pytest.mark.montecarlo
+def test_ids_that_come_in_every_sample_keep_the_promise() -> None:
+    """Patients 0 to 598 with 20 visits, scores of one decimal, 10.1 % of them below 0.5: PS-LW at 0.5 is wrong."""
+    n, law = 599, beta(4, 1.7134850561931168)
+    ids = np.repeat(np.arange(n + 600), np.repeat([20, 1], [n, 600]))
+    labels, broken = (ids < n).astype(int), 0
+    for seed in range(40):
+        rng = np.random.default_rng([3, seed])
+        own = np.round(np.append(law.rvs(20 * n, random_state=rng), rng.uniform(0, 0.4, 600)), 1)
+        made = calibrate(np.column_stack([1 - own, own]), labels, None, method="PS-LW", groups=ids)
+        broken += law.cdf(made.thresholds[1] - 0.05) > EPSILON
+    assert binomtest(broken, 40, DELTA, alternative="greater").pvalue > 0.01
+
+
+@pytest.mark.montecarlo
+def test_one_label_per_patient_keeps_the_promise() -> None:
+    """Half of the patients have one visit, half have 20, which are hard: these must not drop out of the test."""
+    sizes, broken = np.repeat([1, 20], 300), 0
+    ids = np.repeat(np.arange(600), sizes)
+    for seed in range(20):
+        rng = np.random.default_rng([5, seed])
+
+        def scores(truth: IntArray, hard: Any, rng: np.random.Generator = rng) -> FloatArray:
+            own = 0.5 * rng.random(len(truth)) + np.where(rng.random(len(truth)) < hard, 0.0, 0.5)
+            return np.where(truth[:, None] == [0, 1], own[:, None], 1 - own[:, None])
+
+        truth, labels = rng.integers(0, 2, 600)[ids], rng.integers(0, 2, 2000)
+        target, known = scores(truth, np.repeat([0.02, 0.6], sizes[[0, -1]] * 300)), np.full(len(ids), None)
+        labelled = np.cumsum(sizes) - sizes + (rng.random(600) * sizes).astype(int)
+        known[labelled] = truth[labelled]
+        asked: dict[str, Any] = {"target_groups": ids, "target_labels": known, "method": "PS-T", "delta": 0.2}
+        made = calibrate(scores(labels, 0.1), labels, target, labels_per="group", **asked)
+        assert made.n_target_labels == 600
+        missed = np.interp(made.thresholds, [0, 0.5, 1], [0, 0.31, 1])
+        broken += missed.mean() > EPSILON
+    assert binomtest(broken, 20, 0.2, alternative="greater").pvalue > 0.01
+
+
+@pytest.mark.montecarlo
 def test_visits_that_look_alike_count_as_often_as_they_are() -> None:
     """One patient of seven is missed at 38 of 40 visits, which all look alike: sets without them miss 14 %."""
     broken = 0
@@ -174,6 +212,7 @@ def test_equal_rows_of_a_group_with_and_without_labels_in_any_order(tmp_path: Pa
             target_labels=labels[rows],
             groups=IDS,
             target_groups=ids[rows],
+            labels_per="row",
             method="PS-T",
         )
         for rows in (np.arange(len(order)), order)
@@ -186,7 +225,12 @@ def test_equal_rows_of_a_group_with_and_without_labels_in_any_order(tmp_path: Pa
         frame = pd.DataFrame(coarse[rows], columns=["p_0", "p_1"]).assign(truth=labels[rows], patient=ids[rows])
         frame.to_parquet(tmp_path / f"{name}.parquet")
         reader = TableReader(
-            tmp_path / f"{name}.parquet", label="truth", classes=(0, 1), group="patient", some_labels=True
+            tmp_path / f"{name}.parquet",
+            label="truth",
+            classes=(0, 1),
+            group="patient",
+            some_labels=True,
+            labels_per="row",
         )
         scores, index, _others = labelled_rows(reader)
         tables.append(sorted(zip(scores[:, 1].tolist(), index.tolist(), strict=True)))
@@ -243,21 +287,57 @@ def test_tallies_give_the_same_certificate_and_say_what_was_not_checked() -> Non
         Tally.from_scores(SOURCE[part], LABELS[part], groups=IDS[part])
         for part in (slice(1000), slice(1000, None))
     ]
-    added = calibrate_tally(halves[0] + halves[1] + target)
-    assert np.array_equal(made.thresholds, added.thresholds)  # no patient is in both halves
+    added = calibrate_tally(halves[0] + halves[1] + target)  # each half throws its own coins
+    assert (added.n_source, added.n_target) == (400, 400)
     assert "No group is in two of the 2 source tallies that were added; this was not checked." in added.explain()
     assert "not checked" not in again.explain()
 
 
 def test_target_labels_are_those_of_the_chosen_rows() -> None:
     labels = [label if place % 2 else None for place, label in enumerate(TRUTH.tolist())]
-    made = calibrate(SOURCE, LABELS, TARGET, target_labels=labels, **BOTH)
+    made = calibrate(SOURCE, LABELS, TARGET, target_labels=labels, labels_per="row", **BOTH)
     assert 100 < made.n_target_labels < 300
     with pytest.raises(InputError, match=r"target_labels must have one entry per target row \(2,000\)"):
         calibrate(SOURCE, LABELS, TARGET, target_labels=labels[:5], **BOTH)
     tally = Tally.from_scores(SOURCE, LABELS, groups=IDS) + Tally.from_target(TARGET, groups=TARGET_IDS)
     with pytest.raises(InputError, match="must both be counted with groups="):
         calibrate_tally(tally, target_labels=Tally.from_scores(TARGET[:100], TRUTH[:100]))
+
+
+def test_how_rows_were_chosen_to_be_labelled_is_asked_for_and_remembered(tmp_path: Path) -> None:
+    first = np.arange(0, 2000, 5) + np.random.default_rng(4).integers(0, 5, 400)  # one of each patient
+    labels = [label if row in set(first[::2]) else None for row, label in enumerate(TRUTH.tolist())]
+    given: dict[str, Any] = {"target_labels": labels, **BOTH}
+    with pytest.raises(InputError, match=r"label\(s\) lie on rows that are not the counted one of their group"):
+        calibrate(SOURCE, LABELS, TARGET, **given)
+    made = calibrate(SOURCE, LABELS, TARGET, method="PS-T", labels_per="group", **given)
+    assert made.n_target_labels == 200
+    assert made.target_grouped == Grouped(2000, labels_per="group")
+    assert "One random row was labelled in each of some random groups." in made.explain()
+    made.save(tmp_path / "made.json")
+    assert Certificate.load(tmp_path / "made.json").target_grouped == made.target_grouped
+    assert verify(tmp_path / "made.json", SOURCE, LABELS, TARGET, **given).verdict == "equal"
+    with pytest.raises(InputError, match="no group has two labels, which has a chance below one in a million"):
+        calibrate(SOURCE, LABELS, TARGET, labels_per="row", **given)
+    labels[0] = labels[1] = 0
+    by_row = calibrate(SOURCE, LABELS, TARGET, method="PS-T", labels_per="row", **given)
+    assert by_row.n_target_labels < 80
+    assert "Rows were chosen to be labelled at random, whatever their group." in by_row.explain()
+    with pytest.raises(InputError, match=r"1 group\(s\) have several labels"):
+        calibrate(SOURCE, LABELS, TARGET, labels_per="group", **given)
+
+
+def test_labels_of_whole_patients_and_of_counted_rows_need_no_design() -> None:
+    ids = np.array(TARGET_IDS)
+    whole = [label if row < 500 else None for row, label in enumerate(TRUTH.tolist())]
+    assert calibrate(SOURCE, LABELS, TARGET, target_labels=whole, **BOTH).n_target_labels == 100
+    sheet = label_sheet(TARGET, budget=100, groups=ids, rng=1)
+    counted = [label if row in set(sheet.rows) else None for row, label in enumerate(TRUTH.tolist())]
+    assert calibrate(SOURCE, LABELS, TARGET, target_labels=counted, **BOTH).n_target_labels == 100
+    with pytest.raises(InputError, match="labels_per must be 'row', 'group' or None, got 'patient'"):
+        calibrate(SOURCE, LABELS, TARGET, target_labels=counted, labels_per="patient", **BOTH)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="it needs target_labels= and target_groups="):
+        calibrate(SOURCE, LABELS, TARGET, target_labels=counted, labels_per="row")
 
 
 def test_compare_and_prevalence_count_one_row_per_group() -> None:

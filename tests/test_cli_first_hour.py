@@ -66,7 +66,7 @@ def test_a_csv_of_ones_own_needs_no_flags(folder: Path) -> None:
 
 
 def test_an_archive_and_the_option_that_an_error_names(folder: Path) -> None:
-    first = commands.bad(*"calibrate source.npz target.npz -m ps-lw --label y".split())
+    first = commands.bad(*["calibrate", "source.npz", "target.npz", "-m", "ps-lw", "--label", "y"])
     assert "--scores takes a pattern such as 'p_*', a comma list of columns, or one column of lists" in first
     assert first.rstrip().endswith("The columns are 'softmax'.")
     good("calibrate source.npz target.npz -m ps-lw --label y --scores softmax")

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from commands import bad, good
-from pacshift import Certificate, Tally
+from pacshift import Certificate, Tally, calibrate
 from pacshift.tally.grouped import Grouped
 from test_certification_groups import patients
 
@@ -76,6 +76,39 @@ def test_target_labels_are_those_of_the_chosen_rows(folder: Path, tmp_path: Path
     both = folder / "source.parquet", folder / "target.parquet", "--group", "patient_id"
     good("calibrate", *both, "--target-label", "label", "-o", tmp_path / "made.json")
     assert Certificate.load(tmp_path / "made.json").n_target_labels == 300
+
+
+@pytest.mark.parametrize("labels_per", ["row", "group"])
+def test_the_design_of_labels_is_asked_for_and_verified(labels_per: str, folder: Path, tmp_path: Path) -> None:
+    """One visit of each of 200 patients has a label, or 400 visits; the same rows are counted as in memory."""
+    target, source = (pq.read_table(folder / f"{name}.parquet") for name in ("target", "source"))
+    rng = np.random.default_rng(1)
+    labelled = set(4 * np.arange(200) + rng.integers(0, 4, 200))
+    if labels_per == "row":
+        labelled = set(rng.permutation(1200)[:400])
+    labels = [label if row in labelled else None for row, label in enumerate(target["label"].to_pylist())]
+    file = tmp_path / "target.parquet"
+    pq.write_table(target.append_column("truth", pa.array(labels)), file)
+    both, columns = (folder / "source.parquet", file, "--target-label", "truth"), ["p_0", "p_1"]
+    words = "calibrate", *both, "--exact", "-m", "PS-T", "-o", tmp_path / "made.json"
+    assert "--labels-per 'row', and only labels of counted rows" in bad(*words, "--group", "patient_id")
+    assert "needs --target-label and --group" in bad(*words, "--labels-per", labels_per)
+    good(*words, "--group", "patient_id", "--labels-per", labels_per)
+    made = Certificate.load(tmp_path / "made.json")
+    memory = calibrate(
+        source.select(columns).rename_columns(["0", "1"]),
+        source["label"],
+        target.select(columns).rename_columns(["0", "1"]),
+        groups=source["patient_id"],
+        target_groups=target["patient_id"],
+        target_labels=labels,
+        labels_per=labels_per,  # type: ignore[arg-type]
+        method="PS-T",
+    )
+    assert (made.n_target_labels == 200) == (labels_per == "group")
+    assert (made.n_target_labels, made.target_grouped) == (memory.n_target_labels, memory.target_grouped)
+    assert np.array_equal(made.thresholds, memory.thresholds)
+    assert "equal" in good("verify", tmp_path / "made.json", *both).stdout
 
 
 def test_ids_that_are_in_both_tables_earn_a_note(folder: Path, tmp_path: Path) -> None:

@@ -161,6 +161,8 @@ def test_periods_choose_one_row_per_group_and_period(tmp_path: Path) -> None:
     for name, month in (("2026-01", 1), ("2026-02", 2)):
         own = pd.DatetimeIndex(days).month == month
         assert found[name].target.n_target == len(set(PATIENTS[own]))
+        alone = Tally.from_target(SCORES[own], groups=PATIENTS[own], soft=False)
+        assert found[name].target == alone
         assert found[name].target.target_grouped == Grouped(int(own.sum()))
     whole = count_periods(file, WholeFile("all"), classes=(0, 1), table=table).periods["all"].target
     assert whole.n_target == N_GROUPS

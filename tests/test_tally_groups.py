@@ -13,6 +13,7 @@ from scipy.stats import chisquare
 from pacshift import InputError, Tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.scores.check import check_scores
+from pacshift.tally.coins import name_hashes, rows_digest
 from pacshift.tally.grouped import Grouped
 from pacshift.tally.groups import check_groups, choose_rows, one_row_per_group, row_keys
 
@@ -69,6 +70,51 @@ def choose_rows_of_two(names: list[str]) -> IntArray:
     """Which of two rows is chosen in each group."""
     scores = check_scores([[0.9, 0.1], [0.2, 0.8]] * len(names), name="rows")
     return one_row_per_group(np.repeat(names, 2), scores) % 2
+
+
+def test_the_same_names_get_other_coins_in_another_sample() -> None:
+    """Ids such as 0, 1, 2 come in every sample. If their coins did too, their luck would never average out."""
+    names, rows = np.repeat([*range(2000), "other"], 2), np.array([[0.9, 0.1], [0.2, 0.8]] * 2001)
+    chosen = []
+    for other in (0.2, 0.3):  # one row of one group differs
+        rows[-1] = [other, 1 - other]
+        chosen.append(one_row_per_group(names, check_scores(rows, name="rows"))[:-1] % 2)
+    assert abs(np.corrcoef(*chosen)[0, 1]) < 0.08
+    renamed = one_row_per_group([*names[:-2], "else", "else"], check_scores(rows, name="rows"))[:-1] % 2
+    assert abs(np.corrcoef(chosen[-1], renamed)[0, 1]) < 0.08
+
+
+def test_source_and_target_that_are_numbered_alike_share_no_coins() -> None:
+    scores, names = check_scores([[0.9, 0.1], [0.2, 0.8]] * 2000, name="rows"), np.repeat(np.arange(2000), 2)
+    source, target = (one_row_per_group(names, scores, labels) % 2 for labels in (np.zeros(4000, int), None))
+    assert abs(np.corrcoef(source, target)[0, 1]) < 0.08
+
+
+def test_the_digest_adds_up_and_sees_who_has_which_row() -> None:
+    names, rows = name_hashes("aabbc"), row_keys(np.array([[0.1], [0.1], [0.1], [0.4], [0.5]]))
+    whole = rows_digest(names, rows)
+    assert np.array_equal(whole, rows_digest(names[:2], rows[:2]) + rows_digest(names[2:], rows[2:]))
+    assert np.array_equal(whole, rows_digest(names[::-1], rows[::-1]))
+    others = [rows_digest(names, rows[[0, 1, 2, 4, 3]]), rows_digest(names[[2, 0, 1, 3, 4]], rows)]
+    others += [rows_digest(names, rows[[0, 0, 2, 3, 3]]), rows_digest(rows, names)]
+    assert len({tuple(each) for each in [whole, *others]}) == 4  # rows that are alike may change places
+
+
+@pytest.mark.parametrize(
+    ("labels_per", "labels", "counted"),
+    [
+        ("row", [0, None, None, 1, None], None),
+        ("group", [0, None, None, 1, None], [0, 3]),
+        ("group", [None, 1, None, None, None], [1, 3]),
+        (None, [0, 1, 1, None, None], None),
+    ],
+)
+def test_which_row_counts_where_some_have_a_label(labels_per: Any, labels: Any, counted: Any) -> None:
+    """Of a group without a label, one by its coin: the row 3. With a label per group, the labelled one."""
+    scores = check_scores([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7], [0.4, 0.6]], name="rows")
+    marks = np.array([-1 if label is None else label for label in labels])
+    found = one_row_per_group(list("aaabb"), scores, marks=marks, labels_per=labels_per)
+    assert found.tolist() == (counted or one_row_per_group(list("aaabb"), scores).tolist())
 
 
 def test_tallies_of_groups_count_one_row_each_and_say_so() -> None:
@@ -183,7 +229,10 @@ def test_a_saved_tally_says_that_it_holds_one_row_per_group(tmp_path: Any) -> No
     assert Tally.load(tmp_path / "groups.tally") == made
 
 
-@pytest.mark.parametrize("entry", [{"rows": -1}, {"rows": 5, "parts": 0}, {"rows": 5, "who": 1}, {"rows": "5"}, 7])
+@pytest.mark.parametrize(
+    "entry",
+    [{"rows": -1}, {"rows": 5, "parts": 0}, {"rows": 5, "who": 1}, {"rows": "5"}, 7, {"rows": 5, "labels_per": 1}],
+)
 def test_a_damaged_entry_is_refused(entry: Any) -> None:
     with pytest.raises((ValueError, TypeError)):
         Grouped.from_json(entry)

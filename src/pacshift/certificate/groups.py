@@ -7,6 +7,12 @@ from pacshift.methods.guarantee import promises_target
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
 
+LABELLED = {
+    "row": "Rows were chosen to be labelled at random, whatever their group.",
+    "group": "One random row was labelled in each of some random groups.",
+}
+"""How rows were chosen to be labelled, as ``labels_per`` said."""
+
 
 def which_cases(certificate: "Certificate") -> str:
     """Which cases the promise is about where rows come in groups, in brackets with a blank in front."""
@@ -46,6 +52,7 @@ def about_groups(certificate: "Certificate") -> list[str]:
     if not known:
         return []
     both = ", and no group is in both" if len(known) == 2 else ""
+    how = None if certificate.target_grouped is None else certificate.target_grouped.labels_per
     return [
         f"The independent draws are groups, not rows ({' and '.join(known)}){both}.",
         *(
@@ -53,4 +60,5 @@ def about_groups(certificate: "Certificate") -> list[str]:
             for side, one in known.items()
             if one.parts > 1
         ),
+        *([LABELLED[how]] if how is not None and certificate.n_target_labels else []),
     ]

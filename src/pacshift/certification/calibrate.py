@@ -26,6 +26,8 @@ from pacshift.ps_t.rows import LabelledTarget
 from pacshift.scores.check import check_flag
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally
+from pacshift.tally.grouped import LabelsPer
+from pacshift.tally.groups import check_labels_per
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +51,7 @@ def calibrate(
     contamination: float = 0.0,
     known_mix: Mapping[Any, Any] | None = None,
     target_labels: LabelsLike | None = None,
+    labels_per: LabelsPer | None = None,
     labelled: LabelSheet | str | os.PathLike[str] | None = None,
     groups: LabelsLike | None = None,
     target_groups: LabelsLike | None = None,
@@ -120,12 +123,16 @@ def calibrate(
         target. They narrow down the label mix, and certify sets on their own (PS-T): used if that gives smaller
         sets, and where label shift is refuted. For methods with a PAC guarantee on this target, such as PS-LP.
         Leave rows of a new kind, which have no class, unlabelled, and allow for them with ``contamination``.
+    labels_per : {"row", "group"}, optional
+        How rows were chosen to be labelled, if there are ``target_groups`` and labels of rows that are not the
+        counted one of their group. ``"row"``: at random among all rows; the labels of counted rows are used.
+        ``"group"``: one random row in each of some random groups; the labelled row of a group is its counted one.
     labelled : LabelSheet or path, optional
         A sheet made by ``pacshift.label_sheet`` or ``pacshift label`` for this target and these epsilon and delta,
         filled in from the top as far as one of its looks. Instead of ``target_labels``.
     groups : array or series of length m, optional
         The group of each source row, such as the patient, if several rows belong to one. Such rows are not
-        independent, so one random row of each group is counted, by coins that belong to the group's id. The
+        independent, so one random row of each group is counted, by coins that are thrown over ids and rows. The
         promise is then about a random row of a random group. Ids are compared as text.
     target_groups : array or series of length n, optional
         The same for the target.
@@ -190,6 +197,7 @@ def calibrate(
     require_fit(chosen, request, has_labels=target_labels is not None or labelled is not None)
     if target_labels is not None and labelled is not None:
         raise InputError("target_labels and labelled are two ways to say the same. Give one of them.")
+    check_labels_per(labels_per, has_labels=target_labels is not None, has_groups=target_groups is not None)
     transform = resolve_transform(score_for(chosen, score))
     given = sample_groups(
         source_scores,
@@ -199,6 +207,7 @@ def calibrate(
         target_groups=target_groups,
         classes=classes,
         target_labels=target_labels,
+        labels_per=labels_per,
         softmax=check_flag(softmax, "softmax"),
     )
     rows = given.check(classes=classes, softmax=softmax)
@@ -264,7 +273,8 @@ def calibrate_tally(
         Bounds that you are sure of on how frequent a class is in the target.
     target_labels : Tally, optional
         Counts of labelled rows of the target, ``Tally.from_scores`` of them. These rows must be a random sample of
-        the target and be counted in ``tally`` too, as unlabelled ones.
+        the target and be counted in ``tally`` too, as unlabelled ones. With groups they must be one random row, or
+        all rows, of random groups: of rows chosen at random whatever their group, large groups would have more.
     note, model_id : str, optional
         What the certificate should remember: anything, and which classifier the scores come from.
     valid_until : str or datetime.date, optional

@@ -143,7 +143,8 @@ def check(
         Confidence of the intervals.
     groups : array_like of shape (n,), optional
         Group of each row, such as the patient, if several rows belong to one: one random row of each group is
-        compared, as ``calibrate`` counts them.
+        compared, as ``calibrate`` counts them. Give all rows, or one random row, of random groups: of rows that
+        were labelled at random whatever their group, large groups have more.
 
     Returns
     -------

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from pacshift.scores.check import ScoreMatrix, check_labels, check_scores
 from pacshift.scores.frames import require_same_index
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
-from pacshift.tally.grouped import Grouped
+from pacshift.tally.grouped import Grouped, LabelsPer
 from pacshift.tally.groups import GroupIds, check_groups, one_row_per_group
 
 
@@ -63,6 +64,7 @@ def sample_groups(
     target_groups: LabelsLike | None,
     classes: Sequence[Label] | None = None,
     target_labels: LabelsLike | None = None,
+    labels_per: LabelsPer | None = None,
     softmax: bool = False,
 ) -> Sampled:
     """One random row of each group (docs/methods/groups.md); the rows as they are where there are no groups."""
@@ -83,7 +85,8 @@ def sample_groups(
     target = check_scores(target_scores, name="target", classes=source.classes)
     others = check_groups(target_groups, n_rows=len(target), name="target_groups", index=target.index)
     n_shared = 0 if own is None else len(set(own.names) & set(others.names))
-    return _sampled_target(found, target, others, n_shared, softmax=softmax)
+    grouped = Grouped(len(target), shared=n_shared, labels_per=labels_per)
+    return _sampled_target(found, target, others, grouped, softmax=softmax)
 
 
 def _sampled_source(rows: Sampled, source: ScoreMatrix, groups: GroupIds, *, softmax: bool) -> Sampled:
@@ -94,16 +97,16 @@ def _sampled_source(rows: Sampled, source: ScoreMatrix, groups: GroupIds, *, sof
 
 
 def _sampled_target(
-    rows: Sampled, target: ScoreMatrix, groups: GroupIds, n_shared: int, *, softmax: bool
+    rows: Sampled, target: ScoreMatrix, groups: GroupIds, grouped: Grouped, *, softmax: bool
 ) -> Sampled:
     labels, marks = rows.target_labels, None
     if labels is not None:
         require_same_index(target.index, labels, "target_labels")
         marks = _label_columns(labels, target)
-    places = one_row_per_group(groups, target, name="target", marks=marks, softmax=softmax)
+    how: dict[str, Any] = {"marks": marks, "labels_per": grouped.labels_per, "softmax": softmax}
+    places = one_row_per_group(groups, target, name="target", **how)
     if marks is not None:
         labels = [None if mark < 0 else target.classes[mark] for mark in marks[places].tolist()]
-    grouped = Grouped(len(target), shared=n_shared)
     return replace(
         rows, target_scores=target.take(places), target_labels=labels, target=grouped, target_places=places
     )

@@ -107,6 +107,7 @@ def verify(
         groups=groups,
         target_groups=target_groups,
         target_labels=target_labels,
+        labels_per=None if stored.target_grouped is None else stored.target_grouped.labels_per,
         softmax=stored.softmax,
     )
     rows = given.check(classes=stored.classes, softmax=stored.softmax)

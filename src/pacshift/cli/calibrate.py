@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -39,6 +39,10 @@ def calibrate(
         str | None,
         known("--target-label COLUMN", "Labels of a random sample of the target's rows, empty or null elsewhere."),
     ] = None,
+    labels_per: Annotated[
+        Literal["row", "group"] | None,
+        known("--labels-per", "With --group: rows were labelled at random, or one in each of some random groups."),
+    ] = None,
     labelled: options.Labelled = None,
     refusal_page: Annotated[
         Path | None,
@@ -63,6 +67,7 @@ def calibrate(
     from pacshift.cli.provenance import with_origin
     from pacshift.methods import resolve_method
     from pacshift.methods.ps_lp import balanced
+    from pacshift.tally.groups import check_labels_per
 
     _require_no_page(out)
     options.check_output(out, force, [*files.named, labelled])
@@ -72,6 +77,7 @@ def calibrate(
     has_labels = target_label is not None or labelled is not None
     require_fit(chosen, request, has_labels=has_labels)
     options.require_one_way(target_label, labelled)
+    check_labels_per(labels_per, has_labels=target_label is not None, has_groups=columns.group is not None)
     page = None if has_labels else refusal_page  # with labels nothing is refused
     after.check_page(page, force, files.named, out)
     data = None
@@ -81,11 +87,10 @@ def calibrate(
             certificate = _from_tallies(files.paths or (), chosen, request, printing)
         else:
             reading: dict[str, Any] = {**files.split(), **columns.reading(label), "engine": engine}
-            data = Inputs(
-                **reading, master=master, grid=not exact, silent=printing.silent, sha256=True, keep_source=True
-            )
+            reading |= {"some_labels": target_label, "labels_per": labels_per, "keep_source": True}
+            data = Inputs(**reading, master=master, grid=not exact, silent=printing.silent, sha256=True)
             sheet = None if labelled is None else LabelSheet.load(labelled)
-            counted = data.with_labels(_count(data, chosen, promise.score), request, target_label, sheet)
+            counted = data.with_labels(_count(data, chosen, promise.score), request, sheet)
             certificate = _measured(_certify(counted, chosen, request, printing), data, counted.tally, chosen)
     except AssumptionError as refusal:
         told = after.with_commands(refusal, ctx, columns, data)

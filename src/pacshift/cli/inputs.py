@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pacshift.tables.count import TableTally
     from pacshift.tables.evaluate import MeasuredSets
     from pacshift.tables.reader import TableReader
-    from pacshift.tally.grouped import Grouped
+    from pacshift.tally.grouped import Grouped, LabelsPer
 
 
 @dataclass(kw_only=True)
@@ -39,6 +39,7 @@ class Inputs:
 
     The target is read once, counted and kept in memory if it is small; only a larger one is read again to measure
     its sets. ``target_label`` names labels of the target by which sets are measured; they are not counted.
+    ``some_labels`` names those of a random sample of its rows, chosen as ``labels_per`` says.
     ``sha256``: the tallies say what the files were. ``known_columns``: those of a certificate to be made again.
     """
 
@@ -53,6 +54,8 @@ class Inputs:
     engine: str = "arrow"
     master: str | None = None
     target_label: str | None = None
+    some_labels: str | None = None
+    labels_per: "LabelsPer | None" = None
     keep_source: bool = False
     by_position: bool = False
     group: str | None = None
@@ -89,30 +92,26 @@ class Inputs:
         own, others = self._source_reader.choice, self._target_reader.choice
         assert own is not None  # both were counted by group
         assert others is not None
-        return replace(grouped, shared=len(np.intersect1d(own.groups, others.groups)))
+        n_shared = len(np.intersect1d(own.names, others.names))
+        return replace(grouped, shared=n_shared, labels_per=self.labels_per)
 
-    def with_labels(
-        self, counted: "Data", request: "Request", column: str | None, sheet: "LabelSheet | None"
-    ) -> "Data":
+    def with_labels(self, counted: "Data", request: "Request", sheet: "LabelSheet | None") -> "Data":
         """The counts with the labelled target rows, named by a column or a sheet, where there are any."""
         if sheet is not None:
             return replace(counted, labelled=self.sheet_target(sheet, counted.tally, request))
-        if column is not None:
-            return replace(counted, labelled=self.labelled_target(column, counted.tally, request))
+        if self.some_labels is not None:
+            return replace(counted, labelled=self.labelled_target(counted.tally, request))
         return counted
 
-    def labelled_target(self, column: str, tally: Tally, request: "Request") -> "LabelledTarget":
-        """The target rows that have a label in ``column``, in a second pass over source and target."""
+    def labelled_target(self, tally: Tally, request: "Request") -> "LabelledTarget":
+        """The target rows that have a label, in a second pass over source and target."""
         from pacshift.certification.labelled import split_at_random
         from pacshift.tables.labelled import labelled_rows, rows_to_plan
 
         if self.engine == "spark":
             raise InputError("--target-label does not work with --engine spark. Leave out one of them.")
-        reader = self._reader(
-            "target", label=column, classes=tally.classes, columns=self.columns, some_labels=True
-        )
         with progress("reading the labelled target", silent=self.silent) as report:
-            scores, labels, unlabelled = labelled_rows(reader, report)
+            scores, labels, unlabelled = labelled_rows(self._labelled_reader, report)
         with progress("reading rows to plan with", silent=self.silent) as report:
             to_plan = rows_to_plan(self._source_reader, unlabelled, report)
         rows = ScoreMatrix(scores, tally.classes)
@@ -173,8 +172,29 @@ class Inputs:
     @cached_property
     def _target_reader(self) -> "TableReader":
         known = self._source_reader.layout
+        found = self._reader(
+            "target",
+            label=self.target_label,
+            classes=known.classes,
+            columns=known.remembered,
+            keep=True,
+            some_labels=self.target_label is not None,
+            labels_per="row",
+        )
+        if self.group is not None and self.some_labels is not None:  # labels have a say in which rows are counted
+            found.choice = self._labelled_reader.choose(drop_invalid=self.drop_invalid)
+        return found
+
+    @cached_property
+    def _labelled_reader(self) -> "TableReader":
+        known = self._source_reader.layout
         return self._reader(
-            "target", label=self.target_label, classes=known.classes, columns=known.remembered, keep=True
+            "target",
+            label=self.some_labels,
+            classes=known.classes,
+            columns=known.remembered,
+            some_labels=True,
+            labels_per=self.labels_per,
         )
 
     def _reader(self, what: str, **options: Any) -> "TableReader":

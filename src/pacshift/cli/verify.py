@@ -45,9 +45,9 @@ def verify(
         options.require_no_table(target_label, labelled)
         found = _from_tallies(certificate_file, files.paths or ())
     else:
-        columns = {"label": label, "scores": scores, "by_position": by_position}
+        columns = {"label": label, "scores": scores, "by_position": by_position, "some_labels": target_label}
         data = _inputs(certificate, {**files.split(), **columns}, silent=printing.silent)
-        found = _from_tables(certificate_file, certificate, data, target_label, labelled)
+        found = _from_tables(certificate_file, certificate, data, labelled)
     if printing.as_json:
         parts = ("verdict", "differences", "provenance_differences", "unverified")
         print_json({name: getattr(found, name) for name in parts})
@@ -84,6 +84,7 @@ def _inputs(certificate: "Certificate", reading: dict[str, Any], *, silent: bool
         drop_invalid=True,
         softmax=certificate.softmax,
         group=None if remembered is None else remembered.group,
+        labels_per=None if certificate.target_grouped is None else certificate.target_grouped.labels_per,
         silent=silent,
         sha256=True,
     )
@@ -93,7 +94,6 @@ def _from_tables(
     certificate_file: Path,
     certificate: "Certificate",
     data: "Inputs",
-    target_label: str | None,
     labelled: Path | None,
 ) -> "Verification":
     from pacshift.certification.verify import verify_data
@@ -101,11 +101,11 @@ def _from_tables(
     def count(certificates: "Sequence[Certificate]") -> "list[IntArray]":
         return [measured.set_sizes for measured in data.measure(certificates)]
 
-    counted = _count(certificate, data, target_label, labelled)
+    counted = _count(certificate, data, labelled)
     return verify_data(certificate_file, counted, None, count if data.target else None)
 
 
-def _count(certificate: "Certificate", data: "Inputs", target_label: str | None, labelled: Path | None) -> "Data":
+def _count(certificate: "Certificate", data: "Inputs", labelled: Path | None) -> "Data":
     """The counts that the certificate was made from, and its rows where these helped to choose."""
     from pacshift.certificate.sets import mean_and_empty
     from pacshift.certification.certify import Data
@@ -122,7 +122,7 @@ def _count(certificate: "Certificate", data: "Inputs", target_label: str | None,
     sample = data.sample_of(tally, needed=True) if counting.sample else None
     counted = Data(tally, count_labels=mean_sizes if has_rows else None, sample=sample)
     sheet = None if labelled is None else LabelSheet.load(labelled)
-    return data.with_labels(counted, request_of(certificate).for_classes(tally.classes), target_label, sheet)
+    return data.with_labels(counted, request_of(certificate).for_classes(tally.classes), sheet)
 
 
 def _show(found: "Verification") -> None:

@@ -123,6 +123,7 @@ def compare(
         target_groups=target_groups,
         classes=classes,
         target_labels=target_labels,
+        labels_per=None if target_labels is None else "row",  # every row has one
         softmax=check_flag(softmax, "softmax"),
     )
     rows = given.check(classes=classes, softmax=softmax)

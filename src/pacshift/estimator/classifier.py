@@ -6,7 +6,6 @@ from datetime import date
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -15,16 +14,16 @@ from sklearn.utils import column_or_1d
 from pacshift.arrays import Label, RngLike
 from pacshift.certificate import Certificate
 from pacshift.certification.calibrate import calibrate
+from pacshift.certification.groups import sample_groups
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError, PacshiftError
 from pacshift.estimator.wrapper import Wrapper
 from pacshift.methods import Method
 from pacshift.methods.ps_lp import ClassBalance
-from pacshift.scores.check import check_scores
 from pacshift.scores.frames import index_of, require_same_index, to_frame
 from pacshift.scores.transforms import TransformFunction
-from pacshift.tally.groups import one_row_per_group
+from pacshift.tally.grouped import LabelsPer
 
 Output: TypeAlias = Literal["default", "pandas", "polars"]
 """What ``predict_set`` may return: an array, or a frame."""
@@ -156,6 +155,7 @@ class PACClassifier(Wrapper):
         *,
         weights: Any = None,
         target_labels: Any = None,
+        labels_per: LabelsPer | None = None,
         groups: Any = None,
         target_groups: Any = None,
         labelled: LabelSheet | str | os.PathLike[str] | None = None,
@@ -174,6 +174,8 @@ class PACClassifier(Wrapper):
             True importance weights, for ORACLE.
         target_labels : array or list of length n, optional
             Labels of a random sample of the rows of ``X_target``, None or NaN for the other rows.
+        labels_per : {"row", "group"}, optional
+            How rows were chosen to be labelled, where ``target_groups`` are given, as in ``pacshift.calibrate``.
         groups : array of shape (m,), optional
             Group of each row of ``X_source``, such as the patient, if several rows belong to one: one random row
             of each group is counted. The promise is then about a random row of a random group.
@@ -221,6 +223,7 @@ class PACClassifier(Wrapper):
             contamination=self.contamination,
             known_mix=self.known_mix,
             target_labels=target_labels,
+            labels_per=labels_per,
             groups=groups,
             target_groups=target_groups,
             labelled=labelled,
@@ -229,7 +232,18 @@ class PACClassifier(Wrapper):
             valid_until=self.valid_until,
         )
         if target is not None:
-            certificate = certificate.with_set_sizes(_counted(target, target_groups))
+            counted = sample_groups(
+                target,
+                (),
+                target,
+                groups=None,
+                target_groups=target_groups,
+                classes=self._class_names(),
+                target_labels=target_labels,
+                labels_per=labels_per,
+            ).target_scores
+            assert counted is not None  # a target was given
+            certificate = certificate.with_set_sizes(counted)
         self.certificate_ = certificate
         return self
 
@@ -323,8 +337,3 @@ class PACClassifier(Wrapper):
             return int(self.random_state.randint(2**31 - 1))
         given: RngLike = self.random_state
         return given
-
-
-def _counted(target: NDArray[Any], groups: Any) -> NDArray[Any]:
-    """The rows of the target that ``calibrate`` counts: all, or one of each group."""
-    return target if groups is None else target[one_row_per_group(groups, check_scores(target, name="target"))]

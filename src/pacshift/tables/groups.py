@@ -1,11 +1,12 @@
 """Tables whose rows come in groups: a first pass chooses one row of each group, later passes read only these.
 
-The first pass keeps two numbers of 64 bits for every row, and no row itself (``pacshift.tally.groups``).
+The first pass keeps two numbers of 64 bits for every row and a digest of all, and no row itself
+(``pacshift.tally.groups``).
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,28 +16,41 @@ from numpy.typing import NDArray
 from pacshift.arrays import BoolArray, IntArray
 from pacshift.errors import InputError
 from pacshift.scores.names import NOT_FOUND, is_missing, text_of
-from pacshift.scores.transforms import mixed
 from pacshift.tables.columns.layout import Layout
 from pacshift.tables.rows import Faults, batch_labels, first_place, plain_array, score_rows
 from pacshift.tables.sources.base import Batch, without_codes
-from pacshift.tally.coins import group_coins
-from pacshift.tally.groups import choose_rows, row_keys
+from pacshift.tally.coins import group_coins, name_hashes, rows_digest
+from pacshift.tally.grouped import LabelsPer
+from pacshift.tally.groups import choose_labelled, choose_rows, row_keys
+from pacshift.tally.inputs import Role
 
 NO_GROUP = "no group id"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchKeys:
-    """What the choice needs of a batch: its usable rows, and of each the coin of its group and its own number.
+    """What the choice needs of a batch: its usable rows, and of each the hash of its group and its own number.
 
-    ``marks`` tell rows of equal scores apart, where only some rows have a label.
+    ``digests`` are those of each period's rows, under 0 where there are no ``periods``. ``marks`` are the labels,
+    where only some rows have one.
     """
 
     kept: BoolArray
-    groups: NDArray[np.uint64]
+    names: NDArray[np.uint64]
     rows: NDArray[np.uint64]
-    n_by_period: dict[int, int]
+    digests: dict[int, NDArray[np.uint64]]
+    periods: IntArray | None = None
     marks: IntArray | None = None
+
+    def coins(self, digests: Mapping[int, NDArray[np.uint64]], role: Role) -> NDArray[np.uint64]:
+        """The coin of each row's group, thrown over all rows of its period, in whatever batch they are."""
+        if self.periods is None:
+            return group_coins(self.names, digests[0], role)
+        coins = np.empty_like(self.names)
+        for period in self.digests:
+            own = self.periods == period
+            coins[own] = group_coins(self.names[own], digests[period], role)
+        return coins
 
 
 def batch_keys(
@@ -53,51 +67,52 @@ def batch_keys(
     only tell rows of equal scores apart.
     """
     scored = layout.without_label() if some_labels else layout
-    rows, (groups, missing) = score_rows(batch, scored, softmax=softmax), group_keys(batch, layout, periods)
+    rows, (names, missing) = score_rows(batch, scored, softmax=softmax), group_names(batch, layout)
     usable = np.ones(batch.data.num_rows, bool) if rows.kept is None else rows.kept
     kept, bad = usable & ~missing, usable & missing
     if bad.any():
         n_bad = int(bad.sum())
         rows.faults.add(Faults(n_bad, Counter({NO_GROUP: n_bad}), first_place(batch, bad)))
     own = kept[usable]
-    keys = row_keys(rows.scores[own], None if rows.index is None else rows.index[own])
-    whole = np.zeros(len(kept), np.int64) if periods is None else periods
-    found, counts = np.unique(whole[kept], return_counts=True)
-    n_by_period = dict(zip(found.tolist(), counts.tolist(), strict=True))
+    keys, names = row_keys(rows.scores[own], None if rows.index is None else rows.index[own]), names[kept]
+    if periods is None:
+        digests = {0: rows_digest(names, keys)}
+    else:
+        periods = periods[kept]
+        each = ((period, periods == period) for period in np.unique(periods).tolist())
+        digests = {period: rows_digest(names[rows], keys[rows]) for period, rows in each}
     marks = batch_labels(batch, layout) if some_labels else None
     if marks is not None:  # also labels of rows that will not be chosen: nothing is left out silently
         unknown = marks == NOT_FOUND
         place = first_place(batch, unknown, value_of=len(layout.columns))
         rows.faults.add(Faults(n_unknown=int(unknown.sum()), first_unknown=place))
-    return BatchKeys(kept, groups[kept], keys, n_by_period, None if marks is None else marks[kept]), rows.faults
+    return BatchKeys(kept, names, keys, digests, periods, None if marks is None else marks[kept]), rows.faults
 
 
-def group_keys(
-    batch: Batch, layout: Layout, periods: IntArray | None = None
-) -> tuple[NDArray[np.uint64], BoolArray]:
-    """The coin of each row's group, another one in every period where there are any, and which rows name none."""
+def group_names(batch: Batch, layout: Layout) -> tuple[NDArray[np.uint64], BoolArray]:
+    """The hash of the name of each row's group, and which rows name none."""
     column = without_codes(batch.data.column(len(layout.columns) + (layout.label is not None)))
     encoded = column.dictionary_encode()
     names = [None if is_missing(name) else text_of(name) for name in [*encoded.dictionary.to_pylist(), None]]
     codes = plain_array(encoded.indices.fill_null(len(names) - 1))
-    coins = group_coins(name or "" for name in names)[codes]
-    if periods is not None:
-        coins = mixed(coins + mixed(periods.astype(np.uint64)))
-    return coins, np.array([name is None for name in names])[codes]
+    return name_hashes(name or "" for name in names)[codes], np.array([name is None for name in names])[codes]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
     """One row of each group.
 
-    ``places`` numbers the rows in the order in which the table is read, ``groups`` are the coins of their groups,
-    and ``n_by_period`` counts the usable rows in all, under 0 where there are no periods.
+    ``places`` numbers the rows in the order in which the table is read, ``names`` are the hashes of their groups,
+    and ``n_by_period`` counts the usable rows in all, under 0 where there are no periods. ``faults`` are
+    those of the pass that chose, ``faults_of`` and ``rows_of`` the same and all rows by file.
     """
 
     places: IntArray
-    groups: NDArray[np.uint64]
+    names: NDArray[np.uint64]
     n_by_period: dict[int, int]
-    faults: Faults
+    faults: Faults = field(default_factory=Faults)
+    faults_of: dict[str, Faults] = field(default_factory=dict)
+    rows_of: dict[str, int] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
@@ -105,25 +120,31 @@ class Choice:
         return sum(self.n_by_period.values())
 
     @classmethod
-    def of(cls, parts: Sequence[BatchKeys], faults: Faults) -> "Choice":
+    def of(cls, parts: Sequence[BatchKeys], role: Role, labels_per: LabelsPer | None = None) -> "Choice":
         """The choice among the rows of all batches, in their order."""
-        usable = np.flatnonzero(np.concatenate([part.kept for part in parts]))
-        groups, rows = (np.concatenate([getattr(part, name) for part in parts]) for name in ("groups", "rows"))
-        marks = [part.marks for part in parts if part.marks is not None]
-        chosen = choose_rows(groups, rows, np.concatenate(marks) if marks else None)
-        n_by_period: Counter[int] = Counter()
+        digests: dict[int, NDArray[np.uint64]] = {}
         for part in parts:
-            n_by_period.update(part.n_by_period)
-        return cls(usable[chosen], groups[chosen], n_by_period, faults)
+            for period, digest in part.digests.items():
+                digests[period] = digests.get(period, np.uint64(0)) + digest
+        usable = np.flatnonzero(np.concatenate([part.kept for part in parts]))
+        names, rows = (np.concatenate([getattr(part, name) for part in parts]) for name in ("names", "rows"))
+        coins = np.concatenate([part.coins(digests, role) for part in parts])
+        marks = [part.marks for part in parts if part.marks is not None]
+        if marks:
+            chosen = choose_labelled(coins, rows, np.concatenate(marks), labels_per)
+        else:
+            chosen = choose_rows(coins, rows)
+        n_by_period = {period: int(digest[0]) for period, digest in digests.items()}
+        return cls(usable[chosen], names[chosen], n_by_period)
 
-    def only(self, batches: Iterable[Batch], groups_of: Callable[[Batch], NDArray[np.uint64]]) -> Iterator[Batch]:
+    def only(self, batches: Iterable[Batch], layout: Layout) -> Iterator[Batch]:
         """The chosen rows of every batch. A table that gives its rows in another order this time is refused."""
         first = 0
         for batch in batches:
             batch.require_sound()
             start, stop = np.searchsorted(self.places, [first, first + batch.data.num_rows])
             part = Batch(_taken(batch.data, self.places[start:stop] - first), batch.file, batch.first_row)
-            if not np.array_equal(groups_of(part), self.groups[start:stop]):
+            if not np.array_equal(group_names(part, layout)[0], self.names[start:stop]):
                 raise InputError(
                     f"{batch.file}: the rows came in another order when they were read again, so that one row of "
                     "each group cannot be told. Sort the table, or save it as a file first."

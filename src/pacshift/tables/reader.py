@@ -1,9 +1,8 @@
 """A table and its columns: batches are worked on by all cores, results come in order, memory stays bounded."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
@@ -19,11 +18,12 @@ from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.softmax import softmax, to_probabilities
 from pacshift.tables.columns.find import find_layout
 from pacshift.tables.columns.layout import Asked
-from pacshift.tables.groups import BatchKeys, Choice, batch_keys, group_keys
+from pacshift.tables.groups import BatchKeys, Choice, batch_keys
 from pacshift.tables.rows import Faults, ScoreRows, score_rows
 from pacshift.tables.sources import open_source
 from pacshift.tables.sources.base import Batch, Tables
-from pacshift.tally.grouped import Grouped
+from pacshift.tally.grouped import Grouped, LabelsPer
+from pacshift.tally.inputs import Role
 
 MAX_KEPT_BYTES = 1 << 26
 """A table up to this size (64 MB) is kept in memory when it is needed twice; a larger one is read twice."""
@@ -41,8 +41,8 @@ class TableReader:
     small table stays in memory, so that reading it again costs nothing. With ``softmax`` it holds logits.
 
     If a group is asked for, only one row of each group is read, as ``choice`` says. ``within`` gives the period of
-    each row, where there is one row per group and period. With ``some_labels`` rows are chosen as if they had no
-    labels; of equal rows, some of which have one, the choice is the same in whatever order they come.
+    each row, where there is one row per group and period. With ``some_labels`` rows are those of a target, some of
+    which have a label, and ``labels_per`` says how these were chosen, as in ``choose_labelled``.
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class TableReader:
         keep: bool = False,
         softmax: bool = False,
         some_labels: bool = False,
+        labels_per: LabelsPer | None = None,
         within: Callable[[Batch], IntArray] | None = None,
         **asked: Any,
     ) -> None:
@@ -63,8 +64,8 @@ class TableReader:
         self.usable_rows: dict[str, int] = {}
         self.rows_of: dict[str, int] = {}
         self.choice: Choice | None = None
-        self._some_labels, self._within = some_labels, within
-        self.faults_of, self._known_faults_of = dict[str, Faults](), dict[str, Faults]()
+        self._some_labels, self._labels_per, self._within = some_labels, labels_per, within
+        self.faults_of: dict[str, Faults] = {}
         self._keep, self._kept = keep, list[Batch]()
 
     @classmethod
@@ -106,11 +107,13 @@ class TableReader:
         """
         batches = self._batches(columns)
         if self.layout.group is not None:
-            choice = self._choose(columns, drop_invalid=drop_invalid, progress=progress)
-            batches = choice.only(batches, self._groups_of)
+            choice = self.choose(columns, drop_invalid=drop_invalid, progress=progress)
+            batches = choice.only(batches, self.layout)
         yield from self._run(work, batches, drop_invalid=drop_invalid, progress=progress)
 
-    def _choose(self, columns: Sequence[str], *, drop_invalid: bool, progress: Progress | None) -> Choice:
+    def choose(
+        self, columns: Sequence[str] = (), *, drop_invalid: bool = False, progress: Progress | None = None
+    ) -> Choice:
         """One row of each group, in a pass of its own, once."""
         if self.choice is None:
 
@@ -120,11 +123,10 @@ class TableReader:
 
             batches = self._batches(columns)
             parts = list(self._run(keys, batches, drop_invalid=drop_invalid, progress=progress))
-            self.choice, self._known_faults_of = Choice.of(parts, self.faults), self.faults_of
+            role: Role = "target" if self._some_labels or self.layout.label is None else "source"
+            chosen = Choice.of(parts, role, self._labels_per)
+            self.choice = replace(chosen, faults=self.faults, faults_of=self.faults_of, rows_of=self.rows_of)
         return self.choice
-
-    def _groups_of(self, batch: Batch) -> NDArray[np.uint64]:
-        return group_keys(batch, self.layout, self._periods(batch))[0]
 
     def _periods(self, batch: Batch) -> IntArray | None:
         return None if self._within is None else self._within(batch)
@@ -138,14 +140,17 @@ class TableReader:
         progress: Progress | None,
     ) -> Iterator[_Result]:
         """``work`` of every batch. Once rows are chosen, faulty ones are known and not among them."""
-        self.faults = Faults() if self.choice is None else deepcopy(self.choice.faults)
-        self.faults_of = deepcopy(self._known_faults_of)
-        self.n_rows, self.usable_rows, rows_of = self.faults.n_rows, {}, Counter[str]()
+        self.faults, self.faults_of, self.rows_of = Faults(), {}, {}
+        if self.choice is not None:
+            self.faults, self.faults_of = deepcopy((self.choice.faults, self.choice.faults_of))
+            self.rows_of = self.choice.rows_of
+        self.n_rows, self.usable_rows = self.faults.n_rows, {}
         total = self.source.count_rows() if progress else None
         jobs = (partial(_on_sound, work, batch) for batch in batches)
         for batch, result, faults in map_ordered(jobs):
             self.n_rows += batch.data.num_rows
-            rows_of[batch.file] += batch.data.num_rows
+            if self.choice is None:
+                self.rows_of[batch.file] = self.rows_of.get(batch.file, 0) + batch.data.num_rows
             usable = batch.data.num_rows - faults.n_rows
             self.usable_rows[batch.file] = self.usable_rows.get(batch.file, 0) + usable
             for all_faults in (self.faults, self.faults_of.setdefault(batch.file, Faults())):
@@ -154,8 +159,6 @@ class TableReader:
                 yield result
             if progress:
                 progress(self.n_rows, total)
-        if self.choice is None:  # else these are the chosen rows alone
-            self.rows_of = rows_of
         self.faults.raise_if_any(self.layout.classes, drop_invalid=drop_invalid, n_usable=self.n_usable)
         if not self.n_usable:
             raise InputError("the table has no usable row. At least one example is needed.")

@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pacshift.scores.transforms import mixed
 from pacshift.tally.counts import Counts
+from pacshift.tally.inputs import Role
 
 
 def coins(purpose: str, seed: int, *counts: NDArray[Any]) -> np.random.Generator:
@@ -43,15 +45,37 @@ def score_coins(purpose: str, tally: Counts, seed: int) -> np.random.Generator:
     return coins(purpose, seed, tally.values, tally.counts, tally.starts)
 
 
-def group_coins(names: Iterable[str]) -> NDArray[np.uint64]:
-    """A number of 64 bits for each group, which belongs to its name alone (docs/methods/groups.md).
+def name_hashes(names: Iterable[str]) -> NDArray[np.uint64]:
+    """A number of 64 bits for each name of a group.
 
-    It knows nothing of rows, scores and labels, and there is no seed: nobody can try several choices of rows.
-
-    >>> group_coins(["ann", "bob", "ann"]) % 1000
+    >>> name_hashes(["ann", "bob", "ann"]) % 1000
     array([772, 101, 772], dtype=uint64)
     """
     digests = (
         hashlib.sha256(b"pacshift group " + name.encode("utf-8", "surrogatepass")).digest() for name in names
     )
     return np.frombuffer(b"".join(digest[:8] for digest in digests), "<u8").astype(np.uint64)
+
+
+def rows_digest(names: NDArray[np.uint64], rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """How many rows there are, and two sums over what they hold: the same in any order, and adds up over batches.
+
+    ``names`` are the hashes of the rows' groups, ``rows`` their ``row_keys``.
+    """
+    own = mixed(rows + mixed(names))
+    return np.array([len(own), own.sum(dtype=np.uint64), mixed(own).sum(dtype=np.uint64)], np.uint64)
+
+
+def group_coins(names: NDArray[np.uint64], digest: NDArray[np.uint64], role: Role) -> NDArray[np.uint64]:
+    """A number of 64 bits for each group, thrown over its name and all rows of its side (docs/methods/groups.md).
+
+    ``names`` are hashes and ``digest`` is the ``rows_digest`` of the side. Different names get different coins.
+    There is no seed: a sheet and ``calibrate`` must choose the same rows, and nobody shall try several choices.
+
+    >>> names, digest = name_hashes(["ann", "bob"]), np.array([2, 5, 7], np.uint64)
+    >>> [(group_coins(names, digest + np.uint64(more), "source") >> 60).tolist() for more in (0, 1)]
+    [[1, 5], [13, 2]]
+    """
+    key = hashlib.sha256(f"pacshift group {role} ".encode() + digest.astype("<u8").tobytes()).digest()
+    first, second = np.frombuffer(key[:16], "<u8").astype(np.uint64)
+    return mixed(mixed(names ^ first) + second)

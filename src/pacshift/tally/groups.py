@@ -1,13 +1,14 @@
 """One random row of each group is counted: several rows of one patient are not independent.
 
-"Rows in groups" (docs/methods/groups.md) has the proof. The number of the row is a coin that belongs to the name
-of the group alone; the rows of a group are numbered in an order that their own scores and labels decide. So every
-row of a group is equally likely, and the choice is the same in whatever order, file, batch or engine rows come.
+"Rows in groups" (docs/methods/groups.md) has the proof. The rows of a group are numbered in an order that their
+own scores and labels decide. Which number is counted says a coin that is thrown over the name of the group and a
+digest of all rows of the source, or of the target. So every row of a group is equally likely, also where names and
+rows repeat from sample to sample, and the choice is the same in whatever order, file, batch or engine rows come.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,11 @@ from pacshift.scores.frames import require_same_index
 from pacshift.scores.names import is_missing, text_of
 from pacshift.scores.softmax import to_probabilities
 from pacshift.scores.transforms import mixed
-from pacshift.tally.coins import group_coins
+from pacshift.tally.coins import group_coins, name_hashes, rows_digest
+from pacshift.tally.grouped import LabelsPer
+
+LOG_OF_A_MILLIONTH = -13.8
+"""Below this log-probability labels did not come about as they were said to."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,9 +35,9 @@ class GroupIds:
     place: IntArray
 
     @property
-    def keys(self) -> NDArray[np.uint64]:
-        """The coin of each row's group."""
-        return group_coins(self.names)[self.place]
+    def hashes(self) -> NDArray[np.uint64]:
+        """The hash of the name of each row's group."""
+        return name_hashes(self.names)[self.place]
 
 
 def check_groups(groups: LabelsLike, *, n_rows: int, name: str, index: Any = None) -> GroupIds:
@@ -96,6 +101,63 @@ def choose_rows(groups: NDArray[np.uint64], rows: NDArray[np.uint64], marks: Int
     return np.sort(order[starts + np.minimum(sizes * uniform(groups[order[starts]]), sizes - 1).astype(np.int64)])
 
 
+def choose_labelled(
+    groups: NDArray[np.uint64], rows: NDArray[np.uint64], marks: IntArray, labels_per: LabelsPer | None
+) -> IntArray:
+    """The same where some rows have a label, their ``marks`` of 0 and more (Lemma 2 of docs/methods/groups.md).
+
+    Where nobody said how rows were chosen to be labelled, labels must lie on the rows that are chosen, as those of
+    a sheet do, or on all rows of a group.
+    """
+    labelled, (_, own) = marks >= 0, np.unique(groups, return_inverse=True)
+    sizes, n_labels = np.bincount(own), np.bincount(own, labelled)
+    if labels_per == "row":
+        if n_labels.max() < 2 and not labelled.all():
+            others, share = sizes - 1, labelled.mean()
+            # The chance that no group gets two labels is the product of (1 - p)**n + n p (1 - p)**(n - 1).
+            if (others * np.log1p(-share) + np.log1p(others * share)).sum() < LOG_OF_A_MILLIONTH:
+                raise InputError(
+                    "target_labels: no group has two labels, which has a chance below one in a million if rows "
+                    "were labelled at random, whatever their group. If one random row in each of some random "
+                    "groups was: labels_per='group'. If they are those of a label sheet of these groups, leave "
+                    "labels_per out."
+                )
+        return choose_rows(groups, rows, marks)
+    if labels_per == "group":
+        if n_labels.max() > 1:
+            raise InputError(
+                f"target_labels: {np.count_nonzero(n_labels > 1):,} group(s) have several labels, but with "
+                "labels_per='group' one random row of a group is labelled. If rows were labelled at random, "
+                "whatever their group: labels_per='row'. If several random rows of each of some random groups "
+                "were: keep the label of one of them, chosen at random."
+            )
+        places = choose_rows(groups, rows)
+        return np.sort(np.append(places[n_labels[own[places]] == 0], np.flatnonzero(labelled)))
+    whole = (n_labels == sizes)[own]
+    places = choose_rows(groups, rows, np.where(whole, marks, -1))
+    labelled &= ~whole
+    labelled[places] = False
+    if labelled.any():
+        raise InputError(
+            f"target_labels: {np.count_nonzero(labelled):,} label(s) lie on rows that are not the counted one of "
+            "their group, so it must be known how rows were chosen to be labelled. If at random among all rows: "
+            "labels_per='row', and only labels of counted rows are used. If one random row in each of some random "
+            "groups: labels_per='group', and these rows are counted. A label sheet of these groups needs neither."
+        )
+    return places
+
+
+def check_labels_per(labels_per: LabelsPer | None, *, has_labels: bool, has_groups: bool) -> None:
+    """Refuse a design that is not known, or is about nothing."""
+    if labels_per not in (None, *get_args(LabelsPer)):
+        raise InputError(f"labels_per must be 'row', 'group' or None, got {labels_per!r}.")
+    if labels_per is not None and not (has_labels and has_groups):
+        raise InputError(
+            "labels_per= says how target rows in groups were chosen to be labelled: it needs target_labels= and "
+            "target_groups=. Give both, or leave it out."
+        )
+
+
 def uniform(keys: NDArray[np.uint64]) -> FloatArray:
     """Numbers of 64 bits as numbers in [0, 1)."""
     return np.asarray((keys >> np.uint64(11)) * 2.0**-53)
@@ -108,12 +170,13 @@ def one_row_per_group(
     *,
     name: str = "groups",
     marks: IntArray | None = None,
+    labels_per: LabelsPer | None = None,
     softmax: bool = False,
 ) -> IntArray:
     """Places of one random row of each group, ascending.
 
-    ``labels`` are column indices; rows that differ in their label alone are told apart by it. ``marks`` as in
-    ``choose_rows``: the scores of the chosen rows are the same with and without. With ``softmax`` they are logits.
+    ``labels`` are column indices of a source; rows that differ in their label alone are told apart by it. Rows of
+    a target have none, but some may have ``marks``, as in ``choose_labelled``. With ``softmax`` scores are logits.
 
     >>> from pacshift.scores.check import check_scores
     >>> rows = check_scores([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]], name="source")
@@ -129,4 +192,6 @@ def one_row_per_group(
             # Also rows that will not be chosen: nothing is left out silently.
             raise not_finite_error(to_probabilities(scores, name=name) if softmax else scores, name)
         keys[rows] = row_keys(block, None if labels is None else labels[rows])
-    return choose_rows(groups.keys, keys, marks)
+    names = groups.hashes
+    coins = group_coins(names, rows_digest(names, keys), "target" if labels is None else "source")
+    return choose_rows(coins, keys) if marks is None else choose_labelled(coins, keys, marks, labels_per)

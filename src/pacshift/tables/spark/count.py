@@ -16,7 +16,7 @@ from pacshift.tables.columns.layout import Asked
 from pacshift.tables.count import TableTally, require_score_columns, why_of
 from pacshift.tables.rows import Faults
 from pacshift.tables.spark.frames import SparkSource, select, without_vectors
-from pacshift.tables.spark.groups import count_usable, one_per_group
+from pacshift.tables.spark.groups import digest_usable, one_per_group
 from pacshift.tables.spark.jobs import PACKED, add, add_parts, counter_of, unpack
 from pacshift.tally import Tally
 from pacshift.tally.counter import CountOptions
@@ -129,8 +129,8 @@ def tally_frame(
     options = CountOptions(resolve_transform(score), grid=True, soft=soft, bins=bins, softmax=softmax)
     rows, grouped, left_out = select(plain, layout.needed), None, Faults()
     if group is not None:
-        n_rows, left_out = count_usable(rows, layout, drop_invalid=drop_invalid, softmax=softmax)
-        rows, grouped = one_per_group(rows, layout, softmax=softmax), Grouped(n_rows)
+        digest, left_out = digest_usable(rows, layout, drop_invalid=drop_invalid, softmax=softmax)
+        rows, grouped = one_per_group(rows, layout, digest, softmax=softmax), Grouped(int(digest[0]))
     parts = rows.mapInArrow(counter_of(layout, options), PACKED)
     # Added on the cluster first: the driver never holds a tally for every partition.
     sums = parts.repartition(_N_REDUCERS).mapInArrow(add_parts, PACKED)

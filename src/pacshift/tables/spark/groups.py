@@ -1,5 +1,7 @@
 """Data frames of Spark whose rows come in groups: one random row of each, the same as on one machine."""
 
+import numpy as np
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, StructField, StructType
@@ -9,22 +11,25 @@ from pacshift.tables.rows import Faults
 from pacshift.tables.spark.jobs import KEYS, PACKED, fault_finder, keys_of, unpack
 
 
-def count_usable(frame: DataFrame, layout: Layout, *, drop_invalid: bool, softmax: bool) -> tuple[int, Faults]:
-    """How many rows can be used and what is wrong with the others, or an InputError."""
-    n_rows, faults = 0, Faults()
+def digest_usable(
+    frame: DataFrame, layout: Layout, *, drop_invalid: bool, softmax: bool
+) -> tuple[NDArray[np.uint64], Faults]:
+    """The digest of the rows that can be used, and what is wrong with the others, or an InputError."""
+    digest, faults = np.zeros(3, np.uint64), Faults()
     for row in frame.mapInArrow(fault_finder(layout, softmax=softmax), PACKED).collect():
         part = unpack(row[0])
-        n_rows += part.n_rows
+        assert part.digest is not None  # the layout has a group
+        digest += part.digest
         faults.add(part.faults)
     faults.raise_if_any(layout.classes, drop_invalid=drop_invalid)
-    return n_rows, faults
+    return digest, faults
 
 
-def one_per_group(frame: DataFrame, layout: Layout, *, softmax: bool) -> DataFrame:
+def one_per_group(frame: DataFrame, layout: Layout, digest: NDArray[np.uint64], *, softmax: bool) -> DataFrame:
     """The chosen rows: ``pacshift.tally.groups.choose_rows`` in the words of Spark."""
     group, row = KEYS
     fields = [*frame.schema.fields, *(StructField(name, LongType()) for name in KEYS)]
-    keyed = frame.mapInArrow(keys_of(layout, softmax=softmax), StructType(fields))
+    keyed = frame.mapInArrow(keys_of(layout, digest, softmax=softmax), StructType(fields))
     own = Window.partitionBy(group)
     size, place = f.count(f.lit(1)).over(own), f.row_number().over(own.orderBy(row)) - 1
     coin = f.shiftrightunsigned(group, 11) * f.lit(2.0**-53)

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from pacshift.certificate import Certificate
 from pacshift.errors import PacshiftError
@@ -36,6 +37,8 @@ class Part:
     n_rows: int
     faults: Faults
     error: str = ""
+    digest: NDArray[np.uint64] | None = None
+    """Of the usable rows, where they come in groups."""
 
 
 def counter_of(layout: Layout, options: CountOptions) -> Callable[[Batches], Batches]:
@@ -59,27 +62,29 @@ def fault_finder(layout: Layout, *, softmax: bool) -> Callable[[Batches], Batche
     """A job that only looks for rows that cannot be used, and counts the others."""
 
     def find_faults(batches: Batches) -> Batches:
-        n_usable, faults = 0, Faults()
+        n_usable, faults, digest = 0, Faults(), np.zeros(3, np.uint64)
         for batch in numbered(batches, _partition()):
             if layout.group is None:
                 found = score_rows(batch, layout, softmax=softmax).faults
             else:
-                _, found = batch_keys(batch, layout, softmax=softmax)
+                keys, found = batch_keys(batch, layout, softmax=softmax)
+                digest += keys.digests[0]
             faults.add(found)
             n_usable += batch.data.num_rows - found.n_rows
-        yield _pack(Part(None, n_usable, faults))
+        yield _pack(Part(None, n_usable, faults, digest=digest))
 
     return find_faults
 
 
-def keys_of(layout: Layout, *, softmax: bool) -> Callable[[Batches], Batches]:
+def keys_of(layout: Layout, digest: NDArray[np.uint64], *, softmax: bool) -> Callable[[Batches], Batches]:
     """A job that gives the usable rows with the coin of their group and their own number, as signed integers."""
 
     def add_keys(batches: Batches) -> Batches:
         for batch in numbered(batches, _partition()):
             keys, _ = batch_keys(batch, layout, softmax=softmax)
+            coins = keys.coins({0: digest}, "target" if layout.label is None else "source")
             rows, in_order = batch.data.filter(pa.array(keys.kept)), keys.rows ^ np.uint64(1 << 63)
-            columns = [*rows.columns, pa.array(keys.groups.view(np.int64)), pa.array(in_order.view(np.int64))]
+            columns = [*rows.columns, pa.array(coins.view(np.int64)), pa.array(in_order.view(np.int64))]
             yield pa.RecordBatch.from_arrays(columns, names=[*rows.schema.names, *KEYS])
 
     return add_keys
