@@ -194,16 +194,16 @@ class LabelSheet:
             how = "its scores or their order differ" if n_rows == self.n_target else f"it has {n_rows:,} rows"
             raise InputError(
                 f"{self.name} was made for another target of {self.n_target:,} rows: {name} is not that one, "
-                f"{how}. The labels would go to the wrong rows. Use the target that the sheet was made from, as it "
-                "was then. Another target needs a sheet of its own."
+                f"{how}. The labels would go to the wrong rows. Use the target that the sheet was made from, as "
+                "it was then. Another target needs a sheet of its own."
             )
         *looks, budget = self.looks
         planned = plan_sheet(budget, looks, epsilon=self.epsilon, delta=self.delta)
         if not np.array_equal(drawn, self.rows) or planned.n_pilot != self.n_pilot:
             raise InputError(
-                f"{self.name}: its rows, their order or its pilot are not those that its seed {self.seed} draws from "
-                f"{name}. Rows that were chosen otherwise are not a random sample. Use the sheet as it was made; the "
-                "same seed, budget and looks draw it again."
+                f"{self.name}: its rows, their order or its pilot are not those that its seed {self.seed} draws "
+                f"from {name}. Rows that were chosen otherwise are not a random sample. Use the sheet as it was "
+                "made; the same seed, budget and looks draw it again."
             )
 
     def save(self, path: PathLike, *, overwrite: bool = False) -> None:
