@@ -23,6 +23,7 @@ from pacshift import (
     Population,
     Tally,
     calibrate,
+    calibrate_tally,
 )
 from pacshift.assumption.program import _known_box
 from pacshift.bounds import clean_shares
@@ -336,9 +337,26 @@ def test_a_note_says_that_the_labels_certify(weak: Population) -> None:
     )
     assert [made.prevalence, made.weights, made.accuracy, made.sensitivity] == [None] * 4
     words = made.explain()
-    assert "Nothing is assumed about the source" in words
+    assert "The source may be anything that does not hold these rows" in words
     assert "Test of label shift: not refuted." in words
     assert "Implied change" not in words
+
+
+def test_a_limit_per_class_of_the_labels_is_about_cases_that_have_a_class(weak: Population) -> None:
+    """With contamination the label-shifted part of a class may all be missed; every text says so alike."""
+    source, source_labels, target, truth = drawn(weak, 0, 600, 600)
+    limit: dict[str, Any] = {"class_epsilon": 0.4, "contamination": 0.05}
+    made = calibrate(source, source_labels, target, epsilon=0.2, delta=0.5, target_labels=truth, **limit)
+    assert made.method == "PS-T"
+    assert "misses at most 40 % of every class among cases that have one" in made.explain()
+    assert "They are about the cases that have a class" in made.explain()
+    page = render_report(made)
+    assert "Misses are those of the cases that have a class." in page
+    assert "label-shifted part" not in page
+    for documented in (calibrate, calibrate_tally, PACClassifier):
+        text = " ".join((documented.__doc__ or "").split())
+        assert "here target labels certify instead (PS-T)," in text
+        assert "for the cases that have a class" in text
 
 
 def test_words_file_page_and_estimator(weak: Population, tmp_path: Path) -> None:
@@ -346,6 +364,7 @@ def test_words_file_page_and_estimator(weak: Population, tmp_path: Path) -> None
     made = calibrate(source, source_labels, target, epsilon=0.2, delta=0.1, target_labels=first(truth, 700))
     words = made.explain()
     assert "2,000 target examples, 700 of them labelled" in words
+    assert "pays for one sample of target labels, looked at as planned: another sample, or another look" in words
     assert "he labelled target examples are a random sample of the target" in words
     made.save(tmp_path / "c.json")
     assert Certificate.load(tmp_path / "c.json").n_target_labels == 700
@@ -386,5 +405,11 @@ def test_the_command_reads_a_column_with_nulls(tmp_path: Path) -> None:
     assert made.method == same.method
     assert np.array_equal(made.thresholds, same.thresholds)
     assert "no column" in bad(*start, "--target-label", "nope", "-o", tmp_path / "x.json").lower()
+    own = tmp_path / "own.parquet"  # the labelled rows as the source
+    pa.parquet.write_table(table.slice(0, 400), own)
+    said = bad("calibrate", own, tmp_path / "target.parquet", "--target-label", "seen", "-o", tmp_path / "x.json")
+    assert "labelled target rows are in the source too" in said
+    assert "use --method 'PS' with the labelled rows as the source and no target" in said
+    good("calibrate", own, "--method", "PS", "-o", tmp_path / "alone.json", "-q")
     counts = ("calibrate", "--tallies", "a.tally")
     assert "--tallies gives no tables" in bad(*counts, "--target-label", "seen", "-o", tmp_path / "x.json")

@@ -1,5 +1,6 @@
 """Rows of one patient are not independent: without groups promises break, with groups they hold."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -409,6 +410,12 @@ def test_a_sheet_by_group_draws_one_row_of_each_group_and_comes_back() -> None:
     assert np.array_equal(found, TARGET[sheet.rows])
     assert len(others) == 200
     assert not {tuple(row) for row in found} & {tuple(row) for row in others}
+    uncounted = np.setdiff1d(np.arange(len(TARGET)), sheet.rows)[:200]
+    forged = replace(filled, rows=uncounted)
+    with pytest.raises(InputError, match="not those that its seed 1 draws"):
+        calibrate(SOURCE, LABELS, TARGET, labelled=forged, method="PS-T", **BOTH)
+    with pytest.raises(InputError, match="not those that its seed 1 draws"):
+        sheet_scores(TableReader(table, label=None, group="who"), forged)
 
 
 def test_a_refusal_prints_the_line_that_draws_by_group() -> None:

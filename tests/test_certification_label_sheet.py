@@ -405,11 +405,11 @@ def test_other_encodings_are_named(path: Path) -> None:
 
 def test_another_target_is_refused() -> None:
     sheet = make()
-    sheet.require_target(sheet.target_sha256, 1000)
+    sheet.require_target(sheet.target_sha256, 1000, sheet.rows)
     with pytest.raises(InputError, match=r"may\.csv is not that one, its scores or their order differ"):
-        sheet.require_target("0" * 64, 1000, "may.csv")
+        sheet.require_target("0" * 64, 1000, sheet.rows, "may.csv")
     with pytest.raises(InputError, match="the target is not that one, it has 999 rows"):
-        sheet.require_target(sheet.target_sha256, 999)
+        sheet.require_target(sheet.target_sha256, 999, sheet.rows)
 
 
 def test_frames_keep_their_columns() -> None:

@@ -11,7 +11,15 @@ import polars as pl
 import pytest
 from scipy.stats import binom
 
-from pacshift import Certificate, InputError, LabelSheet, UnfinishedSheetError, UninformativeWarning, calibrate
+from pacshift import (
+    Certificate,
+    InputError,
+    LabelSheet,
+    UnfinishedSheetError,
+    UninformativeWarning,
+    calibrate,
+    verify,
+)
 from pacshift import label_sheet as make_sheet
 from pacshift.arrays import FloatArray
 from pacshift.bounds import binomial_cut
@@ -223,7 +231,7 @@ def test_unknown_rows_widen_the_bounds_of_the_mix_also_from_the_pilot() -> None:
     [
         (
             {"epsilon": 0.05},
-            r"was made for epsilon=0.1, but epsilon=0.05 was asked for.* pass epsilon=0.1, or make",
+            r"was made for epsilon=0.1, but epsilon=0.05 .* pass epsilon=0\.1\. A second sheet would spend",
         ),
         ({"delta": 0.01}, r"was made for delta=0.05, but delta=0.01 was asked for"),
         ({"target_labels": [None] * 1500}, "target_labels and labelled are two ways to say the same"),
@@ -253,6 +261,47 @@ def test_another_target_is_refused() -> None:
             calibrate(SOURCE, SOURCE_LABELS, target, labelled=filled(100))
     with pytest.raises(InputError, match="labelled is a sheet of target rows, but target_scores is None"):
         calibrate(SOURCE, SOURCE_LABELS, None, labelled=filled(100))
+
+
+def _easiest(sheet: LabelSheet) -> LabelSheet:
+    sure = np.argsort(-np.take_along_axis(TARGET, TRUTH[:, None], 1)[:, 0], kind="stable")[: len(sheet.rows)]
+    return replace(sheet, rows=sure)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        _easiest(SHEET),
+        replace(SHEET, seed=6),
+        replace(SHEET, rows=SHEET.rows[[1, 0, *range(2, 400)]]),
+        replace(SHEET, n_pilot=40),
+    ],
+    ids=["easiest rows", "another seed", "another order", "another pilot"],
+)
+def test_rows_that_the_seed_does_not_draw_are_refused(forged: LabelSheet, tmp_path: Path) -> None:
+    """The file's checksum is right: whoever changes the rows can compute it again."""
+    honest = certify(filled(400), method="PS-T")
+    filled(400, forged).save(tmp_path / "sheet.csv")
+    said = rf"not those that its seed {forged.seed} draws from the target.* Use the sheet as it was made"
+    with pytest.raises(InputError, match=said):
+        certify(tmp_path / "sheet.csv")
+    with pytest.raises(InputError, match=said):
+        verify(honest, SOURCE, SOURCE_LABELS, TARGET, labelled=tmp_path / "sheet.csv")
+
+
+def test_what_verify_cannot_know_of_labels_is_listed() -> None:
+    found = verify(certify(filled(200)), SOURCE, SOURCE_LABELS, TARGET, labelled=filled(200))
+    assert found.verdict == "equal"
+    said = "the target's labels, and how their rows, or the seed of their sheet, were chosen: the maker's word"
+    assert said in found.unverified
+    unlabelled = calibrate(SOURCE, SOURCE_LABELS, None, method="PS-LW")
+    assert not verify(unlabelled, SOURCE, SOURCE_LABELS, None).unverified
+
+
+def test_a_larger_sheet_of_the_same_seed_begins_with_the_same_rows() -> None:
+    """So it is a look that the smaller sheet has not paid for: "Sheets" of docs/methods/ps-t.md."""
+    larger = make_sheet(TARGET, budget=800, looks=(100, 200), rng=5)
+    assert larger.rows[:400].tolist() == SHEET.rows.tolist()
 
 
 def test_a_sheet_of_logits_is_about_the_logits() -> None:

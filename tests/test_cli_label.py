@@ -27,6 +27,7 @@ def test_a_sheet_and_what_to_do_next(data: Data, tmp_path: Path, monkeypatch: py
     assert "400 of 2,000 rows to label, in random order: the first 24 tune the thresholds" in shown
     assert "from the top: 'crow', 'owl', 'wren', or ? where nobody can tell" in shown
     assert "After 100, 200 or 400 labels" in shown
+    assert "A second sheet of this target, or a larger one with the same seed, would spend delta again." in shown
     assert f"pacshift calibrate SOURCE {data.target} --labelled to_label.csv -o certificate.json" in shown
     scores = np.column_stack([pq.read_table(data.target)[f"p_{name}"] for name in ("crow", "owl", "wren")])
     assert label_sheet(scores, budget=400, looks=(100, 200), rng=4).rows.tolist() == sheet.rows.tolist()
@@ -55,7 +56,10 @@ def test_a_sheet_with_labels_is_not_overwritten(data: Data, tmp_path: Path) -> N
     out = tmp_path / "s.csv"
     good("label", data.target, "-b", "50", "-o", out)
     before = out.read_bytes()
-    assert "exists already" in bad("label", data.target, "-b", "50", "-o", out)
+    said = bad("label", data.target, "-b", "50", "-o", out)
+    assert "exists already" in said
+    assert "a second sheet, or a larger one with the same seed, spends delta again" in said
+    assert said.endswith("overwrite it with --force.\n")
     assert out.read_bytes() == before
     assert good("label", data.target, "-b", "50", "-o", out, "--force", "--quiet").stdout == ""
     assert out.read_bytes() != before  # another seed

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from pacshift import InputError, Tally, UninformativeWarning, calibrate, calibrate_tally
+from pacshift import InputError, Tally, UninformativeWarning, calibrate, calibrate_tally, label_sheet
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import binomial_cut
 from pacshift.certification.labelled import split_at_random
@@ -226,6 +226,109 @@ def test_rows_of_the_test_have_no_part_in_planning() -> None:
     assert np.array_equal(planned[0], planned[1])
     labelled = {tuple(row) for row in target[places].tolist()}
     assert not any(tuple(row) in labelled for row in planned[0].tolist())
+
+
+def own_source(
+    how: str, target: FloatArray, labels: list[Any]
+) -> tuple[FloatArray, IntArray, FloatArray, list[Any]]:
+    """Source, its labels, target and target labels, where labelled rows of the target are in the source too."""
+    known = np.array([place for place, label in enumerate(labels) if label is not None])
+    rows, own = target[known], np.array([labels[place] for place in known])
+    if how == "no other rows at all":
+        return rows, own, rows, own.tolist()
+    if how == "the source":
+        return rows, own, target, labels
+    if how == "stored as float32":
+        return rows.astype(np.float32), own, target, labels
+    if how == "half of them":
+        rows, own = rows[::2], own[::2]
+    return np.vstack([SOURCE, rows]), np.append(SOURCE_LABELS, own), target, labels
+
+
+@pytest.mark.parametrize(
+    "how", ["the source", "added to the source", "half of them", "no other rows at all", "stored as float32"]
+)
+@pytest.mark.parametrize("method", ["PS-T", "PS-LP"])
+def test_lemma_3_labelled_rows_that_are_in_the_source_too_are_refused(how: str, method: str) -> None:
+    target, labels, _ = some_labels(200, np.random.default_rng(3))
+    source, own, rows, given = own_source(how, target, labels)
+    with pytest.raises(InputError, match=r"labelled target rows are in the source too: .* Leave these rows out"):
+        calibrate(source, own, rows, method=method, target_labels=given)
+    places = [place for place, label in enumerate(given) if label is not None]
+    instead = calibrate(rows[places], [given[place] for place in places], None, method="PS")
+    assert (instead.guarantee, instead.trivial) == ("pac-source", False)
+
+
+def test_lemma_3_sheets_pilots_and_counts() -> None:
+    """The pilot may be in the source, which plans too. Of counts alone it is seen where all rows are the same."""
+    target, truth = world(1500, 5, shifted=True)
+    sheet = label_sheet(target, budget=300, looks=(200,), rng=1)
+    sheet = sheet.with_labels(truth[sheet.rows])
+    rows, own = target[sheet.rows], truth[sheet.rows]
+    pilot = (np.vstack([SOURCE, rows[: sheet.n_pilot]]), np.append(SOURCE_LABELS, own[: sheet.n_pilot]))
+    assert calibrate(*pilot, target, method="PS-T", labelled=sheet).method == "PS-T"
+    earlier_look = (np.vstack([SOURCE, rows[:200]]), np.append(SOURCE_LABELS, own[:200]))
+    for source, labels in (earlier_look, (rows, own)):
+        with pytest.raises(InputError, match="labelled target rows are in the source too"):
+            calibrate(source, labels, target, method="PS-T", labelled=sheet)
+    counted = Tally.from_scores(rows, own)
+    with pytest.raises(InputError, match="labelled target rows are in the source too"):
+        calibrate_tally(counted + Tally.from_target(target), method="PS-T", target_labels=counted)
+
+
+def _tied(kind: str, n_rows: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
+    """Two classes whose scores repeat."""
+    p = rng.beta(0.6, 0.6, n_rows)
+    if kind == "one decimal":
+        p = p.round(1)
+    elif kind == "three decimals":
+        p = p.round(3)
+    elif kind == "a finite population":
+        p = np.random.default_rng(0).beta(0.6, 0.6, 600)[rng.integers(0, 600, n_rows)]
+    elif kind == "half are sure":
+        p = np.where(rng.random(n_rows) < 0.5, 1.0, p)
+    return np.column_stack([1 - p, p]), (rng.random(n_rows) < p).astype(int)
+
+
+TIES = ("one decimal", "three decimals", "a finite population", "half are sure", "none")
+
+
+@pytest.mark.montecarlo
+@pytest.mark.parametrize("kind", TIES)
+@pytest.mark.parametrize("sizes", [(300, 150, 1000), (2000, 150, 6000), (150, 150, 0)])
+def test_lemma_3_rows_that_only_look_alike_are_as_unlikely_as_it_says(
+    kind: str, sizes: tuple[int, int, int]
+) -> None:
+    """Samples of the target are cut off above 4,000 rows, where a frequent row may be the last."""
+    n_source, n_labels, n_others = sizes
+    chances = []
+    for seed in range(100):
+        rng = np.random.default_rng([seed, 1])
+        source, labels = _tied(kind, n_source, rng)
+        target, truth = _tied(kind, n_labels + n_others, rng)
+        to_plan = RowsToPlan.of(source, labels, target, np.arange(n_labels, n_labels + n_others))
+        counted = Tally.from_scores(target[:n_labels], truth[:n_labels], classes=[0, 1])
+        tested = Tally.from_scores(target[30:n_labels], truth[30:n_labels], classes=[0, 1])
+        by_rows = to_plan.chance_to_see(target[30:n_labels])
+        by_counts = LabelledTarget(counted, tested).chance_to_match(
+            Tally.from_scores(source, labels, classes=[0, 1])
+        )
+        chances.append((by_rows, by_counts))
+    for level in (0.02, 0.1):
+        assert (np.array(chances) < level).sum(axis=0).max() <= binom.isf(1e-6, 100, level)
+
+
+@pytest.mark.parametrize("kind", TIES)
+def test_scores_that_repeat_are_not_taken_for_the_same_rows(kind: str) -> None:
+    rng = np.random.default_rng(8)
+    source, labels = _tied(kind, 400, rng)
+    target, truth = _tied(kind, 1200, rng)
+    some = [int(label) if place < 400 else None for place, label in enumerate(truth)]
+    asked: dict[str, Any] = {"method": "PS-T", "epsilon": 0.2, "delta": 0.1}
+    assert calibrate(source, labels, target, target_labels=some, **asked).n_target_labels == 400
+    assert calibrate(source, labels, target[:400], target_labels=some[:400], **asked).n_target_labels == 400
+    with pytest.raises(InputError, match="labelled target rows are in the source too"):  # also with one decimal
+        calibrate(target[:400], truth[:400], target, target_labels=some, **asked)
 
 
 def test_the_same_rows_in_any_order_give_the_same_certificate() -> None:

@@ -1,5 +1,6 @@
 """Label sheets of tables: the same as of arrays, in one pass, whatever the format."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ def test_rows_that_are_left_out_keep_their_numbers(tmp_path: Path, monkeypatch: 
     usable = EXACT[np.arange(300) % 10 > 0]
     same = label_sheet(usable, budget=50)
     with pytest.raises(InputError, match="it has 270 rows"):  # row numbers would be other ones
-        made.sheet.require_target(same.target_sha256, same.n_target)
+        made.sheet.require_target(same.target_sha256, same.n_target, same.rows)
 
 
 @pytest.mark.parametrize("drop", [False, True])
@@ -97,6 +98,15 @@ def test_another_table_is_refused_by_name(tmp_path: Path) -> None:
     fewer = save(whole()[:299], tmp_path / "fewer.parquet")
     with pytest.raises(InputError, match=r"fewer\.parquet is not that one, it has 299 rows"):
         sheet_scores(TableReader(fewer, label=None), sheet)
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_rows_that_the_seed_does_not_draw_are_refused(drop: bool, tmp_path: Path) -> None:
+    path = save(broken() if drop else whole(), tmp_path / "t.parquet")
+    sheet = label_table(path, budget=60, rng=2, drop_invalid=drop).sheet
+    for forged in (replace(sheet, rows=np.sort(sheet.rows)), replace(sheet, seed=3)):
+        with pytest.raises(InputError, match=rf"its seed {forged.seed} draws from .*t\.parquet"):
+            sheet_scores(TableReader(path, label=None), forged, drop_invalid=drop)
 
 
 def test_kept_columns_are_texts(tmp_path: Path) -> None:

@@ -68,7 +68,8 @@ class Certificate(SetRule):
     class_miss : Interval or None
         Bounds of how often each class is missed on source and target. Those of all classes hold together with
         confidence ``1 - delta``. This is a statement of its own, beside the guarantee. With ``contamination`` the
-        label-shifted part of the target is meant, as with ``class_epsilon``, ``prevalence`` and ``weights``.
+        label-shifted part of the target is meant, as with ``class_epsilon``, ``prevalence`` and ``weights``; where
+        target labels certify (PS-T), the cases that have a class.
     class_epsilon : float or None
         Share of any one class that the sets may miss, if a limit was asked for.
     one_label_error : float or None

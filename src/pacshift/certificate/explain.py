@@ -155,7 +155,7 @@ def _data(certificate: "Certificate") -> str:
     fewest = f"fewest: {certificate.class_counts[rarest]:,} of class {certificate.classes[rarest]!r}"
     return (
         f"Data: {certificate.n_source:,} labelled source examples ({fewest}), "
-        f"{_target_rows(certificate)}, {len(certificate.classes)} classes."
+        f"{_target_rows(certificate)}, {len(certificate.classes)} classes.{_one_sample(certificate)}"
     )
 
 
@@ -163,6 +163,14 @@ def _target_rows(certificate: "Certificate") -> str:
     if not certificate.n_target_labels:
         return f"{certificate.n_target:,} unlabelled target examples"
     return f"{certificate.n_target:,} target examples, {certificate.n_target_labels:,} of them labelled"
+
+
+def _one_sample(certificate: "Certificate") -> str:
+    """What labels of the target cost, with a blank in front (docs/methods/ps-t.md, "One sample of labels")."""
+    if not certificate.n_target_labels:
+        return ""
+    once = "one sample of target labels, looked at as planned: another sample, or another look, would spend it"
+    return f" The chance to fail of {given(certificate.delta)} pays for {once} again."
 
 
 def sets_in_words(certificate: "Certificate") -> str:

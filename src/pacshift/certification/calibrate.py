@@ -108,6 +108,7 @@ def calibrate(
         The largest share of any one class that the sets may miss. This is promised besides ``epsilon``, with the
         same confidence for both together. For methods that promise something about the target. With
         ``contamination`` it is promised for the label-shifted part: other cases of a class may all be missed.
+        Where target labels certify instead (PS-T), it is promised for the cases that have a class.
     class_balance : {3, 6, "none"}, optional
         For PS-LP: its tuned thresholds aim at missing no class more often than this multiple of epsilon; default
         3. A policy, not a promise. With 6 or ``"none"`` sets get smaller where a class is rare, and this class is
@@ -122,6 +123,8 @@ def calibrate(
         Labels of some target rows, None or NaN for the others. The labelled rows must be a random sample of the
         target. They narrow down the label mix, and certify sets on their own (PS-T): used if that gives smaller
         sets, and where label shift is refuted. For methods with a PAC guarantee on this target, such as PS-LP.
+        None of these rows may be in the source. ``delta`` pays for one look at one sample, of a size fixed
+        beforehand: every further sample, and every look at more labels, spends it again.
         Leave rows of a new kind, which have no class, unlabelled, and allow for them with ``contamination``.
     labels_per : {"row", "group"}, optional
         How rows were chosen to be labelled, if there are ``target_groups`` and labels of rows that are not the
@@ -129,7 +132,8 @@ def calibrate(
         ``"group"``: one random row in each of some random groups; the labelled row of a group is its counted one.
     labelled : LabelSheet or path, optional
         A sheet made by ``pacshift.label_sheet`` or ``pacshift label`` for this target and these epsilon and delta,
-        filled in from the top as far as one of its looks. Instead of ``target_labels``.
+        filled in from the top as far as one of its looks. Instead of ``target_labels``. A second sheet, or a
+        larger one with the same seed, spends ``delta`` again.
     groups : array or series of length m, optional
         The group of each source row, such as the patient, if several rows belong to one. Such rows are not
         independent, so one random row of each group is counted, by coins that are thrown over ids and rows. The
@@ -263,7 +267,8 @@ def calibrate_tally(
         Add the label with the highest score to sets that would be empty.
     class_epsilon : float, optional
         The largest share of any one class that the sets may miss, promised besides ``epsilon``. With
-        ``contamination`` it is promised for the label-shifted part of the target.
+        ``contamination`` it is promised for the label-shifted part of the target, or, where target labels certify
+        instead (PS-T), for the cases that have a class.
     class_balance : {3, 6, "none"}, optional
         For PS-LP: tuned thresholds aim at missing no class more often than this multiple of epsilon; default 3.
     contamination : float, default 0
@@ -273,8 +278,9 @@ def calibrate_tally(
         Bounds that you are sure of on how frequent a class is in the target.
     target_labels : Tally, optional
         Counts of labelled rows of the target, ``Tally.from_scores`` of them. These rows must be a random sample of
-        the target and be counted in ``tally`` too, as unlabelled ones. With groups they must be one random row, or
-        all rows, of random groups: of rows chosen at random whatever their group, large groups would have more.
+        the target and be counted in ``tally`` too, as unlabelled ones, but not in its source. ``delta`` pays for
+        one look at one sample. With groups they must be one random row, or all rows, of random groups: of rows
+        chosen at random whatever their group, large groups would have more.
     note, model_id : str, optional
         What the certificate should remember: anything, and which classifier the scores come from.
     valid_until : str or datetime.date, optional

@@ -13,6 +13,7 @@ from pacshift.certificate.provenance import AskedMethod, Counting, Provenance
 from pacshift.certification.answers import Answer, Data, answer
 from pacshift.certification.few_labels import check_labelled
 from pacshift.certification.label_shift import check_label_shift, refusal_of
+from pacshift.certification.labelled import require_unseen
 from pacshift.certification.notes import by_labels_note, often_missed_note, suspicious
 from pacshift.certification.request import Request
 from pacshift.certification.sensitivity import SensitivityOnDemand
@@ -83,6 +84,7 @@ def _require_rows(data: Data, method: Method) -> None:
         raise InputError(f"no target examples: method {method.name} needs unlabelled target scores.")
     if data.labelled is not None:
         check_labelled(data.labelled.counted, tally)
+        require_unseen(data.labelled.chance_to_match(tally))
     require_same_kind(tally.full_source_kind, tally.full_target_kind, name="target", n_rows=tally.n_target)
 
 

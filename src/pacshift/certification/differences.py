@@ -122,6 +122,9 @@ def left_open(stored: Certificate, now: Provenance | None) -> list[str]:
     stated = ("model_id", "note", "valid_until", "command")
     said = [name for name in stated if getattr(made, name) is not None]
     open_ends = [f"{', '.join(said)}: the maker's word"] if said else []
+    if stored.n_target_labels:
+        chosen = "the target's labels, and how their rows, or the seed of their sheet, were chosen"
+        open_ends.append(f"{chosen}: the maker's word")
     if made.seed is None:
         open_ends.append("the file does not say its seed: 0 was assumed")
     if made.counting is None:

@@ -18,6 +18,9 @@ from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
 from pacshift.wording import mean_size
 
+SEEN_BY_CHANCE = 1e-6
+"""Rows of the test count as rows of the source where it is less likely that they only look alike."""
+
 
 def split_at_random(
     rows: ScoreMatrix,
@@ -32,6 +35,7 @@ def split_at_random(
     pilot = choose_pilot(rows.values, labels, len(labels) - n_test, request.seed)
     is_pilot = np.zeros(len(labels), bool)
     is_pilot[pilot] = True
+    require_unseen(to_plan.chance_to_see(rows.values[~is_pilot]))
     # In the pilot's own order, because sums of floats depend on it.
     planning = to_plan.with_pilot(rows.values[pilot], labels[pilot], transform)
     return LabelledTarget(
@@ -79,6 +83,8 @@ def split_by_sheet(
             "label certify nothing."
         )
     used, tested = np.flatnonzero(known[:n_used]), n_pilot + np.flatnonzero(known[n_pilot:n_used])
+    if to_plan is not None:
+        require_unseen(to_plan.chance_to_see(rows.values[tested]))
     return LabelledTarget(
         _count(rows, labels, used, transform, tally),
         _count(rows, labels, tested, transform, tally),
@@ -90,6 +96,17 @@ def split_by_sheet(
     )
 
 
+def require_unseen(chance: float) -> None:
+    """Refuse rows of the test that are in the source too; ``chance`` says how likely they only look alike."""
+    if chance < SEEN_BY_CHANCE:
+        raise InputError(
+            "labelled target rows are in the source too: that so many are alike by chance has a probability below "
+            f"{SEEN_BY_CHANCE:g}. Rows that test the thresholds must not have planned them. Leave these rows out "
+            "of the source. If there is no other source, use method='PS' with the labelled rows as the source and "
+            "no target: one threshold for all classes, for the population that these rows are a sample of."
+        )
+
+
 def require_same_promise(sheet: LabelSheet, request: Request) -> None:
     """The looks of a sheet are paid for at its own epsilon and delta."""
     for name in ("epsilon", "delta"):
@@ -97,7 +114,8 @@ def require_same_promise(sheet: LabelSheet, request: Request) -> None:
         if asked != planned:
             raise InputError(
                 f"{sheet.name} was made for {name}={planned:g}, but {name}={asked:g} was asked for. Its looks "
-                f"hold for the {name} that they were planned with: pass {name}={planned!r}, or make a new sheet."
+                f"hold for the {name} that they were planned with: pass {name}={planned!r}. A second sheet would "
+                "spend delta again."
             )
 
 

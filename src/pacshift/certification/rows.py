@@ -13,6 +13,7 @@ from pacshift.certificate.sets import labels_at, sizes_at
 from pacshift.certification.answers import Data
 from pacshift.certification.few_labels import split_labels
 from pacshift.certification.label_sheet import LabelSheet
+from pacshift.certification.label_sheet.draw import RowDraw
 from pacshift.certification.labelled import split_at_random, split_by_sheet
 from pacshift.certification.request import Request
 from pacshift.errors import InputError
@@ -118,9 +119,11 @@ class Rows:
         sheet = labelled if isinstance(labelled, LabelSheet) else LabelSheet.load(labelled)
         if self.target is None or self.given_target is None:
             raise InputError("labelled is a sheet of target rows, but target_scores is None. Pass the scores too.")
-        fingerprint = Fingerprint(len(self.target.classes))
+        fingerprint, draw = Fingerprint(len(self.target.classes)), RowDraw(len(sheet.rows), sheet.seed)
         fingerprint.add(self.given_target.values)
-        sheet.require_target(fingerprint.hexdigest(), len(self.target))
+        draw.add(len(self.target))
+        drawn = draw.rows if numbers is None else numbers[draw.rows]
+        sheet.require_target(fingerprint.hexdigest(), draw.n_rows, drawn)
         places = sheet.rows if numbers is None else np.searchsorted(numbers, sheet.rows)
         others = np.ones(len(self.target), bool)
         others[places] = False

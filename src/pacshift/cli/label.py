@@ -42,6 +42,12 @@ def label(
     from pacshift.cli.inputs import tell_dropped
     from pacshift.tables import label_table
 
+    if out.is_file() and not force and out not in table:
+        raise InputError(
+            f"{out} exists already. If it is a sheet of this target, go on with it: a second sheet, or a larger "
+            "one with the same seed, spends delta again. Otherwise choose another name, or overwrite it with "
+            "overwrite=True."
+        )
     options.check_output(out, force, table)
     require_csv(out)
     asked: dict[str, Any] = {"budget": budget, "looks": _read_looks(looks), "epsilon": epsilon, "delta": delta}
@@ -101,4 +107,5 @@ def _tell(made: "TableSheet", out: Path, command: str) -> None:
     console.print(f"   {plain(command)}", soft_wrap=True)
     if len(sheet.looks) > 1:
         console.print("   All looks hold together: stop as soon as the sets are small enough.")
+    console.print("   A second sheet of this target, or a larger one with the same seed, would spend delta again.")
     say_written(out)

@@ -57,7 +57,8 @@ class PACClassifier(Wrapper):
         Fill empty sets with the top label.
     class_epsilon : float or None
         Share of any one class that the sets may miss, promised besides ``epsilon``. With ``contamination`` it is
-        promised for the label-shifted part of the target.
+        promised for the label-shifted part of the target, or, where target labels certify instead (PS-T), for the
+        cases that have a class.
     class_balance : {3, 6, "none"} or None
         For PS-LP: tuned thresholds aim at missing no class more often than this multiple of epsilon. None: 3.
     contamination : float
@@ -173,7 +174,8 @@ class PACClassifier(Wrapper):
         weights : array of shape (K,), optional
             True importance weights, for ORACLE.
         target_labels : array or list of length n, optional
-            Labels of a random sample of the rows of ``X_target``, None or NaN for the other rows.
+            Labels of a random sample of the rows of ``X_target``, None or NaN for the other rows. One look at one
+            sample, whose rows are not in the source: another spends ``delta`` again.
         labels_per : {"row", "group"}, optional
             How rows were chosen to be labelled, where ``target_groups`` are given, as in ``pacshift.calibrate``.
         groups : array of shape (m,), optional

@@ -44,7 +44,8 @@ _LABEL_SHIFT = (
 )
 _RANDOM_SAMPLE = (
     "the labelled target examples are a random sample of the target: which ones were labelled had nothing to do "
-    "with what they are. Nothing is assumed about the source, or about how the target differs from it."
+    "with what they are. The source may be anything that does not hold these rows; nothing is assumed about how "
+    "the target differs from it."
 )
 _NOTHING = "nothing is guaranteed, even if label shift holds."
 

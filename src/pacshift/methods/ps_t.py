@@ -26,7 +26,7 @@ class PST(Method):
     """The largest step of a path of thresholds at which few enough labelled target rows are missed. No options.
 
     A part of the labels, the pilot, plans the path together with the source and unlabelled target rows. The other
-    labels run an exact binomial test. Nothing is assumed about how the source relates to the target.
+    labels run an exact binomial test. The source may be anything that does not hold the labelled rows.
 
     Examples
     --------

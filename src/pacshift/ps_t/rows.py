@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # its parts load when first used
 from numpy.typing import NDArray
 
-from pacshift.arrays import IntArray, KeyArray
-from pacshift.paths.sample import numbers_of_all
+from pacshift.arrays import BoolArray, IntArray, KeyArray
+from pacshift.paths.sample import numbers_of_all, row_numbers
 from pacshift.ps_t.looks import look_cuts
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
 from pacshift.tally.coins import coins
+from pacshift.tally.grid import CODE_BITS, float_to_code
 
 SOURCE_ROWS, TARGET_ROWS, PLANNING_SCORES = 20_000, 4_000, 2_000_000
 """Most rows of source and target, and most scores of either, that are planned with. Beyond a few thousand rows a
@@ -50,6 +52,8 @@ class RowsToPlan:
     source: ScoreRows
     source_labels: IntArray
     target: ScoreRows
+    is_stand_in: bool = False
+    """Whether ``target`` holds source rows, because hardly any target row is unlabelled."""
 
     @classmethod
     def of(
@@ -61,13 +65,39 @@ class RowsToPlan:
         """
         chosen = planning_rows(source, labels, SOURCE_ROWS)
         seen, among = target, unlabelled
-        if len(target if among is None else among) < MIN_UNLABELLED:
+        is_stand_in = len(target if among is None else among) < MIN_UNLABELLED
+        if is_stand_in:
             seen, among = source, None
-        return cls(source[chosen], labels[chosen], seen[planning_rows(seen, None, TARGET_ROWS, among)])
+        others = seen[planning_rows(seen, None, TARGET_ROWS, among)]
+        return cls(source[chosen], labels[chosen], others, is_stand_in)
 
     def with_pilot(self, scores: ScoreRows, labels: IntArray, transform: Transform) -> Planning:
         """All that a path is planned with."""
         return Planning(self.source, self.source_labels, self.target, scores, labels, transform)
+
+    def chance_to_see(self, test: ScoreRows) -> float:
+        """At most how likely so many rows of the test stand in the source, if it does not hold them (Lemma 3).
+
+        Samples hold all rows whose number is below their largest one, so rows are compared below both.
+        """
+        own, n_times = np.unique(_keys(self.source), return_counts=True)
+        below = min(row_numbers(sample).max() for sample in (self.source, self.target))
+
+        def seen(rows: ScoreRows) -> BoolArray:
+            keys = _keys(rows[row_numbers(rows) < below])
+            return np.isin(keys[~np.isin(keys, own[n_times > 1])], own)
+
+        tested, others = seen(test), seen(self.target)
+        if self.is_stand_in or not tested.any():
+            return 1.0
+        n_rows, n_seen = len(tested) + len(others), int(tested.sum() + others.sum())
+        return float(scipy.stats.hypergeom.sf(tested.sum() - 1, n_rows, n_seen, len(tested)))
+
+
+def _keys(scores: ScoreRows) -> KeyArray:
+    """Numbers by which rows are found again, also where their scores were stored as float32 in between."""
+    with np.errstate(over="ignore"):
+        return row_numbers(np.asarray(scores, np.float32))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,9 +145,29 @@ class LabelledTarget:
         """Rows that nobody could label, pilot and test: each may be of any class."""
         return self.n_unknown + self.n_unknown_pilot
 
+    def chance_to_match(self, source: Tally) -> float:
+        """At most how likely so many rows of the test have, with their label, the score of exactly as many source
+        rows as labelled ones, if they are not the same rows (Lemma 3).
+        """
+        (rows, times), (own, own_times) = _times(self.counted), _times(source)
+        place = np.minimum(np.searchsorted(own, rows), len(own) - 1)
+        tested = np.isin(rows, _times(self.test)[0])
+        alike = tested & (own[place] == rows) & (own_times[place] == times)
+        # Were the number of source rows Poisson, each would be alike with a chance of at most 1/e, independently.
+        tail = scipy.stats.binom.sf(alike.sum() - 1, tested.sum(), np.exp(-1))
+        return float(min(1.0, np.exp(1) * np.sqrt(source.n_source) * tail))
+
     def cut(self, *, epsilon: float, delta: float) -> int:
         """How many rows of the test that have a class may be missed at this look; negative if none passes."""
         return look_cuts(self.looks, epsilon=epsilon, delta=delta)[self.look] - self.n_unknown
+
+
+def _times(tally: Tally) -> tuple[IntArray, IntArray]:
+    """The true-label scores of every class, on the grid, as ascending numbers; and how many rows have each."""
+    columns = np.repeat(np.arange(tally.n_classes), np.diff(tally.starts))
+    numbers = (columns << CODE_BITS) + float_to_code(tally.values)
+    first = np.flatnonzero(np.diff(numbers, prepend=-1))
+    return numbers[first], np.add.reduceat(tally.counts, first)
 
 
 def choose_pilot(scores: ScoreRows, labels: IntArray, n_pilot: int, seed: int) -> IntArray:

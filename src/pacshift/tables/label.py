@@ -171,12 +171,14 @@ def sheet_scores(
 ) -> tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]:
     """The scores of the sheet's rows, in the order of the sheet, and of a sample of the other rows.
 
-    An InputError if this is another target.
+    An InputError if this is another target, or if the sheet's seed draws other rows.
     """
-    fingerprint = Fingerprint(len(reader.layout.classes))
-    found, first = np.full((len(sheet.rows), len(reader.layout.classes)), np.nan), 0
+    fingerprint, draw = Fingerprint(len(reader.layout.classes)), RowDraw(len(sheet.rows), sheet.seed)
+    found = np.full((len(sheet.rows), len(reader.layout.classes)), np.nan)
     others = [found[:0]]
     for piece in _pieces(reader, (), drop_invalid=drop_invalid, progress=progress):
+        first = draw.n_rows
+        draw.add(piece.n_rows, piece.usable)
         fingerprint.add(piece.scores)
         every = np.full((piece.n_rows, found.shape[1]), np.nan)
         every[slice(None) if piece.usable is None else piece.usable] = reader.probabilities(piece.scores)
@@ -185,7 +187,7 @@ def sheet_scores(
         found[here] = every[rows[here] - first]
         every[rows[here] - first] = np.nan  # rows of the test must not be planned with
         others.append(planning_sample(every[np.isfinite(every).all(axis=1)]))
-        first += piece.n_rows
     files = ", ".join(map(str, reader.source.files[:3])) + (", ..." if len(reader.source.files) > 3 else "")
-    sheet.require_target(fingerprint.hexdigest(), first, files or "the frame")
+    drawn = draw.rows if reader.choice is None else reader.choice.places[draw.rows]
+    sheet.require_target(fingerprint.hexdigest(), draw.n_rows, drawn, files or "the frame")
     return found, np.concatenate(others)

@@ -40,6 +40,9 @@ def label_sheet(
     Fill in the labels from the top, without skipping a row. After every complete look thresholds can be certified
     by these labels alone, whatever the shift is. All looks hold together, so you may stop at any of them.
 
+    ``delta`` pays for one sheet: a second one for the same target, or a larger one with the same seed, spends it
+    again. So let the budget be the most that you may want to label.
+
     Parameters
     ----------
     target : array or frame of shape (n, K)

@@ -9,6 +9,7 @@ import numpy as np
 from pacshift.arrays import IntArray, Label
 from pacshift.certification.label_sheet import file
 from pacshift.certification.label_sheet.names import UNKNOWN, class_places, place_of
+from pacshift.certification.label_sheet.plan import plan_sheet
 from pacshift.display import short_repr
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike
@@ -169,8 +170,8 @@ class LabelSheet:
             )
         return np.array(found, np.int64)
 
-    def require_target(self, sha256: str, n_rows: int, name: str = "the target") -> None:
-        """Refuse a target other than the one that the sheet was made for.
+    def require_target(self, sha256: str, n_rows: int, drawn: IntArray, name: str = "the target") -> None:
+        """Refuse another target than the one that the sheet was made for, and rows that its seed does not draw.
 
         Parameters
         ----------
@@ -178,22 +179,32 @@ class LabelSheet:
             Fingerprint of the target's scores.
         n_rows : int
             Rows of the target, among them those that were left out as unusable.
+        drawn : numpy.ndarray of int
+            Row numbers that the sheet's seed draws from this target, in their order.
         name : str
             What the target is called in the message.
 
         Raises
         ------
         InputError
-            If they differ: labels would be given to rows that they do not belong to.
+            If the target is another one: labels would be given to rows that they do not belong to. Or if the rows,
+            their order or the pilot are others: then nobody knows whether chance has chosen them.
         """
-        if (sha256, n_rows) == (self.target_sha256, self.n_target):
-            return
-        how = "its scores or their order differ" if n_rows == self.n_target else f"it has {n_rows:,} rows"
-        raise InputError(
-            f"{self.name} was made for another target of {self.n_target:,} rows: {name} is not that one, {how}. "
-            "The labels would go to the wrong rows. Use the target that the sheet was made from, as it was then, "
-            "or make a new sheet."
-        )
+        if (sha256, n_rows) != (self.target_sha256, self.n_target):
+            how = "its scores or their order differ" if n_rows == self.n_target else f"it has {n_rows:,} rows"
+            raise InputError(
+                f"{self.name} was made for another target of {self.n_target:,} rows: {name} is not that one, "
+                f"{how}. The labels would go to the wrong rows. Use the target that the sheet was made from, as "
+                "it was then. Another target needs a sheet of its own."
+            )
+        *looks, budget = self.looks
+        planned = plan_sheet(budget, looks, epsilon=self.epsilon, delta=self.delta)
+        if not np.array_equal(drawn, self.rows) or planned.n_pilot != self.n_pilot:
+            raise InputError(
+                f"{self.name}: its rows, their order or its pilot are not those that its seed {self.seed} draws "
+                f"from {name}. Rows that were chosen otherwise are not a random sample. Use the sheet as it was "
+                "made; the same seed, budget and looks draw it again."
+            )
 
     def save(self, path: PathLike, *, overwrite: bool = False) -> None:
         """Write the sheet as CSV, to be filled in with a spreadsheet or an editor.
