@@ -197,10 +197,10 @@ def patients_world(n_patients: int) -> World:
     return World("patients", law, (600, n_patients), (0.0, 1.0), 500, sizes=(1, 20))
 
 
-def two_kinds_world(n_patients: int) -> World:
-    """Each patient has a row of either kind, on both sides."""
-    law = Pieces((((1.0, 1.0, 1.0),), ((0.4, 0.4, 0.5), (0.9, 0.9, 0.5))), (1, 0)).atoms()
-    return World("two kinds of rows", law, (400, n_patients), (0.0, 1.0), n_patients, sizes=(2,), alike=True)
+def two_kinds_world() -> World:
+    """Each patient of the second class has a row of either kind, on both sides; the first has one kind alone."""
+    law = Pieces((((0.6, 0.6, 1.0),), ((0.4, 0.4, 0.5), (0.9, 0.9, 0.5))), (1, 0)).atoms()
+    return World("two kinds of rows", law, (500, 700), (0.1, 0.9), 700, sizes=(2,), alike=True)
 
 
 def visits_world() -> World:

@@ -57,8 +57,8 @@ SURE = 0.01
 IN_TESTS = 4
 """The draws of tests have nothing in common with those of the hunt."""
 
-REFUTED = "labels, refuted"
-"""The named world in which the test of label shift must run."""
+REFUTED, NEW_SOURCE = "labels, refuted", "looks, new source"
+"""The named worlds in which the test of label shift must run."""
 
 DRAWS = {
     "coins 6697/500": 150,
@@ -81,7 +81,7 @@ DRAWS = {
     "ids, 0 to 598": 60,
     "ids, 0 to 598, PS-LP": 40,
     "ids, patient_0 to 1130": 60,
-    "ids, alike on both sides": 250,
+    "ids, alike on both sides": 120,
     "one label per patient": 20,
     "looks, largest thresholds": 20,
     "looks, new source": 70,
@@ -105,20 +105,31 @@ def drawn(name: str, draws: int) -> Result:
     return Result.of(name, run_draws(name, IN_TESTS, range(draws)))
 
 
-@pytest.mark.montecarlo
-@pytest.mark.slow
-@pytest.mark.usefixtures("untested")
-@pytest.mark.parametrize("name", [name for name in NAMED if name != REFUTED])
-def test_named_worlds_keep_their_promise(name: str) -> None:
-    result = drawn(name, 1)
-    if not result.draws and name.startswith("own source"):
-        return  # refused, as it should be
-    if not result.draws:
-        pytest.skip(result.not_offered)
+def require_kept(name: str) -> None:
+    """Enough draws of a named world, and not too many failures. Labels as their own source are refused."""
+    if not (first := drawn(name, 1)).draws:
+        assert name.startswith("own source"), first.not_offered
+        return
     result = drawn(name, DRAWS[name])
     assert result.draws == DRAWS[name]
     assert chance(result) > SURE, f"{result.wrong[ERROR]} of {result.draws}"
     assert not name.startswith("labels") or result.wrong[ERROR], "labels use all of delta, or nearly"
+
+
+@pytest.mark.montecarlo
+@pytest.mark.slow
+@pytest.mark.usefixtures("untested")
+@pytest.mark.parametrize("name", [name for name in NAMED if name not in (REFUTED, NEW_SOURCE)])
+def test_named_worlds_keep_their_promise(name: str) -> None:
+    if name == "one label per patient" and "labels_per" not in inspect.signature(calibrate).parameters:
+        pytest.skip("calibrate does not ask who was labelled yet")
+    require_kept(name)
+
+
+@pytest.mark.montecarlo
+@pytest.mark.slow
+def test_a_source_of_labels_that_were_looked_at_keeps_the_promise() -> None:
+    require_kept(NEW_SOURCE)
 
 
 @pytest.mark.montecarlo
