@@ -366,6 +366,12 @@ def test_the_estimator_passes_groups_on() -> None:
     assert (made.n_source, made.n_target) == (200, 400)
     assert made.set_sizes is not None
     assert made.set_sizes.sum() == 400
+    given: dict[str, Any] = {"groups": IDS[1000:], "target_groups": TARGET_IDS}
+    given |= {"target_labels": [None if row % 5 else label for row, label in enumerate(TRUTH.tolist())]}
+    model.calibrate(logits[0][1000:], LABELS[1000:], logits[1], labels_per="group", **given)
+    made, scores = model.certificate_, model.estimator_.predict_proba(logits[1][::5])  # the labelled row of each
+    assert made.n_target_labels == 400
+    assert np.array_equal(made.set_sizes, made.with_set_sizes(scores).set_sizes)
 
 
 def test_the_monitor_counts_one_row_per_group_and_period() -> None:

@@ -60,7 +60,12 @@ def test_every_command_takes_a_group(folder: Path, tmp_path: Path) -> None:
     both = folder / "source.parquet", folder / "target.parquet", "--group", "patient_id"
     found = json.loads(good("prevalence", *both, "--json").stdout)
     assert sum(each["source_rows"] for each in found["classes"].values()) == 300
-    assert json.loads(good("compare", *both, "--json").stdout)["rows"] == 300
+    found, measured = (
+        json.loads(good("compare", *both, "--json", *words).stdout) for words in ((), ("--target-label", "label"))
+    )
+    assert found["rows"] == 300
+    sizes = [[one["size"] for one in each["methods"]] for each in (found, measured)]
+    assert sizes[0] == sizes[1]  # of the same rows
     periods = good("monitor", *both, "--timestamp", "day", "--json", "-o", tmp_path / "page.html").stdout
     assert [period["rows"] for period in json.loads(periods)["periods"]] == [300, 300]
     mix = "--target-mix", "0=0.4,1=0.6", "--n-source", 300, "--n-target", 300

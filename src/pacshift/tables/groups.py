@@ -127,15 +127,16 @@ class Choice:
             for period, digest in part.digests.items():
                 digests[period] = digests.get(period, np.uint64(0)) + digest
         usable = np.flatnonzero(np.concatenate([part.kept for part in parts]))
-        names, rows = (np.concatenate([getattr(part, name) for part in parts]) for name in ("names", "rows"))
+        rows = np.concatenate([part.rows for part in parts])
         coins = np.concatenate([part.coins(digests, role) for part in parts])
         marks = [part.marks for part in parts if part.marks is not None]
         if marks:
             chosen = choose_labelled(coins, rows, np.concatenate(marks), labels_per)
         else:
             chosen = choose_rows(coins, rows)
+        names = np.concatenate([part.names for part in parts])[chosen]
         n_by_period = {period: int(digest[0]) for period, digest in digests.items()}
-        return cls(usable[chosen], names[chosen], n_by_period)
+        return cls(usable[chosen], names, n_by_period)
 
     def only(self, batches: Iterable[Batch], layout: Layout) -> Iterator[Batch]:
         """The chosen rows of every batch. A table that gives its rows in another order this time is refused."""
