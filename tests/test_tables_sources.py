@@ -185,7 +185,10 @@ def test_folders_with_a_log_of_the_files_that_count_are_refused(folder: Path, wh
     (folder / log).write_text('{"added": [], "removed": ["part-0.parquet"]}')
     outside = folder.parent / "link"
     outside.symlink_to(folder / "later")
-    for named in (folder, folder / "later", first_of(folder), folder.parent, outside):
+    (folder.parent / "links").mkdir()
+    linked = folder.parent / "links" / first_of(folder).name
+    linked.symlink_to(first_of(folder))
+    for named in (folder, folder / "later", first_of(folder), folder.parent, outside, linked.parent):
         with pytest.raises(InputError, match=rf"{what}.* says which of its files and rows still count"):
             list_files(named)
 

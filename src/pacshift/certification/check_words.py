@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from pacshift.bounds import Interval, clopper_pearson
 from pacshift.certificate import Certificate
 from pacshift.certificate.explain import filled
@@ -32,6 +34,11 @@ def in_words(found: "Check", certificate: Certificate) -> str:
     looked = not certificate.facts.any_mix and certificate.guarantee != "pac-source"  # at the target's scores
     if found.classes_apart or (found.seen_as == "target" and looked):
         sentences.append(_not_the_target(found, certificate))
+    elif found.seen_as is None and np.array_equal(found.evaluation.class_counts, certificate.class_counts):
+        sentences.append(
+            "These rows have exactly as many cases of every class as the source: if they are its rows, saved "
+            "otherwise, they prove nothing."
+        )
     if found.verdict == "broken":
         sentences.append(_why_broken(found, certificate))
     if caveat:

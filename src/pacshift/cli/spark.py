@@ -45,10 +45,10 @@ def tally_with_spark(master: str | None, paths: Sequence[Path], **options: Any) 
 def with_names(counted: TableTally, paths: Sequence[Path]) -> TableTally:
     """The counts with the names of the paths. Only the cluster may be able to read them: there is no SHA-256."""
     inputs = [table_input(counted.columns, path, None, None, None, None) for path in paths]
-    known = replace(inputs[0], left_out=counted.n_dropped, left_out_why=counted.dropped_why)
+    in_all = counted.n_usable + counted.n_dropped
+    known = replace(inputs[0], left_out=counted.n_dropped, left_out_why=counted.dropped_why, rows_read=in_all)
     if len(inputs) == 1:
-        in_all = counted.n_usable + counted.n_dropped
-        inputs = [replace(known, rows=counted.n_rows, rows_read=in_all)]
+        inputs = [replace(known, rows=counted.n_rows)]
     elif counted.n_dropped:  # from which of the paths, only the cluster knows
         inputs.append(replace(known, name=f"all {len(paths)} paths together"))
     return replace(counted, tally=replace(counted.tally, inputs=tuple(inputs)))

@@ -92,8 +92,11 @@ def _expand(path: Path) -> list[Path]:
 
 def _require_plain(files: Iterable[Path]) -> None:
     """Refuse files of a table that has a log, however they were named: dead ones lie among them."""
-    folders = {folder for file in files for one in (file.absolute(), file.resolve()) for folder in one.parents}
-    for folder in sorted(folders):
+    named = {file.parent for file in files} | {
+        Path(os.path.realpath(file)).parent for file in files if file.is_symlink()
+    }
+    nearest = {one for folder in named for one in (folder.absolute(), folder.resolve())}
+    for folder in sorted(nearest.union(*(folder.parents for folder in nearest))):
         committed = glob("_committed_*", root_dir=folder)  # at Databricks, with the files that it replaced
         replaced = any(_names_removed(folder / name) for name in committed)
         for log, what in (LOGS | ({committed[0]: "the output of several jobs"} if replaced else {})).items():
