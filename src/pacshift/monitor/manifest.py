@@ -84,7 +84,7 @@ def _in_use_document(in_use: InUse, files: Files) -> dict[str, Any]:
 
 
 def _labelled_document(labelled: Labelled, files: Files) -> dict[str, Any]:
-    plain = {name: getattr(labelled, name) for name in ("period", "since", "sheet", "in_source")}
+    plain = {name: getattr(labelled, name) for name in ("period", "since", "sheet", "in_source", "looks")}
     return plain | {"rows": files.name_of(labelled.rows, f"{labelled.period}-labelled")}
 
 
@@ -131,7 +131,7 @@ def _require_sources(saved: Saved) -> None:
     periods = [one.period for one in saved.labelled]
     _require(len(set(periods)) == len(periods), "a period was labelled twice")
     _require(set(periods) <= set(saved.periods), f"labels of {periods}")
-    _require(bool(saved.source_number) == any(one.in_source for one in saved.labelled), "a source without rows")
+    _require(bool(saved.source_number) == bool(periods), "a source without rows")
     _require(all(0 < one.since <= saved.source_number for one in saved.labelled), "labels of a later source")
 
 
@@ -141,7 +141,9 @@ def _require_reports(saved: Saved, settings: Mapping[str, Any]) -> None:
     _require(len(numbers) == len(reports), "two reports have one number")
     _require(numbers <= set(range(1, saved.n_reports + 1)), f"reports {sorted(numbers)} of {saved.n_reports}")
     for report in reports:
-        share = report_delta(settings["delta"], report.number, forever=settings["forever"])
+        share = report_delta(
+            settings["delta"], report.number, forever=settings["forever"], looks=report.source_looks
+        )
         _require(math.isclose(report.delta, share), f"report {report.number} with delta {report.delta}")
         _require(report.epsilon == settings["epsilon"], f"report {report.number} with epsilon {report.epsilon}")
         _require(report.source_number <= saved.source_number, f"source {report.source_number}")
@@ -161,7 +163,9 @@ def _labelled(document: Mapping[str, Any], files: Files) -> Labelled:
     rows, in_source = files.tally(document["rows"]), document["in_source"]
     _require(isinstance(in_source, bool) and bool(rows.n_source), f"{in_source!r} with {rows.n_source} labels")
     sheet = _optional_text(document["sheet"])
-    return Labelled(require_text(document["period"]), rows, _count(document["since"]), sheet, in_source)
+    since, looks = _count(document["since"]), _count(document.get("looks", 1))
+    _require(looks > 0, "a sheet without looks")
+    return Labelled(require_text(document["period"]), rows, since, sheet, in_source, looks)
 
 
 def _delivery(document: Mapping[str, Any]) -> Delivery:
@@ -203,8 +207,10 @@ def _report(document: Mapping[str, Any], files: Files) -> PeriodReport:
     for name in ("number", "rows", "in_use_number"):
         _count(document[name])
     _count(document.get("source_number", 0))
-    for name in ("epsilon", "delta", "size", "empty", "fresh_size"):
-        _require(document[name] is None or _number(document[name]) >= 0, f"{name} {document[name]}")
+    _require(_count(document.get("source_looks", 1)) > 0, "a source of no size")
+    for name in ("epsilon", "delta", "size", "empty", "fresh_size", "in_use_epsilon"):
+        value = document.get(name)
+        _require(value is None or _number(value) >= 0, f"{name} {value}")
     for name in ("period", "start", "end", "finding"):
         _optional_text(document[name])
     return PeriodReport(**{**document, "fresh": fresh, "error": error})

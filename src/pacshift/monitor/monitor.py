@@ -318,9 +318,9 @@ class Monitor(Ledger):
             if period.report is not None and period.is_reported:
                 return period.report
             number = self._saved.n_reports + 1
-            delta = report_delta(self.delta, number, forever=self._forever)
+            source, looks = self.source, self.source_looks
+            delta = report_delta(self.delta, number, forever=self._forever, looks=looks)
             request = changed(self._request, delta=delta)
-            source, source_number = self.source, self.source_number
             tally = source + period.target
             fresh = fresh_certificate(tally, self._method, request).with_columns(self._columns)
             if self.in_use is None and fresh.certificate is not None:
@@ -333,8 +333,9 @@ class Monitor(Ledger):
                 self._request,
                 number=number,
                 delta=delta,
-                source_number=source_number,
-                source_delta=source_delta(self.delta, source_number, forever=self._forever),
+                source_number=self.source_number,
+                source_looks=looks,
+                source_delta=source_delta(self.delta, self.source_place, forever=self._forever, looks=looks),
             )
             periods = self._saved.periods | {name: changed(period, report=made)}
             self._save(periods=periods, n_reports=number)

@@ -22,9 +22,8 @@ def way_on(monitor: Monitor, report: PeriodReport) -> tuple[str, ...]:
     plan = sheet_plan(check_request(epsilon=monitor.epsilon, delta=monitor.delta), report.rows)
     if plan is None:  # all labels of the period would certify nothing
         return ()
-    files, (*looks, budget) = _files(monitor, report.period), plan.looks
-    draw = ["pacshift", "label", *files, "--budget", str(budget)]
-    draw += ["--looks", ",".join(map(str, looks))] if looks else []
+    files = _files(monitor, report.period)
+    draw = ["pacshift", "label", *files, "--budget", str(plan.looks[-1])]  # each look more costs later reports
     rates = ["--epsilon", repr(monitor.epsilon), "--delta", repr(monitor.delta)]
     use = ["pacshift", "monitor", "SOURCE", *files, "--state", str(folder), "--labelled", SHEET]
     return shlex.join([*draw, *rates, "-o", SHEET]), shlex.join(use)
