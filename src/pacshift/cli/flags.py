@@ -27,6 +27,7 @@ FLAGS = {
     "never_empty=True": "--never-empty",
     "note=": "--note",
     "overwrite=True": "--force",
+    "period=": "--period",
     "raw=": "--raw",
     "recipe=": "--recipe",
     "replace=True": "--replace",
@@ -37,6 +38,7 @@ FLAGS = {
     "softmax=True": "--softmax",
     "state=": "--state",
     "target_labels=": "--target-label",
+    "timestamp=": "--timestamp",
     "valid_until=": "--valid-until",
     "weights=": "--weights",
 }

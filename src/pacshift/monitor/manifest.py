@@ -28,6 +28,7 @@ class Saved:
     ``given`` is the digest of the certificate that the monitor was started with last. Reports up to number
     ``n_delivered`` have reached somebody, and so have the gaps in ``told_gaps`` (first and last day). ``labelled``
     are the rows that are or were the source after the first one, of which there were ``source_number``.
+    ``reading`` says how files are read and cut into periods, by the names of the options; None before it was said.
     """
 
     in_use: InUse | None = None
@@ -39,6 +40,7 @@ class Saved:
     deliveries: tuple[Delivery, ...] = ()
     labelled: tuple[Labelled, ...] = ()
     source_number: int = 0
+    reading: Mapping[str, str | None] | None = None
 
     @property
     def in_use_number(self) -> int:
@@ -71,6 +73,7 @@ def to_document(saved: Saved, files: Files) -> dict[str, Any]:
         "n_reports": saved.n_reports,
         "n_delivered": saved.n_delivered,
         "source_number": saved.source_number,
+        "reading": saved.reading,
         "labelled": [_labelled_document(one, files) for one in saved.labelled],
         "told_gaps": [list(ends) for ends in saved.told_gaps],
         "deliveries": [asdict(delivery) for delivery in saved.deliveries],
@@ -119,12 +122,19 @@ def from_document(document: Mapping[str, Any], files: Files, settings: Mapping[s
         deliveries=tuple(_delivery(each) for each in document["deliveries"]),
         labelled=tuple(_labelled(each, files) for each in document.get("labelled", ())),
         source_number=_count(document.get("source_number", 0)),
+        reading=_reading(document.get("reading")),
     )
     _require(len(saved.periods) == len(periods), "two periods have one name")
     _require(saved.n_delivered <= saved.n_reports, f"{saved.n_delivered} of {saved.n_reports} reports delivered")
     _require_reports(saved, settings)
     _require_sources(saved)
     return saved
+
+
+def _reading(document: Any) -> dict[str, str | None] | None:
+    if document is None:
+        return None
+    return {require_text(name): _optional_text(value) for name, value in document.items()}
 
 
 def _require_sources(saved: Saved) -> None:
@@ -171,7 +181,7 @@ def _labelled(document: Mapping[str, Any], files: Files) -> Labelled:
 def _delivery(document: Mapping[str, Any]) -> Delivery:
     parts = {require_text(name): _optional_text(digest) for name, digest in document["parts"].items()}
     name, sha256 = _optional_text(document["name"]), _optional_text(document["sha256"])
-    return Delivery(name, sha256, _count(document["rows"]), parts)
+    return Delivery(name, sha256, _count(document["rows"]), parts, _optional_text(document.get("whole")))
 
 
 def _period(document: Mapping[str, Any], files: Files) -> Period:

@@ -14,7 +14,7 @@ from pacshift.certification.request import check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.methods import Method, resolve_method
-from pacshift.methods.base import options_of
+from pacshift.methods.base import default_options, options_of
 from pacshift.monitor.check import check_source, require_own_promise
 from pacshift.monitor.deliveries import Delivery, digests, find_repeats
 from pacshift.monitor.examine import examine
@@ -137,7 +137,9 @@ class Monitor(Ledger):
             "method": self._method.name,
             "options": options_of(self._method),
         }
-        super().__init__(source, None if state is None else StateFolder(state, settings, fingerprint(source)))
+        defaults = default_options(self._method)
+        folder = None if state is None else StateFolder(state, settings, fingerprint(source), defaults)
+        super().__init__(source, folder)
         if certificate is not None:
             self.offer(certificate)
 
@@ -259,9 +261,9 @@ class Monitor(Ledger):
 
     def _report_on_known(self, counted: Counted, name: str) -> PeriodReport:
         """The report that there is about rows that were counted before."""
-        _, period = find_repeats(digests({name: counted}), self.deliveries)[name]
-        known = self._saved.periods[period].report
-        if name != period or known is None:
+        _, period = find_repeats(digests({name: counted}), self.deliveries).get(name, (None, "several"))
+        known = self._saved.periods[period].report if period == name else None
+        if known is None:
             raise InputError(
                 f"these rows were counted before, as period {period!r}, not {name!r}. Every row counts once."
             )

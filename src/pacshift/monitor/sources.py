@@ -43,7 +43,7 @@ class Sources(Memory):
 
     @property
     def source_place(self) -> int:
-        """How many periods were labelled for the source in use, which decides its share of delta; 0 for the first."""
+        """How many periods had been labelled when the source in use came: it decides its share of delta."""
         return len(self._saved.labelled) if self.source_periods else 0
 
     @property
