@@ -1,5 +1,6 @@
 """What is known about one period."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pacshift.bounds import Interval
@@ -117,6 +118,13 @@ class PeriodReport:
     def accuracy(self) -> float | None:
         """Lower bound of the classifier's accuracy in this period, where known."""
         return None if self.fresh is None else self.fresh.accuracy
+
+
+def in_use_epsilons(history: Iterable[PeriodReport]) -> list[float]:
+    """What the sets in use were made for, whose sizes a history names."""
+    return sorted(
+        {one.in_use_epsilon for one in history if one.size is not None and one.in_use_epsilon is not None}
+    )
 
 
 def estimated_size(target: Tally, certificate: Certificate | None) -> float | None:

@@ -58,9 +58,9 @@ class NewSource:
         certificate = certify(data, PST(), asked)
         (sets,) = measure_sets(target, [certificate], drop_invalid=self._drops)
         certificate = certificate.changed(columns=self.columns, set_sizes=sets.set_sizes)
+        watch.new_source(period, labelled.counted, certificate, sheet=sheet)
         size, _ = mean_and_empty(sets.set_sizes)
         note(f"{labelled.n_rows:,} labelled rows of {period} certify sets of {mean_size(size)} labels on average.")
-        watch.new_source(period, labelled.counted, certificate, sheet=sheet)
 
     def _labelled(self, target: TableReader, sheet: LabelSheet, request: Request) -> LabelledTarget:
         with progress("reading the labelled rows", silent=self.reading.silent) as report:
