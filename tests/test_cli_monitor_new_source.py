@@ -54,7 +54,7 @@ def test_a_refuted_month_is_labelled_and_becomes_the_source(folder: Path) -> Non
     assert "The way on" in Path("monitor.html").read_text()
     found = relabelled()
     assert found["source"] == {
-        "number": 1, "rows": 600, "periods": ["2026-09"], "in_words": "600 labelled rows of 2026-09"
+        "number": 1, "rows": 600, "looks": 2, "periods": ["2026-09"], "in_words": "600 labelled rows of 2026-09"
     }  # fmt: skip
     assert [one["labelled"] for one in found["periods"]] == [False, False, True]
     assert (found["in_use"]["choice"], found["in_use"]["method"]) == ("labelled", "PS-T")

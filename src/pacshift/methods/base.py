@@ -246,8 +246,9 @@ def options_of(method: Method) -> dict[str, Any]:
 
 def default_options(method: Method) -> dict[str, Any]:
     """What the options of ``method`` are where nothing is said."""
-    found = fields(method) if is_dataclass(method) else ()
-    return {option.name: option.default for option in found if option.default is not MISSING}
+    if not is_dataclass(method):
+        return {}
+    return {option.name: option.default for option in fields(method) if option.default is not MISSING}
 
 
 def score_for(method: Method, score: Score) -> str | Score:

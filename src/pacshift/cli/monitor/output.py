@@ -89,6 +89,7 @@ def _show(watch: Monitor, found: Outcome, files: Sequence[Path], printing: group
                 "source": {
                     "number": watch.source_number,
                     "rows": watch.source.n_source,
+                    "looks": watch.source_looks,
                     "periods": list(watch.source_periods),
                     "in_words": watch.source_in_words,
                 },
