@@ -56,8 +56,9 @@ def words_for(
 ) -> Words:
     """The options of this command, for the commands that it prints."""
     once = ("labelled", "adopt", "replace", "back_to", "force", "as_json", "quiet")
-    kept = ",".join(dict.fromkeys(name for name in (key, columns.group) if name is not None))
-    label = [*column_words(columns, found), *(["--keep", kept] if kept else [])]
+    label = column_words(columns, found)
+    for name in dict.fromkeys(name for name in (key, columns.group) if name is not None):
+        label += ["--keep", name]
     start = f".{os.sep}" if str(source).startswith("-") else ""
     return Words(f"{start}{source}", label, [*option_words(ctx, *once), "--force"])
 
