@@ -114,6 +114,7 @@ def test_the_way_back(folder: Path) -> None:
     said = " ".join(back.stderr.split())
     assert "later periods are compared with the source that was given (20,000 labelled rows) again" in said
     assert "refuted, labelled" in back.stdout
+    assert "compared with: the source that was given (20,000 labelled rows)" in back.stdout
     again = ("monitor", "source.parquet", "visits/10.parquet", *BY_MONTH, "--replace", "2026-10", "--json")
     found = json.loads(good(*again).stdout)
     assert (found["periods"][-1]["source_number"], found["source"]["number"]) == (0, 0)

@@ -163,7 +163,7 @@ def _print(watch: Monitor, found: Outcome, files: Sequence[Path], words: Words) 
                 f"[{COLOURS[report.verdict]}]{plain(report.period)}: {report.verdict}.[/] {plain(report.finding)}"
             )
             _print_way_on(way_on(watch, report, words))
-    if watch.source_number:
+    if watch.labelled_periods:
         console.print(f"compared with: {plain(watch.source_in_words)}")
     if watch.in_use is not None:
         where = "" if watch.current_file is None else f": {watch.current_file}"
