@@ -105,9 +105,18 @@ def test_a_certificate_of_ones_own_sets_epsilon(folder: Path) -> None:
     good("calibrate", "source.parquet", "-m", "PS", "-e", "0.06", "--label", "diagnosis", "-o", "old.json", "-q")
     found = monitored("--certificate", "old.json")
     assert [period["epsilon"] for period in found["periods"]] == [0.06, 0.06]
+    shown = good("monitor", "source.parquet", "visits", *BY_MONTH, "--certificate", "old.json").stdout
+    assert "size at 6 %" in shown
+    assert "fresh size at 6 %" in shown
     with_slack = run("monitor", "source.parquet", "visits", "--label", "diagnosis", "--certificate", "old.json",
                      "--epsilon", "0.12", "--timestamp", "seen", "--json", "-f")  # fmt: skip
-    assert [period["verdict"] for period in json.loads(with_slack.stdout)["periods"]] == ["kept", "kept"]
+    slack = json.loads(with_slack.stdout)["periods"]
+    assert [period["verdict"] for period in slack] == ["kept", "kept"]
+    assert [(period["in_use_epsilon"], period["epsilon"]) for period in slack] == [(0.06, 0.12)] * 2
+    page = Path("monitor.html").read_text()
+    assert "labels in a set at 6 %" in page
+    assert "fresh: labels in a set at 12 %" in page
+    assert "made for the period at 12 % would give" in " ".join(page.split())
 
 
 def test_files_rows_and_tallies_as_periods(folder: Path) -> None:

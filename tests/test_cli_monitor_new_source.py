@@ -25,10 +25,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def label_september(*words: object, budget: int = 600) -> None:
+def label_september(*words: object, budget: int = 600, mix: Any = USUAL) -> None:
     """A month of a new scanner with two visits of every patient, and its sheet with all labels."""
     rng = np.random.default_rng(9)
-    scores, labels = patients(3000, USUAL, rng, bias=-9.0)
+    scores, labels = patients(3000, mix, rng, bias=-9.0)
     visits = with_patients(table(scores, days=month_days(9, 3000, rng)))
     pa.parquet.write_table(visits, "visits/09.parquet")
     asked = "-b", budget, "--looks", "300", "--seed", "3", "-o", "sheet.csv", "-f"
@@ -55,20 +55,15 @@ def test_a_refuted_month_is_labelled_and_becomes_the_source(folder: Path) -> Non
     september = str(folder / "visits" / "09.parquet")
     assert shlex.split(draw)[:3] == ["pacshift", "label", september]
     assert shlex.split(use) == [
-        "pacshift",
-        "monitor",
-        "SOURCE",
-        september,
-        "--state",
-        "watch",
-        "--labelled",
-        "to_label.csv",
+        *("pacshift", "monitor", "source.parquet", september, "--timestamp", "seen", "--period", "month"),
+        *("--state", "watch", "--label", "diagnosis", "--force", "--labelled", "to_label.csv"),
     ]
     assert "The way on" in Path("monitor.html").read_text()
     found = relabelled()
     assert found["source"] == {
-        "number": 1, "rows": 600, "periods": ["2026-09"], "in_words": "600 labelled rows of 2026-09"
+        "number": 1, "rows": 600, "looks": 2, "periods": ["2026-09"], "in_words": "600 labelled rows of 2026-09"
     }  # fmt: skip
+    assert [one["labelled"] for one in found["periods"]] == [False, False, True]
     assert (found["in_use"]["choice"], found["in_use"]["method"]) == ("labelled", "PS-T")
     assert (found["failed"], found["periods"][-1]["next"]) == ([], [])
     assert Certificate.load("watch/current.json").method == "PS-T"
@@ -85,6 +80,67 @@ def test_a_refuted_month_is_labelled_and_becomes_the_source(folder: Path) -> Non
     assert "late rows" not in run("monitor", "source.parquet", "visits", *BY_MONTH, "--json").stderr
     shown = " ".join(good("monitor", "source.parquet", "visits", *BY_MONTH).stdout.split())
     assert "compared with: 600 labelled rows of 2026-09" in shown
+
+
+def test_the_printed_commands_run_as_they_stand(folder: Path) -> None:
+    """Score columns that only the labels of the source name, and a key: ``label`` must be told of both."""
+    label_september()
+    truth = LabelSheet.load("sheet.csv")
+    known = dict(zip(truth.rows.tolist(), truth.labels, strict=True))
+    for number, file in enumerate((Path("source.parquet"), *sorted(Path("visits").iterdir()))):
+        rows = pa.parquet.read_table(file)
+        rows = rows.rename_columns([name.removeprefix("p_") for name in rows.column_names])
+        visits = pa.array(np.arange(len(rows)) + 100_000 * number)
+        pa.parquet.write_table(rows.append_column("visit", visits), file)
+    words = ("--known", "covid=0..0.9", "--key", "visit", "--epsilon", "0.12", "--method", "PS-LW", "--seed", "5")
+    shown = run("monitor", "source.parquet", "visits", *BY_MONTH, *words)
+    assert shown.exit_code == 4
+    draw, use = (line.strip() for line in shown.stdout.splitlines() if line.startswith("    pacshift "))
+    assert "--scores healthy,pneumonia,covid --keep visit" in draw
+    good(*shlex.split(draw)[1:], "--seed", "3")
+    sheet = LabelSheet.load("to_label.csv")
+    assert sheet.looks == (400,)
+    assert list(sheet.kept) == ["visit"]
+    sheet = sheet.with_labels([known.get(row, NAMES[0]) for row in sheet.rows.tolist()])
+    sheet.save("to_label.csv", overwrite=True)
+    found = json.loads(good(*shlex.split(use)[1:], "--json").stdout)
+    assert found["source"]["periods"] == ["2026-09"]
+
+
+def test_the_way_back(folder: Path) -> None:
+    """September was an exception. Another certificate does not answer that a month is refuted; a source does."""
+    good("calibrate", "source.parquet", "visits/03.parquet", "--label", "diagnosis", "-o", "first.json", "-q")
+    label_september(mix=[0.4, 0.3, 0.3])
+    monitored(code=4)
+    assert monitored("--adopt", "first.json", code=4)["failed"] == ["2026-09"]
+    relabelled()
+    deliver("10.parquet", 10, USUAL)
+    assert monitored(code=4)["failed"] == ["2026-10"]
+    back = run("monitor", "source.parquet", "visits", *BY_MONTH, "--source", "first", "--adopt", "first.json")
+    assert back.exit_code == 0
+    said = " ".join(back.stderr.split())
+    assert "later periods are compared with the source that was given (20,000 labelled rows) again" in said
+    assert "refuted, labelled" in back.stdout
+    assert "compared with: the source that was given (20,000 labelled rows)" in back.stdout
+    again = ("monitor", "source.parquet", "visits/10.parquet", *BY_MONTH, "--replace", "2026-10", "--json")
+    found = json.loads(good(*again).stdout)
+    assert (found["periods"][-1]["source_number"], found["source"]["number"]) == (0, 0)
+    assert found["periods"][-1]["verdict"] in ("kept", "consistent")
+    assert (
+        "first source already" in run("monitor", "source.parquet", "visits", *BY_MONTH, "--source", "first").stderr
+    )
+    words = ("monitor", "source.parquet", "visits/09.parquet", *BY_MONTH, "--labelled", "sheet.csv")
+    assert "--labelled does not go with --source" in bad(*words, "--source", "first")
+    assert "are no longer the source" in bad(*words)
+
+
+def test_quiet_is_not_silent_about_an_alert(folder: Path) -> None:
+    assert good("monitor", "source.parquet", "visits", *BY_MONTH, "-q").output == ""
+    label_september()
+    shown = run("monitor", "source.parquet", "visits", *BY_MONTH, "-q", "--fail-on", "gap")
+    assert (shown.exit_code, shown.stdout) == (4, "")
+    assert shown.stderr.startswith("alert: 2026-09 is refuted; 2026-05 to 2026-08 (4 periods)")
+    assert shown.stderr.count("\n") == 1
 
 
 def test_what_cannot_be_a_new_source_leaves_the_state_as_it_was(folder: Path) -> None:

@@ -233,10 +233,78 @@ def test_keys_let_files_grow_and_overlap(folder: Path) -> None:
     keyed("visits/new.parquet", 1100, 1300, 3)
     assert rows_of(json.loads(run(*words, "--json").stdout)) == {"2026-03": 1300}
     keyed("visits/grown.parquet", 1250, 1400, 3)
-    assert "Give the same --key COLUMN in every run" in bad("monitor", "source.parquet", "visits", *BY_MONTH)
-    assert "no column 'nobody' with keys" in bad(
+    said = bad("monitor", "source.parquet", "visits", *BY_MONTH)
+    assert "watch was begun with --key 'visit' and now there is no --key. Rows" in said
+    assert "now there is --key 'nobody'" in bad(
         "monitor", "source.parquet", "visits", *BY_MONTH, "--key", "nobody"
     )
+    other = [word if word != "watch" else "other" for word in BY_MONTH]
+    assert "no column 'nobody' with keys" in bad("monitor", "source.parquet", "visits", *other, "--key", "nobody")
+
+
+@pytest.mark.parametrize("column", ["p_healthy", "seen"])
+def test_corrected_rows_with_known_keys_are_refused(column: str, folder: Path) -> None:
+    """They would be left out without a word, because their keys are known."""
+    shutil.rmtree("visits")
+    Path("visits").mkdir()
+    keyed("visits/03.parquet", 0, 2000, 3)
+    words = ("monitor", "source.parquet", "visits", *BY_MONTH, "--key", "visit")
+    good(*words)
+    rows = pa.parquet.read_table("visits/03.parquet")
+    place = rows.column_names.index(column)
+    if column == "seen":
+        moved = pa.array(rows.column("seen").to_numpy() + np.timedelta64(40, "D"))
+        fixed = rows.set_column(place, column, moved)
+    else:
+        scores = np.column_stack([rows.column(name).to_numpy() for name in rows.column_names[:3]])
+        scores[:200] = scores[:200, [1, 0, 2]]
+        fixed = rows
+        for number in range(3):
+            fixed = fixed.set_column(number, rows.column_names[number], pa.array(scores[:, number]))
+    before = Path("watch/manifest.json").read_bytes()
+    pa.parquet.write_table(fixed, "visits/fixed.parquet")
+    said = bad(*words)
+    assert "fixed.parquet: rows of 2026-03 that were counted before (--key) have other scores or times now" in said
+    assert "count the period anew from all of its rows: --replace 2026-03." in said
+    assert Path("watch/manifest.json").read_bytes() == before
+    pa.parquet.write_table(rows.take(np.arange(1999, -1, -1)), "visits/fixed.parquet")
+    assert "Only --replace PERIOD counts a period anew" in " ".join(good(*words).stderr.split())
+
+
+def test_the_same_rows_cut_otherwise_count_once(folder: Path) -> None:
+    """In another time zone, shuffled into periods of rows; and weeks do not follow months in one folder."""
+    rows = pa.parquet.read_table("visits/03.parquet")
+    times = rows.column("seen").cast(pa.timestamp("s", "UTC"))
+    zoned = rows.set_column(rows.column_names.index("seen"), "seen", times)
+    pa.parquet.write_table(zoned, "utc.parquet")
+    tokyo = zoned.set_column(rows.column_names.index("seen"), "seen", times.cast(pa.timestamp("s", "Asia/Tokyo")))
+    pa.parquet.write_table(tokyo, "tokyo.parquet")
+    words = (
+        "--label",
+        "diagnosis",
+        "--timestamp",
+        "seen",
+        "--period",
+        "day",
+        "--state",
+        "watch",
+        "--force",
+        "--json",
+    )
+    first = json.loads(run("monitor", "source.parquet", "utc.parquet", *words).stdout)
+    again = run("monitor", "source.parquet", "tokyo.parquet", *words)
+    assert "tokyo.parquet holds rows that were counted before" in " ".join(again.stderr.split())
+    assert rows_of(json.loads(again.stdout)) == rows_of(first)
+    weeks = [word if word != "day" else "week" for word in words]
+    said = bad("monitor", "source.parquet", "tokyo.parquet", *weeks)
+    assert "watch was begun with --period 'day' and now there is --period 'week'" in said
+    said = bad("monitor", "source.parquet", "visits/04.parquet", *words[:2], *words[6:])
+    assert "now there is no --timestamp" in said
+    thousands = ("--label", "diagnosis", "--period", "1000", "--state", "rows", "--force", "--json")
+    once = json.loads(run("monitor", "source.parquet", "visits/03.parquet", *thousands).stdout)
+    pa.parquet.write_table(rows.take(np.random.default_rng(0).permutation(2500)), "shuffled.parquet")
+    twice = run("monitor", "source.parquet", "shuffled.parquet", *thousands)
+    assert rows_of(json.loads(twice.stdout)) == rows_of(once)
 
 
 def test_no_output_replaces_what_the_run_needs(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """A new source: labelled rows of a refuted period, and the reports that are compared with them."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,18 @@ import numpy as np
 import pytest
 
 from hospital import NAMES, PANDEMIC, USUAL, patients, source_tally
-from pacshift import Certificate, InputError, LabelSheet, Monitor, PeriodReport, Tally, calibrate, label_sheet
-from pacshift.monitor.shares import source_delta
+from pacshift import (
+    Certificate,
+    InputError,
+    LabelSheet,
+    Monitor,
+    PeriodReport,
+    Tally,
+    calibrate,
+    calibrate_tally,
+    label_sheet,
+)
+from pacshift.monitor.shares import report_delta, source_delta
 from pacshift.report import render_history
 
 PROMISE: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05}
@@ -24,9 +35,9 @@ def month(seed: int, mix: Any = USUAL, n: int = 3000, bias: float = SCANNER) -> 
 
 
 def labelled(
-    scores: Any, truth: Any, budget: int = 600, n: int | None = None
+    scores: Any, truth: Any, budget: int = 600, n: int | None = None, looks: tuple[int, ...] = (300,)
 ) -> tuple[Tally, Certificate, LabelSheet]:
-    sheet = label_sheet(scores, budget=budget, looks=(300,), rng=1, **PROMISE)
+    sheet = label_sheet(scores, budget=budget, looks=looks, rng=1, **PROMISE)
     used = sheet.rows[:n]
     sheet = sheet.with_labels(truth[used])
     source, labels = SOURCE_ROWS
@@ -100,8 +111,8 @@ def test_earlier_labels_stay_unless_the_period_refutes_them() -> None:
     monitor.new_source("November", *labelled(scores, truth)[:2])
     assert list(monitor.source_periods) == ["November"]
     assert monitor.source_number == 3
-    with pytest.raises(InputError, match="a later period has refuted the labelled rows of October"):
-        monitor.new_source("October", rows + labelled(*month(9))[0], made)
+    with pytest.raises(InputError, match="labelled rows of October are no longer the source: a later period"):
+        monitor.new_source("October", rows, made)
 
 
 def test_what_is_refused_changes_nothing() -> None:
@@ -120,13 +131,93 @@ def test_what_is_refused_changes_nothing() -> None:
         monitor.new_source("September", Tally.from_target(scores, classes=NAMES), made)
     assert monitor._saved is before
     monitor.new_source("September", rows, made)
-    for replace in (False, True):
+    with pytest.raises(InputError, match=r"September was labelled before, without a sheet\. How many rows"):
+        monitor.new_source("September", Tally.from_scores(scores[:700], truth[:700], classes=NAMES), made)
+    for anew in (False, True):
         with pytest.raises(InputError, match="labelled rows of this period are a source now"):
-            monitor.update(month(6)[0], "September", replace=replace)
+            monitor.update(month(6)[0], "September", replace=anew)
+
+
+def test_rows_labels_and_certificate_must_be_those_of_the_period() -> None:
+    monitor, scores, truth = broken_monitor()
+    first, later = labelled(scores, truth, n=300), labelled(scores, truth)
+    other, before = month(5, bias=0.0), monitor._saved
+    with pytest.raises(InputError, match="the labelled rows are not rows of the period"):
+        monitor.new_source("September", Tally.from_scores(other[0][:600], other[1][:600], classes=NAMES), later[1])
+    with pytest.raises(InputError, match="not the first 300 of the label sheet, which its last complete look has"):
+        monitor.new_source("September", later[0], first[1], sheet=first[2])
+    with pytest.raises(InputError, match="must be made by its labels, got one by PS-LP"):
+        monitor.new_source("September", later[0], monitor.history[0].fresh, sheet=later[2])  # type: ignore[arg-type]
+    for name in ("epsilon", "delta"):
+        with pytest.raises(InputError, match=f"the certificate has {name}=0.5, the monitor has {name}=0.[01]"):
+            monitor.new_source("September", later[0], replace(later[1], **{name: 0.5}), sheet=later[2])
+    assert monitor._saved is before
+    monitor.new_source("September", *first[:2], sheet=first[2])
+    sheet = later[2]
+    flipped = np.array(sheet.labels)
+    flipped[:300] = np.roll(NAMES, 1)[[NAMES.index(each) for each in flipped[:300]]]
+    changed = Tally.from_scores(scores[sheet.rows], flipped, classes=NAMES, soft=False)
+    with pytest.raises(InputError, match="Labels that were given cannot be changed"):
+        monitor.new_source("September", changed, later[1], sheet=sheet.with_labels(flipped))
+    assert monitor.source == first[0]
+
+
+@pytest.mark.parametrize("forever", [False, True])
+def test_a_source_of_several_looks_shares_delta_among_them(forever: bool, tmp_path: Path) -> None:
+    """Whoever may stop at either of two looks has two sources to choose from; of two such sheets, four."""
+    monitor, scores, truth = broken_monitor(forever=forever, state=tmp_path / "watch")
+    one_look = Monitor(SOURCE, forever=forever, **PROMISE)
+    rows, made, sheet = labelled(scores, truth)
+    for number, each in enumerate((monitor, one_look)):
+        if each is one_look:
+            each.update(month(1, bias=0.0)[0], "August")
+            each.update(scores, "September")
+        each.new_source("September", rows, made, sheet=None if number else sheet)
+        each.update(month(3)[0], "October")
+    (split, whole) = (each.history[-1] for each in (monitor, one_look))
+    assert split.delta == pytest.approx(whole.delta / 2)
+    assert (split.source_looks, whole.source_looks) == (2, 1)
+    assert split.fresh is not None
+    assert split.fresh.delta == split.delta
+    assert split.error is not None
+    assert whole.error is not None
+    assert split.error[1] - split.error[0] > whole.error[1] - whole.error[0]  # the band is wider, too
+    scores, truth = month(3)
+    rows, made, sheet = labelled(scores, truth)
+    monitor.new_source("October", rows, made, sheet=sheet)
+    again = Monitor(SOURCE, forever=forever, **PROMISE, state=tmp_path / "watch")
+    assert (again.source_looks, again.source_place, again.source_number) == (4, 2, 2)
+    assert again.history[-1].source_looks == 2
+
+
+def test_the_way_back_to_the_first_source(tmp_path: Path) -> None:
+    """September was an exception: with its labels as the source, October is refuted."""
+    monitor, scores, truth = broken_monitor(forever=True, state=tmp_path / "watch")
+    rows, made, sheet = labelled(scores, truth)
+    monitor.new_source("September", rows, made, sheet=sheet)
+    usual = month(3, bias=0.0)[0]
+    assert monitor.update(usual, "October").verdict == "refuted"
+    monitor.first_source()
+    again = Monitor(SOURCE, forever=True, **PROMISE, state=tmp_path / "watch")
+    assert (again.source, again.source_number, again.source_place, again.source_looks) == (SOURCE, 0, 0, 1)
+    report = again.update(usual, "October", replace=True)
+    assert report.verdict != "refuted"
+    assert (report.number, report.source_number, report.source_looks) == (4, 0, 1)
+    assert report.delta == pytest.approx(0.8 * 0.05 / 20)  # its own share, undivided
+    with pytest.raises(InputError, match=r"rows of September are no longer the source.*first source was chosen"):
+        again.new_source("September", rows, made, sheet=sheet)
+    scores, truth = month(6)
+    assert again.update(scores, "November").verdict == "refuted"
+    rows, made, sheet = labelled(scores, truth)
+    again.new_source("November", rows, made, sheet=sheet)
+    assert (again.source_periods, again.source_number, again.source_place) == (("November",), 2, 2)
 
 
 def test_shares_of_the_sources_add_up() -> None:
     """The first source keeps its tenth; later ones share what the reports leave (the theorem's 0.98)."""
+    for looks in (1, 3):
+        assert looks * source_delta(0.1, 2, forever=True, looks=looks) == pytest.approx(0.02 * 0.1 / 6)
+        assert looks * report_delta(0.1, 2, forever=True, looks=looks) == pytest.approx(0.8 * 0.1 / 6)
     later = sum(source_delta(0.1, number, forever=True) for number in range(1, 10_000))
     assert source_delta(0.1, 0, forever=True) == source_delta(0.1, 7) == pytest.approx(0.01)
     assert later <= 0.02 * 0.1
@@ -165,6 +256,7 @@ def test_a_state_without_sources_and_a_damaged_one(tmp_path: Path) -> None:
         lambda document: document["labelled"][0].update(period="May"),
         lambda document: document["labelled"][0].update(in_source=1),
         lambda document: document["labelled"][0].update(since=2),
+        lambda document: document["labelled"][0].update(looks=0),
         lambda document: document["labelled"].append(document["labelled"][0]),
         lambda document: document["periods"][0]["report"].update(source_number=2),
     ]
@@ -198,7 +290,7 @@ def test_reports_with_the_new_source_are_right(forever: bool) -> None:
         monitor = Monitor(SOURCE, forever=forever, **PROMISE)
         scores, labels = month(1000 * stream + 1)
         assert monitor.update(scores, "break").verdict == "refuted"
-        rows, made, sheet = labelled(scores, labels)
+        rows, made, sheet = labelled(scores, labels, looks=())
         monitor.new_source("break", rows, made, sheet=sheet)
         certified_wrong += own_error(made, truth) > 0.1
         for place, mix in enumerate((USUAL, [0.6, 0.3, 0.1])):
@@ -208,6 +300,48 @@ def test_reports_with_the_new_source_are_right(forever: bool) -> None:
     assert (wrong <= 5).all()  # P(Binomial(40, 5 %) > 5) is 1.4 %
     assert certified_wrong <= 5
     assert informative >= 40  # of 80, and not because the sets hold everything
+
+
+LOOKS = (60, 75, 93, 117, 146, 183, 229, 286, 358, 447, 559, 700)
+
+
+def uniform_rows(n: int, rng: np.random.Generator) -> tuple[Any, Any]:
+    """Scores of the true label are uniform, so a threshold is its own miss rate."""
+    labels, own = (rng.random(n) < 0.5).astype(int), rng.random(n)
+    sick = np.where(labels == 1, own, 1 - own)
+    return np.column_stack([1 - sick, sick]), labels
+
+
+@pytest.mark.montecarlo
+@pytest.mark.filterwarnings("ignore")
+def test_stopping_by_the_labels_is_paid_for() -> None:
+    """Of twelve looks the one is used whose source promises the smallest sets. Lemma 5 allows 18 of 100."""
+    rng, promise = np.random.default_rng(7), {"epsilon": 0.1, "delta": 0.2}
+    old_labels = (rng.random(1000) < 0.5).astype(int)
+    sick = rng.beta(np.where(old_labels == 1, 8, 1), np.where(old_labels == 1, 1, 8))
+    old = np.column_stack([1 - sick, sick])
+    undivided, wrong = 0, 0
+    for stream in range(100):
+        rng = np.random.default_rng(stream)
+        scores, truth = uniform_rows(800, rng)
+        sheet = label_sheet(scores, budget=LOOKS[-1], looks=LOOKS[:-1], rng=stream, **promise)
+        sources = {look: Tally.from_scores(scores[sheet.rows[:look]], truth[sheet.rows[:look]]) for look in LOOKS}
+        hoped = {
+            look: calibrate_tally(rows, method="PS-LW", epsilon=0.1, delta=0.8 * 0.2).thresholds.max()
+            for look, rows in sources.items()
+        }
+        look = max(LOOKS, key=hoped.__getitem__)
+        filled = sheet.with_labels(truth[sheet.rows[:look]])
+        made = calibrate(old, old_labels, scores, labelled=filled, method="PS-T", **promise)
+        monitor = Monitor(Tally.from_scores(old, old_labels), method="PS-LW", **promise)
+        assert monitor.update(scores, "break").verdict == "refuted"
+        monitor.new_source("break", sources[look], made, sheet=filled)
+        fresh = monitor.update(uniform_rows(500, rng)[0], "later").fresh
+        assert fresh is not None
+        undivided += hoped[look] > 0.1
+        wrong += fresh.thresholds.max() > 0.1
+    assert undivided > 28  # P(Binomial(100, 18 %) > 28) is 0.4 %; it is 34
+    assert wrong <= 28
 
 
 def own_error(certificate: Certificate, truth: Any) -> float:

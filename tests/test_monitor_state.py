@@ -15,6 +15,7 @@ from hospital import USUAL, patients, source_tally
 from pacshift import Certificate, InputError, Monitor, Tally
 from pacshift.files import lock
 from pacshift.files.documents import seal
+from pacshift.methods import PSLP
 from pacshift.monitor.deliveries import Delivery
 from pacshift.monitor.periods import Counted
 from pacshift.monitor.state import StateFolder
@@ -202,8 +203,57 @@ def test_other_settings_are_refused(tmp_path: Path) -> None:
         Monitor(SOURCE, **(GOOD | {"epsilon": 0.2}), state=tmp_path)
     with pytest.raises(InputError, match=r"other settings.*known_mix"):
         Monitor(SOURCE, **GOOD, known_mix={"covid": (0, 0.5)}, state=tmp_path)
-    with pytest.raises(InputError, match=r"other settings.*source"):
+    with pytest.raises(InputError, match=r"was begun with another source.*begin another folder"):
         Monitor(source_tally(4001), **GOOD, state=tmp_path)
+
+
+def test_an_option_that_is_newer_than_the_folder_is_what_it_is_by_default(tmp_path: Path) -> None:
+    """The folder was written before ``class_balance`` existed."""
+    promise = {"epsilon": 0.1, "delta": 0.05}
+    Monitor(SOURCE, **promise, state=tmp_path).update(rows(0), "May")
+    manifest = tmp_path / "manifest.json"
+    document = json.loads(manifest.read_text())
+    document.pop("checksum")
+    del document["settings"]["options"]["class_balance"]
+    manifest.write_text(json.dumps(seal(document)))
+    assert Monitor(SOURCE, **promise, state=tmp_path).update(rows(1), "June").number == 2
+    manifest.write_text(json.dumps(seal(document)))
+    with pytest.raises(InputError, match=r"other settings.*class_balance"):
+        Monitor(SOURCE, **promise, method=PSLP(class_balance=6), state=tmp_path)
+
+
+def test_rows_cut_into_other_periods_are_known_again(tmp_path: Path) -> None:
+    """The same visits in another time zone: the last ones of May lie in June."""
+    monitor = Monitor(SOURCE, **GOOD, state=tmp_path)
+    whole = rows(0)
+
+    def cut(place: int) -> dict[str, Counted]:
+        parts = {"May": whole[:place], "June": whole[place:]}
+        return {name: Counted(monitor.count(part)) for name, part in parts.items() if len(part)}
+
+    assert monitor.add(cut(300), Delivery("utc.parquet", "abc", 600))
+    assert not monitor.add(cut(250), Delivery("tokyo.parquet", "def", 600))
+    assert not monitor.add(cut(600), Delivery("one.parquet", "ghi", 600))
+    again = Monitor(SOURCE, **GOOD, state=tmp_path)
+    assert {name: period.target.n_target for name, period in again._saved.periods.items()} == {
+        "May": 300,
+        "June": 300,
+    }
+    with pytest.raises(InputError, match="counted before, as period 'several', not 'July'"):
+        again.update(whole, "July")
+    again.recount({"May": Counted(monitor.count(rows(3)))}, [])
+    assert again.add({"July": Counted(monitor.count(whole))}, Delivery("new.parquet", "jkl", 600))
+
+
+def test_a_folder_is_read_as_it_was_begun(tmp_path: Path) -> None:
+    monitor = Monitor(SOURCE, **GOOD, state=tmp_path)
+    monitor.use_reading({"period": "month", "key": None})
+    again = Monitor(SOURCE, **GOOD, state=tmp_path)
+    again.use_reading({"period": "month", "key": None})
+    with pytest.raises(InputError, match="was begun with period='month' and now there is period='week'"):
+        again.use_reading({"period": "week", "key": None})
+    with pytest.raises(InputError, match="was begun with no key= and now there is key='visit'"):
+        again.use_reading({"period": "month", "key": "visit"})
 
 
 def test_foreign_and_damaged_folders_are_refused(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The long table of a monitor's history."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from hospital import PANDEMIC, USUAL, patients, source_tally
 from pacshift import InputError, Monitor, calibrate_tally
 from pacshift.tables.history import history_rows, write_history
 
-COLUMNS = ["period", "start", "end", "metric", "value", "lower", "upper", "alert"]
+COLUMNS = ["period", "start", "end", "metric", "value", "lower", "upper", "alert", "epsilon"]
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +39,8 @@ def test_one_row_per_period_and_metric(monitor: Monitor) -> None:
     assert found["May", "error"]["value"] is None
     assert may.prevalence is not None
     assert found["May", "share: covid"]["lower"] == may.prevalence.lower[2]
+    epsilons = {metric: found["May", metric]["epsilon"] for metric in ("size", "empty", "fresh size", "error")}
+    assert epsilons == {"size": 0.06, "empty": 0.06, "fresh size": 0.1, "error": 0.1}
     alerts = [key for key, row in found.items() if row["alert"]]
     assert alerts == [("May", "error"), ("September", "assumption")]
 
@@ -54,6 +57,20 @@ def test_every_format_holds_the_same(monitor: Monitor, ending: str, tmp_path: Pa
     read = readers.get(ending, pyarrow.csv.read_csv)(path).to_pylist()
     blank = {None: None, "": None}
     assert [{key: blank.get(value, value) for key, value in row.items()} for row in read] == rows
+
+
+def test_names_of_periods_are_no_formulas_in_a_spreadsheet(monitor: Monitor, tmp_path: Path) -> None:
+    """A period may be called like its file."""
+    names = ["=1+1", "+x", "-x", "@SUM(A1)", "\t=1", "2026-05"]
+    history = [replace(monitor.history[0], period=name) for name in names]
+    write_history(history, tmp_path / "monitor.csv")
+    read = pyarrow.csv.read_csv(tmp_path / "monitor.csv").column("period").to_pylist()
+    assert list(dict.fromkeys(read)) == ["'=1+1", "'+x", "'-x", "'@SUM(A1)", "'\t=1", "2026-05"]
+    write_history(history, tmp_path / "monitor.parquet")
+    assert names == list(
+        dict.fromkeys(pyarrow.parquet.read_table(tmp_path / "monitor.parquet")["period"].to_pylist())
+    )
+    assert write_history([], tmp_path / "monitor.csv") == 0
 
 
 def test_other_endings_and_existing_files_are_refused(monitor: Monitor, tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def test_rows_are_known_by_their_keys(tmp_path: Path) -> None:
     assert hashes is not None
     more = tmp_path / "t.csv"
     pa.csv.write_csv(table(SCORES).append_column("visit", pa.array(np.arange(900))), more)
-    later = count_periods(more, WholeFile("b"), classes=NAMES, key="visit", known_keys=[hashes])
+    later = count_periods(more, WholeFile("b"), classes=NAMES, key="visit", known_keys={"a": hashes})
     assert later.periods["b"].target.n_target == 300  # 7 in Parquet and 7 in CSV are one key
     assert later.n_known == 600
     nobody = pa.array([None, 1, 2])

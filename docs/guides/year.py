@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 from pacshift import Monitor, Tally, calibrate, calibrate_tally, label_sheet
 from pacshift.plots import WIDTH
 from pacshift.report import history_pictures, write_history_page
+from pacshift.wording import given
 
 # --8<-- [start:hospital]
 NAMES = ["healthy", "pneumonia", "covid"]
@@ -42,8 +43,8 @@ for number, month in enumerate(CALENDAR[:9], start=1):
     new_scanner = 4.0 if month in CALENDAR[8:] else 0.0
     scores, diagnoses = patients(6_000, MONTHS[month], new_scanner)  # the diagnoses are not known yet
     report = monitor.update(scores, month, start=f"2026-{number:02d}-01")
-    fresh = "" if report.fresh_size is None else f", fresh sets would have {report.fresh_size:.2f}"
-    print(f"{month}: {report.verdict}, {report.size:.2f} labels in a set{fresh}")
+    fresh = "" if report.fresh_size is None else f", fresh sets at 5 % would have {report.fresh_size:.2f}"
+    print(f"{month}: {report.verdict}, {report.size:.2f} labels in a set at {given(report.in_use_epsilon)}{fresh}")
     if report.verdict == "broken":
         monitor.adopt(report.fresh)
         print("     the fresh certificate of this month is used from now on")
@@ -54,7 +55,7 @@ for number, month in enumerate(CALENDAR[:9], start=1):
 write_history_page(monitor, "until-september.html")
 
 # --8<-- [start:sheet]
-sheet = label_sheet(scores, budget=2_000, looks=[500, 1_000], epsilon=0.05, delta=0.05, rng=9)
+sheet = label_sheet(scores, budget=2_000, epsilon=0.05, delta=0.05, rng=9)
 sheet = sheet.with_labels(diagnoses[sheet.rows])  # September's patients whom the sheet names, diagnosed by hand
 certificate = calibrate(*last_year, scores, labelled=sheet, method="PS-T", epsilon=0.05, delta=0.05, classes=NAMES)
 size = certificate.sets(scores).sum(axis=1).mean()
@@ -68,8 +69,8 @@ print(f"compared with {monitor.source_in_words} from now on")
 # --8<-- [start:again]
 for number, month in enumerate(CALENDAR[9:], start=10):
     report = monitor.update(patients(6_000, MONTHS[month], 4.0)[0], month, start=f"2026-{number:02d}-01")
-    fresh = f", fresh sets would have {report.fresh_size:.2f}"
-    print(f"{month}: {report.verdict}, {report.size:.2f} labels in a set{fresh}")
+    fresh = f", fresh sets at 5 % would have {report.fresh_size:.2f}"
+    print(f"{month}: {report.verdict}, {report.size:.2f} labels in a set at {given(report.in_use_epsilon)}{fresh}")
 # --8<-- [end:again]
 
 # --8<-- [start:sizes]

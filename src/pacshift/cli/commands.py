@@ -1,5 +1,6 @@
 """How commands are parsed and fail: exit codes, and help without noise."""
 
+from enum import Enum
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -51,6 +52,23 @@ class Commands(_PlainFlags, TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         with exit_codes():
             return super().invoke(ctx)
+
+
+def option_words(ctx: Any, *leave_out: str) -> list[str]:
+    """The options that were given, as words of a command again, but for some parameters."""
+    words: list[str] = []
+    for param in ctx.command.params:
+        given = str(ctx.get_parameter_source(param.name)).endswith("COMMANDLINE")
+        if param.param_type_name != "option" or not given or param.name in leave_out:
+            continue
+        value, flag = ctx.params[param.name], max(param.opts, key=len)
+        if param.is_flag:
+            words.append(flag if value else max(param.secondary_opts, key=len))
+        else:
+            for each in value if isinstance(value, list | tuple) else [value]:
+                text = each.value if isinstance(each, Enum) else str(each)
+                words += [f"{flag}={text}"] if text.startswith("-") else [flag, text]
+    return words
 
 
 def words_of(ctx: Any) -> list[str]:

@@ -28,6 +28,7 @@ FLAGS = {
     "never_empty=True": "--never-empty",
     "note=": "--note",
     "overwrite=True": "--force",
+    "period=": "--period",
     "raw=": "--raw",
     "recipe=": "--recipe",
     "replace=True": "--replace",
@@ -39,6 +40,7 @@ FLAGS = {
     "state=": "--state",
     "target_groups=": "--group",
     "target_labels=": "--target-label",
+    "timestamp=": "--timestamp",
     "valid_until=": "--valid-until",
     "weights=": "--weights",
 }

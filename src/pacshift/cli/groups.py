@@ -65,6 +65,7 @@ class ColumnOptions:
             words += ["--classes", name]
         words += ["--by-position"] if self.by_position else []
         words += [] if self.group is None else ["--group", self.group]
+        words += ["--softmax"] if self.softmax else []
         return words + (["--drop-invalid"] if self.drop_invalid else [])
 
     def reading(self, label: str | None) -> dict[str, Any]:

@@ -63,11 +63,11 @@ def _label_words(attempt: "Attempt", columns: groups.ColumnOptions, data: "Input
     *looks, budget = map(str, attempt.looks or (0,))
     targets = ["TARGET"] if data is None else map(str, data.target)
     words = ["pacshift", "label", *targets, "--budget", budget, *(["--looks", ",".join(looks)] if looks else [])]
-    found = _column_words(columns, None if data is None else data.columns)
+    found = column_words(columns, None if data is None else data.columns)
     return [*words, *groups.rate_words(attempt.epsilon, attempt.delta), *found, "-o", SHEET]
 
 
-def _column_words(columns: groups.ColumnOptions, found: "Columns | None") -> list[str]:
+def column_words(columns: groups.ColumnOptions, found: "Columns | None") -> list[str]:
     """How to find the score columns. Where labels of the source name them, a target alone does not tell."""
     names = () if found is None or columns.scores or columns.classes else found.scores
     by_labels = len(names) > 1 and not all(name.startswith("p_") for name in names)

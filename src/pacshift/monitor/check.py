@@ -2,12 +2,17 @@
 
 from typing import Any
 
+import numpy as np
+
 from pacshift.certificate import Certificate
+from pacshift.certification.label_sheet import LabelSheet
+from pacshift.certification.request import Request
 from pacshift.errors import InputError
-from pacshift.methods import Method
+from pacshift.methods import PST, Method
 from pacshift.scores.check import shorten
 from pacshift.scores.same_kind import require_same_kind
 from pacshift.tally import Tally
+from pacshift.tally.repeats import may_hold
 
 
 def check_source(source: Any) -> Tally:
@@ -62,6 +67,39 @@ def check_labelled_rows(labelled: Tally, source: Tally, period: Tally) -> None:
             f"{labelled.n_source:,} labelled rows of a period of {period.n_target:,} rows. Label rows of the "
             "period itself, each once."
         )
+    if not may_hold(period, labelled):
+        raise InputError(
+            "the labelled rows are not rows of the period: it has fewer of their kind, or none. Label a random "
+            "sample of the rows that were counted, each once, with the scores that were counted."
+        )
+
+
+def check_labels_of_sheet(labelled: Tally, sheet: LabelSheet) -> None:
+    """Refuse labelled rows that are not those of the last look of their sheet: only its looks are paid for."""
+    look = sheet.last_complete_look
+    n_used = 0 if look is None else sheet.looks[look]
+    found = sheet.label_index(labelled.classes)[:n_used]
+    if not n_used or (np.bincount(found[found >= 0], minlength=labelled.n_classes) != labelled.class_counts).any():
+        raise InputError(
+            f"the labelled rows are not the first {n_used:,} of {sheet.name}, which its last complete look has. "
+            "Give the rows of that look with their labels, without those that nobody can tell."
+        )
+
+
+def check_own_labels(certificate: Certificate, promise: Request) -> None:
+    """Refuse a certificate that labels of the period did not make, or that promises less than the monitor asks."""
+    if certificate.method != PST.name:
+        raise InputError(
+            f"the certificate of a new source must be made by its labels, got one by {certificate.method}. "
+            'Make it with calibrate(..., labelled=sheet, method="PS-T").'
+        )
+    for name in ("epsilon", "delta", "class_epsilon"):
+        most, found = getattr(promise, name), getattr(certificate, name)
+        if most is not None and (found is None or found > most):
+            raise InputError(
+                f"the certificate has {name}={found}, the monitor has {name}={most:g}. Make it with at most the "
+                f"monitor's {name}."
+            )
 
 
 def check_certificate(certificate: Certificate, source: Tally) -> None:

@@ -1,10 +1,11 @@
 """What was counted: files and arrays, each with a digest of its rows, so that no row counts twice."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pacshift.errors import InputError
 from pacshift.monitor.periods import Counted
+from pacshift.tally import Tally
 from pacshift.tally.repeats import rows_sha256
 
 
@@ -13,14 +14,15 @@ class Delivery:
     """Rows that were counted together.
 
     ``name`` is the resolved path of their file and ``sha256`` that of its bytes; both are None for rows in memory.
-    ``rows`` counts the unusable ones too. ``parts`` holds a digest of the rows of each period, None where there
-    are too few to tell.
+    ``rows`` counts the unusable ones too. ``parts`` holds a digest of the rows of each period, and ``whole`` one
+    of all rows, which may come again cut into other periods; None where there are too few to tell.
     """
 
     name: str | None
     sha256: str | None
     rows: int
     parts: Mapping[str, str | None] = field(default_factory=dict)
+    whole: str | None = None
 
     @property
     def called(self) -> str:
@@ -30,12 +32,22 @@ class Delivery:
     def without(self, *periods: str) -> "Delivery":
         """The same without the rows of some periods, which are counted anew."""
         left = {name: digest for name, digest in self.parts.items() if name not in periods}
-        return Delivery(self.name, self.sha256, self.rows, left)
+        return replace(self, parts=left, whole=self.whole if len(left) == len(self.parts) else None)
 
 
 def digests(counted: Mapping[str, Counted]) -> dict[str, str | None]:
     """A digest of the rows of each period; the order of rows and the format of the file do not matter."""
     return {name: rows_sha256(part.target, "target") for name, part in counted.items()}
+
+
+def whole_digest(counted: Mapping[str, Counted]) -> str | None:
+    """A digest of all rows, whichever periods they were cut into."""
+    return rows_sha256(Tally.sum(part.target for part in counted.values()), "target") if counted else None
+
+
+def is_repeated(whole: str | None, known: Sequence[Delivery]) -> bool:
+    """Whether all of the rows were counted before, in one delivery or in one period of it."""
+    return whole is not None and any(whole == one.whole or whole in one.parts.values() for one in known)
 
 
 def find_repeats(parts: Mapping[str, str | None], known: Sequence[Delivery]) -> dict[str, tuple[str, str]]:
@@ -51,6 +63,8 @@ def require_new(new: Delivery, known: Sequence[Delivery]) -> bool:
 
     Rows with keys are told apart one by one, and do not come here.
     """
+    if is_repeated(new.whole, known):
+        return False
     repeats = find_repeats(new.parts, known)
     what = "these rows" if new.name is None else new.name
     if repeats and len(repeats) == len(new.parts):

@@ -21,11 +21,13 @@ def examine(
     number: int,
     delta: float,
     source_number: int,
+    source_looks: int,
     source_delta: float,
 ) -> PeriodReport:
     """The report of a ``number`` on a period, whose fresh certificate was made at ``delta``.
 
-    ``source_delta`` is for the band around the miss rates of the source, whose number is ``source_number``.
+    ``source_delta`` is for the band around the miss rates of the source, whose number is ``source_number`` and
+    which might have come in ``source_looks`` sizes.
     """
     certificate = None if in_use is None else in_use.certificate
     band = None
@@ -56,4 +58,6 @@ def examine(
         empty=empty,
         in_use_number=0 if in_use is None else in_use.number,
         source_number=source_number,
+        source_looks=source_looks,
+        in_use_epsilon=None if certificate is None else certificate.epsilon,
     )

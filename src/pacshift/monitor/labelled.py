@@ -10,7 +10,8 @@ class Labelled:
     """Labelled rows of a period, a random sample of it.
 
     ``since`` is the number of the first source that they were part of; ``in_source`` says whether they still are.
-    ``sheet`` tells one label sheet from another.
+    ``sheet`` tells one label sheet from another, and ``looks`` is after how many numbers of labels it could have
+    ended.
     """
 
     period: str
@@ -18,3 +19,4 @@ class Labelled:
     since: int
     sheet: str | None = None
     in_source: bool = True
+    looks: int = 1

@@ -8,12 +8,12 @@ from pacshift.arrays import IntArray, KeyArray
 from pacshift.errors import InputError
 from pacshift.monitor.calendar import Gap, find_gaps, lies_in
 from pacshift.monitor.check import check_target
-from pacshift.monitor.deliveries import Delivery, digests, require_new
+from pacshift.monitor.deliveries import Delivery, digests, require_new, whole_digest
 from pacshift.monitor.periods import Counted, in_order, recounted, with_rows
 from pacshift.monitor.report import PeriodReport
 from pacshift.monitor.sources import Sources
 from pacshift.tally import Tally
-from pacshift.tally.repeats import rows_sha256
+from pacshift.tally.repeats import may_hold, rows_sha256
 
 
 class Ledger(Sources):
@@ -82,6 +82,7 @@ class Ledger(Sources):
             self._require_keys(counted)
             n_rows = sum(part.target.n_target for part in counted.values())
             found = replace(delivery or Delivery(None, None, n_rows), parts=digests(counted))
+            found = replace(found, whole=found.whole or whole_digest(counted))
             if not self.has_keys and not require_new(found, self.deliveries):
                 self._remember_name(found)
                 return False
@@ -130,7 +131,38 @@ class Ledger(Sources):
         """Whether rows are told apart by keys."""
         return any(period.keys is not None for period in self._saved.periods.values())
 
-    def known_keys(self, *, but: str | None = None) -> list[KeyArray]:
+    def use_reading(self, reading: Mapping[str, str | None]) -> None:
+        """Remember how files are read and cut into periods; refuse to read later ones otherwise.
+
+        Rows that are cut or chosen in another way are not known again, so they would count twice.
+
+        Parameters
+        ----------
+        reading : mapping of str to str or None
+            Options by their names, such as ``{"timestamp": "seen", "period": "month"}``.
+
+        Raises
+        ------
+        InputError
+            If it differs from that of an earlier run.
+        """
+        with self.one_step():
+            known = self._saved.reading
+            if known is None:
+                self._save(reading=dict(reading))
+                return
+            differ = [name for name in (*known, *reading) if known.get(name) != reading.get(name)]
+            if differ:
+                name = differ[0]
+                was, now = (
+                    f"{name}={each[name]!r}" if each.get(name) else f"no {name}=" for each in (known, reading)
+                )
+                raise InputError(
+                    f"{self.state_folder} was begun with {was} and now there is {now}. Rows that are cut or "
+                    "chosen in another way would count twice. Give the same as before, or begin with a new folder."
+                )
+
+    def known_keys(self, *, but: str | None = None) -> dict[str, KeyArray]:
         """Hashes of the keys of all rows.
 
         Parameters
@@ -140,11 +172,26 @@ class Ledger(Sources):
 
         Returns
         -------
-        list of uint64 arrays
-            One per period.
+        dict of str to uint64 arrays
+            By the name of the period.
         """
         periods = self._saved.periods.values()
-        return [period.keys for period in periods if period.keys is not None and period.name != but]
+        return {one.name: one.keys for one in periods if one.keys is not None and one.name != but}
+
+    def changed_periods(self, again: Mapping[str, Tally]) -> list[str]:
+        """Where rows that were counted before have other scores now.
+
+        Parameters
+        ----------
+        again : mapping of str to Tally
+            Rows that were counted before, by the period that has their keys.
+
+        Returns
+        -------
+        list of str
+            Names of the periods that do not hold these rows. Counts are coarse: small changes are not seen.
+        """
+        return [name for name, rows in again.items() if not may_hold(self._saved.periods[name].target, rows)]
 
     def period_of(self, rows: Tally) -> str | None:
         """Which period holds these rows and no others.
@@ -227,7 +274,8 @@ class Ledger(Sources):
         if repeated.name is not None:
             known = [one for one in self.deliveries if one.name == repeated.name]
             parts = {period: digest for one in known for period, digest in one.parts.items()}
-            again = replace(repeated, rows=sum(one.rows for one in known), parts=parts)
+            whole = known[0].whole if len(known) == 1 else None  # of a copy nothing is counted
+            again = replace(repeated, rows=sum(one.rows for one in known), parts=parts, whole=whole)
             self._save(deliveries=(*(one for one in self.deliveries if one not in known), again))
 
     def _parts_of(self, name: str | None, counted: Mapping[str, Counted]) -> dict[str, str | None]:

@@ -28,6 +28,7 @@ class Saved:
     ``given`` is the digest of the certificate that the monitor was started with last. Reports up to number
     ``n_delivered`` have reached somebody, and so have the gaps in ``told_gaps`` (first and last day). ``labelled``
     are the rows that are or were the source after the first one, of which there were ``source_number``.
+    ``reading`` says how files are read and cut into periods, by the names of the options; None before it was said.
     """
 
     in_use: InUse | None = None
@@ -39,6 +40,7 @@ class Saved:
     deliveries: tuple[Delivery, ...] = ()
     labelled: tuple[Labelled, ...] = ()
     source_number: int = 0
+    reading: Mapping[str, str | None] | None = None
 
     @property
     def in_use_number(self) -> int:
@@ -71,6 +73,7 @@ def to_document(saved: Saved, files: Files) -> dict[str, Any]:
         "n_reports": saved.n_reports,
         "n_delivered": saved.n_delivered,
         "source_number": saved.source_number,
+        "reading": saved.reading,
         "labelled": [_labelled_document(one, files) for one in saved.labelled],
         "told_gaps": [list(ends) for ends in saved.told_gaps],
         "deliveries": [asdict(delivery) for delivery in saved.deliveries],
@@ -84,7 +87,7 @@ def _in_use_document(in_use: InUse, files: Files) -> dict[str, Any]:
 
 
 def _labelled_document(labelled: Labelled, files: Files) -> dict[str, Any]:
-    plain = {name: getattr(labelled, name) for name in ("period", "since", "sheet", "in_source")}
+    plain = {name: getattr(labelled, name) for name in ("period", "since", "sheet", "in_source", "looks")}
     return plain | {"rows": files.name_of(labelled.rows, f"{labelled.period}-labelled")}
 
 
@@ -119,6 +122,7 @@ def from_document(document: Mapping[str, Any], files: Files, settings: Mapping[s
         deliveries=tuple(_delivery(each) for each in document["deliveries"]),
         labelled=tuple(_labelled(each, files) for each in document.get("labelled", ())),
         source_number=_count(document.get("source_number", 0)),
+        reading=_reading(document.get("reading")),
     )
     _require(len(saved.periods) == len(periods), "two periods have one name")
     _require(saved.n_delivered <= saved.n_reports, f"{saved.n_delivered} of {saved.n_reports} reports delivered")
@@ -127,11 +131,17 @@ def from_document(document: Mapping[str, Any], files: Files, settings: Mapping[s
     return saved
 
 
+def _reading(document: Any) -> dict[str, str | None] | None:
+    if document is None:
+        return None
+    return {require_text(name): _optional_text(value) for name, value in document.items()}
+
+
 def _require_sources(saved: Saved) -> None:
     periods = [one.period for one in saved.labelled]
     _require(len(set(periods)) == len(periods), "a period was labelled twice")
     _require(set(periods) <= set(saved.periods), f"labels of {periods}")
-    _require(bool(saved.source_number) == any(one.in_source for one in saved.labelled), "a source without rows")
+    _require(bool(saved.source_number) == bool(periods), "a source without rows")
     _require(all(0 < one.since <= saved.source_number for one in saved.labelled), "labels of a later source")
 
 
@@ -141,7 +151,9 @@ def _require_reports(saved: Saved, settings: Mapping[str, Any]) -> None:
     _require(len(numbers) == len(reports), "two reports have one number")
     _require(numbers <= set(range(1, saved.n_reports + 1)), f"reports {sorted(numbers)} of {saved.n_reports}")
     for report in reports:
-        share = report_delta(settings["delta"], report.number, forever=settings["forever"])
+        share = report_delta(
+            settings["delta"], report.number, forever=settings["forever"], looks=report.source_looks
+        )
         _require(math.isclose(report.delta, share), f"report {report.number} with delta {report.delta}")
         _require(report.epsilon == settings["epsilon"], f"report {report.number} with epsilon {report.epsilon}")
         _require(report.source_number <= saved.source_number, f"source {report.source_number}")
@@ -161,13 +173,15 @@ def _labelled(document: Mapping[str, Any], files: Files) -> Labelled:
     rows, in_source = files.tally(document["rows"]), document["in_source"]
     _require(isinstance(in_source, bool) and bool(rows.n_source), f"{in_source!r} with {rows.n_source} labels")
     sheet = _optional_text(document["sheet"])
-    return Labelled(require_text(document["period"]), rows, _count(document["since"]), sheet, in_source)
+    since, looks = _count(document["since"]), _count(document.get("looks", 1))
+    _require(looks > 0, "a sheet without looks")
+    return Labelled(require_text(document["period"]), rows, since, sheet, in_source, looks)
 
 
 def _delivery(document: Mapping[str, Any]) -> Delivery:
     parts = {require_text(name): _optional_text(digest) for name, digest in document["parts"].items()}
     name, sha256 = _optional_text(document["name"]), _optional_text(document["sha256"])
-    return Delivery(name, sha256, _count(document["rows"]), parts)
+    return Delivery(name, sha256, _count(document["rows"]), parts, _optional_text(document.get("whole")))
 
 
 def _period(document: Mapping[str, Any], files: Files) -> Period:
@@ -203,8 +217,10 @@ def _report(document: Mapping[str, Any], files: Files) -> PeriodReport:
     for name in ("number", "rows", "in_use_number"):
         _count(document[name])
     _count(document.get("source_number", 0))
-    for name in ("epsilon", "delta", "size", "empty", "fresh_size"):
-        _require(document[name] is None or _number(document[name]) >= 0, f"{name} {document[name]}")
+    _require(_count(document.get("source_looks", 1)) > 0, "a source of no size")
+    for name in ("epsilon", "delta", "size", "empty", "fresh_size", "in_use_epsilon"):
+        value = document.get(name)
+        _require(value is None or _number(value) >= 0, f"{name} {value}")
     for name in ("period", "start", "end", "finding"):
         _optional_text(document[name])
     return PeriodReport(**{**document, "fresh": fresh, "error": error})

@@ -14,7 +14,7 @@ from pacshift.certification.request import check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.methods import Method, resolve_method
-from pacshift.methods.base import options_of
+from pacshift.methods.base import default_options, options_of
 from pacshift.monitor.check import check_source, require_own_promise
 from pacshift.monitor.deliveries import Delivery, digests, find_repeats
 from pacshift.monitor.examine import examine
@@ -137,7 +137,9 @@ class Monitor(Ledger):
             "method": self._method.name,
             "options": options_of(self._method),
         }
-        super().__init__(source, None if state is None else StateFolder(state, settings, fingerprint(source)))
+        defaults = default_options(self._method)
+        folder = None if state is None else StateFolder(state, settings, fingerprint(source), defaults)
+        super().__init__(source, folder)
         if certificate is not None:
             self.offer(certificate)
 
@@ -259,9 +261,9 @@ class Monitor(Ledger):
 
     def _report_on_known(self, counted: Counted, name: str) -> PeriodReport:
         """The report that there is about rows that were counted before."""
-        _, period = find_repeats(digests({name: counted}), self.deliveries)[name]
-        known = self._saved.periods[period].report
-        if name != period or known is None:
+        _, period = find_repeats(digests({name: counted}), self.deliveries).get(name, (None, "several"))
+        known = self._saved.periods[period].report if period == name else None
+        if known is None:
             raise InputError(
                 f"these rows were counted before, as period {period!r}, not {name!r}. Every row counts once."
             )
@@ -318,9 +320,9 @@ class Monitor(Ledger):
             if period.report is not None and period.is_reported:
                 return period.report
             number = self._saved.n_reports + 1
-            delta = report_delta(self.delta, number, forever=self._forever)
+            source, looks = self.source, self.source_looks
+            delta = report_delta(self.delta, number, forever=self._forever, looks=looks)
             request = changed(self._request, delta=delta)
-            source, source_number = self.source, self.source_number
             tally = source + period.target
             fresh = fresh_certificate(tally, self._method, request).with_columns(self._columns)
             if self.in_use is None and fresh.certificate is not None:
@@ -333,8 +335,9 @@ class Monitor(Ledger):
                 self._request,
                 number=number,
                 delta=delta,
-                source_number=source_number,
-                source_delta=source_delta(self.delta, source_number, forever=self._forever),
+                source_number=self.source_number,
+                source_looks=looks,
+                source_delta=source_delta(self.delta, self.source_place, forever=self._forever, looks=looks),
             )
             periods = self._saved.periods | {name: changed(period, report=made)}
             self._save(periods=periods, n_reports=number)

@@ -1,5 +1,6 @@
 """What is known about one period."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pacshift.bounds import Interval
@@ -45,15 +46,21 @@ class PeriodReport:
     fresh : Certificate or None
         A certificate made for this period; None if refuted. It holds the label mix, weights and accuracy.
     fresh_size : float or None
-        Mean size of the fresh certificate's sets in this period, estimated from coarse bins.
+        Mean size of the fresh certificate's sets in this period, estimated from coarse bins. They are made for
+        ``epsilon``.
     size : float or None
-        Mean size of the sets in use.
+        Mean size of the sets in use, which were made for ``in_use_epsilon``.
     empty : float or None
         Share of sets in use that are empty; None if rows were not at hand.
     in_use_number : int
         Number of the certificate that was in use then, as in ``Monitor.in_use``.
     source_number : int
         Which source the period was compared with: 0 for the first one, as ``Monitor.source_number`` counts.
+    source_looks : int
+        In how many sizes this source might have come, by the looks of its label sheets. They share ``delta``.
+    in_use_epsilon : float or None
+        The epsilon that the certificate in use was made for: ``size`` belongs to it, and ``fresh_size`` to
+        ``epsilon``.
 
     Examples
     --------
@@ -82,6 +89,8 @@ class PeriodReport:
     empty: float | None
     in_use_number: int = 0
     source_number: int = 0
+    source_looks: int = 1
+    in_use_epsilon: float | None = None
 
     __repr__ = short_repr
 
@@ -109,6 +118,13 @@ class PeriodReport:
     def accuracy(self) -> float | None:
         """Lower bound of the classifier's accuracy in this period, where known."""
         return None if self.fresh is None else self.fresh.accuracy
+
+
+def in_use_epsilons(history: Iterable[PeriodReport]) -> list[float]:
+    """What the sets in use were made for, whose sizes a history names."""
+    return sorted(
+        {one.in_use_epsilon for one in history if one.size is not None and one.in_use_epsilon is not None}
+    )
 
 
 def estimated_size(target: Tally, certificate: Certificate | None) -> float | None:

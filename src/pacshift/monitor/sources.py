@@ -2,23 +2,33 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 
 from pacshift.certificate import Certificate
 from pacshift.certification.label_sheet import LabelSheet
+from pacshift.certification.request import Request
 from pacshift.errors import InputError
-from pacshift.monitor.check import check_certificate, check_labelled_rows
+from pacshift.monitor.check import (
+    check_certificate,
+    check_labelled_rows,
+    check_labels_of_sheet,
+    check_own_labels,
+)
 from pacshift.monitor.in_use import InUse
 from pacshift.monitor.labelled import Labelled
 from pacshift.monitor.memory import Memory
 from pacshift.monitor.periods import Period
 from pacshift.scores.check import shorten
 from pacshift.tally import Tally
+from pacshift.tally.repeats import may_hold
 
 
 class Sources(Memory):
     """The memory of a monitor with what its periods are compared with."""
+
+    _request: Request  # what is asked for; a monitor knows it
 
     @property
     def source(self) -> Tally:
@@ -28,8 +38,18 @@ class Sources(Memory):
 
     @property
     def source_number(self) -> int:
-        """How many sources there have been after the first one."""
-        return self._saved.source_number
+        """Which source is in use: 0 is the first one, later ones are counted as they come."""
+        return self._saved.source_number if self.source_periods else 0
+
+    @property
+    def source_place(self) -> int:
+        """How many periods had been labelled when the source in use came: it decides its share of delta."""
+        return len(self._saved.labelled) if self.source_periods else 0
+
+    @property
+    def source_looks(self) -> int:
+        """In how many sizes the source in use might have come: at any look of each of its sheets."""
+        return math.prod(one.looks for one in self._saved.labelled if one.in_source)
 
     @property
     def source_periods(self) -> tuple[str, ...]:
@@ -48,9 +68,11 @@ class Sources(Memory):
         """Make labelled rows of a period the source of all later reports, and use the certificate they gave.
 
         For a period that refutes label shift. Rows labelled earlier stay in the source, unless this period refuted
-        a source that they were part of. More labels of the same period replace those given before; the same ones
-        again change nothing. From now on rows cannot be added to the period: they would be compared with
-        themselves. "A new source" of the page "Monitor" says what holds then.
+        a source that they were part of. More labels of the same sheet replace those given before; the same ones
+        again change nothing. How many rows are labelled must be fixed beforehand, or be one of the looks of a
+        sheet: a source of J looks gets a J-th of delta in every later report. From now on rows cannot be added to
+        the period: they would be compared with themselves. ``first_source`` undoes it. "A new source" of the page
+        "Monitor" says what holds then.
 
         Parameters
         ----------
@@ -59,15 +81,19 @@ class Sources(Memory):
         labelled : Tally
             Counts of a random sample of its rows with their labels, as ``Tally.from_scores`` makes them.
         certificate : Certificate
-            Made from these labels, by PS-T: ``calibrate(..., labelled=sheet, method="PS-T")``.
+            Made from these labels, by PS-T: ``calibrate(..., labelled=sheet, method="PS-T")``, with at most the
+            monitor's ``epsilon``, ``delta`` and ``class_epsilon``.
         sheet : LabelSheet, optional
             The sheet that the labels stand in. It is remembered, so that another sheet of the period is refused.
+            Without one the number of labels is taken as fixed beforehand, and no more can be given.
 
         Raises
         ------
         InputError
-            If the period is not known, or does not refute the first source, if rows or certificate do not fit the
-            first source, or if other labels of the period were given before.
+            If the period is not known, or does not refute the first source, if the rows are not rows of the period
+            or not those of a look of the sheet, if rows or certificate do not fit the first source, if the
+            certificate is not PS-T's or promises less than the monitor, or if other labels of the period were
+            given before.
 
         Examples
         --------
@@ -96,17 +122,31 @@ class Sources(Memory):
             found = self._reported(period)
             check_labelled_rows(labelled, self._source, found.target)
             check_certificate(certificate, self._source)
-            number, digest = self.source_number + 1, None if sheet is None else sheet_digest(sheet)
+            check_own_labels(certificate, self._request)
+            if sheet is not None:
+                check_labels_of_sheet(labelled, sheet)
+            digest, looks = (None, 1) if sheet is None else (sheet_digest(sheet), len(sheet.looks))
+            number = self._saved.source_number + 1
             known = next((one for one in self._saved.labelled if one.period == period), None)
             if known is not None and not _is_later_look(known, labelled, digest):
                 return
             since = number if known is None else known.since
             others = [_kept(one, found) for one in self._saved.labelled if one is not known]
             self._save(
-                labelled=(*others, Labelled(period, labelled, since, digest)),
+                labelled=(*others, Labelled(period, labelled, since, digest, looks=looks)),
                 source_number=number,
                 in_use=InUse(certificate, self._saved.in_use_number + 1, "labelled", period),
             )
+
+    def first_source(self) -> None:
+        """Compare later periods with the first source again: what was labelled meanwhile was an exception.
+
+        Its share of delta is the one that it always had. Reports that were made and the certificate in use stay;
+        ``adopt`` changes the latter. Labels that were given cannot be the source again. "A new source" of the page
+        "Monitor" says what holds then.
+        """
+        with self.one_step():
+            self._save(labelled=tuple(replace(one, in_source=False) for one in self._saved.labelled))
 
     def _reported(self, name: str) -> Period:
         """A period whose labelled rows may be a source."""
@@ -142,14 +182,19 @@ def _is_later_look(known: Labelled, rows: Tally, sheet: str | None) -> bool:
             f"{known.period} was labelled with another sheet before. Certificates of two sheets would each be "
             "wrong with the chance that one may be. Go on with the first sheet."
         )
-    if known.rows == rows:
-        return False
     if not known.in_source:
         raise InputError(
-            f"a later period has refuted the labelled rows of {known.period}, so they are no longer the source. "
-            "Label more rows of that later period."
+            f"the labelled rows of {known.period} are no longer the source: a later period refuted them, or the "
+            "first source was chosen again. Label rows of a later period."
         )
-    if rows.n_source <= known.rows.n_source:
+    if known.rows == rows:
+        return False
+    if sheet is None:
+        raise InputError(
+            f"{known.period} was labelled before, without a sheet. How many rows are labelled must be fixed "
+            "beforehand, or be one of the looks of a sheet. Keep the labels that were given."
+        )
+    if rows.n_source <= known.rows.n_source or not may_hold(rows, known.rows):
         raise InputError(
             f"{known.rows.n_source:,} labelled rows of {known.period} were given before, these are "
             f"{rows.n_source:,} others. Labels that were given cannot be changed. Give all of them, and more."

@@ -65,8 +65,15 @@ def fingerprint(source: Tally) -> str:
 class StateFolder:
     """Reads and writes ``Saved``. Files that are on disk already are not written again."""
 
-    def __init__(self, path: str | os.PathLike[str], settings: dict[str, Any], source: str) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        settings: dict[str, Any],
+        source: str,
+        default_options: dict[str, Any],
+    ) -> None:
         self.path, self._settings, self._source = Path(path), settings, source
+        self._defaults = default_options
         self._written: dict[int, tuple[Any, str]] = {}  # by identity: what a file holds never changes
         self._serial, self._n_files = 0, 0
         try:
@@ -147,6 +154,13 @@ class StateFolder:
         except (KeyError, TypeError) as error:
             raise self._damaged(error) from None
         asked = self._settings | {"source": self._source}
+        if found["source"] != self._source:
+            raise InputError(
+                f"{self.path} was begun with another source, with which its reports are compared. Use that one, "
+                "or begin another folder for a new source or model."
+            )
+        # An option that the folder does not know did not exist then, and was what it is by default.
+        found["options"] = self._defaults | found.get("options", {})
         changed = [name for name in dict.fromkeys([*asked, *found]) if found.get(name) != asked.get(name)]
         if changed:
             was, now = ({name: each.get(name) for name in changed} for each in (found, asked))

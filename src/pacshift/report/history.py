@@ -8,12 +8,12 @@ from markupsafe import Markup
 
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.calendar import Gap
-from pacshift.monitor.report import Verdict
+from pacshift.monitor.report import Verdict, in_use_epsilons
 from pacshift.monitor.timeline import timeline
 from pacshift.report import history_pictures as pictures
 from pacshift.report.page import render, write_page
 from pacshift.report.pictures import Picture, drawn
-from pacshift.report.way_on import way_on
+from pacshift.report.way_on import Words, way_on
 from pacshift.wording import all_but, given
 
 VERDICTS: dict[Verdict, tuple[str, str]] = {
@@ -34,6 +34,7 @@ def write_history_page(
     *,
     overwrite: bool = True,
     gaps: Sequence[Gap] | None = None,
+    words: Words | None = None,
 ) -> None:
     """Write the history of a monitor as one HTML page that loads nothing and runs no scripts.
 
@@ -47,6 +48,8 @@ def write_history_page(
         Whether an existing file may be replaced.
     gaps : sequence of Gap, optional
         Periods without rows. Default: those between periods that have some.
+    words : Words, optional
+        For the command line: its options, with which the printed commands are complete.
 
     Raises
     ------
@@ -64,10 +67,10 @@ def write_history_page(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_history_page(monitor, Path(folder) / "monitor.html")
     """
-    write_page(render_history(monitor, gaps=gaps), path, overwrite=overwrite)
+    write_page(render_history(monitor, gaps=gaps, words=words), path, overwrite=overwrite)
 
 
-def render_history(monitor: Monitor, *, gaps: Sequence[Gap] | None = None) -> str:
+def render_history(monitor: Monitor, *, gaps: Sequence[Gap] | None = None, words: Words | None = None) -> str:
     """Return the HTML page of ``write_history_page`` as text.
 
     Parameters
@@ -76,6 +79,8 @@ def render_history(monitor: Monitor, *, gaps: Sequence[Gap] | None = None) -> st
         A monitor with at least one report.
     gaps : sequence of Gap, optional
         Periods without rows. Default: those between periods that have some.
+    words : Words, optional
+        For the command line: its options, with which the printed commands are complete.
 
     Returns
     -------
@@ -101,8 +106,10 @@ def render_history(monitor: Monitor, *, gaps: Sequence[Gap] | None = None) -> st
         last=history[-1],
         tone=VERDICTS[history[-1].verdict][0],
         counts=[(verdict, verdicts.count(verdict), meaning) for verdict, (_, meaning) in VERDICTS.items()],
-        alerts=[(report, way_on(monitor, report)) for report in history if report.alert][-MAX_ALERTS:],
-        way_on=way_on(monitor, history[-1]),
+        alerts=[(report, way_on(monitor, report, words)) for report in history if report.alert][-MAX_ALERTS:],
+        way_on=way_on(monitor, history[-1], words),
+        is_complete=words is not None,
+        in_use_epsilons=in_use_epsilons(history),
         promise=_promise(monitor),
         pictures=_pictures(monitor, history),
         max_classes=pictures.MAX_CLASSES,

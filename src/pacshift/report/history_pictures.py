@@ -10,9 +10,11 @@ from matplotlib.ticker import MaxNLocator
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.monitor import PeriodReport
 from pacshift.monitor.calendar import Gap, find_gaps
+from pacshift.monitor.report import in_use_epsilons
 from pacshift.monitor.timeline import timeline
 from pacshift.plots.axes import legend_above, limit_line, most_telling, new_axes, percent_ticks, plain_text
 from pacshift.plots.palette import LIMIT, SOURCE, TARGET, UNDECIDED
+from pacshift.wording import given, one_of
 
 MAX_TICKS = 12  # a year of months
 MAX_CLASSES = 6
@@ -78,7 +80,10 @@ def moved_classes(history: Sequence[PeriodReport], source_mix: FloatArray) -> In
 def size_over_time(history: Sequence[PeriodReport], figure: Figure) -> None:
     """How many labels the sets hold, those in use and those of each period's fresh certificate."""
     ax, places = _axes(figure.subplots(), history)
-    styles = (("size", "o-", TARGET, "in use"), ("fresh_size", "D:", "white", "fresh (estimated)"))
+    made_for = one_of([given(epsilon) for epsilon in in_use_epsilons(history)])
+    in_use = f"in use, made for {made_for}" if made_for else "in use"
+    fresh = f"fresh, for {given(history[0].epsilon)} (estimated)"
+    styles = (("size", "o-", TARGET, in_use), ("fresh_size", "D:", "white", fresh))
     for name, style, face, label in styles:
         sizes = np.full(places[-1] + 1, np.nan)  # a line breaks where there is no period
         sizes[places] = [_value(getattr(report, name)) for report in history]
@@ -95,10 +100,11 @@ def _axes(ax: Axes, history: Sequence[PeriodReport]) -> tuple[Axes, list[int]]:
     names = [plain_text(report.period, 12) for report in history[::step]]
     ax.set_xticks(places[::step], names, rotation=40, ha="right", rotation_mode="anchor")
     ax.set_xlim(-0.6, length - 0.4)
+    named = False
     for place, one, before in zip(places[1:], history[1:], history[:-1], strict=True):
-        if one.source_number > before.source_number:
-            label = "new source" if one.source_number == 1 else ""
-            ax.axvline(place - 0.5, color=SOURCE, linestyle=":", linewidth=1, label=label)
+        if one.source_number != before.source_number:
+            ax.axvline(place - 0.5, color=SOURCE, linestyle=":", linewidth=1, label="" if named else "new source")
+            named = True
     return ax, places
 
 

@@ -1,6 +1,8 @@
 """After a refuted period: the commands that draw rows to label, and make them the source."""
 
 import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pacshift.certification.after_refusal import sheet_plan
 from pacshift.certification.request import check_request
@@ -10,11 +12,20 @@ from pacshift.monitor.report import PeriodReport
 SHEET = "to_label.csv"
 
 
-def way_on(monitor: Monitor, report: PeriodReport) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a command line knows and a monitor does not: the name of SOURCE, and the options that were given."""
+
+    source: str
+    label: Sequence[str]
+    monitor: Sequence[str]
+
+
+def way_on(monitor: Monitor, report: PeriodReport, words: Words | None = None) -> tuple[str, ...]:
     """What to type after a refuted period; nothing where it is labelled, is too small, or there is no state.
 
-    SOURCE and FILE stand for what a monitor does not know: the name of the source, and a file with the rows of
-    this period alone.
+    FILE stands for a file with the rows of this period alone, where there is none. Without ``words`` SOURCE stands
+    for the source, and options are missing.
     """
     folder = monitor.state_folder
     if report.verdict != "refuted" or folder is None or report.period in monitor.labelled_periods:
@@ -22,12 +33,12 @@ def way_on(monitor: Monitor, report: PeriodReport) -> tuple[str, ...]:
     plan = sheet_plan(check_request(epsilon=monitor.epsilon, delta=monitor.delta), report.rows)
     if plan is None:  # all labels of the period would certify nothing
         return ()
-    files, (*looks, budget) = _files(monitor, report.period), plan.looks
-    draw = ["pacshift", "label", *files, "--budget", str(budget)]
-    draw += ["--looks", ",".join(map(str, looks))] if looks else []
+    files = _files(monitor, report.period)
+    draw = ["pacshift", "label", *files, "--budget", str(plan.looks[-1])]  # each look more costs later reports
     rates = ["--epsilon", repr(monitor.epsilon), "--delta", repr(monitor.delta)]
-    use = ["pacshift", "monitor", "SOURCE", *files, "--state", str(folder), "--labelled", SHEET]
-    return shlex.join([*draw, *rates, "-o", SHEET]), shlex.join(use)
+    said = Words("SOURCE", (), ("--state", str(folder))) if words is None else words
+    use = ["pacshift", "monitor", said.source, *files, *said.monitor, "--labelled", SHEET]
+    return shlex.join([*draw, *rates, *said.label, "-o", SHEET]), shlex.join(use)
 
 
 def _files(monitor: Monitor, period: str) -> list[str]:

@@ -15,11 +15,12 @@ from pacshift.bounds import Interval
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike, atomic_write
 from pacshift.monitor import PeriodReport
+from pacshift.tables.spreadsheet import escape_batch
 
 SCHEMA = pa.schema(
     {name: pa.string() for name in ("period", "start", "end", "metric")}
     | {name: pa.float64() for name in ("value", "lower", "upper")}
-    | {"alert": pa.bool_()}
+    | {"alert": pa.bool_(), "epsilon": pa.float64()}
 )
 
 
@@ -34,8 +35,9 @@ def history_rows(history: Iterable[PeriodReport]) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        Each with period, start, end, metric, value, lower, upper and alert. A value is counted, or estimated from
-        counts (sizes). It is None where only bounds are known. An infinite bound is None too.
+        Each with period, start, end, metric, value, lower, upper, alert and epsilon. A value is counted, or
+        estimated from counts (sizes). It is None where only bounds are known. An infinite bound is None too.
+        Epsilon is what the sets were made for whose size it is, and what the error may be.
 
     Examples
     --------
@@ -53,18 +55,24 @@ def _rows(report: PeriodReport) -> Iterator[dict[str, Any]]:
     head = {"period": report.period, "start": report.start, "end": report.end}
 
     def row(
-        metric: str, value: Any = None, bounds: Sequence[Any] = (None, None), alert: bool = False
+        metric: str,
+        value: Any = None,
+        bounds: Sequence[Any] = (None, None),
+        alert: bool = False,
+        epsilon: float | None = None,
     ) -> dict[str, Any]:
         lower, upper = (_finite(bound) for bound in bounds)
-        return head | {"metric": metric, "value": _finite(value), "lower": lower, "upper": upper, "alert": alert}
+        numbers = {"value": _finite(value), "lower": lower, "upper": upper}
+        return head | {"metric": metric} | numbers | {"alert": alert, "epsilon": epsilon}
 
     yield row("rows", report.rows)
-    yield row("error", bounds=report.error or (None, None), alert=report.verdict == "broken")
+    broken = report.verdict == "broken"
+    yield row("error", bounds=report.error or (None, None), alert=broken, epsilon=report.epsilon)
     yield row("assumption", alert=report.verdict == "refuted")
     yield row("accuracy", bounds=(report.accuracy, None))
-    yield row("size", report.size)
-    yield row("empty", report.empty)
-    yield row("fresh size", report.fresh_size)
+    yield row("size", report.size, epsilon=report.in_use_epsilon)
+    yield row("empty", report.empty, epsilon=report.in_use_epsilon)
+    yield row("fresh size", report.fresh_size, epsilon=report.epsilon)
     classes = () if report.fresh is None else report.fresh.classes
     for name, interval in (("share", report.prevalence), ("weight", report.weights)):
         for label, ends in zip(classes, _ends(interval), strict=False):
@@ -118,6 +126,8 @@ def write_history(history: Iterable[PeriodReport], path: PathLike, *, overwrite:
             draft.write_text(json.dumps(rows, indent=1, ensure_ascii=False), encoding="utf-8")
         else:
             table = pa.Table.from_pylist(rows, SCHEMA)
+            if kind == ".csv":  # names of periods come from those of files
+                table = pa.Table.from_batches(map(escape_batch, table.to_batches()), SCHEMA)
             WRITERS[kind](table, str(draft))
     return len(rows)
 

@@ -1,6 +1,6 @@
 """A column that identifies rows: which rows of a file were counted before. Only hashes of it are kept."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pacshift.arrays import BoolArray, KeyArray
+from pacshift.arrays import BoolArray, IntArray, KeyArray
 from pacshift.errors import InputError
 from pacshift.tables.reader import TableReader
 from pacshift.tables.sources.base import Batch, without_codes
@@ -19,22 +19,27 @@ HASH_BYTES = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowKeys:
-    """The hash of each row's key in a file, and which rows are to be counted."""
+    """The hash of each row's key in a file, and which rows are to be counted.
+
+    ``owner`` is the place in ``periods`` of the one that a row was counted in before, -1 if it was not.
+    """
 
     hashes: KeyArray
     is_new: BoolArray
+    owner: IntArray
+    periods: Sequence[str]
     n_known: int
     n_missing: int
 
-    def of(self, batch: Batch, kept: BoolArray | None) -> tuple[KeyArray, BoolArray]:
-        """Hashes of the usable rows of a batch, and which of them are new."""
+    def of(self, batch: Batch, kept: BoolArray | None) -> tuple[KeyArray, BoolArray, IntArray]:
+        """Hashes of the usable rows of a batch, which of them are new, and where the others were counted."""
         rows = slice(batch.first_row, batch.first_row + batch.data.num_rows)
-        hashes, is_new = self.hashes[rows], self.is_new[rows]
-        return (hashes, is_new) if kept is None else (hashes[kept], is_new[kept])
+        found = self.hashes[rows], self.is_new[rows], self.owner[rows]
+        return found if kept is None else (found[0][kept], found[1][kept], found[2][kept])
 
 
-def read_keys(reader: TableReader, column: str, known: Sequence[KeyArray], *, drop_invalid: bool) -> RowKeys:
-    """The keys of a file: a row is new if its key is not among ``known`` and did not occur in an earlier row."""
+def read_keys(reader: TableReader, column: str, known: Mapping[str, KeyArray], *, drop_invalid: bool) -> RowKeys:
+    """The keys of a file: a row is new if no period of ``known`` has its key and no earlier row had it."""
     parts: list[Any] = []
     for batch in reader.source.batches([], 1, (), [column]):
         batch.require_sound()
@@ -47,12 +52,15 @@ def read_keys(reader: TableReader, column: str, known: Sequence[KeyArray], *, dr
             f"{n_missing} row(s) have no key in column {column!r}. Fill them in, or leave the rows out with "
             "drop_invalid=True."
         )
-    is_new = np.zeros(len(hashes), np.bool_)
-    is_new[np.unique(hashes, return_index=True)[1]] = True
-    for keys in known:
-        is_new &= ~np.isin(hashes, keys)
-    is_new &= ~missing
-    return RowKeys(hashes, is_new, len(hashes) - n_missing - int(is_new.sum()), n_missing)
+    is_first = np.zeros(len(hashes), np.bool_)
+    is_first[np.unique(hashes, return_index=True)[1]] = True
+    is_first &= ~missing
+    owner = np.full(len(hashes), -1)
+    for place, keys in enumerate(known.values()):
+        owner[is_first & np.isin(hashes, keys)] = place
+    is_new = is_first & (owner < 0)
+    n_known = len(hashes) - n_missing - int(is_new.sum())
+    return RowKeys(hashes, is_new, owner, list(known), n_known, n_missing)
 
 
 def _hashes(values: Any, name: str, file: str) -> tuple[KeyArray, BoolArray]:

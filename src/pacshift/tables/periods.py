@@ -125,6 +125,8 @@ class PeriodCounter:
     counters: dict[int, Counter] = field(default_factory=dict)
     sizes: dict[int, IntArray] = field(default_factory=dict)
     keys: dict[int, list[KeyArray]] = field(default_factory=dict)
+    again: dict[int, Counter] = field(default_factory=dict)
+    moved: set[int] = field(default_factory=set)
     _lock: Any = field(default_factory=Lock)
 
     def add(self, rows: ScoreRows, batch: Batch) -> None:
@@ -133,7 +135,8 @@ class PeriodCounter:
         periods = periods if rows.kept is None else periods[rows.kept]
         own_keys = None
         if self.row_keys is not None:
-            own_keys, is_new = self.row_keys.of(batch, rows.kept)
+            own_keys, is_new, owner = self.row_keys.of(batch, rows.kept)
+            self._add_again(periods, scores, owner, self.row_keys.periods)
             periods, scores, own_keys = periods[is_new], scores[is_new], own_keys[is_new]
         for key in np.unique(periods).tolist():
             own = periods == key
@@ -146,19 +149,29 @@ class PeriodCounter:
                 with self._lock:
                     self.keys.setdefault(key, []).append(own_keys[own])
 
+    def _add_again(self, periods: IntArray, scores: Any, owner: IntArray, names: Sequence[str]) -> None:
+        """Count rows that were counted before by the period that has them, and note which of them left it."""
+        for place in np.unique(owner[owner >= 0]).tolist() if self.options is not None else ():
+            own = owner == place
+            self._counter(place, self.options, self.again).count(scores[own], None)
+            now = [] if self.cut.column is None else np.unique(periods[own]).tolist()
+            if any(key == NO_TIME or self.cut.describe(key)[0] != names[place] for key in now):
+                self.moved.add(place)
+
     def _add_to(self, key: int, scores: Any) -> None:
         if self.in_use is not None:
             (sizes,) = self.in_use.sizes_of_rows(scores, [self.in_use.thresholds])
             with self._lock:
                 self.sizes[key] = self.sizes.get(key, 0) + sizes
         if self.options is not None:
-            self._counter(key, self.options).count(scores, None)
+            self._counter(key, self.options, self.counters).count(scores, None)
 
-    def _counter(self, key: int, options: CountOptions) -> Counter:
+    def _counter(self, key: int, options: CountOptions | None, counters: dict[int, Counter]) -> Counter:
+        assert options is not None  # or only sizes are counted
         with self._lock:
-            if key not in self.counters:
-                self.counters[key] = Counter(self.n_classes, options, labelled=False)
-            return self.counters[key]
+            if key not in counters:
+                counters[key] = Counter(self.n_classes, options, labelled=False)
+            return counters[key]
 
     def result(self, classes: tuple[Any, ...], choice: Choice | None) -> dict[str, Counted]:
         """The counts of each period by its name, in the order of time; by ``choice`` of one row per group."""
@@ -176,8 +189,9 @@ class PeriodCounter:
 class CountedFile:
     """The counts of a file by period, its rows in all, and how many of them were left out.
 
-    ``n_known`` of its rows were counted before, as their keys say. ``sizes`` counts the sizes of a certificate's
-    sets by period. It reads the file again, unless it was kept.
+    ``n_known`` of its rows were counted before, as their keys say; ``again`` counts them by the period that they
+    were counted in, and ``moved`` are those periods that some of them have left. ``sizes`` counts the sizes of a
+    certificate's sets by period. It reads the file again, unless it was kept.
     """
 
     periods: dict[str, Counted]
@@ -185,6 +199,8 @@ class CountedFile:
     n_dropped: int
     n_known: int
     sizes: Callable[[Certificate], dict[str, IntArray]]
+    again: Mapping[str, Tally] = field(default_factory=dict)
+    moved: Sequence[str] = ()
 
 
 def count_periods(
@@ -199,14 +215,14 @@ def count_periods(
     drop_invalid: bool = False,
     keep: bool = False,
     key: str | None = None,
-    known_keys: Sequence[KeyArray] = (),
+    known_keys: Mapping[str, KeyArray] | None = None,
     progress: Progress | None = None,
 ) -> CountedFile:
     """Count an unlabelled file period by period, in one pass; memory grows with the periods, not with the rows.
 
     ``table`` says how ``TableReader`` finds the score columns, ``keep`` that it keeps a small file in memory.
-    ``key`` is a column that identifies rows: those among ``known_keys`` are left out. Memory then grows by 9 bytes
-    a row.
+    ``key`` is a column that identifies rows: those among ``known_keys``, by period, are left out. Memory then
+    grows by 17 bytes a row.
     """
     asked = dict(table or {})
     if asked.get("group") is not None and isinstance(cut, RowRanges):
@@ -218,7 +234,7 @@ def count_periods(
     require_column(reader, cut.column, "timestamps")
     require_column(reader, key, "keys")
     columns = [cut.column] if cut.column is not None else []
-    row_keys = None if key is None else read_keys(reader, key, known_keys, drop_invalid=drop_invalid)
+    row_keys = None if key is None else read_keys(reader, key, known_keys or {}, drop_invalid=drop_invalid)
 
     def run(counter: PeriodCounter, progress: Progress | None = None) -> PeriodCounter:
         for _ in reader.map_rows(counter.add, columns=columns, drop_invalid=drop_invalid, progress=progress):
@@ -239,7 +255,11 @@ def count_periods(
         )
     n_known, n_keyless = (0, 0) if row_keys is None else (row_keys.n_known, row_keys.n_missing)
     n_dropped = reader.faults.n_rows + counter.n_undated + n_keyless
-    return CountedFile(counter.result(classes, reader.choice), reader.n_in_all, n_dropped, n_known, sizes)
+    names = [] if row_keys is None else row_keys.periods
+    again = {names[place]: Tally.from_counter(found, classes) for place, found in sorted(counter.again.items())}
+    moved = [names[place] for place in sorted(counter.moved)]
+    periods = counter.result(classes, reader.choice)
+    return CountedFile(periods, reader.n_in_all, n_dropped, n_known, sizes, again, moved)
 
 
 def require_column(reader: TableReader, name: str | None, holding: str) -> None:

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from pacshift import Certificate
 
 
+class SourceChoice(StrEnum):
+    """Which source to go back to."""
+
+    FIRST = "first"
+
+
 class FailOn(StrEnum):
     """When to exit with 4, besides when something broke."""
 
@@ -40,6 +46,7 @@ class MonitorPromise(groups.Promise):
 
 
 def monitor(
+    ctx: typer.Context,
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="Labelled table, or its tally (*.tally).")],
     targets: Annotated[
         list[Path],
@@ -77,6 +84,10 @@ def monitor(
             "Labels of the TARGET, a refuted period: they certify sets, and later periods are compared with them.",
         ),
     ] = None,
+    back_to: Annotated[
+        SourceChoice | None,
+        basic("--source", "Undo --labelled: compare later periods with SOURCE again."),
+    ] = None,
     key: Annotated[
         str | None, basic("--key COLUMN", "Identifies rows: none counts twice. State from the first run on.")
     ] = None,
@@ -105,14 +116,14 @@ def monitor(
     """
     from pacshift import Certificate, Monitor
     from pacshift.cli.monitor.new_source import NewSource
-    from pacshift.cli.monitor.output import check_outputs, deliver
+    from pacshift.cli.monitor.output import check_outputs, deliver, words_for
     from pacshift.cli.monitor.reading import Reading, count_source, follow
-    from pacshift.cli.monitor.run import choose_certificate, outcome_of, require_alone, require_state
+    from pacshift.cli.monitor.run import choose_certificate, go_back, outcome_of, require_alone, require_state
     from pacshift.methods import resolve_method
     from pacshift.monitor.check import require_own_promise
 
     require_state(state, forever=forever, labelled=labelled)
-    require_alone(labelled, adopt=adopt, replace=replace)
+    require_alone(labelled, adopt=adopt, replace=replace, source=back_to)
     files = [out] if table is None else [out, table]
     adopted = None if adopt is None else Path(adopt)  # a period has no file of its name, as a rule
     check_outputs(files, force, [source, *targets, certificate_file, adopted, labelled], state)
@@ -126,12 +137,15 @@ def monitor(
     watch = Monitor(counted, method=chosen, forever=forever, **asked.arguments(), **kept)
     with watch.exclusive():
         with watch.one_step():  # rows, reports and choices together: an interrupted run leaves nothing behind
+            if back_to is not None:
+                go_back(watch)
             choose_certificate(watch, certificate, adopt, model_id)
             if labelled is None:
                 follow(watch, targets, reading, found)
             else:
                 NewSource(source, label, counted, found, targets, reading).use(watch, labelled, request)
         told = outcome_of(watch, fail_on or ())
-        deliver(watch, told, files, force, printing)
+        words = words_for(ctx, source, changed(columns, softmax=counted.softmax), found, key)
+        deliver(watch, told, files, force, printing, words)
     if told.failed or told.failed_gaps:
         raise typer.Exit(BROKEN)

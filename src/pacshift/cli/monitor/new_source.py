@@ -58,9 +58,14 @@ class NewSource:
         certificate = certify(data, PST(), asked)
         (sets,) = measure_sets(target, [certificate], drop_invalid=self._drops)
         certificate = certificate.changed(columns=self.columns, set_sizes=sets.set_sizes)
+        watch.new_source(period, labelled.counted, certificate, sheet=sheet)
         size, _ = mean_and_empty(sets.set_sizes)
         note(f"{labelled.n_rows:,} labelled rows of {period} certify sets of {mean_size(size)} labels on average.")
-        watch.new_source(period, labelled.counted, certificate, sheet=sheet)
+        if watch.source_looks > 1:
+            note(
+                f"labelling could have stopped at {watch.source_looks:,} places, so each later report gets 1 of "
+                f"{watch.source_looks:,} parts of its share of delta. A sheet without looks keeps all of it."
+            )
 
     def _labelled(self, target: TableReader, sheet: LabelSheet, request: Request) -> LabelledTarget:
         with progress("reading the labelled rows", silent=self.reading.silent) as report:

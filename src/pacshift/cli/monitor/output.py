@@ -1,23 +1,30 @@
 """What ``pacshift monitor`` writes and prints: a page and a table; one JSON object, or the findings."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from pacshift.bounds import Interval
+from pacshift.certificate.columns import Columns
 from pacshift.certificate.file import to_document
 from pacshift.cli import groups, options
-from pacshift.cli.console import note, plain, print_json, results, right_aligned, say_written
+from pacshift.cli.commands import option_words
+from pacshift.cli.console import messages, note, plain, print_json, results, right_aligned, say_written
+from pacshift.cli.refusal import column_words
 from pacshift.errors import InputError
 from pacshift.files.documents import CHECKSUM
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.calendar import Gap
+from pacshift.monitor.report import in_use_epsilons
 from pacshift.monitor.timeline import timeline
 from pacshift.report import write_history_page
-from pacshift.report.way_on import way_on
+from pacshift.report.way_on import Words, way_on
 from pacshift.tables.history import check_history_path, write_history
-from pacshift.wording import down, mean_size, percent
+from pacshift.wording import down, given, mean_size, percent
 
 COLOURS = {"kept": "green", "consistent": "yellow", "broken": "red", "refuted": "red"}
 
@@ -44,16 +51,35 @@ def check_outputs(files: Sequence[Path], force: bool, inputs: Sequence[Path | No
             raise InputError(f"--table and --out are the same file, {table}. Give them different names.")
 
 
-def deliver(watch: Monitor, found: Outcome, files: Sequence[Path], force: bool, printing: groups.Printing) -> None:
+def words_for(
+    ctx: typer.Context, source: Path, columns: groups.ColumnOptions, found: Columns | None, key: str | None
+) -> Words:
+    """The options of this command, for the commands that it prints."""
+    once = ("labelled", "adopt", "replace", "back_to", "force", "as_json", "quiet")
+    label = column_words(columns, found)
+    for name in dict.fromkeys(name for name in (key, columns.group) if name is not None):
+        label += ["--keep", name]
+    start = f".{os.sep}" if str(source).startswith("-") else ""
+    return Words(f"{start}{source}", label, [*option_words(ctx, *once), "--force"])
+
+
+def deliver(
+    watch: Monitor,
+    found: Outcome,
+    files: Sequence[Path],
+    force: bool,
+    printing: groups.Printing,
+    words: Words,
+) -> None:
     """Write the page, and the table if there is one; print the answer; then remember that it was told."""
-    write_history_page(watch, files[0], overwrite=force, gaps=found.gaps)
+    write_history_page(watch, files[0], overwrite=force, gaps=found.gaps, words=words)
     for table in files[1:]:
         write_history(watch.history, table, overwrite=force)
-    _show(watch, found, files, printing)
+    _show(watch, found, files, printing, words)
     watch.mark_delivered(found.gaps)  # what did not get so far is told by the next run
 
 
-def _show(watch: Monitor, found: Outcome, files: Sequence[Path], printing: groups.Printing) -> None:
+def _show(watch: Monitor, found: Outcome, files: Sequence[Path], printing: groups.Printing, words: Words) -> None:
     """The answer, for machines or for people."""
     if printing.as_json:
         print_json(
@@ -64,17 +90,27 @@ def _show(watch: Monitor, found: Outcome, files: Sequence[Path], printing: group
                 "source": {
                     "number": watch.source_number,
                     "rows": watch.source.n_source,
+                    "looks": watch.source_looks,
                     "periods": list(watch.source_periods),
                     "in_words": watch.source_in_words,
                 },
                 "failed": [report.period for report in found.failed],
                 "gaps": [asdict(gap) | {"failed": gap in found.failed_gaps} for gap in found.gaps],
                 "warnings": watch.warnings(),
-                "periods": [_document(report) | {"next": list(way_on(watch, report))} for report in watch.history],
+                "periods": [
+                    _document(report)
+                    | {"labelled": report.period in watch.labelled_periods}
+                    | {"next": list(way_on(watch, report, words))}
+                    for report in watch.history
+                ],
             }
         )
     elif not printing.quiet:
-        _print(watch, found, files)
+        _print(watch, found, files, words)
+    elif found.failed or found.failed_gaps:  # cron mails what is printed: an alert is never silent
+        said = [f"{report.period} is {report.verdict}" for report in found.failed]
+        said += [f"{gap.in_words} without rows" for gap in found.failed_gaps]
+        messages().print(f"[red]alert:[/] {plain('; '.join(said))}. See {plain(files[0])}.")
 
 
 def _in_use(watch: Monitor) -> dict[str, Any] | None:
@@ -91,7 +127,7 @@ def _in_use(watch: Monitor) -> dict[str, Any] | None:
 
 def _document(report: PeriodReport) -> dict[str, Any]:
     names = ("period", "start", "end", "number", "rows", "epsilon", "delta", "in_use_number", "source_number")
-    sizes = ("accuracy", "size", "empty", "fresh_size")
+    sizes = ("accuracy", "size", "empty", "in_use_epsilon", "fresh_size")
     return {
         **{name: getattr(report, name) for name in names},
         "verdict": report.verdict,
@@ -109,12 +145,14 @@ def _by_class(report: PeriodReport, interval: Interval | None) -> dict[str, list
     return {str(label): [options.finite_or_none(low), options.finite_or_none(high)] for label, low, high in rows}
 
 
-def _print(watch: Monitor, found: Outcome, files: Sequence[Path]) -> None:
-    headings = "period", "rows", "sets in use", "they miss", "mean size", "empty", "fresh size", "accuracy"
-    shown = right_aligned(*headings, left=1)
+def _print(watch: Monitor, found: Outcome, files: Sequence[Path], words: Words) -> None:
+    epsilons = in_use_epsilons(watch.history)
+    size = f"size at {given(epsilons[0])}" if len(epsilons) == 1 else "mean size"
+    fresh = f"fresh size at {given(watch.epsilon)}"
+    shown = right_aligned("period", "rows", "sets in use", "they miss", size, "empty", fresh, "accuracy", left=1)
     shown.columns[2].justify = "left"
     for one in timeline(watch.history, found.gaps):
-        shown.add_row(*(_gap_row(one) if isinstance(one, Gap) else _row(one)))
+        shown.add_row(*(_gap_row(one) if isinstance(one, Gap) else _row(watch, one, len(epsilons) > 1)))
     console = results()
     console.print(shown)
     for gap in found.failed_gaps:
@@ -124,8 +162,8 @@ def _print(watch: Monitor, found: Outcome, files: Sequence[Path]) -> None:
             console.print(
                 f"[{COLOURS[report.verdict]}]{plain(report.period)}: {report.verdict}.[/] {plain(report.finding)}"
             )
-            _print_way_on(way_on(watch, report))
-    if watch.source_number:
+            _print_way_on(way_on(watch, report, words))
+    if watch.labelled_periods:
         console.print(f"compared with: {plain(watch.source_in_words)}")
     if watch.in_use is not None:
         where = "" if watch.current_file is None else f": {watch.current_file}"
@@ -139,16 +177,20 @@ def _print_way_on(commands: Sequence[str]) -> None:
     if commands:
         draw, use = commands
         console = results()
-        console.print("  The way on: draw rows to label, with your options about columns,")
+        where = " (FILE: a file with the rows of this period alone)" if "FILE" in draw.split() else ""
+        console.print(f"  The way on: draw rows to label{where},")
         console.print(f"    {plain(draw)}", soft_wrap=True)
-        console.print("  fill in their labels, and run this with the other options of this command:")
+        console.print("  fill in their labels, and run this:")
         console.print(f"    {plain(use)}", soft_wrap=True)
 
 
-def _row(report: PeriodReport) -> list[str]:
-    sizes = _cell(report.size, mean_size), _cell(report.empty, percent), _cell(report.fresh_size, mean_size)
+def _row(watch: Monitor, report: PeriodReport, name_epsilon: bool) -> list[str]:
+    at = f" at {given(report.in_use_epsilon)}" if name_epsilon and report.in_use_epsilon is not None else ""
+    size = _cell(report.size, lambda labels: f"{mean_size(labels)}{at}")
+    sizes = size, _cell(report.empty, percent), _cell(report.fresh_size, mean_size)
     accuracy = _cell(report.accuracy, lambda share: f">= {down(share)}")
-    verdict = f"[{COLOURS[report.verdict]}]{report.verdict}[/]"
+    labelled = ", labelled" if report.period in watch.labelled_periods else ""
+    verdict = f"[{COLOURS[report.verdict]}]{report.verdict}[/]{labelled}"
     return [plain(report.period), f"{report.rows:,}", verdict, report.missed or "-", *sizes, accuracy]
 
 

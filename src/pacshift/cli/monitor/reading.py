@@ -1,6 +1,7 @@
 """How ``pacshift monitor`` reads files: the source, and each new target once, cut into periods and reported on."""
 
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,7 +19,7 @@ from pacshift.methods import Method
 from pacshift.methods.base import score_for
 from pacshift.monitor import Monitor
 from pacshift.monitor.calendar import Unit
-from pacshift.monitor.deliveries import Delivery, digests, find_repeats
+from pacshift.monitor.deliveries import Delivery, digests, find_repeats, is_repeated, whole_digest
 from pacshift.monitor.periods import Counted, sum_of
 from pacshift.scores.check import shorten
 from pacshift.tables.periods import Calendar, CountedFile, Cut, RowRanges, WholeFile, count_periods, read_period
@@ -72,6 +73,12 @@ class Reading:
         }
 
     @property
+    def remembered(self) -> dict[str, str | None]:
+        """What must be the same in every run, or rows would be cut or chosen otherwise and count again."""
+        unit = None if self.unit is None else str(self.unit)
+        return {"timestamp": self.timestamp, "period": unit, "key": self.key, "group": self.columns.group}
+
+    @property
     def unit(self) -> Unit | int | None:
         """Of what length periods are; None if each file is one."""
         return read_period(self.period or "month") if self.timestamp or self.period else None
@@ -107,6 +114,7 @@ def follow(watch: Monitor, targets: Sequence[Path], reading: Reading, columns: C
 
     The source's ``columns`` are those of the targets, unless the source is a tally.
     """
+    watch.use_reading(reading.remembered)
     files = [file.resolve() for path in targets for file in _expand(path)]
     counting = _Counting(watch, reading, columns, files)
     counted = counting.new() if reading.replace is None else counting.again(reading.replace)
@@ -151,12 +159,27 @@ class _Counting:
             if self.watch.has_counted(sha256):
                 continue
             counted = self._count(file, self.watch.known_keys())
-            periods = self._without_sources(file, counted.periods)
-            if self.watch.add(periods, Delivery(str(file), sha256, counted.n_rows)):
+            found = Delivery(str(file), sha256, counted.n_rows, whole=whole_digest(counted.periods))
+            periods = counted.periods
+            if not is_repeated(found.whole, self.watch.deliveries):
+                periods = self._without_sources(file, periods)
+            if self.watch.add(periods, found):
                 sizes.append(counted.sizes)
             else:
                 note(f"{file} holds rows that were counted before. They are not counted again.")
         return sizes
+
+    def _require_unchanged(self, file: Path, counted: CountedFile) -> None:
+        """Refuse corrected rows that would be left out because their keys are known (--key)."""
+        changed = dict.fromkeys([*counted.moved, *self.watch.changed_periods(counted.again)])
+        for name in changed:
+            said = f"{file}: rows of {name} that were counted before (--key) have other scores or times now."
+            if name not in self.watch.labelled_periods:
+                raise InputError(
+                    f"{said} A row counts once, as it came first. If they were corrected, count the period anew "
+                    f"from all of its rows: --replace {shlex.quote(name)}. Else leave the file out."
+                )
+            note(f"{said} They are left out: labelled rows of this period are a source.")
 
     def _without_sources(self, file: Path, counted: dict[str, Counted]) -> dict[str, Counted]:
         """Late rows of a period that is a source are left out, and other rows of the file are counted."""
@@ -180,8 +203,9 @@ class _Counting:
             self._require_only(period, file, counted)
             own = {period: counted.periods[period]} if period in counted.periods else {}
             parts += own.values()
-            keys = [*keys, *(part.keys for part in own.values() if part.keys is not None)]
-            deliveries.append(Delivery(str(file), file_sha256(file), counted.n_rows, digests(own)))
+            keys |= {str(file): part.keys for part in own.values() if part.keys is not None}
+            whole = whole_digest(counted.periods)
+            deliveries.append(Delivery(str(file), file_sha256(file), counted.n_rows, digests(own), whole))
             sizes.append(counted.sizes)
         if not parts:
             raise InputError(f"--replace {period}: the files hold no row of this period.")
@@ -206,7 +230,7 @@ class _Counting:
             if find_repeats(one.parts, deliveries[:place]):
                 raise InputError(f"{one.name} holds the same rows as another file. Name every file once.")
 
-    def _count(self, file: Path, keys: Sequence[KeyArray]) -> CountedFile:
+    def _count(self, file: Path, keys: Mapping[str, KeyArray]) -> CountedFile:
         if file.suffix == ".tally":
             return self._load(file)
         rows_before = sum(delivery.rows for delivery in self.watch.deliveries)
@@ -227,9 +251,14 @@ class _Counting:
                 known_keys=keys,
                 progress=report,
             )
+        if self.reading.replace is None:
+            self._require_unchanged(file, counted)
         tell_dropped(str(file), counted.n_dropped, counted.n_rows - counted.n_dropped)
         if counted.n_known:
-            note(f"{file}: {counted.n_known:,} of {counted.n_rows:,} rows were counted before (--key), left out.")
+            note(
+                f"{file}: {counted.n_known:,} of {counted.n_rows:,} rows were counted before (--key), left out. "
+                "Only --replace PERIOD counts a period anew."
+            )
         return counted
 
     def _load(self, file: Path) -> CountedFile:

@@ -31,6 +31,19 @@ def require_alone(labelled: Path | None, **others: object) -> None:
         raise InputError(f"--labelled does not go with --{name}: the labels choose the certificate. Run twice.")
 
 
+def go_back(watch: Monitor) -> None:
+    """Compare later periods with the first source again."""
+    if not watch.source_number:
+        note("--source first: periods are compared with the first source already.")
+        return
+    watch.first_source()
+    in_use = "" if watch.in_use is None else f" In use is still {watch.in_use.in_words}; --adopt changes it."
+    note(
+        f"later periods are compared with {watch.source_in_words} again. Reports that were made stay: --replace "
+        f"PERIOD makes one anew.{in_use}"
+    )
+
+
 def choose_certificate(watch: Monitor, given: Certificate | None, adopt: str | None, model_id: str | None) -> None:
     """Use what is asked for, if it is for this model. What was given in the last run too is no new choice."""
     if given is not None and not watch.offer(given) and adopt is None:
@@ -59,7 +72,7 @@ def _named(watch: Monitor, name: str) -> Certificate | None:
 
 
 def outcome_of(watch: Monitor, fail_on: Collection[str]) -> Outcome:
-    """Reports that nobody has seen yet; without any, the last one, unless another certificate was chosen since."""
+    """Reports that nobody has seen yet; without any, the last one, unless it was answered since."""
     new = watch.undelivered
     examined = new or tuple(report for report in watch.history[-1:] if _is_open(report, watch))
     failed = [report for report in examined if report.alert or report.verdict in fail_on]
@@ -70,5 +83,14 @@ def outcome_of(watch: Monitor, fail_on: Collection[str]) -> Outcome:
 
 
 def _is_open(report: PeriodReport, watch: Monitor) -> bool:
-    """Whether the certificate in use is still the one that the report is about."""
-    return watch.in_use is None or report.in_use_number == watch.in_use.number
+    """Whether nothing was done about a report.
+
+    What broke is answered by another certificate. That label shift is refuted is answered by another source, or by
+    sets that labels have certified: another certificate that assumes label shift leaves everything as it was.
+    """
+    in_use = watch.in_use
+    if in_use is None or report.in_use_number == in_use.number:
+        return report.verdict != "refuted" or report.source_number == watch.source_number
+    if report.verdict != "refuted":
+        return False
+    return report.source_number == watch.source_number and in_use.certificate.facts.assumes_label_shift
