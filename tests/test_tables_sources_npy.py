@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from commands import bad, good
+from commands import bad, good, run
 from pacshift import Certificate, InputError, Tally, calibrate
 from pacshift.certificate.columns import Columns
 from pacshift.tables import read_table, tally_table, write_sets
@@ -117,6 +117,6 @@ def test_the_command_line_names_the_file_of_labels(tmp_path: Path, monkeypatch: 
     provenance = Certificate.load("c.json").provenance
     assert provenance is not None
     assert [one.name for one in provenance.inputs] == ["s.npy"]
-    good("check", "c.json", "s.npy", "--label", "l.npy")
+    assert "These are the source's rows" in run("check", "c.json", "s.npy", "--label", "l.npy").stdout
     good("predict", "c.json", "s.npy", "-o", "sets.jsonl")
     assert len(Path("sets.jsonl").read_text().splitlines()) == len(SCORES)
