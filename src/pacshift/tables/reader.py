@@ -120,6 +120,10 @@ class TableReader:
             self.choice = Choice.of(parts, self.faults, role, self._labels_per)
         return self.choice
 
+    def choose_as(self, other: "TableReader", *, drop_invalid: bool) -> None:
+        """Read the rows that ``other`` chooses of the same table."""
+        self.choice = other.choose(drop_invalid=drop_invalid)
+
     def _periods(self, batch: Batch) -> IntArray | None:
         return None if self._within is None else self._within(batch)
 
