@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from commands import bad, good
-from pacshift import Certificate, Tally, calibrate
+from commands import bad, good, run
+from pacshift import Certificate, LabelSheet, Tally, calibrate
 from pacshift.tally.grouped import Grouped
 from test_certification_groups import patients
 
@@ -75,6 +75,28 @@ def test_every_command_takes_a_group(folder: Path, tmp_path: Path) -> None:
     )
     assert "one row of each group, 300 of 1,200 labelled rows" in counted.stdout
     assert Tally.load(tmp_path / "a.tally").source_grouped == Grouped(1200)
+
+
+@pytest.mark.slow
+def test_a_month_of_a_table_by_group_is_labelled_and_becomes_the_source(folder: Path, tmp_path: Path) -> None:
+    """Its rows are chosen as in a file of their own, from which the sheet is drawn."""
+    months, february, sheet = (tmp_path / name for name in ("months.parquet", "february.parquet", "sheet.csv"))
+    rows, last = pq.read_table(folder / "later.parquet"), np.arange(1200) % 4 > 1
+    usual = np.array(rows["p_1"])
+    strange = np.where(last & (np.arange(1200) % 12 > 3), 0.4 + usual / 5, usual)  # of two patients in three
+    rows = rows.set_column(0, "p_0", pa.array(1 - strange)).set_column(1, "p_1", pa.array(strange))
+    pq.write_table(rows, months)
+    rows = rows.take(np.flatnonzero(last))
+    pq.write_table(rows, february)
+    words = "--group", "patient_id", "--timestamp", "day", "--state", tmp_path / "watch", "--json", "--force"
+    words = *words, "-o", tmp_path / "page.html"
+    refuted = run("monitor", folder / "source.parquet", months, *words)
+    assert json.loads(refuted.stdout)["failed"] == ["2026-02"]
+    good("label", february, "-b", 200, "--group", "patient_id", "-o", sheet)
+    empty = LabelSheet.load(sheet)
+    empty.with_labels(rows["label"].take(empty.rows).to_pylist()).save(sheet, overwrite=True)
+    used = good("monitor", folder / "source.parquet", february, *words, "--labelled", sheet)
+    assert json.loads(used.stdout)["source"]["periods"] == ["2026-02"]
 
 
 def test_target_labels_are_those_of_the_chosen_rows(folder: Path, tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ class Inputs:
             labels_per="row",
         )
         if self.group is not None and self.some_labels is not None:  # labels have a say in which rows are counted
-            found.choice = self._labelled_reader.choose(drop_invalid=self.drop_invalid)
+            found.choose_as(self._labelled_reader, drop_invalid=self.drop_invalid)
         return found
 
     @cached_property

@@ -128,6 +128,10 @@ class TableReader:
             self.choice = replace(chosen, faults=self.faults, faults_of=self.faults_of, rows_of=self.rows_of)
         return self.choice
 
+    def choose_as(self, other: "TableReader", *, drop_invalid: bool) -> None:
+        """Read the rows that ``other`` chooses of the same table."""
+        self.choice = other.choose(drop_invalid=drop_invalid)
+
     def _periods(self, batch: Batch) -> IntArray | None:
         return None if self._within is None else self._within(batch)
 
