@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.errors import InputError
-from pacshift.scores.check import ScoreMatrix
+from pacshift.scores.check import ScoreMatrix, rounded
 from pacshift.scores.kind import FEWEST_ROWS, PERCENTAGES, PROBABILITIES, ScoreKind
 from pacshift.scores.same_kind import is_exact
 
@@ -17,13 +17,15 @@ _BLOCK_ROWS = 4096  # float64 copies of few rows at a time; a round number
 def softmax(logits: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
     """exp(z) divided by the row's sum, computed in float64 and given back in the type of the logits.
 
+    Logits are rounded to single precision first: those of float32 and of float64 then have the same softmax.
+
     >>> softmax(np.array([[1000.0, 1000.0], [0.0, -np.inf]])).tolist()
     [[0.5, 0.5], [1.0, 0.0]]
     """
     result = np.empty_like(logits)
     for start in range(0, len(logits), _BLOCK_ROWS):
         rows = slice(start, start + _BLOCK_ROWS)
-        block = np.ascontiguousarray(logits[rows], np.float64)  # a row has the same bits in every block
+        block = rounded(logits[rows])
         with np.errstate(invalid="ignore"):  # rows that are not finite become NaN, which is refused later
             powers = np.exp(block - block.max(axis=1, keepdims=True))
         result[rows] = powers / powers.sum(axis=1, keepdims=True)
