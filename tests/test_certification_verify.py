@@ -57,7 +57,8 @@ def test_every_method_is_made_again(method: str, tmp_path: Path) -> None:
     for one in (made, Certificate.load(tmp_path / "c.json"), tmp_path / "c.json"):
         found = verify(one, SOURCE, LABELS, TARGET)
         assert found.verdict == "equal", found.text
-        assert found.text == "Made again from these data, the certificate is the same."
+        assert found.text.startswith("Made again from these data, the certificate is the same.")
+        assert found.unverified == ("created: the maker's word",)
 
 
 @pytest.mark.slow
@@ -84,7 +85,7 @@ def test_every_option_is_remembered(options: Any, tmp_path: Path) -> None:
     labels = options.get("target_labels")
     found = verify(tmp_path / "c.json", SOURCE, LABELS, TARGET, target_labels=labels)
     assert found.verdict == "equal", found.text
-    assert ("the maker's word" in found.text) == ("model_id" in options)
+    assert ("created, model_id, note, valid_until: the maker's word" in found.text) == ("model_id" in options)
     fewer = None if labels is None else labels[:-1]
     other = verify(tmp_path / "c.json", SOURCE, LABELS, TARGET[:-1], target_labels=fewer)
     assert other.verdict == "different"

@@ -16,7 +16,7 @@ from pacshift import METHODS, InputError, Tally, calibrate, calibrate_tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.certificate.sets import exact_cuts
 from pacshift.tables import tally_table
-from pacshift.tally.grid import fits_single, single_cuts, to_grid
+from pacshift.tally.grid import fits_single, single_cuts
 
 WIDTHS = [np.float32, np.float64]
 
@@ -55,14 +55,6 @@ def test_a_cut_says_the_same_of_a_score_and_of_its_rounding(threshold: float, st
         assert (score >= cut) == (rounded >= exact_cuts(np.array([cut]), np.dtype(np.float32)))
         if score >= threshold or rounded >= threshold:
             assert score >= cut
-
-
-@given(st.floats(-1e30, 1e30).filter(lambda score: abs(score) > 1e-30))
-def test_grid_points_are_cuts(score: float) -> None:
-    point = to_grid([score])
-    assert np.array_equal(single_cuts(point), point)
-    rounded = np.float64(np.float32(score))
-    assert to_grid([rounded]) == point or np.float32(to_grid([rounded])[0]) == rounded
 
 
 @pytest.mark.parametrize("method", ["PS", "PS-LW", "PS-C", "PS-W", "PS-LP"])

@@ -1,11 +1,11 @@
 """What comes out: the rule that makes the sets, what it guarantees and for whom, from which data."""
 
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pacshift.arrays import IntArray, RngLike, ScoresLike
+from pacshift.arrays import IntArray, RngLike, ScoresLike, read_only
 from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve, Interval
 from pacshift.certificate.explain import explain
@@ -151,6 +151,12 @@ class Certificate(SetRule):
     set_sizes: IntArray | None = None
     provenance: Provenance | None = None
 
+    def __post_init__(self) -> None:
+        """What was certified stays: nobody can write to its arrays, and what was given in stays the caller's."""
+        for one in fields(self):
+            if one.name not in (*LAZY, "transform"):
+                object.__setattr__(self, one.name, read_only(getattr(self, one.name)))
+
     def __repr__(self) -> str:
         from pacshift.certificate.notebook import to_text
 
@@ -236,6 +242,9 @@ class Certificate(SetRule):
     def __getstate__(self) -> dict[str, Any]:
         """Pickles hold what is computed at the first look, not the counts it is computed from."""
         return {**self.__dict__, **{name: getattr(self, name) for name in LAZY}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({name: read_only(value) for name, value in state.items()})
 
     def explain(self) -> str:
         """Say in plain words what is guaranteed, under which assumption, from which data, by which sets.

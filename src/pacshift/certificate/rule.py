@@ -222,8 +222,8 @@ class SetRule:
             An expression for ``SELECT``: the list of labels in the row's set, in the order of ``classes``. It is
             NULL for rows with a score that is missing, NaN or +inf, which ``sets`` refuses. With ``softmax`` the
             columns hold logits, which must be numbers of single precision, in a column of any type: round others
-            in a view (``CAST(z AS REAL)``). A label whose probability lies within one step of single precision below
-            its threshold may then be in the set too: databases differ in the last bits of exp().
+            in a view (``CAST(z AS REAL)``). A label whose probability lies within one step of single precision
+            below its threshold may then be in the set too: databases differ in the last bits of exp().
 
         Raises
         ------

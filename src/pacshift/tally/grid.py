@@ -1,8 +1,7 @@
 """A fixed grid of floats, so that streams of scores become small tables of counts.
 
 For a threshold τ on the grid, ``score >= τ`` and ``to_grid(score) >= τ`` say the same: a tally on the grid
-loses only the thresholds between grid points, never the guarantee. Grid points lie half a step of single precision
-below the numbers with 12 bits of mantissa: they are cuts of ``single_cuts``.
+loses only the thresholds between grid points, never the guarantee. Final thresholds are ``single_cuts``.
 """
 
 import numpy as np
@@ -16,33 +15,30 @@ DROPPED_BITS = 52 - MANTISSA_BITS
 CODE_BITS = 64 - DROPPED_BITS
 """Bits of a grid point's code: integers from 0 on, in the order of the grid points."""
 
-_HALF_STEP = 1 << 28
-"""Half of the distance of two floats of single precision, in steps of double precision."""
-_SIGN, _MAGNITUDE = np.int64(-(1 << 63)), np.int64((1 << 63) - 1)
-_LEAST_ORDER = np.int64(-0x7FEF_FFFF_FFFF_FFFF)  # of the least finite number
+_MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 _LEAST_CODE = -(1 << (CODE_BITS - 1))
 
 
 def float_to_order(values: ArrayLike) -> IntArray:
     """Integers in the same order as the floats; neighbouring floats get neighbouring integers."""
     bits = (np.asarray(values, dtype=np.float64) + 0.0).view(np.int64)  # + 0.0 makes -0.0 and 0.0 one value
-    return np.where(bits < 0, -(bits & _MAGNITUDE), bits)
+    return np.where(bits < 0, bits ^ _MAGNITUDE, bits)
 
 
 def order_to_float(order: ArrayLike) -> FloatArray:
     """Undo ``float_to_order``."""
     order = np.asarray(order, dtype=np.int64)
-    return np.where(order < 0, -order | _SIGN, order).view(np.float64)
+    return np.where(order < 0, order ^ _MAGNITUDE, order).view(np.float64)
 
 
 def float_to_code(values: FloatArray) -> IntArray:
     """The code of the largest grid point not above each value: 12 bits of mantissa kept, rounded toward -∞."""
-    return ((float_to_order(values) + _HALF_STEP) >> DROPPED_BITS) - _LEAST_CODE
+    return (float_to_order(values) >> DROPPED_BITS) - _LEAST_CODE
 
 
 def code_to_float(codes: IntArray) -> FloatArray:
     """The grid points of ``float_to_code``."""
-    return order_to_float(np.maximum(((codes + _LEAST_CODE) << DROPPED_BITS) - _HALF_STEP, _LEAST_ORDER))
+    return order_to_float((codes + _LEAST_CODE) << DROPPED_BITS)
 
 
 def to_grid(values: ArrayLike) -> FloatArray:
@@ -52,6 +48,7 @@ def to_grid(values: ArrayLike) -> FloatArray:
     [0.699951, 0.333313, -0.700073, -inf]
     """
     values = np.asarray(values, np.float64)
+    # Below -inf, rounding would reach the bits of NaN.
     return np.where(np.isneginf(values), values, code_to_float(float_to_code(values)))
 
 
