@@ -26,6 +26,7 @@ from pacshift import (
     verify,
     verify_tally,
 )
+from pacshift.certificate.columns import Columns
 from pacshift.certificate.provenance import AskedMethod
 from pacshift.certification.remembered import counting_of
 from pacshift.files.documents import seal
@@ -235,6 +236,50 @@ def test_rounding_is_no_difference() -> None:
     assert verify(made.changed(class_miss=rounded), SOURCE, LABELS, TARGET).verdict == "equal"
     moved = made.changed(thresholds=made.thresholds * (1 + 1e-9))
     assert verify(moved, SOURCE, LABELS, TARGET).verdict == "different"
+
+
+def test_thresholds_may_be_lower_by_rounding_and_never_higher() -> None:
+    made = certified()
+    lower, higher = (np.nextafter(made.thresholds, end) for end in (-np.inf, np.inf))
+    assert verify(made.changed(thresholds=lower), SOURCE, LABELS, TARGET).verdict == "equal"
+    found = verify(made.changed(thresholds=higher), SOURCE, LABELS, TARGET)
+    assert found.verdict == "different"
+    assert found.differences[0].startswith("classes.'crow'.threshold")
+    tiny = made.thresholds * 1e-13
+    assert verify(made.changed(thresholds=tiny), SOURCE, LABELS, TARGET).verdict == "different"
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda document: document.update(assumption=None), "assumption"),
+        (
+            lambda document: document["method_facts"].update(tuned_on="score rows, of course"),
+            "method_facts.tuned_on",
+        ),
+        (lambda document: document["assumption"]["mix"].__setitem__(0, 0.1), "assumption.mix"),
+    ],
+)
+def test_another_version_excuses_words_alone(change: Any, named: str, tmp_path: Path) -> None:
+    def by_another_version(document: dict[str, Any]) -> None:
+        document["provenance"]["pacshift_version"] = "0.1"
+        change(document)
+
+    found = verify(tampered(by_another_version, tmp_path), SOURCE, LABELS, TARGET)
+    assert found.verdict == "different"
+    assert any(each.startswith(named) for each in found.differences), found.differences
+
+
+def test_columns_are_compared_where_there_are_any() -> None:
+    names = ("p_crow", "p_owl", "p_wren")
+    source, target = (pandas.DataFrame(rows, columns=names) for rows in (SOURCE, TARGET))
+    made = certified().changed(columns=Columns(names))
+    swapped = made.changed(columns=Columns(names[::-1]))
+    assert "columns" not in verify(made, source, LABELS, target).text
+    assert verify(swapped, source, LABELS, target).verdict == "different"
+    for each in (made, swapped):
+        found = verify(each, SOURCE, LABELS, TARGET)
+        assert found.unverified[0] == "columns: the maker's word, because these data have no names of columns"
 
 
 @pytest.mark.parametrize("form", sorted(folder.name for folder in EARLIER.iterdir()))

@@ -37,7 +37,8 @@ class Certificate(SetRule):
     Attributes
     ----------
     thresholds : float array of shape (K,)
-        The lowest score at which a label is included, per class; -inf includes it in every set.
+        The lowest score at which a label is included, per class; -inf includes it in every set. Scores of single
+        and double precision make the same sets: it is the least double that rounds to the same float32.
     classes : tuple of str, int, float or bool
         Class names, in the order of the score columns.
     epsilon, delta : float
@@ -114,7 +115,7 @@ class Certificate(SetRule):
     >>> scores = np.where(np.eye(2)[labels] == 1, 0.8, 0.2)
     >>> certificate = calibrate(scores, labels, scores, epsilon=0.1, delta=0.05, method="PS-LW")
     >>> certificate.thresholds
-    array([0.8, 0.8])
+    array([0.79999998, 0.79999998])
     >>> certificate.sets([[0.9, 0.1], [0.1, 0.9]])
     array([[ True, False],
            [False,  True]])

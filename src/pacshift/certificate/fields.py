@@ -73,7 +73,7 @@ ANYTHING = Range("anything", lambda _value: True)
 FIELDS: dict[str, tuple[Range, Compared]] = {
     "format": (TEXT, "file"),
     "version": (COUNT, "file"),
-    "checksum": (TEXT.or_null, "file"),
+    "checksum": (ANYTHING, "file"),
     "in_words[]": (TEXT, "file"),
     "guarantee": (TEXT, "equal"),
     "epsilon": (RATE, "equal"),

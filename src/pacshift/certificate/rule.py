@@ -241,8 +241,8 @@ class SetRule:
         >>> print(certificate.to_sql("spark", columns=["p_cat", "p_dog"]))
         CASE WHEN `p_cat` < CAST('Infinity' AS DOUBLE) AND `p_dog` < CAST('Infinity' AS DOUBLE)
         THEN filter(array(
-          CASE WHEN `p_cat` >= CAST('0.8' AS DOUBLE) THEN 'cat' END,
-          CASE WHEN `p_dog` >= CAST('0.8' AS DOUBLE) THEN 'dog' END
+          CASE WHEN `p_cat` >= CAST('0.7999999821186067' AS DOUBLE) THEN 'cat' END,
+          CASE WHEN `p_dog` >= CAST('0.7999999821186067' AS DOUBLE) THEN 'dog' END
         ), label -> label IS NOT NULL) END
         """
         if self.score != "probability":
