@@ -158,6 +158,15 @@ def test_half_precision_is_refused_where_it_arrives(half: str, tmp_path: Path) -
             use()
 
 
+def test_bfloat16_of_torch_is_told_from_what_cannot_be_read() -> None:
+    class Tensor:
+        def __array__(self, *_args: Any, **_options: Any) -> Any:
+            raise TypeError("Got unsupported ScalarType BFloat16")
+
+    with pytest.raises(InputError, match=r"half precision \(bfloat16\).*\.float\(\)"):
+        Tally.from_target(Tensor())
+
+
 @pytest.mark.parametrize("form", ["columns", "lists", "npy", "npz"])
 def test_tables_of_half_precision_are_refused(form: str, tmp_path: Path) -> None:
     scores = votes(400, 0.4, 20, 1)[0].astype(np.float16)
