@@ -43,10 +43,12 @@ NAMES = st.lists(
     unique_by=(hash, text_of),
 )
 
+SHARES = st.floats(0, 1)
+
 
 @st.composite
-def intervals(draw: st.DrawFn, size: int) -> Interval:
-    ends = np.array([sorted(draw(st.tuples(POSITIVE, POSITIVE))) for _ in range(size)])
+def intervals(draw: st.DrawFn, size: int, numbers: st.SearchStrategy[float] = POSITIVE) -> Interval:
+    ends = np.array([sorted(draw(st.tuples(numbers, numbers))) for _ in range(size)])
     return Interval(ends[:, 0].copy(), ends[:, 1].copy())
 
 
@@ -84,13 +86,19 @@ def assumptions(draw: st.DrawFn, size: int) -> Assumption:
 def certificates(draw: st.DrawFn) -> Certificate:
     classes = tuple(draw(NAMES))
     size = len(classes)
+    kinds = (
+        st.tuples(FINITE, FINITE, FINITE).map(sorted).map(lambda ends: ScoreKind(ends[0], ends[2], ends[1], True))
+    )
     method, guarantee, facts = draw(st.sampled_from(sorted(METHODS)).map(registered) | unregistered())
     counts, predicted = (np.array(draw(st.lists(COUNTS, min_size=size, max_size=size))) for _ in range(2))
-    errors, bounds = np.array(draw(st.lists(st.tuples(THRESHOLDS, st.floats(0, 1)), max_size=5))).reshape(-1, 2).T
+    predicted[0] += 1  # PS-T needs a labelled row
+    errors, bounds = np.array(draw(st.lists(st.tuples(SHARES, SHARES), max_size=5))).reshape(-1, 2).T
+    epsilon = draw(RATES)
+    cuts = THRESHOLDS.filter(lambda cut: cut < math.inf) if guarantee.startswith("pac-") else THRESHOLDS
     return Certificate(
-        thresholds=np.array(draw(st.lists(THRESHOLDS, min_size=size, max_size=size))),
+        thresholds=np.array(draw(st.lists(cuts, min_size=size, max_size=size))),
         classes=classes,
-        epsilon=draw(RATES),
+        epsilon=epsilon,
         delta=draw(RATES),
         method=method,
         options=draw(st.dictionaries(st.text(st.characters(codec="utf-8")), st.none() | FINITE | st.booleans())),
@@ -99,19 +107,20 @@ def certificates(draw: st.DrawFn) -> Certificate:
         facts=facts,
         n_source=int(counts.sum()),
         n_target=int(predicted.sum()),
+        n_target_labels=int(predicted.sum()),
         class_counts=counts,
         predicted_counts=predicted,
         weights=draw(st.none() | intervals(size)),
-        prevalence=draw(st.none() | intervals(size)),
+        prevalence=draw(st.none() | intervals(size, SHARES)),
         accuracy=draw(st.none() | st.floats(0, 1)),
         reasons=tuple(draw(st.lists(st.text(st.characters(codec="utf-8")), max_size=2))),
         notes=tuple(draw(st.lists(st.text(st.characters(codec="utf-8")), max_size=2))),
-        class_miss=draw(st.none() | intervals(size)),
-        known_mix=draw(st.none() | intervals(size)),
+        class_miss=draw(st.none() | intervals(size, SHARES)),
+        known_mix=draw(st.none() | intervals(size, SHARES)),
         class_epsilon=draw(st.none() | RATES),
         one_label_error=draw(st.none() | st.floats(0, 1)),
-        contamination=draw(st.floats(0, 1)),
-        score_kind=draw(st.none() | st.builds(ScoreKind, FINITE, FINITE, FINITE, st.booleans())),
+        contamination=draw(st.floats(0, epsilon, exclude_max=True)),
+        score_kind=draw(st.none() | kinds),
         assumption=draw(st.none() | assumptions(size)),
         sensitivity=draw(st.none() | st.builds(Sensitivity, st.just(bounds), st.just(bounds))),
         curve=draw(st.none() | st.builds(BoundCurve, st.just(errors), st.just(bounds), st.floats(0, 1))),
@@ -196,27 +205,27 @@ TAMPERED = {
     "a list": (lambda document: [document], "does not say format"),
     "a number": (lambda document: 3, "does not say format"),
     "NaN threshold": (put("classes", 0, "threshold", value=math.nan), "NaN is not a JSON number"),
-    "text threshold": (put("classes", 0, "threshold", value="0.5"), "'0.5' where a number belongs"),
-    "true threshold": (put("classes", 0, "threshold", value=True), "True where a number belongs"),
+    "text threshold": (put("classes", 0, "threshold", value="0.5"), "'0.5' where a threshold belongs"),
+    "true threshold": (put("classes", 0, "threshold", value=True), "True where a threshold belongs"),
     "no threshold": (drop("classes", 0, "threshold"), "it lacks 'threshold'"),
     "a class less": (drop("classes", 0), "do not add up to n_source"),
     "no classes": (put("classes", value=[]), "damaged certificate"),
     "classes a dict": (put("classes", value={"a": 1}), "damaged certificate"),
     "same class twice": (put("classes", 1, "name", value="crow"), "class names must differ"),
-    "class null": (put("classes", 1, "name", value=None), "class names must be strings"),
+    "class null": (put("classes", 1, "name", value=None), "classes[].name: None where a name belongs"),
     "count negative": (put("classes", 0, "source_examples", value=-1), "-1 where a count belongs"),
     "count a fraction": (put("classes", 0, "source_examples", value=1.5), "1.5 where a count belongs"),
     "count too large": (put("classes", 0, "source_examples", value=2**63), "where a count belongs"),
     "n_source": (put("n_source", value=601), "do not add up to n_source"),
     "n_target": (put("n_target", value=0), "do not add up to n_target"),
-    "epsilon 0": (put("epsilon", value=0), "epsilon must lie strictly between 0 and 1"),
-    "epsilon 2": (put("epsilon", value=2), "epsilon must lie strictly between 0 and 1"),
+    "epsilon 0": (put("epsilon", value=0), "epsilon: 0 where a share above 0 and below 1 belongs"),
+    "epsilon 2": (put("epsilon", value=2), "epsilon: 2 where a share above 0 and below 1 belongs"),
     "epsilon NaN": (put("epsilon", value=math.nan), "NaN is not a JSON number"),
     "half a character": (put("reasons", value=["\ud800"]), "is not JSON"),
-    "delta null": (put("delta", value=None), "None where a number belongs"),
-    "epsilon text": (put("epsilon", value="0.1"), "'0.1' where a number belongs"),
-    "epsilon true": (put("epsilon", value=True), "True where a number belongs"),
-    "epsilon infinite": (put("epsilon", value="inf"), "'inf' where a number belongs"),
+    "delta null": (put("delta", value=None), "delta: None where a share above 0"),
+    "epsilon text": (put("epsilon", value="0.1"), "'0.1' where a share above 0"),
+    "epsilon true": (put("epsilon", value=True), "True where a share above 0"),
+    "epsilon infinite": (put("epsilon", value="inf"), "'inf' where a share above 0"),
     "epsilon huge": (put("epsilon", value=10**400), "damaged certificate"),
     "unknown method": (unknown_without_facts, "unknown method 'PS-X', and the file has no method_facts about it"),
     "method a number": (put("method", value=3), "3 where text belongs"),
@@ -228,18 +237,21 @@ TAMPERED = {
     "better guarantee": (put("method", value="PS"), "method PS does not give guarantee 'pac-target'"),
     "unknown guarantee": (put("guarantee", value="sure"), "unknown guarantee"),
     "weights swapped": (put("classes", 0, "weight", value=[2, 1]), "0 <= lower <= upper"),
-    "weights negative": (put("classes", 0, "weight", value=[-1, 1]), "0 <= lower <= upper"),
+    "weights negative": (put("classes", 0, "weight", value=[-1, 1]), "-1 where a weight belongs"),
     "weight of three": (put("classes", 0, "weight", value=[1, 1, 2]), "damaged certificate"),
     "weight missing": (drop("classes", 0, "weight"), "it lacks 'weight'"),
     "sizes too short": (put("target_set_sizes", value=[600]), "target_set_sizes must count sizes 0 to"),
     "sizes an object": (put("target_set_sizes", value={}), "{} where a list belongs"),
-    "accuracy text": (put("accuracy_at_least", value="0.5"), "'0.5' where a number belongs"),
+    "accuracy text": (put("accuracy_at_least", value="0.5"), "'0.5' where a share between 0 and 1 belongs"),
     "accuracy 2": (put("accuracy_at_least", value=2), "where a share between 0 and 1 belongs"),
     "curve uneven": (
         put("bound_curve", value={**CURVE, "bounds": []}),
         "the bound curve's two lists differ in length",
     ),
-    "curve without point": (put("bound_curve", value={**CURVE, "chosen": None}), "None where a number belongs"),
+    "curve without point": (
+        put("bound_curve", value={**CURVE, "chosen": None}),
+        "None where a share between 0 and 1 belongs",
+    ),
     "curve beyond 1": (
         put("bound_curve", value={**CURVE, "chosen": 1.5}),
         "1.5 where a share between 0 and 1 belongs",
@@ -248,7 +260,10 @@ TAMPERED = {
         put("bound_curve", value={**CURVE, "chosen": -0.1}),
         "-0.1 where a share between 0 and 1 belongs",
     ),
-    "curve of text": (put("bound_curve", value={**CURVE, "bounds": ["0.1"]}), "'0.1' where a number belongs"),
+    "curve of text": (
+        put("bound_curve", value={**CURVE, "bounds": ["0.1"]}),
+        "'0.1' where a share between 0 and 1 belongs",
+    ),
     "curve of thresholds": (
         put("bound_curve", value={"thresholds": [1], "bounds": [1]}),
         "it lacks 'source_errors'",

@@ -15,6 +15,7 @@ from pacshift.certificate.one_label import ONE_LABEL_SHARE
 from pacshift.certification.one_label import NET_MISSES, NetPoint, net_below, one_label_error, points_below
 from pacshift.ps_t.families import EQUAL_STEPS, equal_miss_thresholds
 from pacshift.report import render_report
+from pacshift.tally.grid import single_cuts
 
 SCORES = Population.synthetic(3, strength=4, rng=0)
 SOURCE, LABELS = SCORES.draw([0.5, 0.3, 0.2], 2000, rng=1)
@@ -65,8 +66,8 @@ def test_a_chosen_point_of_the_net_is_found() -> None:
     found = net_below(TALLY, one, 0.1, 0.01)[0].thresholds
     assert len(set(found.tolist())) == 1
     assert 0.2 < found[0] <= 0.25
-    assert net_below(TALLY, equal, 0.1, 0.01)[1].thresholds.tolist() == equal.tolist()
-    assert net_below(TALLY, each, 0.1, 0.01)[2].thresholds.tolist() == each.tolist()
+    assert net_below(TALLY, equal, 0.1, 0.01)[1].thresholds.tolist() == single_cuts(equal).tolist()
+    assert net_below(TALLY, each, 0.1, 0.01)[2].thresholds.tolist() == single_cuts(each).tolist()
 
 
 def test_with_many_classes_the_third_family_costs_everything_and_breaks_nothing() -> None:

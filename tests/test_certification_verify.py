@@ -26,6 +26,7 @@ from pacshift import (
     verify,
     verify_tally,
 )
+from pacshift.certificate.columns import Columns
 from pacshift.certificate.provenance import AskedMethod
 from pacshift.certification.remembered import counting_of
 from pacshift.files.documents import seal
@@ -57,7 +58,8 @@ def test_every_method_is_made_again(method: str, tmp_path: Path) -> None:
     for one in (made, Certificate.load(tmp_path / "c.json"), tmp_path / "c.json"):
         found = verify(one, SOURCE, LABELS, TARGET)
         assert found.verdict == "equal", found.text
-        assert found.text == "Made again from these data, the certificate is the same."
+        assert found.text.startswith("Made again from these data, the certificate is the same.")
+        assert found.unverified == ("created: the maker's word",)
 
 
 @pytest.mark.slow
@@ -84,7 +86,8 @@ def test_every_option_is_remembered(options: Any, tmp_path: Path) -> None:
     labels = options.get("target_labels")
     found = verify(tmp_path / "c.json", SOURCE, LABELS, TARGET, target_labels=labels)
     assert found.verdict == "equal", found.text
-    assert ("the maker's word" in found.text) == bool(options.keys() & {"model_id", "target_labels"})
+    assert ("created, model_id, note, valid_until: the maker's word" in found.text) == ("model_id" in options)
+    assert ("the target's labels" in found.text) == ("target_labels" in options)
     fewer = None if labels is None else labels[:-1]
     other = verify(tmp_path / "c.json", SOURCE, LABELS, TARGET[:-1], target_labels=fewer)
     assert other.verdict == "different"
@@ -234,6 +237,50 @@ def test_rounding_is_no_difference() -> None:
     assert verify(made.changed(class_miss=rounded), SOURCE, LABELS, TARGET).verdict == "equal"
     moved = made.changed(thresholds=made.thresholds * (1 + 1e-9))
     assert verify(moved, SOURCE, LABELS, TARGET).verdict == "different"
+
+
+def test_thresholds_may_be_lower_by_rounding_and_never_higher() -> None:
+    made = certified()
+    lower, higher = (np.nextafter(made.thresholds, end) for end in (-np.inf, np.inf))
+    assert verify(made.changed(thresholds=lower), SOURCE, LABELS, TARGET).verdict == "equal"
+    found = verify(made.changed(thresholds=higher), SOURCE, LABELS, TARGET)
+    assert found.verdict == "different"
+    assert found.differences[0].startswith("classes.'crow'.threshold")
+    tiny = made.thresholds * 1e-13
+    assert verify(made.changed(thresholds=tiny), SOURCE, LABELS, TARGET).verdict == "different"
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda document: document.update(assumption=None), "assumption"),
+        (
+            lambda document: document["method_facts"].update(tuned_on="score rows, of course"),
+            "method_facts.tuned_on",
+        ),
+        (lambda document: document["assumption"]["mix"].__setitem__(0, 0.1), "assumption.mix"),
+    ],
+)
+def test_another_version_excuses_words_alone(change: Any, named: str, tmp_path: Path) -> None:
+    def by_another_version(document: dict[str, Any]) -> None:
+        document["provenance"]["pacshift_version"] = "0.1"
+        change(document)
+
+    found = verify(tampered(by_another_version, tmp_path), SOURCE, LABELS, TARGET)
+    assert found.verdict == "different"
+    assert any(each.startswith(named) for each in found.differences), found.differences
+
+
+def test_columns_are_compared_where_there_are_any() -> None:
+    names = ("p_crow", "p_owl", "p_wren")
+    source, target = (pandas.DataFrame(rows, columns=names) for rows in (SOURCE, TARGET))
+    made = certified().changed(columns=Columns(names))
+    swapped = made.changed(columns=Columns(names[::-1]))
+    assert "columns" not in verify(made, source, LABELS, target).text
+    assert verify(swapped, source, LABELS, target).verdict == "different"
+    for each in (made, swapped):
+        found = verify(each, SOURCE, LABELS, TARGET)
+        assert found.unverified[0] == "columns: the maker's word, because these data have no names of columns"
 
 
 @pytest.mark.parametrize("form", sorted(folder.name for folder in EARLIER.iterdir()))

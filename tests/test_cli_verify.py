@@ -36,7 +36,7 @@ def test_what_calibrate_made_is_verified(words: tuple[object, ...], data: Data, 
     good("calibrate", data.source, data.target, "-o", made, "-q", "--model-id", "net", *words)
     shown = good("verify", made, data.source, data.target).stdout
     assert shown.startswith("equal: Made again from these data, the certificate is the same.")
-    assert "Not verified: model_id, command: the maker's word." in shown
+    assert "Not verified: created, model_id, command: the maker's word." in shown
 
 
 def test_other_data_end_with_exit_code_4(data: Data, tmp_path: Path) -> None:

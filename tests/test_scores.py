@@ -100,7 +100,7 @@ def test_torch_tensors() -> None:
         check_scores(torch.tensor(MATRIX, requires_grad=True), name="source")
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.longdouble])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.longdouble])
 def test_every_float_type_keeps_its_values(dtype: Any) -> None:
     values = np.array([[0.1, 0.9], [0.6, 0.4]], dtype)
     scores = check_scores(values, name="source")
@@ -204,7 +204,7 @@ def test_bad_scores_say_what_is_wrong(case: str) -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_not_finite_scores_are_counted_and_the_first_is_named(bad: float, dtype: Any) -> None:
     scores = np.full((50_000, 2), 0.5, dtype)
     scores[[777, 40_001], [0, 1]] = bad

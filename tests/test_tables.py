@@ -100,7 +100,7 @@ def test_cutting_into_files_and_batches_changes_nothing(
         assert tally_table(folder, label=None).tally == Tally.from_target(scores)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("form", ["columns", "fixed", "list", "large"])
 def test_layouts_and_widths_of_scores(dtype: type, form: str, tmp_path: Path) -> None:
     scores, labels = simulate(500, 4)

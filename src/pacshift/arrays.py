@@ -1,6 +1,7 @@
 """Short names for the types that all modules use: arrays inside, and what users may pass in."""
 
 from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -38,3 +39,22 @@ LabelsLike: TypeAlias = ArrayLike | Sequence[Any] | Frame | SupportsDLPack
 
 RngLike: TypeAlias = int | np.integer[Any] | Sequence[int] | np.random.Generator | None
 """A seed, a generator, or None for fresh randomness."""
+
+
+def read_only(value: Any) -> Any:
+    """The value with copies of its arrays that cannot be written to, also those inside a dataclass.
+
+    >>> read_only(np.array([0.5])).flags.writeable
+    False
+    """
+    if isinstance(value, np.ndarray):
+        if value.flags.writeable or not value.flags.owndata:
+            value = value.copy()
+            value.flags.writeable = False
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        inside = {one.name: getattr(value, one.name) for one in fields(value) if one.init}
+        frozen = {name: read_only(inner) for name, inner in inside.items()}
+        changed = {name: inner for name, inner in frozen.items() if inner is not inside[name]}
+        return replace(value, **changed) if changed else value
+    return value

@@ -84,6 +84,8 @@ def to_onnx(
         )
     if dtype not in WIDTHS:
         raise InputError(f"dtype must be 'float32' or 'float64', got {dtype!r}.")
+    if dtype == "float32" and not certificate.fits_single:
+        raise InputError("thresholds of this certificate do not fit single precision. Pass dtype='float64'.")
     model = _Graph(certificate, dtype).model()
     onnx.checker.check_model(model, full_check=True)
     if path is not None:
@@ -124,7 +126,8 @@ class _Graph:
 
     def _softmax(self, logits: str) -> tuple[str, str]:
         """In double precision, rounded to the type of the logits, as ``scores.softmax`` does; the top logit."""
-        wide = self._add("Cast", logits, to=TensorProto.DOUBLE)
+        single = self._add("Cast", logits, to=TensorProto.FLOAT)
+        wide = self._add("Cast", single, to=TensorProto.DOUBLE)
         top = self._add("ReduceMax", wide, axes=[1])
         powers = self._add("Exp", self._add("Sub", wide, top))
         total = self._add("ReduceSum", powers, self._constant(np.array([1])))

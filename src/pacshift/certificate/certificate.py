@@ -1,11 +1,11 @@
 """What comes out: the rule that makes the sets, what it guarantees and for whom, from which data."""
 
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pacshift.arrays import IntArray, RngLike, ScoresLike
+from pacshift.arrays import IntArray, RngLike, ScoresLike, read_only
 from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve, Interval
 from pacshift.certificate.explain import explain
@@ -37,7 +37,8 @@ class Certificate(SetRule):
     Attributes
     ----------
     thresholds : float array of shape (K,)
-        The lowest score at which a label is included, per class; -inf includes it in every set.
+        The lowest score at which a label is included, per class; -inf includes it in every set. Scores of single
+        and double precision make the same sets: it is the least double that rounds to the same float32.
     classes : tuple of str, int, float or bool
         Class names, in the order of the score columns.
     epsilon, delta : float
@@ -115,7 +116,7 @@ class Certificate(SetRule):
     >>> scores = np.where(np.eye(2)[labels] == 1, 0.8, 0.2)
     >>> certificate = calibrate(scores, labels, scores, epsilon=0.1, delta=0.05, method="PS-LW")
     >>> certificate.thresholds
-    array([0.8, 0.8])
+    array([0.79999998, 0.79999998])
     >>> certificate.sets([[0.9, 0.1], [0.1, 0.9]])
     array([[ True, False],
            [False,  True]])
@@ -151,6 +152,12 @@ class Certificate(SetRule):
     sensitivity: LazyField[Sensitivity] = field(default=LazyField(), repr=False)
     set_sizes: IntArray | None = None
     provenance: Provenance | None = None
+
+    def __post_init__(self) -> None:
+        """What was certified stays: nobody can write to its arrays, and what was given in stays the caller's."""
+        for one in fields(self):
+            if one.name not in (*LAZY, "transform"):
+                object.__setattr__(self, one.name, read_only(getattr(self, one.name)))
 
     def __repr__(self) -> str:
         from pacshift.certificate.notebook import to_text
@@ -237,6 +244,9 @@ class Certificate(SetRule):
     def __getstate__(self) -> dict[str, Any]:
         """Pickles hold what is computed at the first look, not the counts it is computed from."""
         return {**self.__dict__, **{name: getattr(self, name) for name in LAZY}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({name: read_only(value) for name, value in state.items()})
 
     def explain(self) -> str:
         """Say in plain words what is guaranteed, under which assumption, from which data, by which sets.

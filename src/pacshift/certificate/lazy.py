@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from pacshift.arrays import read_only
+
 Value = TypeVar("Value")
 
 
@@ -17,9 +19,10 @@ class LazyField(Generic[Value]):
             return None
         given = owner.__dict__[self.name]
         if callable(given):
-            given = owner.__dict__[self.name] = given()
+            given = owner.__dict__[self.name] = read_only(given())
         found: Value | None = given
         return found
 
     def __set__(self, owner: Any, given: Value | Callable[[], Value | None] | None) -> None:
-        owner.__dict__[self.name] = None if isinstance(given, LazyField) else given  # its default
+        given = None if isinstance(given, LazyField) else given  # its default
+        owner.__dict__[self.name] = given if callable(given) else read_only(given)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, Label, ScoresLike
 from pacshift.certificate.sets import exact_cuts
+from pacshift.scores.check import rounded
 from pacshift.scores.containers import to_floats
 from pacshift.scores.kind import FEWEST_ROWS, OTHER, PROBABILITIES, UNIT, ScoreKind
 from pacshift.scores.sums import ROUNDING, SUM_TOLERANCE
@@ -57,6 +58,7 @@ class Predictor:
         self._cuts = {
             kind: exact_cuts(certificate.thresholds, kind if self._is_plain else _DOUBLE)
             for kind in (_SINGLE, _DOUBLE)
+            if kind != _SINGLE or certificate.fits_single
         }
         self._ones = {kind: np.ones(self._shape, kind) for kind in self._cuts}
         self._is_usual = _quick_look(certificate.score_kind, softmax=certificate.softmax)
@@ -146,7 +148,8 @@ class Predictor:
 
 def _softmax(row: Row) -> Row:
     """As ``scores.softmax.softmax``, with the same bits."""
-    powers: Row = np.subtract(row, _high(row), dtype=np.float64)
+    plain = row if row.dtype == _SINGLE else rounded(row)
+    powers: Row = np.subtract(plain, _high(plain), dtype=np.float64)
     np.exp(powers, out=powers)
     powers /= np.add.reduce(powers)
     return powers.astype(row.dtype, copy=False)

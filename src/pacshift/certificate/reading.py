@@ -1,6 +1,5 @@
 """What a certificate file says, checked field by field: no other types, no numbers that contradict each other."""
 
-import math
 from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any, cast, get_args
@@ -11,6 +10,7 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve, Interval
 from pacshift.certificate.columns import Columns
+from pacshift.certificate.fields import is_number, require_ranges
 from pacshift.certificate.provenance import Provenance
 from pacshift.certificate.sensitivity import Sensitivity
 from pacshift.files.documents import is_count, require_text
@@ -32,15 +32,15 @@ CLASS_INTERVALS = {
 
 def checked_fields(document: dict[str, Any]) -> dict[str, Any]:
     """The fields of a certificate, or an exception that says what is wrong with the document."""
+    require_ranges(document)
     rows = _list(document["classes"])
-    for line in _list(document.get("in_words", [])):
-        require_text(line)
+    _list(document.get("in_words", []))
     method, options = require_text(document["method"]), _mapping(document["options"])
     checked = {
         "thresholds": _floats([row["threshold"] for row in rows]),
         "classes": check_classes([row["name"] for row in rows]),
-        "epsilon": check_rate(_finite(document["epsilon"]), "epsilon"),
-        "delta": check_rate(_finite(document["delta"]), "delta"),
+        "epsilon": check_rate(document["epsilon"], "epsilon"),
+        "delta": check_rate(document["delta"], "delta"),
         "method": method,
         "options": options,
         "facts": _facts(document.get("method_facts"), method, options),
@@ -56,9 +56,7 @@ def checked_fields(document: dict[str, Any]) -> dict[str, Any]:
         **{field: _interval(rows, name) for name, field in CLASS_INTERVALS.items()},
         "accuracy": _optional(_share, document["accuracy_at_least"]),
         "one_label_error": _optional(_share, document.get("one_label_error_at_most")),
-        "class_epsilon": _optional(
-            lambda rate: check_rate(_finite(rate), "class_epsilon"), document.get("class_epsilon")
-        ),
+        "class_epsilon": _optional(lambda rate: check_rate(rate, "class_epsilon"), document.get("class_epsilon")),
         "contamination": _share(document.get("contamination", 0.0)),
         "assumption": _optional(_assumption, document.get("assumption")),
         "score_kind": _optional(lambda kind: ScoreKind.from_json(_mapping(kind)), document.get("source_scores")),
@@ -87,13 +85,26 @@ def _require_consistent(found: dict[str, Any]) -> None:
         grouped = found[f"{side}_grouped"]
         if grouped is not None and grouped.rows < found[f"n_{side}"]:
             raise ValueError(f"more {side} rows were counted than there are")
-    known = METHODS.get(found["method"])
-    if known is not None and found["guarantee"] != known.guarantee:
-        raise ValueError(f"method {known.name} does not give guarantee {found['guarantee']!r}")
-    if known is not None and found["facts"].any_mix != known.any_mix:
-        raise ValueError(f"method {known.name} has any_mix {known.any_mix}, not {found['facts'].any_mix}")
-    if found["assumption"] is not None and len(found["assumption"].mix) != len(found["classes"]):
-        raise ValueError("the mix of the assumption must have one share per class")
+    if found["contamination"] >= found["epsilon"]:
+        raise ValueError(f"contamination {found['contamination']:g} is not below epsilon {found['epsilon']:g}")
+    facts, known = found["facts"], METHODS.get(found["method"])
+    if known is not None:
+        if found["guarantee"] != known.guarantee:
+            raise ValueError(f"method {known.name} does not give guarantee {found['guarantee']!r}")
+        for fact in ("any_mix", "tests_assumption", "needs_weights", "assumes_label_shift"):
+            if getattr(facts, fact) != getattr(known, fact):
+                raise ValueError(
+                    f"method {known.name} has {fact} {getattr(known, fact)}, not {getattr(facts, fact)}"
+                )
+        if known.needs_labels and not found["n_target_labels"]:
+            raise ValueError(f"method {known.name} needs labels of target rows, but there are none")
+        if found["guarantee"].startswith("pac-") and np.isposinf(found["thresholds"]).any():
+            raise ValueError(f"a threshold of method {known.name} is infinite: it would miss a class always")
+    if found["assumption"] is not None:
+        if len(found["assumption"].mix) != len(found["classes"]):
+            raise ValueError("the mix of the assumption must have one share per class")
+        if found["assumption"].refuted and facts.assumes_label_shift:
+            raise ValueError("label shift is refuted, and the promise rests on it")
     if found["set_sizes"] is not None and len(found["set_sizes"]) != len(found["classes"]) + 1:
         raise ValueError("target_set_sizes must count sizes 0 to the number of classes")
 
@@ -125,17 +136,7 @@ def _need(value: Any, fits: bool, what: str) -> Any:
 
 
 def _number(value: Any) -> float:
-    number = float(value) if value in ("inf", "-inf") or _is_number(value) else math.nan
-    _need(value, not math.isnan(number), "a number")
-    return number
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _finite(value: Any) -> float:
-    return float(_need(value, _is_number(value), "a number"))
+    return float(_need(value, value in ("inf", "-inf") or is_number(value), "a number"))
 
 
 def _list(value: Any) -> list[Any]:
@@ -155,7 +156,7 @@ def _counts(values: Any) -> IntArray:
 
 
 def _share(value: Any) -> float:
-    return float(_need(value, 0 <= _finite(value) <= 1, "a share between 0 and 1"))
+    return float(_need(value, is_number(value) and 0 <= value <= 1, "a share between 0 and 1"))
 
 
 def _mapping(value: Any) -> dict[str, Any]:
@@ -196,7 +197,9 @@ def _sensitivity(document: dict[str, Any]) -> Sensitivity:
 
 
 def _assumption(document: Any) -> Assumption:
-    found = Assumption.from_json(_mapping(document))
+    for name in ("groups", "noticeable", "mix", "observed", "explained", "allowed"):
+        _list(_mapping(document)[name])
+    found = Assumption.from_json(document)
     lists = (found.groups, found.observed, found.explained, found.allowed.lower, found.allowed.upper)
     if len({len(one) for one in lists}) > 1:
         raise ValueError("the lists of the assumption differ in length")

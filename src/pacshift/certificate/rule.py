@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeGuard, overload
 
 import numpy as np
@@ -18,6 +19,7 @@ from pacshift.scores.kind import ScoreKind
 from pacshift.scores.same_kind import require_same_kind
 from pacshift.scores.softmax import to_probabilities
 from pacshift.scores.transforms import TRANSFORMS, Transform, TransformFunction, resolve_transform
+from pacshift.tally.grid import fits_single
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -37,6 +39,12 @@ class SetRule:
     def trivial(self) -> bool:
         """Whether every set contains all labels, which is always correct but never informative."""
         return bool(np.isneginf(self.thresholds).all())
+
+    @cached_property
+    def fits_single(self) -> bool:
+        """Whether scores of single precision can be compared with the thresholds; else they are refused."""
+        cuts = self.thresholds[np.isfinite(self.thresholds)]
+        return self.score != "probability" or bool(fits_single(cuts).all())
 
     @overload
     def sets(self, scores: Frame, *, score: TransformFunction | None = None, rng: RngLike = None) -> Any: ...
@@ -143,6 +151,12 @@ class SetRule:
         else:
             columns = () if self.columns is None else self.columns.scores
             checked = check_scores(scores, name="scores", classes=self.classes, columns=columns)
+        if checked.values.dtype == np.float32 and not self.fits_single:
+            raise InputError(
+                "scores: thresholds of this certificate are too small or too large for single precision, which "
+                "would lose the scores at them. Pass scores in double precision (float64), as the model computes "
+                "them."
+            )
         if self.softmax:
             return to_probabilities(checked, name="scores")
         require_same_kind(self.score_kind, ScoreKind.of_rows(checked.values), name="scores", n_rows=len(checked))
@@ -207,8 +221,9 @@ class SetRule:
         str
             An expression for ``SELECT``: the list of labels in the row's set, in the order of ``classes``. It is
             NULL for rows with a score that is missing, NaN or +inf, which ``sets`` refuses. With ``softmax`` the
-            columns hold logits. A label whose probability lies within one step of single precision below its
-            threshold may then be in the set too: databases differ in the last bits of exp().
+            columns hold logits, which must be numbers of single precision, in a column of any type: round others
+            in a view (``CAST(z AS REAL)``). A label whose probability lies within one step of single precision
+            below its threshold may then be in the set too: databases differ in the last bits of exp().
 
         Raises
         ------
@@ -226,8 +241,8 @@ class SetRule:
         >>> print(certificate.to_sql("spark", columns=["p_cat", "p_dog"]))
         CASE WHEN `p_cat` < CAST('Infinity' AS DOUBLE) AND `p_dog` < CAST('Infinity' AS DOUBLE)
         THEN filter(array(
-          CASE WHEN `p_cat` >= CAST('0.8' AS DOUBLE) THEN 'cat' END,
-          CASE WHEN `p_dog` >= CAST('0.8' AS DOUBLE) THEN 'dog' END
+          CASE WHEN `p_cat` >= CAST('0.7999999821186067' AS DOUBLE) THEN 'cat' END,
+          CASE WHEN `p_dog` >= CAST('0.7999999821186067' AS DOUBLE) THEN 'dog' END
         ), label -> label IS NOT NULL) END
         """
         if self.score != "probability":

@@ -12,7 +12,7 @@ from pacshift.arrays import BoolArray, FloatArray, IntArray, Label
 from pacshift.parallel import even_slices, run_all
 from pacshift.scores.check import ScoreMatrix, not_finite_error
 from pacshift.scores.transforms import Transform
-from pacshift.tally.counter import BLOCK_VALUES, top_labels
+from pacshift.tally.counter import BLOCK_VALUES
 from pacshift.tally.scratch import scratch
 
 MAX_TRANSPOSED_CLASSES = 64
@@ -75,7 +75,7 @@ def forgiving_cuts(thresholds: FloatArray) -> FloatArray:
 def _add_top(sets: BoolArray, scores: ScoreMatrix, rows: slice) -> None:
     empty = np.flatnonzero(~sets.any(axis=1))
     if len(empty):
-        sets[empty, top_labels(scores.values[rows][empty])] = True
+        sets[empty, scores.values[rows][empty].argmax(axis=1)] = True
 
 
 def label_lists(sets: BoolArray, scores: ScoreMatrix) -> list[list[Label]]:

@@ -26,6 +26,7 @@ from pacshift.ps_t.rows import LabelledTarget, RowsToPlan
 from pacshift.ps_t.sizes import CountLabels, smallest
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
+from pacshift.tally.grid import single_cuts
 
 logger = logging.getLogger(__name__)
 
@@ -133,11 +134,18 @@ def _limited(
     n_unknown: int = 0,
     what: str = "source examples",
 ) -> Answer:
-    """The answer below the limit per class, with bounds of the classes' misses, both from ``rows``."""
+    """The answer below the limit per class, with bounds of the classes' misses, both from ``rows``.
+
+    Here thresholds become final. Plain scores may come in single precision at one time and in double at another,
+    so their thresholds are those that make the same sets of both (docs/serving.md). A transform rounds its scores
+    first, and needs no such care.
+    """
     solution, limit = found.solution, 1.0
     if request.class_epsilon is not None:
         limit = request.class_epsilon
         solution = capped(solution, rows, class_epsilon=limit, delta=shares.cap, n_unknown=n_unknown, what=what)
+    if rows.score == "probability":
+        solution = replace(solution, thresholds=single_cuts(solution.thresholds))
     misses = class_miss(
         rows, solution.thresholds, delta=shares.misses, never_empty=request.never_empty, n_unknown=n_unknown
     )

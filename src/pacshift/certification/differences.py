@@ -6,21 +6,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from pacshift.certificate import Certificate
+from pacshift.certificate.fields import FIELDS, Compared, field_of, is_number
 from pacshift.certificate.file import to_document
 from pacshift.certificate.provenance import Provenance
 from pacshift.tally.inputs import Input
 
 SAME_THRESHOLD = 1e-12
-"""Relative difference of thresholds that is rounding: another machine may round the last digit otherwise."""
+"""Relative amount by which a threshold may be lower: another machine may round the last digit otherwise. A higher
+one misses more, by all rows at it if scores repeat."""
+
+COMPARED_HERE: tuple[Compared, ...] = ("equal", "downward", "rounding", "words")
+"""What else there is, ``origins_differ`` compares or ``left_open`` lists."""
 
 SAME_BOUND = 1e-6
-"""The same for bounds, which solvers of linear programs compute to about this."""
-
-NOT_COMPARED = {"format", "version", "checksum", "in_words", "provenance", "columns"}
-"""Fields of the file that are compared elsewhere, or do not come from the data."""
-
-WORDS = ("method_facts", "notes", "reasons", "assumption.finding", "assumption.noticeable", "assumption.groups")
-"""Fields that are words, which may change from version to version."""
+"""Relative difference of bounds that is rounding: solvers of linear programs compute them to about this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +32,13 @@ class Differences:
 
 
 def differences(stored: Certificate, found: Certificate) -> Differences:
-    """Compare all that is computed from data."""
+    """Compare all that is computed from data, each field as ``FIELDS`` says."""
     numbers, words, unsaid = dict[str, str](), dict[str, str](), dict[str, str]()
-    for path, said, made in _walk(_content(stored), _content(found), ""):
+    for path, compared, said, made in _walk(_content(stored), _content(found), "", ""):
         name = path.partition("[")[0]  # of a list that differs the first place is enough
-        if said is None and made is not None:
+        if said is None and made is not None and name != "assumption" and _is_older(stored):
             unsaid.setdefault(name, f"{name} is not in the file")
-        elif name.startswith(WORDS):
+        elif compared == "words":
             words.setdefault(name, f"{name} is worded otherwise")
         else:
             numbers.setdefault(
@@ -48,29 +47,38 @@ def differences(stored: Certificate, found: Certificate) -> Differences:
     return Differences(tuple(numbers.values()), tuple(words.values()), tuple(unsaid.values()))
 
 
+def _is_older(stored: Certificate) -> bool:
+    """Whether a file was written before all that is compared today was in it."""
+    return stored.provenance is None or stored.provenance.counting is None
+
+
 def _content(certificate: Certificate) -> dict[str, Any]:
     """The file's fields; classes by name, because that is how people speak of them."""
-    document = {name: value for name, value in to_document(certificate).items() if name not in NOT_COMPARED}
+    document = to_document(certificate)
     return document | {"classes": {repr(row["name"]): row for row in document["classes"]}}
 
 
-def _walk(said: Any, made: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
-    """Every place where two documents differ."""
+def _walk(said: Any, made: Any, path: str, field: str) -> Iterator[tuple[str, Compared, Any, Any]]:
+    """Every place where two documents differ, with its name for people and how it was compared."""
     if isinstance(said, dict) and isinstance(made, dict):
         for name in [*said, *(name for name in made if name not in said)]:
-            yield from _walk(said.get(name), made.get(name), f"{path}.{name}" if path else name)
+            below = "classes[]" if field == "classes" else f"{field}.{name}" if field else name
+            yield from _walk(said.get(name), made.get(name), f"{path}.{name}" if path else name, below)
     elif isinstance(said, list) and isinstance(made, list) and len(said) == len(made):
         for place, (one, other) in enumerate(zip(said, made, strict=True)):
-            yield from _walk(one, other, f"{path}[{place}]")
-    elif not _same(said, made, path):
-        yield path, said, made
+            yield from _walk(one, other, f"{path}[{place}]", f"{field}[]")
+    else:
+        row = field_of(field)
+        compared = "equal" if row is None else row[1]
+        if compared in COMPARED_HERE and not _same(said, made, compared):
+            yield path, compared, said, made
 
 
-def _same(said: Any, made: Any, path: str) -> bool:
-    if isinstance(said, float) or isinstance(made, float):
-        tolerance = SAME_THRESHOLD if path.endswith(".threshold") else SAME_BOUND
-        numbers = all(isinstance(value, (int, float)) for value in (said, made))
-        return numbers and math.isclose(said, made, rel_tol=tolerance, abs_tol=tolerance)
+def _same(said: Any, made: Any, compared: Compared) -> bool:
+    if compared == "downward" and is_number(said) and is_number(made):
+        return bool(said == made or 0 < made - said <= SAME_THRESHOLD * abs(made))
+    if compared == "rounding" and is_number(said) and is_number(made):
+        return math.isclose(said, made, rel_tol=SAME_BOUND, abs_tol=SAME_BOUND)
     return bool(said == made)
 
 
@@ -112,16 +120,23 @@ def comparable(stored: list[Input], found: list[Input]) -> bool:
     return bool(stored and found) and len(kinds) == 1 and all(one.sha256 is not None for one in both)
 
 
-def left_open(stored: Certificate, now: Provenance | None) -> list[str]:
-    """What cannot be compared: what the maker said, and what an older file leaves open."""
+def left_open(stored: Certificate, now: Provenance | None, *, named: bool = False) -> list[str]:
+    """What cannot be compared: what the maker said, and what an older file leaves open.
+
+    ``named``: the data have the names of the columns that the certificate was made from, and were read by them.
+    """
     made, given = stored.provenance, () if now is None else now.inputs
+    open_ends = []
+    if stored.columns is not None and not named:
+        open_ends.append("columns: the maker's word, because these data have no names of columns")
     if made is None:
         return [
-            "the file does not say by which code and from which files it was made, nor its seed: 0 was assumed"
+            *open_ends,
+            "the file does not say by which code and from which files it was made, nor its seed: 0 was assumed",
         ]
-    stated = ("model_id", "note", "valid_until", "command")
+    stated = [name.partition(".")[2] for name, (_, compared) in FIELDS.items() if compared == "maker"]
     said = [name for name in stated if getattr(made, name) is not None]
-    open_ends = [f"{', '.join(said)}: the maker's word"] if said else []
+    open_ends.append(f"{', '.join(said)}: the maker's word")
     if stored.n_target_labels:
         chosen = "the target's labels, and how their rows, or the seed of their sheet, were chosen"
         open_ends.append(f"{chosen}: the maker's word")

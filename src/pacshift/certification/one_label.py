@@ -17,6 +17,7 @@ from pacshift.certificate.one_label import ONE_LABEL_SHARE
 from pacshift.methods import Method
 from pacshift.ps_t.families import EQUAL_STEPS, equal_miss_thresholds
 from pacshift.tally import Tally
+from pacshift.tally.grid import fits_single, single_cuts
 from pacshift.tally.threshold import largest_threshold
 
 NET_MISSES = (*np.arange(0.05, 1.21, 0.05).round(2).tolist(), 1.35, 1.5, 1.75, 2.0, 2.5, 3.0)
@@ -82,11 +83,18 @@ def one_label_error(points: Sequence[NetPoint], sizes: Sequence[IntArray], *, ep
 
 
 def net_below(tally: Tally, chosen: FloatArray, epsilon: float, level: float) -> list[NetPoint]:
-    """The points of the net at or below the chosen thresholds: one of each family (Lemma 6)."""
+    """The points of the net at or below the chosen thresholds: one of each family (Lemma 6).
+
+    The net's thresholds of plain scores are ``single_cuts`` of scores, as the chosen ones are. So a score may be
+    taken if it is at most the largest that has the cut ``chosen``.
+    """
     families = (_one_threshold, _equal_misses, _each_class)
+    is_plain = tally.score == "probability"
+    most = np.where(is_plain & fits_single(chosen), -single_cuts(-chosen), chosen)
+    found = [family(tally, most, epsilon) for family in families]
     return [
-        NetPoint(thresholds, level / (2 * len(families) * n_points))
-        for thresholds, n_points in (family(tally, chosen, epsilon) for family in families)
+        NetPoint(single_cuts(points) if is_plain else points, level / (2 * len(families) * n_points))
+        for points, n_points in found
     ]
 
 

@@ -23,6 +23,7 @@ from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.methods import Method
 from pacshift.ps_t.rows import LabelledTarget
 from pacshift.scores.check import check_scores
+from pacshift.scores.containers import column_names
 from pacshift.scores.transforms import Transform, TransformFunction
 from pacshift.tally import Tally
 from pacshift.tally.inputs import Input
@@ -115,7 +116,8 @@ def verify(
     request = request_of(stored).for_classes(tally.classes)
     found = given.labelled_target(rows, labelled, transform, request, tally)
     data = _looked_at_again(rows.data(tally, transform, found), counting_of(stored))
-    return verify_data(certificate, data, method, None if rows.target is None else rows.set_sizes)
+    named = set(names) <= set(map(str, column_names(source_scores) or ())) and bool(names)
+    return verify_data(certificate, data, method, None if rows.target is None else rows.set_sizes, named=named)
 
 
 def _counted_again(rows: Rows, stored: Certificate, transform: Transform, *, soft: bool) -> Tally:
@@ -180,10 +182,12 @@ def verify_data(
     method: Method | None = None,
     count_sizes: CountSizes | None = None,
     inputs: tuple[Input, ...] | None = None,
+    named: bool = False,
 ) -> Verification:
     """The same from what was counted; ``count_sizes`` counts target sets where rows are at hand.
 
-    ``inputs`` are the files, if the counts do not say them.
+    ``inputs`` are the files, if the counts do not say them. ``named``: scores were found by the names of columns
+    that the certificate remembers.
     """
     stored = _loaded(certificate)
     chosen, request = method_of(stored, method), request_of(stored)
@@ -200,12 +204,14 @@ def verify_data(
             found = certify(data, chosen, request.for_classes(data.tally.classes))
     except AssumptionError as refusal:
         said = f"nothing can be certified from these data: {refusal}"
-        return with_words("different", Differences((said,), (), ()), [], left_open(stored, None), None)
+        return with_words(
+            "different", Differences((said,), (), ()), [], left_open(stored, None, named=named), None
+        )
     if inputs is not None and found.provenance is not None:
         found = found.changed(provenance=replace(found.provenance, inputs=inputs))
     if count_sizes is not None:
         found = _with_sizes(found, stored, data.tally, chosen, count_sizes)
-    return _compared(stored, found, _wrong_words(certificate, stored))
+    return _compared(stored, found, _wrong_words(certificate, stored), named=named)
 
 
 def _loaded(certificate: CertificateLike) -> Certificate:
@@ -236,7 +242,7 @@ def _wrong_words(certificate: CertificateLike, stored: Certificate) -> list[str]
     return ["in_words is not what the numbers of the file say"]
 
 
-def _compared(stored: Certificate, found: Certificate, wrong_words: list[str]) -> Verification:
+def _compared(stored: Certificate, found: Certificate, wrong_words: list[str], *, named: bool) -> Verification:
     made, now = stored.provenance, found.provenance
     differ, origin = differences(stored, found), []
     if made is not None and now is not None:
@@ -247,7 +253,9 @@ def _compared(stored: Certificate, found: Certificate, wrong_words: list[str]) -
     verdict: VerifyVerdict = (
         "different" if differ.numbers else "equal up to provenance" if origin or words else "equal"
     )
-    return with_words(verdict, differ, [*origin, *words], [*differ.unsaid, *left_open(stored, now)], found)
+    return with_words(
+        verdict, differ, [*origin, *words], [*differ.unsaid, *left_open(stored, now, named=named)], found
+    )
 
 
 def _code(made: Provenance) -> tuple[str, str | None, str | None]:

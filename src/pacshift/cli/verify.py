@@ -102,7 +102,8 @@ def _from_tables(
         return [measured.set_sizes for measured in data.measure(certificates)]
 
     counted = _count(certificate, data, labelled)
-    return verify_data(certificate_file, counted, None, count if data.target else None)
+    named = data.known_columns is not None and not data.by_position
+    return verify_data(certificate_file, counted, None, count if data.target else None, named=named)
 
 
 def _count(certificate: "Certificate", data: "Inputs", labelled: Path | None) -> "Data":

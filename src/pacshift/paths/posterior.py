@@ -39,7 +39,7 @@ class Posterior:
 
     def of(self, evidence: FloatArray) -> FloatArray:
         """The posterior of every class, row by row."""
-        return np.asarray(softmax(evidence * self.slopes + self.offsets), float)
+        return np.asarray(softmax(evidence * self.slopes + self.offsets, single=False), float)
 
 
 def log_evidence(scores: NDArray[np.floating[Any]]) -> FloatArray:

@@ -120,6 +120,19 @@ def is_finite(values: NDArray[np.floating[Any]]) -> bool:
         return math.isfinite(values.sum()) or bool(np.isfinite(values).all())
 
 
+def rounded(scores: NDArray[np.floating[Any]]) -> FloatArray:
+    """Scores rounded to single precision, as float64 in rows: a row has the same bits whatever its type and block.
+
+    Numbers beyond the range of single precision stay as they are.
+
+    >>> rounded(np.array([0.1, 1e300])).tolist()
+    [0.10000000149011612, 1e+300]
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        plain = np.ascontiguousarray(scores.astype(np.float32, copy=False), np.float64)
+    return plain if scores.dtype == np.float32 or is_finite(plain) else np.where(np.isinf(plain), scores, plain)
+
+
 def unusable_rows(values: NDArray[np.floating[Any]], *, softmax: bool) -> BoolArray:
     """Rows with a score that is not finite; of logits, rows whose softmax is not: -inf rules a class out.
 

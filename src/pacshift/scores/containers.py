@@ -90,6 +90,8 @@ def _column_values(column: Any, name: str) -> NDArray[Any]:
 
 def to_floats(scores: Any, name: str) -> NDArray[np.floating[Any]]:
     values = as_array(scores, name, "scores")
+    if values.dtype.name in ("float16", "bfloat16"):
+        raise half_error(name, values.dtype.name)
     if values.dtype.kind in "biu":
         return values.astype(np.float64)
     if values.dtype.kind == "O":  # frames with nulls, nested lists with None
@@ -98,9 +100,16 @@ def to_floats(scores: Any, name: str) -> NDArray[np.floating[Any]]:
         raise InputError(
             f"{name}: scores must be real numbers, got dtype {values.dtype}. Convert the columns to floats."
         )
-    if values.dtype == np.float16:
-        return values.astype(np.float32)  # exact, and far faster to compute with
     return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+
+
+def half_error(name: str, kind: str) -> InputError:
+    """Thresholds survive a rounding to single precision; the steps of half precision are 8,000 times as wide."""
+    return InputError(
+        f"{name}: scores of half precision ({kind}) are not compared with thresholds: rows that were rounded so "
+        "and rows that were not would get different sets. Convert them both when you calibrate and when you make "
+        "sets, so that all are rounded alike: scores.astype(np.float32), of a torch tensor .float()."
+    )
 
 
 def _objects_to_floats(values: NDArray[Any], name: str) -> NDArray[np.floating[Any]]:
@@ -127,5 +136,7 @@ def as_array(data: Any, name: str, what: str) -> NDArray[Any]:
     except InputError:
         raise
     except Exception as error:  # whatever a foreign container raises, the user gets one kind of error
+        if "BFloat16" in str(error):  # of torch
+            raise half_error(name, "bfloat16") from error
         remedy = "Pass a NumPy array or something np.asarray understands (for torch: tensor.detach().cpu())."
         raise InputError(f"{name}: cannot read the {what} ({error}). {remedy}") from error

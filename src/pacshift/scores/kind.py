@@ -214,11 +214,15 @@ class ScoreKind:
         if isinstance(saved, list):
             saved = dict(zip(("low", "high", "least_top", "sums_to_one"), saved, strict=True))
         low, high, least_top = (number(saved[name]) for name in ("low", "high", "least_top"))
+        if not low <= least_top <= high:
+            raise ValueError(f"{low:g}, {least_top:g}, {high:g} where the range of the scores belongs")
         sums_to_one, whole = flag(saved["sums_to_one"]), flag(saved.get("whole", False))
         sums, tops = saved.get("sums"), saved.get("tops")
         if tops is not None:
             first, last = map(number, tops)
             tops = first, last
+            if first > last:
+                raise ValueError(f"{tops} where a range of top scores belongs")
         row_sums = None if sums is None else RowSums.from_json(sums)
         return cls(low, high, least_top, sums_to_one, whole, row_sums, tops)
 

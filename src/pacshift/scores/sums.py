@@ -82,7 +82,10 @@ class RowSums:
         near, n_rows = tuple(map(_count, saved["near"])), _count(saved["n_rows"])
         if len(near) != len(TOTALS) or not max(*near, 1) <= n_rows:
             raise ValueError(f"{saved!r} where sums of rows belong")
-        return cls(number(saved["least"]), number(saved["largest"]), near, n_rows, flag(saved["of_exponentials"]))
+        least, largest = number(saved["least"]), number(saved["largest"])
+        if least > largest:
+            raise ValueError(f"sums of rows from {least:g} to {largest:g}")
+        return cls(least, largest, near, n_rows, flag(saved["of_exponentials"]))
 
 
 class BlockSums:

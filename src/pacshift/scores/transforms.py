@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray
 from pacshift.errors import InputError
-from pacshift.scores.check import ScoreMatrix, is_finite, not_finite_error
+from pacshift.scores.check import ScoreMatrix, is_finite, not_finite_error, rounded
 
 TransformFunction: TypeAlias = Callable[[FloatArray], Any]
 
@@ -32,8 +32,7 @@ class Transform:
         """Transform a block of finite scores; without a function they stay as they are."""
         if self.function is None:
             return block
-        # One layout, one type: a row gets the same bits in calibration and in prediction.
-        plain = np.ascontiguousarray(block, dtype=np.float64)
+        plain = rounded(block)  # ties decide who ranks first: float32 and float64 must have the same
         with np.errstate(over="ignore", invalid="ignore"):
             numbers = uniform_numbers(plain) if self.randomized else np.ones(len(plain))
             result = self.function(plain, numbers)

@@ -23,7 +23,7 @@ def synthetic_scores(index: IntArray, n_classes: int, strength: float, rng: np.r
     logits += rng.normal(0, BIAS, n_classes)
     # A shift onto the hardest class hurts methods that ignore the shift.
     logits[index == n_classes - 1, -1] -= strength * HARDEST_CLASS_LOSS
-    return same_everywhere(softmax(logits))
+    return same_everywhere(softmax(logits, single=False))
 
 
 def same_everywhere(scores: NDArray[np.floating[Any]]) -> FloatArray:

@@ -176,9 +176,7 @@ def plain_array(column: Any) -> NDArray[Any]:
 
 
 def _numbers(column: Any) -> NDArray[np.floating[Any]]:
-    if pa.types.is_float16(column.type):
-        column = column.cast(pa.float32())  # exact, and far faster to compute with
-    elif not pa.types.is_floating(column.type):
+    if not pa.types.is_floating(column.type):
         column = column.cast(pa.float64(), safe=False)
     return plain_array(column)
 

@@ -167,30 +167,42 @@ def read_blocks(scores: Scores) -> Iterator[tuple[slice, Matrix]]:
 
 
 def top_scores(block: Matrix, predicted: NDArray[np.integer[Any]], top: Matrix) -> None:
-    """Write column and score of the largest entry of each row, the first on ties."""
+    """Write column and score of the largest entry of each row, the first on ties.
+
+    Ties are those of single precision, so that scores of float32 and float64 have the same predicted labels.
+    """
     n_classes = block.shape[1]
     if n_classes > MAX_COLUMN_CLASSES:
-        block.argmax(axis=1, out=predicted)
+        _single(block).argmax(axis=1, out=predicted)
         top[:] = pick(block, predicted)
-        return
+    else:
+        _few_tops(block, predicted, top)
+    most = np.finfo(np.float32).max
+    if block.dtype != np.float32 and not (-most <= top.min() and top.max() <= most):
+        huge = np.flatnonzero(~(np.abs(top) <= most))  # single precision cannot tell them apart
+        predicted[huge], top[huge] = block[huge].argmax(axis=1), block[huge].max(axis=1)
+
+
+def _few_tops(block: Matrix, predicted: NDArray[np.integer[Any]], top: Matrix) -> None:
+    """The same for few classes, column after column."""
+    n_classes = block.shape[1]
     columns = np.ascontiguousarray(block.T)
     np.maximum.reduce(columns, axis=0, out=top)
-    is_top = np.equal(columns, top, out=scratch("is top", columns.shape, np.bool_)).view(np.uint8)
+    reached = scratch("is top", columns.shape, np.bool_)
+    is_top = np.equal(_single(columns), _single(top), out=reached).view(np.uint8)
     is_top *= np.arange(n_classes, 0, -1, dtype=np.uint8)[:, None]  # the first column ranks highest
     np.maximum.reduce(is_top, axis=0, out=predicted)
     np.subtract(n_classes, predicted, out=predicted)
 
 
+def _single(scores: Matrix) -> Matrix:
+    with np.errstate(over="ignore", invalid="ignore"):  # beyond its range all are alike: ties, like any
+        return scores.astype(np.float32, copy=False)
+
+
 def _room_for_labels(n_rows: int, n_classes: int) -> NDArray[np.integer[Any]]:
     """Memory for predicted labels, in the type that ``top_scores`` writes."""
     return np.empty(n_rows, np.uint8) if n_classes <= MAX_COLUMN_CLASSES else np.empty(n_rows, np.int64)
-
-
-def top_labels(block: Matrix) -> IntArray:
-    """Column of the largest entry of each row, the first on ties."""
-    predicted = _room_for_labels(*block.shape)
-    top_scores(block, predicted, np.empty(len(block), block.dtype))
-    return predicted.astype(np.int64)
 
 
 def pick(block: Matrix, index: NDArray[np.integer[Any]]) -> Matrix:

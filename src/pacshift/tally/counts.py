@@ -41,6 +41,15 @@ class Counts:
     target_grouped: Grouped | None = None
     softmax: bool = False
 
+    def __post_init__(self) -> None:
+        """Counts cannot be written to through the tally. Views, because arrays may be large."""
+        for name in ("values", "counts", "starts", "bins"):
+            given = getattr(self, name)
+            if given is not None:
+                view = given.view()
+                view.flags.writeable = False
+                object.__setattr__(self, name, view)
+
     @property
     def n_classes(self) -> int:
         """Number of classes, K."""

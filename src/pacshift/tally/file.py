@@ -157,12 +157,7 @@ def _origin(header: Mapping[str, Any]) -> dict[str, Any]:
 
 def _kind(entry: Any) -> ScoreKind | None:
     """Range and kind of the scores, which files of older versions do not have."""
-    if entry is None:
-        return None
-    kind = ScoreKind.from_json(entry)
-    if not kind.low <= kind.least_top <= kind.high:
-        raise ValueError(f"{entry!r} where the range of the scores belongs")
-    return kind
+    return None if entry is None else ScoreKind.from_json(entry)
 
 
 def _grouped(entry: Any) -> Grouped | None:

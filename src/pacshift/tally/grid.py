@@ -1,13 +1,13 @@
 """A fixed grid of floats, so that streams of scores become small tables of counts.
 
 For a threshold τ on the grid, ``score >= τ`` and ``to_grid(score) >= τ`` say the same: a tally on the grid
-loses only the thresholds between grid points, never the guarantee.
+loses only the thresholds between grid points, never the guarantee. Final thresholds are ``single_cuts``.
 """
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pacshift.arrays import FloatArray, IntArray
+from pacshift.arrays import BoolArray, FloatArray, IntArray
 
 MANTISSA_BITS = 12
 """Kept of every score: 4,096 grid points per octave, so that a threshold is lower by at most 0.02 %."""
@@ -50,3 +50,30 @@ def to_grid(values: ArrayLike) -> FloatArray:
     values = np.asarray(values, np.float64)
     # Below -inf, rounding would reach the bits of NaN.
     return np.where(np.isneginf(values), values, code_to_float(float_to_code(values)))
+
+
+def single_cuts(thresholds: ArrayLike) -> FloatArray:
+    """Thresholds at which scores of single and of double precision make the same sets.
+
+    The cut of τ is the least double that rounds to float32(τ). So ``x >= cut`` and ``float32(x) >= cut`` both say
+    that float32(x) is at least float32(τ). Rounding keeps order: whatever reached τ, before or after a rounding to
+    single precision, reaches the cut. A cut of a cut is itself. Positive thresholds that single precision rounds
+    to 0, and those beyond its range, stay as they are (``fits_single``).
+
+    >>> single_cuts([0.5, 0.8, -np.inf]).tolist()
+    [0.4999999850988388, 0.7999999821186067, -inf]
+    """
+    values = np.asarray(thresholds, np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        single = values.astype(np.float32)
+        below = np.nextafter(single, np.float32(-np.inf))
+        middle = (single.astype(np.float64) + below) / 2
+        cuts = np.where(middle.astype(np.float32) == single, middle, np.nextafter(middle, np.inf))
+    return np.where(fits_single(values), cuts, values)
+
+
+def fits_single(thresholds: FloatArray) -> BoolArray:
+    """Whether single precision can tell scores at a threshold from others."""
+    with np.errstate(over="ignore", under="ignore"):
+        single = thresholds.astype(np.float32)
+    return np.asarray((np.abs(single) < np.finfo(np.float32).max) & ((single != 0) | (thresholds <= 0)))

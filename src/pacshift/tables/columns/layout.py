@@ -9,6 +9,7 @@ from pacshift.arrays import Label
 from pacshift.certificate.columns import Columns
 from pacshift.errors import InputError
 from pacshift.scores.check import check_classes
+from pacshift.scores.containers import half_error
 from pacshift.scores.names import places_by_text, text_of
 from pacshift.tables.columns import refusals
 from pacshift.tables.columns.kinds import is_list, is_number, require_numbers
@@ -79,6 +80,9 @@ class Found:
 def layout_of(source: Source, found: Found, asked: Asked) -> Layout:
     """The columns that were found, matched to the classes: by name, and by position only if that is asked for."""
     classes = None if asked.classes is None else tuple(asked.classes)
+    for column in found.columns:
+        if "halffloat" in str(source.schema.field(column).type):  # or lists of them
+            raise half_error(f"score column {column!r}", "float16")
     if len(found.columns) == 1:
         return _list_layout(source, found.columns[0], classes, asked)
     require_numbers(source.schema, found.columns)
