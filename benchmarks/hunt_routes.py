@@ -121,13 +121,19 @@ def _at_first_small(looks: Sequence[Callable[[], Certificate]], sample: Sample) 
 
 def _by_sheet(sample: Sample, method: Method, asked: dict[str, Any], *, stop: Stop = _at_any) -> Certificate:
     """The same number of labels from a sheet with looks; without labels the groups."""
-    given = {name: value for name, value in asked.items() if name not in ("target_labels", "labels_per")}
+    given: dict[str, Any] = {
+        name: value for name, value in asked.items() if name not in ("target_labels", "labels_per")
+    }
+    given |= _ids(sample)
     filled = _filled(sample.target, sample.target_labels, asked, groups=sample.target_groups)
     if filled is None:
         return _in_groups(sample, method, asked)
-    rows = sample.source, sample.labels, sample.target
     return stop(
-        [partial(calibrate, *rows, method=method, labelled=one, **given, **_ids(sample)) for one in filled], sample
+        [
+            partial(calibrate, sample.source, sample.labels, sample.target, method=method, labelled=one, **given)
+            for one in filled
+        ],
+        sample,
     )
 
 

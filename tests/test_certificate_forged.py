@@ -29,13 +29,13 @@ def made(kind: str) -> Certificate:
     if kind == "PS-T":
         known = [truth if place < 200 else None for place, truth in enumerate(TRUTH.tolist())]
         return calibrate(SOURCE, LABELS, TARGET, method="PS-T", target_labels=known, **options)
-    said = {"note": "n", "model_id": "m", "valid_until": "2099-01-01", "groups": np.arange(600)}
-    promise = {"contamination": 0.02, "class_epsilon": 0.3, "known_mix": {"a": (0, 0.9)}}
+    said: dict[str, Any] = {"note": "n", "model_id": "m", "valid_until": "2099-01-01", "groups": np.arange(600)}
+    promise: dict[str, Any] = {"contamination": 0.02, "class_epsilon": 0.3, "known_mix": {"a": (0, 0.9)}}
     return calibrate(SOURCE, LABELS, TARGET, **options, **said, **promise).with_set_sizes(TARGET)
 
 
 CERTIFICATES = {kind: made(kind) for kind in ("PS-LP", "PS-T")}
-FORGED = ("inf", "-inf", "nan", -1, 1e308, 0.5, 2, "x", {}, [], None, True)
+FORGED: tuple[Any, ...] = ("inf", "-inf", "nan", -1, 1e308, 0.5, 2, "x", {}, [], None, True)
 
 TEXTS = """
 in_words[] method method_facts.idea method_facts.extra_assumption method_facts.version

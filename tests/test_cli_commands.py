@@ -26,7 +26,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
 def test_options_turn_into_words_and_back() -> None:
     """What a command prints to be run next keeps every option that was given, whatever it holds."""
     parsed = all_commands()["monitor"]
-    odd = (
+    odd: tuple[str, ...] = (
         "--out",
         "--timestamp",
         "--state",

@@ -179,7 +179,7 @@ def test_tables_of_half_precision_are_refused(form: str, tmp_path: Path) -> None
         lists = pa.FixedSizeListArray.from_arrays(pa.array(scores.ravel()), 2)
         columns = {"p_0": scores[:, 0], "p_1": scores[:, 1]}
         pq.write_table(pa.table({"scores": lists} if form == "lists" else columns), path)
-    named = {"scores": "scores", "classes": [0, 1]} if form == "lists" else {}
+    named: dict[str, Any] = {"scores": "scores", "classes": [0, 1]} if form == "lists" else {}
     with pytest.raises(InputError, match=r"half precision.*np\.float32"):
         tally_table(path, label=None, **named)
 

@@ -149,8 +149,10 @@ def test_rows_labels_and_certificate_must_be_those_of_the_period() -> None:
     with pytest.raises(InputError, match="must be made by its labels, got one by PS-LP"):
         monitor.new_source("September", later[0], monitor.history[0].fresh, sheet=later[2])  # type: ignore[arg-type]
     for name in ("epsilon", "delta"):
+        promise: dict[str, Any] = {name: 0.5}
+        weaker = replace(later[1], **promise)
         with pytest.raises(InputError, match=f"the certificate has {name}=0.5, the monitor has {name}=0.[01]"):
-            monitor.new_source("September", later[0], replace(later[1], **{name: 0.5}), sheet=later[2])
+            monitor.new_source("September", later[0], weaker, sheet=later[2])
     assert monitor._saved is before
     monitor.new_source("September", *first[:2], sheet=first[2])
     sheet = later[2]
@@ -316,7 +318,8 @@ def uniform_rows(n: int, rng: np.random.Generator) -> tuple[Any, Any]:
 @pytest.mark.filterwarnings("ignore")
 def test_stopping_by_the_labels_is_paid_for() -> None:
     """Of twelve looks the one is used whose source promises the smallest sets. Lemma 5 allows 18 of 100."""
-    rng, promise = np.random.default_rng(7), {"epsilon": 0.1, "delta": 0.2}
+    rng = np.random.default_rng(7)
+    promise: dict[str, Any] = {"epsilon": 0.1, "delta": 0.2}
     old_labels = (rng.random(1000) < 0.5).astype(int)
     sick = rng.beta(np.where(old_labels == 1, 8, 1), np.where(old_labels == 1, 1, 8))
     old = np.column_stack([1 - sick, sick])

@@ -209,7 +209,7 @@ def test_other_settings_are_refused(tmp_path: Path) -> None:
 
 def test_an_option_that_is_newer_than_the_folder_is_what_it_is_by_default(tmp_path: Path) -> None:
     """The folder was written before ``class_balance`` existed."""
-    promise = {"epsilon": 0.1, "delta": 0.05}
+    promise: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05}
     Monitor(SOURCE, **promise, state=tmp_path).update(rows(0), "May")
     manifest = tmp_path / "manifest.json"
     document = json.loads(manifest.read_text())
