@@ -79,7 +79,7 @@ def test_the_same_names_get_other_coins_in_another_sample() -> None:
     for other in (0.2, 0.3):  # one row of one group differs
         rows[-1] = [other, 1 - other]
         chosen.append(one_row_per_group(names, check_scores(rows, name="rows"))[:-1] % 2)
-    assert abs(np.corrcoef(*chosen)[0, 1]) < 0.08
+    assert abs(np.corrcoef(chosen[0], chosen[1])[0, 1]) < 0.08
     renamed = one_row_per_group([*names[:-2], "else", "else"], check_scores(rows, name="rows"))[:-1] % 2
     assert abs(np.corrcoef(chosen[-1], renamed)[0, 1]) < 0.08
 
