@@ -103,13 +103,15 @@ class Choice:
     """One row of each group.
 
     ``places`` numbers the rows in the order in which the table is read, ``names`` are the hashes of their groups,
-    and ``n_by_period`` counts the usable rows in all, under 0 where there are no periods. ``faults`` are
-    those of the pass that chose, ``faults_of`` and ``rows_of`` the same and all rows by file.
+    and ``n_by_period`` counts the usable rows in all, under 0 where there are no periods. ``digest``
+    is that of all usable rows, in whatever periods. ``faults`` are those of the pass that chose, ``faults_of`` and
+    ``rows_of`` the same and all rows by file.
     """
 
     places: IntArray
     names: NDArray[np.uint64]
     n_by_period: dict[int, int]
+    digest: str
     faults: Faults = field(default_factory=Faults)
     faults_of: dict[str, Faults] = field(default_factory=dict)
     rows_of: dict[str, int] = field(default_factory=dict)
@@ -136,7 +138,8 @@ class Choice:
             chosen = choose_rows(coins, rows)
         names = np.concatenate([part.names for part in parts])[chosen]
         n_by_period = {period: int(digest[0]) for period, digest in digests.items()}
-        return cls(usable[chosen], names, n_by_period)
+        in_all = np.sum(list(digests.values()), axis=0, dtype="<u8")
+        return cls(usable[chosen], names, n_by_period, in_all.tobytes().hex())
 
     def only(self, batches: Iterable[Batch], layout: Layout) -> Iterator[Batch]:
         """The chosen rows of every batch. A table that gives its rows in another order this time is refused."""

@@ -14,6 +14,7 @@ from pacshift.arrays import IntArray, KeyArray
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 from pacshift.monitor.calendar import Unit, describe
+from pacshift.monitor.deliveries import whole_digest
 from pacshift.monitor.periods import Counted
 from pacshift.progress import Progress
 from pacshift.scores.check import shorten
@@ -201,6 +202,13 @@ class CountedFile:
     sizes: Callable[[Certificate], dict[str, IntArray]]
     again: Mapping[str, Tally] = field(default_factory=dict)
     moved: Sequence[str] = ()
+    digest: str | None = None
+    """Of all rows, where one of each group and period was counted: other periods choose other rows."""
+
+    @property
+    def whole(self) -> str | None:
+        """A digest of all rows, whichever periods they were cut into."""
+        return self.digest or whole_digest(self.periods)
 
 
 def count_periods(
@@ -259,7 +267,8 @@ def count_periods(
     again = {names[place]: Tally.from_counter(found, classes) for place, found in sorted(counter.again.items())}
     moved = [names[place] for place in sorted(counter.moved)]
     periods = counter.result(classes, reader.choice)
-    return CountedFile(periods, reader.n_in_all, n_dropped, n_known, sizes, again, moved)
+    digest = None if reader.choice is None else reader.choice.digest
+    return CountedFile(periods, reader.n_in_all, n_dropped, n_known, sizes, again, moved, digest)
 
 
 def require_column(reader: TableReader, name: str | None, holding: str) -> None:

@@ -19,7 +19,7 @@ from pacshift.methods import Method
 from pacshift.methods.base import score_for
 from pacshift.monitor import Monitor
 from pacshift.monitor.calendar import Unit
-from pacshift.monitor.deliveries import Delivery, digests, find_repeats, is_repeated, whole_digest
+from pacshift.monitor.deliveries import Delivery, digests, find_repeats, is_repeated
 from pacshift.monitor.periods import Counted, sum_of
 from pacshift.scores.check import shorten
 from pacshift.tables.periods import Calendar, CountedFile, Cut, RowRanges, WholeFile, count_periods, read_period
@@ -159,7 +159,7 @@ class _Counting:
             if self.watch.has_counted(sha256):
                 continue
             counted = self._count(file, self.watch.known_keys())
-            found = Delivery(str(file), sha256, counted.n_rows, whole=whole_digest(counted.periods))
+            found = Delivery(str(file), sha256, counted.n_rows, whole=counted.whole)
             periods = counted.periods
             if not is_repeated(found.whole, self.watch.deliveries):
                 periods = self._without_sources(file, periods)
@@ -204,8 +204,7 @@ class _Counting:
             own = {period: counted.periods[period]} if period in counted.periods else {}
             parts += own.values()
             keys |= {str(file): part.keys for part in own.values() if part.keys is not None}
-            whole = whole_digest(counted.periods)
-            deliveries.append(Delivery(str(file), file_sha256(file), counted.n_rows, digests(own), whole))
+            deliveries.append(Delivery(str(file), file_sha256(file), counted.n_rows, digests(own), counted.whole))
             sizes.append(counted.sizes)
         if not parts:
             raise InputError(f"--replace {period}: the files hold no row of this period.")
