@@ -1,5 +1,6 @@
 """Rows of one patient are not independent: without groups promises break, with groups they hold."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -370,7 +371,10 @@ def test_the_estimator_passes_groups_on() -> None:
     model.calibrate(logits[0][1000:], LABELS[1000:], logits[1], labels_per="group", **given)
     made, scores = model.certificate_, model.estimator_.predict_proba(logits[1][::5])  # the labelled row of each
     assert made.n_target_labels == 400
-    assert made.set_sizes.tolist() == made.with_set_sizes(scores).set_sizes.tolist()  # type: ignore[union-attr]
+    expected = made.with_set_sizes(scores).set_sizes
+    assert made.set_sizes is not None
+    assert expected is not None
+    assert np.array_equal(made.set_sizes, expected)
 
 
 def test_the_monitor_counts_one_row_per_group_and_period() -> None:
@@ -415,6 +419,12 @@ def test_a_sheet_by_group_draws_one_row_of_each_group_and_comes_back() -> None:
     assert np.array_equal(found, TARGET[sheet.rows])
     assert len(others) == 200
     assert not {tuple(row) for row in found} & {tuple(row) for row in others}
+    uncounted = np.setdiff1d(np.arange(len(TARGET)), sheet.rows)[:200]
+    forged = replace(filled, rows=uncounted)
+    with pytest.raises(InputError, match="not those that its seed 1 draws"):
+        calibrate(SOURCE, LABELS, TARGET, labelled=forged, method="PS-T", **BOTH)
+    with pytest.raises(InputError, match="not those that its seed 1 draws"):
+        sheet_scores(TableReader(table, label=None, group="who"), forged)
 
 
 def test_a_refusal_prints_the_line_that_draws_by_group() -> None:

@@ -88,8 +88,8 @@ def test_a_month_of_a_table_by_group_is_labelled_and_becomes_the_source(folder: 
     pq.write_table(rows, months)
     rows = rows.take(np.flatnonzero(last))
     pq.write_table(rows, february)
-    out = "--json", "--force", "-o", tmp_path / "page.html"
-    words = "--group", "patient_id", "--timestamp", "day", "--state", tmp_path / "watch", *out
+    words = ["--group", "patient_id", "--timestamp", "day", "--state", tmp_path / "watch", "--json", "--force"]
+    words += ["-o", tmp_path / "page.html"]
     refuted = run("monitor", folder / "source.parquet", months, *words)
     assert json.loads(refuted.stdout)["failed"] == ["2026-02"]
     good("label", february, "-b", 200, "--group", "patient_id", "-o", sheet)
