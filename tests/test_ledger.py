@@ -423,12 +423,12 @@ def _wrap_wealth(ledger: Ledger, patch: pytest.MonkeyPatch) -> None:
 
 def _wrap_net(ledger: Ledger) -> None:
     """The net of sets with one label: two bounds at each of its points, of which one per family is looked at."""
-    n_points = [0.0]
+    n_points: list[float] = []
 
     def remembered(call: Callable[[], Any], given: Given) -> Any:
         with ledger.silence():
             found = call()
-        n_points[0] = found[1]
+        n_points.append(found[1])
         return found
 
     for name in ("_one_threshold", "_equal_misses", "_each_class"):
@@ -437,10 +437,11 @@ def _wrap_net(ledger: Ledger) -> None:
         one_label.NetPoint,
         "__init__",
         level=lambda given: float(given["level"]),
-        events=lambda given: 2 * n_points[0],
+        events=lambda given: 2 * (n_points.pop(0) if n_points else 1),
         key=None,
     )
     ledger.promise(one_label, "net_below", lambda given: float(given["level"]))
+    ledger.promise(one_label, "points_below", lambda given: 0.1 * given["certificate"].delta)
 
 
 @dataclass(frozen=True)
@@ -555,6 +556,7 @@ CASES: dict[str, tuple[Callable[[], Any], set[str]]] = {
     ),
     "PS": (lambda: by_tally(5, method="PS"), {"pac_threshold"}),
     "PS-LW": (lambda: by_tally(5, method="PS-LW"), {"binomial_cut"}),
+    "PS-LW, score rows": (lambda: by_rows(5, epsilon=0.2, method="PS-LW"), {"NetPoint.__init__"}),
     "PS-W": (lambda: by_tally(5, per_class=400, method="PS-W"), {"example_threshold", "binomial_lower"}),
     "PS-W, by classes": (
         lambda: by_tally(5, per_class=400, method=METHODS["PS-W"](intervals="hull", worst_case="class")),
@@ -575,8 +577,8 @@ def test_a_certificate_spends_at_most_delta(name: str, ledger: Ledger) -> None:
         certificate: Certificate = run()
     assert not ledger.overdrawn, "\n".join(ledger.overdrawn)
     assert expected <= ledger.seen
-    assert ledger.spent.get("net_below", 0.0) <= 0.1 * DELTA * (1 + ROUNDING)  # sets with one label: besides delta
-    spent = {who: part for who, part in ledger.spent.items() if who not in ("check_label_shift", "net_below")}
+    besides = ("check_label_shift", "points_below")  # the test, and sets with one label, at 0.1 delta each
+    spent = {who: part for who, part in ledger.spent.items() if who not in besides}
     by_labels = {who: amount for who, amount in spent.items() if who.startswith("_by_labels")}
     if "refu" in name:  # after a refusal PS-T has all of δ; under label shift the refusal was paid (few-labels.md)
         assert certificate.method == "PS-T"
@@ -618,7 +620,8 @@ def test_sensitivity_and_sets_with_one_label_spend_what_they_say(ledger: Ledger)
     assert certificate.sensitivity is not None
     assert certificate.one_label_error is not None
     assert not ledger.overdrawn, "\n".join(ledger.overdrawn)
-    assert ledger.spent["net_below"] == pytest.approx(0.1 * DELTA)
+    assert {"net_below", "NetPoint.__init__"} <= ledger.seen
+    assert ledger.spent["points_below"] == pytest.approx(0.1 * DELTA)
     assert ledger.spent["SensitivityOnDemand._largest_clean_error"] >= DELTA
 
 
@@ -643,3 +646,24 @@ def test_reports_of_a_monitor_spend_at_most_delta(forever: bool, ledger: Ledger)
         assert fresh == pytest.approx([report_delta(DELTA, number, forever=True) for number in (1, 2, 3)])
     else:
         assert (fresh + tests + bands).max() <= DELTA * (1 + ROUNDING)
+
+
+def test_a_source_of_labels_pays_for_every_look_at_them(ledger: Ledger) -> None:
+    """Who stops at one of three looks has one of three sources; what is said of each costs its part."""
+    data, rates = rows(2, n_target=2000), {"epsilon": 0.2, "delta": DELTA}
+    old = (data.source + 0.5) / 2  # less sure: another classifier's
+    monitor = Monitor(Tally.from_scores(old, data.labels), **rates)
+    period, truth = data.target[:1000], data.truth[:1000]
+    assert monitor.update(period, "refuted").verdict == "refuted"
+    sheet = label_sheet(period, budget=400, looks=(100, 200), rng=1, **rates)
+    chosen = sheet.rows[:200]
+    sheet = sheet.with_labels(truth[chosen])
+    made = calibrate(old, data.labels, period, method="PS-T", labelled=sheet, **rates)
+    monitor.new_source("refuted", Tally.from_scores(period[chosen], truth[chosen]), made, sheet=sheet)
+    before = len(ledger.accounts[0].lines)
+    monitor.update(data.target[1000:], "later")
+    assert not ledger.overdrawn, "\n".join(ledger.overdrawn)
+    spent = {line.who: line.amount for line in ledger.accounts[0].lines[before:]}
+    assert set(spent) == {"check_label_shift", "_by_method > PSLP.solve", "_by_method > class_miss", "class_miss"}
+    del spent["_by_method > class_miss"]  # another statement of the fresh certificate
+    assert len(sheet.looks) * sum(spent.values()) <= DELTA * (1 + ROUNDING), spent
