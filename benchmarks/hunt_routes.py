@@ -130,10 +130,12 @@ def _by_sheet(sample: Sample, method: Method, asked: dict[str, Any], *, stop: St
     filled = _filled(sample.target, sample.target_labels, asked, groups=sample.target_groups)
     if filled is None:
         return _in_groups(sample, method, asked)
-    rows = sample.source, sample.labels, sample.target
-    return stop(
-        [partial(calibrate, *rows, method=method, labelled=one, **given, **_ids(sample)) for one in filled], sample
-    )
+    given |= {"method": method, **_ids(sample)}
+
+    def at(sheet: LabelSheet) -> Callable[[], Certificate]:
+        return lambda: calibrate(sample.source, sample.labels, sample.target, labelled=sheet, **given)
+
+    return stop([at(sheet) for sheet in filled], sample)
 
 
 def _filled(
