@@ -28,6 +28,7 @@ from pacshift import (
     UninformativeWarning,
     bounds,
     calibrate,
+    calibrate_strata,
     calibrate_tally,
     label_sheet,
 )
@@ -51,6 +52,7 @@ from pacshift.monitor.shares import report_delta, source_delta
 from pacshift.ps_lp import betting, bound_curve, convolution, equal_miss_rate, many_classes
 from pacshift.ps_lp.prediction_powered import bound, box, options, thresholds
 from pacshift.ps_t import families, looks
+from pacshift.strata import expansion
 
 DELTA = 0.05
 ROUNDING = 1e-9
@@ -336,19 +338,21 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.spender(mixture.Mixture, "__init__", level=log_level("hurdle"), exact=chance_of_wealth, key="mean wealth")
     _wrap_wealth(made, monkeypatch)
     # Promises.
-    for owner, *names in (
+    plain: list[tuple[Any, ...]] = [
         (tops, "largest_shares", "shares_by_sets"),
         (boxes, "box_rows"),
         (region, "prevalence_region", "weight_bounds"),
         (region_rows.SetCounts, "of"),
         (prevalence, "mix_intervals"),
         (few_labels, "mix_bounds"),
+        (expansion, "joint_bounds"),
         (equal_miss_rate, "equal_miss_ranks"),
         (box, "detected_shares"),
         (thresholds, "largest_corrected", "rescaled_thresholds"),
         (many_classes, "certify_many_classes", "_equal_miss_ranks"),
         (class_wise, "class_wise_solution", "capped"),
-    ):
+    ]
+    for owner, *names in plain:
         for name in names:
             made.promise(owner, name)
     made.promise(
@@ -381,7 +385,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.part(answers, "_by_method")
     made.part(answers, "_by_labels", at_every_look)
     # Nothing is promised.
-    for owner, *names in (
+    silent: list[tuple[Any, ...]] = [
         (options, "plan_for"),
         (looks, "test_rows"),
         (plan, "plan_sheet"),
@@ -394,7 +398,8 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
         (ps, "too_few"),
         (bound_curve.CurveOnDemand, "__call__"),
         (one_label, "one_label_error"),  # at the levels of the net, which is counted
-    ):
+    ]
+    for owner, *names in silent:
         for name in names:
             made.free(owner, name)
     return made
@@ -423,12 +428,12 @@ def _wrap_wealth(ledger: Ledger, patch: pytest.MonkeyPatch) -> None:
 
 def _wrap_net(ledger: Ledger) -> None:
     """The net of sets with one label: two bounds at each of its points, of which one per family is looked at."""
-    n_points = [0.0]
+    n_points: list[float] = []
 
     def remembered(call: Callable[[], Any], given: Given) -> Any:
         with ledger.silence():
             found = call()
-        n_points[0] = found[1]
+        n_points.append(found[1])
         return found
 
     for name in ("_one_threshold", "_equal_misses", "_each_class"):
@@ -437,10 +442,11 @@ def _wrap_net(ledger: Ledger) -> None:
         one_label.NetPoint,
         "__init__",
         level=lambda given: float(given["level"]),
-        events=lambda given: 2 * n_points[0],
+        events=lambda given: 2 * (n_points.pop(0) if n_points else 1),
         key=None,
     )
     ledger.promise(one_label, "net_below", lambda given: float(given["level"]))
+    ledger.promise(one_label, "points_below", lambda given: 0.1 * given["certificate"].delta)
 
 
 @dataclass(frozen=True)
@@ -483,20 +489,20 @@ def rows(n_classes: int, per_class: int = 200, n_target: int = 1000, *, shifted:
     return Data(scores, labels, target, truth)
 
 
-ALL = {"epsilon": 0.3, "contamination": 0.05, "class_epsilon": 0.5, "known_mix": {0: (0.0, 0.9)}}
+ALL: dict[str, Any] = {"epsilon": 0.3, "contamination": 0.05, "class_epsilon": 0.5, "known_mix": {0: (0.0, 0.9)}}
 
 
 def by_tally(
     n_classes: int, *, n_labels: int = 0, per_class: int = 200, shifted: bool = True, **asked: Any
 ) -> Any:
     data = rows(n_classes, per_class, shifted=shifted)
-    labels = {"target_labels": data.labelled(n_labels)} if n_labels else {}
+    labels: dict[str, Any] = {"target_labels": data.labelled(n_labels)} if n_labels else {}
     return calibrate_tally(data.tally, delta=DELTA, **labels, **asked)
 
 
 def by_rows(n_classes: int, *, n_labels: int = 0, **asked: Any) -> Any:
     data = rows(n_classes)
-    labels = {"target_labels": data.some_labels(n_labels)} if n_labels else {}
+    labels: dict[str, Any] = {"target_labels": data.some_labels(n_labels)} if n_labels else {}
     return calibrate(data.source, data.labels, data.target, delta=DELTA, **labels, **asked)
 
 
@@ -511,10 +517,18 @@ def in_groups() -> Any:
 def by_sheet(n_classes: int, *, shifted: bool = True, **asked: Any) -> Any:
     """Three looks, of which the second is taken; some rows cannot be labelled."""
     data = rows(n_classes, shifted=shifted)
-    rates = {"epsilon": asked.pop("epsilon", 0.3), "delta": DELTA}
+    rates: dict[str, Any] = {"epsilon": asked.pop("epsilon", 0.3), "delta": DELTA}
     sheet = label_sheet(data.target, budget=400, looks=(100, 200), rng=1, **rates)
     answers = ["?" if place % 50 == 0 else int(data.truth[row]) for place, row in enumerate(sheet.rows[:200])]
     return calibrate(data.source, data.labels, data.target, labelled=sheet.with_labels(answers), **rates, **asked)
+
+
+def in_strata(**asked: Any) -> Any:
+    data = rows(2)
+    places = [np.where(np.arange(len(part)) % 2, "north", "south") for part in (data.source, data.target)]
+    known = {place: {1: (0.1, 0.9)} for place in ("north", "south")}
+    sides: dict[str, Any] = {"strata": places[0], "target_strata": places[1], "known_mix": known}
+    return calibrate_strata(data.source, data.labels, data.target, epsilon=0.3, delta=DELTA, **sides, **asked)
 
 
 @dataclass(frozen=True)
@@ -553,11 +567,14 @@ CASES: dict[str, tuple[Callable[[], Any], set[str]]] = {
         lambda: by_tally(250, per_class=40, n_labels=400, **ALL),
         {"_equal_miss_ranks", "capped"},
     ),
+    "strata": (lambda: in_strata(per_stratum=False), {"joint_bounds"}),
+    "strata, each": (lambda: in_strata(per_stratum=True), {"PSLP.solve"}),
     "PS": (lambda: by_tally(5, method="PS"), {"pac_threshold"}),
     "PS-LW": (lambda: by_tally(5, method="PS-LW"), {"binomial_cut"}),
+    "PS-LW, score rows": (lambda: by_rows(5, epsilon=0.2, method="PS-LW"), {"NetPoint.__init__"}),
     "PS-W": (lambda: by_tally(5, per_class=400, method="PS-W"), {"example_threshold", "binomial_lower"}),
     "PS-W, by classes": (
-        lambda: by_tally(5, per_class=400, method=METHODS["PS-W"](intervals="hull", worst_case="class")),
+        lambda: by_tally(5, per_class=400, method=ps_w.PSW(intervals="hull", worst_case="class")),
         {"worst_class_threshold"},
     ),
     "PS-W, labels": (lambda: by_tally(5, per_class=400, n_labels=300, method="PS-W"), {"look_cuts"}),
@@ -575,8 +592,8 @@ def test_a_certificate_spends_at_most_delta(name: str, ledger: Ledger) -> None:
         certificate: Certificate = run()
     assert not ledger.overdrawn, "\n".join(ledger.overdrawn)
     assert expected <= ledger.seen
-    assert ledger.spent.get("net_below", 0.0) <= 0.1 * DELTA * (1 + ROUNDING)  # sets with one label: besides delta
-    spent = {who: part for who, part in ledger.spent.items() if who not in ("check_label_shift", "net_below")}
+    besides = ("check_label_shift", "points_below")  # the test, and sets with one label, at 0.1 delta each
+    spent = {who: part for who, part in ledger.spent.items() if who not in besides}
     by_labels = {who: amount for who, amount in spent.items() if who.startswith("_by_labels")}
     if "refu" in name:  # after a refusal PS-T has all of δ; under label shift the refusal was paid (few-labels.md)
         assert certificate.method == "PS-T"
@@ -618,7 +635,8 @@ def test_sensitivity_and_sets_with_one_label_spend_what_they_say(ledger: Ledger)
     assert certificate.sensitivity is not None
     assert certificate.one_label_error is not None
     assert not ledger.overdrawn, "\n".join(ledger.overdrawn)
-    assert ledger.spent["net_below"] == pytest.approx(0.1 * DELTA)
+    assert {"net_below", "NetPoint.__init__"} <= ledger.seen
+    assert ledger.spent["points_below"] == pytest.approx(0.1 * DELTA)
     assert ledger.spent["SensitivityOnDemand._largest_clean_error"] >= DELTA
 
 
@@ -643,3 +661,25 @@ def test_reports_of_a_monitor_spend_at_most_delta(forever: bool, ledger: Ledger)
         assert fresh == pytest.approx([report_delta(DELTA, number, forever=True) for number in (1, 2, 3)])
     else:
         assert (fresh + tests + bands).max() <= DELTA * (1 + ROUNDING)
+
+
+def test_a_source_of_labels_pays_for_every_look_at_them(ledger: Ledger) -> None:
+    """Who stops at one of three looks has one of three sources; what is said of each costs its part."""
+    data = rows(2, n_target=2000)
+    rates: dict[str, Any] = {"epsilon": 0.2, "delta": DELTA}
+    old = (data.source + 0.5) / 2  # less sure: another classifier's
+    monitor = Monitor(Tally.from_scores(old, data.labels), **rates)
+    period, truth = data.target[:1000], data.truth[:1000]
+    assert monitor.update(period, "refuted").verdict == "refuted"
+    sheet = label_sheet(period, budget=400, looks=(100, 200), rng=1, **rates)
+    chosen = sheet.rows[:200]
+    sheet = sheet.with_labels(truth[chosen])
+    made = calibrate(old, data.labels, period, method="PS-T", labelled=sheet, **rates)
+    monitor.new_source("refuted", Tally.from_scores(period[chosen], truth[chosen]), made, sheet=sheet)
+    before = len(ledger.accounts[0].lines)
+    monitor.update(data.target[1000:], "later")
+    assert not ledger.overdrawn, "\n".join(ledger.overdrawn)
+    spent = {line.who: line.amount for line in ledger.accounts[0].lines[before:]}
+    assert set(spent) == {"check_label_shift", "_by_method > PSLP.solve", "_by_method > class_miss", "class_miss"}
+    del spent["_by_method > class_miss"]  # another statement of the fresh certificate
+    assert len(sheet.looks) * sum(spent.values()) <= DELTA * (1 + ROUNDING), spent
