@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pacshift.certificate import Certificate
 
 Row: TypeAlias = NDArray[Any]
-_INF = float("inf")
+_INF, _MOST = float("inf"), 3e38
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -148,7 +148,10 @@ class Predictor:
 
 def _softmax(row: Row) -> Row:
     """As ``scores.softmax.softmax``, with the same bits."""
-    plain = row if row.dtype == _SINGLE else rounded(row)
+    if row.dtype == _SINGLE:
+        plain = row
+    else:  # the short way where no number is beyond single precision
+        plain = row.astype(_SINGLE) if -_MOST < _low(row) and _high(row) < _MOST else rounded(row)
     powers: Row = np.subtract(plain, _high(plain), dtype=np.float64)
     np.exp(powers, out=powers)
     powers /= np.add.reduce(powers)
