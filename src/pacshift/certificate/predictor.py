@@ -151,7 +151,7 @@ def _softmax(row: Row) -> Row:
     if row.dtype == _SINGLE:
         plain = row
     else:  # the short way where no number is beyond single precision
-        plain = row.astype(_SINGLE) if -_MOST < _low(row) and _high(row) < _MOST else rounded(row)
+        plain = row.astype(_SINGLE) if _low(row) > -_MOST and _high(row) < _MOST else rounded(row)
     powers: Row = np.subtract(plain, _high(plain), dtype=np.float64)
     np.exp(powers, out=powers)
     powers /= np.add.reduce(powers)
