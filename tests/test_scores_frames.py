@@ -99,9 +99,9 @@ def test_evaluate_takes_frames_of_sets_and_their_names(certificate: Certificate,
     assert repr(evaluate(certificate.sets(frame), truth)) == repr(expected)
 
 
-def world(n_rows: int = 400) -> tuple[pd.DataFrame, "pd.Series[Any]"]:
+def world(n_rows: int = 400, seed: int = 3) -> tuple[pd.DataFrame, "pd.Series[Any]"]:
     """Scores and labels with one index, which is not in order."""
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(seed)
     labels = rng.integers(0, 3, n_rows)
     scores = 0.7 * np.eye(3)[labels] + 0.3 * rng.dirichlet(np.ones(3), n_rows)
     index = pd.Index([f"row {number}" for number in rng.permutation(n_rows)])
@@ -115,7 +115,7 @@ LABELLED: dict[str, Any] = {
         np.log(SCORES), labels, None, softmax=True, method="PS"
     ),
     "target_labels": lambda labels: pacshift.calibrate(
-        SCORES, TRUTH, SCORES, target_labels=labels.where(labels.index.str.endswith("0"))
+        *world(seed=4), SCORES, target_labels=labels.where(labels.index.str.endswith("0"))
     ),
     "compare": lambda labels: pacshift.compare(SCORES, labels, SCORES, methods=["PS"]),
     "labels of compare's target": lambda labels: pacshift.compare(

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import scipy  # its parts load when first used
 from numpy.typing import NDArray
-from scipy.special import bdtrc
 
 from pacshift.arrays import BoolArray, IntArray, KeyArray
 from pacshift.paths.sample import numbers_of_all, row_numbers
@@ -155,7 +154,7 @@ class LabelledTarget:
         tested = np.isin(rows, _times(self.test)[0])
         alike = tested & (own[place] == rows) & (own_times[place] == times)
         # Were the number of source rows Poisson, each would be alike with a chance of at most 1/e, independently.
-        tail = bdtrc(alike.sum() - 1, tested.sum(), np.exp(-1)) if alike.any() else 1.0
+        tail = scipy.special.bdtrc(alike.sum() - 1, tested.sum(), np.exp(-1)) if alike.any() else 1.0
         return float(min(1.0, np.exp(1) * np.sqrt(source.n_source) * tail))
 
     def cut(self, *, epsilon: float, delta: float) -> int:
