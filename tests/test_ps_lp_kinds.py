@@ -11,6 +11,7 @@ from pacshift import Tally, calibrate, calibrate_tally, resample
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.mix.region import prevalence_region
 from pacshift.ps_lp.kinds import (
+from pacshift.tally.grid import single_cuts
     EQUAL_MISS_RATE,
     FEW_ROWS,
     MANY_ROWS,
