@@ -11,7 +11,6 @@ from pacshift import Tally, calibrate, calibrate_tally, resample
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.mix.region import prevalence_region
 from pacshift.ps_lp.kinds import (
-from pacshift.tally.grid import single_cuts
     EQUAL_MISS_RATE,
     FEW_ROWS,
     MANY_ROWS,
@@ -22,6 +21,7 @@ from pacshift.tally.grid import single_cuts
     shares_for,
     smallest_kind,
 )
+from pacshift.tally.grid import single_cuts
 from strategies import drawn_scores
 from worlds import make_world
 
