@@ -62,7 +62,7 @@ def tally_of(counts: list[int]) -> Tally:
     return Tally.from_scores(np.full((len(labels), len(counts)), 0.5), labels, classes=range(len(counts)))
 
 
-@pytest.mark.slow
+@pytest.mark.montecarlo
 @settings(max_examples=30)
 @given(st.integers(1, 200), st.floats(0.0, 1.0), st.floats(1e-4, 0.3))
 def test_lemma_1_each_class_is_bounded_at_its_share(n_rows: int, rate: float, delta: float) -> None:

@@ -17,7 +17,7 @@ from hospital import USUAL, month_days, patients, table, write_hospital
 from pacshift import Certificate, Monitor, Tally
 from test_cli_monitor import BY_MONTH, OUTBREAK, QUIET, deliver, monitored
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.thorough  # many whole runs of the monitor
 
 
 @pytest.fixture

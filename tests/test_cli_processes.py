@@ -62,7 +62,7 @@ def test_an_answer_that_does_not_fit_on_the_disk_is_an_error(tables: Path, unbuf
     assert ended.stderr.decode().splitlines() == ["error: operating system error: [Errno 27] File too large."]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_whole_way(tables: Path) -> None:
     made = run("calibrate", "source.csv", "target.csv", "--method", "PS-W", "-o", "c.json", cwd=tables)
     assert (made.returncode, made.stderr) == (0, "")

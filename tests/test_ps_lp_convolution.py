@@ -24,7 +24,7 @@ def test_of_one_class_it_is_the_quantile_of_its_beta_law(total: int, where: floa
     assert found <= exact + 0.1 * spread + 1e-9
 
 
-@pytest.mark.slow
+@pytest.mark.montecarlo
 @given(seeds, st.sampled_from([0.3, 0.01, 5e-4]))
 @settings(deadline=None, max_examples=60)
 def test_no_mix_of_the_box_exceeds_it_too_often(seed: int, delta: float) -> None:

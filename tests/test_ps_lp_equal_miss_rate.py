@@ -67,7 +67,7 @@ def test_what_log_concave_tails_weigh_at_least_is_integrated_rightly(
     assert log_rho(np.array([theta]), room, delta)[0] == pytest.approx(exact, abs=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.montecarlo
 @given(seeds, st.integers(2, 5), st.sampled_from([0.02, 0.1, 0.4]), st.sampled_from([0.3, 0.05, 5e-4]))
 @settings(deadline=None, max_examples=60)
 def test_a_mixture_of_two_classes_has_the_tail_that_was_promised(
@@ -82,7 +82,7 @@ def test_a_mixture_of_two_classes_has_the_tail_that_was_promised(
         assert tail_of_two(counts, ranks, np.array([one, 1 - one]), epsilon) <= delta * 1.001
 
 
-@pytest.mark.slow
+@pytest.mark.montecarlo
 @given(seeds, st.sampled_from([0.3, 0.05, 5e-4]))
 @settings(deadline=None, max_examples=60)
 def test_ranks_of_different_rates_have_the_tail_that_was_promised_too(seed: int, delta: float) -> None:
@@ -201,7 +201,7 @@ def test_ranks_do_not_fall_as_the_rate_grows_with_any_caution(seed: int, caution
     assert (ranks <= ranks_of(1.0, counts)).all()
 
 
-@pytest.mark.slow
+@pytest.mark.montecarlo
 @given(seeds, st.sampled_from([0.02, 0.1, 0.4]), st.sampled_from([0.3, 0.05, 5e-4]))
 @settings(deadline=None, max_examples=30)
 def test_cautious_ranks_have_the_tail_that_was_promised(seed: int, epsilon: float, delta: float) -> None:

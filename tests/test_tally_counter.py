@@ -273,7 +273,7 @@ def test_counting_stops_where_a_score_is_not_finite(
             Tally.from_target(spoilt)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_ten_thousand_classes_need_no_square_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Cells, "table", refuse_squares(Cells.table))
     rng = np.random.default_rng(0)
