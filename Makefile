@@ -18,7 +18,7 @@ CORE := bounds scores tally weights ps_lp ps_t methods certificate tables estima
 CORE_TESTS := $(CORE:%=tests/test_%*.py) README.md tests/test_docs.py::test_shell_example_of_the_readme_runs
 
 # Markers of tests that `make test` leaves to `make rest`, or that are run by hand (long).
-LATER := thorough or montecarlo or browser or spark or soak or long
+LATER := thorough or montecarlo or browser or data or spark or soak or long
 # Tests that `make test` skips in part, because it installs neither Spark nor the packages of lint and docs.
 SKIPPED := tests/test_docs.py tests/test_docs_site.py tests/test_docstrings.py tests/test_release.py tests/test_where_sets_are_used.py src/pacshift/tables/spark
 
@@ -38,9 +38,9 @@ fast: .stamps/test ## set up, then run the tests and doctests that are quick: un
 test: .stamps/test ## set up, then run the tests, doctests and examples: under 5 minutes on 2 cores
 	$(BIN)/python -m pytest $(PARALLEL) -rs -m 'not ($(LATER))'
 
-rest: .stamps/dev system ## the tests that take longest, or need more: Monte-Carlo, benchmarks, pages in Chromium, Spark, damage
+rest: .stamps/dev system ## the tests that take longest, or need more: Monte-Carlo, benchmarks, Chromium, real scores, Spark, damage
 	$(BIN)/python -m pytest $(PARALLEL) -rs -m 'not ($(LATER))' $(SKIPPED)
-	$(BIN)/python -m pytest $(PARALLEL) -rs -m '(thorough or montecarlo or browser) and not (long or spark or soak)'
+	$(BIN)/python -m pytest $(PARALLEL) -rs -m '(thorough or montecarlo or browser or data) and not (long or spark or soak)'
 	$(BIN)/python -m pytest -m spark
 	$(BIN)/python -m pytest -m soak
 

@@ -23,6 +23,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1760000000")
 
 
+def pytest_collection_modifyitems(items: list[Any]) -> None:
+    """Tests that ask for real scores can be chosen by a marker."""
+    for item in items:
+        if "shared_data" in getattr(item, "fixturenames", ()):
+            item.add_marker("data")
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder with real scores; tests that ask for it skip where it is absent."""
