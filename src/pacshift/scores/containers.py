@@ -106,9 +106,9 @@ def to_floats(scores: Any, name: str) -> NDArray[np.floating[Any]]:
 def half_error(name: str, kind: str) -> InputError:
     """Thresholds survive a rounding to single precision; the steps of half precision are 8,000 times as wide."""
     return InputError(
-        f"{name}: scores of half precision ({kind}) are not compared with thresholds: rows that were rounded so "
-        "and rows that were not would get different sets. Convert them both when you calibrate and when you make "
-        "sets, so that all are rounded alike: scores.astype(np.float32), of a torch tensor .float()."
+        f"{name}: scores of half precision ({kind}) are refused, because rows that were rounded so and rows that "
+        "were not get different sets. If the rows that calibrate and the rows in use are both of half precision, "
+        "convert both: scores.astype(np.float32), of a torch tensor .float()."
     )
 
 
