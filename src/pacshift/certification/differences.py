@@ -107,7 +107,9 @@ def _inputs_differ(stored: tuple[Input, ...], found: tuple[Input, ...]) -> list[
             str(one.sha256) for one in now
         ):
             differ.append(f"{role}: other files than those on record, by their SHA-256")
-        left_out = [[(one.left_out, one.left_out_why) for one in inputs] for inputs in (before, now)]
+        left_out = [
+            [(one.left_out, one.left_out_why, one.rows_read) for one in inputs] for inputs in (before, now)
+        ]
         if comparable(before, now) and sorted(left_out[0], key=str) != sorted(left_out[1], key=str):
             differ.append(f"{role}: other rows were left out than those on record")
     return differ
