@@ -121,8 +121,6 @@ def require_kept(name: str) -> None:
 @pytest.mark.usefixtures("untested")
 @pytest.mark.parametrize("name", [name for name in NAMED if name not in (REFUTED, NEW_SOURCE)])
 def test_named_worlds_keep_their_promise(name: str) -> None:
-    if name == "one label per patient" and "labels_per" not in inspect.signature(calibrate).parameters:
-        pytest.skip("calibrate does not ask who was labelled yet")
     require_kept(name)
 
 

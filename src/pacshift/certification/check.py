@@ -128,7 +128,8 @@ def check(
     """Was the promise kept? Compare the sets of labelled rows with epsilon.
 
     The rows must be a random sample of the target, and not be among those that the certificate was made from.
-    Where it can be seen that they are not, the verdict is ``"no evidence"``.
+    Where it can be seen that they are not, the verdict is ``"no evidence"``. The interval is for one look at a
+    number of rows that was fixed beforehand: m looks at more and more labels need ``level=1 - 0.05 / m``.
 
     Parameters
     ----------

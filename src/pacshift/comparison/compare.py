@@ -47,6 +47,9 @@ def compare(
     The rows are counted once. Each method gives what ``calibrate`` would give with the same arguments. A method
     that refuses, for example because label shift is refuted, has a row that says so.
 
+    Each promise is about a method that was chosen beforehand. Who compares m methods and uses the one with the
+    smallest sets has m tries: compare with ``delta / m``, and the promises hold together.
+
     Parameters
     ----------
     source_scores : array or frame of shape (m, K)
