@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.hunt_laws import NEW_KIND, as_logits
+from benchmarks.hunt_laws import NEW_KIND
 from benchmarks.hunt_worlds import Sample
 from pacshift import (
     AssumptionError,
@@ -27,9 +27,7 @@ from pacshift.methods import Method
 
 
 def _rows(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificate:
-    logits = bool(asked.get("softmax"))
-    source, target = (as_logits(rows) if logits else rows for rows in (sample.source, sample.target))
-    return calibrate(source, sample.labels, target, method=method, **asked)
+    return calibrate(sample.source, sample.labels, sample.target, method=method, **asked)
 
 
 def _in_groups(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificate:

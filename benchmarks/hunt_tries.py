@@ -205,8 +205,8 @@ class Try:
         sample, draw = self.world.draw(rng, strangers=self.strangers), int(rng.integers(2**63))
         sample = replace(
             sample,
-            source=sample.source.astype(self.floats[0]),
-            target=sample.target.astype(self.floats[0]),
+            source=self._shown(sample.source, self.floats[0]),
+            target=self._shown(sample.target, self.floats[0]),
             groups=IDS[self.ids](sample.groups, draw),
             target_groups=IDS[self.ids](sample.target_groups, draw),
         )
@@ -240,8 +240,11 @@ class Try:
 
     def served(self, scores: FloatArray) -> FloatArray:
         """Rows as they come where sets are used."""
-        shown = as_logits(scores) if "softmax" in self.options else scores
-        return shown.astype(self.floats[1])
+        return self._shown(scores, self.floats[1])
+
+    def _shown(self, scores: FloatArray, kind: str) -> FloatArray:
+        """Rows as a user has them: the same numbers, probabilities or logits, rounded to a float type."""
+        return (as_logits(scores) if "softmax" in self.options else scores).astype(kind)
 
 
 @dataclass(frozen=True)
