@@ -48,7 +48,11 @@ def test_the_site_has_no_more_than_two_hooks() -> None:
 def test_workflows_call_make_targets_that_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
     called = {name for path in WORKFLOWS for name in re.findall(r"run: make ([a-z-]+)", path.read_text())}
-    assert {"check", "wheel"} <= called <= targets
+    everything = (ROOT / ".ci" / "run").read_text()
+    assert "for command in demo test; do" in everything
+    called |= {"demo", "test", *re.findall(r"^make ([a-z-]+)$", everything, re.MULTILINE)}
+    assert {"more", "wheel"} <= called <= targets
+    assert any("run: sh .ci/run" in path.read_text() for path in WORKFLOWS)
 
 
 def test_workflows_cover_every_supported_python() -> None:
