@@ -172,7 +172,7 @@ LOGGED = {
     "Delta": "_delta_log/00000000000000000000.json",
     "Hudi": ".hoodie/hoodie.properties",
     "Iceberg": "metadata/v2.metadata.json",
-    "Paimon": "snapshot/snapshot-1",
+    "Paimon": "manifest/manifest-list-4ccc-0",
     "a Spark stream": "_spark_metadata/0",
     "several jobs": "_committed_12",
 }
@@ -191,6 +191,13 @@ def test_folders_with_a_log_of_the_files_that_count_are_refused(folder: Path, wh
     for named in (folder, folder / "later", first_of(folder), folder.parent, outside, linked.parent):
         with pytest.raises(InputError, match=rf"{what}.* says which of its files and rows still count"):
             list_files(named)
+
+
+def test_folders_of_backups_are_no_log(folder: Path) -> None:
+    for harmless in ("snapshot/snapshot-1", "metadata/readme.json", "manifest/list.txt", "_SUCCESS"):
+        (folder / harmless).parent.mkdir(exist_ok=True)
+        (folder / harmless).touch()
+    assert len(list_files(folder)) == 2
 
 
 @pytest.mark.parametrize("mark", ["_temporary/0/task", "_started_12"])

@@ -24,7 +24,7 @@ LOGS = {
     "_delta_log": "a Delta table",
     ".hoodie": "a Hudi table",
     "metadata/*.metadata.json": "an Iceberg table",
-    "snapshot/snapshot-*": "a Paimon table",
+    "manifest/manifest-list-*": "a Paimon table",
     "_spark_metadata": "the output of a Spark stream",
 }
 """What lies beside the files of a table whose log says which of them, and which of their rows, still count."""
