@@ -1,0 +1,745 @@
+"""Two hundred requests whose answers must not change while the house is rebuilt.
+
+Each answer is reduced to two hashes: of its very bits, and of its numbers to six digits. `test_golden.py` compares
+the second, so that another processor or solver may round differently; by hand the first is compared as well:
+
+    PYTHONPATH=tests python -m golden            # which answers changed, bit for bit
+    PYTHONPATH=tests python -m golden --write    # accept them (tests/files/golden.json); --spark: those as well
+    PYTHONPATH=tests python -m golden --shown F  # write the answers themselves, to compare two versions
+
+Times, commits, seals, versions and the hashes of files are left out. So are texts: they are tested where they are
+written.
+"""
+
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+from typer.testing import CliRunner
+
+import pacshift
+from pacshift import Certificate, LabelSheet, Population, Tally, tables
+from pacshift.cli import app
+
+RECORD = Path(__file__).parent / "files" / "golden.json"
+NAMES = np.array(["a", "b", "c"], object)
+METHODS = ("PS-LP", "PS-W", "PS-C", "PS-LW", "PS", "APS", "WCP", "PS-R", "LWCP")
+SCORES = ("aps", "raps", "margin")
+PASSING = {
+    "created",
+    "code",
+    "checksum",
+    "sha256",
+    "version",
+    "pacshift_version",
+    "solver",
+    "command",
+    "certificate",
+}
+PASSING |= {
+    "in_words",
+    "sheet",
+    "method_facts",
+    "finding",
+    "noticeable",
+    "note",
+    "notes",
+    "reasons",
+    "groups",
+    "text",
+}
+PASSING |= {
+    "evidence",
+    "changed",
+    "first_step",
+    "next_steps",
+    "error",
+    "message",
+    "question",
+    "file",
+    "log",
+    "answers",
+}
+
+Request = Callable[[], object]
+
+
+# -- data ------------------------------------------------------------------------------------------
+
+
+def logits(scores: Any) -> Any:
+    return np.round(np.log(np.clip(scores, 1e-9, 1)), 5) + 0.5
+
+
+@cache
+def data() -> dict[str, Any]:
+    """3,000 source rows, 2,500 target rows (a quarter of them with labels), 900 labelled ones to check."""
+    population = Population.synthetic(3, strength=3, rng=0)
+    found: dict[str, Any] = {}
+    draws = (
+        ("s", [0.6, 0.3, 0.1], 3000, 1200),
+        ("t", [0.2, 0.3, 0.5], 2500, 1100),
+        ("l", [0.2, 0.3, 0.5], 900, 500),
+    )
+    rng = np.random.default_rng(5)
+    for seed, (name, mix, size, n_groups) in enumerate(draws, start=1):
+        scores, labels = population.draw(mix, size, rng=seed)
+        scores = np.round(scores, 6)
+        found[name] = scores / scores.sum(axis=1, keepdims=True)
+        found[f"{name} labels"] = NAMES[labels]
+        found[f"{name} groups"] = rng.integers(0, n_groups, size)
+    found["t some"] = np.where(rng.random(2500) < 0.25, found["t labels"], None)
+    other, _ = population.draw([0.2, 0.3, 0.5], 2500, rng=9)
+    found["refuted"] = other[:, [1, 0, 2]]
+    return found
+
+
+def write_tables() -> None:
+    """Files with the rows of `data`: scores (s, t, l), logits (sl, ...), with unusable rows (sb, ...)."""
+    rows = data()
+
+    def table(
+        path: str, scores: Any, label: Any = None, group: Any = None, some: Any = None, lacking: Any = ()
+    ) -> None:
+        scores = scores.copy()
+        for row in lacking:
+            scores[row, row % 3] = np.nan
+        columns = {f"p_{name}": scores[:, k] for k, name in enumerate(NAMES)}
+        for name, labels in (("label", label), ("truth", some)):
+            if labels is not None:
+                columns[name] = pa.array(labels.tolist(), pa.string())
+        if group is not None:
+            columns["patient_id"] = group
+        if path.endswith(".csv"):
+            pa.csv.write_csv(pa.table(columns), path)
+        else:
+            pq.write_table(pa.table(columns), path, row_group_size=700)
+
+    lacking = {"s": (3, 70, 1500), "t": (5, 2000), "l": (1,)}
+    for kind in ("parquet", "csv"):
+        for name in ("s", "t", "l"):
+            labels = None if name == "t" else rows[f"{name} labels"]
+            others = (labels, rows[f"{name} groups"], rows["t some"] if name == "t" else None)
+            table(f"{name}.{kind}", rows[name], *others)
+            table(f"{name}l.{kind}", logits(rows[name]), *others)
+            table(f"{name}b.{kind}", rows[name], *others, lacking=lacking[name])
+    some, groups = rows["t some"], rows["t groups"]
+    table("t1.parquet", rows["t"][:1200], None, groups[:1200], some[:1200])
+    table("t2.parquet", rows["t"][1200:], None, groups[1200:], some[1200:])
+    table("tt.parquet", rows["t"], rows["t labels"], groups)
+    table("r.parquet", rows["refuted"], None, groups, some)
+    # Whole row groups without one usable row.
+    table("hole.parquet", rows["s"], rows["s labels"], rows["s groups"], lacking=range(700, 1400))
+    table("holet.parquet", rows["t"], None, groups, some, lacking=range(700))
+    table("s32.parquet", rows["s"].astype("f4"), rows["s labels"])
+    table("t32.parquet", rows["t"].astype("f4"))
+    sheet(rows["t"]).save("sheet.csv")
+    sheet(rows["t"], groups=groups).save("sheetg.csv")
+    sheet(rows["t"].astype("f4")).save("sheet32.csv")
+    base().save("base.json")
+    softmaxed().save("soft.json")
+
+
+def sheet(scores: Any, **options: Any) -> LabelSheet:
+    """A label sheet for the target, its first 200 rows filled in."""
+    made = pacshift.label_sheet(scores, budget=300, looks=(150,), rng=3, **options)
+    return made.with_labels([data()["t labels"][row] for row in made.rows[:200].tolist()])
+
+
+@cache
+def base() -> Certificate:
+    rows = data()
+    return pacshift.calibrate(rows["s"], rows["s labels"], rows["t"], classes=list(NAMES))
+
+
+@cache
+def softmaxed() -> Certificate:
+    rows = data()
+    return pacshift.calibrate(
+        logits(rows["s"]), rows["s labels"], logits(rows["t"]), softmax=True, classes=list(NAMES)
+    )
+
+
+# -- answers ------------------------------------------------------------------------------------------
+
+
+def plain(value: Any) -> Any:
+    """An answer as JSON, without what changes from run to run."""
+    if isinstance(value, dict):
+        return {str(key): plain(one) for key, one in value.items() if key not in PASSING}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float):
+        return float(value).hex() if np.isfinite(value) else str(value)
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def rounded(value: Any) -> Any:
+    """The same, with floats to six digits."""
+    if isinstance(value, dict):
+        return {key: rounded(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [rounded(one) for one in value]
+    if isinstance(value, str) and re.fullmatch(r"-?0x[01]\.[0-9a-f]+p[+-]\d+", value):
+        return f"{float.fromhex(value):.5e}"
+    return value
+
+
+def hashed(answer: Any) -> str:
+    return hashlib.sha256(json.dumps(answer, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def file_of(certificate: Certificate) -> object:
+    with tempfile.TemporaryDirectory() as folder:
+        certificate.save(Path(folder) / "c.json")
+        return json.loads((Path(folder) / "c.json").read_text(encoding="utf-8"))
+
+
+def command(*words: str) -> list[Any]:
+    """Exit code and JSON of a command; of one that fails, the code alone."""
+    result = CliRunner().invoke(app, list(words))
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    try:
+        return [result.exit_code, json.loads(result.stdout)]
+    except ValueError:
+        return [result.exit_code, "" if result.exit_code else result.stdout]
+
+
+def counts_of(tally: Tally) -> object:
+    soft = tally.soft
+    return {
+        "cells": [
+            tally.source_cells.codes,
+            tally.source_cells.counts,
+            tally.target_cells.codes,
+            tally.target_cells.counts,
+        ],
+        "scores": [tally.values, tally.counts, tally.starts, tally.bins],
+        "soft": None if soft is None else [getattr(soft, name) for name in soft.__dataclass_fields__],
+        "inputs": [one.to_json() for one in tally.inputs],
+        "grouped": [one and one.to_json() for one in (tally.source_grouped, tally.target_grouped)],
+        "kind": [tally.softmax, tally.grid],
+    }
+
+
+def shares_of(found: Any) -> object:
+    names = ("classes", "delta", "class_counts", "predicted_counts", "accuracy", "accuracy_at_most")
+    ends = [(one.lower, one.upper) for one in (found.mix, found.weights, found.recall)]
+    return [*(getattr(found, name) for name in names), ends]
+
+
+def compared(found: Any) -> object:
+    rows = [(one.method, one.guarantee, one.size, one.empty, one.error, one.trivial) for one in found.rows]
+    kept = [None if one is None else (one.thresholds, one.one_label_error) for one in found.certificates]
+    return [rows, kept]
+
+
+def checked(found: Any) -> object:
+    counts = found.evaluation
+    return [
+        found.verdict,
+        found.lower,
+        found.upper,
+        counts.n,
+        counts.class_error,
+        counts.class_size,
+        counts.one_label_error,
+    ]
+
+
+def verified(found: Any) -> object:
+    return [found.verdict, len(found.differences), len(found.provenance_differences), len(found.unverified)]
+
+
+def sheet_of(found: LabelSheet) -> object:
+    return [found.rows, found.looks, found.n_pilot, found.seed, found.n_target, found.target_sha256, found.kept]
+
+
+# -- requests ------------------------------------------------------------------------------------------
+
+
+def in_memory() -> Iterator[tuple[str, Request]]:
+    rows = data()
+    S, ys, T = rows["s"], rows["s labels"], rows["t"]
+    L, yl, some = rows["l"], rows["l labels"], rows["t some"]
+    groups: dict[str, Any] = {"groups": rows["s groups"], "target_groups": rows["t groups"]}
+    named: dict[str, Any] = {"classes": list(NAMES)}
+    per_group: dict[str, Any] = {"labels_per": "row"}
+    lacking = S.copy()
+    lacking[7, 1] = np.nan
+
+    def calibrate(*given: Any, **options: Any) -> Request:
+        return lambda: file_of(pacshift.calibrate(*given, **{**named, **options}))
+
+    def shares(*given: Any, **options: Any) -> Request:
+        return lambda: shares_of(pacshift.prevalence(*given, **{**named, **options}))
+
+    for method in METHODS:
+        yield f"calibrate {method}", calibrate(S, ys, T, method=method)
+        yield (
+            f"calibrate {method} softmax float32",
+            calibrate(
+                logits(S).astype("f4"), ys, logits(T).astype("f4"), method=method, softmax=True, epsilon=0.05
+            ),
+        )
+        yield f"calibrate {method} groups seed", calibrate(S, ys, T, method=method, rng=7, **groups)
+    for score in SCORES:
+        yield f"calibrate score {score}", calibrate(S, ys, T, score=score)
+    weights = [0.3, 1.0, 5.0]
+    yield "calibrate ORACLE", calibrate(S, ys, T, method="ORACLE", weights=weights)
+    for intervals in ("strict", "hull"):
+        yield f"calibrate PS-W {intervals}", calibrate(S, ys, T, method=pacshift.PSW(intervals=intervals))
+    yield "calibrate PS-W class", calibrate(S, ys, T, method=pacshift.PSW(worst_case="class"))
+    yield "calibrate groups of the source", calibrate(S, ys, T, groups=rows["s groups"])
+    yield "calibrate target labels", calibrate(S, ys, T, target_labels=some)
+    yield (
+        "calibrate target labels groups softmax",
+        calibrate(logits(S), ys, logits(T), target_labels=some, softmax=True, **groups, **per_group),
+    )
+    yield "calibrate PS-T", calibrate(S, ys, T, target_labels=some, method="PS-T")
+    yield "calibrate target labels aps", calibrate(S, ys, T, target_labels=some, score="aps")
+    for option in (
+        {"class_epsilon": 0.2},
+        {"contamination": 0.01},
+        {"never_empty": True},
+        {"known_mix": {"c": (0.1, 0.9)}},
+    ):
+        yield f"calibrate {option}", calibrate(S, ys, T, **option)
+    yield (
+        "calibrate all options",
+        calibrate(
+            S,
+            ys,
+            T,
+            class_epsilon=0.2,
+            contamination=0.01,
+            never_empty=True,
+            known_mix={"c": (0.1, 0.9)},
+            epsilon=0.05,
+        ),
+    )
+    yield "calibrate without target", calibrate(S, ys, None, method="PS-LW")
+    yield "calibrate NaN", calibrate(lacking, ys, T)
+    yield "calibrate NaN groups", calibrate(lacking, ys, T, groups=rows["s groups"])
+    yield "calibrate refuted", calibrate(S, ys, rows["refuted"])
+    yield "calibrate refuted labels", calibrate(S, ys, rows["refuted"], target_labels=some)
+    yield "calibrate sheet", lambda: file_of(pacshift.calibrate(S, ys, T, labelled=sheet(T), **named))
+    yield (
+        "calibrate sheet groups",
+        lambda: file_of(
+            pacshift.calibrate(S, ys, T, labelled=sheet(T, groups=rows["t groups"]), **groups, **named)
+        ),
+    )
+    yield (
+        "calibrate sheet of another target",
+        lambda: file_of(pacshift.calibrate(S, ys, T[::-1], labelled=sheet(T), **named)),
+    )
+    yield (
+        "calibrate sheet float32",
+        lambda: file_of(
+            pacshift.calibrate(S.astype("f4"), ys, T.astype("f4"), labelled=sheet(T.astype("f4")), **named)
+        ),
+    )
+
+    both = Tally.from_scores(S, ys, **named) + Tally.from_target(T, **named)
+    grid = Tally.from_scores(S, ys, grid=True, **named) + Tally.from_target(T, **named)
+    for name, tally in (("exact", both), ("grid", grid)):
+        yield f"tally {name}", lambda: counts_of(tally)
+        yield f"tally {name} prevalence", lambda: shares_of(pacshift.prevalence_tally(tally))
+        for method in METHODS:
+            yield (
+                f"tally {name} {method}",
+                lambda: file_of(pacshift.calibrate_tally(tally, method=method)),
+            )
+    yield "tally verify", lambda: verified(pacshift.verify_tally(pacshift.calibrate_tally(grid), grid))
+
+    yield "prevalence", shares(S, ys, T)
+    yield "prevalence groups", shares(S, ys, T, **groups)
+    yield "prevalence softmax known", shares(logits(S), ys, logits(T), softmax=True, known_mix={"c": (0.1, 0.9)})
+    yield "prevalence NaN", shares(S, ys, lacking)
+    yield "prevalence unknown label", shares(S, np.where(ys == "c", "d", ys), T)
+
+    yield "check", lambda: checked(pacshift.check(base(), L, yl))
+    yield "check sets", lambda: checked(pacshift.check(base(), base().sets(L), yl))
+    yield "check groups", lambda: checked(pacshift.check(base(), L, yl, groups=rows["l groups"]))
+    yield (
+        "check softmax groups",
+        lambda: checked(pacshift.check(softmaxed(), logits(L), yl, groups=rows["l groups"])),
+    )
+    yield "check logits instead", lambda: checked(pacshift.check(base(), logits(L), yl))
+    frame = pa.table({"id": range(len(L)), "c": L[:, 2], "b": L[:, 1], "a": L[:, 0]}).to_pandas()
+    yield "check frame", lambda: checked(pacshift.check(base(), frame, yl))
+
+    yield "compare", lambda: compared(pacshift.compare(S, ys, T, **named))
+    yield (
+        "compare labels groups",
+        lambda: compared(
+            pacshift.compare(
+                S, ys, T, target_labels=rows["t labels"], methods=["PS-LP", "PS-LW", "APS"], **groups, **named
+            )
+        ),
+    )
+    yield (
+        "compare softmax",
+        lambda: compared(
+            pacshift.compare(logits(S), ys, logits(T), softmax=True, methods=["PS-LP", "PS-W"], **named)
+        ),
+    )
+
+    designs: dict[str, tuple[Any, Any, dict[str, Any], dict[str, Any]]] = {
+        "plain": (S, T, {}, {}),
+        "groups": (S, T, groups, {}),
+        "softmax": (logits(S), logits(T), {}, {"softmax": True}),
+        "labels": (S, T, {"target_labels": some}, {}),
+        "labels groups": (S, T, {"target_labels": some, **groups}, per_group),
+    }
+    for name, (scores, target, again, once) in designs.items():
+        yield (
+            f"verify {name}",
+            lambda: verified(
+                pacshift.verify(
+                    pacshift.calibrate(scores, ys, target, **named, **again, **once), scores, ys, target, **again
+                )
+            ),
+        )
+    yield "verify another target", lambda: verified(pacshift.verify(base(), S, ys, T[:-1]))
+
+    yield "label", lambda: sheet_of(pacshift.label_sheet(T, budget=300, looks=(150,), rng=3))
+    yield (
+        "label groups",
+        lambda: sheet_of(
+            pacshift.label_sheet(T, budget=300, rng=3, groups=rows["t groups"], keep={"id": rows["t groups"]})
+        ),
+    )
+    halves: dict[str, Any] = {
+        "strata": np.where(rows["s groups"] % 2, "n", "s"),
+        "target_strata": np.where(rows["t groups"] % 2, "n", "s"),
+    }
+    yield (
+        "strata",
+        lambda: [
+            one.thresholds
+            for one in pacshift.calibrate_strata(
+                S, ys, T, known_mix={"n": {"c": (0, 0.9)}, "s": {"c": (0, 0.9)}}, **halves, **named
+            ).certificates
+        ],
+    )
+    yield "sets", lambda: base().sets(T)
+    yield "sets softmax float32", lambda: softmaxed().sets(logits(T).astype("f4"))
+    yield "predictor", lambda: [base().predictor().sets(row) for row in T[:50]]
+    yield (
+        "plan",
+        lambda: {
+            name: value
+            for name, value in vars(
+                pacshift.plan(S, ys, target_mix=[0.2, 0.3, 0.5], n_source=500, n_target=500, **named)
+            ).items()
+            if isinstance(value, int | float | np.ndarray | tuple)
+        },
+    )
+
+
+def on_tables() -> Iterator[tuple[str, Request]]:
+    files = {"s.parquet": "label", "s.csv": "label", "t.parquet": None, "sb.csv": "label", "hole.parquet": "label"}
+    designs: tuple[dict[str, Any], ...] = ({}, {"group": "patient_id"}, {"grid": False, "sha256": True})
+    for file, label in files.items():
+        for options in designs:
+            yield (
+                f"tally {file} {options}",
+                lambda: counts_of(tables.tally_table(file, label=label, drop_invalid=True, **options).tally),
+            )
+    yield (
+        "tally of a frame",
+        lambda: counts_of(tables.tally_table(pq.read_table("sb.parquet"), label="label", drop_invalid=True).tally),
+    )
+    for file in ("t.parquet", "t.csv", "tb.csv", "holet.parquet"):
+        for group in (None, "patient_id"):
+            yield (
+                f"label {file} {group}",
+                lambda: sheet_of(
+                    tables.label_table(
+                        file, budget=300, rng=3, keep=["truth"], group=group, drop_invalid=True
+                    ).sheet
+                ),
+            )
+    written: dict[str, tuple[str, dict[str, Any]]] = {
+        "": ("t.parquet", {}),
+        "drop": ("tb.csv", {"drop_invalid": True}),
+        "keep invalid": ("holet.parquet", {"keep_invalid": True}),
+        "bad": ("tb.csv", {}),
+    }
+    for name, (file, options) in written.items():
+        yield f"sets {name}", lambda: _written(file, **options)
+
+
+def _written(file: str, **options: Any) -> object:
+    Path("w.csv").unlink(missing_ok=True)
+    found = tables.write_sets(base(), file, "w.csv", keep=["patient_id"], **options)
+    return [
+        found.n_rows,
+        found.n_dropped,
+        found.n_invalid,
+        found.set_sizes,
+        Path("w.csv").read_text(encoding="utf-8"),
+    ]
+
+
+def as_commands() -> Iterator[tuple[str, Request]]:
+    def calibrate(*words: str) -> Request:
+        return lambda: command("calibrate", *words, "-o", "c.json", "--force", "--json")
+
+    group, drop, truth = ("--group", "patient_id"), ("--drop-invalid",), ("--target-label", "truth")
+    for kind in ("parquet", "csv"):
+        pairs = {name: (f"s{name}.{kind}", f"t{name}.{kind}") for name in ("", "l", "b")}
+        yield f"calibrate {kind}", calibrate(*pairs[""])
+        yield f"calibrate group {kind}", calibrate(*pairs[""], *group)
+        yield f"calibrate softmax {kind}", calibrate(*pairs["l"], "--softmax", "-e", "0.05")
+        yield f"calibrate drop {kind}", calibrate(*pairs["b"], *drop)
+        yield f"calibrate drop group {kind}", calibrate(*pairs["b"], *drop, *group)
+        yield f"calibrate target label {kind}", calibrate(*pairs[""], *truth)
+        yield f"calibrate bad {kind}", calibrate(*pairs["b"])
+        yield f"prevalence {kind}", lambda: command("prevalence", *pairs[""], "--json")
+        yield f"prevalence group {kind}", lambda: command("prevalence", *pairs[""], *group, "--json")
+        yield (
+            f"prevalence softmax {kind}",
+            lambda: command("prevalence", *pairs["l"], "--softmax", "--json"),
+        )
+        yield f"prevalence drop {kind}", lambda: command("prevalence", *pairs["b"], *drop, "--json")
+        yield f"check {kind}", lambda: command("check", "base.json", f"l.{kind}", "--json")
+        yield f"check group {kind}", lambda: command("check", "base.json", f"l.{kind}", *group, "--json")
+        yield f"check softmax {kind}", lambda: command("check", "soft.json", f"ll.{kind}", "--json")
+        yield f"check drop {kind}", lambda: command("check", "base.json", f"lb.{kind}", *drop, "--json")
+        yield f"compare drop {kind}", lambda: command("compare", *pairs["b"], *drop, "--json")
+        yield f"tally {kind}", lambda: _counted(f"s.{kind}", f"t.{kind}")
+    both = ("s.parquet", "t.parquet")
+    yield "calibrate target label group", calibrate(*both, *truth, *group, "--labels-per", "row")
+    yield "calibrate target label softmax", calibrate("sl.parquet", "tl.parquet", *truth, "--softmax")
+    yield "calibrate two targets exact", calibrate("s.parquet", "t1.parquet", "--target", "t2.parquet", "--exact")
+    for method in METHODS:
+        yield f"calibrate {method}", calibrate(*both, "-m", method)
+    yield (
+        "calibrate all options",
+        calibrate(
+            *both, "--class-epsilon", "0.2", "--contamination", "0.01", "--known", "c=0.1..0.9", "--never-empty"
+        ),
+    )
+    yield "calibrate without target", calibrate("s.parquet", "-m", "PS-LW")
+    yield "calibrate without target PS-LP", calibrate("s.parquet")
+    yield "calibrate float32", calibrate("s32.parquet", "t32.parquet")
+    yield "calibrate hole", calibrate("hole.parquet", "holet.parquet", *drop)
+    yield "calibrate hole labels", calibrate("hole.parquet", "holet.parquet", *drop, *truth)
+    yield "calibrate sheet", calibrate(*both, "--labelled", "sheet.csv")
+    yield "calibrate sheet group", calibrate(*both, "--labelled", "sheetg.csv", *group)
+    yield "calibrate sheet float32", calibrate("s32.parquet", "t32.parquet", "--labelled", "sheet32.csv")
+    yield "calibrate sheet of another target", calibrate("s.parquet", "t1.parquet", "--labelled", "sheet.csv")
+    yield "calibrate refuted", calibrate("s.parquet", "r.parquet")
+    yield "calibrate refuted group", calibrate("s.parquet", "r.parquet", "--class-epsilon", "0.2", *group)
+    yield "calibrate refuted labels", calibrate("s.parquet", "r.parquet", *truth)
+    yield "check hole", lambda: command("check", "base.json", "hole.parquet", *drop, "--json")
+    yield "check logits instead", lambda: command("check", "base.json", "ll.csv")
+    yield "compare", lambda: command("compare", *both, "--json")
+    yield (
+        "compare labels",
+        lambda: command("compare", "s.parquet", "tt.parquet", "--target-label", "label", "--json"),
+    )
+    yield (
+        "compare group softmax",
+        lambda: command("compare", "sl.parquet", "tl.parquet", "--softmax", *group, "--json"),
+    )
+    yield (
+        "prevalence two targets",
+        lambda: command(
+            "prevalence", "s.parquet", "t1.parquet", "--target", "t2.parquet", "--known", "c=0..0.9", "--json"
+        ),
+    )
+    for name, words, again in (
+        ("plain", both, both),
+        ("csv against parquet", both, ("s.csv", "t.csv")),
+        ("group", ("s.csv", "t.csv", *group), ("s.csv", "t.csv")),
+        ("softmax", ("sl.csv", "tl.csv", "--softmax"), ("sl.csv", "tl.csv")),
+        ("drop", ("sb.csv", "tb.csv", *drop), ("sb.csv", "tb.csv")),
+        ("labels", (*both, *truth), (*both, *truth)),
+        ("labels missing", (*both, *truth), both),
+        ("sheet", (*both, "--labelled", "sheet.csv"), (*both, "--labelled", "sheet.csv")),
+    ):
+        yield f"verify {name}", lambda: _verified(words, again)
+    yield "verify made in memory", lambda: command("verify", "base.json", *both, "--json")
+    yield "label", lambda: _labelled("t.parquet", "--keep", "patient_id")
+    yield "label softmax", lambda: _labelled("tl.parquet", "--softmax")
+    yield "label group", lambda: _labelled("t.parquet", *group)
+    yield (
+        "predict",
+        lambda: [
+            command("predict", "base.json", "tb.csv", "-o", "p.csv", *drop, "--force", "--json"),
+            _text("p.csv"),
+        ],
+    )
+    yield (
+        "plan",
+        lambda: command(
+            "plan",
+            "s.csv",
+            "--target-mix",
+            "a=0.2,b=0.3,c=0.5",
+            "--n-source",
+            "500",
+            "--n-target",
+            "500",
+            "--json",
+        ),
+    )
+
+
+def _text(file: str) -> str:
+    return Path(file).read_text(encoding="utf-8")
+
+
+def _counted(*files: str) -> object:
+    found = []
+    for file, words in zip(files, (("--label", "label"), ()), strict=True):
+        command("tally", file, *words, "-o", "x.tally", "--force")
+        found.append(counts_of(Tally.load("x.tally")))
+    return found
+
+
+def _verified(words: tuple[str, ...], again: tuple[str, ...]) -> object:
+    made = command("calibrate", *words, "-o", "v.json", "--force", "-q", "--json")
+    _, found = command("verify", "v.json", *again, "--json")
+    return [made, found]
+
+
+def _labelled(*words: str) -> object:
+    return [
+        command("label", *words, "-b", "300", "-o", "lab.csv", "--seed", "3", "--force", "--json"),
+        _text("lab.csv"),
+    ]
+
+
+def of_the_monitor() -> Iterator[tuple[str, Request]]:
+    yield "monitor a year", _year
+    yield "monitor two runs", _two_runs
+
+
+def _year() -> object:
+    """Twelve months of 400 rows, whose mix moves."""
+    rows = data()
+    population = Population.synthetic(3, strength=3, rng=0)
+    watch = pacshift.Monitor(Tally.from_scores(rows["s"], rows["s labels"], classes=list(NAMES)))
+    found = []
+    for month in range(12):
+        share = 0.1 + 0.05 * month
+        scores, _ = population.draw([0.7 - share, 0.3, share], 400, rng=100 + month)
+        report = watch.update(scores, f"2026-{month + 1:02}")
+        shown = [report.number, report.rows, report.delta, report.verdict, report.error]
+        shown += [report.fresh_size, report.size, report.empty, report.in_use_number]
+        found.append([*shown, None if report.fresh is None else report.fresh.thresholds])
+    return found
+
+
+def _two_runs() -> object:
+    shutil.rmtree("state", ignore_errors=True)
+    first = command("monitor", "s.parquet", "t1.parquet", "--state", "state", "--json", "--force")
+    return [
+        first,
+        command("monitor", "s.parquet", "t1.parquet", "t2.parquet", "--state", "state", "--json", "--force"),
+    ]
+
+
+def on_spark() -> Iterator[tuple[str, Request]]:
+    """Needs a session, or starts one on this machine."""
+    from pyspark.sql import SparkSession
+
+    from pacshift.tables.spark import predict_sets, tally_frame
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    session = SparkSession.builder.getOrCreate()
+
+    def read(file: str) -> Any:
+        return session.read.parquet(str(Path(file).absolute()))
+
+    for file, label in (("s.parquet", "label"), ("sb.parquet", "label"), ("t.parquet", None)):
+        for group in (None, "patient_id"):
+            yield (
+                f"tally {file} {group}",
+                lambda: counts_of(tally_frame(read(file), label=label, group=group, drop_invalid=True).tally),
+            )
+    yield (
+        "sets",
+        lambda: sorted(
+            [plain(one) for one in row] for row in predict_sets(read("t.parquet"), base(), keep=["p_a"]).collect()
+        ),
+    )
+    for words in (("s.parquet", "t.parquet"), ("sl.parquet", "tl.parquet", "--softmax", "--group", "patient_id")):
+        yield (
+            f"calibrate {' '.join(words)}",
+            lambda: command("calibrate", *words, "--engine", "spark", "-o", "c.json", "--force", "--json"),
+        )
+
+
+PLANES: dict[str, Callable[[], Iterator[tuple[str, Request]]]] = {
+    "memory": in_memory,
+    "tables": on_tables,
+    "commands": as_commands,
+    "monitor": of_the_monitor,
+    "spark": on_spark,
+}
+QUICK = ("memory", "tables", "commands", "monitor")
+
+
+def answers(*planes: str) -> dict[str, Any]:
+    """What every request of these planes gives; a refusal is its class."""
+    found: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        write_tables()
+        for plane in planes:
+            for name, request in PLANES[plane]():
+                try:
+                    found[f"{plane}: {name}"] = plain(request())
+                except pacshift.PacshiftError as error:
+                    found[f"{plane}: {name}"] = type(error).__name__
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="accept the answers of today")
+    parser.add_argument("--shown", metavar="FILE", help="write the answers themselves")
+    parser.add_argument("--spark", action="store_true", help="those on Spark as well")
+    asked = parser.parse_args()
+    found = answers(*(PLANES if asked.spark else QUICK))
+    if asked.shown:
+        Path(asked.shown).write_text(json.dumps(found, indent=1), encoding="utf-8")
+    now = {name: [hashed(answer), hashed(rounded(answer))] for name, answer in found.items()}
+    before = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    now = {name: hashes for name, hashes in before.items() if name.startswith("spark") and not asked.spark} | now
+    if asked.write:
+        lines = [f"{json.dumps(name)}: {json.dumps(hashes)}" for name, hashes in sorted(now.items())]
+        RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    changed = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
+    print(f"{len(now)} requests, {len(changed)} changed", *changed, sep="\n  ")
+    return 1 if changed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
