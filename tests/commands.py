@@ -16,9 +16,9 @@ from pacshift.cli import app
 NAMES = ("crow", "owl", "wren")
 
 
-def all_commands() -> dict[str, Any]:
+def all_commands(of: typer.Typer = app) -> dict[str, Any]:
     """Every command by its name, with its options."""
-    program: Any = typer.main.get_command(app)
+    program: Any = typer.main.get_command(of)
     return {name: program.get_command(None, name) for name in program.list_commands(None)}
 
 

@@ -224,3 +224,12 @@ def test_without_torch_the_message_says_what_to_install(tmp_path: Path, monkeypa
     monkeypatch.setitem(sys.modules, "torch", None)
     message = bad("train", "agnews", "--data", tmp_path, "-o", tmp_path / "scores.npz")
     assert "error: training needs torch. Install it, in your checkout of pacshift: pip install " in message
+
+
+def test_an_input_or_an_earlier_file_is_not_overwritten(tmp_path: Path) -> None:
+    raw, old = tmp_path / "raw.npz", tmp_path / "old.npz"
+    raw.write_bytes(b"raw")
+    old.write_bytes(b"a night of training")
+    assert "is the same file as the input" in bad("train", "heart", "--data", raw, "-o", raw, "--force")
+    assert "exists already" in bad("train", "heart", "--data", raw, "-o", old)
+    assert old.read_bytes() == b"a night of training"
