@@ -16,13 +16,14 @@ from pacshift.certification.label_sheet.names import class_places
 from pacshift.certification.label_sheet.plan import plan_sheet
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.progress import Progress
+from pacshift.rows.arrow.records import score_rows
+from pacshift.rows.arrow.source import Batch, Tables, without_codes
+from pacshift.rows.faults import Faults
 from pacshift.scores.fingerprint import Fingerprint
 from pacshift.tables.count import why_of
 from pacshift.tables.labelled import planning_sample
 from pacshift.tables.reader import TableReader
-from pacshift.tables.rows import Faults, score_rows
 from pacshift.tables.sets import require_columns
-from pacshift.tables.sources.base import Batch, Tables, without_codes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
