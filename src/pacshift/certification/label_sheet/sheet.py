@@ -10,11 +10,11 @@ from pacshift.arrays import IntArray, Label
 from pacshift.certification.label_sheet import file
 from pacshift.certification.label_sheet.names import UNKNOWN, class_places, place_of
 from pacshift.certification.label_sheet.plan import plan_sheet
-from pacshift.display import short_repr
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike
 from pacshift.ps_t.looks import look_cuts
 from pacshift.scores.names import NOT_FOUND, shorten, text_of
+from pacshift.words.display import short_repr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
