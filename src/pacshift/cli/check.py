@@ -8,7 +8,7 @@ import typer
 from pacshift.cli import groups, options
 from pacshift.cli.console import BROKEN, note, plain, print_json, progress, results, right_aligned
 from pacshift.cli.options import expert, output, tables
-from pacshift.wording import at_most, between, given, mean_size, percent
+from pacshift.words.numbers import at_most, between, given, mean_size, percent
 
 if TYPE_CHECKING:
     from pacshift import Certificate, Check

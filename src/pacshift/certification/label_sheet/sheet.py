@@ -12,7 +12,6 @@ from pacshift.arrays import Frame, IntArray, Label, LabelsLike, RngLike, ScoresL
 from pacshift.certification.label_sheet import file
 from pacshift.certification.label_sheet.plan import RowDraw, SheetPlan, plan_sheet
 from pacshift.defaults import DELTA, EPSILON
-from pacshift.display import short_repr
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike
 from pacshift.ps_t.looks import look_cuts
@@ -21,6 +20,7 @@ from pacshift.scores.containers import as_array, column_names
 from pacshift.scores.frames import require_same_index
 from pacshift.scores.names import NOT_FOUND, is_null, places_by_text, shorten, text_of
 from pacshift.tally.groups import one_row_per_group
+from pacshift.words.display import short_repr
 
 UNKNOWN = "?"
 """What stands in a sheet where nobody can tell the label."""

@@ -26,7 +26,7 @@ from pacshift.tables.reader import TableReader
 from pacshift.tables.sources.base import Tables
 from pacshift.tally import Tally
 from pacshift.tally.counter import CountOptions
-from pacshift.wording import mean_size
+from pacshift.words.numbers import mean_size
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from pacshift.monitor.timeline import timeline
 from pacshift.report import write_history_page
 from pacshift.report.way_on import Words, way_on
 from pacshift.tables.history import check_history_path, write_history
-from pacshift.wording import down, given, mean_size, percent
+from pacshift.words.numbers import down, given, mean_size, percent
 
 COLOURS = {"kept": "green", "consistent": "yellow", "broken": "red", "refuted": "red"}
 
