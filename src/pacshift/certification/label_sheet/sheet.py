@@ -355,9 +355,10 @@ def label_sheet(
             f"names than {shorten(file.COLUMNS)}. Rename them."
         )
     require_same_index(matrix.index, keep, "target", what="columns to keep")
+    columns: Any = keep
     kept = {}
     for name in names:
-        column = as_array(keep[name], "keep", f"column {name!r}")
+        column = as_array(columns[name], "keep", f"column {name!r}")
         if column.ndim != 1 or len(column) != len(matrix):
             raise InputError(
                 f"keep: column {name!r} has shape {column.shape}, but the target has {len(matrix):,} rows. Give "
