@@ -13,7 +13,7 @@ import numpy as np
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.errors import InputError
 from pacshift.files.writing import atomic_write
-from pacshift.wording import percent
+from pacshift.words.numbers import percent
 from paper.experiments.datasets import Dataset
 from paper.experiments.page import render
 from paper.experiments.panels import Panel

@@ -11,7 +11,7 @@ from pacshift.cli.compare import cells
 from pacshift.cli.console import plain, print_json, print_words, progress, results, right_aligned
 from pacshift.cli.options import basic
 from pacshift.errors import InputError
-from pacshift.wording import given, mean_size, percent
+from pacshift.words.numbers import given, mean_size, percent
 
 if TYPE_CHECKING:
     from pacshift.cli.simulated import Findings
