@@ -15,6 +15,8 @@ CALLED = {
     "target_labels": "target_label",
 }
 """Parameters of the library that an option has another name for."""
+ROLES = {"source", "target", "table"}
+"""What messages call the rows: "target: 3 rows hold NaN"."""
 _QUOTED = r"""(?<!\w)(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""  # names of columns, classes and labels
 _PARAMETER = r"(?<![^\s(])([a-z_]+)=([A-Z]+|True|False|'[^']*')?(?=[.,;:)]*(?:\s|$))"  # "label=NAME", "known_mix="
 _SUBJECT = re.compile(r"^(\w+)(?=: | (?:must|is|cannot) )")  # "epsilon must lie between 0 and 1"
@@ -46,7 +48,8 @@ def in_flags(message: str) -> str:
         flag = max(option.secondary_opts if value == "False" else option.opts, key=len)
         return f"{flag} {value}" if value is not None and not option.is_flag else flag
 
-    message = _SUBJECT.sub(lambda found: flag_of(found[1], None, found[1]), message)
+    if (found := _SUBJECT.match(message)) and found[1] not in ROLES:
+        message = flag_of(found[1], None, found[1]) + message[found.end() :]
     return re.sub(
         f"{_QUOTED}|{_PARAMETER}",
         lambda found: found[0] if found[1] is None else flag_of(found[1], found[2], found[0]),
