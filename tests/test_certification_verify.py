@@ -26,10 +26,10 @@ from pacshift import (
     verify,
     verify_tally,
 )
-from pacshift.certificate.columns import Columns
 from pacshift.certificate.provenance import AskedMethod
 from pacshift.certification.remembered import counting_of
 from pacshift.files.documents import seal
+from pacshift.rows.columns import Columns
 
 EARLIER = Path(__file__).parent / "files" / "earlier"
 NAMES = ["crow", "owl", "wren"]

@@ -17,7 +17,6 @@ from pacshift.certificate.file import (
     to_document,
     write_document,
 )
-from pacshift.display import short_repr
 from pacshift.files.documents import require_seal, seal
 from pacshift.methods import Guarantee
 from pacshift.scores.check import check_flag, check_rate, check_scores, is_finite, not_finite_error
@@ -26,6 +25,7 @@ from pacshift.scores.softmax import to_probabilities
 from pacshift.strata.expansion import expand, joint_names, own_columns
 from pacshift.strata.rows import stratum_places
 from pacshift.strata.words import explain
+from pacshift.words.display import short_repr
 
 FORMAT, VERSION = "pacshift-stratified-certificate", 1
 
