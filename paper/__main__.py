@@ -3,8 +3,7 @@
 import typer
 
 from pacshift.cli import SETTINGS, run
-from pacshift.cli.commands import Command, Commands
-from pacshift.cli.groups import one_by_one
+from pacshift.cli.commands import Command, Commands, one_by_one
 from paper.reproduce import reproduce
 from paper.train import train
 

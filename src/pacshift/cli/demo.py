@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pacshift.cli import groups, options
+from pacshift.cli import options
 from pacshift.cli.compare import cells
 from pacshift.cli.console import plain, print_json, print_words, progress, results, right_aligned
 from pacshift.cli.options import basic
@@ -23,7 +23,7 @@ def demo(
     out: Annotated[Path, basic("--out -o FOLDER", "For figure, report, tables.")] = Path("pacshift-demo"),
     draws: Annotated[int, basic("--draws", "How often the data are drawn anew.", min=1)] = 10,
     seed: options.Seed = 0,
-    printing: groups.Printing,
+    printing: options.Printing,
 ) -> None:
     """See every method under a simulated label shift, with true errors, in seconds.
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pacshift.cli import groups, options
+from pacshift.cli import options
 from pacshift.cli.console import note, print_json, progress, results, say_written
 from pacshift.cli.options import basic
 from pacshift.words.numbers import mean_size, percent
@@ -29,7 +29,7 @@ def predict(
     keep_invalid: options.KeepInvalid = False,
     seed: options.NoSeed = None,
     force: options.Force = False,
-    printing: groups.Printing,
+    printing: options.Printing,
 ) -> None:
     """Write the prediction set of every row: a list of class names and its size.
 
@@ -56,7 +56,7 @@ def predict(
     _show(written, out, printing)
 
 
-def _show(written: "SetsWritten", out: Path, printing: groups.Printing) -> None:
+def _show(written: "SetsWritten", out: Path, printing: options.Printing) -> None:
     from pacshift.certificate.sets import mean_and_empty
 
     sizes = written.set_sizes
