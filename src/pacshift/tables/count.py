@@ -11,7 +11,6 @@ from pacshift.arrays import Label
 from pacshift.certificate.columns import Columns
 from pacshift.files.repeated import sha256_beside
 from pacshift.progress import Progress
-from pacshift.scores.check import ignore_rng
 from pacshift.scores.plausible import foreign_columns
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tables.columns import refusals
@@ -72,7 +71,6 @@ def tally_table(
     drop_invalid: bool = False,
     sha256: bool = False,
     group: str | None = None,
-    rng: Any = None,
     progress: Progress | None = None,
 ) -> TableTally:
     """Count a table of any size; without ``label`` it is an unlabelled target.
@@ -116,8 +114,6 @@ def tally_table(
         Column that names the group of each row, such as the patient. Rows of one group are not independent, so one
         random row of each group is counted: ``Tally.from_scores(..., groups=...)`` chooses the same rows. Files
         are read once more for it, and memory grows with the rows: about 40 bytes each.
-    rng : int, numpy.random.Generator or None
-        Has no effect: randomised scores are fixed functions of their rows. Will be removed.
     progress : callable, optional
         Called with the rows done so far and, where known, the rows in all.
 
@@ -141,7 +137,6 @@ def tally_table(
     [[1, 1], [0, 1]]
     >>> folder.cleanup()
     """
-    ignore_rng(rng)
     asked: dict[str, Any] = {"label": label, "scores": scores, "classes": classes, "by_position": by_position}
     reader = TableReader(paths, softmax=softmax, group=group, **asked)
     options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=bins, softmax=softmax)
