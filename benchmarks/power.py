@@ -13,7 +13,7 @@ from pacshift import Population
 from pacshift.assumption import ASSUMPTION_SHARE, check_assumption
 from pacshift.experiments.datasets import load_dataset
 from pacshift.experiments.summary import markdown_table
-from pacshift.wording import percent
+from pacshift.words.numbers import percent
 
 DELTA = 0.05
 LEVEL = ASSUMPTION_SHARE * DELTA

@@ -16,12 +16,12 @@ from certificates import birds
 from pacshift import METHODS, Certificate, InputError, Interval
 from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve
-from pacshift.certificate.columns import Columns
 from pacshift.certificate.file import read_fields, to_document
 from pacshift.certificate.sensitivity import Sensitivity
 from pacshift.files.documents import seal
 from pacshift.methods import MethodFacts
 from pacshift.methods.base import facts_of
+from pacshift.rows.columns import Columns
 from pacshift.scores.check import MIN_RATE
 from pacshift.scores.kind import ScoreKind
 from pacshift.scores.names import text_of

@@ -9,7 +9,7 @@ import pytest
 from certificates import HOSTILE, certify, every_shape
 from pacshift import Certificate, Tally, evaluate
 from pacshift.certificate.explain import MAX_NOTES
-from pacshift.wording import percent
+from pacshift.words.numbers import percent
 
 CERTIFICATES = every_shape()
 MAX_EXPLAIN_LINES = 40

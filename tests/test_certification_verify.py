@@ -26,9 +26,9 @@ from pacshift import (
     verify,
     verify_tally,
 )
-from pacshift.certificate.columns import Columns
 from pacshift.certificate.provenance import AskedMethod
 from pacshift.files.documents import seal
+from pacshift.rows.columns import Columns
 
 NAMES = ["crow", "owl", "wren"]
 POPULATION = Population.synthetic(NAMES, strength=4, rng=0)

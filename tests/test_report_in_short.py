@@ -8,7 +8,7 @@ import pytest
 from certificates import every_shape
 from pacshift.report import render_report
 from pacshift.report.in_short import PROMISES, RANDOM_SAMPLE, SAME_CASES, SAME_POPULATION, in_short
-from pacshift.wording import all_but, given
+from pacshift.words.numbers import all_but, given
 
 CERTIFICATES = every_shape()
 pytestmark = pytest.mark.usefixtures("undrawn")

@@ -13,7 +13,6 @@ import pytest
 
 from pacshift import Certificate, InputError, Tally, calibrate_tally, evaluate
 from pacshift.tables import count_set_sizes, evaluate_table, write_sets
-from pacshift.tables.sources import base
 
 CLASSES = ("ant", "bee", "cow")
 RNG = np.random.default_rng(8)
@@ -23,7 +22,7 @@ LABELS = np.array(CLASSES)[(RNG.random((1000, 1)) > SCORES.cumsum(axis=1)).sum(a
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "BATCH_VALUES", 300)
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 300)
 
 
 def calibrated(score: str = "probability") -> Certificate:

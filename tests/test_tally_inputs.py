@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from commands import good, make_tables, run
 from pacshift import Certificate, Tally, calibrate_tally
 from pacshift.cli.spark import with_names
+from pacshift.rows.faults import BAD_SCORES, NO_LABEL
 from pacshift.tables import tally_table
-from pacshift.tables.rows import BAD_SCORES, NO_LABEL
 from pacshift.tally.inputs import MAX_INPUTS, Input, all_inputs, counts_sha256, together
 
 SCORES, LABELS = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]), [0, 1, 1]

@@ -8,7 +8,7 @@ import scipy  # its parts load when first used: `pacshift --help` need not wait 
 from numpy.typing import ArrayLike
 
 from pacshift.arrays import BoolArray, FloatArray
-from pacshift.display import short_repr
+from pacshift.words.display import short_repr
 
 INVERSE_TOLERANCE = 1e-6
 """Relative error in delta above which an inverse is redone by bisection.

@@ -7,7 +7,7 @@ import numpy as np
 
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
-from pacshift.display import short_repr
+from pacshift.words.display import short_repr
 
 MAX_SAVED_GROUPS = 400
 """Groups that a certificate saves: with many classes the largest differences are kept. A round number: tens of

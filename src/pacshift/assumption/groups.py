@@ -11,7 +11,7 @@ from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.assumption.folds import CellCounts
 from pacshift.bounds import Interval
 from pacshift.tally.cells import CONFIDENCE_EDGES, N_CONFIDENCE
-from pacshift.wording import at_least, between, given
+from pacshift.words.numbers import at_least, between, given
 
 LEVEL_STARTS = (0, 1, 3, 7)
 """First bins of four levels of confidence: below 50 %, 50 to 75 %, 75 to 95 %, at least 95 %. Round numbers, for

@@ -11,7 +11,7 @@ from pacshift.arrays import BoolArray, FloatArray, Label
 from pacshift.assumption.fit import Fit, simplex_fit
 from pacshift.assumption.folds import FEW_CLASSES, CellCounts, n_folds
 from pacshift.assumption.groups import unsure_groups
-from pacshift.wording import percent, points
+from pacshift.words.numbers import percent, points
 
 POWER_QUANTILE = 1.65
 """A normal variable with mean 1.65 standard deviations above a hurdle exceeds it in 95 of 100 draws."""

@@ -9,7 +9,7 @@ from pacshift.assumption.folds import CellCounts
 from pacshift.assumption.groups import Groups, chance, searched_groups
 from pacshift.assumption.program import MixRows
 from pacshift.bounds import Interval
-from pacshift.wording import between, digits_apart, down, given, mean_size, percent, up
+from pacshift.words.numbers import between, digits_apart, down, given, mean_size, percent, up
 
 CANDIDATES = 40
 """Groups for which the largest share that any mix can give is computed, each by linear programs. A round number;

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from pacshift.bounds import Interval
-from pacshift.wording import at_least, at_most
+from pacshift.words.numbers import at_least, at_most
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate

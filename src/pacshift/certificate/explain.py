@@ -11,7 +11,7 @@ from pacshift.certificate.one_label import one_label_in_words
 from pacshift.certificate.provenance import left_out_in_words
 from pacshift.methods.guarantee import MEANINGS, condition
 from pacshift.scores.check import shorten
-from pacshift.wording import MAX_LISTED, all_but, between, given, percent
+from pacshift.words.numbers import MAX_LISTED, all_but, between, given, percent
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate

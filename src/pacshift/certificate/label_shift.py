@@ -8,7 +8,7 @@ from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
 from pacshift.certificate.groups import about_groups
 from pacshift.methods.guarantee import assumption, promises_target
-from pacshift.wording import MAX_LISTED, between, given, percent, up
+from pacshift.words.numbers import MAX_LISTED, between, given, percent, up
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate

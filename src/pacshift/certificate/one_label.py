@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from pacshift.wording import all_but, given, up
+from pacshift.words.numbers import all_but, given, up
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate

@@ -8,7 +8,7 @@ from typing import Any
 
 from pacshift.files.documents import TIME_FORMAT, is_count, require_text
 from pacshift.tally.inputs import MAX_INPUTS, Input
-from pacshift.wording import MAX_LISTED
+from pacshift.words.numbers import MAX_LISTED
 
 
 @dataclass(frozen=True, slots=True)

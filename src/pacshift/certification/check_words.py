@@ -10,7 +10,7 @@ from pacshift.certificate.explain import filled
 from pacshift.evaluation import Evaluation
 from pacshift.methods.guarantee import MEANINGS
 from pacshift.scores.check import shorten
-from pacshift.wording import between, given, percent
+from pacshift.words.numbers import between, given, percent
 
 if TYPE_CHECKING:
     from pacshift.certification.check import Check

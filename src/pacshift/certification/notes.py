@@ -12,7 +12,7 @@ from pacshift.scores.kind import OTHER
 from pacshift.scores.transforms import TRANSFORMS
 from pacshift.tally import Tally
 from pacshift.tally.cells import Cells
-from pacshift.wording import at_least, given
+from pacshift.words.numbers import at_least, given
 
 OFTEN_MISSED = 2.0
 """A class whose miss rate has a lower bound above this many times epsilon is named in a note.

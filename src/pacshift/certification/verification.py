@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from pacshift.certificate import Certificate
 from pacshift.certification.differences import Differences
-from pacshift.display import short_repr
+from pacshift.words.display import short_repr
 
 VerifyVerdict: TypeAlias = Literal["equal", "equal up to provenance", "different"]
 

@@ -12,7 +12,7 @@ from pacshift.cli import groups, options
 from pacshift.cli.console import NOTHING_CERTIFIED, print_json, print_words, progress, results, say_written
 from pacshift.cli.options import basic, expert, known, output
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
-from pacshift.wording import mean_size, percent
+from pacshift.words.numbers import mean_size, percent
 
 if TYPE_CHECKING:
     from pacshift import Certificate

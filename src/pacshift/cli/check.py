@@ -8,7 +8,7 @@ import typer
 from pacshift.cli import groups, options
 from pacshift.cli.console import BROKEN, note, plain, print_json, progress, results, right_aligned
 from pacshift.cli.options import expert, output, tables
-from pacshift.wording import at_most, between, given, mean_size, percent
+from pacshift.words.numbers import at_most, between, given, mean_size, percent
 
 if TYPE_CHECKING:
     from pacshift import Certificate, Check
@@ -80,7 +80,7 @@ def group_column(certificate: "Certificate", table: "list[Path]", group: str | N
     remembered = None if certificate.columns is None else certificate.columns.group
     if group is not None or remembered is None:
         return group
-    from pacshift.tables.sources import open_source
+    from pacshift.rows.arrow.files import open_source
 
     if remembered in open_source(list(table), label=None, columns=certificate.columns).schema.names:
         return remembered

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from pacshift.cli import groups, options
 from pacshift.cli.console import note, plain, print_json, progress, results, right_aligned
 from pacshift.cli.options import known
-from pacshift.wording import mean_size, percent
+from pacshift.words.numbers import mean_size, percent
 
 if TYPE_CHECKING:
     from pacshift import Certificate

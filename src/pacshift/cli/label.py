@@ -90,7 +90,7 @@ def _show(made: "TableSheet", out: Path, command: str, printing: groups.Printing
 
 def _tell(made: "TableSheet", out: Path, command: str) -> None:
     from pacshift.scores.names import shorten
-    from pacshift.wording import one_of
+    from pacshift.words.numbers import one_of
 
     sheet, console = made.sheet, results()
     n_rows, n_pilot = len(sheet.rows), sheet.n_pilot

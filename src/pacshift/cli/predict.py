@@ -8,7 +8,7 @@ import typer
 from pacshift.cli import groups, options
 from pacshift.cli.console import note, print_json, progress, results, say_written
 from pacshift.cli.options import basic
-from pacshift.wording import mean_size, percent
+from pacshift.words.numbers import mean_size, percent
 
 if TYPE_CHECKING:
     from pacshift.tables import SetsWritten

@@ -7,7 +7,7 @@ from rich.table import Table
 from pacshift.cli import groups, options
 from pacshift.cli.console import plain, print_json, results
 from pacshift.defaults import DELTA
-from pacshift.wording import all_but, between, numbers_between, percent
+from pacshift.words.numbers import all_but, between, numbers_between, percent
 
 if TYPE_CHECKING:
     from pacshift import Prevalence, Tally

@@ -14,9 +14,9 @@ from pacshift.cli.flags import in_flags
 from pacshift.errors import AssumptionError, InputError, PacshiftError
 
 if TYPE_CHECKING:
-    from pacshift.certificate.columns import Columns
     from pacshift.certification.after_refusal import Attempt
     from pacshift.cli.inputs import Inputs
+    from pacshift.rows.columns import Columns
 
 SHEET = "to_label.csv"
 """What the sheet is called in the commands."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from pacshift.certificate import Certificate
-from pacshift.wording import given
+from pacshift.words.numbers import given
 
 Choice: TypeAlias = Literal["first", "given", "adopted", "labelled"]
 """The fresh certificate of the first period, the one that the monitor was started with, an adopted one, or the one

@@ -20,7 +20,7 @@ from pacshift.experiments.trial import Draw, Experiment, thresholds_of
 from pacshift.files.writing import atomic_write
 from pacshift.recipes.raw.data import BoolArray, RawData
 from pacshift.recipes.reading import READERS
-from pacshift.wording import percent
+from pacshift.words.numbers import percent
 
 METHODS = ("PS", "PS-W", "PS-LP")
 RULE = (

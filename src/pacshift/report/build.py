@@ -21,7 +21,7 @@ from pacshift.report import numbers, text
 from pacshift.report.in_short import in_short
 from pacshift.report.page import render, write_page
 from pacshift.report.pictures import Picture, drawn, groups_picture
-from pacshift.wording import given, percent
+from pacshift.words.numbers import given, percent
 
 
 def write_report(

@@ -5,7 +5,7 @@ from pacshift.certificate.explain import filled
 from pacshift.certificate.sets import mean_and_empty
 from pacshift.methods.guarantee import Guarantee, promises_target
 from pacshift.plots import readable
-from pacshift.wording import given, mean_size
+from pacshift.words.numbers import given, mean_size
 
 PROMISES: dict[Guarantee, str] = {
     "pac-target": "For at least {covered} of the cases of the target population{cases} the set contains the true "

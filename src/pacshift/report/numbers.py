@@ -10,7 +10,7 @@ from pacshift.certificate.one_label import one_label_confidence
 from pacshift.certificate.sets import mean_and_empty
 from pacshift.comparison.table import ComparisonRow
 from pacshift.tally.inputs import Input
-from pacshift.wording import all_but, down, given, mean_size, percent, up
+from pacshift.words.numbers import all_but, down, given, mean_size, percent, up
 
 MAX_INPUTS_SHOWN = 10
 """Files named on the page; the certificate itself, also on the page, names more."""

@@ -8,7 +8,7 @@ import jinja2
 from pacshift.files.documents import pacshift_version
 from pacshift.files.writing import atomic_write
 from pacshift.plots import readable
-from pacshift.wording import between, down, given, mean_size, numbers_between, percent
+from pacshift.words.numbers import between, down, given, mean_size, numbers_between, percent
 
 ENVIRONMENT = jinja2.Environment(
     loader=jinja2.PackageLoader("pacshift.report", "."),

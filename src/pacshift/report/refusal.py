@@ -7,7 +7,7 @@ from pacshift.certification.after_refusal import too_small
 from pacshift.errors import AssumptionError
 from pacshift.report.page import render, write_page
 from pacshift.report.pictures import drawn, groups_picture
-from pacshift.wording import capital, one_of
+from pacshift.words.numbers import capital, one_of
 
 
 def write_refusal(error: AssumptionError, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:

@@ -7,7 +7,7 @@ from pacshift.certificate.explain import filled
 from pacshift.certificate.label_shift import assumptions, refusals
 from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.plots import readable
-from pacshift.wording import capital
+from pacshift.words.numbers import capital
 
 
 @dataclass(frozen=True)

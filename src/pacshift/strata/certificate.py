@@ -12,7 +12,6 @@ from pacshift.certificate import Certificate
 from pacshift.certificate.file import FORMAT as CERTIFICATE_FORMAT
 from pacshift.certificate.file import VERSION as CERTIFICATE_VERSION
 from pacshift.certificate.file import read_checked, sealed_fields, to_document, write_document
-from pacshift.display import short_repr
 from pacshift.files.documents import require_seal, seal
 from pacshift.methods import Guarantee
 from pacshift.scores.check import check_flag, check_rate, check_scores, is_finite, not_finite_error
@@ -21,6 +20,7 @@ from pacshift.scores.softmax import to_probabilities
 from pacshift.strata.expansion import expand, joint_names, own_columns
 from pacshift.strata.rows import stratum_places
 from pacshift.strata.words import explain
+from pacshift.words.display import short_repr
 
 FORMAT, VERSION = "pacshift-stratified-certificate", 1
 

@@ -8,7 +8,7 @@ from pacshift.certificate.explain import MAX_NOTES
 from pacshift.methods.guarantee import MEANINGS
 from pacshift.scores.check import shorten
 from pacshift.strata.expansion import SHARES_OF_STRATA
-from pacshift.wording import MAX_LISTED, all_but, between, given, up
+from pacshift.words.numbers import MAX_LISTED, all_but, between, given, up
 
 if TYPE_CHECKING:
     from pacshift.strata.certificate import StratifiedCertificate

@@ -8,16 +8,17 @@ from time import perf_counter
 from typing import Any
 
 from pacshift.arrays import Label
-from pacshift.certificate.columns import Columns
 from pacshift.files.repeated import sha256_beside
 from pacshift.progress import Progress
+from pacshift.rows.arrow.layout import ColumnsError, Layout
+from pacshift.rows.arrow.records import batch_labels, raw_scores, sample_scores, score_rows
+from pacshift.rows.arrow.source import Batch, Source, Tables
+from pacshift.rows.columns import Columns
+from pacshift.rows.faults import Faults
+from pacshift.scores.names import shorten
 from pacshift.scores.plausible import foreign_columns
 from pacshift.scores.transforms import TransformFunction, resolve_transform
-from pacshift.tables.columns import refusals
-from pacshift.tables.columns.layout import Layout
 from pacshift.tables.reader import TableReader
-from pacshift.tables.rows import Faults, batch_labels, raw_scores, sample_scores, score_rows
-from pacshift.tables.sources.base import Batch, Source, Tables
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
 from pacshift.tally.inputs import Input, Role, printable
@@ -212,7 +213,11 @@ def require_score_columns(tally: Tally, layout: Layout, source: Source) -> None:
         return
     foreign = foreign_columns(sample_scores(source, layout), tally.class_counts)
     if foreign:
-        raise refusals.not_scores([layout.columns[place] for place in foreign])
+        raise ColumnsError(
+            f"column {shorten([layout.columns[place] for place in foreign])} does not look like scores: no row "
+            "has this label, and the values do not fit the other score columns. Leave it out with scores=, or "
+            "name all classes with classes= if it is right."
+        )
 
 
 def count_batch(batch: Batch, layout: Layout, counter: Counter) -> Faults:

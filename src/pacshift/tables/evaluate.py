@@ -16,10 +16,10 @@ from pacshift.certificate.sets import count_sizes
 from pacshift.evaluation import Evaluation, EvaluationCounts
 from pacshift.files.repeated import file_sha256
 from pacshift.progress import Progress
+from pacshift.rows.arrow.records import ScoreRows
+from pacshift.rows.arrow.source import Batch, Tables
 from pacshift.tables.count import why_of
 from pacshift.tables.reader import TableReader
-from pacshift.tables.rows import ScoreRows
-from pacshift.tables.sources.base import Batch, Tables
 from pacshift.tally.inputs import Role
 
 

@@ -20,13 +20,13 @@ from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike, atomic_write, check_output
 from pacshift.progress import Progress
+from pacshift.rows.arrow.files import KINDS
+from pacshift.rows.arrow.records import ScoreRows, score_rows
+from pacshift.rows.arrow.source import Batch, Tables, is_frame, without_codes
+from pacshift.rows.arrow.writers import JsonLinesWriter, escape_batch
+from pacshift.rows.faults import Faults
 from pacshift.scores.check import shorten
-from pacshift.tables.json_lines import JsonLinesWriter
 from pacshift.tables.reader import TableReader
-from pacshift.tables.rows import Faults, ScoreRows, score_rows
-from pacshift.tables.sources.base import Batch, Tables, is_frame, without_codes
-from pacshift.tables.sources.files import KINDS
-from pacshift.tables.spreadsheet import escape_batch
 
 SET, SET_SIZE = "set", "set_size"
 _SEPARATOR = ";"  # between the labels of a set in CSV, which has no lists

@@ -16,7 +16,7 @@ from pacshift.errors import InputError
 from pacshift.experiments.trial import Draw
 from pacshift.files.writing import atomic_write
 from pacshift.report import write_report
-from pacshift.wording import given, percent
+from pacshift.words.numbers import given, percent
 
 
 def make_folder(out: Path) -> Path:

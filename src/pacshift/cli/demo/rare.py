@@ -8,7 +8,7 @@ import numpy as np
 from pacshift.certification.calibrate import calibrate
 from pacshift.errors import UninformativeWarning
 from pacshift.simulate import Population
-from pacshift.wording import mean_size, percent
+from pacshift.words.numbers import mean_size, percent
 
 N_CLASSES, N_RARE, ROWS = 10, 2, 5_000
 """Enough classes and few enough rare rows for PS-LW to pay. Chosen to show this: the demo calls it made up."""

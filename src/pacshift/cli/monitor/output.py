@@ -9,7 +9,6 @@ from typing import Any
 import typer
 
 from pacshift.bounds import Interval
-from pacshift.certificate.columns import Columns
 from pacshift.certificate.file import to_document
 from pacshift.cli import groups, options
 from pacshift.cli.commands import option_words
@@ -23,8 +22,9 @@ from pacshift.monitor.report import in_use_epsilons
 from pacshift.monitor.timeline import timeline
 from pacshift.report import write_history_page
 from pacshift.report.way_on import Words, way_on
+from pacshift.rows.columns import Columns
 from pacshift.tables.history import check_history_path, write_history
-from pacshift.wording import down, given, mean_size, percent
+from pacshift.words.numbers import down, given, mean_size, percent
 
 COLOURS = {"kept": "green", "consistent": "yellow", "broken": "red", "refuted": "red"}
 

@@ -7,13 +7,13 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from pacshift.arrays import Label
-from pacshift.certificate.columns import Columns
 from pacshift.errors import InputError
+from pacshift.rows.arrow.find import find_layout
+from pacshift.rows.arrow.layout import Asked
+from pacshift.rows.columns import Columns
+from pacshift.rows.faults import Faults
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
-from pacshift.tables.columns.find import find_layout
-from pacshift.tables.columns.layout import Asked
 from pacshift.tables.count import TableTally, require_score_columns, why_of
-from pacshift.tables.rows import Faults
 from pacshift.tables.spark.frames import SparkSource, select, without_vectors
 from pacshift.tables.spark.groups import digest_usable, one_per_group
 from pacshift.tables.spark.jobs import PACKED, add, add_parts, counter_of, unpack

@@ -6,9 +6,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
 
 from pacshift.certificate import Certificate
-from pacshift.tables.columns.find import find_layout
-from pacshift.tables.columns.layout import Asked, Layout
-from pacshift.tables.rows import Faults
+from pacshift.rows.arrow.find import find_layout
+from pacshift.rows.arrow.layout import Asked, Layout
+from pacshift.rows.faults import Faults
 from pacshift.tables.sets import SET, SET_SIZE, refuse_both, require_columns
 from pacshift.tables.spark.frames import SparkSource, select, without_vectors
 from pacshift.tables.spark.jobs import PACKED, fault_finder, predictor_of, unpack

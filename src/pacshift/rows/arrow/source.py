@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pacshift.arrays import Frame
-from pacshift.certificate.columns import Columns
 from pacshift.errors import InputError, PacshiftError
 from pacshift.files.writing import PathLike
+from pacshift.rows.columns import Columns
 from pacshift.scores.streams import is_lazy
 
 BATCH_VALUES = 1 << 20  # scores in one batch: 8 MB, whatever the number of classes

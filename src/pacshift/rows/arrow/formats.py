@@ -19,7 +19,7 @@ import pyarrow.parquet
 
 from pacshift.errors import InputError
 from pacshift.parallel import cores, map_ordered
-from pacshift.tables.sources.base import cut
+from pacshift.rows.arrow.source import cut
 
 MAX_GROUP_BYTES = 1 << 25
 """Row groups up to this size (32 MB) are read several at a time."""

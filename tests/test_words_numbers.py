@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pacshift import wording
+from pacshift.words import numbers
 
-PACKAGE = Path(wording.__file__).parent
+PACKAGE = Path(numbers.__file__).parents[1]
 
 NOISE = 1e-11
 """Relative: numbers that agree to 12 digits are the same number."""
@@ -34,21 +34,21 @@ def step(value: float, digits: int) -> float:
 @example(0.9996, 3)
 @example(0.1 + 0.2, 3)
 def test_bounds_go_outward_and_stay_close(share: float, digits: int) -> None:
-    low, high = number(wording.down(share, digits)), number(wording.up(share, digits))
+    low, high = number(numbers.down(share, digits)), number(numbers.up(share, digits))
     assert low <= share * (1 + NOISE)
     assert share * (1 - NOISE) <= high
     close = step(share, digits)
     assert share - low <= close
     assert high - share <= close
-    assert wording.at_most(share, digits) == f"at most {wording.up(share, digits)}"
-    assert wording.at_least(share, digits) == f"at least {wording.down(share, digits)}"
+    assert numbers.at_most(share, digits) == f"at most {numbers.up(share, digits)}"
+    assert numbers.at_least(share, digits) == f"at least {numbers.down(share, digits)}"
     assert (low == 1) <= (share == 1)  # "at least 100 %" is all or nothing
 
 
 @given(shares, shares)
 def test_intervals_hold_what_they_are_about(one: float, other: float) -> None:
     low, high = min(one, other), max(one, other)
-    said = wording.between(low, high)
+    said = numbers.between(low, high)
     assert said.endswith(" %")
     first, _, last = said.removesuffix(" %").rpartition(" to ")
     assert float(first or last) / 100 <= low * (1 + NOISE) + 1e-300
@@ -59,7 +59,7 @@ def test_intervals_hold_what_they_are_about(one: float, other: float) -> None:
 @example(0.995, 2)
 @example(0.99996, 3)
 def test_estimates_are_near_and_the_ends_mean_what_they_say(share: float, digits: int) -> None:
-    said = wording.percent(share, digits)
+    said = numbers.percent(share, digits)
     assert (said == "0 %") == (share == 0)
     assert (said == "100 %") == (share == 1)
     if said.startswith("<"):
@@ -73,8 +73,8 @@ def test_estimates_are_near_and_the_ends_mean_what_they_say(share: float, digits
 
 @given(st.floats(1e-100, 1, exclude_max=True) | st.sampled_from([0.07, 0.1 * 0.05, 1e-8, 0.3, 5e-4]))
 def test_given_rates_are_printed_exactly(rate: float) -> None:
-    assert number(wording.given(rate)) == pytest.approx(rate, rel=NOISE)
-    left = number(wording.all_but(rate))
+    assert number(numbers.given(rate)) == pytest.approx(rate, rel=NOISE)
+    left = number(numbers.all_but(rate))
     assert left < 1
     assert left == pytest.approx(1 - rate, rel=NOISE, abs=2e-12)
 
@@ -82,24 +82,24 @@ def test_given_rates_are_printed_exactly(rate: float) -> None:
 @given(shares, shares)
 def test_two_numbers_are_told_apart_where_few_digits_can(one: float, other: float) -> None:
     low, high = min(one, other), max(one, other)
-    digits = wording.digits_apart(low, high)
-    if digits < wording.MOST_DIGITS:
-        assert number(wording.up(low, digits)) < number(wording.down(high, digits))
+    digits = numbers.digits_apart(low, high)
+    if digits < numbers.MOST_DIGITS:
+        assert number(numbers.up(low, digits)) < number(numbers.down(high, digits))
     elif low > 1e-3:
         assert high - low < 1e-6
 
 
 @given(st.floats(0, 1e12) | st.just(math.inf))
 def test_numbers_that_are_no_shares_go_outward_too(value: float) -> None:
-    high = wording.number_up(value)
+    high = numbers.number_up(value)
     assert math.isinf(value) if high == "∞" else float(high) >= value * (1 - NOISE)
     if math.isfinite(value):
-        assert float(wording.number_down(value)) <= value * (1 + NOISE)
-        assert wording.numbers_between(value, value) == f"{wording.number_down(value)} to {high}"
+        assert float(numbers.number_down(value)) <= value * (1 + NOISE)
+        assert numbers.numbers_between(value, value) == f"{numbers.number_down(value)} to {high}"
 
 
 EXCEPTIONS = {
-    "wording.py": "the one place",
+    "words/numbers.py": "the one place",
     "plots/axes.py": "ticks of an axis, at round numbers that matplotlib chooses",
 }
 
@@ -141,6 +141,6 @@ def _makes_one(part: ast.expr, after: ast.expr | None) -> bool:
     return is_followed or by_format or times_100
 
 
-@pytest.mark.parametrize("say", [wording.percent, wording.up, wording.down, wording.given])
+@pytest.mark.parametrize("say", [numbers.percent, numbers.up, numbers.down, numbers.given])
 def test_one_style(say: Callable[[float], str]) -> None:
     assert say(0.978) == "97.8 %"

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from pacshift.errors import InputError, PacshiftError
+from pacshift.rows.arrow.source import Batch, Source, batch_rows, cut, numbered
 from pacshift.scores.streams import is_lazy, stream_pieces
-from pacshift.tables.sources.base import Batch, Source, batch_rows, cut, numbered
 
 
 def frame_source(frame: Any) -> Source:

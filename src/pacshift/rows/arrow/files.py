@@ -1,4 +1,4 @@
-"""Parquet, Feather and CSV files: which of them a table consists of, and their rows, one file after another."""
+"""Which files a table consists of, their rows one file after another, and any table opened."""
 
 import os
 import re
@@ -14,9 +14,12 @@ from pacshift.errors import InputError
 from pacshift.files.reading import require_regular
 from pacshift.files.repeated import counted_twice, repeated_files
 from pacshift.files.writing import FOLDER_TABLES, is_in_table
+from pacshift.rows.arrow.arrays import NpySource, NpzSource
+from pacshift.rows.arrow.formats import FORMATS
+from pacshift.rows.arrow.frames import frame_source
+from pacshift.rows.arrow.source import Batch, Source, Tables, batch_rows, is_frame, numbered, readable
+from pacshift.rows.columns import Columns
 from pacshift.scores.check import shorten
-from pacshift.tables.sources.base import Batch, Source, Tables, batch_rows, numbered, readable
-from pacshift.tables.sources.formats import FORMATS
 
 KINDS = {suffix: kind.name for suffix, kind in FORMATS.items()} | {".npz": "npz", ".npy": "npy"}
 
@@ -195,3 +198,18 @@ class FileSource(Source):
                 f"{file}: column {field.name!r} is {found}, but {field.type} in {self._first}. "
                 "Files of one table must agree: cast one of them."
             )
+
+
+def open_source(
+    paths: Tables, *, label: str | None, scores: str | None = None, columns: Columns | None = None
+) -> Source:
+    """The table; archives and arrays are told what they may be called."""
+    if is_frame(paths):
+        return frame_source(paths)
+    files = list_files(paths)
+    kind = KINDS[files[0].suffix.lower()]
+    if kind not in ("npz", "npy"):
+        return FileSource(files)
+    remembered = columns.scores[0] if columns is not None and len(columns.scores) == 1 else None
+    arrays = NpzSource if kind == "npz" else NpySource
+    return arrays(files, scores=scores or remembered, label=label)

@@ -1,9 +1,8 @@
 """From a record batch to checked rows: a score matrix and label indices, unusable rows counted and set aside."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,59 +11,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, IntArray, Label
-from pacshift.errors import InputError
-from pacshift.scores.check import is_finite, shorten, unusable_rows
+from pacshift.rows.arrow.layout import Layout
+from pacshift.rows.arrow.source import Batch, Source
+from pacshift.rows.faults import BAD_SCORES, NO_LABEL, UNKNOWN, Faults
+from pacshift.scores.check import is_finite, unusable_rows
 from pacshift.scores.names import NOT_FOUND, find_name, match_labels, places_by_text
 from pacshift.scores.plausible import SAMPLE_ROWS
-from pacshift.tables.columns.layout import Layout
-from pacshift.tables.sources.base import Batch, Source
-from pacshift.tally.inputs import why_in_words
 
 NULL = -2  # instead of a column index, as NOT_FOUND is
-BAD_SCORES = "scores that are null, NaN or infinite, or a list of another length"
-NO_LABEL = "no label"
-UNKNOWN = "unknown label"
-
-
-@dataclass(slots=True)
-class Faults:
-    """Rows that cannot be used: how many, why, and where the first is. Adds up over batches in order."""
-
-    n_rows: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)
-    first: str = ""
-    n_unknown: int = 0
-    first_unknown: str = ""
-
-    def add(self, other: "Faults") -> None:
-        """Count another batch's faults; it must come later in the table."""
-        self.n_rows += other.n_rows
-        self.reasons += other.reasons
-        self.first = self.first or other.first
-        self.n_unknown += other.n_unknown
-        self.first_unknown = self.first_unknown or other.first_unknown
-
-    def raise_if_any(self, classes: tuple[Label, ...], *, drop_invalid: bool, n_usable: int = 1) -> None:
-        """Unknown labels are never dropped: to leave a class out changes what is estimated."""
-        if self.n_unknown:
-            is_number = re.match(r"'[-+]?[.0-9]", self.first_unknown)
-            hint = " Names are compared as text: '01' and '1.0' are not 1." if is_number else ""
-            raise InputError(
-                f"{self.n_unknown} label(s) have no score column, the first is {self.first_unknown}. The classes "
-                f"are {shorten(classes)}.{hint} Pass classes= with the label names, or fix the labels."
-            )
-        if self.n_rows and not n_usable:
-            raise InputError(f"the table has no usable row: {self.in_words}. At least one example is needed.")
-        if self.n_rows and not drop_invalid:
-            raise InputError(f"{self.in_words}. Fix them, or leave them out with drop_invalid=True.")
-
-    @property
-    def in_words(self) -> str:
-        """How many rows, why, and where the first is."""
-        return (
-            f"{self.n_rows} row(s) cannot be used{why_in_words(list(self.reasons.items()))}, the first is "
-            f"{self.first}"
-        )
 
 
 @dataclass(frozen=True, slots=True)

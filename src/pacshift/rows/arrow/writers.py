@@ -1,4 +1,4 @@
-"""JSON Lines: one object per row, as log collectors and services read them."""
+"""Writing record batches: JSON Lines, and CSV that a spreadsheet does not run."""
 
 import json
 import math
@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pacshift.errors import InputError
+from pacshift.files.spreadsheet import FORMULA, NUMBER, escape_cell
 
 
 class JsonLinesWriter:
@@ -61,3 +63,20 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(inner) for inner in value]
     return value if value is None or isinstance(value, (bool, int, str)) else str(value)
+
+
+def escape_batch(batch: Any) -> Any:
+    """A record batch whose names and text columns are safe to open."""
+    columns = [_escape_column(column) for column in batch.columns]
+    return pa.record_batch(columns, names=[escape_cell(name) for name in batch.schema.names])
+
+
+def _escape_column(column: Any) -> Any:
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return column
+    risky = pc.match_substring_regex(column, FORMULA)
+    if not pc.any(risky).as_py():
+        return column
+    risky = pc.and_(risky, pc.invert(pc.match_substring_regex(column, NUMBER)))
+    marked = pc.binary_join_element_wise(pa.scalar("'", column.type), column, pa.scalar("", column.type))
+    return pc.if_else(risky, marked, column)
