@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pacshift.cli import groups, options
+from pacshift.cli import options
 from pacshift.cli.console import note, print_json, progress, results, say_written
 from pacshift.cli.options import basic
 from pacshift.words.numbers import mean_size, percent
@@ -28,7 +28,7 @@ def predict(
     drop_invalid: options.DropInvalid = False,
     keep_invalid: options.KeepInvalid = False,
     force: options.Force = False,
-    printing: groups.Printing,
+    printing: options.Printing,
 ) -> None:
     """Write the prediction set of every row: a list of class names and its size.
 
@@ -54,7 +54,7 @@ def predict(
     _show(written, out, printing)
 
 
-def _show(written: "SetsWritten", out: Path, printing: groups.Printing) -> None:
+def _show(written: "SetsWritten", out: Path, printing: options.Printing) -> None:
     from pacshift.certificate.sets import mean_and_empty
 
     sizes = written.set_sizes

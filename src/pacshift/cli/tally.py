@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pacshift.cli import groups, options
+from pacshift.cli import options
 from pacshift.cli.console import print_json, progress, results, say_written
 from pacshift.cli.options import basic, output
 
@@ -21,7 +21,7 @@ def tally(
     label: Annotated[
         str | None, basic("--label -l COLUMN", "Column of the true labels; leave it out for a target.")
     ] = None,
-    columns: groups.ColumnOptions,
+    columns: options.ColumnOptions,
     soft: Annotated[bool, output("--soft/--no-soft", "Keep sums that only PS-R and WCP use.")] = True,
     bins: Annotated[
         bool,
@@ -35,7 +35,7 @@ def tally(
     engine: options.Engine = "arrow",
     master: options.Master = None,
     force: options.Force = False,
-    printing: groups.Printing,
+    printing: options.Printing,
 ) -> None:
     """Count a table and write only the counts: a labelled source with --label, else an unlabelled target.
 
@@ -64,7 +64,7 @@ def tally(
     _show(counted, out, printing)
 
 
-def _show(counted: "TableTally", out: Path, printing: groups.Printing) -> None:
+def _show(counted: "TableTally", out: Path, printing: options.Printing) -> None:
     tally, rows = counted.tally, counted.n_rows
     if printing.as_json:
         counts = {

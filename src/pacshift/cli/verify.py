@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pacshift.cli import groups, options
+from pacshift.cli import options
 from pacshift.cli.console import BROKEN, plain, print_json, results
 from pacshift.cli.options import known
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def verify(
     certificate_file: options.CertificateFile,
     *,
-    files: groups.Files,
+    files: options.Files,
     tallies: options.Tallies = False,
     label: options.KnownLabel = None,
     scores: options.KnownScores = None,
@@ -29,7 +29,7 @@ def verify(
         str | None, known("--target-label COLUMN", "The target's labels, if the certificate was made with them.")
     ] = None,
     labelled: options.Labelled = None,
-    printing: groups.Printing,
+    printing: options.Printing,
 ) -> None:
     """Make a certificate again from its SOURCE and TARGET, and say whether it is the same.
 
