@@ -15,7 +15,7 @@ from benchmarks.page import conditions
 from pacshift.experiments.panels import select_panels
 from pacshift.experiments.summary import markdown_table
 from pacshift.experiments.trial import Experiment, run_trial
-from pacshift.ps_lp.kinds import MAX_LP_CLASSES
+from pacshift.ps_lp.theorem import MAX_LP_CLASSES
 
 ROWS_CLASSES = 4
 METHODS_SHOWN = ("PS", "PS-W", "PS-LP")

@@ -35,8 +35,8 @@ from pacshift.certification.delta import one_candidate, two_candidates
 from pacshift.certification.few_labels import both_bounds, mix_bounds, split_labels
 from pacshift.certification.request import check_request
 from pacshift.methods import PSC, PSLP, Oracle, Solution, Task, resolve_method
-from pacshift.mix.region_rows import known_rows
-from pacshift.ps_t.rows import LabelledTarget
+from pacshift.mix.region import known_rows
+from pacshift.paths.labelled import LabelledTarget
 from pacshift.report import render_report
 
 SOURCE_MIX, TARGET_MIX = [0.6, 0.3, 0.1], [0.1, 0.3, 0.6]

@@ -10,7 +10,7 @@ import scipy  # its parts load when first used
 
 from pacshift.arrays import FloatArray
 from pacshift.assumption.folds import FEW_CLASSES, CellCounts
-from pacshift.mix.least_squares import nonnegative_least_squares
+from pacshift.mix.programs import nonnegative_least_squares
 
 REWEIGHTINGS = 2
 """How often the weights are computed from the last fit. With 0 or 5 as many are refused."""

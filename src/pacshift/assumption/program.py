@@ -18,8 +18,8 @@ from pacshift.assumption.many_classes import many_bets, many_hurdle
 from pacshift.assumption.mixture import Cuts, Mixture, cut
 from pacshift.assumption.tops import largest_shares, shares_by_sets, suggested_sets
 from pacshift.bounds import ROUNDING, Interval, clean_shares
-from pacshift.mix.box import quick_box
 from pacshift.mix.programs import MixProgram, largest_means
+from pacshift.mix.region import quick_box
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from pacshift.certification.rows import Rows
 from pacshift.certification.verification import Verification, VerifyVerdict, with_words
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.methods import Method
-from pacshift.ps_t.rows import LabelledTarget
+from pacshift.paths.labelled import LabelledTarget
 from pacshift.scores.check import check_scores
 from pacshift.scores.containers import column_names
 from pacshift.scores.transforms import Transform, TransformFunction

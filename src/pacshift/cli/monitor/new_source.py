@@ -15,7 +15,7 @@ from pacshift.cli.monitor.reading import Reading
 from pacshift.errors import InputError
 from pacshift.methods import PST
 from pacshift.monitor import Monitor
-from pacshift.ps_t.rows import LabelledTarget, RowsToPlan, ScoreRows
+from pacshift.paths.labelled import LabelledTarget, RowsToPlan, ScoreRows
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import resolve_transform
 from pacshift.tables.count import count_table
