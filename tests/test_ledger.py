@@ -264,6 +264,12 @@ def all_options(own: Given, lines: list[Line]) -> float:
     return sum(line.amount for line in lines[first:])
 
 
+def at_one_share(own: Given, lines: list[Line]) -> float:
+    """Each point of the sensitivity is a statement about one share: all share the miss rates, not the mixes."""
+    mixes = [line.amount for line in lines if line.who == "largest_clean_error"]
+    return sum(line.amount for line in lines if line.who == "class_miss") + max(mixes)
+
+
 def n_families(own: Given, line: Line, n_events: float) -> float:
     """One cut serves all families of PS-T: each may pass by chance."""
     if line.who != "look_cuts":
@@ -372,7 +378,8 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.promise(class_miss, "class_miss", events=all_ranks)
     made.promise(check, "check_assumption", lambda given: float(given["level"]))
     made.promise(label_shift, "check_label_shift", lambda given: 0.1 * given["request"].delta)
-    made.promise(sensitivity.SensitivityOnDemand, "_largest_clean_error", lambda given: given["self"].delta)
+    made.promise(sensitivity, "largest_clean_error")
+    made.promise(sensitivity, "sensitivity", lambda given: given["request"].delta, total=at_one_share)
     for method in METHODS.values():
         if "solve" in vars(method):
             made.promise(
@@ -632,12 +639,12 @@ def test_prevalence_spends_at_most_delta(n_classes: int, ledger: Ledger) -> None
 
 def test_sensitivity_and_sets_with_one_label_spend_what_they_say(ledger: Ledger) -> None:
     certificate = by_rows(2, epsilon=0.2)
-    assert certificate.sensitivity is not None
+    assert certificate.with_curves().sensitivity is not None
     assert certificate.one_label_error is not None
     assert not ledger.overdrawn, "\n".join(ledger.overdrawn)
     assert {"net_below", "NetPoint.__init__"} <= ledger.seen
     assert ledger.spent["points_below"] == pytest.approx(0.1 * DELTA)
-    assert ledger.spent["SensitivityOnDemand._largest_clean_error"] >= DELTA
+    assert ledger.spent["sensitivity"] == DELTA
 
 
 @pytest.mark.parametrize("forever", [True, False])

@@ -84,6 +84,7 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
     >>> page[:15], "Guaranteed on the target" in page
     ('<!doctype html>', True)
     """
+    certificate = certificate.with_curves()
     return render(
         "page.html",
         certificate=certificate,

@@ -33,8 +33,9 @@ def write(folder: Path, found: Findings) -> dict[str, Path]:
     files = {"report": folder / "report.html", "figure": folder / "demo.png"}
     files |= {"certificate": folder / "certificate.json"}
     files |= {name: folder / f"{name}.parquet" for name in ("source", "target", "labelled")}
-    found.certificate.save(files["certificate"])
-    write_report(found.certificate, files["report"], comparison=found.rows)
+    certificate = found.certificate.with_curves()
+    certificate.save(files["certificate"])
+    write_report(certificate, files["report"], comparison=found.rows)
     draw = found.draw
     title = f"{draw.base.title}: {len(found.trials)} draws, one dot per draw"
     draw_figure(files["figure"], title, found.trials, found.certificate.epsilon)
