@@ -37,7 +37,6 @@ def check(
         ),
     ] = None,
     drop_invalid: options.DropInvalid = False,
-    seed: options.NoSeed = None,
     printing: options.Printing,
 ) -> None:
     """Compare the sets with true labels: error and size per class, and whether the guarantee was kept.
@@ -55,7 +54,6 @@ def check(
     from pacshift.scores.check import check_rate
     from pacshift.tables import evaluate_table
 
-    options.tell_no_seed(seed)
     certificate = Certificate.load(certificate_file)
     level = check_rate(level, "--level")
     warn_before_use(certificate, model_id)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from pacshift.cli.console import note
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.files import writing
@@ -119,7 +118,6 @@ Engine = Annotated[
 ]
 Master = Annotated[str | None, expert("--master URL", "Spark master, for --engine spark.")]
 Seed = Annotated[int, expert("--seed N", "Seed of the coins that methods throw over the counts.", min=0)]
-NoSeed = Annotated[int | None, expert("--seed N", "Has no effect any more; will be removed.", min=0, hidden=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -329,12 +327,6 @@ def require_one_way(target_label: str | None, labelled: Path | None) -> None:
     """Labels of the target come in a column or on a sheet."""
     if target_label is not None and labelled is not None:
         raise InputError("--target-label and --labelled are two ways to say the same. Give one of them.")
-
-
-def tell_no_seed(seed: int | None) -> None:
-    """Say that a seed is not needed where older versions took one."""
-    if seed is not None:
-        note("--seed has no effect here: randomised scores are fixed functions of their rows. Leave it out.")
 
 
 def check_output(path: Path, force: bool, inputs: Iterable[Path | None] = ()) -> None:

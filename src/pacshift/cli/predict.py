@@ -27,7 +27,6 @@ def predict(
     model_id: options.UsedModelId = None,
     drop_invalid: options.DropInvalid = False,
     keep_invalid: options.KeepInvalid = False,
-    seed: options.NoSeed = None,
     force: options.Force = False,
     printing: options.Printing,
 ) -> None:
@@ -42,7 +41,6 @@ def predict(
     from pacshift.tables import write_sets
 
     require_regular(certificate_file)  # that it is missing is the first thing to say
-    options.tell_no_seed(seed)
     options.check_output(out, force, [certificate_file, *table])
     certificate = Certificate.load(certificate_file)
     warn_before_use(certificate, model_id)

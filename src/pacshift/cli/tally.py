@@ -34,7 +34,6 @@ def tally(
     exact: options.Exact = False,
     engine: options.Engine = "arrow",
     master: options.Master = None,
-    seed: options.NoSeed = None,
     force: options.Force = False,
     printing: options.Printing,
 ) -> None:
@@ -48,7 +47,6 @@ def tally(
     from pacshift.cli.spark import tally_with_spark
     from pacshift.tables import tally_table
 
-    options.tell_no_seed(seed)
     options.check_output(out, force, table)
     chosen = {**columns.reading(label), "score": score, "soft": soft, "bins": bins}
     what = "target" if label is None else "source"
