@@ -54,7 +54,6 @@ def test_the_last_day_and_the_limits_are_said() -> None:
         for one in CERTIFICATES.values()
         if one.guarantee == "pac-target" and one.provenance and not one.trivial
     )
-    assert certificate.provenance is not None
     dated = certificate.changed(provenance=replace(certificate.provenance, valid_until="2027-01-31"))
     assert "It may be used until 2027-01-31, or until the population or the classifier changes" in in_short(dated)
     spared = in_short(certificate.changed(contamination=0.02))

@@ -54,7 +54,7 @@ def notes_shown(certificate: "Certificate", most: int = MAX_NOTES) -> list[str]:
 def _origin(certificate: "Certificate") -> str:
     """What the maker said about model, use and term, on one line. The file holds the rest."""
     made = certificate.provenance
-    if made is None or (made.model_id, made.note, made.valid_until) == (None, None, None):
+    if (made.model_id, made.note, made.valid_until) == (None, None, None):
         return ""
     model = "" if made.model_id is None else f" for model {shorten([made.model_id])}"
     term = "" if made.valid_until is None else f" Valid until {made.valid_until}."

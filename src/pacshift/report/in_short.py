@@ -78,8 +78,7 @@ def _what_breaks_it(certificate: Certificate) -> str:
 
 
 def _until_when(certificate: Certificate) -> str:
-    made = certificate.provenance
-    last = None if made is None else made.valid_until
+    last = certificate.provenance.valid_until
     changes = "the population or the classifier changes"
     if last is None:
         return f"No last day was set: it holds until {changes}."
