@@ -8,7 +8,6 @@ from typing import Any
 
 from pacshift.files.documents import TIME_FORMAT, is_count, require_text
 from pacshift.tally.inputs import MAX_INPUTS, Input
-from pacshift.words.numbers import MAX_LISTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,17 +207,6 @@ def reasons_against_use(
         return provenance.warnings(model_id=model_id, today=today)
     older = "this certificate was made by an older pacshift, which did not record the model."
     return [] if model_id is None else [older]
-
-
-def left_out_in_words(provenance: Provenance | None) -> str:
-    """Which rows were left out when the tables were counted, input by input; "" if none were."""
-    found = [one for one in (() if provenance is None else provenance.inputs) if one.left_out]
-    parts = [
-        f"{one.left_out_in_words} of {f'the {one.role}' if one.name is None else f'{one.role} {one.name!r}'}"
-        for one in found[:MAX_LISTED]
-    ]
-    more = f", and of {len(found) - MAX_LISTED} more files" if len(found) > MAX_LISTED else ""
-    return f"Left out, not counted: {', '.join(parts)}{more}." if parts else ""
 
 
 def _counting(document: Any) -> Counting:
