@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from pacshift.cli.groups import one_by_one
+from pacshift.cli.commands import one_by_one
 from pacshift.cli.reproduce import DELTA, reproduce
 from pacshift.errors import InputError
 from pacshift.experiments import panels

@@ -135,7 +135,6 @@ def test_the_certificate_says_what_thresholds_were_tuned_on_and_can_be_made_agai
     assert on_rows.facts.tuned_on == "score rows"
     assert on_counts.facts.tuned_on == "counts"
     assert not np.array_equal(on_rows.thresholds, on_counts.thresholds)
-    assert on_rows.provenance is not None
     assert on_rows.provenance.counting is not None
     assert on_rows.provenance.counting.sample
     assert verify(on_rows, *rows).verdict == "equal"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pacshift.arrays import IntArray, RngLike, ScoresLike, read_only
+from pacshift.arrays import IntArray, ScoresLike, read_only
 from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve, Interval, Sensitivity
 from pacshift.certificate.file import read_fields, write
@@ -14,7 +14,7 @@ from pacshift.certificate.predictor import Predictor
 from pacshift.certificate.provenance import Provenance
 from pacshift.certificate.rule import SetRule, transform_of
 from pacshift.methods import Guarantee, MethodFacts
-from pacshift.scores.check import ScoreMatrix, ignore_rng
+from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import TransformFunction
 from pacshift.tally.grouped import Grouped
 
@@ -103,9 +103,8 @@ class Certificate(SetRule):
     columns : Columns or None
         Score columns and label column of the table that the certificate was made from. Frames and tables given to
         it later must have these score columns, in any order. None if it was made from arrays.
-    provenance : Provenance or None
-        When and from which data it was made, by which version, for which model, and until when it may be used;
-        None in files of older versions.
+    provenance : Provenance
+        When and from which data it was made, by which version, for which model, and until when it may be used.
     transform : Transform or None
         The score transform itself; not saved.
 
@@ -152,7 +151,7 @@ class Certificate(SetRule):
     curve: LazyField[BoundCurve] = field(default=LazyField(), repr=False)  # looks at it go through the field
     sensitivity: LazyField[Sensitivity] = field(default=LazyField(), repr=False)
     set_sizes: IntArray | None = None
-    provenance: Provenance | None = None
+    provenance: Provenance
 
     def __post_init__(self) -> None:
         """What was certified stays: nobody can write to its arrays, and what was given in stays the caller's."""
@@ -199,15 +198,13 @@ class Certificate(SetRule):
         """
         return Predictor(self, transform_of(self, score))
 
-    def with_set_sizes(self, scores: ScoresLike | ScoreMatrix, *, rng: RngLike = None) -> "Certificate":
+    def with_set_sizes(self, scores: ScoresLike | ScoreMatrix) -> "Certificate":
         """The same certificate, with the sizes of the sets of ``scores`` counted.
 
         Parameters
         ----------
         scores : array_like or frame
             The target's scores: one row per example, one column per class.
-        rng : int, numpy.random.Generator or None
-            Has no effect, as in ``sets``.
 
         Returns
         -------
@@ -222,7 +219,6 @@ class Certificate(SetRule):
         >>> certificate.with_set_sizes([[0.7, 0.3], [0.05, 0.95]]).set_sizes.tolist()
         [1, 1, 0]
         """
-        ignore_rng(rng)
         (sizes,) = self._sizes(self._checked(scores), [self.thresholds])
         return self.changed(set_sizes=sizes)
 

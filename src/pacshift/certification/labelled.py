@@ -6,7 +6,7 @@ import numpy as np
 
 from pacshift.arrays import BoolArray, IntArray
 from pacshift.certification.label_sheet import LabelSheet
-from pacshift.certification.label_sheet.names import UNKNOWN
+from pacshift.certification.label_sheet.sheet import UNKNOWN
 from pacshift.certification.request import Request
 from pacshift.errors import InputError, UnfinishedSheetError
 from pacshift.ps_t.families import forecast, tuned_path

@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pacshift.cli.commands import Command, Commands
-from pacshift.cli.groups import one_by_one
+from pacshift.cli.commands import Command, Commands, one_by_one
 from pacshift.cli.signals import INTERRUPTED, stop_code, stop_on_signals
 
 _SETTINGS: dict[str, Any] = {

@@ -192,8 +192,6 @@ def _size_note(certificate: Certificate, comparison: Sequence[ComparisonRow]) ->
 def _origin(certificate: Certificate) -> list[tuple[str, str]]:
     """When and by what the certificate was made, for which model and from which data: terms and what they say."""
     made = certificate.provenance
-    if made is None:
-        return [("Model", f"{MODEL_NOT_STATED} It was made by an older version, which did not record it.")]
     version = f", version {certificate.facts.version} of the method" if certificate.facts.version else ""
     said = {
         "Certificate made": f"{made.created} with pacshift {made.pacshift_version}{version}",
@@ -201,7 +199,7 @@ def _origin(certificate: Certificate) -> list[tuple[str, str]]:
         "Model": made.model_id or MODEL_NOT_STATED,
         "Valid until": made.valid_until,
         "Note of the maker": made.note,
-        "Seed": None if made.seed is None else str(made.seed),
+        "Seed": str(made.seed),
     }
     found = [(term, value) for term, value in said.items() if value is not None]
     for one in [one for one in made.inputs if one.name is not None][:MAX_INPUTS_SHOWN]:

@@ -292,8 +292,7 @@ def _group_name(certificate: Certificate) -> str:
 
 def _left_out(certificate: Certificate) -> str:
     """Which rows were left out when the tables were counted, input by input."""
-    made = certificate.provenance
-    found = [one for one in (() if made is None else made.inputs) if one.left_out]
+    found = [one for one in certificate.provenance.inputs if one.left_out]
     parts = [
         f"{one.left_out_in_words} of {f'the {one.role}' if one.name is None else f'{one.role} {one.name!r}'}"
         for one in found[:MAX_LISTED]
@@ -405,7 +404,7 @@ def guessing(mix: Interval | None) -> str:
 def _origin(certificate: Certificate) -> str:
     """What the maker said about model, use and term. The file holds the rest."""
     made = certificate.provenance
-    if made is None or (made.model_id, made.note, made.valid_until) == (None, None, None):
+    if (made.model_id, made.note, made.valid_until) == (None, None, None):
         return ""
     model = "" if made.model_id is None else f" for model {shorten([made.model_id])}"
     term = "" if made.valid_until is None else f" Valid until {made.valid_until}."

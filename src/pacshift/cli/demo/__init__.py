@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pacshift.cli import groups, options
+from pacshift.cli import options
 from pacshift.cli.console import print_json
 from pacshift.cli.options import basic
 
@@ -19,7 +19,7 @@ def demo(
     panel: Annotated[str, basic("--panel NAME", "Any panel of `pacshift reproduce`, as agnews-0.05.")] = PANEL,
     draws: Annotated[int, basic("--draws", "How often the data are drawn anew.", min=1)] = 10,
     seed: options.Seed = 0,
-    printing: groups.Printing,
+    printing: options.Printing,
 ) -> None:
     """See every method under a simulated label shift, with true errors, in seconds.
 
