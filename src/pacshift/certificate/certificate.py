@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from pacshift.arrays import IntArray, ScoresLike, read_only
 from pacshift.assumption import Assumption
-from pacshift.bounds import BoundCurve, Interval
-from pacshift.certificate.explain import explain
+from pacshift.bounds import BoundCurve, Interval, Sensitivity
 from pacshift.certificate.file import read_fields, write
 from pacshift.certificate.predictor import Predictor
 from pacshift.certificate.provenance import Provenance
 from pacshift.certificate.rule import SetRule, transform_of
-from pacshift.certificate.sensitivity import Sensitivity
 from pacshift.methods import Guarantee, MethodFacts
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import TransformFunction
@@ -22,6 +20,9 @@ from pacshift.tally.grouped import Grouped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+ONE_LABEL_SHARE = 0.1
+"""Chance that the shares of set sizes mislead us, as a share of δ and beside it. A round number; not measured."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -161,12 +162,12 @@ class Certificate(SetRule):
                 object.__setattr__(self, one.name, read_only(getattr(self, one.name)))
 
     def __repr__(self) -> str:
-        from pacshift.certificate.notebook import to_text
+        from pacshift.words.notebook import to_text
 
         return to_text(self)
 
     def _repr_html_(self) -> str:
-        from pacshift.certificate.notebook import to_html
+        from pacshift.words.notebook import to_html
 
         return to_html(self)
 
@@ -281,6 +282,8 @@ class Certificate(SetRule):
 
     @cached_property
     def _words(self) -> str:
+        from pacshift.words.statements import explain
+
         return explain(self)
 
     def plot(self) -> "list[Axes]":

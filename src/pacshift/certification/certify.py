@@ -8,10 +8,9 @@ from functools import partial
 import numpy as np
 
 from pacshift.assumption import Assumption
-from pacshift.bounds import BoundCurve
+from pacshift.bounds import BoundCurve, Sensitivity
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import AskedMethod, Counting, Provenance
-from pacshift.certificate.sensitivity import Sensitivity
 from pacshift.certification.answers import Answer, Data, answer
 from pacshift.certification.few_labels import check_labelled
 from pacshift.certification.label_shift import check_label_shift, refusal_of

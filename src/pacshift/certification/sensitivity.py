@@ -6,8 +6,7 @@ Section "Contamination" of docs/methods/trust-proofs.md, Lemma 5.
 import numpy as np
 
 from pacshift.arrays import FloatArray
-from pacshift.bounds import Interval
-from pacshift.certificate.sensitivity import Sensitivity
+from pacshift.bounds import Interval, Sensitivity
 from pacshift.certification.class_miss import class_miss
 from pacshift.certification.request import Request
 from pacshift.errors import AssumptionError
