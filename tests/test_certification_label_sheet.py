@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from damage import damage_bytes, outcome, require_message
 from pacshift import InputError, LabelSheet, PacshiftError, label_sheet
-from pacshift.certification.label_sheet.draw import RowDraw
-from pacshift.certification.label_sheet.plan import plan_sheet
+from pacshift.certification.label_sheet.plan import RowDraw, plan_sheet
 from pacshift.ps_t.looks import look_cuts
 
 SCORES = np.random.default_rng(0).dirichlet([1, 1, 1], 1000)
@@ -89,25 +88,25 @@ def test_rows_are_drawn_without_replacement() -> None:
 def test_every_row_is_as_likely_at_every_place() -> None:
     places = np.zeros((6, 4))
     for seed in range(6000):
-        draw = RowDraw(4, seed)
-        draw.add(6)
+        draw = RowDraw(4, seed, 0)
+        draw.add(np.empty((6, 0)))
         places[draw.rows, np.arange(4)] += 1
     assert (np.abs(places - 1000) < 5 * np.sqrt(1000 * 5 / 6)).all()
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=6), st.integers(1, 20), st.integers(0, 99))
 def test_blocks_do_not_matter_for_the_draw(blocks: list[int], budget: int, seed: int) -> None:
-    whole, parts = RowDraw(budget, seed), RowDraw(budget, seed)
-    whole.add(sum(blocks))
+    whole, parts = RowDraw(budget, seed, 0), RowDraw(budget, seed, 0)
+    whole.add(np.empty((sum(blocks), 0)))
     for block in blocks:
-        parts.add(block)
+        parts.add(np.empty((block, 0)))
     assert whole.rows.tolist() == parts.rows.tolist()
     assert len(set(whole.rows.tolist())) == min(budget, sum(blocks))
 
 
 def test_rows_that_cannot_be_used_are_counted_but_not_drawn() -> None:
-    draw = RowDraw(5, 0)
-    draw.add(10, np.arange(10) % 2 == 1)
+    draw = RowDraw(5, 0, 0)
+    draw.add(np.empty((5, 0)), np.arange(10) % 2 == 1)
     assert sorted(draw.rows.tolist()) == [1, 3, 5, 7, 9]
     assert (draw.n_rows, draw.n_usable) == (10, 5)
 
@@ -405,11 +404,17 @@ def test_other_encodings_are_named(path: Path) -> None:
 
 def test_another_target_is_refused() -> None:
     sheet = make()
-    sheet.require_target(sheet.target_sha256, 1000, sheet.rows)
+
+    def drawn(scores: Any) -> RowDraw:
+        draw = RowDraw(len(sheet.rows), sheet.seed, 3)
+        draw.add(scores)
+        return draw
+
+    sheet.require_target(drawn(SCORES))
     with pytest.raises(InputError, match=r"may\.csv is not that one, its scores or their order differ"):
-        sheet.require_target("0" * 64, 1000, sheet.rows, "may.csv")
+        sheet.require_target(drawn(SCORES[::-1]), name="may.csv")
     with pytest.raises(InputError, match="the target is not that one, it has 999 rows"):
-        sheet.require_target(sheet.target_sha256, 999, sheet.rows)
+        sheet.require_target(drawn(SCORES[1:]))
 
 
 def test_frames_keep_their_columns() -> None:

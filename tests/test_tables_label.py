@@ -12,7 +12,6 @@ from pacshift import InputError, LabelSheet, label_sheet
 from pacshift.tables import label_table
 from pacshift.tables.label import sheet_scores
 from pacshift.tables.reader import TableReader
-from pacshift.tables.sources import base
 from score_tables import NAMES, SCORES, save, table
 
 EXACT = np.round(SCORES * 1024) / 1024  # the same numbers as text, as float32 and as float64
@@ -24,7 +23,7 @@ def whole(**others: Any) -> Any:
 
 @pytest.mark.parametrize("suffix", [".parquet", ".feather", ".csv"])
 def test_the_same_sheet_as_of_the_array(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "BATCH_VALUES", 60)  # 15 batches
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 60)  # 15 batches
     made = label_table(save(whole(), tmp_path / f"t{suffix}"), budget=120, looks=(100,), keep=["id"], rng=5)
     expected = label_sheet(EXACT, budget=120, looks=(100,), rng=5, classes=NAMES)
     assert made.sheet.rows.tolist() == expected.rows.tolist()
@@ -58,7 +57,7 @@ def broken() -> Any:
 
 
 def test_rows_that_are_left_out_keep_their_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "BATCH_VALUES", 60)
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 60)
     path = save(broken(), tmp_path / "t.parquet")
     with pytest.raises(InputError, match=r"30 row\(s\) cannot be used .* drop_invalid=True"):
         label_table(path, budget=50)
@@ -69,17 +68,16 @@ def test_rows_that_are_left_out_keep_their_numbers(tmp_path: Path, monkeypatch: 
     assert made.sheet.kept["id"] == tuple(str(row + 7) for row in made.sheet.rows)
     with pytest.raises(InputError, match="271 rows to label, but the target has 270 usable rows"):
         label_table(path, budget=271, drop_invalid=True)
-    usable = EXACT[np.arange(300) % 10 > 0]
-    same = label_sheet(usable, budget=50)
+    same = save(whole().filter(pa.array(np.arange(300) % 10 > 0)), tmp_path / "usable.parquet")
     with pytest.raises(InputError, match="it has 270 rows"):  # row numbers would be other ones
-        made.sheet.require_target(same.target_sha256, same.n_target, same.rows)
+        sheet_scores(TableReader(same, label=None), made.sheet)
 
 
 @pytest.mark.parametrize("drop", [False, True])
 def test_scores_of_the_rows_when_labels_come_back(
     drop: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(base, "BATCH_VALUES", 60)
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 60)
     path = save(broken() if drop else whole(), tmp_path / "t.parquet")
     sheet = label_table(path, budget=60, rng=2, drop_invalid=drop).sheet
     turned = TableReader(path, label=None, classes=NAMES[::-1])  # the source may have another order of classes

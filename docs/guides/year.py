@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from pacshift import Monitor, Tally, calibrate, calibrate_tally, label_sheet
 from pacshift.plots import WIDTH
 from pacshift.report import history_pictures, write_history_page
-from pacshift.wording import given
+from pacshift.words.numbers import given
 
 # --8<-- [start:hospital]
 NAMES = ["healthy", "pneumonia", "covid"]

@@ -19,9 +19,9 @@ from pacshift.assumption.words import (
     shown_groups,
 )
 from pacshift.bounds import Interval
-from pacshift.display import short_repr
 from pacshift.errors import InputError
 from pacshift.tally import Tally
+from pacshift.words.display import short_repr
 
 ASSUMPTION_SHARE = 0.1
 """Level of the test as a share of delta.

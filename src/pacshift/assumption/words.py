@@ -18,7 +18,7 @@ from pacshift.assumption.directions import Fit, simplex_fit
 from pacshift.assumption.inequalities import MixRows, level_shares
 from pacshift.bounds import Interval
 from pacshift.tally.cells import CONFIDENCE_EDGES, N_CONFIDENCE
-from pacshift.wording import at_least, between, digits_apart, down, given, mean_size, percent, points, up
+from pacshift.words.numbers import at_least, between, digits_apart, down, given, mean_size, percent, points, up
 
 LEVEL_STARTS = (0, 1, 3, 7)
 """First bins of four levels of confidence: below 50 %, 50 to 75 %, 75 to 95 %, at least 95 %. Round numbers, for

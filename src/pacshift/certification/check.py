@@ -12,7 +12,6 @@ from pacshift.bounds import Interval, binomial_cut, clopper_pearson
 from pacshift.certificate import Certificate
 from pacshift.certificate.rule import transform_of
 from pacshift.certification.check_words import class_limit, in_words, label_shares, stated_shares, tells_nothing
-from pacshift.display import short_repr
 from pacshift.errors import InputError
 from pacshift.evaluation import Evaluation, EvaluationCounts
 from pacshift.scores.check import ScoreMatrix, check_labels, check_rate, check_scores
@@ -22,6 +21,7 @@ from pacshift.scores.streams import is_stream
 from pacshift.tally import Tally
 from pacshift.tally.groups import one_row_per_group
 from pacshift.tally.inputs import Role, counts_sha256
+from pacshift.words.display import short_repr
 
 CheckVerdict: TypeAlias = Literal["kept", "consistent", "broken", "above", "no evidence"]
 
@@ -196,8 +196,6 @@ def check(
 def _seen_as(certificate: Certificate, rows: Callable[[], ScoreMatrix], index: IntArray) -> Role | None:
     """As what the certificate counted these rows in memory, if it did."""
     made = certificate.provenance
-    if made is None or made.counting is None:
-        return None
     known = {one.role: one.sha256 for one in made.inputs if one.name is None and one.rows == len(index)}
     counts = np.bincount(index, minlength=len(certificate.classes))
     if known.get("source") and np.array_equal(counts, certificate.class_counts):

@@ -19,7 +19,7 @@ from pacshift.ps_t.rows import LabelledTarget
 from pacshift.scores.containers import as_array
 from pacshift.scores.names import is_null
 from pacshift.tally import Tally
-from pacshift.wording import between, given
+from pacshift.words.numbers import between, given
 
 
 def split_labels(target_labels: Any, classes: Sequence[Label], n_rows: int) -> tuple[IntArray, list[Any]]:

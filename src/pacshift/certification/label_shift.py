@@ -10,7 +10,7 @@ from pacshift.certification.request import Request
 from pacshift.errors import AssumptionError
 from pacshift.ps_t.rows import LabelledTarget
 from pacshift.tally import Tally
-from pacshift.wording import up
+from pacshift.words.numbers import up
 
 logger = logging.getLogger(__name__)
 

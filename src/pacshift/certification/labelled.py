@@ -6,7 +6,7 @@ import numpy as np
 
 from pacshift.arrays import BoolArray, IntArray
 from pacshift.certification.label_sheet import LabelSheet
-from pacshift.certification.label_sheet.names import UNKNOWN
+from pacshift.certification.label_sheet.sheet import UNKNOWN
 from pacshift.certification.request import Request
 from pacshift.errors import InputError, UnfinishedSheetError
 from pacshift.ps_t.families import forecast, tuned_path
@@ -16,7 +16,7 @@ from pacshift.ps_t.rows import LabelledTarget, Planning, RowsToPlan, choose_pilo
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
-from pacshift.wording import mean_size
+from pacshift.words.numbers import mean_size
 
 SEEN_BY_CHANCE = 1e-6
 """Rows of the test count as rows of the source where it is less likely that they only look alike."""

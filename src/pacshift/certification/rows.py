@@ -13,7 +13,7 @@ from pacshift.certificate.sets import labels_at, sizes_at
 from pacshift.certification.answers import Data
 from pacshift.certification.few_labels import split_labels
 from pacshift.certification.label_sheet import LabelSheet
-from pacshift.certification.label_sheet.draw import RowDraw
+from pacshift.certification.label_sheet.plan import RowDraw
 from pacshift.certification.labelled import split_at_random, split_by_sheet
 from pacshift.certification.request import Request
 from pacshift.errors import InputError
@@ -21,7 +21,6 @@ from pacshift.files.writing import PathLike
 from pacshift.paths.sample import RowSample
 from pacshift.ps_t.rows import LabelledTarget, RowsToPlan
 from pacshift.scores.check import ScoreMatrix, check_flag, check_labels, check_scores
-from pacshift.scores.fingerprint import Fingerprint
 from pacshift.scores.frames import require_same_index
 from pacshift.scores.plausible import require_plausible
 from pacshift.scores.softmax import to_probabilities
@@ -119,11 +118,9 @@ class Rows:
         sheet = labelled if isinstance(labelled, LabelSheet) else LabelSheet.load(labelled)
         if self.target is None or self.given_target is None:
             raise InputError("labelled is a sheet of target rows, but target_scores is None. Pass the scores too.")
-        fingerprint, draw = Fingerprint(len(self.target.classes)), RowDraw(len(sheet.rows), sheet.seed)
-        fingerprint.add(self.given_target.values)
-        draw.add(len(self.target))
-        drawn = draw.rows if numbers is None else numbers[draw.rows]
-        sheet.require_target(fingerprint.hexdigest(), draw.n_rows, drawn)
+        draw = RowDraw(len(sheet.rows), sheet.seed, len(self.target.classes))
+        draw.add(self.given_target.values)
+        sheet.require_target(draw, numbers)
         places = sheet.rows if numbers is None else np.searchsorted(numbers, sheet.rows)
         others = np.ones(len(self.target), bool)
         others[places] = False

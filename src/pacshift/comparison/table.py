@@ -11,13 +11,13 @@ from pacshift.certificate import Certificate
 from pacshift.certification.certify import Data, certify
 from pacshift.certification.label_shift import check_label_shift
 from pacshift.certification.request import Request, check_request, require_fit
-from pacshift.display import html_paragraphs, html_table, text_table
 from pacshift.errors import PacshiftError, UninformativeWarning
 from pacshift.methods import Guarantee, Method, resolve_method
 from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.progress import Progress
 from pacshift.tally import Tally
-from pacshift.wording import mean_size, percent
+from pacshift.words.display import html_paragraphs, html_table, text_table
+from pacshift.words.numbers import mean_size, percent
 
 MAX_NOTE_SHOWN = 100
 """Characters of a note below a printed table; ``rows`` holds the whole note."""

@@ -8,7 +8,7 @@ from pacshift.bounds import binomial_cdf
 from pacshift.methods.base import Method, Solution, Task, one_threshold
 from pacshift.tally import Tally
 from pacshift.tally.threshold import largest_threshold
-from pacshift.wording import all_but, given
+from pacshift.words.numbers import all_but, given
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pacshift.ps_t.rows import LabelledTarget
 from pacshift.ps_t.sizes import mean_sizes, smallest
 from pacshift.scores.names import shorten
 from pacshift.tally import Tally
-from pacshift.wording import MAX_LISTED, given, mean_size
+from pacshift.words.numbers import MAX_LISTED, given, mean_size
 
 
 @dataclass(frozen=True)

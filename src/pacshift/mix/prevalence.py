@@ -11,10 +11,10 @@ import numpy as np
 
 from pacshift.arrays import IntArray, Label
 from pacshift.bounds import Interval
-from pacshift.display import short_repr
 from pacshift.mix.box import exact_box
 from pacshift.mix.region import prevalence_region, weight_bounds, within_known
 from pacshift.tally import Tally
+from pacshift.words.display import short_repr
 
 if TYPE_CHECKING:
     from pacshift.assumption import Assumption

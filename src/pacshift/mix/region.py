@@ -17,7 +17,7 @@ from pacshift.mix.box import exact_box, quick_box
 from pacshift.mix.programs import MixProgram, least_violation
 from pacshift.mix.region_rows import SetCounts, UpperBound, exact_upper, known_rows, predicted_sets
 from pacshift.mix.tails import bernstein_upper
-from pacshift.wording import digits_apart, percent
+from pacshift.words.numbers import digits_apart, percent
 
 BOX_SHARE = 0.03
 """Share of the region's delta for its boxes; the sums get the rest.

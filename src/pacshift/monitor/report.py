@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
-from pacshift.display import short_repr
 from pacshift.monitor.verdict import Verdict as Verdict
 from pacshift.monitor.verdict import missed_in_words
 from pacshift.tally import Tally
 from pacshift.tally.histogram import mean_binned_size
+from pacshift.words.display import short_repr
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -8,7 +8,7 @@ from pacshift.certificate import Certificate
 from pacshift.certification.request import Request
 from pacshift.monitor.coverage import error_bounds, lies_below
 from pacshift.monitor.fresh import Fresh
-from pacshift.wording import DIGITS, between, digits_apart, given
+from pacshift.words.numbers import DIGITS, between, digits_apart, given
 
 Verdict: TypeAlias = Literal["kept", "consistent", "broken", "refuted"]
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike
 from pacshift.defaults import DELTA, EPSILON
-from pacshift.display import short_repr
 from pacshift.methods import Method, Task, resolve_method
 from pacshift.planning.curve import Curve
 from pacshift.planning.pilot import CountPilot
@@ -19,7 +18,8 @@ from pacshift.planning.simulate import Simulator, half_width
 from pacshift.progress import Progress
 from pacshift.scores.check import check_rate
 from pacshift.tally import Tally
-from pacshift.wording import all_but, given, mean_size, percent
+from pacshift.words.display import short_repr
+from pacshift.words.numbers import all_but, given, mean_size, percent
 
 MAX_VALUES = 20_000_000
 """Rows times classes that may be asked about: 160 MB of scores; more would take too long to draw."""

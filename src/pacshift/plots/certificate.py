@@ -20,7 +20,7 @@ from pacshift.plots.axes import (
     percent_ticks,
 )
 from pacshift.plots.palette import SOURCE, TARGET, UNDECIDED
-from pacshift.wording import percent
+from pacshift.words.numbers import percent
 
 LARGEST_WEIGHT_SHOWN = 1e6  # no axis goes further
 LARGEST_LINEAR_WEIGHT = 20.0  # beyond it the axis is logarithmic

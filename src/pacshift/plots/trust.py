@@ -20,7 +20,7 @@ from pacshift.plots.axes import (
     row_axes,
 )
 from pacshift.plots.palette import LIMIT, SOURCE, TARGET, UNDECIDED
-from pacshift.wording import percent
+from pacshift.words.numbers import percent
 
 MAX_GROUPS_SHOWN = 16
 LONGEST_GROUP = 36

@@ -6,7 +6,7 @@ from pacshift.arrays import FloatArray
 from pacshift.mix.region import PrevalenceRegion
 from pacshift.ps_lp.kinds import EQUAL_MISS_RATE, MAX_LP_CLASSES
 from pacshift.tally import Tally
-from pacshift.wording import up
+from pacshift.words.numbers import up
 
 MOST_SENTENCES = 20
 """More classes than this in every set are named in one sentence: what fits a screen."""

@@ -14,7 +14,7 @@ from pacshift.report import history_pictures as pictures
 from pacshift.report.page import render, write_page
 from pacshift.report.pictures import Picture, drawn
 from pacshift.report.way_on import Words, way_on
-from pacshift.wording import all_but, given
+from pacshift.words.numbers import all_but, given
 
 VERDICTS: dict[Verdict, tuple[str, str]] = {
     "kept": ("good", "the sets in use keep the promise: proven"),

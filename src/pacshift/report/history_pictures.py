@@ -14,7 +14,7 @@ from pacshift.monitor.report import in_use_epsilons
 from pacshift.monitor.timeline import timeline
 from pacshift.plots.axes import legend_above, limit_line, most_telling, new_axes, percent_ticks, plain_text
 from pacshift.plots.palette import LIMIT, SOURCE, TARGET, UNDECIDED
-from pacshift.wording import given, one_of
+from pacshift.words.numbers import given, one_of
 
 MAX_TICKS = 12  # a year of months
 MAX_CLASSES = 6

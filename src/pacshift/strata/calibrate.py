@@ -21,7 +21,7 @@ from pacshift.scores.sums import ROUNDING
 from pacshift.strata.certificate import StratifiedCertificate
 from pacshift.strata.expansion import SHARES_OF_STRATA, expand, joint_bounds, joint_names
 from pacshift.strata.rows import StrataRows, check_strata_mix
-from pacshift.wording import up
+from pacshift.words.numbers import up
 
 PROVEN = (PSLP.name, PSW.name, PSC.name)
 """Methods whose promise about the target rests on label shift alone, for any number of classes (Lemma 1)."""

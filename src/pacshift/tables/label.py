@@ -9,20 +9,18 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, Label, RngLike
 from pacshift.certification.label_sheet import LabelSheet
-from pacshift.certification.label_sheet.draw import RowDraw
 from pacshift.certification.label_sheet.file import COLUMNS
-from pacshift.certification.label_sheet.make import cell_text, drawn_sheet, sheet_seed
-from pacshift.certification.label_sheet.names import class_places
-from pacshift.certification.label_sheet.plan import plan_sheet
+from pacshift.certification.label_sheet.plan import RowDraw, plan_sheet
+from pacshift.certification.label_sheet.sheet import cell_text, class_places, drawn_sheet, sheet_seed
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.progress import Progress
-from pacshift.scores.fingerprint import Fingerprint
+from pacshift.rows.arrow.records import score_rows
+from pacshift.rows.arrow.source import Batch, Tables, without_codes
+from pacshift.rows.faults import Faults
 from pacshift.tables.count import why_of
 from pacshift.tables.labelled import planning_sample
 from pacshift.tables.reader import TableReader
-from pacshift.tables.rows import Faults, score_rows
 from pacshift.tables.sets import require_columns
-from pacshift.tables.sources.base import Batch, Tables, without_codes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,18 +134,16 @@ def label_table(
     reader = TableReader(paths, label=None, softmax=softmax, **asked)
     class_places(reader.layout.classes)  # refuses names that would not come back
     require_columns(keep, reader.source.schema.names, taken=COLUMNS)
-    draw, fingerprint = RowDraw(plan.looks[-1], seed), Fingerprint(len(reader.layout.classes))
+    draw = RowDraw(plan.looks[-1], seed, len(reader.layout.classes))
     kept: dict[int, list[str]] = {}
     for piece in _pieces(reader, keep, drop_invalid=drop_invalid, progress=progress):
         first = draw.n_rows
-        draw.add(piece.n_rows, piece.usable)
-        fingerprint.add(piece.scores)
+        draw.add(piece.scores, piece.usable)
         kept |= {row: _cells(piece, row - first, keep) for row in draw.rows.tolist() if row >= first}
         kept = {row: kept[row] for row in draw.rows.tolist()}
-    draw.require_enough()
     columns = {name: tuple(cells[place] for cells in kept.values()) for place, name in enumerate(keep)}
     numbers = None if reader.choice is None else reader.choice.places
-    sheet = drawn_sheet(plan, draw, fingerprint, seed, columns, numbers)
+    sheet = drawn_sheet(plan, draw, numbers, columns)
     faults = reader.faults
     return TableSheet(sheet, faults.n_rows, reader.layout.classes, reader.n_in_all, why_of(faults))
 
@@ -173,13 +169,12 @@ def sheet_scores(
 
     An InputError if this is another target, or if the sheet's seed draws other rows.
     """
-    fingerprint, draw = Fingerprint(len(reader.layout.classes)), RowDraw(len(sheet.rows), sheet.seed)
+    draw = RowDraw(len(sheet.rows), sheet.seed, len(reader.layout.classes))
     found = np.full((len(sheet.rows), len(reader.layout.classes)), np.nan)
     others = [found[:0]]
     for piece in _pieces(reader, (), drop_invalid=drop_invalid, progress=progress):
         first = draw.n_rows
-        draw.add(piece.n_rows, piece.usable)
-        fingerprint.add(piece.scores)
+        draw.add(piece.scores, piece.usable)
         every = np.full((piece.n_rows, found.shape[1]), np.nan)
         every[slice(None) if piece.usable is None else piece.usable] = reader.probabilities(piece.scores)
         rows = sheet.rows if reader.choice is None else np.searchsorted(reader.choice.places, sheet.rows)
@@ -188,6 +183,5 @@ def sheet_scores(
         every[rows[here] - first] = np.nan  # rows of the test must not be planned with
         others.append(planning_sample(every[np.isfinite(every).all(axis=1)]))
     files = ", ".join(map(str, reader.source.files[:3])) + (", ..." if len(reader.source.files) > 3 else "")
-    drawn = draw.rows if reader.choice is None else reader.choice.places[draw.rows]
-    sheet.require_target(fingerprint.hexdigest(), draw.n_rows, drawn, files or "the frame")
+    sheet.require_target(draw, None if reader.choice is None else reader.choice.places, files or "the frame")
     return found, np.concatenate(others)

@@ -9,7 +9,7 @@ from pacshift.errors import AssumptionError, InputError
 from pacshift.tally import Tally
 from pacshift.weights.elimination import EmptyBox, NoBox, eliminate
 from pacshift.weights.hull import hull
-from pacshift.wording import number_up
+from pacshift.words.numbers import number_up
 
 Intervals: TypeAlias = Literal["elimination", "strict", "hull"]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from pacshift.arrays import IntArray
 from pacshift.bounds import ROUNDING, Interval
-from pacshift.wording import number_down, number_up
+from pacshift.words.numbers import number_down, number_up
 
 Form: TypeAlias = Literal["signed", "strict"]
 

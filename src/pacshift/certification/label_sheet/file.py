@@ -28,29 +28,34 @@ if TYPE_CHECKING:
 MAGIC = "# pacshift label sheet"
 VERSION = 1
 COLUMNS = ("order", "row", "part", "look", "label")
-PILOT, TEST = "pilot", "test"
 FIELDS = ("version", "seed", "epsilon", "delta", "looks", "pilot", "rows", "target", "checksum")
 """What the first line says, as ``name=value``, separated by blanks. It has neither commas nor quotes, so that it
 is one cell whatever the delimiter is."""
 
 _REMEDY = "Take the sheet as it was made, and fill in the column label only."
-_DELIMITERS = ",;\t"
 _WHOLE = re.compile(r"(-?[0-9]{1,18})(?:[.,]0*)?")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def write_sheet(sheet: "LabelSheet", path: PathLike, *, overwrite: bool) -> None:
     """Write the file whole or not at all. It begins with a byte order mark, by which Excel knows UTF-8."""
     require_csv(path)
+    rates = f"epsilon={sheet.epsilon!r} delta={sheet.delta!r}"
+    planned = f"looks={'/'.join(map(str, sheet.looks))} pilot={sheet.n_pilot}"
+    target = f"rows={sheet.n_target} target={sheet.target_sha256}"
+    said = f"{MAGIC} version={VERSION} seed={sheet.seed} {rates} {planned} {target}"
+    said += f" checksum={_checksum(said, sheet.rows.tolist())}"
     names = [*COLUMNS, *map(escape_cell, sheet.kept)]
     with (
         atomic_write(path, overwrite=overwrite) as draft,
         draft.open("w", newline="", encoding="utf-8-sig") as opened,
     ):
         writer = csv.writer(opened, lineterminator="\n")
-        writer.writerow([_first_line(sheet), *[""] * (len(names) - 1)])  # as many cells as below: pandas wants it
+        writer.writerow([said, *[""] * (len(names) - 1)])  # as many cells as below: pandas wants it
         writer.writerow(names)
-        writer.writerows(_lines(sheet))
+        lines = zip(sheet.rows.tolist(), _parts(sheet.n_pilot, sheet.looks), sheet.labels, strict=True)
+        for place, (row, (part, look), label) in enumerate(lines):
+            kept = (escape_cell(column[place]) for column in sheet.kept.values())
+            writer.writerow([place + 1, row, part, look, escape_cell(label or ""), *kept])
 
 
 def require_csv(path: PathLike) -> None:
@@ -59,58 +64,47 @@ def require_csv(path: PathLike) -> None:
         raise InputError(f"cannot write {path}: a label sheet is a CSV file, so its name must end in .csv.")
 
 
-def _lines(sheet: "LabelSheet") -> Iterator[list[str]]:
-    planned = zip(sheet.rows.tolist(), _parts(sheet.n_pilot, sheet.looks), sheet.labels, strict=True)
-    for place, (row, (part, look), label) in enumerate(planned):
-        kept = (escape_cell(column[place]) for column in sheet.kept.values())
-        yield [str(place + 1), str(row), part, str(look), escape_cell(label or ""), *kept]
-
-
 def _parts(n_pilot: int, looks: Sequence[int]) -> Iterator[tuple[str, int]]:
     """Part of every row, and the number of the look that is the first to need it."""
     look = 0
     for place in range(looks[-1]):
         look += place >= looks[look]
-        yield PILOT if place < n_pilot else TEST, look + 1
+        yield "pilot" if place < n_pilot else "test", look + 1
 
 
-def _first_line(sheet: "LabelSheet") -> str:
-    said = {
-        "version": VERSION,
-        "seed": sheet.seed,
-        "epsilon": repr(sheet.epsilon),
-        "delta": repr(sheet.delta),
-        "looks": "/".join(map(str, sheet.looks)),
-        "pilot": sheet.n_pilot,
-        "rows": sheet.n_target,
-        "target": sheet.target_sha256,
-    }
-    text = " ".join([MAGIC, *(f"{name}={value}" for name, value in said.items())])
-    return f"{text} checksum={_checksum(text, sheet.rows.tolist())}"
-
-
-def _checksum(text: str, rows: Sequence[int]) -> str:
+def _checksum(said: str, rows: Sequence[int]) -> str:
     """Of the first line and the rows. Order, part and look of a row follow from these."""
-    return hashlib.sha256(f"{text}\n{rows}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{said}\n{rows}".encode()).hexdigest()[:16]
 
 
 def read_sheet(path: PathLike) -> dict[str, Any]:
     """The fields of the sheet in a file, or an InputError that says what is wrong with it."""
-    said, names, lines = _parsed(path)
+    said, columns = _columns(path)
     plan, header = _read_first_line(said, path)
-    columns = {name: names.index(name) for name in COLUMNS}
-    numbers = {
-        name: [_number(line[columns[name]], name, place, path) for place, line in enumerate(lines)]
-        for name in ("order", "row", "look")
-    }
+    numbers = dict[str, list[int]]()
+    for name in ("order", "row", "look"):
+        found = [_WHOLE.fullmatch(cell.strip()) for cell in columns[name]]
+        if None in found:
+            place = found.index(None)
+            raise InputError(
+                f"{path}: column {name} must hold whole numbers, but entry {place + 1} is "
+                f"{columns[name][place][:40]!r}. {_REMEDY}"
+            )
+        numbers[name] = [int(one[1]) for one in found if one is not None]
     _require_order(numbers["order"], plan.looks[-1], path)
-    found = zip([line[columns["part"]].strip() for line in lines], numbers["look"], strict=True)
-    _require_parts(list(found), plan, path)
+    parts = zip((cell.strip() for cell in columns["part"]), numbers["look"], strict=True)
+    for place, (one, planned) in enumerate(zip(parts, _parts(plan.n_pilot, plan.looks), strict=True)):
+        if one != planned:
+            raise InputError(
+                f"{path}: order {place + 1} is in part {one[0][:40]!r} and look {one[1]}, but the first line says "
+                f"part {planned[0]!r} and look {planned[1]}. Looks cannot be added or moved once the sheet is "
+                f"made, because all looks share delta. {_REMEDY}"
+            )
     if _checksum(said.rpartition(" checksum=")[0], numbers["row"]) != header["checksum"]:
         raise InputError(
             f"{path}: the first line or the column row was changed; rows must stay as they were drawn. {_REMEDY}"
         )
-    others = [(place, name) for place, name in enumerate(names) if name and name not in COLUMNS]
+    kept = {name: cells for name, cells in columns.items() if name and name not in COLUMNS}
     return {
         "rows": np.array(numbers["row"], np.int64),
         "looks": plan.looks,
@@ -120,58 +114,40 @@ def read_sheet(path: PathLike) -> dict[str, Any]:
         "seed": int(header["seed"]),
         "n_target": int(header["rows"]),
         "target_sha256": header["target"],
-        "labels": tuple(_label(line[columns["label"]]) for line in lines),
-        "kept": {
-            unescape_cell(name): tuple(unescape_cell(line[place]) for line in lines) for place, name in others
-        },
+        "labels": tuple(unescape_cell(cell.strip()) or None for cell in columns["label"]),
+        "kept": {unescape_cell(name): tuple(map(unescape_cell, cells)) for name, cells in kept.items()},
     }
 
 
-def _label(cell: str) -> str | None:
-    return unescape_cell(cell.strip()) or None
-
-
-def _parsed(path: PathLike) -> tuple[str, list[str], list[list[str]]]:
-    """The first line, the names of the columns, and the cells of all rows, each with a cell for every column."""
-    text = _text(path)
+def _columns(path: PathLike) -> tuple[str, dict[str, list[str]]]:
+    """The first line, and the cells of every column by its name."""
+    try:
+        text = read_document(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(
+            f"cannot read {path}: it is not in UTF-8. Save it again as CSV in UTF-8 (Excel: CSV UTF-8)."
+        ) from None
     if MAGIC not in text[:1000]:
         raise InputError(
             f"{path} is not a label sheet: its first line does not begin with {MAGIC!r}. Make one with "
             "`pacshift label` or pacshift.label_sheet. If a program took the first line away, copy it back from "
             "the sheet as it was made."
         )
-    for delimiter in _DELIMITERS:
+    for delimiter in ",;\t":
         try:
             # Windows and old Mac line ends are ends of lines too.
-            cells = [line for line in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if any(line)]
+            lines = [line for line in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if any(line)]
         except csv.Error as error:
             raise InputError(f"cannot read {path}: {error}. Save it as CSV in UTF-8.") from None
-        names = [name.strip() for name in cells[1]] if len(cells) > 1 else []
+        names = [name.strip() for name in lines[1]] if len(lines) > 1 else []
         if all(names.count(name) == 1 for name in COLUMNS):
-            said = next(cell for cell in cells[0] if cell).strip()
-            return said, names, [[*line, *[""] * (len(names) - len(line))] for line in cells[2:]]
+            said = next(cell for cell in lines[0] if cell).strip()
+            padded = [[*line, *[""] * (len(names) - len(line))] for line in lines[2:]]
+            return said, {name: [line[place] for line in padded] for place, name in enumerate(names)}
     raise InputError(
         f"{path}: its second line must name the columns {shorten(COLUMNS)}, each once, separated by commas, "
         f"semicolons or tabs. {_REMEDY}"
     )
-
-
-def _text(path: PathLike) -> str:
-    try:
-        return read_document(path).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError(
-            f"cannot read {path}: it is not in UTF-8. Save it again as CSV in UTF-8 (Excel: CSV UTF-8)."
-        ) from None
-
-
-def _number(cell: str, name: str, place: int, path: PathLike) -> int:
-    found = _WHOLE.fullmatch(cell.strip())
-    if found is None:
-        raise InputError(
-            f"{path}: column {name} must hold whole numbers, but entry {place + 1} is {cell[:40]!r}. {_REMEDY}"
-        )
-    return int(found[1])
 
 
 def _read_first_line(said: str, path: PathLike) -> tuple[SheetPlan, dict[str, str]]:
@@ -184,27 +160,25 @@ def _read_first_line(said: str, path: PathLike) -> tuple[SheetPlan, dict[str, st
     try:
         if not said.startswith(MAGIC) or tuple(header) != FIELDS:
             raise ValueError(f"it must say {', '.join(FIELDS)}")
-        looks = tuple(_count(look) for look in header["looks"].split("/"))
-        n_pilot, n_target = _count(header["pilot"]), _count(header["rows"])
-        _count(header["seed"])
-        rates = [float(header[name]) for name in ("epsilon", "delta")]
-        if not all(0 < rate < 1 for rate in rates):
+        looks = header["looks"].split("/")
+        for text in (*looks, header["pilot"], header["rows"], header["seed"]):
+            if not re.fullmatch(r"[0-9]{1,99}", text):
+                raise ValueError(f"{text[:40]!r} where a number belongs")
+        plan = SheetPlan(
+            float(header["epsilon"]), float(header["delta"]), tuple(map(int, looks)), int(header["pilot"])
+        )
+        if not (0 < plan.epsilon < 1 and 0 < plan.delta < 1):
             raise ValueError("epsilon and delta must lie between 0 and 1")
-        if list(looks) != sorted(set(looks)) or not 0 <= n_pilot < looks[0] or looks[-1] > n_target:
+        increasing = list(plan.looks) == sorted(set(plan.looks))
+        if not increasing or not plan.n_pilot < plan.looks[0] or plan.looks[-1] > int(header["rows"]):
             raise ValueError("looks, pilot and rows do not go together")
-        if not _SHA256.fullmatch(header["target"]):
+        if not re.fullmatch(r"[0-9a-f]{64}", header["target"]):
             raise ValueError("target is no SHA-256")
     except ValueError as error:
         raise InputError(
             f"{path}: its first line was changed ({error}). Copy it back from the sheet as it was made."
         ) from None
-    return SheetPlan(rates[0], rates[1], looks, n_pilot), header
-
-
-def _count(text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,99}", text):
-        raise ValueError(f"{text[:40]!r} where a number belongs")
-    return int(text)
+    return plan, header
 
 
 def _require_order(found: Sequence[int], budget: int, path: PathLike) -> None:
@@ -227,14 +201,3 @@ def _require_order(found: Sequence[int], budget: int, path: PathLike) -> None:
             f"{path}: the order of the rows was changed: order {found[place - 1]} stands where {place} belongs. "
             "Sort the sheet by column order."
         )
-
-
-def _require_parts(found: Sequence[tuple[str, int]], plan: SheetPlan, path: PathLike) -> None:
-    """Part and look must be those that the first line says."""
-    for place, (one, planned) in enumerate(zip(found, _parts(plan.n_pilot, plan.looks), strict=True)):
-        if one != planned:
-            raise InputError(
-                f"{path}: order {place + 1} is in part {one[0][:40]!r} and look {one[1]}, but the first line says "
-                f"part {planned[0]!r} and look {planned[1]}. Looks cannot be added or moved once the sheet is "
-                f"made, because all looks share delta. {_REMEDY}"
-            )

@@ -1,20 +1,29 @@
 """The label sheet: rows of a target in random order, and the labels that were filled in from the top."""
 
+import re
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from pacshift.arrays import IntArray, Label
+from pacshift.arrays import Frame, IntArray, Label, LabelsLike, RngLike, ScoresLike
 from pacshift.certification.label_sheet import file
-from pacshift.certification.label_sheet.names import UNKNOWN, class_places, place_of
-from pacshift.certification.label_sheet.plan import plan_sheet
-from pacshift.display import short_repr
+from pacshift.certification.label_sheet.plan import RowDraw, SheetPlan, plan_sheet
+from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike
 from pacshift.ps_t.looks import look_cuts
-from pacshift.scores.names import NOT_FOUND, shorten, text_of
+from pacshift.scores.check import check_scores, check_seed, is_finite, not_finite_error
+from pacshift.scores.containers import as_array, column_names
+from pacshift.scores.frames import require_same_index
+from pacshift.scores.names import NOT_FOUND, is_null, places_by_text, shorten, text_of
+from pacshift.tally.groups import one_row_per_group
+from pacshift.words.display import short_repr
+
+UNKNOWN = "?"
+"""What stands in a sheet where nobody can tell the label."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,17 +179,15 @@ class LabelSheet:
             )
         return np.array(found, np.int64)
 
-    def require_target(self, sha256: str, n_rows: int, drawn: IntArray, name: str = "the target") -> None:
+    def require_target(self, draw: RowDraw, numbers: IntArray | None = None, name: str = "the target") -> None:
         """Refuse another target than the one that the sheet was made for, and rows that its seed does not draw.
 
         Parameters
         ----------
-        sha256 : str
-            Fingerprint of the target's scores.
-        n_rows : int
-            Rows of the target, among them those that were left out as unusable.
-        drawn : numpy.ndarray of int
-            Row numbers that the sheet's seed draws from this target, in their order.
+        draw : RowDraw
+            As many rows as the sheet has, drawn with its seed from this target.
+        numbers : numpy.ndarray of int, optional
+            Numbers of the rows in the target, where one of each group was left to draw from.
         name : str
             What the target is called in the message.
 
@@ -190,8 +197,9 @@ class LabelSheet:
             If the target is another one: labels would be given to rows that they do not belong to. Or if the rows,
             their order or the pilot are others: then nobody knows whether chance has chosen them.
         """
-        if (sha256, n_rows) != (self.target_sha256, self.n_target):
-            how = "its scores or their order differ" if n_rows == self.n_target else f"it has {n_rows:,} rows"
+        if (draw.sha256, draw.n_rows) != (self.target_sha256, self.n_target):
+            how = f"it has {draw.n_rows:,} rows"
+            how = "its scores or their order differ" if draw.n_rows == self.n_target else how
             raise InputError(
                 f"{self.name} was made for another target of {self.n_target:,} rows: {name} is not that one, "
                 f"{how}. The labels would go to the wrong rows. Use the target that the sheet was made from, as "
@@ -199,6 +207,7 @@ class LabelSheet:
             )
         *looks, budget = self.looks
         planned = plan_sheet(budget, looks, epsilon=self.epsilon, delta=self.delta)
+        drawn = draw.rows if numbers is None else numbers[draw.rows]
         if not np.array_equal(drawn, self.rows) or planned.n_pilot != self.n_pilot:
             raise InputError(
                 f"{self.name}: its rows, their order or its pilot are not those that its seed {self.seed} draws "
@@ -254,3 +263,188 @@ def require_no_gap(labels: Sequence[str | None], name: str) -> None:
             f"the first is order {below[0]}. Rows must be labelled from the top without gaps, or they are not a "
             f"random sample. Label order {empty} too, or write {UNKNOWN} where nobody can tell."
         )
+
+
+def label_sheet(
+    target: ScoresLike,
+    *,
+    budget: int,
+    looks: Sequence[int] = (),
+    epsilon: float = EPSILON,
+    delta: float = DELTA,
+    rng: RngLike = None,
+    keep: Mapping[str, Any] | Frame | None = None,
+    classes: Sequence[Label] | None = None,
+    groups: LabelsLike | None = None,
+) -> LabelSheet:
+    """Draw rows of a target to be labelled, in random order.
+
+    Fill in the labels from the top, without skipping a row. After every complete look thresholds can be certified
+    by these labels alone, whatever the shift is. All looks hold together, so you may stop at any of them.
+
+    ``delta`` pays for one sheet: a second one for the same target, or a larger one with the same seed, spends it
+    again. So let the budget be the most that you may want to label.
+
+    Parameters
+    ----------
+    target : array or frame of shape (n, K)
+        Scores of the target, as for ``calibrate``.
+    budget : int
+        How many rows to label at most.
+    looks : sequence of int, optional
+        After how many labelled rows you want to look before the budget is used up, increasing, such as (100, 200).
+        The pilot counts among them. Looks cost little, but cannot be added later.
+    epsilon : float, default 0.1
+        The largest share of the target whose true label the sets may miss.
+    delta : float, default 0.05
+        The largest probability that they miss more.
+    rng : int, numpy.random.Generator or None, optional
+        Seed of the random order. None takes one from the operating system: with a fixed seed, the rows that are
+        drawn from a sorted file would not be random. The sheet remembers the seed.
+    keep : dict of columns or frame, optional
+        Columns to copy into the sheet, such as an id or a text, with one entry per row of the target.
+    classes : sequence of labels, optional
+        The class of each score column, as for ``calibrate``: if the target is a frame, these columns are its
+        scores.
+    groups : array or series of length n, optional
+        The group of each row, such as the patient: at most one row of each group is drawn, the one that
+        ``calibrate`` counts with the same ``target_groups``.
+
+    Returns
+    -------
+    LabelSheet
+        ``sheet.save("to_label.csv")`` writes it for a spreadsheet; ``LabelSheet.load`` reads it again.
+
+    Raises
+    ------
+    InputError
+        If the target has fewer rows than the budget, looks do not increase, or the first one is too early to
+        certify anything. The message says the least number of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores = np.random.default_rng(0).dirichlet([1, 1], 1000)
+    >>> sheet = label_sheet(scores, budget=400, looks=(100, 200), rng=7)
+    >>> sheet.looks, sheet.n_pilot, sheet.cuts(0.05)
+    ((100, 200, 400), 24, (2, 9, 26))
+    """
+    plan, seed = plan_sheet(budget, looks, epsilon=epsilon, delta=delta), sheet_seed(rng)
+    matrix = check_scores(target, name="target", classes=classes)
+    class_places(matrix.classes)  # refuses names that would not come back
+    numbers = None if groups is None else one_row_per_group(groups, matrix, name="target")
+    counted = matrix if numbers is None else matrix.take(numbers)
+    draw = RowDraw(plan.looks[-1], seed, len(matrix.classes))
+    for block in counted.blocks():
+        if not is_finite(counted.values[block]):
+            raise not_finite_error(matrix, "target")
+        draw.add(counted.values[block])
+    sheet = drawn_sheet(plan, draw, numbers)
+    if keep is None:
+        return sheet
+    names = list(keep) if isinstance(keep, Mapping) else column_names(keep)
+    if names is None:
+        raise InputError(
+            f"keep must be a frame or a dict of columns, such as {{'id': ids}}, got {type(keep).__name__}."
+        )
+    texts = [str(name) for name in names]
+    taken = {text for text in texts if text.strip() in ("", *file.COLUMNS) or texts.count(text) > 1}
+    if taken:
+        raise InputError(
+            f"cannot keep {shorten(sorted(taken))}: columns of a label sheet need different names, and other "
+            f"names than {shorten(file.COLUMNS)}. Rename them."
+        )
+    require_same_index(matrix.index, keep, "target", what="columns to keep")
+    columns: Any = keep
+    kept = {}
+    for name in names:
+        column = as_array(columns[name], "keep", f"column {name!r}")
+        if column.ndim != 1 or len(column) != len(matrix):
+            raise InputError(
+                f"keep: column {name!r} has shape {column.shape}, but the target has {len(matrix):,} rows. Give "
+                "one entry per row."
+            )
+        kept[str(name)] = tuple(map(cell_text, np.asarray(column, object)[sheet.rows]))
+    return replace(sheet, kept=kept)
+
+
+def sheet_seed(rng: RngLike) -> int:
+    """The seed of the order; where none is given, one that nobody could choose."""
+    seed = secrets.randbits(63) if rng is None else check_seed(rng)
+    if seed >= 2**64:
+        raise InputError(f"rng must be a seed below 2**64, which is written into the sheet, got {seed}.")
+    return seed
+
+
+def drawn_sheet(
+    plan: SheetPlan,
+    draw: RowDraw,
+    numbers: IntArray | None = None,
+    kept: Mapping[str, tuple[str, ...]] | None = None,
+) -> LabelSheet:
+    """The sheet of rows that were drawn, without labels; an InputError if the target has fewer than the budget.
+
+    ``numbers`` are the rows' numbers in the target, where one of each group was left to draw from.
+    """
+    if draw.n_usable < draw.budget:
+        raise InputError(
+            f"budget must not exceed the target: {draw.budget:,} rows to label, but the target has "
+            f"{draw.n_usable:,} usable rows. Lower the budget, or take a larger target."
+        )
+    return LabelSheet(
+        rows=draw.rows if numbers is None else numbers[draw.rows],
+        looks=plan.looks,
+        n_pilot=plan.n_pilot,
+        epsilon=plan.epsilon,
+        delta=plan.delta,
+        seed=draw.seed,
+        n_target=draw.n_rows,
+        target_sha256=draw.sha256,
+        labels=(None,) * len(draw.rows),
+        kept=kept or {},
+    )
+
+
+def cell_text(value: Any) -> str:
+    """A value as it stands in a cell; nothing for what is missing."""
+    return "" if is_null(value) else str(text_of(value) or value)
+
+
+def class_places(classes: Sequence[Label]) -> Mapping[str, int]:
+    """Position of each class by its name and by what a spreadsheet may make of it; ``place_of`` reads it.
+
+    A label would silently become another one where two names are alike in a spreadsheet, so these are refused.
+    """
+    names, places = [str(text_of(name)) for name in classes], dict[str, int]()
+    for place, name in enumerate(names):
+        form = _in_spreadsheet(name)
+        if form in ("", UNKNOWN):
+            meaning = "that nobody can tell" if form else "that the row has no label yet"
+            raise InputError(
+                f"a class is called {name!r}, which in a label sheet means {meaning}. Rename the class."
+            )
+        if form in places:
+            raise InputError(
+                f"the classes {names[places[form]]!r} and {name!r} cannot be told apart in a label sheet: "
+                "spreadsheets drop blanks and zeros, and write TRUE for True. Rename one of them."
+            )
+        places[form] = place
+    return places_by_text(classes) | places
+
+
+def place_of(text: str, places: Mapping[str, int]) -> int | None:
+    """The class of a label, or None.
+
+    >>> [place_of(text, class_places(["1", "true story", "True"])) for text in ("1.0", " 1 ", "TRUE", "2")]
+    [0, 0, 2, None]
+    """
+    return next((places[form] for form in (text, _in_spreadsheet(text)) if form in places), None)
+
+
+def _in_spreadsheet(text: str) -> str:
+    """A name as it comes back from a spreadsheet: without blanks, 1 for 01 or 1.0, True for TRUE."""
+    bare = text.strip()
+    whole = re.fullmatch(r"([+-]?[0-9]+)(\.0*)?", bare)
+    if whole:
+        return str(int(whole.group(1)))
+    return bare.capitalize() if bare.upper() in ("TRUE", "FALSE") else bare

@@ -21,7 +21,7 @@ from pacshift.ps_lp.prediction_powered.rescale import rescaled, rescaling_factor
 from pacshift.tally import Tally
 from pacshift.tally.histogram import mean_binned_size
 from pacshift.tally.threshold import expected_tests, largest_threshold
-from pacshift.wording import digits_apart, up
+from pacshift.words.numbers import digits_apart, up
 
 SUM_ROUNDING = 1e-12
 """Room for the rounding of sums, on the side of a larger error."""
