@@ -32,7 +32,7 @@ from pacshift import (
     calibrate_tally,
     label_sheet,
 )
-from pacshift.assumption import bets, boxes, check, mixture, noticeable, tops, words
+from pacshift.assumption import bets, check, inequalities, words
 from pacshift.certification import (
     after_refusal,
     answers,
@@ -298,7 +298,7 @@ def chance_of_misses(given: Given, threshold: float) -> float:
 
 def chance_of_wealth(given: Given, _: Any) -> float:
     """The mean wealth of bets that win nothing is 1; more would make the hurdle lower."""
-    nothing = object.__new__(mixture.Mixture)
+    nothing = object.__new__(bets.Mixture)
     bets_on_nothing = {name: 0 * given[name] for name in ("constant", "slope")}
     vars(nothing).update(bets_on_nothing, hurdle=given["hurdle"], start=given["start"])
     return float(np.exp(nothing.log_wealth(given["start"]) - given["hurdle"]))
@@ -313,7 +313,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.spender(bounds, "binomial_upper", events=size("count", "total"))
     made.spender(region_rows, "exact_upper", events=size("count", "total"))
     made.spender(tails, "bernstein_upper", events=size("count", "total"))
-    made.spender(boxes, "chernoff_lower", level=log_level("exponent"), events=size("count", "total"))
+    made.spender(inequalities, "chernoff_lower", level=log_level("exponent"), events=size("count", "total"))
     made.spender(
         box,
         "largest_ratio",
@@ -341,12 +341,11 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.spender(equal_miss_rate, "passes_by_moments", key="tail")
     made.spender(bound.ErrorBound, "__init__", level=log_level("log_cost"), key=None)
     made.spender(bets, "as_rows", level=log_level("hurdle"), events=lambda given: len(given["constant"]))
-    made.spender(mixture.Mixture, "__init__", level=log_level("hurdle"), exact=chance_of_wealth, key="mean wealth")
+    made.spender(bets.Mixture, "__init__", level=log_level("hurdle"), exact=chance_of_wealth, key="mean wealth")
     _wrap_wealth(made, monkeypatch)
     # Promises.
     plain: list[tuple[Any, ...]] = [
-        (tops, "largest_shares", "shares_by_sets"),
-        (boxes, "box_rows"),
+        (inequalities, "largest_shares", "shares_by_sets", "box_rows"),
         (region, "prevalence_region", "weight_bounds"),
         (region_rows.SetCounts, "of"),
         (prevalence, "mix_intervals"),
@@ -396,9 +395,8 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
         (options, "plan_for"),
         (looks, "test_rows"),
         (plan, "plan_sheet"),
-        (noticeable, "noticeable"),
-        (words, "largest_difference", "outside_known"),
-        (mixture.Mixture, "row"),  # of the mean wealth, which is counted
+        (words, "noticeable", "largest_difference", "outside_known"),
+        (bets.Mixture, "row"),  # of the mean wealth, which is counted
         (after_refusal, "with_ways_on"),
         (ps_t.PST, "_reasons"),
         (ps_t, "next_look"),
