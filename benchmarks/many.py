@@ -16,7 +16,6 @@ from benchmarks.page import conditions
 from pacshift import PSLP, PSLW, Population, Tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import ROUNDING
-from pacshift.experiments.summary import markdown_table
 from pacshift.methods import Task
 from pacshift.progress import Steps
 from pacshift.ps_lp.equal_miss_rate import ranks_for_any_mix, thresholds_at_ranks
@@ -29,6 +28,7 @@ from pacshift.ps_lp.prediction_powered.thresholds import (
     rescaling_factors,
     undo_rescaling,
 )
+from paper.experiments.summary import markdown_table
 
 EPSILON, DELTA = 0.1, 0.01
 HEADINGS = (

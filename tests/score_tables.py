@@ -10,7 +10,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 
 from pacshift import Certificate, Tally, calibrate_tally
-from pacshift.certificate.columns import Columns
+from pacshift.rows.columns import Columns
 
 NAMES = ("cat", "dog", "eel")
 RNG = np.random.default_rng(0)

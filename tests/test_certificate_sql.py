@@ -11,8 +11,8 @@ import pytest
 from certificates import birds
 from pacshift import Certificate, InputError
 from pacshift.arrays import Label
-from pacshift.certificate.columns import Columns
 from pacshift.certificate.sql import Dialect, set_expression
+from pacshift.rows.columns import Columns
 from pacshift.scores.softmax import softmax
 
 COLUMNS = ['p_a"quote', "p `tick` \\back", "p_ünïcode' 名"]

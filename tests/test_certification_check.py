@@ -16,9 +16,9 @@ import pacshift
 from certificates import birds
 from pacshift import Certificate, InputError, Population, check, evaluate
 from pacshift.arrays import BoolArray
-from pacshift.certificate.columns import Columns
 from pacshift.certification.check import check_evaluation
 from pacshift.methods import MethodFacts
+from pacshift.rows.columns import Columns
 
 NAMES = ("crow", "owl", "wren")
 MADE = birds()

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from commands import Data, good, make_tables
+from pacshift.rows.arrow.files import FileSource
 from pacshift.tables import reader
-from pacshift.tables.sources.files import FileSource
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ import pytest
 from commands import bad, good, run
 from hospital import USUAL, month_days, patients, table, write_hospital
 from pacshift.monitor.state import StateFolder
+from pacshift.rows.arrow.files import FileSource
 from pacshift.tables import reader
-from pacshift.tables.sources.files import FileSource
 
 pytestmark = pytest.mark.slow
 

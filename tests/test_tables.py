@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from pacshift import InputError, Tally, calibrate_tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.parallel import cores, map_ordered
+from pacshift.rows.arrow import formats
+from pacshift.rows.arrow.find import class_names
 from pacshift.scores.transforms import TRANSFORMS
 from pacshift.tables import count_set_sizes, read_table, reader, tally_table
-from pacshift.tables.columns.find import class_names
 from pacshift.tables.count import count_table
 from pacshift.tables.reader import TableReader
-from pacshift.tables.sources import base, formats
 from pacshift.tally import counter, stores
 from pacshift.tally.counter import CountOptions
 from pacshift.tally.grid import to_grid
@@ -91,7 +91,7 @@ def test_cutting_into_files_and_batches_changes_nothing(
     pieces = [piece for piece in np.split(np.arange(300), sorted(cuts)) if len(piece) or kind != "csv"]
     table = as_table(scores, label=labels)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(base, "BATCH_VALUES", batch_values)
+        patch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", batch_values)
         patch.setattr(stores, "MAX_PENDING_KEYS", 50)
         for number, piece in enumerate(pieces):
             save(table.take(pa.array(piece, pa.int64())), Path(folder, f"{rng.integers(1000)}_{number}.{kind}"))
@@ -129,7 +129,7 @@ def test_targets_of_many_classes_have_the_bins_of_memory(
     n_classes: int, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scores, _ = simulate(700, n_classes)
-    monkeypatch.setattr(base, "BATCH_VALUES", 100 * n_classes)  # several batches
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 100 * n_classes)  # several batches
     table = as_table(scores) if form == "columns" else pa.table({"p_": pa.array(list(scores))})
     target = tally_table(save(table, tmp_path / "table.parquet"), label=None, scores="p_*").tally
     assert target == Tally.from_target(scores)
@@ -139,7 +139,7 @@ def test_targets_of_many_classes_have_the_bins_of_memory(
 def test_one_batch_that_is_no_probability_takes_the_bins_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(base, "BATCH_VALUES", 400)
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 400)
     scores, _ = simulate(500, 4)
     scores[333] = [-1.0, 3.0, 0.5, 0.2]
     target = tally_table(save(as_table(scores), tmp_path / "table.parquet"), label=None).tally
@@ -205,7 +205,7 @@ def test_numbered_columns_are_ordered_by_number_and_named_ones_by_place(tmp_path
 def test_random_numbers_belong_to_rows_not_to_batches(
     batch_values: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(base, "BATCH_VALUES", batch_values)
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", batch_values)
     scores, labels = simulate(200, 3)
     path = save(as_table(scores, label=labels), tmp_path / "table.parquet")
     counted = tally_table(path, label="label", score="aps")
@@ -231,7 +231,7 @@ def test_read_table_and_set_sizes(tmp_path: Path) -> None:
 
 
 def test_progress_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "BATCH_VALUES", 300)
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 300)
     scores, labels = simulate(1000, 3)
     reported: list[tuple[int, int | None]] = []
     for kind, total in (("parquet", 1000), ("csv", None)):
@@ -245,7 +245,7 @@ def test_progress_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_memory_holds_a_few_batches_not_the_table(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(base, "BATCH_VALUES", 20_000)
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 20_000)
     scores, labels = simulate(100_000, 10)
     path, table = tmp_path / f"table.{kind}", as_table(scores, label=labels)
     if kind == "parquet":
@@ -311,7 +311,7 @@ def test_randomised_counts_leave_the_numbers_of_other_rows_alone(
     path = save(as_table(spoilt, label=labels), tmp_path / "table.parquet")
     own = to_grid(TRANSFORMS["aps"].apply(scores)[np.arange(300), labels])
     for batch_values in (30, 100, 1 << 20):
-        monkeypatch.setattr(base, "BATCH_VALUES", batch_values)
+        monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", batch_values)
         monkeypatch.setattr(counter, "PIECE_VALUES", 60)  # what stands before the first bad row is counted at once
         tally = tally_table(path, label="label", score="aps", drop_invalid=True).tally
         assert tally.class_counts.tolist() == np.bincount(labels[usable]).tolist()
@@ -324,7 +324,7 @@ def test_randomised_counts_leave_the_numbers_of_other_rows_alone(
 def test_a_table_that_is_needed_twice_is_read_once_if_it_fits(
     fits: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(base, "BATCH_VALUES", 300)
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 300)
     monkeypatch.setattr(reader, "MAX_KEPT_BYTES", 1 << 20 if fits else 1000)
     scores, labels = simulate(1000, 3)
     path = save(as_table(scores, label=labels), tmp_path / "table.parquet")
@@ -345,7 +345,7 @@ def test_row_groups_of_lists_are_read_in_order(
     max_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(formats, "MAX_GROUP_BYTES", max_bytes)
-    monkeypatch.setattr(base, "BATCH_VALUES", 100)
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 100)
     scores, labels = simulate(500, 4)
     lists = pa.FixedSizeListArray.from_arrays(pa.array(scores.ravel()), 4)
     pq.write_table(pa.table({"scores": lists, "label": labels}), tmp_path / "table.parquet", row_group_size=60)

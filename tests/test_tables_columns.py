@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pacshift import Certificate, InputError, Tally
-from pacshift.certificate.columns import Columns
+from pacshift.rows.arrow.layout import ColumnsError
+from pacshift.rows.columns import Columns
 from pacshift.tables import evaluate_table, read_table, tally_table, write_sets
-from pacshift.tables.columns.refusals import ColumnsError
 from score_tables import EXPECTED, LABELS, LOGITS, NAMES, RNG, SCORES, labelled, save, table, unlike_its_columns
 
 

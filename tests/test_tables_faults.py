@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 from pacshift import InputError, Tally
 from pacshift.cli import app
 from pacshift.tables import read_table, tally_table
-from pacshift.tables.sources import base
 
 SCORES = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6], [0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
 LABELS = np.array([0, 1, 2, 1, 2])
@@ -291,7 +290,7 @@ def test_no_paths_at_all() -> None:
 def test_every_unusable_row_is_counted_and_the_first_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(base, "BATCH_VALUES", 6)
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 6)
     scores = [list(row) for row in SCORES]
     parquet(tmp_path / "a.parquet", table())
     scores[1][2], scores[2][0], scores[3][1] = np.nan, None, np.inf

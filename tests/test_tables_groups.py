@@ -18,7 +18,6 @@ from pacshift import Certificate, InputError, Tally, calibrate_tally
 from pacshift.files.documents import seal
 from pacshift.tables import evaluate_table, read_table, tally_table
 from pacshift.tables.periods import Calendar, RowRanges, WholeFile, count_periods
-from pacshift.tables.sources import base
 from pacshift.tally.grouped import Grouped
 
 N_ROWS = 3000
@@ -48,7 +47,7 @@ def save(table: Any, path: Path) -> Path:
 
 @pytest.mark.parametrize("kind", ["parquet", "feather", "csv"])
 def test_files_batches_and_order_do_not_matter(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "BATCH_VALUES", 300)
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 300)
     mixed = TABLE.take(np.random.default_rng(1).permutation(N_ROWS))
     (tmp_path / "parts").mkdir()
     for part, first in enumerate(range(0, N_ROWS, 1100)):

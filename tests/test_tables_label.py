@@ -12,7 +12,6 @@ from pacshift import InputError, LabelSheet, label_sheet
 from pacshift.tables import label_table
 from pacshift.tables.label import sheet_scores
 from pacshift.tables.reader import TableReader
-from pacshift.tables.sources import base
 from score_tables import NAMES, SCORES, save, table
 
 EXACT = np.round(SCORES * 1024) / 1024  # the same numbers as text, as float32 and as float64
@@ -24,7 +23,7 @@ def whole(**others: Any) -> Any:
 
 @pytest.mark.parametrize("suffix", [".parquet", ".feather", ".csv"])
 def test_the_same_sheet_as_of_the_array(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "BATCH_VALUES", 60)  # 15 batches
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 60)  # 15 batches
     made = label_table(save(whole(), tmp_path / f"t{suffix}"), budget=120, looks=(100,), keep=["id"], rng=5)
     expected = label_sheet(EXACT, budget=120, looks=(100,), rng=5, classes=NAMES)
     assert made.sheet.rows.tolist() == expected.rows.tolist()
@@ -58,7 +57,7 @@ def broken() -> Any:
 
 
 def test_rows_that_are_left_out_keep_their_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "BATCH_VALUES", 60)
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 60)
     path = save(broken(), tmp_path / "t.parquet")
     with pytest.raises(InputError, match=r"30 row\(s\) cannot be used .* drop_invalid=True"):
         label_table(path, budget=50)
@@ -78,7 +77,7 @@ def test_rows_that_are_left_out_keep_their_numbers(tmp_path: Path, monkeypatch: 
 def test_scores_of_the_rows_when_labels_come_back(
     drop: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(base, "BATCH_VALUES", 60)
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 60)
     path = save(broken() if drop else whole(), tmp_path / "t.parquet")
     sheet = label_table(path, budget=60, rng=2, drop_invalid=drop).sheet
     turned = TableReader(path, label=None, classes=NAMES[::-1])  # the source may have another order of classes

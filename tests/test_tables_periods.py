@@ -13,7 +13,6 @@ from hospital import NAMES, USUAL, patients, table
 from pacshift import InputError, Tally, calibrate_tally
 from pacshift.files.repeated import file_sha256
 from pacshift.tables.periods import Calendar, RowRanges, WholeFile, count_periods, read_period
-from pacshift.tables.sources import base
 
 N = 900
 SCORES, LABELS = patients(N, USUAL, np.random.default_rng(0))
@@ -34,7 +33,7 @@ def expected(keys: Any) -> dict[str, Tally]:
 
 @pytest.mark.parametrize("batch", [64, 1 << 20])
 def test_months_hold_the_rows_of_the_month(file: Path, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "BATCH_VALUES", batch)
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", batch)
     found = count_periods(file, Calendar("seen", "month"), classes=NAMES)
     wanted = expected(TIMES.astype("M8[M]").astype(str))
     assert {name: part.target for name, part in found.periods.items()} == wanted

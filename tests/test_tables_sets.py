@@ -13,7 +13,6 @@ import pytest
 
 from pacshift import Certificate, InputError, Tally, calibrate_tally, evaluate
 from pacshift.tables import count_set_sizes, evaluate_table, write_sets
-from pacshift.tables.sources import base
 
 CLASSES = ("ant", "bee", "cow")
 RNG = np.random.default_rng(8)
@@ -23,7 +22,7 @@ LABELS = np.array(CLASSES)[(RNG.random((1000, 1)) > SCORES.cumsum(axis=1)).sum(a
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "BATCH_VALUES", 300)
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 300)
 
 
 def calibrated(score: str = "probability") -> Certificate:
@@ -79,18 +78,6 @@ def test_randomised_sets_of_tables_are_those_of_memory(table: Path) -> None:
     assert count_set_sizes(certificate, table).tolist() == np.bincount(sets.sum(axis=1), minlength=4).tolist()
     found = evaluate_table(certificate, table, label="who").evaluation
     assert found.error == evaluate(sets, LABELS, classes=CLASSES).error
-
-
-def test_a_seed_has_no_effect_on_tables_and_says_so(table: Path, tmp_path: Path) -> None:
-    certificate = calibrated("aps")
-    calls: list[Any] = [
-        lambda: write_sets(certificate, table, tmp_path / "sets.parquet", rng=5),
-        lambda: count_set_sizes(certificate, table, rng=5),
-        lambda: evaluate_table(certificate, table, label="who", rng=5),
-    ]
-    for call in calls:
-        with pytest.warns(DeprecationWarning, match="rng has no effect"):
-            call()
 
 
 def test_the_number_of_a_row_does_not_depend_on_rows_left_out(tmp_path: Path) -> None:

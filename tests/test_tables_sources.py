@@ -16,8 +16,8 @@ from commands import bad, good, make_tables
 from pacshift import Certificate
 from pacshift.errors import InputError
 from pacshift.files.repeated import repeated_files
+from pacshift.rows.arrow.files import list_files
 from pacshift.tables import evaluate_table, read_table, tally_table, write_sets
-from pacshift.tables.sources.files import list_files
 from score_tables import LABELS, NAMES, SCORES, labelled, save, unlike_its_columns
 
 

@@ -15,7 +15,6 @@ import pytest
 from pacshift import InputError, Tally, calibrate, calibrate_tally
 from pacshift.scores import streams
 from pacshift.tables import tally_table, write_sets
-from pacshift.tables.sources import base
 
 NAMES = ["cat", "dog", "owl"]
 
@@ -67,7 +66,7 @@ FRAMES: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("kind", FRAMES)
 def test_a_frame_counts_like_arrays(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "BATCH_VALUES", 2100)  # 700 rows at a time
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 2100)  # 700 rows at a time
     monkeypatch.setattr(streams, "PIECE_ROWS", 800)
     table = columns()
     scores = np.column_stack([table[f"p_{name}"] for name in NAMES])

@@ -8,9 +8,8 @@ import pytest
 
 from commands import bad, good, run
 from pacshift import Certificate, InputError, Tally, calibrate
-from pacshift.certificate.columns import Columns
+from pacshift.rows.columns import Columns
 from pacshift.tables import read_table, tally_table, write_sets
-from pacshift.tables.sources import base
 from score_tables import LABELS, NAMES, SCORES
 
 
@@ -20,7 +19,7 @@ def save(path: Path, array: Any) -> str:
 
 
 def test_an_array_and_its_labels_are_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "BATCH_VALUES", 100)
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 100)
     scores, labels = save(tmp_path / "s.npy", SCORES), save(tmp_path / "l.npy", LABELS)
     counted = tally_table(scores, label=labels)
     assert counted.tally == Tally.from_scores(SCORES, LABELS, grid=True)

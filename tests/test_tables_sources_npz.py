@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pacshift import InputError, Tally
-from pacshift.certificate.columns import Columns
+from pacshift.rows.columns import Columns
 from pacshift.tables import read_table, tally_table
 from score_tables import LABELS, NAMES, SCORES
 

@@ -15,8 +15,8 @@ import pytest
 
 from pacshift import Certificate, InputError, Tally, calibrate_tally
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.certificate.columns import Columns
 from pacshift.cli.spark import with_names
+from pacshift.rows.columns import Columns
 from pacshift.tables import tally_table
 
 pytestmark = [

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from pacshift import InputError, Tally, UninformativeWarning, calibrate_tally, parallel
 from pacshift.scores.transforms import TRANSFORMS
 from pacshift.tables import tally_table
-from pacshift.tables.sources import base
 from pacshift.tally import counter, stores
 from pacshift.tally.cells import CONFIDENCE_EDGES, Cells, top_bin
 from pacshift.tally.counter import Counter as Counts
@@ -62,7 +61,7 @@ def written(folder: Path, columns: dict[str, Any]) -> Path:
 @pytest.fixture(params=["memory", "arrow", "arrow lists", pytest.param("spark", marks=SPARK)])
 def engine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
     """Counts scores and labels (None: a target) on the grid."""
-    monkeypatch.setattr(base, "BATCH_VALUES", 3000)  # several batches
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 3000)  # several batches
     monkeypatch.setattr(counter, "BLOCK_VALUES", 3000)  # several blocks
     monkeypatch.setattr(counter, "PIECE_VALUES", 700)  # several pieces each
     if request.param == "memory":

@@ -20,7 +20,7 @@ from pacshift import Certificate, Tally
 from pacshift.certificate.file import to_document
 from pacshift.cli import app
 from pacshift.errors import InputError
-from pacshift.tables.sources.files import FileSource
+from pacshift.rows.arrow.files import FileSource
 from soak.mutants import mutate
 from soak.samples import make_table
 

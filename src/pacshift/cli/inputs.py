@@ -21,12 +21,12 @@ from pacshift.tally.repeats import require_distinct
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
-    from pacshift.certificate.columns import Columns
     from pacshift.certification.certify import Data
     from pacshift.certification.label_sheet import LabelSheet
     from pacshift.certification.request import Request
     from pacshift.paths.labelled import LabelledTarget, RowsToPlan
     from pacshift.paths.sample import RowSample
+    from pacshift.rows.columns import Columns
     from pacshift.tables.count import TableTally
     from pacshift.tables.evaluate import MeasuredSets
     from pacshift.tables.reader import TableReader
@@ -198,7 +198,7 @@ class Inputs:
         )
 
     def _reader(self, what: str, **options: Any) -> "TableReader":
-        from pacshift.tables.columns.refusals import ColumnsError
+        from pacshift.rows.arrow.layout import ColumnsError
         from pacshift.tables.reader import TableReader
 
         try:
@@ -269,7 +269,7 @@ def load_tallies(paths: Sequence[Path] | None) -> Tally:
     """The sum of tally files, whatever site each came from."""
     if not paths:
         raise InputError("--tallies: name at least one tally file (made with `pacshift tally`).")
-    for first, second, *_ in repeated_files(paths):  # tallies of older versions do not say what was counted
+    for first, second, *_ in repeated_files(paths):  # also those of arrays
         raise counted_twice(first, second)
     tallies = [Tally.load(path) for path in paths]
     require_distinct(tallies, [str(path) for path in paths])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pacshift.cli.console import note
 
 if TYPE_CHECKING:
-    from pacshift.certificate.columns import Columns
+    from pacshift.rows.columns import Columns
 
 WORDS = "patient|subject|person|participant|user|customer|client|member"
 NAMED_LIKE_AN_ID = re.compile(rf"({WORDS})s?([ _-]?(id|no|nr|number|key))?|.+[ _-]id", re.IGNORECASE)
@@ -22,8 +22,8 @@ def tell_repeated_ids(paths: Sequence[Path], columns: "Columns | None", scores: 
     """Say which column of a table may name groups, if it is not one of ``columns``. Looks at a batch."""
     import pyarrow.compute as pc
 
-    from pacshift.tables.sources import open_source
-    from pacshift.tables.sources.base import without_codes
+    from pacshift.rows.arrow.files import open_source
+    from pacshift.rows.arrow.source import without_codes
 
     source = open_source(list(paths), label=None, scores=scores, columns=columns)
     used = () if columns is None else columns.used

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from pacshift.assumption import ways_on
 from pacshift.certificate import Certificate
-from pacshift.certificate.columns import Columns
 from pacshift.certification.certify import Data, certify
 from pacshift.certification.request import Request
 from pacshift.errors import AssumptionError, UninformativeWarning
 from pacshift.methods import Method
+from pacshift.rows.columns import Columns
 from pacshift.tally import Tally
 
 NEW_SOURCE = (

@@ -8,17 +8,17 @@ from time import perf_counter
 from typing import Any
 
 from pacshift.arrays import Label
-from pacshift.certificate.columns import Columns
 from pacshift.files.repeated import sha256_beside
 from pacshift.progress import Progress
-from pacshift.scores.check import ignore_rng
+from pacshift.rows.arrow.layout import ColumnsError, Layout
+from pacshift.rows.arrow.records import batch_labels, raw_scores, sample_scores, score_rows
+from pacshift.rows.arrow.source import Batch, Source, Tables
+from pacshift.rows.columns import Columns
+from pacshift.rows.faults import Faults
+from pacshift.scores.names import shorten
 from pacshift.scores.plausible import foreign_columns
 from pacshift.scores.transforms import TransformFunction, resolve_transform
-from pacshift.tables.columns import refusals
-from pacshift.tables.columns.layout import Layout
 from pacshift.tables.reader import TableReader
-from pacshift.tables.rows import Faults, batch_labels, raw_scores, sample_scores, score_rows
-from pacshift.tables.sources.base import Batch, Source, Tables
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
 from pacshift.tally.inputs import Input, Role, printable
@@ -72,7 +72,6 @@ def tally_table(
     drop_invalid: bool = False,
     sha256: bool = False,
     group: str | None = None,
-    rng: Any = None,
     progress: Progress | None = None,
 ) -> TableTally:
     """Count a table of any size; without ``label`` it is an unlabelled target.
@@ -116,8 +115,6 @@ def tally_table(
         Column that names the group of each row, such as the patient. Rows of one group are not independent, so one
         random row of each group is counted: ``Tally.from_scores(..., groups=...)`` chooses the same rows. Files
         are read once more for it, and memory grows with the rows: about 40 bytes each.
-    rng : int, numpy.random.Generator or None
-        Has no effect: randomised scores are fixed functions of their rows. Will be removed.
     progress : callable, optional
         Called with the rows done so far and, where known, the rows in all.
 
@@ -141,7 +138,6 @@ def tally_table(
     [[1, 1], [0, 1]]
     >>> folder.cleanup()
     """
-    ignore_rng(rng)
     asked: dict[str, Any] = {"label": label, "scores": scores, "classes": classes, "by_position": by_position}
     reader = TableReader(paths, softmax=softmax, group=group, **asked)
     options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=bins, softmax=softmax)
@@ -217,7 +213,11 @@ def require_score_columns(tally: Tally, layout: Layout, source: Source) -> None:
         return
     foreign = foreign_columns(sample_scores(source, layout), tally.class_counts)
     if foreign:
-        raise refusals.not_scores([layout.columns[place] for place in foreign])
+        raise ColumnsError(
+            f"column {shorten([layout.columns[place] for place in foreign])} does not look like scores: no row "
+            "has this label, and the values do not fit the other score columns. Leave it out with scores=, or "
+            "name all classes with classes= if it is right."
+        )
 
 
 def count_batch(batch: Batch, layout: Layout, counter: Counter) -> Faults:

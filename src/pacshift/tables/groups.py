@@ -15,16 +15,15 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, IntArray
 from pacshift.errors import InputError
+from pacshift.rows.arrow.layout import Layout
+from pacshift.rows.arrow.records import batch_labels, first_place, plain_array, score_rows
+from pacshift.rows.arrow.source import Batch, without_codes
+from pacshift.rows.faults import NO_GROUP, Faults
 from pacshift.scores.names import NOT_FOUND, is_missing, text_of
-from pacshift.tables.columns.layout import Layout
-from pacshift.tables.rows import Faults, batch_labels, first_place, plain_array, score_rows
-from pacshift.tables.sources.base import Batch, without_codes
 from pacshift.tally.coins import group_coins, name_hashes, rows_digest
 from pacshift.tally.grouped import LabelsPer
 from pacshift.tally.groups import choose_labelled, choose_rows, row_keys
 from pacshift.tally.inputs import Role
-
-NO_GROUP = "no group id"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

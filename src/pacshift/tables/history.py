@@ -15,7 +15,7 @@ from pacshift.bounds import Interval
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike, atomic_write
 from pacshift.monitor import PeriodReport
-from pacshift.tables.spreadsheet import escape_batch
+from pacshift.rows.arrow.writers import escape_batch
 
 SCHEMA = pa.schema(
     {name: pa.string() for name in ("period", "start", "end", "metric")}

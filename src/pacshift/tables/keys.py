@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from pacshift.arrays import BoolArray, IntArray, KeyArray
 from pacshift.errors import InputError
+from pacshift.rows.arrow.source import Batch, without_codes
 from pacshift.tables.reader import TableReader
-from pacshift.tables.sources.base import Batch, without_codes
 
 HASH_BYTES = 8
 """Two of 100 million rows share a hash with a probability of about 0.03 %."""

@@ -14,12 +14,13 @@ from pacshift.certification.label_sheet.plan import RowDraw, plan_sheet
 from pacshift.certification.label_sheet.sheet import cell_text, class_places, drawn_sheet, sheet_seed
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.progress import Progress
+from pacshift.rows.arrow.records import score_rows
+from pacshift.rows.arrow.source import Batch, Tables, without_codes
+from pacshift.rows.faults import Faults
 from pacshift.tables.count import why_of
 from pacshift.tables.labelled import planning_sample
 from pacshift.tables.reader import TableReader
-from pacshift.tables.rows import Faults, score_rows
 from pacshift.tables.sets import require_columns
-from pacshift.tables.sources.base import Batch, Tables, without_codes
 
 
 @dataclass(frozen=True, slots=True, eq=False)

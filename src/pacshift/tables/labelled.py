@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from pacshift.arrays import IntArray
 from pacshift.paths.labelled import SOURCE_ROWS, TARGET_ROWS, RowsToPlan, planning_rows
 from pacshift.progress import Progress
+from pacshift.rows.arrow.records import NULL, batch_labels, score_rows
+from pacshift.rows.arrow.source import Batch
+from pacshift.rows.faults import Faults
 from pacshift.tables.reader import TableReader
-from pacshift.tables.rows import NULL, Faults, batch_labels, score_rows
-from pacshift.tables.sources.base import Batch
 
 ScoreRows = NDArray[np.floating[Any]]
 

@@ -17,12 +17,12 @@ from pacshift.monitor.calendar import Unit, describe
 from pacshift.monitor.deliveries import whole_digest
 from pacshift.monitor.periods import Counted
 from pacshift.progress import Progress
+from pacshift.rows.arrow.records import ScoreRows
+from pacshift.rows.arrow.source import Batch
 from pacshift.scores.check import shorten
 from pacshift.tables.groups import Choice
 from pacshift.tables.keys import RowKeys, read_keys
 from pacshift.tables.reader import TableReader
-from pacshift.tables.rows import ScoreRows
-from pacshift.tables.sources.base import Batch
 from pacshift.tables.timestamps import FIRST_YEAR, LAST_YEAR, column_days
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions

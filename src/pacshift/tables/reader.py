@@ -14,14 +14,15 @@ from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 from pacshift.parallel import map_ordered
 from pacshift.progress import Progress
+from pacshift.rows.arrow.files import open_source
+from pacshift.rows.arrow.find import find_layout
+from pacshift.rows.arrow.layout import Asked
+from pacshift.rows.arrow.records import ScoreRows, score_rows
+from pacshift.rows.arrow.source import Batch, Tables
+from pacshift.rows.faults import Faults
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.softmax import softmax, to_probabilities
-from pacshift.tables.columns.find import find_layout
-from pacshift.tables.columns.layout import Asked
 from pacshift.tables.groups import BatchKeys, Choice, batch_keys
-from pacshift.tables.rows import Faults, ScoreRows, score_rows
-from pacshift.tables.sources import open_source
-from pacshift.tables.sources.base import Batch, Tables
 from pacshift.tally.grouped import Grouped, LabelsPer
 from pacshift.tally.inputs import Role
 

@@ -5,9 +5,10 @@ import numpy as np
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.paths.sample import RowSample, places_below, source_share, target_share
 from pacshift.progress import Progress
+from pacshift.rows.arrow.records import ScoreRows, score_rows
+from pacshift.rows.arrow.source import Batch
+from pacshift.rows.faults import Faults
 from pacshift.tables.reader import TableReader
-from pacshift.tables.rows import Faults, ScoreRows, score_rows
-from pacshift.tables.sources.base import Batch
 from pacshift.tally import Tally
 
 MAX_ROWS_READ_TWICE = 1_000_000

@@ -20,13 +20,13 @@ from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike, atomic_write, check_output
 from pacshift.progress import Progress
-from pacshift.scores.check import ignore_rng, shorten
-from pacshift.tables.json_lines import JsonLinesWriter
+from pacshift.rows.arrow.files import KINDS
+from pacshift.rows.arrow.records import ScoreRows, score_rows
+from pacshift.rows.arrow.source import Batch, Tables, is_frame, without_codes
+from pacshift.rows.arrow.writers import JsonLinesWriter, escape_batch
+from pacshift.rows.faults import Faults
+from pacshift.scores.check import shorten
 from pacshift.tables.reader import TableReader
-from pacshift.tables.rows import Faults, ScoreRows, score_rows
-from pacshift.tables.sources.base import Batch, Tables, is_frame, without_codes
-from pacshift.tables.sources.files import KINDS
-from pacshift.tables.spreadsheet import escape_batch
 
 SET, SET_SIZE = "set", "set_size"
 _SEPARATOR = ";"  # between the labels of a set in CSV, which has no lists
@@ -65,7 +65,6 @@ def write_sets(
     drop_invalid: bool = False,
     keep_invalid: bool = False,
     overwrite: bool = False,
-    rng: Any = None,
     progress: Progress | None = None,
 ) -> SetsWritten:
     """Write the prediction set of every row of a table.
@@ -95,8 +94,6 @@ def write_sets(
         which no row can be used is refused all the same.
     overwrite : bool, default False
         Whether a file that exists may be replaced.
-    rng : int, numpy.random.Generator or None
-        Has no effect: randomised scores are fixed functions of their rows. Will be removed.
     progress : callable, optional
         Called with the rows done so far and, where known, the rows in all.
 
@@ -127,7 +124,6 @@ def write_sets(
     >>> folder.cleanup()
     """
     kind = _kind(output, certificate.classes)
-    ignore_rng(rng)
     refuse_both(drop_invalid, keep_invalid)
     reader = TableReader.for_certificate(certificate, paths, label=None, scores=scores, by_position=by_position)
     given: Any = () if is_frame(paths) else [paths] if isinstance(paths, (str, os.PathLike)) else paths

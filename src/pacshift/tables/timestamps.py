@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pacshift.errors import InputError
-from pacshift.tables.sources.base import without_codes
+from pacshift.rows.arrow.source import without_codes
 
 FIRST_YEAR, LAST_YEAR = 1901, 2199
 """Times outside are no times: 1900-01-01 and 9999-12-31 stand for "unknown" or "open" in many databases."""

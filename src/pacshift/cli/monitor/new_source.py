@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pacshift.certificate.columns import Columns
 from pacshift.certificate.sets import mean_and_empty
 from pacshift.certification.certify import Data, certify
 from pacshift.certification.label_sheet import LabelSheet
@@ -16,6 +15,8 @@ from pacshift.errors import InputError
 from pacshift.methods import PST
 from pacshift.monitor import Monitor
 from pacshift.paths.labelled import LabelledTarget, RowsToPlan, ScoreRows
+from pacshift.rows.arrow.source import Tables
+from pacshift.rows.columns import Columns
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import resolve_transform
 from pacshift.tables.count import count_table
@@ -23,7 +24,6 @@ from pacshift.tables.evaluate import measure_sets
 from pacshift.tables.label import sheet_scores
 from pacshift.tables.labelled import rows_to_plan
 from pacshift.tables.reader import TableReader
-from pacshift.tables.sources.base import Tables
 from pacshift.tally import Tally
 from pacshift.tally.counter import CountOptions
 from pacshift.words.numbers import mean_size

@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 
 from pacshift.arrays import IntArray, KeyArray
 from pacshift.certificate import Certificate
-from pacshift.certificate.columns import Columns
-from pacshift.cli import groups
+from pacshift.cli import options
 from pacshift.cli.console import note, progress
 from pacshift.cli.inputs import Inputs, tell_dropped
 from pacshift.cli.monitor.names import period_name
@@ -21,10 +20,11 @@ from pacshift.monitor import Monitor
 from pacshift.monitor.calendar import Unit
 from pacshift.monitor.deliveries import Delivery, digests, find_repeats, is_repeated
 from pacshift.monitor.periods import Counted, sum_of
+from pacshift.rows.arrow.files import list_files
+from pacshift.rows.columns import Columns
 from pacshift.scores.check import shorten
 from pacshift.tables.periods import Calendar, CountedFile, Cut, RowRanges, WholeFile, count_periods, read_period
 from pacshift.tables.reader import MAX_KEPT_BYTES
-from pacshift.tables.sources.files import list_files
 from pacshift.tally import Tally
 
 Sizes: TypeAlias = Callable[[Certificate], dict[str, IntArray]]
@@ -40,7 +40,7 @@ class Reading:
 
     timestamp: str | None
     period: str | None
-    columns: groups.ColumnOptions
+    columns: options.ColumnOptions
     method: Method
     silent: bool
     key: str | None = None

@@ -9,12 +9,12 @@ from pyspark.sql.functions import col
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
-from pacshift.certificate.columns import Columns
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike
+from pacshift.rows.arrow.files import KINDS, list_files
+from pacshift.rows.arrow.source import MAX_LABEL_VALUES, Batch, Source
+from pacshift.rows.columns import Columns
 from pacshift.scores.plausible import SAMPLE_ROWS
-from pacshift.tables.sources.base import MAX_LABEL_VALUES, Batch, Source
-from pacshift.tables.sources.files import KINDS, list_files
 
 
 def read_frame(

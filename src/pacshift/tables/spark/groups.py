@@ -6,8 +6,8 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, StructField, StructType
 
-from pacshift.tables.columns.layout import Layout
-from pacshift.tables.rows import Faults
+from pacshift.rows.arrow.layout import Layout
+from pacshift.rows.faults import Faults
 from pacshift.tables.spark.jobs import KEYS, PACKED, fault_finder, keys_of, unpack
 
 

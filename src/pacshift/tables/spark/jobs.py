@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from pacshift.certificate import Certificate
 from pacshift.errors import PacshiftError
-from pacshift.tables.columns.layout import Layout
+from pacshift.rows.arrow.layout import Layout
+from pacshift.rows.arrow.records import score_rows
+from pacshift.rows.arrow.source import numbered
+from pacshift.rows.faults import Faults
 from pacshift.tables.count import count_batch
 from pacshift.tables.groups import batch_keys
-from pacshift.tables.rows import Faults, score_rows
 from pacshift.tables.sets import sets_batch
-from pacshift.tables.sources.base import numbered
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
 
