@@ -6,8 +6,8 @@ import numpy as np
 
 from pacshift.certificate.explain import filled, guarantee_in_words, notes_shown, sets_in_words
 from pacshift.certificate.label_shift import implied_change, what_the_test_saw
-from pacshift.certificate.sets import mean_and_empty
 from pacshift.methods.guarantee import MEANINGS
+from pacshift.rows.sets import mean_and_empty
 from pacshift.words.display import MAX_ROWS, html_paragraphs, html_table, one_line
 from pacshift.words.numbers import between, mean_size, percent
 

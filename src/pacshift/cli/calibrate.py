@@ -167,8 +167,8 @@ def _measured(certificate: "Certificate", data: "Inputs", tally: "Tally", method
 
 def _show(certificate: "Certificate", out: Path, printing: groups.Printing) -> None:
     from pacshift.certificate.file import to_document
-    from pacshift.certificate.sets import mean_and_empty
     from pacshift.files.documents import seal
+    from pacshift.rows.sets import mean_and_empty
 
     if printing.as_json:
         document = {"certificate": str(out), "trivial": certificate.trivial, **to_document(certificate)}

@@ -2,9 +2,9 @@
 
 from pacshift.certificate import Certificate
 from pacshift.certificate.explain import filled
-from pacshift.certificate.sets import mean_and_empty
 from pacshift.methods.guarantee import Guarantee, promises_target
 from pacshift.plots import readable
+from pacshift.rows.sets import mean_and_empty
 from pacshift.words.numbers import given, mean_size
 
 PROMISES: dict[Guarantee, str] = {

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pacshift.certificate import Certificate
 from pacshift.certificate.accuracy import accuracy_in_words
 from pacshift.certificate.one_label import one_label_confidence
-from pacshift.certificate.sets import mean_and_empty
 from pacshift.comparison.table import ComparisonRow
+from pacshift.rows.sets import mean_and_empty
 from pacshift.tally.inputs import Input
 from pacshift.words.numbers import all_but, down, given, mean_size, percent, up
 

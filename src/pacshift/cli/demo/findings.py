@@ -8,7 +8,6 @@ import typer
 
 from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
-from pacshift.certificate.sets import count_sizes
 from pacshift.certification.calibrate import calibrate_tally
 from pacshift.certification.one_label import with_one_label_error
 from pacshift.cli.console import progress
@@ -19,6 +18,7 @@ from pacshift.errors import InputError
 from pacshift.experiments.panels import Panel, select_panels
 from pacshift.experiments.trial import Draw, Experiment, TrialRow, run_trial
 from pacshift.methods import METHODS, usable_methods
+from pacshift.rows.sets import count_sizes
 
 METHOD = "PS-LP"
 
