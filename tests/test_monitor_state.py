@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 
 from hospital import USUAL, patients, source_tally
-from pacshift import Certificate, InputError, Monitor, Tally
+from pacshift import Certificate, InputError, Monitor
 from pacshift.files import lock
 from pacshift.files.documents import seal
 from pacshift.methods import PSLP
@@ -409,30 +408,3 @@ def test_a_period_is_counted_anew_and_pays_again(tmp_path: Path) -> None:
     assert monitor.update(rows(0), "April").rows == 600  # these rows no longer count in May
     with pytest.raises(InputError, match="no period 'March' to replace"):
         monitor.update(rows(3), "March", replace=True)
-
-
-def test_states_of_the_first_form_are_read(tmp_path: Path) -> None:
-    """Written before manifests had a checksum; ``expected.json`` has what that version said."""
-    form = Path(__file__).parent / "files" / "earlier-states" / "1-first"
-    shutil.copytree(form / "watch", tmp_path / "watch")
-    then = json.loads((form / "expected.json").read_text())
-    monitor = Monitor(Tally.load(form / "source.tally"), **GOOD, state=tmp_path / "watch")
-    assert [list(fact) for fact in facts(monitor)] == [
-        [name, number, n_rows, verdict, tuple(error), size, delta]
-        for name, number, n_rows, verdict, error, size, delta in then["history"]
-    ]
-    assert monitor.in_use is not None
-    assert (monitor.in_use.choice, monitor.in_use.period) == ("adopted", "2026-05")
-    assert monitor.in_use.certificate.thresholds.tolist() == then["thresholds"]
-    assert monitor.has_counted("ab" * 32)
-    assert monitor.undelivered == ()
-    assert not monitor.offer(replace(monitor.in_use.certificate, delta=0.01, thresholds=np.zeros(3)))
-    monitor.update(rows(9), "2026-06", start="2026-06-01", end="2026-06-30")
-    again = Monitor(Tally.load(form / "source.tally"), **GOOD, state=tmp_path / "watch")
-    assert facts(again) == facts(monitor)
-    assert [gap.first for gap in again.gaps()] == ["2026-04"]
-    document = json.loads((form / "watch" / "manifest.json").read_text())
-    for changed in (document | {"n_reports": 0}, document | {"n_reports": 2}):
-        (tmp_path / "watch" / "manifest.json").write_text(json.dumps(changed))
-        with pytest.raises(InputError, match="reports"):
-            Monitor(Tally.load(form / "source.tally"), **GOOD, state=tmp_path / "watch")

@@ -66,7 +66,7 @@ def _in_memory(
 def _in_table(
     table: Any, *, label: str | None = None, group: bool = False, target: bool = False, **how: Any
 ) -> Rows:
-    asked = {"label": label, "group": "patient" if group else None, "some_labels": label == "some"}
+    asked: Any = {"label": label, "group": "patient" if group else None, "some_labels": label == "some"}
     named: Any = {"name": "target", "role": "target"} if target else {"name": "source"}
     return read_rows(table, **asked, **named, scores="p_*", **how)
 

@@ -8,7 +8,7 @@ import pytest
 
 from pacshift import bounds
 from pacshift.assumption import ASSUMPTION_SHARE
-from pacshift.certificate.one_label import ONE_LABEL_SHARE
+from pacshift.certificate.certificate import ONE_LABEL_SHARE
 from pacshift.certification import class_miss, delta, one_label, sensitivity
 from pacshift.methods import class_wise
 from pacshift.ps_t import families

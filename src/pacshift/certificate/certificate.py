@@ -5,18 +5,16 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pacshift.arrays import IntArray, RngLike, ScoresLike, read_only
+from pacshift.arrays import IntArray, ScoresLike, read_only
 from pacshift.assumption import Assumption
-from pacshift.bounds import BoundCurve, Interval
-from pacshift.certificate.explain import explain
+from pacshift.bounds import BoundCurve, Interval, Sensitivity
 from pacshift.certificate.file import read_fields, write
 from pacshift.certificate.lazy import LazyField
 from pacshift.certificate.predictor import Predictor
 from pacshift.certificate.provenance import Provenance
 from pacshift.certificate.rule import SetRule, transform_of
-from pacshift.certificate.sensitivity import Sensitivity
 from pacshift.methods import Guarantee, MethodFacts
-from pacshift.scores.check import ScoreMatrix, ignore_rng
+from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import TransformFunction
 from pacshift.tally.grouped import Grouped
 
@@ -25,6 +23,9 @@ if TYPE_CHECKING:
 
 LAZY = ("curve", "sensitivity")
 """Fields that are computed when first asked for."""
+
+ONE_LABEL_SHARE = 0.1
+"""Chance that the shares of set sizes mislead us, as a share of δ and beside it. A round number; not measured."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -102,9 +103,8 @@ class Certificate(SetRule):
     columns : Columns or None
         Score columns and label column of the table that the certificate was made from. Frames and tables given to
         it later must have these score columns, in any order. None if it was made from arrays.
-    provenance : Provenance or None
-        When and from which data it was made, by which version, for which model, and until when it may be used;
-        None in files of older versions.
+    provenance : Provenance
+        When and from which data it was made, by which version, for which model, and until when it may be used.
     transform : Transform or None
         The score transform itself; not saved.
 
@@ -151,7 +151,7 @@ class Certificate(SetRule):
     curve: LazyField[BoundCurve] = field(default=LazyField(), repr=False)  # looks at it go through the field
     sensitivity: LazyField[Sensitivity] = field(default=LazyField(), repr=False)
     set_sizes: IntArray | None = None
-    provenance: Provenance | None = None
+    provenance: Provenance
 
     def __post_init__(self) -> None:
         """What was certified stays: nobody can write to its arrays, and what was given in stays the caller's."""
@@ -160,12 +160,12 @@ class Certificate(SetRule):
                 object.__setattr__(self, one.name, read_only(getattr(self, one.name)))
 
     def __repr__(self) -> str:
-        from pacshift.certificate.notebook import to_text
+        from pacshift.words.notebook import to_text
 
         return to_text(self)
 
     def _repr_html_(self) -> str:
-        from pacshift.certificate.notebook import to_html
+        from pacshift.words.notebook import to_html
 
         return to_html(self)
 
@@ -198,15 +198,13 @@ class Certificate(SetRule):
         """
         return Predictor(self, transform_of(self, score))
 
-    def with_set_sizes(self, scores: ScoresLike | ScoreMatrix, *, rng: RngLike = None) -> "Certificate":
+    def with_set_sizes(self, scores: ScoresLike | ScoreMatrix) -> "Certificate":
         """The same certificate, with the sizes of the sets of ``scores`` counted.
 
         Parameters
         ----------
         scores : array_like or frame
             The target's scores: one row per example, one column per class.
-        rng : int, numpy.random.Generator or None
-            Has no effect, as in ``sets``.
 
         Returns
         -------
@@ -221,7 +219,6 @@ class Certificate(SetRule):
         >>> certificate.with_set_sizes([[0.7, 0.3], [0.05, 0.95]]).set_sizes.tolist()
         [1, 1, 0]
         """
-        ignore_rng(rng)
         (sizes,) = self._sizes(self._checked(scores), [self.thresholds])
         return self.changed(set_sizes=sizes)
 
@@ -260,6 +257,8 @@ class Certificate(SetRule):
 
     @cached_property
     def _words(self) -> str:
+        from pacshift.words.statements import explain
+
         return explain(self)
 
     def plot(self) -> "list[Axes]":

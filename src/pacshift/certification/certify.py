@@ -21,7 +21,7 @@ from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.files.code import code_identity
 from pacshift.files.documents import TIME_FORMAT, current_time, pacshift_version
 from pacshift.methods import Method
-from pacshift.methods.base import assumes_label_shift, facts_of, options_of
+from pacshift.methods.base import facts_of, options_of
 from pacshift.methods.guarantee import promises_target
 from pacshift.mix.lp import solved_by
 from pacshift.parallel import in_background
@@ -57,7 +57,7 @@ def certify(
     # The digest of the counts, 15 ms for a million rows, beside the test and the method.
     inputs = in_background(partial(all_inputs, tally))
     assumption = None
-    if promises_target(method) and assumes_label_shift(method) and tally.n_target:
+    if promises_target(method) and method.assumes_label_shift and tally.n_target:
         assumption = tested or check_label_shift(tally, request, data.labelled)
     tell(progress, TESTED)
     try:
@@ -147,6 +147,7 @@ def _provenance(
         valid_until=request.valid_until,
         inputs=limited(inputs, tally.n_more_inputs),
         seed=request.seed,
+        command=None,
         code=code_identity(),
         counting=Counting(
             grid=tally.grid,
@@ -168,7 +169,7 @@ def _asked(method: Method, certified: Method, request: Request) -> AskedMethod |
 
 
 def _notes(data: Data, asked: Method, request: Request, found: Answer) -> tuple[str, ...]:
-    whose = "label-shifted " if request.contamination and assumes_label_shift(found.method) else ""
+    whose = "label-shifted " if request.contamination and found.method.assumes_label_shift else ""
     by_labels = by_labels_note(found, asked, data.labelled.n_rows) if data.labelled is not None else ()
     missed = often_missed_note(found.misses, data.tally.classes, epsilon=request.epsilon, whose=whose)
     return (*by_labels, *found.solution.notes, *missed, *suspicious(data.tally))
@@ -177,7 +178,7 @@ def _notes(data: Data, asked: Method, request: Request, found: Answer) -> tuple[
 def _sensitivity(tally: Tally, request: Request, found: Answer) -> SensitivityOnDemand | None:
     """What contamination would do, for a promise that rests on label shift and is not empty."""
     cuts, method = found.solution.thresholds, found.method
-    if not (promises_target(method) and assumes_label_shift(method)) or np.isneginf(cuts).all():
+    if not (promises_target(method) and method.assumes_label_shift) or np.isneginf(cuts).all():
         return None
     return SensitivityOnDemand(
         tally,

@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from pacshift.arrays import FloatArray
-from pacshift.bounds import Interval
-from pacshift.certificate.sensitivity import Sensitivity
+from pacshift.bounds import Interval, Sensitivity
 from pacshift.certification.class_miss import class_miss
 from pacshift.errors import AssumptionError
 from pacshift.mix.programs import MixProgram

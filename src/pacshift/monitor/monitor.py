@@ -8,7 +8,6 @@ from typing import Any
 
 from pacshift.arrays import IntArray, LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
-from pacshift.certificate.provenance import reasons_against_use
 from pacshift.certification.request import check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
@@ -284,7 +283,7 @@ class Monitor(Ledger):
         """
         if self.certificate is None:
             return []
-        return reasons_against_use(self.certificate.provenance, model_id=self._request.model_id, today=today)
+        return self.certificate.provenance.warnings(model_id=self._request.model_id, today=today)
 
     def count(self, scores: ScoresLike | ScoreMatrix) -> Tally:
         """Count unlabelled rows as the method needs them.

@@ -15,7 +15,6 @@ from pacshift.rows.arrow.records import batch_labels, raw_scores, sample_scores,
 from pacshift.rows.arrow.source import Records, Source, Tables
 from pacshift.rows.columns import Columns
 from pacshift.rows.faults import Faults
-from pacshift.scores.check import ignore_rng
 from pacshift.scores.names import shorten
 from pacshift.scores.plausible import foreign_columns
 from pacshift.scores.transforms import TransformFunction, resolve_transform
@@ -73,7 +72,6 @@ def tally_table(
     drop_invalid: bool = False,
     sha256: bool = False,
     group: str | None = None,
-    rng: Any = None,
     progress: Progress | None = None,
 ) -> TableTally:
     """Count a table of any size; without ``label`` it is an unlabelled target.
@@ -117,8 +115,6 @@ def tally_table(
         Column that names the group of each row, such as the patient. Rows of one group are not independent, so one
         random row of each group is counted: ``Tally.from_scores(..., groups=...)`` chooses the same rows. Files
         are read once more for it, and memory grows with the rows: about 40 bytes each.
-    rng : int, numpy.random.Generator or None
-        Has no effect: randomised scores are fixed functions of their rows. Will be removed.
     progress : callable, optional
         Called with the rows done so far and, where known, the rows in all.
 
@@ -142,7 +138,6 @@ def tally_table(
     [[1, 1], [0, 1]]
     >>> folder.cleanup()
     """
-    ignore_rng(rng)
     asked: dict[str, Any] = {"label": label, "scores": scores, "classes": classes, "by_position": by_position}
     reader = TableReader(paths, softmax=softmax, group=group, **asked)
     options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=bins, softmax=softmax)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from pacshift.arrays import IntArray, KeyArray
 from pacshift.certificate import Certificate
-from pacshift.cli import groups
+from pacshift.cli import options
 from pacshift.cli.console import note, progress
 from pacshift.cli.inputs import Inputs, tell_dropped
 from pacshift.cli.monitor.names import period_name
@@ -40,7 +40,7 @@ class Reading:
 
     timestamp: str | None
     period: str | None
-    columns: groups.ColumnOptions
+    columns: options.ColumnOptions
     method: Method
     silent: bool
     key: str | None = None
