@@ -20,7 +20,7 @@ LEMMAS: dict[int, Any] = {
     2: class_wise.capped,
     3: sensitivity.clean_epsilon,
     4: bounds.clean_shares,
-    5: sensitivity.SensitivityOnDemand.__call__,
+    5: sensitivity.sensitivity,
     6: one_label.net_below,
     7: one_label.one_label_error,
 }

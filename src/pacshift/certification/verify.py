@@ -209,6 +209,8 @@ def verify_data(
         found = found.changed(provenance=replace(found.provenance, inputs=inputs))
     if count_sizes is not None:
         found = _with_sizes(found, stored, data.tally, chosen, count_sizes)
+    if stored.curve is not None or stored.sensitivity is not None:
+        found = found.with_curves()
     return _compared(stored, found, _wrong_words(certificate, stored), named=named)
 
 

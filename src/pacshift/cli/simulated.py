@@ -189,8 +189,9 @@ def write(folder: Path, found: Findings) -> dict[str, Path]:
     files = {"report": folder / "report.html", "figure": folder / "demo.png"}
     files |= {"certificate": folder / "certificate.json"}
     files |= {name: folder / f"{name}.parquet" for name in ("source", "target", "labelled")}
-    found.certificate.save(files["certificate"])
-    write_report(found.certificate, files["report"], comparison=found.trials[0])
+    certificate = found.certificate.with_curves()
+    certificate.save(files["certificate"])
+    write_report(certificate, files["report"], comparison=found.trials[0])
     draw_figure(files["figure"], found)
     draw, names = found.draw, found.world.class_names
     for table, rows in (("source", draw.source), ("target", draw.target), ("labelled", draw.target)):

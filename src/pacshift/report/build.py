@@ -96,6 +96,7 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
     >>> page[:15], "Guaranteed on the target" in page
     ('<!doctype html>', True)
     """
+    certificate = certificate.with_curves()
     everything = statements(certificate, most_notes=None)
     said = [replace(one, text=plots.readable(one.text, longest=4000)) for one in everything]
     by_name = {one.name: one for one in said}
