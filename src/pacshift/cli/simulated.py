@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 
 from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
-from pacshift.certificate.sets import count_sizes
 from pacshift.certification.calibrate import calibrate, calibrate_tally
 from pacshift.certification.one_label import with_one_label_error
 from pacshift.comparison.table import ComparisonRow
@@ -25,6 +24,7 @@ from pacshift.plots.axes import new_axes
 from pacshift.plots.palette import LIMIT, PROMISE_MARKS
 from pacshift.progress import Progress
 from pacshift.report import write_report
+from pacshift.rows.sets import count_sizes
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import resolve_transform
 from pacshift.simulate import Population, resample
