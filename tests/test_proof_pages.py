@@ -13,10 +13,10 @@ import pytest
 
 import pacshift
 from pacshift import Monitor, Tally, assumption
-from pacshift.certificate.one_label import ONE_LABEL_SHARE
+from pacshift.certificate.certificate import ONE_LABEL_SHARE
 from pacshift.certification import class_miss, delta, one_label, sensitivity
 from pacshift.monitor import shares
-from pacshift.ps_t import families
+from pacshift.paths import labelled
 from pacshift.report import render_history
 from pacshift.report.history import NO_FEEDBACK
 
@@ -156,7 +156,7 @@ def test_shares_and_grid_of_the_trust_pages_are_those_of_the_code() -> None:
         f"{n_levels + 1}^K",
     ):
         assert words in page
-    assert families.EQUAL_STEPS == 1000
+    assert labelled.EQUAL_STEPS == 1000
     assert page.count("thousandth") >= 2
 
 
