@@ -1,4 +1,4 @@
-"""Plain words for what the test saw, what it could have seen, and what to do after a refusal."""
+"""Plain words for what the test saw."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from pacshift.assumption.folds import CellCounts
 from pacshift.assumption.groups import Groups, chance, searched_groups
 from pacshift.assumption.program import MixRows
 from pacshift.bounds import Interval
-from pacshift.words.numbers import between, digits_apart, down, given, mean_size, percent, up
+from pacshift.words.numbers import between, digits_apart, down, given, percent, up
 
 CANDIDATES = 40
 """Groups for which the largest share that any mix can give is computed, each by linear programs. A round number;
@@ -18,51 +18,6 @@ not measured."""
 PLAIN_WORTH = 2.0
 """How much larger the difference from some mixes must be to be said instead of one from all mixes. A matter of
 taste."""
-
-CANNOT_SEE = (
-    "No test on unlabelled rows can see a change that looks like another mix of the same classes, and this one "
-    "does not see changes that leave the predicted classes and their confidence (or top scores) as they are."
-)
-"""What remains hidden, for certificates and reports."""
-
-
-OTHER_WAYS = (
-    "known_mix= cannot undo this refusal: bounds of the mix only rule out more mixes.",
-    "contamination= can, but only if a share below epsilon of the target explains all of the "
-    "difference, which cannot be read off the data.",
-    "Train a classifier on rows of both populations.",
-)
-"""What is worth knowing about other ways than labels."""
-
-
-def ways_on(expected_sizes: Sequence[tuple[int, float]] = (), *, command: str | None = None) -> str:
-    """What to do after a refusal, in plain words.
-
-    Parameters
-    ----------
-    expected_sizes : sequence of tuple of int and float
-        Numbers of labelled target rows, and about how many labels per set they would certify.
-    command : str, optional
-        How to draw the rows and to use their labels, in words; by default in Python.
-
-    Returns
-    -------
-    str
-        A few sentences.
-
-    Examples
-    --------
-    >>> print(ways_on([(100, 1.31), (400, 1.2)]).partition("Labels per set")[2][:56])
-     to be expected: 1.310 with 100, 1.200 with 400 labelled
-    """
-    sizes = [f"{mean_size(size)} with {count:,}" for count, size in expected_sizes]
-    about = f" Labels per set to be expected: {', '.join(sizes)} labelled rows (an estimate)." if sizes else ""
-    draw = command or "pacshift.label_sheet draws the rows, and calibrate(..., labelled=sheet) certifies"
-    bounds, share, train = OTHER_WAYS
-    return (
-        f"Ways on: (1) Label a random sample of the target: this certifies sets without label shift.{about} "
-        f"{draw}. (2) {bounds} {share} (3) {train}"
-    )
 
 
 def nothing_found(counts: CellCounts) -> str:
