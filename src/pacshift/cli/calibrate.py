@@ -96,7 +96,7 @@ def calibrate(
         told = after.with_commands(refusal, ctx, promise, columns, data)
         after.write_page(told, page, force=force, silent=printing.silent)
         raise told from None
-    certificate = with_origin(certificate, ctx, seed)
+    certificate = with_origin(certificate, ctx, seed).with_curves()
     certificate.save(out, overwrite=force)
     _show(certificate, out, printing)
     if certificate.trivial:
