@@ -177,8 +177,6 @@ def _show(certificate: "Certificate", out: Path, printing: options.Printing) -> 
         document = {"certificate": str(out), "trivial": certificate.trivial, **to_document(certificate)}
         print_json(seal(document))  # so that what is printed can be loaded like the file
         return
-    if printing.quiet:
-        return
     print_words(certificate.explain())
     if certificate.set_sizes is not None:
         mean, empty = mean_and_empty(certificate.set_sizes)
