@@ -21,7 +21,7 @@ from pacshift.certificate.provenance import AskedMethod, Counting, Provenance
 from pacshift.files.code import code_identity
 from pacshift.files.documents import current_time, seal
 from pacshift.report import render_report
-from pacshift.report.numbers import MODEL_NOT_STATED
+from pacshift.report.build import MODEL_NOT_STATED
 from pacshift.tally.inputs import MAX_INPUTS, Input, counts_sha256, limited
 
 FILES = Path(__file__).resolve().parent / "files"

@@ -8,10 +8,9 @@ import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.assumption import Assumption
-from pacshift.bounds import BoundCurve, Interval
+from pacshift.bounds import BoundCurve, Interval, Sensitivity
 from pacshift.certificate.fields import is_number, require_ranges
 from pacshift.certificate.provenance import Provenance
-from pacshift.certificate.sensitivity import Sensitivity
 from pacshift.files.documents import is_count, require_text
 from pacshift.methods import METHODS, Guarantee, MethodFacts
 from pacshift.rows.columns import Columns

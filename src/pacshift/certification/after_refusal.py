@@ -10,10 +10,8 @@ from pacshift.certification.request import Request, takes_labels
 from pacshift.certification.sensitivity import clean_epsilon
 from pacshift.errors import AssumptionError, InputError
 from pacshift.methods import PSLP, Method
-from pacshift.ps_t.families import equal_miss_thresholds, forecast, tuned_path
-from pacshift.ps_t.forecast import typical_error
-from pacshift.ps_t.looks import look_cuts
-from pacshift.ps_t.sizes import mean_sizes
+from pacshift.paths.labelled import equal_miss_thresholds, forecast, mean_sizes, tuned_path, typical_error
+from pacshift.paths.looks import look_cuts
 
 NUMBERS_OF_LABELS = (100, 200, 400)
 """What people would label in an hour, a morning and a day; times ten until they certify anything."""

@@ -21,8 +21,8 @@ from pacshift.errors import InputError
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import score_for
 from pacshift.methods.ps_lp import ClassBalance, balanced
+from pacshift.paths.labelled import LabelledTarget
 from pacshift.progress import Progress
-from pacshift.ps_t.rows import LabelledTarget
 from pacshift.scores.check import check_flag
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally

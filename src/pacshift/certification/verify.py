@@ -21,7 +21,7 @@ from pacshift.certification.rows import Rows
 from pacshift.certification.verification import Verification, VerifyVerdict, with_words
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.methods import Method
-from pacshift.ps_t.rows import LabelledTarget
+from pacshift.paths.labelled import LabelledTarget
 from pacshift.scores.check import check_scores
 from pacshift.scores.containers import column_names
 from pacshift.scores.transforms import Transform, TransformFunction
@@ -209,6 +209,8 @@ def verify_data(
         found = found.changed(provenance=replace(found.provenance, inputs=inputs))
     if count_sizes is not None:
         found = _with_sizes(found, stored, data.tally, chosen, count_sizes)
+    if stored.curve is not None or stored.sensitivity is not None:
+        found = found.with_curves()
     return _compared(stored, found, _wrong_words(certificate, stored), named=named)
 
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pacshift.certification.certify import Data
     from pacshift.certification.label_sheet import LabelSheet
     from pacshift.certification.request import Request
+    from pacshift.paths.labelled import LabelledTarget, RowsToPlan
     from pacshift.paths.sample import RowSample
-    from pacshift.ps_t.rows import LabelledTarget, RowsToPlan
     from pacshift.rows.columns import Columns
     from pacshift.tables.count import TableTally
     from pacshift.tables.evaluate import MeasuredSets

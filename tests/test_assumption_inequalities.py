@@ -10,9 +10,16 @@ from scipy.sparse import csc_matrix
 from scipy.stats import binom, binomtest
 
 from cell_worlds import cell_counts, make_world
-from pacshift.assumption.boxes import box_rows, box_sets, chernoff_lower, n_bounds
-from pacshift.assumption.folds import joined, split
-from pacshift.assumption.tops import largest_shares, shares_by_sets, suggested_sets
+from pacshift.assumption.cells import joined, split
+from pacshift.assumption.inequalities import (
+    box_rows,
+    box_sets,
+    chernoff_lower,
+    largest_shares,
+    n_bounds,
+    shares_by_sets,
+    suggested_sets,
+)
 from pacshift.bounds import binomial_lower, binomial_upper
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from certificates import birds, certify
 from pacshift import METHODS, Certificate, Interval
-from pacshift.certificate.label_shift import WIDER_THAN_PREVALENCE
 from pacshift.methods import MethodFacts
 from pacshift.methods.guarantee import MEANINGS
 from pacshift.report import render_report
+from pacshift.words.statements import WIDER_THAN_PREVALENCE
 
 LABEL_SHIFT = MEANINGS["pac-target"].assumption
 
