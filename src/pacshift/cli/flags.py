@@ -42,8 +42,8 @@ def in_flags(message: str) -> str:
 
     def flag_of(name: str, value: str | None, otherwise: str) -> str:
         option = options().get(CALLED.get(name, name))
-        named = () if option is None else option.secondary_opts if value == "False" else option.opts
-        if not named:
+        named = getattr(option, "secondary_opts" if value == "False" else "opts", ())
+        if option is None or not named:
             return otherwise
         flag = max(named, key=len)
         return f"{flag} {value}" if value is not None and not option.is_flag else flag
