@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pacshift.arrays import Label
-from pacshift.certification.notes import logits_note
 from pacshift.cli.console import note, progress
 from pacshift.cli.repeated_ids import tell_repeated_ids
 from pacshift.errors import InputError
@@ -18,6 +17,7 @@ from pacshift.tally import Tally
 from pacshift.tally.counter import CountOptions
 from pacshift.tally.inputs import why_in_words
 from pacshift.tally.repeats import require_distinct
+from pacshift.words.findings import logits_note
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
