@@ -27,7 +27,7 @@ from pacshift import (
 )
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
-from pacshift.files.documents import seal
+from pacshift.files.codec import seal
 from pacshift.scores.softmax import softmax
 from pacshift.strata import calibrate as strata_calibrate
 from pacshift.strata import expansion

@@ -10,7 +10,8 @@ from pacshift.certificate import Certificate
 from pacshift.certificate.file import to_document
 from pacshift.certificate.sets import exact_cuts, forgiving_cuts
 from pacshift.errors import InputError, MissingExtraError
-from pacshift.files.documents import CHECKSUM, pacshift_version
+from pacshift.files.codec import CHECKSUM
+from pacshift.files.origin import pacshift_version
 from pacshift.files.writing import PathLike, atomic_write
 
 try:

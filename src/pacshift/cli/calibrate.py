@@ -171,7 +171,7 @@ def _measured(certificate: "Certificate", data: "Inputs", tally: "Tally", method
 def _show(certificate: "Certificate", out: Path, printing: options.Printing) -> None:
     from pacshift.certificate.file import to_document
     from pacshift.certificate.sets import mean_and_empty
-    from pacshift.files.documents import seal
+    from pacshift.files.codec import seal
 
     if printing.as_json:
         document = {"certificate": str(out), "trivial": certificate.trivial, **to_document(certificate)}

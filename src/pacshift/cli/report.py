@@ -8,7 +8,7 @@ from pacshift.cli import options
 from pacshift.cli.console import plain, print_json, results
 from pacshift.cli.options import basic
 from pacshift.errors import InputError
-from pacshift.files.documents import parse_json
+from pacshift.files.codec import parse_json
 
 if TYPE_CHECKING:
     from pacshift.report import ComparisonRow

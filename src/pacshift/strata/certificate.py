@@ -11,8 +11,8 @@ from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.certificate.file import FORMAT as CERTIFICATE_FORMAT
 from pacshift.certificate.file import VERSION as CERTIFICATE_VERSION
-from pacshift.certificate.file import read_checked, sealed_fields, to_document, write_document
-from pacshift.files.documents import require_seal, seal
+from pacshift.certificate.file import sealed_fields, to_document
+from pacshift.files.codec import read_checked, require_seal, seal, write_document
 from pacshift.methods import Guarantee
 from pacshift.scores.check import check_flag, check_rate, check_scores, is_finite, not_finite_error
 from pacshift.scores.frames import frame_like
