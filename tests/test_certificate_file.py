@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from certificates import birds
 from pacshift import METHODS, Certificate, InputError, Interval
 from pacshift.assumption import Assumption
-from pacshift.bounds import BoundCurve
+from pacshift.bounds import BoundCurve, Sensitivity
 from pacshift.certificate.file import read_fields, sealed_fields, to_document
-from pacshift.certificate.sensitivity import Sensitivity
 from pacshift.files.codec import seal
 from pacshift.methods import MethodFacts
 from pacshift.methods.base import facts_of

@@ -21,7 +21,7 @@ from pacshift.certificate.provenance import AskedMethod, Counting, Provenance
 from pacshift.files.codec import from_json, seal, to_json
 from pacshift.files.origin import code_identity, current_time
 from pacshift.report import render_report
-from pacshift.report.numbers import MODEL_NOT_STATED
+from pacshift.report.build import MODEL_NOT_STATED
 from pacshift.tally.inputs import MAX_INPUTS, Input, counts_sha256, limited
 
 FILES = Path(__file__).resolve().parent / "files"

@@ -8,10 +8,10 @@ import pytest
 
 from pacshift import bounds
 from pacshift.assumption import ASSUMPTION_SHARE
-from pacshift.certificate.one_label import ONE_LABEL_SHARE
+from pacshift.certificate.certificate import ONE_LABEL_SHARE
 from pacshift.certification import class_miss, delta, one_label, sensitivity
 from pacshift.methods import class_wise
-from pacshift.ps_t import families
+from pacshift.paths import labelled
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("trust.md", "methods/trust-proofs.md"))
@@ -20,7 +20,7 @@ LEMMAS: dict[int, Any] = {
     2: class_wise.capped,
     3: sensitivity.clean_epsilon,
     4: bounds.clean_shares,
-    5: sensitivity.SensitivityOnDemand.__call__,
+    5: sensitivity.sensitivity,
     6: one_label.net_below,
     7: one_label.one_label_error,
 }
@@ -43,5 +43,5 @@ def test_shares_and_grid_are_those_of_the_code() -> None:
     n_levels = len(one_label.NET_MISSES)
     assert f"one of {n_levels} multiples of" in PAGE
     assert f"{n_levels + 1}^K" in PAGE
-    assert families.EQUAL_STEPS == 1000
+    assert labelled.EQUAL_STEPS == 1000
     assert PAGE.count("thousandth") >= 2

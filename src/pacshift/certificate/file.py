@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from pacshift.assumption import Assumption
-from pacshift.bounds import BoundCurve, Interval
+from pacshift.bounds import BoundCurve, Interval, Sensitivity
 from pacshift.certificate.provenance import Provenance
-from pacshift.certificate.sensitivity import Sensitivity
 from pacshift.files.codec import (
     CHECKSUM,
     COUNT,

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from pacshift.files.codec import ListOf, Value, is_number, pattern, record
 from pacshift.files.origin import TIME_FORMAT
 from pacshift.tally.inputs import MAX_INPUTS, Input
-from pacshift.words.numbers import MAX_LISTED
 
 
 def _is_time(text: str) -> bool:
@@ -179,14 +178,3 @@ def _said(model_id: str) -> str:
         f"the scores are said to come from model {model_id!r}. "
         "Its guarantee is about its own model: calibrate again for this one."
     )
-
-
-def left_out_in_words(provenance: Provenance) -> str:
-    """Which rows were left out when the tables were counted, input by input; "" if none were."""
-    found = [one for one in provenance.inputs if one.left_out]
-    parts = [
-        f"{one.left_out_in_words} of {f'the {one.role}' if one.name is None else f'{one.role} {one.name!r}'}"
-        for one in found[:MAX_LISTED]
-    ]
-    more = f", and of {len(found) - MAX_LISTED} more files" if len(found) > MAX_LISTED else ""
-    return f"Left out, not counted: {', '.join(parts)}{more}." if parts else ""

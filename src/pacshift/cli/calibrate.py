@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pacshift.cli import options
-from pacshift.cli.console import NOTHING_CERTIFIED, print_json, print_words, progress, results, say_written
+from pacshift.cli.console import NOTHING_CERTIFIED, print_json, print_words, progress, say_written
 from pacshift.cli.options import basic, expert, known, output
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
-from pacshift.words.numbers import mean_size, percent
 
 if TYPE_CHECKING:
     from pacshift import Certificate
@@ -97,7 +96,7 @@ def calibrate(
         told = after.with_commands(refusal, ctx, promise, columns, data)
         after.write_page(told, page, force=force, silent=printing.silent)
         raise told from None
-    certificate = with_origin(certificate, ctx, seed)
+    certificate = with_origin(certificate, ctx, seed).with_curves()
     certificate.save(out, overwrite=force)
     _show(certificate, out, printing)
     if certificate.trivial:
@@ -170,8 +169,8 @@ def _measured(certificate: "Certificate", data: "Inputs", tally: "Tally", method
 
 def _show(certificate: "Certificate", out: Path, printing: options.Printing) -> None:
     from pacshift.certificate.file import to_document
-    from pacshift.certificate.sets import mean_and_empty
     from pacshift.files.codec import seal
+    from pacshift.words.statements import statements
 
     if printing.as_json:
         document = {"certificate": str(out), "trivial": certificate.trivial, **to_document(certificate)}
@@ -179,12 +178,5 @@ def _show(certificate: "Certificate", out: Path, printing: options.Printing) -> 
         return
     if printing.quiet:
         return
-    print_words(certificate.explain())
-    if certificate.set_sizes is not None:
-        mean, empty = mean_and_empty(certificate.set_sizes)
-        single = certificate.set_sizes[1] / certificate.set_sizes.sum()
-        results().print(
-            f"[bold]On the target[/]: {mean_size(mean)} labels per set on average, "
-            f"{percent(single)} with exactly one, {percent(empty)} empty."
-        )
+    print_words("\n".join(map(str, statements(certificate))))
     say_written(out)

@@ -55,7 +55,7 @@ def predict(
 
 
 def _show(written: "SetsWritten", out: Path, printing: options.Printing) -> None:
-    from pacshift.certificate.sets import mean_and_empty
+    from pacshift.rows.sets import mean_and_empty
 
     sizes = written.set_sizes
     if printing.as_json:

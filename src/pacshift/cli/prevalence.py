@@ -64,7 +64,7 @@ def document(found: "Prevalence") -> dict[str, object]:
 
 
 def _show(found: "Prevalence") -> None:
-    from pacshift.certificate.accuracy import guessing_in_words, tells_accuracy
+    from pacshift.words.statements import guessing, tells_accuracy
 
     table = Table("class", "share of the target", "share of the source", "weight", "recall")
     shares = found.class_counts / found.class_counts.sum()
@@ -75,7 +75,7 @@ def _show(found: "Prevalence") -> None:
         table.add_row(plain(name), share, percent(shares[place]), weight, recall)
     console = results()
     console.print(table)
-    beside = guessing_in_words(found.mix) if tells_accuracy(found.accuracy, found.mix, len(found.classes)) else ""
+    beside = guessing(found.mix) if tells_accuracy(found.accuracy, found.mix, len(found.classes)) else ""
     bounds = between(found.accuracy, found.accuracy_at_most)
     accuracy = f" The classifier's accuracy on the target is then {bounds}{beside}."
     console.print(

@@ -107,10 +107,10 @@ def _from_tables(
 
 def _count(certificate: "Certificate", data: "Inputs", labelled: Path | None) -> "Data":
     """The counts that the certificate was made from, and its rows where these helped to choose."""
-    from pacshift.certificate.sets import mean_and_empty
     from pacshift.certification.certify import Data
     from pacshift.certification.label_sheet import LabelSheet
     from pacshift.certification.remembered import method_of, request_of
+    from pacshift.rows.sets import mean_and_empty
 
     def mean_sizes(cuts: "Sequence[FloatArray]") -> list[float]:
         plain_sets = [certificate.changed(thresholds=cut, never_empty=False) for cut in cuts]
