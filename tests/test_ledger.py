@@ -31,6 +31,7 @@ from pacshift import (
     calibrate_strata,
     calibrate_tally,
     label_sheet,
+    strata,
 )
 from pacshift.assumption import bets, check, inequalities, words
 from pacshift.certification import (
@@ -52,7 +53,6 @@ from pacshift.monitor.shares import report_delta, source_delta
 from pacshift.ps_lp import betting, bound_curve, convolution, equal_miss_rate, many_classes
 from pacshift.ps_lp.prediction_powered import bound, box, options, thresholds
 from pacshift.ps_t import families, looks
-from pacshift.strata import expansion
 
 DELTA = 0.05
 ROUNDING = 1e-9
@@ -350,7 +350,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
         (region_rows.SetCounts, "of"),
         (prevalence, "mix_intervals"),
         (few_labels, "mix_bounds"),
-        (expansion, "joint_bounds"),
+        (strata, "joint_bounds"),
         (equal_miss_rate, "equal_miss_ranks"),
         (box, "detected_shares"),
         (thresholds, "largest_corrected", "rescaled_thresholds"),
