@@ -19,7 +19,7 @@ from pacshift.certification.calibrate import calibrate
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.methods import PSC, PSLP, PSW, Method, resolve_method
-from pacshift.mix.known_mix import check_known_mix
+from pacshift.mix.prevalence import check_known_mix
 from pacshift.scores.check import (
     ScoreMatrix,
     check_classes,
