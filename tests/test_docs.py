@@ -172,7 +172,7 @@ def test_percent_signs_stay_on_the_line_of_their_numbers() -> None:
 
 
 def test_readme_leads_to_the_elimination_in_one_click() -> None:
-    assert "](src/pacshift/weights/elimination.py)" in README.read_text()
+    assert "](src/pacshift/methods/elimination.py)" in README.read_text()
 
 
 def run(line: str, folder: Path) -> None:

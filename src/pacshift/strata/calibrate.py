@@ -15,16 +15,13 @@ from pacshift.certification.request import check_request
 from pacshift.certification.rows import Rows
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
-from pacshift.methods import PSC, PSLP, PSW, Method, resolve_method
+from pacshift.methods import METHODS, Method, resolve_method
 from pacshift.scores.check import check_flag
 from pacshift.scores.sums import ROUNDING
 from pacshift.strata.certificate import StratifiedCertificate
 from pacshift.strata.expansion import SHARES_OF_STRATA, expand, joint_bounds, joint_names
 from pacshift.strata.rows import StrataRows, check_strata_mix
 from pacshift.words.numbers import up
-
-PROVEN = (PSLP.name, PSW.name, PSC.name)
-"""Methods whose promise about the target rests on label shift alone, for any number of classes (Lemma 1)."""
 
 TOGETHER = (
     "strata together (classes are called 'class in stratum'; a bound of known_mix is multiplied by that of the "
@@ -163,9 +160,10 @@ def calibrate_strata(
 
 
 def _require_proven(method: Method) -> Method:
-    if method.name not in PROVEN:
+    if not method.allows_strata:
+        proven = [name for name, known in METHODS.items() if known.allows_strata]
         raise InputError(
-            f"strata are proven with {', '.join(PROVEN)}, whose promise rests on label shift alone. Method "
+            f"strata are proven with {', '.join(proven)}, whose promise rests on label shift alone. Method "
             f"{method.name} is none of them: use one of them."
         )
     return method
