@@ -30,7 +30,7 @@ def text() -> str:
     source, labels = population.draw([0.5, 0.3, 0.2], 1000, rng=1)
     target, _ = population.draw([0.2, 0.3, 0.5], 1000, rng=2)
     made = calibrate(source, labels, target, class_epsilon=0.3, known_mix={0: (0.0, 0.9)}, model_id="net")
-    return json.dumps(to_document(made.with_set_sizes(target)))
+    return json.dumps(to_document(made.with_set_sizes(target).with_curves()))
 
 
 def document() -> dict[str, Any]:

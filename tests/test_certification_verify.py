@@ -172,7 +172,7 @@ def test_the_weights_of_oracle_are_remembered_where_labels_answer(tmp_path: Path
 def tampered(change: Callable[[dict[str, Any]], None], folder: Path) -> Path:
     """A file that was changed and sealed again, as anyone can."""
     path = folder / "c.json"
-    certified().save(path)
+    certified().with_curves().save(path)
     document = json.loads(path.read_text())
     change(document)
     path.write_text(json.dumps(seal(document)))

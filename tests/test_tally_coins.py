@@ -8,7 +8,7 @@ from scipy.stats import binomtest, chi2
 
 from pacshift import Tally, calibrate
 from pacshift.methods.point_weights import thin
-from pacshift.ps_lp.held_out import HELD_OUT_SHARE, hold_out
+from pacshift.ps_lp.tuned import HELD_OUT_SHARE, hold_out
 from pacshift.tally.coins import coins, score_coins
 
 COUNTS = np.arange(12)

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pacshift.arrays import BoolArray, FloatArray, Frame, IntArray, Label, ScoresLike, SupportsDLPack
-from pacshift.certificate.sets import label_lists, make_sets, sizes_at
 from pacshift.certificate.sql import Dialect, check_columns, set_expression
 from pacshift.errors import InputError
 from pacshift.rows.columns import Columns
+from pacshift.rows.sets import label_lists, make_sets, sizes_at
 from pacshift.scores.check import ScoreMatrix, as_rows, check_scores, is_row
 from pacshift.scores.frames import frame_like, series_like
 from pacshift.scores.kind import ScoreKind

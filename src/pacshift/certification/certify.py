@@ -1,22 +1,22 @@
 """From a tally to a certificate: the test of label shift, the method, the limit per class, the notes."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from pacshift.assumption import Assumption
+from pacshift.bounds import BoundCurve, Sensitivity
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import AskedMethod, Counting, Provenance
 from pacshift.certification.answers import Answer, Data, answer
 from pacshift.certification.few_labels import check_labelled
 from pacshift.certification.label_shift import check_label_shift, refusal_of
 from pacshift.certification.labelled import require_unseen
-from pacshift.certification.notes import by_labels_note, often_missed_note, suspicious
 from pacshift.certification.request import Request
-from pacshift.certification.sensitivity import SensitivityOnDemand
+from pacshift.certification.sensitivity import sensitivity
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.files.code import code_identity
 from pacshift.files.documents import TIME_FORMAT, current_time, pacshift_version
@@ -29,6 +29,7 @@ from pacshift.progress import Progress, Steps, tell
 from pacshift.scores.same_kind import require_same_kind
 from pacshift.tally import Tally
 from pacshift.tally.inputs import Input, all_inputs, limited
+from pacshift.words.findings import by_labels_note, often_missed_note, suspicious
 
 __all__ = ["Data", "certify"]
 
@@ -125,8 +126,7 @@ def _certificate(
         score_kind=tally.full_source_kind,
         reasons=solution.reasons,
         notes=_notes(data, method, request, found),
-        curve=solution.curve,
-        sensitivity=_sensitivity(tally, request, found),
+        find_curves=_curves(tally, request, found),
         never_empty=request.never_empty,
         transform=data.transform,
         softmax=tally.softmax,
@@ -175,17 +175,17 @@ def _notes(data: Data, asked: Method, request: Request, found: Answer) -> tuple[
     return (*by_labels, *found.solution.notes, *missed, *suspicious(data.tally))
 
 
-def _sensitivity(tally: Tally, request: Request, found: Answer) -> SensitivityOnDemand | None:
-    """What contamination would do, for a promise that rests on label shift and is not empty."""
-    cuts, method = found.solution.thresholds, found.method
-    if not (promises_target(method) and method.assumes_label_shift) or np.isneginf(cuts).all():
-        return None
-    return SensitivityOnDemand(
-        tally,
-        cuts,
-        request.epsilon,
-        request.delta,
-        request.contamination,
-        request.known,
-        method.needs_target,
-    )
+def _curves(
+    tally: Tally, request: Request, found: Answer
+) -> Callable[[], tuple[BoundCurve | None, Sensitivity | None]] | None:
+    """What computes the curve and, for a promise that rests on label shift and is not empty, the sensitivity."""
+    method, cuts, curve = found.method, found.solution.thresholds, found.solution.curve
+    rests_on_shift = promises_target(method) and method.assumes_label_shift and not np.isneginf(cuts).all()
+
+    def find() -> tuple[BoundCurve | None, Sensitivity | None]:
+        drawn = None if curve is None else curve()
+        if not rests_on_shift:
+            return drawn, None
+        return drawn, sensitivity(tally, cuts, request, looks_at_target=method.needs_target)
+
+    return find if rests_on_shift or curve is not None else None

@@ -96,7 +96,7 @@ def calibrate(
         told = after.with_commands(refusal, ctx, promise, columns, data)
         after.write_page(told, page, force=force, silent=printing.silent)
         raise told from None
-    certificate = with_origin(certificate, ctx, seed)
+    certificate = with_origin(certificate, ctx, seed).with_curves()
     certificate.save(out, overwrite=force)
     _show(certificate, out, printing)
     if certificate.trivial:
@@ -175,8 +175,6 @@ def _show(certificate: "Certificate", out: Path, printing: options.Printing) -> 
     if printing.as_json:
         document = {"certificate": str(out), "trivial": certificate.trivial, **to_document(certificate)}
         print_json(seal(document))  # so that what is printed can be loaded like the file
-        return
-    if printing.quiet:
         return
     print_words("\n".join(map(str, statements(certificate))))
     say_written(out)

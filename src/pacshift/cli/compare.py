@@ -50,7 +50,7 @@ def compare(
     if printing.as_json:
         rates = {"epsilon": request.epsilon, "delta": request.delta}
         print_json({**rates, "rows": n_rows, "methods": list(map(asdict, compared))})
-    elif not printing.quiet:
+    else:
         show(compared, epsilon=request.epsilon)
 
 
@@ -85,7 +85,7 @@ def _compared(data: "Inputs", request: "Request", score: str) -> "tuple[list[Com
 
 def _summary(sets: "MeasuredSets", *, labelled: bool) -> "Measured":
     """Error (where labels are known), mean size and share of empty sets."""
-    from pacshift.certificate.sets import mean_and_empty
+    from pacshift.rows.sets import mean_and_empty
 
     error = sets.n_missed / int(sets.set_sizes.sum()) if labelled else None
     return error, *mean_and_empty(sets.set_sizes)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pacshift.arrays import Label
-from pacshift.certification.notes import logits_note
 from pacshift.cli.console import note, progress
 from pacshift.cli.repeated_ids import tell_repeated_ids
 from pacshift.errors import InputError
@@ -18,14 +17,15 @@ from pacshift.tally import Tally
 from pacshift.tally.counter import CountOptions
 from pacshift.tally.inputs import why_in_words
 from pacshift.tally.repeats import require_distinct
+from pacshift.words.findings import logits_note
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
     from pacshift.certification.certify import Data
     from pacshift.certification.label_sheet import LabelSheet
     from pacshift.certification.request import Request
+    from pacshift.paths.labelled import LabelledTarget, RowsToPlan
     from pacshift.paths.sample import RowSample
-    from pacshift.ps_t.rows import LabelledTarget, RowsToPlan
     from pacshift.rows.columns import Columns
     from pacshift.tables.count import TableTally
     from pacshift.tables.evaluate import MeasuredSets

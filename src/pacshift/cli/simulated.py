@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 
 from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
-from pacshift.certificate.sets import count_sizes
 from pacshift.certification.calibrate import calibrate, calibrate_tally
 from pacshift.certification.one_label import with_one_label_error
 from pacshift.comparison.table import ComparisonRow
@@ -25,6 +24,7 @@ from pacshift.plots.axes import new_axes
 from pacshift.plots.palette import LIMIT, PROMISE_MARKS
 from pacshift.progress import Progress
 from pacshift.report import write_report
+from pacshift.rows.sets import count_sizes
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import resolve_transform
 from pacshift.simulate import Population, resample
@@ -189,8 +189,9 @@ def write(folder: Path, found: Findings) -> dict[str, Path]:
     files = {"report": folder / "report.html", "figure": folder / "demo.png"}
     files |= {"certificate": folder / "certificate.json"}
     files |= {name: folder / f"{name}.parquet" for name in ("source", "target", "labelled")}
-    found.certificate.save(files["certificate"])
-    write_report(found.certificate, files["report"], comparison=found.trials[0])
+    certificate = found.certificate.with_curves()
+    certificate.save(files["certificate"])
+    write_report(certificate, files["report"], comparison=found.trials[0])
     draw_figure(files["figure"], found)
     draw, names = found.draw, found.world.class_names
     for table, rows in (("source", draw.source), ("target", draw.target), ("labelled", draw.target)):

@@ -75,7 +75,7 @@ def _show(counted: "TableTally", out: Path, printing: options.Printing) -> None:
         }
         left_out = {"dropped": counted.n_dropped, "dropped_why": dict(counted.dropped_why)}
         print_json({"tally": str(out), "rows": rows, **left_out, **counts})
-    elif not printing.quiet:
+    else:
         what = "labelled" if tally.n_source else "unlabelled"
         size = f"{out.stat().st_size:,} bytes"
         of_all = "" if rows == counted.n_usable else f"one row of each group, {rows:,} of "

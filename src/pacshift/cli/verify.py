@@ -51,7 +51,7 @@ def verify(
     if printing.as_json:
         parts = ("verdict", "differences", "provenance_differences", "unverified")
         print_json({name: getattr(found, name) for name in parts})
-    elif not printing.quiet:
+    else:
         _show(found)
     if found.verdict == "different":
         raise typer.Exit(BROKEN)
@@ -107,10 +107,10 @@ def _from_tables(
 
 def _count(certificate: "Certificate", data: "Inputs", labelled: Path | None) -> "Data":
     """The counts that the certificate was made from, and its rows where these helped to choose."""
-    from pacshift.certificate.sets import mean_and_empty
     from pacshift.certification.certify import Data
     from pacshift.certification.label_sheet import LabelSheet
     from pacshift.certification.remembered import method_of, request_of
+    from pacshift.rows.sets import mean_and_empty
 
     def mean_sizes(cuts: "Sequence[FloatArray]") -> list[float]:
         plain_sets = [certificate.changed(thresholds=cut, never_empty=False) for cut in cuts]

@@ -1,6 +1,5 @@
 """From a fresh certificate to the report on a period."""
 
-from pacshift.certificate.sets import mean_and_empty
 from pacshift.certification.class_miss import class_miss
 from pacshift.certification.request import Request
 from pacshift.monitor.fresh import Fresh
@@ -8,6 +7,7 @@ from pacshift.monitor.in_use import InUse
 from pacshift.monitor.periods import Period
 from pacshift.monitor.report import PeriodReport, estimated_size
 from pacshift.monitor.verdict import judge
+from pacshift.rows.sets import mean_and_empty
 from pacshift.tally import Tally
 
 

@@ -7,8 +7,8 @@ from datetime import date
 import numpy as np
 
 from pacshift.arrays import IntArray, KeyArray
-from pacshift.certificate.sets import mean_and_empty
 from pacshift.monitor.report import PeriodReport
+from pacshift.rows.sets import mean_and_empty
 from pacshift.tally import Tally
 
 

@@ -10,7 +10,7 @@ from pacshift.arrays import IntArray, Label, LabelsLike
 from pacshift.bounds import Interval
 from pacshift.certification.rows import Rows
 from pacshift.errors import InputError
-from pacshift.mix.known_mix import check_known_mix
+from pacshift.mix.prevalence import check_known_mix
 from pacshift.scores.check import ScoreMatrix, check_classes, is_finite, name_array, not_finite_error
 from pacshift.scores.frames import require_same_index
 from pacshift.scores.names import NOT_FOUND, is_missing, match_labels, shorten, text_of

@@ -12,7 +12,7 @@ from pacshift.files.repeated import sha256_beside
 from pacshift.progress import Progress
 from pacshift.rows.arrow.layout import ColumnsError, Layout
 from pacshift.rows.arrow.records import batch_labels, raw_scores, sample_scores, score_rows
-from pacshift.rows.arrow.source import Batch, Source, Tables
+from pacshift.rows.arrow.source import Records, Source, Tables
 from pacshift.rows.columns import Columns
 from pacshift.rows.faults import Faults
 from pacshift.scores.names import shorten
@@ -158,7 +158,7 @@ def count_table(
     counter = Counter(len(layout.classes), options, labelled=layout.label is not None)
     start = perf_counter()
 
-    def work(batch: Batch) -> tuple[None, Faults]:
+    def work(batch: Records) -> tuple[None, Faults]:
         return None, count_batch(batch, layout, counter)
 
     with sha256_beside(reader.source.files if sha256 else ()) as hashes:
@@ -220,7 +220,7 @@ def require_score_columns(tally: Tally, layout: Layout, source: Source) -> None:
         )
 
 
-def count_batch(batch: Batch, layout: Layout, counter: Counter) -> Faults:
+def count_batch(batch: Records, layout: Layout, counter: Counter) -> Faults:
     """What every engine does with a batch: count the usable rows, and say what is wrong with the others."""
     labels, n_rows = batch_labels(batch, layout), batch.data.num_rows
     n_counted = 0
@@ -228,7 +228,7 @@ def count_batch(batch: Batch, layout: Layout, counter: Counter) -> Faults:
         n_counted = counter.count(raw_scores(batch, layout), labels)
     if n_counted == n_rows:
         return Faults()
-    rest = Batch(batch.data.slice(n_counted), batch.file, batch.first_row + n_counted)
+    rest = Records(batch.data.slice(n_counted), batch.file, batch.first_row + n_counted)
     rows = score_rows(rest, layout, softmax=counter.options.softmax)  # finds the bad rows
     if len(rows.scores):
         counter.count(rows.scores, rows.index)

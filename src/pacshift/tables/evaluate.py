@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
-from pacshift.certificate.sets import count_sizes
 from pacshift.evaluation import Evaluation, EvaluationCounts
 from pacshift.files.repeated import file_sha256
 from pacshift.progress import Progress
 from pacshift.rows.arrow.records import ScoreRows
-from pacshift.rows.arrow.source import Batch, Tables
+from pacshift.rows.arrow.source import Records, Tables
+from pacshift.rows.sets import count_sizes
 from pacshift.tables.count import why_of
 from pacshift.tables.reader import TableReader
 from pacshift.tally.inputs import Role
@@ -112,7 +112,7 @@ def evaluate_table(
         group=group,
     )
 
-    def count(rows: ScoreRows, _batch: Batch) -> EvaluationCounts:
+    def count(rows: ScoreRows, _batch: Records) -> EvaluationCounts:
         assert rows.index is not None  # a reader with a label has one
         return EvaluationCounts.of(certificate.sets_of_rows(rows.scores), rows.index)
 
@@ -208,7 +208,7 @@ def measure_sets(
 ) -> list[MeasuredSets]:
     """The sets of several certificates made from the same scores, measured in one pass over the table."""
 
-    def measure(rows: ScoreRows, _batch: Batch) -> list[MeasuredSets]:
+    def measure(rows: ScoreRows, _batch: Records) -> list[MeasuredSets]:
         if rows.index is None:
             return [MeasuredSets(sizes, 0) for sizes in _sizes(certificates, rows.scores)]
         return [_measured(certificate, rows.scores, rows.index) for certificate in certificates]

@@ -22,7 +22,7 @@ from pacshift.files.writing import PathLike, atomic_write, check_output
 from pacshift.progress import Progress
 from pacshift.rows.arrow.files import KINDS
 from pacshift.rows.arrow.records import ScoreRows, score_rows
-from pacshift.rows.arrow.source import Batch, Tables, is_frame, without_codes
+from pacshift.rows.arrow.source import Records, Tables, is_frame, without_codes
 from pacshift.rows.arrow.writers import JsonLinesWriter, escape_batch
 from pacshift.rows.faults import Faults
 from pacshift.scores.check import shorten
@@ -132,7 +132,7 @@ def write_sets(
     if kind == "csv":
         _require_flat(keep, reader.source.schema)
 
-    def work(batch: Batch) -> tuple[Any, Faults]:
+    def work(batch: Records) -> tuple[Any, Faults]:
         rows = score_rows(batch, reader.layout, softmax=reader.softmax)
         if not (keep_invalid or len(rows.scores)):
             return None, rows.faults
@@ -157,7 +157,7 @@ def refuse_both(drop_invalid: bool, keep_invalid: bool) -> None:
 
 
 def sets_batch(
-    certificate: Certificate, keep: Sequence[str], rows: ScoreRows, batch: Batch, *, keep_invalid: bool = False
+    certificate: Certificate, keep: Sequence[str], rows: ScoreRows, batch: Records, *, keep_invalid: bool = False
 ) -> Any:
     """A record batch of the columns to ``keep``, the sets and their sizes, for usable rows or for all.
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from pacshift.certificate import Certificate
-from pacshift.certificate.sets import mean_and_empty
 from pacshift.methods.guarantee import MEANINGS
+from pacshift.rows.sets import mean_and_empty
 from pacshift.words.display import MAX_ROWS, html_paragraphs, html_table, one_line
 from pacshift.words.numbers import between, mean_size, percent
 from pacshift.words.statements import filled, statements

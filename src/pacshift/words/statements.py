@@ -9,8 +9,8 @@ from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.certificate.certificate import ONE_LABEL_SHARE
-from pacshift.certificate.sets import mean_and_empty
 from pacshift.methods.guarantee import MEANINGS, assumption, condition, promises_target
+from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.check import shorten
 from pacshift.words.numbers import (
     MAX_LISTED,

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pacshift.certificate.sets import mean_and_empty
 from pacshift.certification.certify import Data, certify
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.labelled import split_by_sheet
@@ -14,9 +13,10 @@ from pacshift.cli.monitor.reading import Reading
 from pacshift.errors import InputError
 from pacshift.methods import PST
 from pacshift.monitor import Monitor
-from pacshift.ps_t.rows import LabelledTarget, RowsToPlan, ScoreRows
+from pacshift.paths.labelled import LabelledTarget, RowsToPlan, ScoreRows
 from pacshift.rows.arrow.source import Tables
 from pacshift.rows.columns import Columns
+from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import resolve_transform
 from pacshift.tables.count import count_table
