@@ -10,9 +10,9 @@ import pacshift
 NAMES = """
 APS AssumptionError Certificate Check Comparison Evaluation InputError Interval LWCP LabelSheet METHODS
 Monitor Oracle PACClassifier PS PSC PSLP PSLW PSR PST PSW PacshiftError PeriodReport Plan Population
-Prevalence StratifiedCertificate Tally UnfinishedSheetError UninformativeWarning Verification WCP calibrate
+Prevalence Tally UnfinishedSheetError UninformativeWarning Verification WCP calibrate
 calibrate_strata calibrate_tally check compare evaluate label_sheet plan prevalence prevalence_tally resample
-set_scorer tweak_one verify verify_tally
+set_scorer sets_in_strata tweak_one verify verify_tally
 """
 PUBLIC = set(NAMES.split())
 

@@ -27,7 +27,7 @@ def report(
     Example: pacshift report certificate.json -o report.html
     """
     from pacshift import Certificate
-    from pacshift.cli.provenance import warn_before_use
+    from pacshift.cli.certificates import warn_before_use
     from pacshift.files.reading import require_regular
     from pacshift.report import write_report
 

@@ -4,9 +4,9 @@ from collections.abc import Collection
 from pathlib import Path
 
 from pacshift.certificate import Certificate
+from pacshift.cli.certificates import require_model
 from pacshift.cli.console import note
 from pacshift.cli.monitor.output import Outcome
-from pacshift.cli.provenance import require_model
 from pacshift.errors import InputError
 from pacshift.files.documents import current_time
 from pacshift.monitor import Monitor, PeriodReport
