@@ -18,7 +18,7 @@ from pacshift.certificate import Certificate
 from pacshift.certification.calibrate import calibrate
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
-from pacshift.methods import Method, resolve_method
+from pacshift.methods import METHODS, Method, resolve_method
 from pacshift.mix.prevalence import check_known_mix
 from pacshift.scores.check import (
     ScoreMatrix,
