@@ -8,7 +8,7 @@ from pacshift.cli.certificates import require_model
 from pacshift.cli.console import note
 from pacshift.cli.monitor.output import Outcome
 from pacshift.errors import InputError
-from pacshift.files.documents import current_time
+from pacshift.files.origin import current_time
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.scores.check import shorten
 
