@@ -48,7 +48,7 @@ from pacshift.certification.label_sheet import plan
 from pacshift.certification.request import check_request
 from pacshift.methods import METHODS, PSLP, Solution, Task, class_wise, ps, ps_t, ps_w
 from pacshift.mix import prevalence, region, region_rows, tails
-from pacshift.monitor.shares import report_delta, source_delta
+from pacshift.monitor.verdict import report_delta, source_delta
 from pacshift.ps_lp import betting, bound_curve, convolution, equal_miss_rate, many_classes
 from pacshift.ps_lp.prediction_powered import bound, box, options, thresholds
 from pacshift.ps_t import families, looks

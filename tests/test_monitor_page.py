@@ -8,7 +8,7 @@ import pytest
 
 from pacshift import Monitor, Tally
 from pacshift.certification.class_miss import class_miss
-from pacshift.monitor import coverage, shares, verdict
+from pacshift.monitor import verdict
 from pacshift.report import render_history
 from pacshift.report.history import NO_FEEDBACK
 
@@ -23,11 +23,11 @@ def test_code_named_on_the_page_exists(module: str, name: str) -> None:
 
 
 def test_each_lemma_is_named_by_its_function() -> None:
-    functions = {1: coverage.lies_below, 2: class_miss, 3: coverage.error_bounds}
+    functions = {1: verdict.lies_below, 2: class_miss, 3: verdict.error_bounds}
     for number, function in functions.items():
         assert f"Lemma {number}" in (function.__doc__ or "")
         assert f"## Lemma {number}" in PAGE
-    assert "Shares of δ" in (shares.__doc__ or "")
+    assert "Shares of δ" in (verdict.__doc__ or "")
     assert "The verdict" in (verdict.judge.__doc__ or "")
 
 
@@ -51,10 +51,10 @@ def test_the_lemmas_without_the_assumption_are_tested() -> None:
 
 
 def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
-    assert shares.SOURCE_SHARE == 0.1
-    assert rf"{shares.NEW_SOURCES_SHARE:g}\,\delta / (s(s+1))" in PAGE
-    spent = shares.SOURCE_SHARE + shares.NEW_SOURCES_SHARE + 1.1 * shares.FRESH_SHARE
+    assert verdict.SOURCE_SHARE == 0.1
+    assert rf"{verdict.NEW_SOURCES_SHARE:g}\,\delta / (s(s+1))" in PAGE
+    spent = verdict.SOURCE_SHARE + verdict.NEW_SOURCES_SHARE + 1.1 * verdict.FRESH_SHARE
     assert spent == pytest.approx(1)
-    assert rf"{shares.FRESH_SHARE:g}\,\delta" in PAGE
-    assert shares.report_delta(1.0, 3, forever=True) == pytest.approx(0.8 / 12)
-    assert rf"{shares.SOURCE_SHARE + 1.1 * shares.FRESH_SHARE:g}\,\delta" in PAGE
+    assert rf"{verdict.FRESH_SHARE:g}\,\delta" in PAGE
+    assert verdict.report_delta(1.0, 3, forever=True) == pytest.approx(0.8 / 12)
+    assert rf"{verdict.SOURCE_SHARE + 1.1 * verdict.FRESH_SHARE:g}\,\delta" in PAGE

@@ -32,6 +32,7 @@ FLAGS = {
     "raw=": "--raw",
     "recipe=": "--recipe",
     "replace=True": "--replace",
+    "replace=": "--replace",
     "resume=True": "--resume",
     "score=": "--score",
     "scores=": "--scores",
