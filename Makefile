@@ -65,8 +65,8 @@ floor: .stamps/floor ## run the core tests with the oldest supported versions (n
 		$(FLOOR)/python -m pytest $(PARALLEL) -W default --disable-warnings \
 			-m 'not (long or montecarlo or spark or browser)' $(CORE_TESTS); fi
 
-train-test: .stamps/train ## run the tests of pacshift train and pacshift.torch in an environment of its own, with torch
-	$(TRAIN)/python -m pytest $(PARALLEL) tests/recipes tests/test_torch.py 'tests/test_examples.py::test_example_runs[torch_logits]' src/pacshift/recipes
+train-test: .stamps/train ## run the tests of `python -m paper train` and pacshift.torch in an environment of its own, with torch
+	$(TRAIN)/python -m pytest $(PARALLEL) paper/recipes paper/tests/test_recipes*.py tests/test_torch.py 'tests/test_examples.py::test_example_runs[torch_logits]'
 
 bench: .stamps/dev ## draw speed and memory of everything on this machine, and measure it, into the pages of docs/
 	$(BIN)/python -m benchmarks picture speed core startup growth scale history --write
@@ -75,7 +75,7 @@ soak: .stamps/dev system ## damaged files, kill signals, full disks: about an ho
 	PYTHONPATH=tests $(BIN)/python -m soak --write
 
 reproduce: .stamps/demo ## repeat all experiments of the paper (TRIALS=100) into out/reproduce
-	$(BIN)/pacshift reproduce all --trials $(TRIALS) -o out/reproduce
+	$(BIN)/python -m paper reproduce all --trials $(TRIALS) -o out/reproduce
 
 wheel: ## build wheel and source archive into dist/, check them, run the demo from the wheel alone
 	sh scripts/wheel.sh $(PYTHON)

@@ -15,7 +15,7 @@ from benchmarks.lab import Blocks, Lab
 from benchmarks.page import conditions
 from pacshift import AssumptionError, UninformativeWarning, calibrate
 from pacshift.arrays import FloatArray
-from pacshift.experiments.summary import markdown_table
+from paper.experiments.summary import markdown_table
 
 EPSILON, DELTA = 0.1, 0.05
 N_SOURCE, N_TARGET = 30_000, 20_000

@@ -18,9 +18,9 @@ from benchmarks.page import conditions
 from benchmarks.speed import SIZES
 from pacshift import calibrate
 from pacshift.bounds import Interval, clopper_pearson
-from pacshift.experiments.summary import markdown_table
 from pacshift.weights.elimination import NoBox, eliminate
 from pacshift.weights.hull import hull
+from paper.experiments.summary import markdown_table
 
 METHODS_SHOWN = ("PS", "PS-LW", "PS-W", "PS-C", "PS-LP", "PS-R")
 CALIBRATED = (1_000_000, 10)

@@ -15,7 +15,7 @@ from benchmarks.surveys import YEARS, halves, read_survey
 from benchmarks.violations import SIMULATED_MIXES, add_to, noise, replaced, scale
 from pacshift import Population
 from pacshift.arrays import FloatArray
-from pacshift.experiments.datasets import load_scores
+from paper.experiments.datasets import load_scores
 
 PEOPLE = {"people, seen": 2020, "people, unseen": 2015}
 Change = Callable[[FloatArray, np.random.Generator], FloatArray]

@@ -168,7 +168,7 @@ def draw_bound(tally: Tally) -> Figure:
     one = replace(tally, bins=None)  # without bins PS-LP takes the one threshold for all classes
     certificate = calibrate_tally(one, epsilon=EPSILON, delta=DELTA, method="PS-LP")
     published = calibrate_tally(tally, epsilon=EPSILON, delta=DELTA, method="PS-W", rng=0)
-    curve, truth = certificate.curve, miss_rates(np.linspace(0.001, 0.6, 300))
+    curve, truth = certificate.with_curves().curve, miss_rates(np.linspace(0.001, 0.6, 300))
     figure = Figure(figsize=(6.4, 3.2))
     axis = figure.subplots()
     axis.plot(truth @ SOURCE_MIX, truth @ TARGET_MIX, color=TRUTH, label="true target error")

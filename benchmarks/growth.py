@@ -12,10 +12,10 @@ from benchmarks.lab import Blocks, Lab, Say
 from benchmarks.made_up import both_domains
 from benchmarks.measure import run_times
 from benchmarks.page import conditions
-from pacshift.experiments.panels import select_panels
-from pacshift.experiments.summary import markdown_table
-from pacshift.experiments.trial import Experiment, run_trial
 from pacshift.ps_lp.kinds import MAX_LP_CLASSES
+from paper.experiments.panels import select_panels
+from paper.experiments.summary import markdown_table
+from paper.experiments.trial import Experiment, run_trial
 
 ROWS_CLASSES = 4
 METHODS_SHOWN = ("PS", "PS-W", "PS-LP")

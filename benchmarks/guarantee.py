@@ -19,13 +19,13 @@ from pacshift import (
     calibrate,
     calibrate_tally,
 )
-from pacshift.experiments.summary import markdown_table
 from pacshift.methods import METHODS
 from pacshift.methods.base import Method
 from pacshift.methods.guarantee import MEANINGS
 from pacshift.methods.ps_w import PSW
 from pacshift.scores.check import check_scores
 from pacshift.scores.transforms import resolve_transform
+from paper.experiments.summary import markdown_table
 
 EPSILON, DELTA, SEED = 0.1, 0.1, 0
 SOURCE_MIX = np.array([0.45, 0.35, 0.20])

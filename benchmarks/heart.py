@@ -4,11 +4,11 @@ import numpy as np
 
 from benchmarks.lab import Lab
 from pacshift.arrays import FloatArray
-from pacshift.experiments.panels import VARIANTS, Panel, select_panels
-from pacshift.experiments.summary import markdown_table
-from pacshift.experiments.trial import Draw, Experiment
 from pacshift.methods import METHODS, Method, Task
 from pacshift.methods.ps_w import PSW
+from paper.experiments.panels import VARIANTS, Panel, select_panels
+from paper.experiments.summary import markdown_table
+from paper.experiments.trial import Draw, Experiment
 
 HEALTHY, SICK = np.eye(2)
 SHOWN: dict[str, Method] = {

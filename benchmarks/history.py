@@ -15,7 +15,7 @@ from benchmarks.made_up import both_domains, shifted_mix
 from benchmarks.measure import timed
 from benchmarks.page import DOCS
 from pacshift import Population, __version__, calibrate
-from pacshift.experiments.summary import markdown_table
+from paper.experiments.summary import markdown_table
 
 STORE = DOCS / "tables" / "history.csv"
 SHOWN = 12

@@ -33,8 +33,8 @@ from benchmarks.hunt_tries import (
 from benchmarks.lab import Blocks, Lab, Say
 from benchmarks.page import conditions
 from pacshift.bounds import clopper_pearson
-from pacshift.experiments.summary import markdown_table
 from pacshift.methods import METHODS
+from paper.experiments.summary import markdown_table
 
 HEADINGS = ("", "worst world found, drawn again", "worlds", "draws", "failures", "of", "failures / δ", "95 %")
 

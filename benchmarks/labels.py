@@ -10,8 +10,8 @@ from benchmarks.lab import Blocks, Lab
 from benchmarks.page import conditions
 from pacshift import Population, UninformativeWarning, calibrate
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.experiments.datasets import load_dataset, load_scores
-from pacshift.experiments.summary import markdown_table
+from paper.experiments.datasets import load_dataset, load_scores
+from paper.experiments.summary import markdown_table
 
 EPSILON, DELTA = 0.1, 0.05
 N_SOURCE, N_TARGET = 3_000, 5_000

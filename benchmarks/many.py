@@ -16,7 +16,6 @@ from benchmarks.page import conditions
 from pacshift import PSLP, PSLW, Population, Tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import ROUNDING
-from pacshift.experiments.summary import markdown_table
 from pacshift.methods import Task
 from pacshift.progress import Steps
 from pacshift.ps_lp.equal_miss_rate import thresholds_at_ranks
@@ -26,6 +25,7 @@ from pacshift.ps_lp.prediction_powered.evidence import Evidence
 from pacshift.ps_lp.prediction_powered.options import CorrectionPlan, options_for
 from pacshift.ps_lp.prediction_powered.rescale import rescaled, rescaling_factors, undo_rescaling
 from pacshift.ps_lp.prediction_powered.thresholds import largest_corrected
+from paper.experiments.summary import markdown_table
 
 EPSILON, DELTA = 0.1, 0.01
 HEADINGS = (

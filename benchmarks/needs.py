@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.lab import Blocks, Lab
 from pacshift import Population, UninformativeWarning, calibrate
 from pacshift.arrays import FloatArray
-from pacshift.experiments.summary import markdown_table
+from paper.experiments.summary import markdown_table
 
 STRENGTHS = {2: 2.2, 10: 4.3, 100: 6.4}
 """Strength of the imagined classifier for each number of classes: each is right on about 86 % of the rows."""

@@ -16,7 +16,7 @@ from benchmarks.made_up import both_domains
 from benchmarks.measure import seconds_of
 from benchmarks.page import conditions
 from pacshift import Certificate, calibrate
-from pacshift.experiments.summary import markdown_table
+from paper.experiments.summary import markdown_table
 
 N_CLASSES = (10, 100, 1000)
 LOOPS = 20

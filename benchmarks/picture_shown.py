@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from benchmarks.measure import megabytes
-from pacshift.experiments.summary import markdown_table
+from paper.experiments.summary import markdown_table
 
 CALIBRATE, SETS = "calibrate, in memory", "sets, in memory"
 COUNT = "commands that count source and target"

@@ -8,12 +8,12 @@ from benchmarks.lab import Blocks, Lab
 from benchmarks.page import conditions
 from pacshift import Population, Tally, UninformativeWarning
 from pacshift.arrays import FloatArray
-from pacshift.experiments.datasets import load_dataset
-from pacshift.experiments.panels import PANELS, Panel
-from pacshift.experiments.summary import markdown_table
 from pacshift.methods import PSLP, Task
 from pacshift.planning.pilot import CountPilot, Mixes, Pilot, RowPilot
 from pacshift.planning.simulate import Effort, Simulator, effort_for, half_width
+from paper.experiments.datasets import load_dataset
+from paper.experiments.panels import PANELS, Panel
+from paper.experiments.summary import markdown_table
 
 DELTA = 0.05
 PILOT_ROWS = 10_000

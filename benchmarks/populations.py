@@ -12,8 +12,8 @@ from pacshift import AssumptionError, Tally, UninformativeWarning
 from pacshift.arrays import BoolArray
 from pacshift.assumption import ASSUMPTION_SHARE, check_assumption
 from pacshift.bounds import Interval
-from pacshift.experiments.summary import markdown_table
 from pacshift.methods import PSLP, Task
+from paper.experiments.summary import markdown_table
 
 YEAR = 2015
 EPSILON, DELTA, HARMFUL = 0.1, 0.05, 0.12

@@ -11,9 +11,9 @@ from benchmarks.page import conditions
 from benchmarks.violations import Violation, imagenet, nineteen, real, simulated
 from pacshift import Population
 from pacshift.assumption import ASSUMPTION_SHARE, check_assumption
-from pacshift.experiments.datasets import load_dataset
-from pacshift.experiments.summary import markdown_table
 from pacshift.words.numbers import percent
+from paper.experiments.datasets import load_dataset
+from paper.experiments.summary import markdown_table
 
 DELTA = 0.05
 LEVEL = ASSUMPTION_SHARE * DELTA

@@ -15,7 +15,7 @@ from benchmarks.page import conditions
 from benchmarks.peers import MIX_PEER, JobFailed, run_job
 from pacshift import Population, prevalence
 from pacshift.arrays import FloatArray
-from pacshift.experiments.summary import markdown_table
+from paper.experiments.summary import markdown_table
 
 DELTA = 0.05
 HEADINGS = (

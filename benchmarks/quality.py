@@ -16,10 +16,10 @@ from benchmarks.page import conditions
 from benchmarks.peers import THEIRS, JobFailed, run_job
 from pacshift import METHODS
 from pacshift.arrays import FloatArray
-from pacshift.experiments.panels import select_panels
-from pacshift.experiments.summary import markdown_table
-from pacshift.experiments.trial import Draw, Experiment, load_base, run_trial
 from pacshift.methods import Method
+from paper.experiments.panels import select_panels
+from paper.experiments.summary import markdown_table
+from paper.experiments.trial import Draw, Experiment, load_base, run_trial
 
 PANELS = ("heart-large-0.1", "cifar10-large-0.1", "agnews-0.05")
 """The panels whose shipped scores are those of trained models, not of twins."""

@@ -7,14 +7,14 @@ import numpy as np
 from benchmarks.heart import misses_table
 from benchmarks.lab import Blocks, Lab
 from benchmarks.page import DOCS
-from pacshift.experiments.claims import check_claims
-from pacshift.experiments.datasets import FILES, load_dataset
-from pacshift.experiments.figures import write_figures
-from pacshift.experiments.panels import PANELS, VARIANTS, Panel
-from pacshift.experiments.reproduce import describe_run
-from pacshift.experiments.runner import PanelResult, run_panels
-from pacshift.experiments.summary import HEADINGS, cells, markdown_table, summarise
-from pacshift.experiments.trial import Experiment
+from paper.experiments.claims import check_claims
+from paper.experiments.datasets import FILES, load_dataset
+from paper.experiments.figures import write_figures
+from paper.experiments.panels import PANELS, VARIANTS, Panel
+from paper.experiments.reproduce import describe_run
+from paper.experiments.runner import PanelResult, run_panels
+from paper.experiments.summary import HEADINGS, cells, markdown_table, summarise
+from paper.experiments.trial import Experiment
 
 SMALL_PANEL = "agnews-0.05"
 

@@ -19,8 +19,8 @@ from benchmarks.measure import megabytes
 from benchmarks.page import conditions
 from benchmarks.peers import ROOT
 from benchmarks.scale_jobs import generate
-from pacshift.experiments.summary import markdown_table
 from pacshift.parallel import cores
+from paper.experiments.summary import markdown_table
 
 ROWS = (1_000_000, 4_000_000, 16_000_000)
 CLASSES = ((10, False), (100, False), (100, True), (1000, True), (10_000, True))

@@ -25,9 +25,6 @@ from benchmarks.sharpness_cases import DEVELOPMENT, OTHER_MIXES, SMALL, load
 from pacshift import Population
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
-from pacshift.experiments.datasets import Dataset
-from pacshift.experiments.panels import PANELS, Panel
-from pacshift.experiments.summary import markdown_table
 from pacshift.methods import PSC, PSLP, PSLW, PSW, Method, Oracle, Task
 from pacshift.mix.region import PrevalenceRegion, prevalence_region
 from pacshift.paths.sample import RowSample
@@ -40,6 +37,9 @@ from pacshift.ps_lp.kinds import (
 )
 from pacshift.ps_lp.tuned import CLASS_BALANCE, certified_on_path, tune
 from pacshift.tally import Tally
+from paper.experiments.datasets import Dataset
+from paper.experiments.panels import PANELS, Panel
+from paper.experiments.summary import markdown_table
 
 FROM_COUNTS, BALANCES = "from counts", ("balance 6", "balance none")
 METHODS: dict[str, Method] = {

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pacshift.experiments.datasets import FILES, Dataset, load_dataset, load_scores
-from pacshift.experiments.panels import Panel
+from paper.experiments.datasets import FILES, Dataset, load_dataset, load_scores
+from paper.experiments.panels import Panel
 
 Mix = tuple[float, ...]
 

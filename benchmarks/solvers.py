@@ -8,10 +8,10 @@ import numpy as np
 from benchmarks.lab import Blocks, Lab
 from benchmarks.page import conditions
 from pacshift import Certificate, Population, calibrate
-from pacshift.experiments.summary import markdown_table
 from pacshift.mix import lp
 from pacshift.mix.lp_highspy import HighspyProgram
 from pacshift.mix.lp_scipy import ScipyProgram
+from paper.experiments.summary import markdown_table
 
 CASES = ((2, 2_000), (5, 5_000), (10, 20_000), (20, 20_000), (50, 50_000))
 """Classes, and rows of source and target each."""

@@ -12,7 +12,7 @@ from benchmarks.made_up import both_domains
 from benchmarks.measure import megabytes
 from benchmarks.page import conditions
 from benchmarks.peers import FLOOR, OURS, THEIRS, Entry, JobFailed, run_job
-from pacshift.experiments.summary import markdown_table
+from paper.experiments.summary import markdown_table
 
 SIZES = ((200_000, 10), (1_000_000, 10), (100_000, 100))
 EPSILON, DELTA = 0.1, 0.01

@@ -12,8 +12,8 @@ from benchmarks.lab import Blocks, Lab
 from benchmarks.page import conditions
 from pacshift import AssumptionError, Population, UninformativeWarning, calibrate, calibrate_strata
 from pacshift.arrays import BoolArray, FloatArray, IntArray
-from pacshift.experiments.datasets import load_dataset
-from pacshift.experiments.summary import markdown_table
+from paper.experiments.datasets import load_dataset
+from paper.experiments.summary import markdown_table
 
 EPSILON, DELTA, HARMFUL = 0.1, 0.05, 0.12
 COST = {

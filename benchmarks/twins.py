@@ -4,10 +4,10 @@ import numpy as np
 
 from benchmarks.lab import Blocks, Lab
 from pacshift.arrays import FloatArray
-from pacshift.experiments.datasets import Dataset, load_dataset
-from pacshift.experiments.panels import Panel, select_panels
-from pacshift.experiments.summary import markdown_table
-from pacshift.experiments.trial import Draw, Experiment, run_trial
+from paper.experiments.datasets import Dataset, load_dataset
+from paper.experiments.panels import Panel, select_panels
+from paper.experiments.summary import markdown_table
+from paper.experiments.trial import Draw, Experiment, run_trial
 
 TWINS = ("entity13", "chestxray")
 METHODS = ("PS", "PS-C", "PS-W", "PS-LP")

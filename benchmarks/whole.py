@@ -12,7 +12,7 @@ from benchmarks.measure import megabytes
 from benchmarks.page import conditions
 from benchmarks.picture import whole_process
 from benchmarks.scale_jobs import generate
-from pacshift.experiments.summary import markdown_table
+from paper.experiments.summary import markdown_table
 
 ROWS, N_CLASSES = 8_000_000, 10
 LOADED = {

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.assumption.folds import CellCounts, _stored
+from pacshift.assumption.cells import CellCounts, dense_if_few
 from pacshift.tally.cells import N_CONFIDENCE
 
 
@@ -37,7 +37,7 @@ def cell_counts(source: FloatArray, target: FloatArray, n_bins: int) -> CellCoun
     from scipy import sparse
 
     cell = np.arange(len(target))
-    return CellCounts(_stored(sparse.csc_matrix(source)), target, cell // n_bins, cell % n_bins)
+    return CellCounts(dense_if_few(sparse.csc_matrix(source)), target, cell // n_bins, cell % n_bins)
 
 
 def make_world(

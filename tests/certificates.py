@@ -86,7 +86,7 @@ def with_everything(certificate: Certificate, seed: int = 0) -> Certificate:
     share = lower / lower.sum()
     curve = BoundCurve(np.linspace(0.0, 0.2, 30), np.linspace(0.01, 0.6, 30), chosen=0.04)
     return replace(
-        certificate,
+        certificate.with_curves(),
         weights=Interval(lower, upper),
         prevalence=Interval(share * 0.9, np.minimum(share * 1.1, 1)),
         accuracy=0.71298,

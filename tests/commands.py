@@ -16,25 +16,25 @@ from pacshift.cli import app
 NAMES = ("crow", "owl", "wren")
 
 
-def all_commands() -> dict[str, Any]:
+def all_commands(of: typer.Typer = app) -> dict[str, Any]:
     """Every command by its name, with its options."""
-    program: Any = typer.main.get_command(app)
+    program: Any = typer.main.get_command(of)
     return {name: program.get_command(None, name) for name in program.list_commands(None)}
 
 
-def run(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
+def run(*words: object, program: typer.Typer = app) -> Result:
+    return CliRunner().invoke(program, [str(word) for word in words])
 
 
-def good(*words: object) -> Result:
-    result = run(*words)
+def good(*words: object, program: typer.Typer = app) -> Result:
+    result = run(*words, program=program)
     assert result.exit_code == 0, result.output
     return result
 
 
-def bad(*words: object, code: int = 2) -> str:
+def bad(*words: object, code: int = 2, program: typer.Typer = app) -> str:
     """One clear line on stderr, nothing on stdout, no traceback."""
-    result = run(*words)
+    result = run(*words, program=program)
     assert result.exit_code == code, result.output
     assert result.stdout == ""
     assert result.stderr.startswith("error: ")

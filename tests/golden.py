@@ -210,7 +210,7 @@ def hashed(answer: Any) -> str:
 
 def file_of(certificate: Certificate) -> object:
     with tempfile.TemporaryDirectory() as folder:
-        certificate.save(Path(folder) / "c.json")
+        certificate.with_curves().save(Path(folder) / "c.json")
         return json.loads((Path(folder) / "c.json").read_text(encoding="utf-8"))
 
 
@@ -422,7 +422,7 @@ def in_memory() -> Iterator[tuple[str, Request]]:
                 )
             ),
         )
-    yield "verify another target", lambda: verified(pacshift.verify(base(), S, ys, T[:-1]))
+    yield "verify another target", lambda: verified(pacshift.verify(base().with_curves(), S, ys, T[:-1]))
 
     yield "label", lambda: sheet_of(pacshift.label_sheet(T, budget=300, looks=(150,), rng=3))
     yield (
@@ -504,135 +504,102 @@ def _written(file: str, **options: Any) -> object:
     ]
 
 
-def as_commands() -> Iterator[tuple[str, Request]]:
-    def calibrate(*words: str) -> Request:
-        return lambda: command("calibrate", *words, "-o", "c.json", "--force", "--json")
+OF_EACH_KIND = """
+calibrate KIND: calibrate s.KIND t.KIND
+calibrate group KIND: calibrate s.KIND t.KIND --group patient_id
+calibrate softmax KIND: calibrate sl.KIND tl.KIND --softmax -e 0.05
+calibrate drop KIND: calibrate sb.KIND tb.KIND --drop-invalid
+calibrate drop group KIND: calibrate sb.KIND tb.KIND --drop-invalid --group patient_id
+calibrate target label KIND: calibrate s.KIND t.KIND --target-label truth
+calibrate bad KIND: calibrate sb.KIND tb.KIND
+prevalence KIND: prevalence s.KIND t.KIND
+prevalence group KIND: prevalence s.KIND t.KIND --group patient_id
+prevalence softmax KIND: prevalence sl.KIND tl.KIND --softmax
+prevalence drop KIND: prevalence sb.KIND tb.KIND --drop-invalid
+check KIND: check base.json l.KIND
+check group KIND: check base.json l.KIND --group patient_id
+check softmax KIND: check soft.json ll.KIND
+check drop KIND: check base.json lb.KIND --drop-invalid
+compare drop KIND: compare sb.KIND tb.KIND --drop-invalid
+"""
+OTHERS = """
+calibrate target label group: calibrate BOTH --target-label truth --group patient_id --labels-per row
+calibrate target label softmax: calibrate sl.parquet tl.parquet --target-label truth --softmax
+calibrate two targets exact: calibrate s.parquet t1.parquet --target t2.parquet --exact
+calibrate all options: calibrate BOTH --class-epsilon 0.2 --contamination 0.01 --known c=0.1..0.9 --never-empty
+calibrate without target: calibrate s.parquet -m PS-LW
+calibrate without target PS-LP: calibrate s.parquet
+calibrate float32: calibrate s32.parquet t32.parquet
+calibrate hole: calibrate hole.parquet holet.parquet --drop-invalid
+calibrate hole labels: calibrate hole.parquet holet.parquet --drop-invalid --target-label truth
+calibrate sheet: calibrate BOTH --labelled sheet.csv
+calibrate sheet group: calibrate BOTH --labelled sheetg.csv --group patient_id
+calibrate sheet float32: calibrate s32.parquet t32.parquet --labelled sheet32.csv
+calibrate sheet of another target: calibrate s.parquet t1.parquet --labelled sheet.csv
+calibrate refuted: calibrate s.parquet r.parquet
+calibrate refuted group: calibrate s.parquet r.parquet --class-epsilon 0.2 --group patient_id
+calibrate refuted labels: calibrate s.parquet r.parquet --target-label truth
+check hole: check base.json hole.parquet --drop-invalid
+check logits instead: check base.json ll.csv
+compare: compare BOTH
+compare labels: compare s.parquet tt.parquet --target-label label
+compare group softmax: compare sl.parquet tl.parquet --softmax --group patient_id
+prevalence two targets: prevalence s.parquet t1.parquet --target t2.parquet --known c=0..0.9
+verify made in memory: verify base.json BOTH
+plan: plan s.csv --target-mix a=0.2,b=0.3,c=0.5 --n-source 500 --n-target 500
+"""
+VERIFIED = """
+plain: BOTH | BOTH
+csv against parquet: BOTH | s.csv t.csv
+group: s.csv t.csv --group patient_id | s.csv t.csv
+softmax: sl.csv tl.csv --softmax | sl.csv tl.csv
+drop: sb.csv tb.csv --drop-invalid | sb.csv tb.csv
+labels: BOTH --target-label truth | BOTH --target-label truth
+labels missing: BOTH --target-label truth | BOTH
+sheet: BOTH --labelled sheet.csv | BOTH --labelled sheet.csv
+"""
 
-    group, drop, truth = ("--group", "patient_id"), ("--drop-invalid",), ("--target-label", "truth")
-    for kind in ("parquet", "csv"):
-        pairs = {name: (f"s{name}.{kind}", f"t{name}.{kind}") for name in ("", "l", "b")}
-        yield f"calibrate {kind}", calibrate(*pairs[""])
-        yield f"calibrate group {kind}", calibrate(*pairs[""], *group)
-        yield f"calibrate softmax {kind}", calibrate(*pairs["l"], "--softmax", "-e", "0.05")
-        yield f"calibrate drop {kind}", calibrate(*pairs["b"], *drop)
-        yield f"calibrate drop group {kind}", calibrate(*pairs["b"], *drop, *group)
-        yield f"calibrate target label {kind}", calibrate(*pairs[""], *truth)
-        yield f"calibrate bad {kind}", calibrate(*pairs["b"])
-        yield f"prevalence {kind}", lambda: command("prevalence", *pairs[""], "--json")
-        yield f"prevalence group {kind}", lambda: command("prevalence", *pairs[""], *group, "--json")
-        yield (
-            f"prevalence softmax {kind}",
-            lambda: command("prevalence", *pairs["l"], "--softmax", "--json"),
+
+def as_commands() -> Iterator[tuple[str, Request]]:
+    def lines(text: str) -> Iterator[list[str]]:
+        text = text.replace("BOTH", "s.parquet t.parquet").strip()
+        return (line.split(": ", 1) for line in text.splitlines())
+
+    def asked(words: str) -> list[Any]:
+        return command(
+            *words.split(), *(("-o", "c.json", "--force") if words.startswith("calibrate") else ()), "--json"
         )
-        yield f"prevalence drop {kind}", lambda: command("prevalence", *pairs["b"], *drop, "--json")
-        yield f"check {kind}", lambda: command("check", "base.json", f"l.{kind}", "--json")
-        yield f"check group {kind}", lambda: command("check", "base.json", f"l.{kind}", *group, "--json")
-        yield f"check softmax {kind}", lambda: command("check", "soft.json", f"ll.{kind}", "--json")
-        yield f"check drop {kind}", lambda: command("check", "base.json", f"lb.{kind}", *drop, "--json")
-        yield f"compare drop {kind}", lambda: command("compare", *pairs["b"], *drop, "--json")
-        yield f"tally {kind}", lambda: _counted(f"s.{kind}", f"t.{kind}")
-    both = ("s.parquet", "t.parquet")
-    yield "calibrate target label group", calibrate(*both, *truth, *group, "--labels-per", "row")
-    yield "calibrate target label softmax", calibrate("sl.parquet", "tl.parquet", *truth, "--softmax")
-    yield "calibrate two targets exact", calibrate("s.parquet", "t1.parquet", "--target", "t2.parquet", "--exact")
-    for method in METHODS:
-        yield f"calibrate {method}", calibrate(*both, "-m", method)
-    yield (
-        "calibrate all options",
-        calibrate(
-            *both, "--class-epsilon", "0.2", "--contamination", "0.01", "--known", "c=0.1..0.9", "--never-empty"
-        ),
-    )
-    yield "calibrate without target", calibrate("s.parquet", "-m", "PS-LW")
-    yield "calibrate without target PS-LP", calibrate("s.parquet")
-    yield "calibrate float32", calibrate("s32.parquet", "t32.parquet")
-    yield "calibrate hole", calibrate("hole.parquet", "holet.parquet", *drop)
-    yield "calibrate hole labels", calibrate("hole.parquet", "holet.parquet", *drop, *truth)
-    yield "calibrate sheet", calibrate(*both, "--labelled", "sheet.csv")
-    yield "calibrate sheet group", calibrate(*both, "--labelled", "sheetg.csv", *group)
-    yield "calibrate sheet float32", calibrate("s32.parquet", "t32.parquet", "--labelled", "sheet32.csv")
-    yield "calibrate sheet of another target", calibrate("s.parquet", "t1.parquet", "--labelled", "sheet.csv")
-    yield "calibrate refuted", calibrate("s.parquet", "r.parquet")
-    yield "calibrate refuted group", calibrate("s.parquet", "r.parquet", "--class-epsilon", "0.2", *group)
-    yield "calibrate refuted labels", calibrate("s.parquet", "r.parquet", *truth)
-    yield "check hole", lambda: command("check", "base.json", "hole.parquet", *drop, "--json")
-    yield "check logits instead", lambda: command("check", "base.json", "ll.csv")
-    yield "compare", lambda: command("compare", *both, "--json")
-    yield (
-        "compare labels",
-        lambda: command("compare", "s.parquet", "tt.parquet", "--target-label", "label", "--json"),
-    )
-    yield (
-        "compare group softmax",
-        lambda: command("compare", "sl.parquet", "tl.parquet", "--softmax", *group, "--json"),
-    )
-    yield (
-        "prevalence two targets",
-        lambda: command(
-            "prevalence", "s.parquet", "t1.parquet", "--target", "t2.parquet", "--known", "c=0..0.9", "--json"
-        ),
-    )
-    for name, words, again in (
-        ("plain", both, both),
-        ("csv against parquet", both, ("s.csv", "t.csv")),
-        ("group", ("s.csv", "t.csv", *group), ("s.csv", "t.csv")),
-        ("softmax", ("sl.csv", "tl.csv", "--softmax"), ("sl.csv", "tl.csv")),
-        ("drop", ("sb.csv", "tb.csv", *drop), ("sb.csv", "tb.csv")),
-        ("labels", (*both, *truth), (*both, *truth)),
-        ("labels missing", (*both, *truth), both),
-        ("sheet", (*both, "--labelled", "sheet.csv"), (*both, "--labelled", "sheet.csv")),
-    ):
-        yield f"verify {name}", lambda: _verified(words, again)
-    yield "verify made in memory", lambda: command("verify", "base.json", *both, "--json")
-    yield "label", lambda: _labelled("t.parquet", "--keep", "patient_id")
-    yield "label softmax", lambda: _labelled("tl.parquet", "--softmax")
-    yield "label group", lambda: _labelled("t.parquet", *group)
+
+    methods = "\n".join(f"calibrate {method}: calibrate s.parquet t.parquet -m {method}" for method in METHODS)
+    kinds = "".join(OF_EACH_KIND.replace("KIND", kind) for kind in ("parquet", "csv")).replace("\n\n", "\n")
+    for name, words in lines(kinds + OTHERS.lstrip() + methods):
+        yield name, lambda: asked(words)
+    for name, words in lines(VERIFIED):
+        made, again = words.split(" | ")
+        yield f"verify {name}", lambda: [asked(f"calibrate {made}"), asked(f"verify c.json {again}")[1]]
+    for kind in ("parquet", "csv"):
+        yield f"tally {kind}", lambda: [_counted(f"s.{kind} --label label"), _counted(f"t.{kind}")]
+    for name, words in (("", " --keep patient_id"), (" softmax", " --softmax"), (" group", " --group patient_id")):
+        file = "tl.parquet" if "softmax" in words else "t.parquet"
+        yield (
+            f"label{name}",
+            lambda: [
+                asked(f"label {file}{words} -b 300 -o lab.csv --seed 3 --force"),
+                Path("lab.csv").read_text(encoding="utf-8"),
+            ],
+        )
     yield (
         "predict",
         lambda: [
-            command("predict", "base.json", "tb.csv", "-o", "p.csv", *drop, "--force", "--json"),
-            _text("p.csv"),
+            asked("predict base.json tb.csv -o p.csv --drop-invalid --force"),
+            Path("p.csv").read_text(encoding="utf-8"),
         ],
     )
-    yield (
-        "plan",
-        lambda: command(
-            "plan",
-            "s.csv",
-            "--target-mix",
-            "a=0.2,b=0.3,c=0.5",
-            "--n-source",
-            "500",
-            "--n-target",
-            "500",
-            "--json",
-        ),
-    )
 
 
-def _text(file: str) -> str:
-    return Path(file).read_text(encoding="utf-8")
-
-
-def _counted(*files: str) -> object:
-    found = []
-    for file, words in zip(files, (("--label", "label"), ()), strict=True):
-        command("tally", file, *words, "-o", "x.tally", "--force")
-        found.append(counts_of(Tally.load("x.tally")))
-    return found
-
-
-def _verified(words: tuple[str, ...], again: tuple[str, ...]) -> object:
-    made = command("calibrate", *words, "-o", "v.json", "--force", "-q", "--json")
-    _, found = command("verify", "v.json", *again, "--json")
-    return [made, found]
-
-
-def _labelled(*words: str) -> object:
-    return [
-        command("label", *words, "-b", "300", "-o", "lab.csv", "--seed", "3", "--force", "--json"),
-        _text("lab.csv"),
-    ]
+def _counted(words: str) -> object:
+    command("tally", *words.split(), "-o", "x.tally", "--force")
+    return counts_of(Tally.load("x.tally"))
 
 
 def of_the_monitor() -> Iterator[tuple[str, Request]]:

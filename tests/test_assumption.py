@@ -14,8 +14,9 @@ from cell_worlds import make_world
 from pacshift import InputError, Population, Tally
 from pacshift.arrays import FloatArray
 from pacshift.assumption import ASSUMPTION_SHARE, Assumption, check_assumption, ways_on
-from pacshift.assumption.evidence import MAX_SAVED_GROUPS
-from pacshift.assumption.program import level_shares, place
+from pacshift.assumption.check import MAX_SAVED_GROUPS
+from pacshift.assumption.few_classes import FewClasses
+from pacshift.assumption.inequalities import level_shares
 from pacshift.bounds import Interval
 from pacshift.tally.cells import Cells
 
@@ -54,7 +55,7 @@ def test_false_alarms_are_as_rare_as_promised_in_hard_worlds(contamination: floa
     for _ in range(repeats):
         sizes = (int(rng.choice([40, 400, 4000])), int(rng.choice([40, 400, 4000])))
         world = make_world(rng, int(rng.choice([2, 3, 5, 12])), sizes, contamination=contamination)
-        placed = place(world.draw(rng), level=level, contamination=contamination)
+        placed = FewClasses.place(world.draw(rng), level=level, contamination=contamination)
         if not known:
             alarms += placed.rows().refuted
             continue
@@ -68,7 +69,7 @@ def test_bounds_of_the_mix_reuse_the_same_bets_and_only_refute_more() -> None:
     rng = np.random.default_rng(12)
     for _ in range(8):
         world = make_world(rng, 3, (1000, 1000))
-        placed = place(replace(world, mix=world.mix[::-1]).draw(rng), level=0.5, contamination=0.0)
+        placed = FewClasses.place(replace(world, mix=world.mix[::-1]).draw(rng), level=0.5, contamination=0.0)
         tight = Interval(np.maximum(world.mix - 0.02, 0), world.mix + 0.02)
         assert placed.rows(tight).refuted or not placed.rows().refuted
         assert placed.rows(Interval(np.zeros(3), np.ones(3))).refuted == placed.rows().refuted

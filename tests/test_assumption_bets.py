@@ -18,15 +18,17 @@ from pacshift.assumption.bets import (
     Bets,
     FoldBets,
     Means,
+    Mixture,
     as_rows,
+    cutting_planes,
     fourth_price,
-    largest_stake,
-    see,
+    place_bets,
     stake_price,
 )
+from pacshift.assumption.cells import even_folds, split
 from pacshift.assumption.few_classes import Stages, difference_bets, share_bets
-from pacshift.assumption.folds import even_folds, split
 from pacshift.assumption.many_classes import many_bets
+from pacshift.bounds import ROUNDING
 from strategies import seeds
 
 
@@ -74,9 +76,7 @@ def enumerated(seed: int) -> FloatArray:
     if seed % 2:  # the tightest case: values at the ends, centres at the means
         values = np.array([0.0, 1.0])
         centres, centre = values @ rates, float(values @ law)
-    stake = float(
-        min(rng.choice([0.3, 1.0, 3.0, 8.0]), largest_stake(np.array(n_target), np.maximum(centre, 0.05)))
-    )
+    stake = float(min(rng.choice([0.3, 1.0, 3.0, 8.0]), MAX_STAKE * n_target / max(centre, LEAST_REACH)))
     low, top = mix * rng.choice([0.0, 0.5, 1.0]), np.minimum(mix * rng.choice([1.0, 1.5, 20.0]) + 1e-9, 1.0)
     rows = [(label, rates[:, label]) for label in range(n_classes) for _ in range(counts[label])]
     rows += [(-1, law)] * n_target
@@ -102,7 +102,7 @@ def fold_bets(
     counts: IntArray,
     n_target: int,
 ) -> FoldBets:
-    """What ``see`` makes of single rows, if the past had shown these centres."""
+    """What ``place_bets`` makes of single rows, if the past had shown these centres."""
     seen = values[list(outcome)]
     labels = np.array([label for label, _ in rows])
     source = np.zeros((4, 1, len(counts)))
@@ -111,7 +111,7 @@ def fold_bets(
     target = np.array([[(seen[labels == -1] ** power).mean()] for power in (1, 2, 3, 4)])
     fold = Means(source, target, counts[None, :].astype(float), np.array([float(n_target)]))
     past = Means(np.tile(centres, (4, 1, 1)), np.full((4, 1), centre), np.ones((1, len(counts))), np.array([1.0]))
-    return see(np.array([stake]), past, fold)
+    return place_bets(np.array([stake]), past, fold)
 
 
 @pytest.mark.slow
@@ -142,7 +142,7 @@ def random_bets(rng: np.random.Generator, n_classes: int, n_directions: int = 3)
         target=rng.random((4, n_directions)),
         class_counts=np.ones((1, n_classes)),
     )
-    return see(rng.choice([0.5, 5.0, 50.0], n_directions), past, fold)
+    return place_bets(rng.choice([0.5, 5.0, 50.0], n_directions), past, fold)
 
 
 @given(seeds)
@@ -180,21 +180,22 @@ def test_rows_say_the_same_as_the_wealth() -> None:
 
 def stages_of(world: CellWorld, rng: np.random.Generator) -> Stages:
     counts = world.draw(rng)
-    return Stages.of(counts, even_folds(counts))
+    return Stages.of(counts, *even_folds(counts))
 
 
 def test_the_past_of_a_fold_is_all_before_it_and_nothing_of_it() -> None:
     rng = np.random.default_rng(9)
     counts = make_world(rng, 3, (500, 500)).draw(rng)
-    folds = even_folds(counts)
-    stages = Stages.of(counts, folds)
-    for stage in range(5):
+    source, target = even_folds(counts)
+    stages = Stages.of(counts, source, target)
+    for place in range(25):
+        stage, split_number = divmod(place, 5)
         for past, now, parts in (
-            (stages.past_source, stages.source, folds.source),
-            (stages.past_target, stages.target, folds.target),
+            (stages.past_source, stages.source, source),
+            (stages.past_target, stages.target, target),
         ):
-            assert np.array_equal(past[stage], parts[:, : stage + 1].sum(axis=1))
-            assert np.array_equal(now[stage], parts[:, stage + 1])
+            assert np.array_equal(past[place], parts[split_number, : stage + 1].sum(axis=0))
+            assert np.array_equal(now[place], parts[split_number, stage + 1])
 
 
 def chosen(bets: FoldBets) -> list[FloatArray]:
@@ -207,16 +208,12 @@ def test_nothing_that_is_chosen_for_a_fold_looks_at_it(place: object) -> None:
     assert callable(place)
     rng, changed_later = np.random.default_rng(4), 0
     for stage in (0, 2, 4):
-        stages = stages_of(make_world(rng, 3, (300, 300)), rng)
-        moved = replace(
-            stages, source=np.copy(stages.source), target=np.copy(stages.target),
-            past_source=np.copy(stages.past_source), past_target=np.copy(stages.past_target),
-        )  # fmt: skip
-        for now, after in ((moved.source, moved.past_source), (moved.target, moved.past_target)):
-            other = rng.permuted(now[stage], axis=1)  # as many rows of each label, in other cells
-            after[stage + 1 :] += other - now[stage]
-            now[stage] = other
-        one, two = (place(each, 6.0, 0.0).folds for each in (stages, moved))
+        counts = make_world(rng, 3, (300, 300)).draw(rng)
+        folds = even_folds(counts)
+        moved = tuple(np.copy(part) for part in folds)
+        for part in moved:  # as many rows of each label, in other cells
+            part[:, stage + 1] = rng.permuted(part[:, stage + 1], axis=1)
+        one, two = (place(Stages.of(counts, *each), 6.0, 0.0).folds for each in (folds, moved))
         for a, b in zip(chosen(one), chosen(two), strict=True):
             assert np.array_equal(a[: stage + 1], b[: stage + 1])
         assert not np.array_equal(one.source_mean[stage], two.source_mean[stage])
@@ -229,7 +226,7 @@ def test_reaches_hold_every_value_that_a_row_can_have() -> None:
     centres, centre, nothing = rng.random((1, 3)), rng.random(1), np.zeros((4, 1, 3))
     sizes = np.array([[5.0, 0.0, 5.0]]), np.array([9.0])
     past = Means(np.tile(centres, (4, 1, 1)), np.tile(centre, (4, 1)), *sizes)
-    bets = see(np.ones(1), past, Means(nothing, np.zeros((4, 1)), *sizes))
+    bets = place_bets(np.ones(1), past, Means(nothing, np.zeros((4, 1)), *sizes))
     centres[0, 1] = 0.5  # no rows
     assert np.allclose(bets.source_reach, np.maximum(1 - centres, LEAST_REACH))
     assert np.allclose(bets.target_reach, np.maximum(centre, LEAST_REACH))
@@ -244,7 +241,7 @@ def test_stakes_and_reaches_are_those_of_the_lemmas() -> None:
         if n_classes == 70:
             found = [many_bets(split(counts), 9.0, 0.0).folds]
         else:
-            stages = Stages.of(counts, even_folds(counts))
+            stages = Stages.of(counts, *even_folds(counts))
             found = [place(stages, 9.0, 0.0).folds for place in (difference_bets, share_bets)]
         for bets in found:
             assert (bets.stake * bets.target_reach <= MAX_STAKE * bets.n_target * (1 + 1e-12)).all()
@@ -287,3 +284,56 @@ def test_folds_are_stacked_along_their_own_axis() -> None:
     assert np.allclose(one.lines(low, top, 0.0)[1], bets.lines(low, top, 0.0)[1][2])
     assert np.allclose(one.constant(0.0), bets.constant(0.0)[2])
     assert np.allclose(Bets(bets, 0.0).lines(low, top)[1], bets.lines(low, top, 0.0)[1].sum(axis=0).reshape(25, 3))
+
+
+def random_mixture(rng: np.random.Generator, n_classes: int) -> Mixture:
+    n_bets = int(rng.integers(1, 8))
+    slope = rng.normal(0, rng.choice([0.1, 3.0, 40.0]), (n_bets, n_classes)) + rng.normal(0, 30)
+    constant = slope.mean(axis=1) + rng.normal(0, 5, n_bets)
+    return Mixture(constant, slope, float(rng.uniform(0.5, 6)), rng.dirichlet(np.ones(n_classes)))
+
+
+@given(seeds)
+@settings(max_examples=60)
+def test_no_row_cuts_off_a_mix_at_which_the_mean_wealth_is_below_its_hurdle(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n_classes = int(rng.integers(2, 6))
+    mixture = random_mixture(rng, n_classes)
+    for where in rng.dirichlet(np.ones(n_classes), 5):
+        row, limit = mixture.row(where)
+        for mix in rng.dirichlet(np.full(n_classes, 0.5), 20):
+            wealth = np.log(np.mean(np.exp(mixture.constant - mixture.slope @ mix)))
+            assert np.isclose(wealth, mixture.log_wealth(mix))
+            if wealth <= mixture.hurdle:
+                assert row @ mix <= limit + 1e-9
+        # At the mix where it is sought the row says all that the mean wealth says.
+        if abs(mixture.log_wealth(where) - mixture.hurdle) > 1e-6:
+            assert (row @ where > limit) == (mixture.log_wealth(where) > mixture.hurdle)
+
+
+@given(seeds)
+@settings(max_examples=25)
+def test_refuted_is_right_wherever_a_fine_grid_of_mixes_is_clear(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    mixture = random_mixture(rng, 2)
+    top = float(rng.uniform(0.5, 1))
+    found = cutting_planes(np.eye(2), np.array([top, 1.0]), mixture)
+    grid = np.linspace(0, top, 401)
+    least = min(mixture.log_wealth(np.array([t, 1 - t])) for t in grid.tolist())
+    slack = np.ptp(mixture.slope, axis=1).max() / 400 + 1e-6
+    if least > mixture.hurdle + slack:
+        assert found.refuted or len(found.limits) == 8
+    if least <= mixture.hurdle:
+        assert not found.refuted
+
+
+def test_two_bets_that_exclude_different_mixes_refute_together() -> None:
+    """Each bet alone leaves a half of the mixes; weights between them leave none."""
+    slope = np.array([[40.0, 0.0], [0.0, 40.0]])
+    mixture = Mixture(np.full(2, 40.0), slope, 3.0, np.array([0.9, 0.1]))
+    rows, limits = np.eye(2), np.ones(2)
+    found = cutting_planes(rows, limits, mixture)
+    assert found.refuted
+    assert len(found.rows) > 1
+    assert not cutting_planes(rows, limits, None).refuted
+    assert cutting_planes(rows, np.full(2, 0.5 - 2 * ROUNDING), None).refuted

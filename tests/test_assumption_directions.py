@@ -9,27 +9,28 @@ from cell_worlds import make_world
 from pacshift import Population, Tally
 from pacshift.arrays import FloatArray
 from pacshift.assumption.bets import Bets
+from pacshift.assumption.cells import CellCounts, count_cells, even_folds
 from pacshift.assumption.directions import (
-    CUTS,
+    CLIPS,
     DIRECTIONS,
     Fits,
+    best_fit,
+    cell_features,
+    cell_variance,
     difference_directions,
-    features,
     fit_all,
     scaled,
     share_directions,
-    turned,
 )
 from pacshift.assumption.few_classes import Stages, difference_bets
-from pacshift.assumption.fit import best_fit, cell_variance
-from pacshift.assumption.folds import CellCounts, count_cells, even_folds
-from pacshift.assumption.many_classes import _ridged, _solve_marginals, _sparse_marginals, direction
+from pacshift.assumption.many_classes import direction, solve_marginals
+from pacshift.tally.cells import N_CONFIDENCE
 
 
 def learned(counts: CellCounts) -> tuple[Fits, FloatArray]:
     """Fit and directions of one past."""
     fits = fit_all(counts.source[None], counts.target[None])
-    return fits, difference_directions(fits, features(counts.predicted, counts.confidence, counts.n_classes))
+    return fits, difference_directions(fits, cell_features(counts.predicted, counts.confidence, counts.n_classes))
 
 
 @pytest.mark.parametrize("n_classes", [2, 5, 12])
@@ -38,7 +39,7 @@ def test_directions_have_values_between_0_and_1_and_the_mix_is_a_mix(n_classes: 
     for _ in range(5):
         counts = make_world(rng, n_classes, (3000, 3000)).draw(rng)
         fits, found = learned(counts)
-        values, width = scaled(found, fits.weight, CUTS)
+        values, width = scaled(found, fits.weight, CLIPS)
         assert found.shape == (1, len(counts.target), len(DIRECTIONS))
         assert values.min() >= 0
         assert values.max() <= 1
@@ -86,10 +87,10 @@ def test_tilts_cancel_the_slopes_in_the_mix() -> None:
     scores = population.draw([1, 2, 3, 4], 4000, rng=2)[0] ** 0.8
     scores = scores / scores.sum(axis=1, keepdims=True)
     counts = count_cells(source + Tally.from_target(scores, soft=False, bins=False))
-    stages = Stages.of(counts, even_folds(counts))
-    untilted = Stages.of(counts, even_folds(counts))
-    untilted.__dict__["reach"] = np.zeros_like(stages.reach)  # nothing to tilt with
-    low, top = np.maximum(stages.mix - 0.05, 0), stages.mix + 0.05
+    stages = Stages.of(counts, *even_folds(counts))
+    untilted = replace(stages, reach=np.zeros_like(stages.reach))  # nothing to tilt with
+    mix = stages.fits.mix[-1]
+    low, top = np.maximum(mix - 0.05, 0), mix + 0.05
     lean = []
     for each in (stages, untilted):
         _, slope = Bets(difference_bets(each, 5.5, 0.0).folds, 0.0).lines(low, top)
@@ -103,14 +104,11 @@ def test_the_covariance_of_marginals_is_solved_as_a_dense_one_would_be() -> None
     tally = Tally.from_scores(*population.draw(np.ones(70), 3000, rng), soft=False)
     counts = count_cells(tally + Tally.from_target(population.scores, soft=False, bins=False))
     variance = cell_variance(counts, np.full(70, 1 / 70))
-    looks = _sparse_marginals(counts).toarray()
-    dense = _ridged(looks.T @ (looks * variance[:, None]), 1e-6)
+    marginals = np.hstack([np.eye(70)[counts.predicted], np.eye(N_CONFIDENCE)[counts.confidence]])
+    dense = marginals.T @ (marginals * variance[:, None])
+    dense += 1e-6 * np.trace(dense) / len(dense) * np.eye(len(dense))
     wanted = rng.normal(size=(dense.shape[0], 4))
-    assert np.allclose(_solve_marginals(counts, variance, wanted), np.linalg.solve(dense, wanted))
+    assert np.allclose(solve_marginals(counts, variance, wanted), np.linalg.solve(dense, wanted))
     found, mix = direction(counts)
     assert found.shape == counts.target.shape
     assert np.isclose(mix.sum(), 1)
-
-
-def test_stacks_are_turned_matrix_by_matrix() -> None:
-    assert turned(np.zeros((2, 3, 4))).shape == (2, 4, 3)

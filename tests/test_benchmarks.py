@@ -76,7 +76,7 @@ def test_parts_run_small_and_leave_the_pages_alone(parts: str, tmp_path: Path) -
 
 def test_every_command_is_in_the_picture_or_reads_no_rows() -> None:
     drawn = {title for _, title in picture.commands(Path("source"), Path("target"), Path(), 2)}
-    assert drawn | {"demo", "methods", "reproduce", "train"} == set(all_commands())
+    assert drawn | {"demo", "methods"} == set(all_commands())
 
 
 def test_an_unknown_part_is_refused_with_the_list_of_parts(tmp_path: Path) -> None:

@@ -53,23 +53,11 @@ def test_float32_scores_are_compared_as_if_in_float64(certificate: Certificate) 
 @settings(deadline=None, max_examples=100)
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False), THRESHOLDS)
 def test_float32_rounding_of_thresholds_is_exact(score: float, threshold: float) -> None:
-    simple = Certificate(
-        thresholds=np.array([threshold, threshold]),
-        classes=(0, 1),
-        epsilon=0.1,
-        delta=0.1,
-        method="PS",
-        options={},
-        score="probability",
-        guarantee="pac-source",
-        n_source=1,
-        n_target=0,
-        class_counts=np.array([1, 0]),
-        predicted_counts=np.array([0, 0]),
-    )
+    cuts = np.full(3, threshold)
+    simple = replace(birds(), thresholds=cuts, score_kind=None)
     assume(simple.fits_single)
-    sets = simple.sets(np.full((1, 2), score, np.float32))
-    assert sets.tolist() == [[score >= threshold] * 2]
+    sets = simple.sets(np.full((1, 3), score, np.float32))
+    assert sets.tolist() == [[score >= threshold] * 3]
 
 
 def test_one_threshold_per_class(certificate: Certificate) -> None:

@@ -1,4 +1,4 @@
-"""Certificates as files: they come back bit for bit, or are refused; old files stay readable."""
+"""Certificates as files: they come back bit for bit, or are refused."""
 
 import json
 import math
@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from certificates import birds
 from pacshift import METHODS, Certificate, InputError, Interval
 from pacshift.assumption import Assumption
-from pacshift.bounds import BoundCurve
+from pacshift.bounds import BoundCurve, Sensitivity
 from pacshift.certificate.file import read_fields, to_document
-from pacshift.certificate.sensitivity import Sensitivity
 from pacshift.files.documents import seal
 from pacshift.methods import MethodFacts
 from pacshift.methods.base import facts_of
@@ -130,6 +129,7 @@ def certificates(draw: st.DrawFn) -> Certificate:
         never_empty=draw(st.booleans()),
         source_grouped=draw(st.none() | st.integers(int(counts.sum()), 2**62).map(Grouped)),
         target_grouped=draw(st.none() | st.builds(Grouped, st.just(int(predicted.sum())), st.integers(1, 9))),
+        provenance=birds().provenance,
     )
 
 
@@ -189,14 +189,9 @@ def drop(*path: str | int) -> Callable[[Any], Any]:
     return change
 
 
-def unknown_without_facts(document: Any) -> Any:
-    del document["method_facts"]
-    return {**document, "method": "PS-X"}
-
-
 CURVE = {"source_errors": [0.01], "bounds": [0.02], "chosen": 0.01}
 TAMPERED = {
-    "newer version": (put("version", value=3), "certificate version 3, this pacshift reads 1 and 2. Update"),
+    "newer version": (put("version", value=3), "certificate version 3, this pacshift reads 1. Update"),
     "version true": (put("version", value=True), "certificate version True"),
     "version 1.0": (put("version", value=1.0), "certificate version 1.0"),
     "version text": (put("version", value="2"), "certificate version '2'"),
@@ -227,7 +222,7 @@ TAMPERED = {
     "epsilon true": (put("epsilon", value=True), "True where a share above 0"),
     "epsilon infinite": (put("epsilon", value="inf"), "'inf' where a share above 0"),
     "epsilon huge": (put("epsilon", value=10**400), "damaged certificate"),
-    "unknown method": (unknown_without_facts, "unknown method 'PS-X', and the file has no method_facts about it"),
+    "no facts": (drop("method_facts"), "it lacks 'method_facts'"),
     "method a number": (put("method", value=3), "3 where text belongs"),
     "facts a list": (put("method_facts", value=[]), "damaged certificate"),
     "fact missing": (drop("method_facts", "extra_assumption"), "it lacks 'extra_assumption'"),
@@ -334,18 +329,11 @@ def test_the_checksum_covers_the_content_and_not_its_looks(certificate: Certific
         assert bits(Certificate.load(path).thresholds) == bits(certificate.thresholds)
 
 
-def test_files_of_version_2_stay_readable() -> None:
+def test_files_of_version_1_stay_readable() -> None:
     """Whoever changes how the checksum is computed makes every certificate unreadable."""
-    path = FILES / "certificate-version-2-ps-w.json"
+    path = FILES / "certificate-version-1.json"
     written = [row["threshold"] for row in json.loads(path.read_text())["classes"]]
     assert Certificate.load(path).thresholds.tolist() == written
-
-
-def test_a_checksum_counts_in_old_files_too(certificate: Certificate, tmp_path: Path) -> None:
-    path = tmp_path / "c.json"
-    path.write_text(json.dumps({**to_document(certificate), "version": 1}))
-    with pytest.raises(InputError, match="does not match its checksum"):
-        Certificate.load(path)
 
 
 @pytest.mark.parametrize(
@@ -421,29 +409,6 @@ def test_a_method_nobody_knows_comes_back_with_its_facts(tmp_path: Path, certifi
     loaded = Certificate.load(tmp_path / "c.json")
     assert (loaded.method, loaded.facts) == ("MOON", facts)
     assert "Any target label mix is covered. The moon is full." in loaded.explain()
-
-
-@pytest.mark.parametrize("method", ["ORACLE", "PS-LW"])
-def test_a_file_from_before_facts_were_kept_says_what_it_said(method: str, tmp_path: Path) -> None:
-    path = FILES / f"certificate-version-1-{method.lower()}.json"
-    document = json.loads(path.read_text())
-    assert "method_facts" not in document
-    loaded = Certificate.load(path)
-    assert loaded.method == method
-    assert loaded.facts == replace(facts_of(METHODS[method]()), version="")  # it does not say which
-    assert loaded.explain().splitlines()[:3] == document["in_words"][:3]
-    loaded.save(tmp_path / "again.json")
-    assert bits(Certificate.load(tmp_path / "again.json").thresholds) == bits(loaded.thresholds)
-
-
-@pytest.mark.parametrize("options", [{}, {"intervals": "hull"}, {"gone": 1}, {"envelope": "wide"}])
-def test_old_files_get_the_facts_of_their_method_whatever_their_options(
-    options: dict[str, Any], tmp_path: Path, certificate: Certificate
-) -> None:
-    document = {**to_document(certificate), "options": options, "version": 1}
-    del document["method_facts"], document["checksum"]
-    (tmp_path / "c.json").write_text(json.dumps(document))
-    assert Certificate.load(tmp_path / "c.json").facts.tests_assumption
 
 
 def test_loading_runs_nothing_of_the_file(tmp_path: Path, certificate: Certificate) -> None:

@@ -31,7 +31,7 @@ def made(kind: str) -> Certificate:
         return calibrate(SOURCE, LABELS, TARGET, method="PS-T", target_labels=known, **options)
     said: dict[str, Any] = {"note": "n", "model_id": "m", "valid_until": "2099-01-01", "groups": np.arange(600)}
     promise: dict[str, Any] = {"contamination": 0.02, "class_epsilon": 0.3, "known_mix": {"a": (0, 0.9)}}
-    return calibrate(SOURCE, LABELS, TARGET, **options, **said, **promise).with_set_sizes(TARGET)
+    return calibrate(SOURCE, LABELS, TARGET, **options, **said, **promise).with_set_sizes(TARGET).with_curves()
 
 
 CERTIFICATES = {kind: made(kind) for kind in ("PS-LP", "PS-T")}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pacshift.certificate.sets import count_sizes, labels_at, make_sets, sizes_at
 from pacshift.errors import InputError
+from pacshift.rows.sets import count_sizes, labels_at, make_sets, sizes_at
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import TRANSFORMS
 

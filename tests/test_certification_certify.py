@@ -234,7 +234,7 @@ def test_clean_epsilon_is_exactly_what_the_whole_target_allows(epsilon: float, p
 
 def test_sensitivity_is_promised_epsilon_first_and_then_grows() -> None:
     for method in ("PS-LP", "PS-LW"):
-        found = certify(drawn(0), method, contamination=0.02).sensitivity
+        found = certify(drawn(0), method, contamination=0.02).with_curves().sensitivity
         assert found is not None
         inside = found.contamination <= 0.02
         assert (found.bounds[inside] == 0.1).all()
@@ -250,7 +250,7 @@ def test_sensitivity_holds_at_a_share_that_was_not_allowed_for() -> None:
     for seed in range(repeats):
         tally = drawn(seed, junk=0.1, kind=1)
         certificate = certify(tally, "PS-LP", contamination=0.099)
-        found = certificate.sensitivity
+        found = certificate.with_curves().sensitivity
         assert found is not None
         share = float(found.contamination[found.contamination > 0.0999][0])
         error = share + (1 - share) * MIX["target"] @ miss_rates(certificate.thresholds)
@@ -312,7 +312,7 @@ def test_methods_without_a_promise_about_the_target_are_not_refused(method: str)
     tally = drawn(0, 2000)
     certificate = certify(tally, method)
     assert certificate.assumption is None
-    assert certificate.sensitivity is None
+    assert certificate.with_curves().sensitivity is None
     for request in ({"class_epsilon": 0.1}, {"contamination": 0.01}, {"known_mix": {0: (0, 1)}}):
         with pytest.raises(InputError, match=f"method {method} promises nothing there"):
             certify(tally, method, **request)
@@ -418,7 +418,7 @@ def test_the_shares_of_delta_for_the_miss_rates() -> None:
     many = Population.synthetic(MAX_REGION_CLASSES + 1, strength=4, rng=0)
     scores, labels = many.draw(np.full(MAX_REGION_CLASSES + 1, 1 / (MAX_REGION_CLASSES + 1)), 4000, rng=1)
     counted = Tally.from_scores(scores, labels) + Tally.from_target(scores)
-    made = certify(counted, "PS-LP", delta=0.1)
+    made = certify(counted, "PS-LP", delta=0.1).with_curves()
     assert made.sensitivity is not None
     worst = class_miss(counted, made.thresholds, delta=0.05).upper.max()
     share = made.sensitivity.contamination[-1]

@@ -25,7 +25,7 @@ from pacshift import (
     calibrate,
     calibrate_tally,
 )
-from pacshift.assumption.program import _known_box
+from pacshift.assumption.inequalities import known_box
 from pacshift.bounds import clean_shares
 from pacshift.certification import answers
 from pacshift.certification.answers import Data as Counts
@@ -143,7 +143,7 @@ def test_lemma_3_is_sharp_and_the_region_and_the_test_use_the_same_bounds() -> N
         assert box.lower[contaminated] == pytest.approx(mix[contaminated])
         assert box.upper[1 - contaminated] == pytest.approx(mix[1 - contaminated])
     known = Interval(np.array([0.2, 0.05]), np.array([0.5, 1.0]))
-    box = _known_box(np.ones(2), known, share)
+    box = known_box(np.ones(2), known, share)
     rows, limits = known_rows(known, share, n_classes=2)
     for t in np.linspace(0, 1, 101):
         candidate = np.array([t, 1 - t])
@@ -335,7 +335,7 @@ def test_a_note_says_that_the_labels_certify(weak: Population) -> None:
         "the labelled target rows give smaller sets than PS-LP does under label shift. This certificate rests on "
         "600 labelled target rows alone."
     )
-    assert [made.prevalence, made.weights, made.accuracy, made.sensitivity] == [None] * 4
+    assert [made.prevalence, made.weights, made.accuracy, made.with_curves().sensitivity] == [None] * 4
     words = made.explain()
     assert "The source may be anything that does not hold these rows" in words
     assert "Test of label shift: not refuted." in words

@@ -218,7 +218,6 @@ def test_equal_rows_of_a_group_with_and_without_labels_in_any_order(tmp_path: Pa
         )
         for rows in (np.arange(len(order)), order)
     )
-    assert first.provenance is not None
     assert first.n_target_labels == second.n_target_labels
     assert np.array_equal(first.thresholds, second.thresholds)
     tables = []

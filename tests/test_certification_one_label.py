@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 from commands import good, make_tables
 from pacshift import METHODS, Certificate, Population, Tally, calibrate, calibrate_tally
 from pacshift.arrays import FloatArray
-from pacshift.certificate.one_label import ONE_LABEL_SHARE
+from pacshift.certificate.certificate import ONE_LABEL_SHARE
 from pacshift.certification.one_label import NET_MISSES, NetPoint, net_below, one_label_error, points_below
 from pacshift.ps_t.families import EQUAL_STEPS, equal_miss_thresholds
 from pacshift.report import render_report

@@ -13,7 +13,6 @@ import pytest
 
 from commands import Data, all_commands, bad, good, make_tables
 from pacshift import METHODS, Certificate
-from pacshift.cli.commands import option_words
 from pacshift.cli.options import METHOD_NAMES, PANELS, SCORE_NAMES
 from pacshift.scores.transforms import TRANSFORMS
 
@@ -21,55 +20,6 @@ from pacshift.scores.transforms import TRANSFORMS
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
     return make_tables(tmp_path_factory.mktemp("tables"))
-
-
-def test_options_turn_into_words_and_back() -> None:
-    """What a command prints to be run next keeps every option that was given, whatever it holds."""
-    parsed = all_commands()["monitor"]
-    odd: tuple[str, ...] = (
-        "--out",
-        "--timestamp",
-        "--state",
-        "--certificate",
-        "--adopt",
-        "--replace",
-        "--labelled",
-        "--key",
-        "--method",
-    )
-    odd += (
-        "--known",
-        "--score",
-        "--label",
-        "--scores",
-        "--classes",
-        "--group",
-        "--table",
-        "--model-id",
-        "--period",
-    )
-    flags = (
-        "--forever",
-        "--by-position",
-        "--softmax",
-        "--drop-invalid",
-        "--exact",
-        "--force",
-        "--json",
-        "--quiet",
-    )
-    numbers = ("--epsilon", "--delta", "--class-epsilon", "--contamination")
-    words = [*(f"{flag}=-a 'b'" for flag in odd), *flags, *(f"{flag}=0.05" for flag in numbers), "--seed=7"]
-    words += ["--source=first", "--fail-on=gap", "--fail-on=broken", "--classes=c"]
-    given = {flag for param in parsed.params for flag in param.opts if flag.startswith("--")} - {"--help"}
-    assert given == {word.split("=")[0] for word in words}
-    first = parsed.make_context("monitor", ["source", "target", *words])
-    again = parsed.make_context("monitor", ["source", "target", *option_words(first)])
-    assert again.params == first.params
-    assert option_words(first, "quiet", "known") == [
-        word for word in option_words(again) if word != "--quiet" and not word.startswith("--known=")
-    ]
-    assert option_words(parsed.make_context("monitor", ["source", "target"])) == []
 
 
 def test_errors_say_which_table(data: Data, tmp_path: Path) -> None:

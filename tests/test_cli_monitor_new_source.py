@@ -85,7 +85,7 @@ def test_the_printed_commands_run_as_they_stand(folder: Path) -> None:
         rows = rows.rename_columns([name.removeprefix("p_") for name in rows.column_names])
         visits = pa.array(np.arange(len(rows)) + 100_000 * number)
         pa.parquet.write_table(rows.append_column("visit", visits), file)
-    words = ("--known", "covid=0..0.9", "--key", "visit", "--epsilon", "0.12", "--method", "PS-LW", "--seed", "5")
+    words = ("--known", "covid=0..0.9", "--key", "visit", "--epsilon", "0.12", "--method", "PS-LW")
     shown = run("monitor", "source.parquet", "visits", *BY_MONTH, *words)
     assert shown.exit_code == 4
     draw, use = (line.strip() for line in shown.stdout.splitlines() if line.startswith("    pacshift "))

@@ -47,7 +47,7 @@ def test_a_tally_as_pilot(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_bad_input(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     start = ("plan", "source.parquet", "-m", "PS-LW", "--n-target", 900)
-    assert "target_mix is missing" in bad(*start, "--n-source", 2000)
+    assert "--target-mix is missing" in bad(*start, "--n-source", 2000)
     assert "got 'crow'" in bad(*start, "--n-source", 2000, "--target-mix", "crow")
     assert "'cat' is not a class" in bad(*start, "--n-source", 2000, "--target-mix", "cat=1")
     assert "names class 'owl' twice" in bad(*start, "--n-source", 2000, "--target-mix", "owl=1,owl=2")

@@ -85,7 +85,7 @@ def test_the_whole_way(tables: Path) -> None:
 def test_help_and_usage(tmp_path: Path) -> None:
     shown = run("--help", cwd=tmp_path)
     assert shown.returncode == 0
-    for command in ("demo", "calibrate", "predict", "check", "compare", "report", "reproduce", "methods", "tally"):
+    for command in ("demo", "calibrate", "predict", "check", "compare", "report", "methods", "tally"):
         assert f" {command} " in shown.stdout
     assert run("--nope", cwd=tmp_path).returncode == 2
 

@@ -34,7 +34,7 @@ from pacshift import (
     label_sheet,
 )
 from pacshift.methods import Method
-from pacshift.methods.base import needs_labels, score_for
+from pacshift.methods.base import score_for
 from pacshift.scores.transforms import TRANSFORMS
 from test_docs import places
 
@@ -182,7 +182,7 @@ def certify(method: Method, values: dict[str, Any], *, counted: bool) -> Certifi
     asked: dict[str, Any] = {"method": method, "epsilon": 0.1, "delta": 0.1, "rng": 0}
     if method.needs_weights:
         asked["weights"] = VALUES["weights"]
-    if needs_labels(method) and "labelled" not in values:
+    if method.needs_labels and "labelled" not in values:
         asked["target_labels"] = VALUES["target_labels"]
     score: Any = "probability"
     for name, value in values.items():
@@ -234,7 +234,7 @@ def check(method: Method, options: tuple[str, ...], expected: Proven | Refused, 
     assert made.never_empty == ("never_empty" in options)
     halved = "target_groups" in options and "labelled" not in options  # of two rows of a group one is counted
     n_labels = 100 if halved else 200
-    has_labels = {"target_labels", "labelled"} & set(options) or needs_labels(method)
+    has_labels = {"target_labels", "labelled"} & set(options) or method.needs_labels
     assert made.n_target_labels == (n_labels if has_labels else 0)
     assert ("not rows (source" in words) == ("groups" in options and made.guarantee != "none")
     assert made.n_source == (250 if "groups" in options else 500)

@@ -8,8 +8,8 @@ import pytest
 
 import pacshift
 from pacshift.cli.calibrate import calibrate as calibrate_command
+from pacshift.cli.commands import one_by_one
 from pacshift.cli.compare import compare as compare_command
-from pacshift.cli.groups import one_by_one
 from pacshift.cli.label import label as label_command
 from pacshift.cli.plan import plan as plan_command
 from pacshift.cli.prevalence import prevalence as prevalence_command

@@ -4,12 +4,14 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
 
 from benchmarks.__main__ import build_parser, select
 from commands import all_commands
+from paper.__main__ import app as paper
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
@@ -18,9 +20,11 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "examples").glob("*.sh")),
 ]
-COMMANDS = all_commands()
-INLINE = re.compile(r"(?<!`)`((?:pacshift|make|python -m benchmarks) [^`\n]+)`")
-LINE = re.compile(r"^\s*(?:- run: |\$ )?((?:pacshift|make|python -m benchmarks) .+?(?:\\\n.+?)*)$", re.MULTILINE)
+COMMANDS, PAPER = all_commands(), all_commands(paper)
+INLINE = re.compile(r"(?<!`)`((?:pacshift|make|python -m (?:benchmarks|paper)) [^`\n]+)`")
+LINE = re.compile(
+    r"^\s*(?:- run: |\$ )?((?:pacshift|make|python -m (?:benchmarks|paper)) .+?(?:\\\n.+?)*)$", re.MULTILINE
+)
 FENCED = re.compile(r"^ *```(?:sh|console|yaml)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 UsageError: type[Exception] = typer.BadParameter.__mro__[
     1
@@ -46,15 +50,17 @@ def require_command(words: list[str]) -> None:
         makefile = (ROOT / "Makefile").read_text()
         targets = [word for word in rest if "=" not in word]
         assert all(re.search(rf"^{re.escape(target)}:", makefile, re.MULTILINE) for target in targets)
-    elif program == "python":
+    elif rest[:2] == ["-m", "benchmarks"]:
         select(build_parser().parse_args(rest[2:]).parts)
+    elif program == "python":
+        require_options(PAPER, rest[2], rest[3:])
     elif rest[0] not in COMMANDS_OF_ALL:
-        require_options(rest[0], rest[1:])
+        require_options(COMMANDS, rest[0], rest[1:])
 
 
-def require_options(name: str, words: list[str]) -> None:
+def require_options(program: dict[str, Any], name: str, words: list[str]) -> None:
     """Parse the words as the command itself does; it does not run, so no file is opened."""
-    command = COMMANDS[name]
+    command = program[name]
     if words and words[-1] in ("-o", "--state"):  # "`pacshift tally -o` writes ..."
         words = [*words, "FILE"]
     try:
@@ -85,8 +91,8 @@ def test_there_are_many_commands() -> None:
     ids=lambda path: path.relative_to(ROOT).as_posix(),
 )
 def test_options_named_on_a_page_exist(page: Path) -> None:
-    known = {option for command in COMMANDS.values() for p in command.params for option in p.opts}
-    known |= {option for command in COMMANDS.values() for p in command.params for option in p.secondary_opts}
+    params = [p for command in [*COMMANDS.values(), *PAPER.values()] for p in command.params]
+    known = {option for p in params for option in [*p.opts, *p.secondary_opts]}
     known |= {option for action in build_parser()._actions for option in action.option_strings}
     named = re.findall(r"(?<!`)`(--[a-z][a-z-]+)", page.read_text(encoding="utf-8"))
     assert [option for option in named if option not in known | COMMANDS_OF_ALL] == []
@@ -101,6 +107,7 @@ def test_options_named_on_a_page_exist(page: Path) -> None:
         "pacshift report a b",
         "make demos",
         "python -m benchmarks figurs",
+        "python -m paper train --epoch 3",
     ],
 )
 def test_a_wrong_command_is_noticed(line: str) -> None:

@@ -20,10 +20,8 @@ API_PAGE = Path(__file__).resolve().parents[1] / "docs" / "api.md"
 MODULES = (
     "pacshift",
     "pacshift.estimator",
-    "pacshift.experiments",
     "pacshift.methods",
     "pacshift.plots",
-    "pacshift.recipes",
     "pacshift.report",
     "pacshift.tables",
     "pacshift.tables.spark",

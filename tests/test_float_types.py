@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from commands import run
 from pacshift import METHODS, InputError, Tally, calibrate, calibrate_tally
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.certificate.sets import exact_cuts
+from pacshift.rows.sets import exact_cuts
 from pacshift.tables import tally_table
 from pacshift.tally.grid import fits_single, single_cuts
 

@@ -32,7 +32,7 @@ from pacshift import (
     calibrate_tally,
     label_sheet,
 )
-from pacshift.assumption import bets, boxes, check, mixture, noticeable, tops, words
+from pacshift.assumption import bets, check, inequalities, words
 from pacshift.certification import (
     after_refusal,
     answers,
@@ -264,6 +264,12 @@ def all_options(own: Given, lines: list[Line]) -> float:
     return sum(line.amount for line in lines[first:])
 
 
+def at_one_share(own: Given, lines: list[Line]) -> float:
+    """Each point of the sensitivity is a statement about one share: all share the miss rates, not the mixes."""
+    mixes = [line.amount for line in lines if line.who == "largest_clean_error"]
+    return sum(line.amount for line in lines if line.who == "class_miss") + max(mixes)
+
+
 def n_families(own: Given, line: Line, n_events: float) -> float:
     """One cut serves all families of PS-T: each may pass by chance."""
     if line.who != "look_cuts":
@@ -292,7 +298,7 @@ def chance_of_misses(given: Given, threshold: float) -> float:
 
 def chance_of_wealth(given: Given, _: Any) -> float:
     """The mean wealth of bets that win nothing is 1; more would make the hurdle lower."""
-    nothing = object.__new__(mixture.Mixture)
+    nothing = object.__new__(bets.Mixture)
     bets_on_nothing = {name: 0 * given[name] for name in ("constant", "slope")}
     vars(nothing).update(bets_on_nothing, hurdle=given["hurdle"], start=given["start"])
     return float(np.exp(nothing.log_wealth(given["start"]) - given["hurdle"]))
@@ -307,7 +313,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.spender(bounds, "binomial_upper", events=size("count", "total"))
     made.spender(region_rows, "exact_upper", events=size("count", "total"))
     made.spender(tails, "bernstein_upper", events=size("count", "total"))
-    made.spender(boxes, "chernoff_lower", level=log_level("exponent"), events=size("count", "total"))
+    made.spender(inequalities, "chernoff_lower", level=log_level("exponent"), events=size("count", "total"))
     made.spender(
         box,
         "largest_ratio",
@@ -335,12 +341,11 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.spender(equal_miss_rate, "passes_by_moments", key="tail")
     made.spender(bound.ErrorBound, "__init__", level=log_level("log_cost"), key=None)
     made.spender(bets, "as_rows", level=log_level("hurdle"), events=lambda given: len(given["constant"]))
-    made.spender(mixture.Mixture, "__init__", level=log_level("hurdle"), exact=chance_of_wealth, key="mean wealth")
+    made.spender(bets.Mixture, "__init__", level=log_level("hurdle"), exact=chance_of_wealth, key="mean wealth")
     _wrap_wealth(made, monkeypatch)
     # Promises.
     plain: list[tuple[Any, ...]] = [
-        (tops, "largest_shares", "shares_by_sets"),
-        (boxes, "box_rows"),
+        (inequalities, "largest_shares", "shares_by_sets", "box_rows"),
         (region, "prevalence_region", "weight_bounds"),
         (region_rows.SetCounts, "of"),
         (prevalence, "mix_intervals"),
@@ -372,7 +377,8 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.promise(class_miss, "class_miss", events=all_ranks)
     made.promise(check, "check_assumption", lambda given: float(given["level"]))
     made.promise(label_shift, "check_label_shift", lambda given: 0.1 * given["request"].delta)
-    made.promise(sensitivity.SensitivityOnDemand, "_largest_clean_error", lambda given: given["self"].delta)
+    made.promise(sensitivity, "largest_clean_error")
+    made.promise(sensitivity, "sensitivity", lambda given: given["request"].delta, total=at_one_share)
     for method in METHODS.values():
         if "solve" in vars(method):
             made.promise(
@@ -389,9 +395,8 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
         (options, "plan_for"),
         (looks, "test_rows"),
         (plan, "plan_sheet"),
-        (noticeable, "noticeable"),
-        (words, "largest_difference", "outside_known"),
-        (mixture.Mixture, "row"),  # of the mean wealth, which is counted
+        (words, "noticeable", "largest_difference", "outside_known"),
+        (bets.Mixture, "row"),  # of the mean wealth, which is counted
         (after_refusal, "with_ways_on"),
         (ps_t.PST, "_reasons"),
         (ps_t, "next_look"),
@@ -632,12 +637,12 @@ def test_prevalence_spends_at_most_delta(n_classes: int, ledger: Ledger) -> None
 
 def test_sensitivity_and_sets_with_one_label_spend_what_they_say(ledger: Ledger) -> None:
     certificate = by_rows(2, epsilon=0.2)
-    assert certificate.sensitivity is not None
+    assert certificate.with_curves().sensitivity is not None
     assert certificate.one_label_error is not None
     assert not ledger.overdrawn, "\n".join(ledger.overdrawn)
     assert {"net_below", "NetPoint.__init__"} <= ledger.seen
     assert ledger.spent["points_below"] == pytest.approx(0.1 * DELTA)
-    assert ledger.spent["SensitivityOnDemand._largest_clean_error"] >= DELTA
+    assert ledger.spent["sensitivity"] == DELTA
 
 
 @pytest.mark.parametrize("forever", [True, False])

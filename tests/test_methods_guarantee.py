@@ -10,8 +10,8 @@ import pytest
 import pacshift
 from certificates import birds
 from pacshift import METHODS
-from pacshift.certificate.explain import filled
 from pacshift.methods.guarantee import MEANINGS, Guarantee, promises_target
+from pacshift.words.statements import filled
 
 SOURCES = sorted(Path(pacshift.__file__).parent.rglob("*.py"))
 

@@ -5,7 +5,6 @@ import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +16,6 @@ from pacshift import METHODS, PS, PSW, Certificate, InputError, PACClassifier, T
 from pacshift.certificate.file import to_document
 from pacshift.cli import app
 from pacshift.methods import Guarantee, Method, Solution, Task, resolve_method
-from pacshift.methods.base import FACT_TYPES, OPTIONAL_FACTS, check_method, facts_of
 from pacshift.methods.guarantee import MEANINGS
 from pacshift.report import compare_methods, render_report
 from reports import page_text
@@ -177,13 +175,6 @@ def test_any_object_with_the_facts_is_a_method(tmp_path: Path) -> None:
     assert "Nothing is guaranteed, even if label shift holds." in text
     assert "estimated" not in words + text
     assert "reasons are listed" not in text  # it gives none
-
-
-def test_a_method_from_before_versions_is_still_a_method() -> None:
-    facts = {fact: getattr(EverythingInOneSet, fact) for fact in FACT_TYPES if fact not in OPTIONAL_FACTS}
-    old: Any = SimpleNamespace(**facts, solve=EverythingInOneSet().solve)
-    assert check_method(old) is old
-    assert facts_of(old).version == ""
 
 
 @dataclass(frozen=True)

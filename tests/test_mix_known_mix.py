@@ -20,7 +20,7 @@ from pacshift import (
     prevalence_tally,
 )
 from pacshift.assumption import ASSUMPTION_SHARE
-from pacshift.assumption.program import MixRows
+from pacshift.assumption.inequalities import JointRows, MixRows
 from pacshift.bounds import ROUNDING, Interval
 from pacshift.certification.few_labels import both_bounds
 from pacshift.mix.box import exact_box
@@ -127,14 +127,16 @@ def test_a_false_mix_is_still_refuted() -> None:
     assert refuses(tally, {0: (0.4, 0.4), 1: (0.6, 0.6)})
 
 
-@pytest.mark.parametrize("n_classes", [3, 70])
-def test_a_known_share_above_the_largest_share_refutes_with_any_number_of_classes(n_classes: int) -> None:
+@pytest.mark.parametrize(("kind", "n_classes"), [(JointRows, 3), (MixRows, 70)])
+def test_a_known_share_above_the_largest_share_refutes_with_any_number_of_classes(
+    kind: type[MixRows], n_classes: int
+) -> None:
     lower, upper = np.zeros(n_classes), np.ones(n_classes)
     lower[0], upper[0] = 0.01, 0.005
     rows = np.empty((0, n_classes)), np.empty(0)
-    assert MixRows(*rows, Interval(lower, upper)).refuted
+    assert kind(*rows, Interval(lower, upper)).refuted
     upper[0] = lower[0] - 1e-12
-    assert not MixRows(*rows, Interval(lower, upper)).refuted
+    assert not kind(*rows, Interval(lower, upper)).refuted
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,6 @@ def test_the_promise_reaches_the_fresh_certificate() -> None:
     fresh = monitor.update(month(USUAL, 1)).fresh
     assert fresh is not None
     assert (fresh.class_epsilon, fresh.contamination) == (0.4, 0.02)
-    assert fresh.provenance is not None
     assert fresh.provenance.model_id == "net 3"
     assert monitor.warnings() == []
     other = Monitor(SOURCE, epsilon=0.1, delta=0.05, certificate=fresh, model_id="net 4")

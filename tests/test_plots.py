@@ -65,7 +65,7 @@ def colours_of_bars(ax: Axes) -> list[Any]:
 @pytest.mark.parametrize("plot", PLOTS)
 @pytest.mark.parametrize("name", SHAPES)
 def test_every_shape_is_drawn_or_refused_with_a_reason(plot: Any, name: str) -> None:
-    certificate = SHAPES[name]
+    certificate = SHAPES[name].with_curves()
     lacks = {
         plots.weight_intervals: certificate.weights is None,
         plots.bound_curve: certificate.curve is None,
@@ -146,7 +146,7 @@ def test_a_curve_of_no_points_marks_none(full: Certificate) -> None:
 
 
 def test_the_default_method_marks_its_source_error_below_epsilon() -> None:
-    certificate = SHAPES["default"]
+    certificate = SHAPES["default"].with_curves()
     assert certificate.curve is not None
     chosen = plots.bound_curve(certificate).lines[-1]
     assert chosen.get_xdata() == [certificate.curve.chosen]
@@ -221,7 +221,7 @@ def test_the_groups_that_differ_most_are_drawn(full: Certificate) -> None:
 
 
 def test_the_sensitivity_is_drawn_as_it_is(full: Certificate) -> None:
-    found = full.sensitivity
+    found = full.with_curves().sensitivity
     assert found is not None
     line = plots.sensitivity_curve(full).lines[0]
     assert np.array_equal(np.asarray(line.get_xdata()), found.contamination)

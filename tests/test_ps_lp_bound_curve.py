@@ -109,26 +109,24 @@ def made(monkeypatch: pytest.MonkeyPatch, curve: BoundCurve) -> tuple[Certificat
     return calibrate(scores, labels, target, epsilon=0.1, delta=0.05).with_set_sizes(target), looks
 
 
-def test_a_certificate_computes_it_once_at_the_first_look(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_curves_computes_it_and_saving_and_pickling_do_not(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     curve = BoundCurve(np.array([0.1]), np.array([0.2]), 0.1)
     certificate, looks = made(monkeypatch, curve)
     certificate.explain()
     repr(certificate)
-    assert not looks
-    assert certificate.curve is not None
-    assert certificate.curve.bounds.tolist() == [0.2]
-    assert len(looks) == 1
-
-
-def test_saving_and_pickling_look_at_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    curve = BoundCurve(np.array([0.1]), np.array([0.2]), 0.1)
-    certificate, looks = made(monkeypatch, curve)
+    certificate.save(tmp_path / "without.json")
     pickled = pickle.loads(pickle.dumps(certificate))
-    certificate.save(tmp_path / "certificate.json")
-    assert len(looks) == 1
-    for back in (pickled, Certificate.load(tmp_path / "certificate.json")):
+    for without in (certificate, pickled.with_curves(), Certificate.load(tmp_path / "without.json").with_curves()):
+        assert (without.curve, without.sensitivity) == (None, None)
+    assert not looks
+    drawn = certificate.with_curves()
+    drawn.with_curves().save(tmp_path / "with.json")
+    for back in (drawn, pickle.loads(pickle.dumps(drawn)), Certificate.load(tmp_path / "with.json")):
         assert back.curve is not None
         assert back.curve.bounds.tolist() == [0.2]
+        assert back.sensitivity is not None
     assert len(looks) == 1
 
 
@@ -136,8 +134,7 @@ def test_a_certificate_takes_a_curve_or_none_as_well() -> None:
     tally = make_world(3, strength=3, shift=0.3).draw(3000, 3000, np.random.default_rng(0))
     certificate = calibrate_tally(tally, epsilon=0.1, delta=0.05)
     curve = BoundCurve(np.array([0.1]), np.array([0.2]), 0.1)
-    taken = replace(certificate, curve=curve).curve
+    taken = replace(certificate, curve=curve).with_curves().curve
     assert taken is not None
     assert taken.bounds.tolist() == [0.2]
-    assert replace(certificate, curve=None).curve is None
-    assert calibrate_tally(tally, epsilon=0.1, delta=0.05, method="PS").curve is None
+    assert calibrate_tally(tally, epsilon=0.1, delta=0.05, method="PS").with_curves().curve is None

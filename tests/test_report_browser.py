@@ -11,7 +11,7 @@ from PIL import Image
 
 from certificates import HOSTILE, every_shape
 from pacshift.plots import readable
-from pacshift.report import numbers
+from pacshift.report.build import key_figures
 from reports import every_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -85,7 +85,7 @@ def test_numbers_on_the_page_are_the_certificates(visit: Open) -> None:
     page = visit("full")
     cards = page.locator(".cards data").evaluate_all("all => all.map(e => [e.value, e.innerText])")
     assert [(float(value), shown) for value, shown in cards] == [
-        (figure.value, figure.shown) for figure in numbers.key_figures(certificate)
+        (figure.value, figure.shown) for figure in key_figures(certificate)
     ]
     rows = page.locator(".classes tbody tr").evaluate_all(
         "rows => rows.map(row => [...row.children].map(cell => cell.innerText))"

@@ -89,11 +89,11 @@ def test_kinds_come_back_from_files(kind: ScoreKind) -> None:
         assert ScoreKind.from_json(json.loads(json.dumps(one.to_json()))) == one
 
 
-def test_kinds_of_older_files_are_read() -> None:
-    assert ScoreKind.from_json([0.0, 1.0, 0.4, True]) == ScoreKind(0.0, 1.0, 0.4, True)
-    old = {"low": -3.0, "high": 9.0, "least_top": 0.4, "sums_to_one": False}
-    assert ScoreKind.from_json(old) == ScoreKind(-3.0, 9.0, 0.4, False)
-    for bad in ([0.0, 1.0, 0.4], {"low": 0.0}, old | {"tops": [1.0]}, old | {"sums_to_one": 1}, "text", 5):
+def test_kinds_of_files_are_checked() -> None:
+    kind = ScoreKind(-3.0, 9.0, 0.4, False)
+    said = kind.to_json()
+    assert ScoreKind.from_json(said) == kind
+    for bad in ([0.0, 1.0, 0.4, True], {"low": 0.0}, said | {"tops": [1.0]}, said | {"sums_to_one": 1}, "text", 5):
         with pytest.raises((ValueError, KeyError, TypeError)):
             ScoreKind.from_json(bad)
 

@@ -1,6 +1,5 @@
 """Logits: one softmax, remembered by the certificate, never two."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -163,15 +162,6 @@ def test_tallies_remember_it_and_do_not_mix(tmp_path: Path) -> None:
     labelled = Tally.from_scores(softmax(TARGET[:50]), LABELS[:50])
     with pytest.raises(InputError, match="and with softmax=True if the source was"):
         calibrate_tally(source + target, target_labels=labelled)
-
-
-def test_a_pacshift_that_knows_no_softmax_cannot_read_such_a_tally(tmp_path: Path) -> None:
-    Tally.from_scores(SOURCE, LABELS, softmax=True).save(tmp_path / "s.tally")
-    Tally.from_scores(SOURCE, LABELS).save(tmp_path / "plain.tally")
-    versions = [
-        json.loads(str(np.load(tmp_path / name)["header"]))["version"] for name in ("s.tally", "plain.tally")
-    ]
-    assert versions == [4, 3]
 
 
 def test_a_class_may_be_ruled_out_in_a_table_too(certificate: Certificate, tmp_path: Path) -> None:

@@ -114,18 +114,6 @@ def test_the_order_of_the_rows_does_not_matter(score: str) -> None:
     assert np.array_equal(made.sets(scores)[order], again.sets(scores[order]))
 
 
-def test_a_seed_for_scores_has_no_effect_and_says_so() -> None:
-    made = calibrate([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50, None, method="PS", score="aps")
-    scores = [[0.7, 0.3]]
-    for call in (made.sets, made.labels, made.with_set_sizes):
-        with pytest.warns(DeprecationWarning, match="rng has no effect"):
-            call(scores, rng=1)
-    wrong: Any
-    for wrong in (-1, "seed", 0.5):
-        with pytest.raises(InputError, match="rng must be a seed >= 0"):
-            made.sets(scores, rng=wrong)
-
-
 def test_the_method_aps_uses_aps_scores() -> None:
     rng = np.random.default_rng(0)
     scores = rng.dirichlet(np.ones(3), 500)

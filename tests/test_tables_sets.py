@@ -80,18 +80,6 @@ def test_randomised_sets_of_tables_are_those_of_memory(table: Path) -> None:
     assert found.error == evaluate(sets, LABELS, classes=CLASSES).error
 
 
-def test_a_seed_has_no_effect_on_tables_and_says_so(table: Path, tmp_path: Path) -> None:
-    certificate = calibrated("aps")
-    calls: list[Any] = [
-        lambda: write_sets(certificate, table, tmp_path / "sets.parquet", rng=5),
-        lambda: count_set_sizes(certificate, table, rng=5),
-        lambda: evaluate_table(certificate, table, label="who", rng=5),
-    ]
-    for call in calls:
-        with pytest.warns(DeprecationWarning, match="rng has no effect"):
-            call()
-
-
 def test_the_number_of_a_row_does_not_depend_on_rows_left_out(tmp_path: Path) -> None:
     spoilt = SCORES.copy()
     spoilt[[3, 4, 500]] = np.nan

@@ -50,7 +50,7 @@ def test_files_are_listed_with_rows_columns_and_hash(tmp_path: Path) -> None:
     plain = tally_table(files, label="y").tally
     assert plain == tally  # equal counts, whatever is known about the files
     assert {one.sha256 for one in plain.inputs} == {None}
-    assert calibrate_tally(loaded, epsilon=0.4, delta=0.3, method="PS").provenance.inputs == loaded.inputs  # type: ignore[union-attr]
+    assert calibrate_tally(loaded, epsilon=0.4, delta=0.3, method="PS").provenance.inputs == loaded.inputs
 
 
 def test_rows_that_were_left_out_do_not_count(tmp_path: Path) -> None:
@@ -173,10 +173,3 @@ def test_the_command_lists_them_or_not(tmp_path: Path) -> None:
     assert (one.name, one.sha256) == (data.source.name, hashlib.sha256(data.source.read_bytes()).hexdigest())
     (hidden,) = Tally.load(tmp_path / "b.tally").inputs
     assert (hidden.name, hidden.rows, hidden.columns) == (None, one.rows, ())
-
-
-def test_old_tallies_name_no_files(tmp_path: Path) -> None:
-    old = Tally.load(Path(__file__).resolve().parent / "files" / "version-1.tally")
-    assert (old.inputs, old.n_more_inputs) == ((), 0)
-    (old + old).save(tmp_path / "sum.tally")
-    assert [one.rows for one in Tally.load(tmp_path / "sum.tally").inputs] == [2 * old.n_source, 2 * old.n_target]

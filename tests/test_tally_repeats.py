@@ -116,14 +116,6 @@ def test_commands_name_the_tallies(tmp_path: Path) -> None:
     assert [one.name for one in made.inputs] == ["target.tally", "a.tally"]
 
 
-def test_copies_of_old_tallies_are_files_of_the_same_bytes(tmp_path: Path) -> None:
-    """They do not say what was counted."""
-    old = Path(__file__).resolve().parent / "files" / "version-1.tally"
-    shutil.copy(old, tmp_path / "a.tally")
-    said = bad("calibrate", "--tallies", old, tmp_path / "a.tally", "-o", tmp_path / "c.json")
-    assert "have the same content" in said
-
-
 def test_three_hospitals_still_add_up(tmp_path: Path) -> None:
     table = labelled()
     parts = []

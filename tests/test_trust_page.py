@@ -8,7 +8,7 @@ import pytest
 
 from pacshift import bounds
 from pacshift.assumption import ASSUMPTION_SHARE
-from pacshift.certificate.one_label import ONE_LABEL_SHARE
+from pacshift.certificate.certificate import ONE_LABEL_SHARE
 from pacshift.certification import class_miss, delta, one_label, sensitivity
 from pacshift.methods import class_wise
 from pacshift.ps_t import families
@@ -20,7 +20,7 @@ LEMMAS: dict[int, Any] = {
     2: class_wise.capped,
     3: sensitivity.clean_epsilon,
     4: bounds.clean_shares,
-    5: sensitivity.SensitivityOnDemand.__call__,
+    5: sensitivity.sensitivity,
     6: one_label.net_below,
     7: one_label.one_label_error,
 }

@@ -70,7 +70,7 @@ def score_loader(model: Any, loader: Iterable[Any], *, device: Any = None, softm
     try:
         import torch
     except ModuleNotFoundError as error:
-        raise MissingExtraError("pacshift.torch", error, "train") from None
+        raise MissingExtraError("pacshift.torch", error, "torch") from None
     place = _device_of(model) if device is None else device
     parts: list[NDArray[Any]] = []
     labels: list[NDArray[Any]] = []

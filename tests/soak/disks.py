@@ -13,7 +13,7 @@ import numpy as np
 
 from soak.damage import environment
 from soak.outcome import Outcome, drafts
-from soak.writing import START, WRITINGS, Writing, prepare, put_old_file
+from soak.writing import WRITINGS, Writing, prepare, put_old_file
 
 DISK_KILOBYTES = 600
 
@@ -56,7 +56,7 @@ def _run_full(
 ) -> bool:
     """Run the command where there is little room; whether it was refused."""
     before = writing.files(folder)
-    words = [sys.executable, "-c", START, *writing.words]
+    words = [sys.executable, "-c", writing.program, *writing.words]
     done = subprocess.run(
         words,
         cwd=folder,

@@ -13,6 +13,9 @@ from soak.outcome import require_whole
 from soak.samples import NAMES, make_table
 
 START = "from pacshift_command import main; main()"
+PAPER = (
+    f"import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r}); from paper.__main__ import main; main()"
+)
 ROWS = 1_000_000  # three batches of `predict`
 PLANNED = ("--target-mix", f"{NAMES[0]}=1", "--n-source", "500", "--n-target", "500", "-m", "PS-LW")
 SAME_BYTES = (".parquet", ".feather", ".csv", ".tally")
@@ -25,10 +28,11 @@ class Writing:
     name: str
     words: tuple[str, ...]
     out: str
+    program: str = START
 
     def start(self, folder: Path, **options: int) -> "subprocess.Popen[str]":
         """The command as a process of its own."""
-        words = [sys.executable, "-c", START, *self.words]
+        words = [sys.executable, "-c", self.program, *self.words]
         pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
         return subprocess.Popen(words, cwd=folder, env=environment(), text=True, **pipes, **options)  # type: ignore[call-overload,no-any-return]
 
@@ -70,11 +74,12 @@ WRITINGS = (
     Writing("demo", ("demo", "--draws", "1", "-o", "demo"), "demo"),
     Writing(
         "reproduce",
-        ("reproduce", "agnews-0.05", "--trials", "2", "--methods", "PS", "--workers", "1", "-o", "paper"),
-        "paper",
+        ("reproduce", "agnews-0.05", "--trials", "2", "--methods", "PS", "--workers", "1", "-o", "panels"),
+        "panels",
+        PAPER,
     ),
 )
-"""A test compares this list with the commands that there are. ``train`` needs torch and has tests of its own."""
+"""A test compares this list with the commands that there are, and ``python -m paper reproduce``."""
 
 
 def put_old_file(folder: Path, out: Path) -> None:

@@ -5,8 +5,7 @@ on ImageNet scores. Some say what they are worth: log-wealth lost on difficult d
 is 5.5. Validity rests on none of them.
 """
 
-from pacshift.assumption.check import ASSUMPTION_SHARE, check_assumption
-from pacshift.assumption.evidence import Assumption
-from pacshift.assumption.words import CANNOT_SEE, OTHER_WAYS, ways_on
+from pacshift.assumption.check import ASSUMPTION_SHARE, Assumption, check_assumption
+from pacshift.assumption.words import OTHER_WAYS, ways_on
 
-__all__ = ["ASSUMPTION_SHARE", "CANNOT_SEE", "OTHER_WAYS", "Assumption", "check_assumption", "ways_on"]
+__all__ = ["ASSUMPTION_SHARE", "OTHER_WAYS", "Assumption", "check_assumption", "ways_on"]

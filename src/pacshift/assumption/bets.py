@@ -10,8 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
+import scipy  # its parts load when first used
 
 from pacshift.arrays import FloatArray
+from pacshift.bounds import ROUNDING
+from pacshift.mix.programs import ViolationProgram
 
 MAX_STAKE = 0.8
 """Largest stake per row times its reach; beyond it, a class's mean is bounded by 1 instead (Lemma 3). With 0.5 or
@@ -23,8 +26,12 @@ LEAST_REACH = 0.05
 STAKE_FACTORS = np.array([1.0, 0.8, 0.6, 0.45, 0.3, 0.2, 0.1])
 """Stakes that are considered, as shares of the best one for a normal law and a known mix."""
 
-HOPE = 0.4
-"""Past differences are partly luck: such a part of them is hoped for. Chosen on heart, CIFAR-10 and Entity-13."""
+EFFECT_SHRINKAGE = 0.4
+"""Past differences are partly luck: such a part of them is expected again. Chosen on heart, CIFAR-10 and
+Entity-13."""
+
+MAX_CUTS = 8
+"""How many rows of the mixture are added; one or two are usual. Fewer refuse less often, never wrongly."""
 
 
 def fourth_price(x: FloatArray) -> FloatArray:
@@ -113,10 +120,19 @@ class FoldBets:
         price = self.class_counts * stake_price(per_row, self.source_reach, self.source_moments)
         return np.asarray(placed * self.source_mean + (wanted - placed) + price)
 
+    def within_limits(self) -> "FoldBets":
+        """The bets with stakes of at most the largest θ that Lemma 2 allows."""
+        return replace(self, stake=np.minimum(self.stake, MAX_STAKE * self.n_target / self.target_reach))
 
-def largest_stake(n_target: FloatArray, target_reach: FloatArray) -> FloatArray:
-    """The largest θ that Lemma 2 allows."""
-    return np.asarray(MAX_STAKE * n_target / target_reach)
+    def at_shares(self, factors: FloatArray, mix: FloatArray, wanted: FloatArray | float) -> "FoldBets":
+        """The bets at shares of the best stake for a normal law and a known mix."""
+        best = np.sqrt(2 * wanted / self.variance(mix))
+        return replace(self, stake=factors * best).within_limits()
+
+    def variance(self, mix: FloatArray) -> FloatArray:
+        """Variance of (target mean - mix of source means) on the fold."""
+        by_class = self.source_moments[0] * (mix**2 / np.maximum(self.class_counts, 1.0))
+        return np.asarray(np.maximum(by_class.sum(axis=-1) + self.target_moments[0] / self.n_target, 1e-12))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,8 +148,11 @@ class Means:
     n_target: FloatArray
 
 
-def see(stake: FloatArray, past: Means, fold: Means) -> FoldBets:
-    """Bets at stakes that the past chose. Centres are the means of the past; 1/2 for a class without rows."""
+def place_bets(stake: FloatArray, past: Means, fold: Means) -> FoldBets:
+    """Bets on a fold at stakes that the past chose (Lemma 2).
+
+    Centres are the means of the past; 1/2 for a class without rows.
+    """
     centre, target_centre = np.where(past.class_counts > 0, past.source[0], 0.5), past.target[0]
     signs = np.array([1.0, -1.0, 1.0]).reshape(3, *[1] * centre.ndim)  # a - c for the source, c - a for the target
     return FoldBets(
@@ -149,10 +168,10 @@ def see(stake: FloatArray, past: Means, fold: Means) -> FoldBets:
     )
 
 
-def hoped(past: Means, fold: Means) -> FoldBets:
-    """The bets if the fold repeated the past: sizes are the fold's, all else is the past's. Stakes are still 1."""
-    repeated = replace(past, class_counts=fold.class_counts, n_target=fold.n_target)
-    bets = see(np.ones_like(past.target[0]), past, repeated)
+def bets_if_past_repeats(past: Means, class_counts: FloatArray, n_target: FloatArray) -> FoldBets:
+    """The bets if a fold of these sizes repeated the past. Stakes are still 1."""
+    repeated = replace(past, class_counts=class_counts, n_target=n_target)
+    bets = place_bets(np.ones_like(past.target[0]), past, repeated)
     rows = past.class_counts > 0  # without rows nothing is hoped for, and nothing feared
     return replace(bets, source_moments=np.where(rows, bets.source_moments, 0.0))
 
@@ -164,38 +183,14 @@ def choose_stakes(
 
     ``wanted`` is the log-wealth to reach by each fold. ``mix``, ``low`` and ``top`` have shape (..., 1, K).
     """
-    explained, variance = (bets.source_mean * mix).sum(axis=-1), _variance(bets, mix)
-    gap = np.maximum(HOPE * (bets.target_mean - explained), np.sqrt(2 * wanted * variance))
+    explained, variance = (bets.source_mean * mix).sum(axis=-1), bets.variance(mix)
+    gap = np.maximum(EFFECT_SHRINKAGE * (bets.target_mean - explained), np.sqrt(2 * wanted * variance))
     factors = STAKE_FACTORS.reshape(-1, *[1] * variance.ndim)
-    stakes = known_mix_stakes(bets, mix, wanted, factors)
-    tried = replace(bets, stake=stakes, target_mean=explained + gap)
+    tried = bets.at_shares(factors, mix, wanted)
+    tried = replace(tried, target_mean=explained + gap)
     intercept, slope = tried.lines(low, top, 0.0)
     gain = tried.constant(0.0) - (intercept + slope * mix).sum(axis=-1)
-    return np.asarray(np.take_along_axis(stakes, gain.argmax(axis=0)[None], axis=0)[0])
-
-
-def known_mix_stakes(
-    bets: FoldBets, mix: FloatArray, wanted: FloatArray | float, factors: FloatArray
-) -> FloatArray:
-    """Shares of the best stake for a normal law and a known mix, up to the largest one."""
-    best = np.sqrt(2 * wanted / _variance(bets, mix))
-    return np.asarray(np.minimum(factors * best, largest_stake(bets.n_target, bets.target_reach)))
-
-
-def _variance(bets: FoldBets, mix: FloatArray) -> FloatArray:
-    """Variance of (target mean - mix of source means) on the fold, as the past tells it."""
-    by_class = bets.source_moments[0] * (mix**2 / np.maximum(bets.class_counts, 1.0))
-    return np.asarray(np.maximum(by_class.sum(axis=-1) + bets.target_moments[0] / bets.n_target, 1e-12))
-
-
-def stacked(parts: Sequence[FoldBets]) -> FoldBets:
-    """Several folds as one, along a new first axis."""
-    axes = {"source_moments": 1, "target_moments": 1}
-    columns = {
-        name: np.stack([getattr(part, name) for part in parts], axis=axes.get(name, 0))
-        for name in (field.name for field in fields(FoldBets))
-    }
-    return FoldBets(**columns)
+    return np.asarray(np.take_along_axis(tried.stake, gain.argmax(axis=0)[None], axis=0)[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,6 +199,16 @@ class Bets:
 
     folds: FoldBets
     contamination: float
+
+    @classmethod
+    def of(cls, folds: Sequence[FoldBets], contamination: float) -> "Bets":
+        """The bets of one fold after another."""
+        axes = {"source_moments": 1, "target_moments": 1}
+        names = [field.name for field in fields(FoldBets)]
+        columns = {
+            name: np.stack([getattr(fold, name) for fold in folds], axis=axes.get(name, 0)) for name in names
+        }
+        return cls(FoldBets(**columns), contamination)
 
     def lines(self, low: FloatArray, top: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Constants (N,) and slopes (N, K): log-wealth >= constant - slope·t for low <= t <= top, of each bet."""
@@ -219,3 +224,64 @@ def as_rows(constant: FloatArray, slope: FloatArray, hurdle: float) -> tuple[Flo
     scale = np.maximum(np.maximum(np.ptp(slope, axis=1), 1e-300), 1e-6 * np.abs(largest))
     rows, limits = (largest[:, None] - slope) / scale[:, None], (hurdle - constant + largest) / scale
     return rows, np.minimum(limits, 1.0)  # entries are at most 1: a larger limit says no more
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """One e-value for many bets: the mean of their wealth (Lemma 4).
+
+    Bets with log-wealth S_i(t) >= ``constant`` - ``slope`` · t, and log(1 / level) of their mean wealth.
+    ``start`` is a mix near which the first row is sought.
+    """
+
+    constant: FloatArray
+    slope: FloatArray
+    hurdle: float
+    start: FloatArray
+
+    def log_wealth(self, mix: FloatArray) -> float:
+        """A lower bound of the logarithm of the mean wealth at ``mix``."""
+        return float(scipy.special.logsumexp(self._bets(mix)))
+
+    def row(self, mix: FloatArray) -> tuple[FloatArray, float]:
+        """The row of Lemma 4 that is sharpest at ``mix``: weights w as the bets' wealth is there."""
+        bets = self._bets(mix)
+        weights = np.exp(bets - bets.max())
+        weights /= weights.sum()
+        some = weights > 0
+        divergence = float(weights[some] @ np.log(len(weights) * weights[some]))
+        rows, limits = as_rows(
+            np.array([weights @ self.constant - divergence]), (weights @ self.slope)[None], self.hurdle
+        )
+        return rows[0], float(limits[0])
+
+    def _bets(self, mix: FloatArray) -> FloatArray:
+        return np.asarray(self.constant - self.slope @ mix - np.log(len(self.constant)))
+
+
+@dataclass(frozen=True, eq=False)
+class CuttingPlanes:
+    """The mixture's ``rows t <= limits`` that were needed, and whether no mix keeps them and the others."""
+
+    rows: FloatArray
+    limits: FloatArray
+    refuted: bool
+
+
+def cutting_planes(rows: FloatArray, limits: FloatArray, mixture: Mixture | None) -> CuttingPlanes:
+    """Add rows of the mixture until some mix keeps everything, or none keeps ``rows t <= limits`` and the cuts.
+
+    All of them hold on the event of Lemma 4: the solution of each program chooses the next one.
+    """
+    program = ViolationProgram(rows, limits)
+    cuts, ends = np.empty((0, rows.shape[1])), np.empty(0)
+    if mixture is None:
+        return CuttingPlanes(cuts, ends, program.solve()[0] > ROUNDING)
+    mix, refuted = mixture.start, False
+    while len(cuts) < MAX_CUTS and not refuted and (not len(cuts) or mixture.log_wealth(mix) > mixture.hurdle):
+        row, end = mixture.row(mix)
+        program.add(row, end)
+        cuts, ends = np.vstack([cuts, row]), np.append(ends, end)
+        violation, mix = program.solve()
+        refuted = violation > ROUNDING
+    return CuttingPlanes(cuts, ends, refuted)

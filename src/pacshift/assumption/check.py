@@ -1,15 +1,27 @@
-"""The whole check: from a tally to the evidence for or against label shift."""
+"""The whole check: from a tally to the evidence for or against label shift, a record that certificates save."""
 
-from pacshift.assumption.evidence import Assumption
-from pacshift.assumption.fit import best_fit
-from pacshift.assumption.folds import count_cells
-from pacshift.assumption.groups import around, chance, shown_groups
-from pacshift.assumption.noticeable import noticeable
-from pacshift.assumption.program import difference_hurdle, place
-from pacshift.assumption.words import largest_difference, nothing_found, outside_known
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pacshift.arrays import FloatArray
+from pacshift.assumption.cells import FEW_CLASSES, count_cells
+from pacshift.assumption.directions import best_fit
+from pacshift.assumption.few_classes import FewClasses
+from pacshift.assumption.many_classes import ManyClasses
+from pacshift.assumption.words import (
+    chance,
+    largest_difference,
+    nothing_found,
+    noticeable,
+    outside_known,
+    shown_groups,
+)
 from pacshift.bounds import Interval
 from pacshift.errors import InputError
 from pacshift.tally import Tally
+from pacshift.words.display import short_repr
 
 ASSUMPTION_SHARE = 0.1
 """Level of the test as a share of delta.
@@ -19,6 +31,100 @@ taken from delta, and a method keeps all of it, unless labels are used. A tenth 
 misled certificates. Ten times the level would notice more below 5,000 rows, but could be all of delta ("The test"
 of the page).
 """
+
+
+MAX_SAVED_GROUPS = 400
+"""Groups that a certificate saves: with many classes the largest differences are kept. A round number: tens of
+kilobytes of JSON."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Assumption:
+    """Evidence for or against label shift.
+
+    Attributes
+    ----------
+    level : float
+        Largest chance that the test refuses although label shift holds.
+    refuted : bool
+        Whether no mix of the source's classes explains the target within sampling error.
+    mix : float array of shape (K,)
+        The label mix that explains the target best.
+    groups : tuple of str
+        Groups of rows in words, for example ``"predicted 'cat', confidence below 50 %"``.
+    observed : float array
+        Share of the target in each group.
+    explained : float array
+        Share that ``mix`` gives.
+    allowed : Interval
+        Shares that chance would allow around ``explained``.
+    finding : str
+        Where the target differs most, or that no difference was found.
+    noticeable : tuple of str
+        Differences that the test would have noticed in nearly every draw of such data.
+    """
+
+    level: float
+    refuted: bool
+    mix: FloatArray
+    groups: tuple[str, ...]
+    observed: FloatArray
+    explained: FloatArray
+    allowed: Interval
+    finding: str
+    noticeable: tuple[str, ...]
+
+    __repr__ = short_repr
+
+    def to_json(self) -> dict[str, Any]:
+        """A dictionary of plain lists, numbers and texts.
+
+        Returns
+        -------
+        dict
+            What ``from_json`` reads. Of very many groups those with the largest differences are kept.
+        """
+        kept = np.arange(len(self.groups))
+        if len(kept) > MAX_SAVED_GROUPS:
+            kept = np.sort(np.argsort(-np.abs(self.observed - self.explained), kind="stable")[:MAX_SAVED_GROUPS])
+        return {
+            "level": self.level,
+            "refuted": self.refuted,
+            "mix": self.mix.tolist(),
+            "groups": [self.groups[group] for group in kept.tolist()],
+            "observed": self.observed[kept].tolist(),
+            "explained": self.explained[kept].tolist(),
+            "allowed": [self.allowed.lower[kept].tolist(), self.allowed.upper[kept].tolist()],
+            "finding": self.finding,
+            "noticeable": list(self.noticeable),
+        }
+
+    @classmethod
+    def from_json(cls, saved: dict[str, Any]) -> "Assumption":
+        """Read what ``to_json`` wrote.
+
+        Parameters
+        ----------
+        saved : dict
+            The dictionary.
+
+        Returns
+        -------
+        Assumption
+            The same evidence.
+        """
+        lower, upper = (np.asarray(end, float) for end in saved["allowed"])
+        return cls(
+            level=float(saved["level"]),
+            refuted=bool(saved["refuted"]),
+            mix=np.asarray(saved["mix"], float),
+            groups=tuple(saved["groups"]),
+            observed=np.asarray(saved["observed"], float),
+            explained=np.asarray(saved["explained"], float),
+            allowed=Interval(lower, upper),
+            finding=str(saved["finding"]),
+            noticeable=tuple(saved["noticeable"]),
+        )
 
 
 def check_assumption(
@@ -74,28 +180,26 @@ def check_assumption(
     if not (tally.n_source and tally.n_target):
         raise InputError("label shift can be tested only with source and target rows; one of them is empty.")
     counts = count_cells(tally)
-    placed = place(counts, level=level, contamination=contamination)
-    rows = placed.rows(known)
-    fit = best_fit(counts)
-    mix = fit.mix
+    kind = FewClasses if counts.n_classes <= FEW_CLASSES else ManyClasses
+    placed = kind.place(counts, level=level, contamination=contamination)
+    rows, fit = placed.rows(known), best_fit(counts)
     if not rows.refuted:
         finding = nothing_found(counts)
     elif known is not None and not (free := placed.rows()).refuted:
         finding = outside_known(tally.classes, free, known, known_from)
     else:
         some = [left for left in (rows.only_box, rows.without_differences) if not left.refuted]
-        finding = largest_difference(counts, tally.classes, mix, [None, *some], level=level)
-    groups = shown_groups(counts, tally.classes, mix)
-    explained = groups.rates(counts) @ mix
-    hurdle = difference_hurdle(counts.n_classes, level)
+        finding = largest_difference(counts, tally.classes, fit.mix, [None, *some], level=level)
+    groups = shown_groups(counts, tally.classes, fit.mix)
+    explained, width = groups.rates @ fit.mix, chance(counts, groups, fit.mix, level=level)
     return Assumption(
         level=level,
         refuted=rows.refuted,
-        mix=mix,
+        mix=fit.mix,
         groups=groups.names,
-        observed=groups.observed(counts),
+        observed=groups.observed,
         explained=explained,
-        allowed=around(explained, chance(counts, groups, mix, level=level)),
+        allowed=Interval(np.maximum(explained - width, 0.0), np.minimum(explained + width, 1.0)),
         finding=finding,
-        noticeable=noticeable(counts, tally.classes, fit, hurdle=hurdle, contamination=contamination),
+        noticeable=noticeable(counts, tally.classes, fit, level=level, contamination=contamination),
     )

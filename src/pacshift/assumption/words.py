@@ -1,15 +1,42 @@
-"""Plain words for what the test saw, what it could have seen, and what to do after a refusal."""
+"""What the test saw, what it could have seen, and what to do after a refusal, in groups and words for people.
+
+A group of rows is a predicted class, a range of confidence or of top scores, or both. All of this is a picture:
+nothing rests on it ("The test" and "What is noticed" of docs/methods/assumption.md).
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import log
+from typing import TypeAlias
 
 import numpy as np
 
 from pacshift.arrays import FloatArray, Label
-from pacshift.assumption.folds import CellCounts
-from pacshift.assumption.groups import Groups, chance, searched_groups
-from pacshift.assumption.program import MixRows
+from pacshift.assumption.cells import FEW_CLASSES, N_FOLDS, CellCounts
+from pacshift.assumption.directions import Fit, simplex_fit
+from pacshift.assumption.inequalities import MixRows, level_shares
 from pacshift.bounds import Interval
-from pacshift.words.numbers import between, digits_apart, down, given, mean_size, percent, up
+from pacshift.tally.cells import CONFIDENCE_EDGES, N_CONFIDENCE
+from pacshift.words.numbers import at_least, between, digits_apart, down, given, mean_size, percent, points, up
+
+LEVEL_STARTS = (0, 1, 3, 7)
+"""First bins of four levels of confidence: below 50 %, 50 to 75 %, 75 to 95 %, at least 95 %. Round numbers, for
+people."""
+
+N_LEVELS = len(LEVEL_STARTS)
+"""Levels of top scores that are not probabilities: each has as many of their bins."""
+
+MAX_CLASSES_BY_LEVEL = 30
+"""Up to this many classes every class is shown by level of confidence; beyond, classes and levels stand apart.
+More than 120 groups cannot be read."""
+
+MAX_SEARCHED = 30_000
+"""With very many classes the difference is looked for in fewer of them: memory must not grow with K x K. Each
+group is a row over all cells, so this bounds it to about 0.1 GB."""
+
+MAX_CLASSES_SHOWN = 60
+"""Of many classes those with the largest differences are shown: what fits a picture."""
 
 CANDIDATES = 40
 """Groups for which the largest share that any mix can give is computed, each by linear programs. A round number;
@@ -19,12 +46,22 @@ PLAIN_WORTH = 2.0
 """How much larger the difference from some mixes must be to be said instead of one from all mixes. A matter of
 taste."""
 
-CANNOT_SEE = (
-    "No test on unlabelled rows can see a change that looks like another mix of the same classes, and this one "
-    "does not see changes that leave the predicted classes and their confidence (or top scores) as they are."
-)
-"""What remains hidden, for certificates and reports."""
+POWER_QUANTILE = 1.65
+"""A normal variable with mean 1.65 standard deviations above a hurdle exceeds it in 95 of 100 draws."""
 
+LEARNING, ROWS_FOR_LEARNING = 2.5, 2.0
+"""A difference must be larger because its direction has to be learned: a factor, and rows per unit of the hurdle.
+
+With these 15 of 15 draws were refused for 2 to 30 classes with 160 to 5,000 rows per class; at 0.6 of the size 5
+to 15, at 0.4 of it 0 to 12.
+"""
+
+FEWEST_ROWS_PER_CLASS = 150
+"""With fewer rows too little is learned for such a rule: 100 per class gave 10 of 15, 33 per class none."""
+
+PROBE = 0.05
+"""Share of rows that change their confidence in the difference whose distance is measured. Small, because the
+distance is taken as proportional to it; not measured."""
 
 OTHER_WAYS = (
     "known_mix= cannot undo this refusal: bounds of the mix only rule out more mixes.",
@@ -33,6 +70,115 @@ OTHER_WAYS = (
     "Train a classifier on rows of both populations.",
 )
 """What is worth knowing about other ways than labels."""
+
+
+_Bins: TypeAlias = tuple[int, int] | None
+"""First and last bin; None for all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Sets of cells with their names, ``members[group, cell]``, and how frequent they are.
+
+    ``observed`` are their shares of the target, ``rates`` (groups, K) those among the source rows of each label.
+    """
+
+    names: tuple[str, ...]
+    members: FloatArray
+    observed: FloatArray
+    rates: FloatArray
+
+
+@cache
+def confidence_words(first: int, last: int) -> str:
+    """The confidence of bins ``first`` to ``last`` in words.
+
+    >>> confidence_words(0, 0), confidence_words(1, 2), confidence_words(7, 12)
+    ('confidence below 50 %', 'confidence 50 to 75 %', 'confidence at least 95 %')
+    """
+    low, high = (1 - CONFIDENCE_EDGES[edge] for edge in (max(first - 1, 0), min(last, 11)))
+    if first == 0:
+        return f"confidence below {given(high)}"
+    return f"confidence {at_least(low) if last >= N_CONFIDENCE - 1 else between(low, high)}"
+
+
+def top_words(edges: Sequence[float], first: int, last: int) -> str:
+    """The top scores of bins ``first`` to ``last`` in words, where bins begin at ``edges``.
+
+    >>> top_words([1.5, 3.25], 0, 0), top_words([1.5, 3.25], 1, 1), top_words([1.5, 3.25], 1, 2)
+    ('top score below 1.5', 'top score 1.5 to 3.25', 'top score at least 1.5')
+    """
+    if first == 0:
+        return f"top score below {edges[last]:.4g}"
+    low = f"{edges[first - 1]:.4g}"
+    return f"top score at least {low}" if last >= len(edges) else f"top score {low} to {edges[last]:.4g}"
+
+
+def shown_groups(counts: CellCounts, classes: Sequence[Label], mix: FloatArray) -> Groups:
+    """Groups for a picture: class by level of confidence; where classes are many, classes and levels apart."""
+    levels: list[_Bins] = []  # a few ranges of bins that hold all rows; none where there is one bin
+    if counts.n_bins > 1:
+        starts: Sequence[int] = LEVEL_STARTS
+        if counts.top_edges is not None:
+            starts = np.unique(np.arange(N_LEVELS) * counts.n_bins // N_LEVELS).tolist()
+        levels = list(zip(starts, [*(start - 1 for start in starts[1:]), counts.n_bins - 1], strict=True))
+    found: list[tuple[int | None, _Bins]]
+    if len(classes) <= MAX_CLASSES_BY_LEVEL:
+        found = [(label, level) for label in range(len(classes)) for level in levels or [None]]
+    else:
+        found = [(label, None) for label in _most_different(counts, mix)]
+        found += [(None, level) for level in levels]
+    return _groups(counts, classes, found)
+
+
+def searched_groups(counts: CellCounts, classes: Sequence[Label], mix: FloatArray) -> Groups:
+    """Groups in which the largest difference is looked for: classes, ranges of confidence, and both together."""
+    last = counts.n_bins - 1
+    ranges = [(0, end) for end in range(last)] + [(start, last) for start in range(1, last + 1)]
+    many = len(classes) > MAX_CLASSES_BY_LEVEL
+    most = min(MAX_CLASSES_BY_LEVEL, MAX_SEARCHED // len(classes) + 1)
+    labels = _most_different(counts, mix)[:most] if many else range(len(classes))
+    found: list[tuple[int | None, _Bins]] = [(label, bins) for label in labels for bins in (None, *ranges)]
+    return _groups(counts, classes, found + [(None, bins) for bins in ranges])
+
+
+def chance(counts: CellCounts, groups: Groups, mix: FloatArray, *, level: float) -> FloatArray:
+    """Widths that chance gives each group's difference, by Bernstein's inequality with estimated variances."""
+    rates, observed, totals = groups.rates, groups.observed, np.maximum(counts.class_counts, 1.0)
+    variance = (rates * (1 - rates)) @ (mix**2 / totals) + observed * (1 - observed) / counts.n_target
+    deviations = np.sqrt(np.maximum(variance, 0.0))  # rounding can push a share above 1
+    longest = max(float((mix / totals).max()), 1 / counts.n_target)
+    exponent = np.log(2 * max(len(groups.names), 1) / level)
+    return np.asarray(np.sqrt(2 * exponent) * deviations + exponent * longest / 3)
+
+
+def _most_different(counts: CellCounts, mix: FloatArray) -> list[int]:
+    """Predicted classes, largest difference between target and mix first."""
+    difference: FloatArray = np.zeros(counts.n_classes)
+    np.add.at(difference, counts.predicted, counts.shares - np.asarray(counts.rates @ mix))
+    order: list[int] = np.argsort(-np.abs(difference), kind="stable")[:MAX_CLASSES_SHOWN].tolist()
+    return order
+
+
+def _groups(counts: CellCounts, classes: Sequence[Label], found: Sequence[tuple[int | None, _Bins]]) -> Groups:
+    """Those of the predicted classes and ranges of bins ``found`` that hold any rows."""
+    members = np.ones((len(found), len(counts.target)))
+    names = []
+    for row, (label, bins) in enumerate(found):
+        words = []
+        if label is not None:
+            members[row] *= counts.predicted == label
+            words.append(f"predicted {classes[label]!r}")
+        if bins is not None:
+            members[row] *= (counts.confidence >= bins[0]) & (counts.confidence <= bins[1])
+            named = counts.top_edges is not None
+            words.append(top_words(counts.top_edges or (), *bins) if named else confidence_words(*bins))
+        names.append(", ".join(words))
+    rows = counts.target + np.asarray(counts.source.sum(axis=1)).ravel()
+    filled = members @ rows > 0
+    kept, members = tuple(name for name, some in zip(names, filled.tolist(), strict=True) if some), members[filled]
+    rates = np.asarray((counts.rates.T @ members.T).T)  # in this order also where rates are sparse
+    return Groups(kept, members, np.asarray(members @ counts.shares), rates)
 
 
 def ways_on(expected_sizes: Sequence[tuple[int, float]] = (), *, command: str | None = None) -> str:
@@ -85,43 +231,37 @@ def largest_difference(
 ) -> str:
     """Where the target differs most from every mix in one of ``fitting``; None stands for all mixes."""
     groups = searched_groups(counts, classes, mix)
-    observed, rates = groups.observed(counts), groups.rates(counts)
+    observed, explained = groups.observed, groups.rates @ mix
     width = chance(counts, groups, mix, level=level)
-    residual = observed - rates @ mix
+    residual = observed - explained
     ranked = np.argsort(-np.abs(residual) / np.maximum(width, 1e-12), kind="stable")[:CANDIDATES].tolist()
-    best, words = 0.0, _many_small(groups, observed, rates @ mix, ranked[0])
+    best, found = 0.0, None
     for mixes in fitting:
         for group in ranked:
-            more = residual[group] > 0
-            sign = 1 if more else -1
-            cost = sign * rates[group]
+            sign = 1 if residual[group] > 0 else -1
+            cost = sign * groups.rates[group]
             most = float(cost.max()) if mixes is None else mixes.largest(cost)
             reached = sign * most + sign * width[group]
             excess = sign * float(observed[group] - reached)
             # A statement about all mixes is worth more than one about some.
             worth = excess * (PLAIN_WORTH if mixes is None else 1)
             if worth > best:
-                best = worth
-                words = _sentence(groups.names[group], observed[group], reached, more, mixes)
-    return words
-
-
-def _sentence(group: str, share: float, reached: float, more: bool, fitting: MixRows | None) -> str:
-    which = "" if fitting is None else " that fits its predictions"
-    limit = min(max(reached, 0.0), 1.0)
+                best, found = worth, (group, reached, mixes)
+    if found is None:
+        group = ranked[0]
+        return (
+            "The target differs from every mix of the source's classes, a little in many groups at once. Most "
+            f"clearly, {percent(observed[group], 2)} of the target rows are "
+            f"{_rows_that_are(groups.names[group])}; the mix that fits best has {percent(explained[group], 2)}."
+        )
+    group, reached, mixes = found
+    share, limit = observed[group], min(max(reached, 0.0), 1.0)
     digits = digits_apart(min(share, limit), max(share, limit), digits=2)
-    bound = f"more than {up(limit, digits)}" if more else f"less than {down(limit, digits)}"
+    bound = f"more than {up(limit, digits)}" if residual[group] > 0 else f"less than {down(limit, digits)}"
+    which = "" if mixes is None else " that fits its predictions"
     return (
-        f"{percent(share, digits)} of the target rows are {_rows_that_are(group)}; no mix of the source's "
-        f"classes{which} has {bound}, beyond sampling error."
-    )
-
-
-def _many_small(groups: Groups, observed: FloatArray, explained: FloatArray, group: int) -> str:
-    return (
-        "The target differs from every mix of the source's classes, a little in many groups at once. Most "
-        f"clearly, {percent(observed[group], 2)} of the target rows are {_rows_that_are(groups.names[group])}; "
-        f"the mix that fits best has {percent(explained[group], 2)}."
+        f"{percent(share, digits)} of the target rows are {_rows_that_are(groups.names[group])}; no mix of the "
+        f"source's classes{which} has {bound}, beyond sampling error."
     )
 
 
@@ -152,3 +292,44 @@ def outside_known(classes: Sequence[Label], free: MixRows, known: Interval, know
         f"Under label shift {between(lower[label], upper[label])} of the target would be {classes[label]!r}, but "
         f"{known_from} {bound}. Either these bounds are wrong or label shift does not hold."
     )
+
+
+def noticeable(
+    counts: CellCounts, classes: Sequence[Label], fit: Fit, *, level: float, contamination: float = 0.0
+) -> tuple[str, ...]:
+    """Differences that are refused in nearly every draw, in words; none where classes are many or rows are few.
+
+    A difference that a change of the mix explains is not noticed. So its size is measured by the distance from the
+    nearest mix of the source's classes, in standard deviations of the cells.
+    """
+    rows = min(float(counts.class_counts.sum()), counts.n_target)
+    if counts.n_classes > FEW_CLASSES or rows < FEWEST_ROWS_PER_CLASS * counts.n_classes:
+        return ()
+    unsure = _groups(counts, classes, [(None, (0, end)) for end in range(counts.n_bins - 1)])  # below each edge
+    if not unsure.names:
+        return ()
+    hurdle, explained = log(1 / (level_shares(counts.n_classes).differences * level)), counts.rates @ fit.mix
+    needed = LEARNING * (np.sqrt(2 * hurdle) + POWER_QUANTILE) / np.sqrt(1 - 1 / N_FOLDS)
+    # Cells that nothing falls into, such as confidence below 50 % of two classes, would make any row conspicuous.
+    filled = counts.target + counts.source.sum(axis=1) > 0
+    least = (unsure.members[0] > 0) & filled
+    half = int(np.argmin(np.abs(unsure.members @ explained - 0.5)))
+    below = unsure.members[half] > 0
+    inside, outside = (max(explained[part].sum(), 1e-12) for part in (below, ~below))
+    moving = np.where(below, explained / inside, -explained / outside)  # into ``below``, spread as the rows are
+    new = needed / _distance(counts, least / least.sum(), fit.variance)
+    moved = needed * PROBE / _distance(counts, explained + PROBE * moving, fit.variance)
+    found = [
+        (new, f"{{}} of the target rows are of a kind that the source does not have, if they are of "
+              f"{unsure.names[0]}", percent),
+        (moved, f"the share of target rows of {unsure.names[half]} is {{}} larger than the mix explains", points),
+    ]  # fmt: skip
+    more = ROWS_FOR_LEARNING * hurdle / counts.n_target + contamination
+    return tuple(words.format("about " + said(size + more)) for size, words, said in found if size + more < 1)
+
+
+def _distance(counts: CellCounts, shares: FloatArray, variance: FloatArray) -> float:
+    """How far cell shares are from the nearest mix of the source's classes, in standard deviations."""
+    weights = 1 / np.sqrt(variance)
+    nearest = counts.rates @ simplex_fit(counts.rates, shares, weights)
+    return max(float(np.linalg.norm((shares - nearest) * weights)), 1e-12)

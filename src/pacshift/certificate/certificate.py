@@ -1,30 +1,28 @@
 """What comes out: the rule that makes the sets, what it guarantees and for whom, from which data."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pacshift.arrays import IntArray, RngLike, ScoresLike, read_only
+from pacshift.arrays import IntArray, ScoresLike, read_only
 from pacshift.assumption import Assumption
-from pacshift.bounds import BoundCurve, Interval
-from pacshift.certificate.explain import explain
+from pacshift.bounds import BoundCurve, Interval, Sensitivity
 from pacshift.certificate.file import read_fields, write
-from pacshift.certificate.lazy import LazyField
 from pacshift.certificate.predictor import Predictor
 from pacshift.certificate.provenance import Provenance
 from pacshift.certificate.rule import SetRule, transform_of
-from pacshift.certificate.sensitivity import Sensitivity
 from pacshift.methods import Guarantee, MethodFacts
-from pacshift.scores.check import ScoreMatrix, ignore_rng
+from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import TransformFunction
 from pacshift.tally.grouped import Grouped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LAZY = ("curve", "sensitivity")
-"""Fields that are computed when first asked for."""
+ONE_LABEL_SHARE = 0.1
+"""Chance that the shares of set sizes mislead us, as a share of δ and beside it. A round number; not measured."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -90,9 +88,13 @@ class Certificate(SetRule):
     notes : tuple of str
         What else should be known: a class that is missed often, data that look like a mistake.
     curve : BoundCurve or None
-        Bounds of the target error at other thresholds: a picture, not a second guarantee.
+        Bounds of the target error at other thresholds: a picture, not a second guarantee. ``with_curves``
+        computes it.
     sensitivity : Sensitivity or None
         How the bound of the target error grows with the share of the target that is not label-shifted.
+        ``with_curves`` computes it.
+    find_curves : callable or None
+        What ``with_curves`` calls. It needs the counts, which are neither saved nor pickled.
     set_sizes : int array of shape (K + 1,) or None
         ``set_sizes[s]`` counts the target sets with s labels, if they were counted.
     never_empty : bool
@@ -102,9 +104,8 @@ class Certificate(SetRule):
     columns : Columns or None
         Score columns and label column of the table that the certificate was made from. Frames and tables given to
         it later must have these score columns, in any order. None if it was made from arrays.
-    provenance : Provenance or None
-        When and from which data it was made, by which version, for which model, and until when it may be used;
-        None in files of older versions.
+    provenance : Provenance
+        When and from which data it was made, by which version, for which model, and until when it may be used.
     transform : Transform or None
         The score transform itself; not saved.
 
@@ -148,24 +149,25 @@ class Certificate(SetRule):
     assumption: Assumption | None = None
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    curve: LazyField[BoundCurve] = field(default=LazyField(), repr=False)  # looks at it go through the field
-    sensitivity: LazyField[Sensitivity] = field(default=LazyField(), repr=False)
+    curve: BoundCurve | None = None
+    sensitivity: Sensitivity | None = None
+    find_curves: Callable[[], tuple[BoundCurve | None, Sensitivity | None]] | None = None
     set_sizes: IntArray | None = None
-    provenance: Provenance | None = None
+    provenance: Provenance
 
     def __post_init__(self) -> None:
         """What was certified stays: nobody can write to its arrays, and what was given in stays the caller's."""
         for one in fields(self):
-            if one.name not in (*LAZY, "transform"):
+            if one.name not in ("transform", "find_curves"):
                 object.__setattr__(self, one.name, read_only(getattr(self, one.name)))
 
     def __repr__(self) -> str:
-        from pacshift.certificate.notebook import to_text
+        from pacshift.words.notebook import to_text
 
         return to_text(self)
 
     def _repr_html_(self) -> str:
-        from pacshift.certificate.notebook import to_html
+        from pacshift.words.notebook import to_html
 
         return to_html(self)
 
@@ -198,15 +200,13 @@ class Certificate(SetRule):
         """
         return Predictor(self, transform_of(self, score))
 
-    def with_set_sizes(self, scores: ScoresLike | ScoreMatrix, *, rng: RngLike = None) -> "Certificate":
+    def with_set_sizes(self, scores: ScoresLike | ScoreMatrix) -> "Certificate":
         """The same certificate, with the sizes of the sets of ``scores`` counted.
 
         Parameters
         ----------
         scores : array_like or frame
             The target's scores: one row per example, one column per class.
-        rng : int, numpy.random.Generator or None
-            Has no effect, as in ``sets``.
 
         Returns
         -------
@@ -221,12 +221,11 @@ class Certificate(SetRule):
         >>> certificate.with_set_sizes([[0.7, 0.3], [0.05, 0.95]]).set_sizes.tolist()
         [1, 1, 0]
         """
-        ignore_rng(rng)
         (sizes,) = self._sizes(self._checked(scores), [self.thresholds])
         return self.changed(set_sizes=sizes)
 
     def changed(self, **fields: Any) -> "Certificate":
-        """A copy with other values of some fields. Lazy fields stay lazy, unlike with ``dataclasses.replace``.
+        """A copy with other values of some fields.
 
         Parameters
         ----------
@@ -238,12 +237,35 @@ class Certificate(SetRule):
         Certificate
             The copy.
         """
-        lazy = {name: self.__dict__[name] for name in LAZY}
-        return replace(self, **{**lazy, **fields})
+        return replace(self, **fields)
+
+    def with_curves(self) -> "Certificate":
+        """The same certificate, with ``curve`` and ``sensitivity``, which take some linear programs.
+
+        Plots and reports call it. ``save`` does not: a file holds the two if the certificate does.
+
+        Returns
+        -------
+        Certificate
+            The certificate as it is if it has them, or if the counts are not at hand any more, because it was
+            loaded or pickled.
+
+        Examples
+        --------
+        >>> from pacshift import calibrate
+        >>> scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 100, [0, 1] * 100
+        >>> certificate = calibrate(scores, labels, scores, epsilon=0.1, delta=0.05)
+        >>> certificate.sensitivity is None, certificate.with_curves().sensitivity.contamination
+        (True, array([0.   , 0.025, 0.05 , 0.1  , 0.2  ]))
+        """
+        if self.find_curves is None or self.curve is not None or self.sensitivity is not None:
+            return self
+        curve, sensitivity = self.find_curves()
+        return replace(self, curve=curve, sensitivity=sensitivity, find_curves=None)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickles hold what is computed at the first look, not the counts it is computed from."""
-        return {**self.__dict__, **{name: getattr(self, name) for name in LAZY}}
+        """Pickles hold no counts."""
+        return {**self.__dict__, "find_curves": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update({name: read_only(value) for name, value in state.items()})
@@ -260,6 +282,8 @@ class Certificate(SetRule):
 
     @cached_property
     def _words(self) -> str:
+        from pacshift.words.statements import explain
+
         return explain(self)
 
     def plot(self) -> "list[Axes]":

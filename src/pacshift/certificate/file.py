@@ -11,7 +11,7 @@ import numpy as np
 
 from pacshift.certificate.reading import CLASS_INTERVALS, checked_fields
 from pacshift.errors import InputError
-from pacshift.files.documents import CHECKSUM, parse_json, require_seal, seal
+from pacshift.files.documents import parse_json, require_seal, seal
 from pacshift.files.reading import read_document
 from pacshift.files.writing import atomic_write
 
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from pacshift.certificate import Certificate
 
 FORMAT = "pacshift-certificate"
-VERSION = 2
-READABLE_VERSIONS = (1, 2)
-"""Version 1 had no checksum."""
+VERSION = 1
 
 
 def write(certificate: "Certificate", path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
@@ -38,13 +36,13 @@ def write_document(document: dict[str, Any], path: str | os.PathLike[str], *, ov
 
 def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The fields of the certificate in a file, or an InputError that says what is wrong with it."""
-    return read_checked(path, FORMAT, READABLE_VERSIONS, sealed_fields)
+    return read_checked(path, FORMAT, VERSION, sealed_fields)
 
 
 def read_checked(
     path: str | os.PathLike[str],
     form: str,
-    versions: tuple[int, ...],
+    version: int,
     check: Callable[[dict[str, Any]], dict[str, Any]],
 ) -> dict[str, Any]:
     """What ``check`` makes of a file's document, or an InputError that says what is wrong with the file."""
@@ -55,11 +53,11 @@ def read_checked(
         raise InputError(f"{path} is not a certificate: it is not JSON ({error}).") from None
     if not isinstance(document, dict) or document.get("format") != form:
         raise InputError(f"{path} is not a certificate: it does not say format {form!r}.")
-    version = document.get("version")
-    if type(version) is not int or version not in versions:  # True == 1
+    said = document.get("version")
+    if type(said) is not int or said != version:  # True == 1
         raise InputError(
-            f"{path}: certificate version {version!r}, this pacshift reads "
-            f"{' and '.join(map(str, versions))}. Update pacshift or make the certificate again."
+            f"{path}: certificate version {said!r}, this pacshift reads {version}. Update pacshift or make the "
+            "certificate again."
         )
     try:
         return check(document)
@@ -68,17 +66,16 @@ def read_checked(
         raise InputError(f"{path}: damaged certificate: {cause}. Make it again.") from None
 
 
-def words_in(path: str | os.PathLike[str]) -> list[str] | None:
-    """The words that a certificate file holds beside its numbers; None if it holds none."""
-    document: dict[str, Any] = parse_json(read_document(path))
-    return document.get("in_words")
+def words_in(path: str | os.PathLike[str]) -> list[str]:
+    """The words that a certificate file holds beside its numbers."""
+    words: list[str] = parse_json(read_document(path))["in_words"]
+    return words
 
 
 def sealed_fields(document: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a certificate of a version that can be read, or an exception that says what is wrong."""
+    """The fields of a certificate of this version, or an exception that says what is wrong."""
     checked = checked_fields(document)
-    if document["version"] > 1 or CHECKSUM in document:
-        require_seal(document)
+    require_seal(document)
     return checked
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, Label, ScoresLike
-from pacshift.certificate.sets import exact_cuts
+from pacshift.rows.sets import exact_cuts
 from pacshift.scores.check import rounded
 from pacshift.scores.containers import to_floats
 from pacshift.scores.kind import FEWEST_ROWS, OTHER, PROBABILITIES, UNIT, ScoreKind

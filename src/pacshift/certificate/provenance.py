@@ -8,7 +8,6 @@ from typing import Any
 
 from pacshift.files.documents import TIME_FORMAT, is_count, require_text
 from pacshift.tally.inputs import MAX_INPUTS, Input
-from pacshift.words.numbers import MAX_LISTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +23,13 @@ class Counting:
     rows : bool
         Whether sizes of sets were counted on the target's rows themselves, to choose the smallest.
     sample : bool
-        Whether score rows of source and target were at hand to tune thresholds with. False in older files.
+        Whether score rows of source and target were at hand to tune thresholds with.
     """
 
     grid: bool
     bins: bool
     rows: bool
-    sample: bool = False
+    sample: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,24 +67,26 @@ class Provenance:
         Last day of use, such as ``"2027-01-31"``. Commands warn from the day after, in UTC.
     inputs : tuple of Input
         The data.
-    seed : int or None
-        Seed of the coins that the method threw; None in certificates of older versions that did not know it.
+    seed : int
+        Seed of the coins that the method threw.
     command : str or None
         The command line, if it was made by one.
     code : str or None
         The code that made it: ``"commit ..."`` of a checkout, ``"wheel sha256:..."`` or ``"files sha256:..."`` of
-        what was installed. None where nothing tells, and in certificates of older versions.
-    counting : Counting or None
-        How rows became counts; None in certificates of older versions.
+        what was installed. None where nothing tells.
+    counting : Counting
+        How rows became counts.
     asked_method : AskedMethod or None
         The method that was asked for, if it is not the one of the certificate.
-    solver : str or None
-        What solved the linear programs, such as ``"highspy 1.15.1"``; without highspy it is SciPy. None in
-        certificates of older versions.
+    solver : str
+        What solved the linear programs, such as ``"highspy 1.15.1"``; without highspy it is SciPy.
 
     Examples
     --------
-    >>> made = Provenance("2026-11-16T08:49:03Z", "0.1.0", model_id="net 3", valid_until="2027-01-31")
+    >>> from pacshift import calibrate
+    >>> scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50
+    >>> said = {"model_id": "net 3", "valid_until": "2027-01-31"}
+    >>> made = calibrate(scores, labels, None, epsilon=0.1, delta=0.1, method="PS", **said).provenance
     >>> made.warnings(model_id="net 3", today=date(2027, 1, 31))
     []
     >>> print(made.warnings(today=date(2027, 2, 1))[0])
@@ -94,16 +95,16 @@ class Provenance:
 
     created: str
     pacshift_version: str
-    model_id: str | None = None
-    note: str | None = None
-    valid_until: str | None = None
-    inputs: tuple[Input, ...] = ()
-    seed: int | None = None
-    command: str | None = None
-    code: str | None = None
-    counting: Counting | None = None
-    asked_method: AskedMethod | None = None
-    solver: str | None = None
+    model_id: str | None
+    note: str | None
+    valid_until: str | None
+    inputs: tuple[Input, ...]
+    seed: int
+    command: str | None
+    code: str | None
+    counting: Counting
+    asked_method: AskedMethod | None
+    solver: str
 
     def warnings(self, *, model_id: str | None = None, today: date | None = None) -> list[str]:
         """Why the certificate should not be used: it has expired, or is for another model.
@@ -173,7 +174,7 @@ class Provenance:
         inputs, seed, until = document["inputs"], document["seed"], _optional_text(document["valid_until"])
         if not isinstance(inputs, list) or len(inputs) > MAX_INPUTS:
             raise ValueError(f"the inputs must be a list of at most {MAX_INPUTS}")
-        if not (seed is None or is_count(seed)):
+        if not is_count(seed):
             raise ValueError(f"{seed!r} where a seed belongs")
         if until is not None and date.fromisoformat(until).isoformat() != until:
             raise ValueError(f"{until!r} where a day belongs")
@@ -186,10 +187,10 @@ class Provenance:
             inputs=tuple(Input.from_json(one) for one in inputs),
             seed=seed,
             command=_optional_text(document["command"]),
-            code=_optional_text(document.get("code")),  # older files do not have this and what follows
-            counting=_optional(_counting, document.get("counting")),
-            asked_method=_optional(_asked_method, document.get("asked_method")),
-            solver=_optional_text(document.get("solver")),
+            code=_optional_text(document["code"]),
+            counting=_counting(document["counting"]),
+            asked_method=_optional(_asked_method, document["asked_method"]),
+            solver=require_text(document["solver"]),
         )
 
 
@@ -200,29 +201,8 @@ def _said(model_id: str) -> str:
     )
 
 
-def reasons_against_use(
-    provenance: Provenance | None, *, model_id: str | None, today: date | None = None
-) -> list[str]:
-    """Why a certificate should not be used, also one of an older version, which says nothing about its origin."""
-    if provenance is not None:
-        return provenance.warnings(model_id=model_id, today=today)
-    older = "this certificate was made by an older pacshift, which did not record the model."
-    return [] if model_id is None else [older]
-
-
-def left_out_in_words(provenance: Provenance | None) -> str:
-    """Which rows were left out when the tables were counted, input by input; "" if none were."""
-    found = [one for one in (() if provenance is None else provenance.inputs) if one.left_out]
-    parts = [
-        f"{one.left_out_in_words} of {f'the {one.role}' if one.name is None else f'{one.role} {one.name!r}'}"
-        for one in found[:MAX_LISTED]
-    ]
-    more = f", and of {len(found) - MAX_LISTED} more files" if len(found) > MAX_LISTED else ""
-    return f"Left out, not counted: {', '.join(parts)}{more}." if parts else ""
-
-
 def _counting(document: Any) -> Counting:
-    flags = [*(document[name] for name in ("grid", "bins", "rows")), document.get("sample", False)]
+    flags = [document[name] for name in ("grid", "bins", "rows", "sample")]
     if not all(isinstance(flag, bool) for flag in flags):
         raise ValueError(f"{document!r} where true or false belongs four times")
     return Counting(*flags)
@@ -231,7 +211,7 @@ def _counting(document: Any) -> Counting:
 def _asked_method(document: Any) -> AskedMethod:
     if not isinstance(document["options"], dict):
         raise ValueError(f"{document['options']!r} where options belong")
-    weights = document.get("weights")  # older files do not have it
+    weights = document["weights"]
     given = None if weights is None else tuple(_weight(weight) for weight in weights)
     return AskedMethod(require_text(document["name"]), document["options"], given)
 

@@ -1,20 +1,18 @@
 """What a certificate file says, checked field by field: no other types, no numbers that contradict each other."""
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any, cast, get_args
 
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.assumption import Assumption
-from pacshift.bounds import BoundCurve, Interval
+from pacshift.bounds import BoundCurve, Interval, Sensitivity
 from pacshift.certificate.fields import is_number, require_ranges
 from pacshift.certificate.provenance import Provenance
-from pacshift.certificate.sensitivity import Sensitivity
 from pacshift.files.documents import is_count, require_text
 from pacshift.methods import METHODS, Guarantee, MethodFacts
-from pacshift.methods.base import facts_of
 from pacshift.rows.columns import Columns
 from pacshift.scores.check import check_classes, check_rate
 from pacshift.scores.kind import ScoreKind
@@ -34,41 +32,40 @@ def checked_fields(document: dict[str, Any]) -> dict[str, Any]:
     """The fields of a certificate, or an exception that says what is wrong with the document."""
     require_ranges(document)
     rows = _list(document["classes"])
-    _list(document.get("in_words", []))
-    method, options = require_text(document["method"]), _mapping(document["options"])
+    _list(document["in_words"])
     checked = {
         "thresholds": _floats([row["threshold"] for row in rows]),
         "classes": check_classes([row["name"] for row in rows]),
         "epsilon": check_rate(document["epsilon"], "epsilon"),
         "delta": check_rate(document["delta"], "delta"),
-        "method": method,
-        "options": options,
-        "facts": _facts(document.get("method_facts"), method, options),
+        "method": require_text(document["method"]),
+        "options": _mapping(document["options"]),
+        "facts": _facts(_mapping(document["method_facts"])),
         "score": _among(document["score"], (*TRANSFORMS, "custom"), "score"),
         "guarantee": _among(document["guarantee"], get_args(Guarantee), "guarantee"),
         "n_source": _count(document["n_source"]),
         "n_target": _count(document["n_target"]),
-        "n_target_labels": _count(document.get("n_target_labels", 0)),
-        "source_grouped": _optional(Grouped.from_json, document.get("source_grouped")),
-        "target_grouped": _optional(Grouped.from_json, document.get("target_grouped")),
+        "n_target_labels": _count(document["n_target_labels"]),
+        "source_grouped": _optional(Grouped.from_json, document["source_grouped"]),
+        "target_grouped": _optional(Grouped.from_json, document["target_grouped"]),
         "class_counts": _counts([row["source_examples"] for row in rows]),
         "predicted_counts": _counts([row["target_predicted"] for row in rows]),
         **{field: _interval(rows, name) for name, field in CLASS_INTERVALS.items()},
         "accuracy": _optional(_share, document["accuracy_at_least"]),
-        "one_label_error": _optional(_share, document.get("one_label_error_at_most")),
-        "class_epsilon": _optional(lambda rate: check_rate(rate, "class_epsilon"), document.get("class_epsilon")),
-        "contamination": _share(document.get("contamination", 0.0)),
-        "assumption": _optional(_assumption, document.get("assumption")),
-        "score_kind": _optional(lambda kind: ScoreKind.from_json(_mapping(kind)), document.get("source_scores")),
+        "one_label_error": _optional(_share, document["one_label_error_at_most"]),
+        "class_epsilon": _optional(lambda rate: check_rate(rate, "class_epsilon"), document["class_epsilon"]),
+        "contamination": _share(document["contamination"]),
+        "assumption": _optional(_assumption, document["assumption"]),
+        "score_kind": _optional(lambda kind: ScoreKind.from_json(_mapping(kind)), document["source_scores"]),
         "reasons": tuple(require_text(reason) for reason in _list(document["reasons"])),
-        "notes": tuple(require_text(note) for note in _list(document.get("notes", []))),
+        "notes": tuple(require_text(note) for note in _list(document["notes"])),
         "curve": _optional(_curve, document["bound_curve"]),
-        "sensitivity": _optional(_sensitivity, document.get("sensitivity")),
+        "sensitivity": _optional(_sensitivity, document["sensitivity"]),
         "set_sizes": _optional(_counts, document["target_set_sizes"]),
         "never_empty": _flag(document["never_empty"]),
-        "softmax": _flag(document.get("softmax", False)),
-        "columns": _optional(lambda names: Columns.from_json(names, len(rows)), document.get("columns")),
-        "provenance": _optional(lambda made: Provenance.from_json(_mapping(made)), document.get("provenance")),
+        "softmax": _flag(document["softmax"]),
+        "columns": _optional(lambda names: Columns.from_json(names, len(rows)), document["columns"]),
+        "provenance": Provenance.from_json(_mapping(document["provenance"])),
     }
     _require_consistent(checked)
     return checked
@@ -109,23 +106,13 @@ def _require_consistent(found: dict[str, Any]) -> None:
         raise ValueError("target_set_sizes must count sizes 0 to the number of classes")
 
 
-def _facts(document: Any, method: str, options: dict[str, Any]) -> MethodFacts:
-    """What the file says about its method. Files from before facts were kept rely on the registered method."""
-    if document is not None:
-        checks: dict[Any, Callable[[Any], Any]] = {str: require_text, bool: _flag}
-        said = {"version": "", "assumes_label_shift": True, "tuned_on": ""} | document  # older files do not say
-        return MethodFacts(**{fact.name: checks[fact.type](said[fact.name]) for fact in fields(MethodFacts)})
-    if method not in METHODS:
-        raise ValueError(f"unknown method {method!r}, and the file has no method_facts about it")
-    try:
-        known = facts_of(METHODS[method](**options))
-    except (TypeError, ValueError):  # options of another version of the method
-        known = facts_of(METHODS[method]())
-    return replace(known, version="")
+def _facts(document: Any) -> MethodFacts:
+    checks: dict[Any, Callable[[Any], Any]] = {str: require_text, bool: _flag}
+    return MethodFacts(**{fact.name: checks[fact.type](document[fact.name]) for fact in fields(MethodFacts)})
 
 
 def _optional(read: Callable[[Any], Any], value: Any) -> Any:
-    """What ``read`` makes of a value; None stays None, also for what older files do not have."""
+    """What ``read`` makes of a value; None stays None."""
     return None if value is None else read(value)
 
 

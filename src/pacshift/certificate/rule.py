@@ -8,12 +8,12 @@ from typing import Any, TypeGuard, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pacshift.arrays import BoolArray, FloatArray, Frame, IntArray, Label, RngLike, ScoresLike, SupportsDLPack
-from pacshift.certificate.sets import label_lists, make_sets, sizes_at
+from pacshift.arrays import BoolArray, FloatArray, Frame, IntArray, Label, ScoresLike, SupportsDLPack
 from pacshift.certificate.sql import Dialect, check_columns, set_expression
 from pacshift.errors import InputError
 from pacshift.rows.columns import Columns
-from pacshift.scores.check import ScoreMatrix, as_rows, check_scores, ignore_rng, is_row
+from pacshift.rows.sets import label_lists, make_sets, sizes_at
+from pacshift.scores.check import ScoreMatrix, as_rows, check_scores, is_row
 from pacshift.scores.frames import frame_like, series_like
 from pacshift.scores.kind import ScoreKind
 from pacshift.scores.same_kind import require_same_kind
@@ -47,7 +47,7 @@ class SetRule:
         return self.score != "probability" or bool(fits_single(cuts).all())
 
     @overload
-    def sets(self, scores: Frame, *, score: TransformFunction | None = None, rng: RngLike = None) -> Any: ...
+    def sets(self, scores: Frame, *, score: TransformFunction | None = None) -> Any: ...
 
     @overload
     def sets(
@@ -55,10 +55,9 @@ class SetRule:
         scores: ArrayLike | Sequence[Any] | SupportsDLPack,
         *,
         score: TransformFunction | None = None,
-        rng: RngLike = None,
     ) -> BoolArray: ...
 
-    def sets(self, scores: ScoresLike, *, score: TransformFunction | None = None, rng: RngLike = None) -> Any:
+    def sets(self, scores: ScoresLike, *, score: TransformFunction | None = None) -> Any:
         """Make the prediction sets: for every row and label, whether the label is in the row's set.
 
         Parameters
@@ -70,8 +69,6 @@ class SetRule:
             series are found by name. For many single rows, ``predictor`` is many times faster.
         score : callable, optional
             The score function of your own that the certificate was made with, after loading it from a file.
-        rng : int, numpy.random.Generator or None
-            Has no effect: randomised scores are fixed functions of their rows. Will be removed.
 
         Returns
         -------
@@ -93,13 +90,12 @@ class SetRule:
         >>> certificate.sets([[0.7, 0.3], [0.05, 0.95]]).tolist()
         [[False, False], [False, True]]
         """
-        ignore_rng(rng)
         if is_row(scores):
             return self._sets(self._checked(as_rows(scores, len(self.classes))), score)[0]
         return frame_like(scores, self._sets(self._checked(scores), score), self.classes)
 
     @overload
-    def labels(self, scores: Frame, *, score: TransformFunction | None = None, rng: RngLike = None) -> Any: ...
+    def labels(self, scores: Frame, *, score: TransformFunction | None = None) -> Any: ...
 
     @overload
     def labels(
@@ -107,10 +103,9 @@ class SetRule:
         scores: ArrayLike | Sequence[Any] | SupportsDLPack,
         *,
         score: TransformFunction | None = None,
-        rng: RngLike = None,
     ) -> list[list[Label]]: ...
 
-    def labels(self, scores: ScoresLike, *, score: TransformFunction | None = None, rng: RngLike = None) -> Any:
+    def labels(self, scores: ScoresLike, *, score: TransformFunction | None = None) -> Any:
         """Make the prediction sets as lists of class names, the most likely first.
 
         Parameters
@@ -119,8 +114,6 @@ class SetRule:
             As in ``sets``.
         score : callable, optional
             As in ``sets``.
-        rng : int, numpy.random.Generator or None
-            Has no effect, as in ``sets``.
 
         Returns
         -------
@@ -140,7 +133,6 @@ class SetRule:
         >>> certificate.labels([[0.95, 0.05], [0.91, 0.93], [0.5, 0.5]])
         [['cat'], ['dog', 'cat'], []]
         """
-        ignore_rng(rng)
         checked = self._checked(scores)
         return series_like(scores, label_lists(self._sets(checked, score), checked))
 

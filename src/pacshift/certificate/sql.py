@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from pacshift.arrays import FloatArray, Label
-from pacshift.certificate.sets import forgiving_cuts
 from pacshift.errors import InputError
+from pacshift.rows.sets import forgiving_cuts
 
 Dialect: TypeAlias = Literal["duckdb", "postgres", "bigquery", "snowflake", "spark"]
 

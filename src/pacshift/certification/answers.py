@@ -18,7 +18,6 @@ from pacshift.certification.request import Request
 from pacshift.certification.sensitivity import clean_epsilon
 from pacshift.errors import AssumptionError
 from pacshift.methods import PST, Method, Solution, Task
-from pacshift.methods.base import assumes_label_shift
 from pacshift.methods.class_wise import capped
 from pacshift.paths.sample import RowSample
 from pacshift.progress import Steps
@@ -62,7 +61,7 @@ def answer(
     data: Data, method: Method, request: Request, refused: AssumptionError | None, steps: Steps | None = None
 ) -> Answer:
     """The thresholds. ``refused`` says that label shift was refuted; without target labels it is raised."""
-    if not assumes_label_shift(method):
+    if not method.assumes_label_shift:
         return _by_labels(data, request, one_candidate(request, by_labels=True))
     if data.labelled is None:
         if refused is not None:

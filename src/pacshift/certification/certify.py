@@ -1,13 +1,14 @@
 """From a tally to a certificate: the test of label shift, the method, the limit per class, the notes."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from pacshift.assumption import Assumption
+from pacshift.bounds import BoundCurve, Sensitivity
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import AskedMethod, Counting, Provenance
 from pacshift.certification.answers import Answer, Data, answer
@@ -16,12 +17,12 @@ from pacshift.certification.label_shift import check_label_shift, refusal_of
 from pacshift.certification.labelled import require_unseen
 from pacshift.certification.notes import by_labels_note, often_missed_note, suspicious
 from pacshift.certification.request import Request
-from pacshift.certification.sensitivity import SensitivityOnDemand
+from pacshift.certification.sensitivity import sensitivity
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.files.code import code_identity
 from pacshift.files.documents import TIME_FORMAT, current_time, pacshift_version
 from pacshift.methods import Method
-from pacshift.methods.base import assumes_label_shift, facts_of, options_of
+from pacshift.methods.base import facts_of, options_of
 from pacshift.methods.guarantee import promises_target
 from pacshift.mix.lp import solved_by
 from pacshift.parallel import in_background
@@ -57,7 +58,7 @@ def certify(
     # The digest of the counts, 15 ms for a million rows, beside the test and the method.
     inputs = in_background(partial(all_inputs, tally))
     assumption = None
-    if promises_target(method) and assumes_label_shift(method) and tally.n_target:
+    if promises_target(method) and method.assumes_label_shift and tally.n_target:
         assumption = tested or check_label_shift(tally, request, data.labelled)
     tell(progress, TESTED)
     try:
@@ -125,8 +126,7 @@ def _certificate(
         score_kind=tally.full_source_kind,
         reasons=solution.reasons,
         notes=_notes(data, method, request, found),
-        curve=solution.curve,
-        sensitivity=_sensitivity(tally, request, found),
+        find_curves=_curves(tally, request, found),
         never_empty=request.never_empty,
         transform=data.transform,
         softmax=tally.softmax,
@@ -147,6 +147,7 @@ def _provenance(
         valid_until=request.valid_until,
         inputs=limited(inputs, tally.n_more_inputs),
         seed=request.seed,
+        command=None,
         code=code_identity(),
         counting=Counting(
             grid=tally.grid,
@@ -168,23 +169,23 @@ def _asked(method: Method, certified: Method, request: Request) -> AskedMethod |
 
 
 def _notes(data: Data, asked: Method, request: Request, found: Answer) -> tuple[str, ...]:
-    whose = "label-shifted " if request.contamination and assumes_label_shift(found.method) else ""
+    whose = "label-shifted " if request.contamination and found.method.assumes_label_shift else ""
     by_labels = by_labels_note(found, asked, data.labelled.n_rows) if data.labelled is not None else ()
     missed = often_missed_note(found.misses, data.tally.classes, epsilon=request.epsilon, whose=whose)
     return (*by_labels, *found.solution.notes, *missed, *suspicious(data.tally))
 
 
-def _sensitivity(tally: Tally, request: Request, found: Answer) -> SensitivityOnDemand | None:
-    """What contamination would do, for a promise that rests on label shift and is not empty."""
-    cuts, method = found.solution.thresholds, found.method
-    if not (promises_target(method) and assumes_label_shift(method)) or np.isneginf(cuts).all():
-        return None
-    return SensitivityOnDemand(
-        tally,
-        cuts,
-        request.epsilon,
-        request.delta,
-        request.contamination,
-        request.known,
-        method.needs_target,
-    )
+def _curves(
+    tally: Tally, request: Request, found: Answer
+) -> Callable[[], tuple[BoundCurve | None, Sensitivity | None]] | None:
+    """What computes the curve and, for a promise that rests on label shift and is not empty, the sensitivity."""
+    method, cuts, curve = found.method, found.solution.thresholds, found.solution.curve
+    rests_on_shift = promises_target(method) and method.assumes_label_shift and not np.isneginf(cuts).all()
+
+    def find() -> tuple[BoundCurve | None, Sensitivity | None]:
+        drawn = None if curve is None else curve()
+        if not rests_on_shift:
+            return drawn, None
+        return drawn, sensitivity(tally, cuts, request, looks_at_target=method.needs_target)
+
+    return find if rests_on_shift or curve is not None else None

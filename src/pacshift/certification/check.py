@@ -196,8 +196,6 @@ def check(
 def _seen_as(certificate: Certificate, rows: Callable[[], ScoreMatrix], index: IntArray) -> Role | None:
     """As what the certificate counted these rows in memory, if it did."""
     made = certificate.provenance
-    if made is None or made.counting is None:
-        return None
     known = {one.role: one.sha256 for one in made.inputs if one.name is None and one.rows == len(index)}
     counts = np.bincount(index, minlength=len(certificate.classes))
     if known.get("source") and np.array_equal(counts, certificate.class_counts):

@@ -6,11 +6,11 @@ import numpy as np
 
 from pacshift.bounds import Interval, clopper_pearson
 from pacshift.certificate import Certificate
-from pacshift.certificate.explain import filled
 from pacshift.evaluation import Evaluation
 from pacshift.methods.guarantee import MEANINGS
 from pacshift.scores.check import shorten
 from pacshift.words.numbers import between, given, percent
+from pacshift.words.statements import filled
 
 if TYPE_CHECKING:
     from pacshift.certification.check import Check

@@ -24,32 +24,24 @@ SAME_BOUND = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """Numbers that differ, words that differ, and what one of the files does not say, one sentence each."""
+    """Numbers that differ and words that differ, one sentence each."""
 
     numbers: tuple[str, ...]
     words: tuple[str, ...]
-    unsaid: tuple[str, ...]
 
 
 def differences(stored: Certificate, found: Certificate) -> Differences:
     """Compare all that is computed from data, each field as ``FIELDS`` says."""
-    numbers, words, unsaid = dict[str, str](), dict[str, str](), dict[str, str]()
+    numbers, words = dict[str, str](), dict[str, str]()
     for path, compared, said, made in _walk(_content(stored), _content(found), "", ""):
         name = path.partition("[")[0]  # of a list that differs the first place is enough
-        if said is None and made is not None and name != "assumption" and _is_older(stored):
-            unsaid.setdefault(name, f"{name} is not in the file")
-        elif compared == "words":
+        if compared == "words":
             words.setdefault(name, f"{name} is worded otherwise")
         else:
             numbers.setdefault(
                 name, f"{path}: the certificate says {_short(said)}, these data give {_short(made)}"
             )
-    return Differences(tuple(numbers.values()), tuple(words.values()), tuple(unsaid.values()))
-
-
-def _is_older(stored: Certificate) -> bool:
-    """Whether a file was written before all that is compared today was in it."""
-    return stored.provenance is None or stored.provenance.counting is None
+    return Differences(tuple(numbers.values()), tuple(words.values()))
 
 
 def _content(certificate: Certificate) -> dict[str, Any]:
@@ -123,7 +115,7 @@ def comparable(stored: list[Input], found: list[Input]) -> bool:
 
 
 def left_open(stored: Certificate, now: Provenance | None, *, named: bool = False) -> list[str]:
-    """What cannot be compared: what the maker said, and what an older file leaves open.
+    """What cannot be compared: what the maker said.
 
     ``named``: the data have the names of the columns that the certificate was made from, and were read by them.
     """
@@ -131,21 +123,12 @@ def left_open(stored: Certificate, now: Provenance | None, *, named: bool = Fals
     open_ends = []
     if stored.columns is not None and not named:
         open_ends.append("columns: the maker's word, because these data have no names of columns")
-    if made is None:
-        return [
-            *open_ends,
-            "the file does not say by which code and from which files it was made, nor its seed: 0 was assumed",
-        ]
     stated = [name.partition(".")[2] for name, (_, compared) in FIELDS.items() if compared == "maker"]
     said = [name for name in stated if getattr(made, name) is not None]
     open_ends.append(f"{', '.join(said)}: the maker's word")
     if stored.n_target_labels:
         chosen = "the target's labels, and how their rows, or the seed of their sheet, were chosen"
         open_ends.append(f"{chosen}: the maker's word")
-    if made.seed is None:
-        open_ends.append("the file does not say its seed: 0 was assumed")
-    if made.counting is None:
-        open_ends.append("the file does not say how rows were counted: the usual way was assumed")
     if made.code is None:
         open_ends.append("the file does not say by which code it was made")
     for role in ("source", "target"):

@@ -8,7 +8,6 @@ from pacshift.arrays import Label
 from pacshift.bounds import Interval
 from pacshift.certification.answers import Answer
 from pacshift.methods import Method
-from pacshift.methods.base import assumes_label_shift
 from pacshift.scores.kind import OTHER
 from pacshift.scores.transforms import TRANSFORMS
 from pacshift.tally import Tally
@@ -45,7 +44,7 @@ def often_missed_note(
 
 def by_labels_note(found: Answer, asked: Method, n_labels: int) -> tuple[str, ...]:
     """Why labelled target rows certify the thresholds, where another method was asked for."""
-    if found.method.name == asked.name or assumes_label_shift(found.method):
+    if found.method.name == asked.name or found.method.assumes_label_shift:
         return ()
     alone = f"This certificate rests on {n_labels:,} labelled target rows alone."
     if found.refused is None:

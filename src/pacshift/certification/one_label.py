@@ -13,7 +13,7 @@ import numpy as np
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import binomial_lower
 from pacshift.certificate import Certificate
-from pacshift.certificate.one_label import ONE_LABEL_SHARE
+from pacshift.certificate.certificate import ONE_LABEL_SHARE
 from pacshift.methods import Method
 from pacshift.ps_t.families import EQUAL_STEPS, equal_miss_thresholds
 from pacshift.tally import Tally

@@ -3,25 +3,14 @@
 from collections.abc import Sequence
 
 from pacshift.certificate import Certificate
-from pacshift.certificate.provenance import Counting
 from pacshift.certification.request import Request, check_request
 from pacshift.errors import InputError
 from pacshift.methods import METHODS, Method, Oracle, resolve_method
 
 
-def counting_of(certificate: Certificate) -> Counting:
-    """How rows were counted. Older files do not say: commands counted on the grid, Python kept every score."""
-    made = certificate.provenance
-    if made is not None and made.counting is not None:
-        return made.counting
-    command = None if made is None else made.command
-    return Counting(grid=command is not None and "--exact" not in command, bins=True, rows=command is None)
-
-
 def method_of(certificate: Certificate, method: Method | None) -> Method:
     """The method that was asked for, with its options."""
-    made = certificate.provenance
-    asked = None if made is None else made.asked_method
+    asked = certificate.provenance.asked_method
     name, options = (certificate.method, certificate.options) if asked is None else (asked.name, asked.options)
     if method is not None:
         return resolve_method(method)
@@ -38,7 +27,7 @@ def method_of(certificate: Certificate, method: Method | None) -> Method:
 
 def request_of(certificate: Certificate) -> Request:
     """What was asked for, as the certificate says."""
-    known, made, known_mix = certificate.known_mix, certificate.provenance, None
+    known, known_mix = certificate.known_mix, None
     if known is not None:
         known_mix = dict(zip(certificate.classes, zip(known.lower, known.upper, strict=True), strict=True))
     return check_request(
@@ -49,18 +38,17 @@ def request_of(certificate: Certificate) -> Request:
         known_mix=known_mix,
         never_empty=certificate.never_empty,
         weights=_weights_of(certificate),
-        rng=0 if made is None or made.seed is None else made.seed,
+        rng=certificate.provenance.seed,
     )
 
 
 def _weights_of(certificate: Certificate) -> Sequence[float] | None:
     """The weights that were given to ORACLE, whether it answered or labelled target rows did."""
-    made, weights = certificate.provenance, certificate.weights
-    asked = None if made is None else made.asked_method
+    asked, weights = certificate.provenance.asked_method, certificate.weights
     if asked is None:
         needed, given = certificate.facts.needs_weights, None if weights is None else weights.lower.tolist()
     else:
         needed, given = asked.weights is not None or asked.name == Oracle.name, asked.weights
     if needed and given is None:
-        raise InputError("this certificate of an older version does not say its weights: it cannot be verified.")
+        raise InputError("this certificate does not say its weights: it cannot be verified.")
     return given if needed else None

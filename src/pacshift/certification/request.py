@@ -13,7 +13,6 @@ from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.files.documents import current_time
 from pacshift.methods import PSC, PSLP, PSW, Method
-from pacshift.methods.base import assumes_label_shift, needs_labels
 from pacshift.methods.guarantee import promises_target
 from pacshift.mix.known_mix import check_known_mix
 from pacshift.scores.check import check_flag, check_rate, check_seed, check_weights
@@ -165,12 +164,12 @@ def takes_labels(method: Method) -> bool:
 
 def _require_own_way(method: Method, request: Request, *, has_labels: bool) -> None:
     """A method that rests on labels needs them, and assumes nothing that could be allowed for or narrowed down."""
-    if needs_labels(method) and not has_labels:
+    if method.needs_labels and not has_labels:
         raise InputError(
             f"method {method.name} needs labelled target rows: pass target_labels= with None for rows without a "
             "label, or labelled= with a filled-in label sheet."
         )
-    if assumes_label_shift(method):
+    if method.assumes_label_shift:
         return
     asked = {"contamination": request.contamination > 0, "known_mix": request.known_mix is not None}
     for name in (name for name, given in asked.items() if given):

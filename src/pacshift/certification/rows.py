@@ -9,7 +9,6 @@ import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
-from pacshift.certificate.sets import labels_at, sizes_at
 from pacshift.certification.answers import Data
 from pacshift.certification.few_labels import split_labels
 from pacshift.certification.label_sheet import LabelSheet
@@ -20,6 +19,7 @@ from pacshift.errors import InputError
 from pacshift.files.writing import PathLike
 from pacshift.paths.sample import RowSample
 from pacshift.ps_t.rows import LabelledTarget, RowsToPlan
+from pacshift.rows.sets import labels_at, sizes_at
 from pacshift.scores.check import ScoreMatrix, check_flag, check_labels, check_scores
 from pacshift.scores.frames import require_same_index
 from pacshift.scores.plausible import require_plausible

@@ -3,15 +3,12 @@
 Section "Contamination" of docs/methods/trust-proofs.md, Lemma 5.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
-
 import numpy as np
 
 from pacshift.arrays import FloatArray
-from pacshift.bounds import Interval
-from pacshift.certificate.sensitivity import Sensitivity
+from pacshift.bounds import Interval, Sensitivity
 from pacshift.certification.class_miss import class_miss
+from pacshift.certification.request import Request
 from pacshift.errors import AssumptionError
 from pacshift.mix.programs import MixProgram
 from pacshift.mix.region import prevalence_region
@@ -27,58 +24,40 @@ MAX_REGION_CLASSES = 20
 """Beyond, every label mix is allowed for: a region for each η would take seconds."""
 
 
-@dataclass(frozen=True, eq=False)
-class SensitivityOnDemand:
-    """What the bounds are computed from, as plain data; calling it computes them.
+def sensitivity(tally: Tally, thresholds: FloatArray, request: Request, *, looks_at_target: bool) -> Sensitivity:
+    """The bounds of Lemma 5.
 
-    ``epsilon`` is promised if at most a share ``contamination`` is not label-shifted. ``looks_at_target`` says
-    whether the method used target counts, which contamination distorts.
+    ``request.epsilon`` is promised if at most a share ``request.contamination`` is not label-shifted.
+    ``looks_at_target`` says whether the method used target counts, which contamination distorts.
     """
+    epsilon, promised_at = request.epsilon, request.contamination
+    shares = np.unique([*(min(share * epsilon, LARGEST_SHARE) for share in SHARES_OF_EPSILON), promised_at])
+    # Upper bounds of the miss rates for half of delta; the other half is for the mixes.
+    rates = class_miss(tally, thresholds, delta=request.delta / 2).upper
+    bounds = []
+    for share in shares.tolist():
+        if share <= promised_at:
+            bounds.append(epsilon)
+            continue
+        clean = clean_epsilon(epsilon, promised_at)
+        if looks_at_target:
+            clean = largest_clean_error(tally, rates, share, delta=request.delta / 2, known=request.known)
+        bounds.append(share + (1 - share) * clean)
+    return Sensitivity(shares, np.maximum.accumulate(np.array(bounds)))
 
-    tally: Tally
-    thresholds: FloatArray
-    epsilon: float
-    delta: float
-    contamination: float
-    known: Interval | None
-    looks_at_target: bool
 
-    def __call__(self) -> Sensitivity:
-        """The bounds of Lemma 5."""
-        wanted = [min(share * self.epsilon, LARGEST_SHARE) for share in SHARES_OF_EPSILON]
-        shares = np.unique([*wanted, self.contamination])
-        bounds = np.array([self._bound(share) for share in shares.tolist()])
-        return Sensitivity(shares, np.maximum.accumulate(bounds))
-
-    @cached_property
-    def _rates(self) -> FloatArray:
-        """Upper bounds of the miss rates, for half of δ; the other half is for the mixes."""
-        return class_miss(self.tally, self.thresholds, delta=self.delta / 2).upper
-
-    def _bound(self, share: float) -> float:
-        if share <= self.contamination:
-            return self.epsilon
-        if not self.looks_at_target:
-            promised = clean_epsilon(self.epsilon, self.contamination)
-            return share + (1 - share) * promised
-        return share + (1 - share) * self._largest_clean_error(share)
-
-    def _largest_clean_error(self, share: float) -> float:
-        """The largest Σ t_j e_j over the mixes that fit the counts if ``share`` of the target may be anything."""
-        worst = float(self._rates.max())
-        if self.tally.n_classes > MAX_REGION_CLASSES:
-            return worst
-        try:
-            region = prevalence_region(
-                self.tally.confusion,
-                self.tally.target,
-                delta=self.delta / 2,
-                known=self.known,
-                contamination=share,
-            )
-        except AssumptionError:  # no mix fits at this level: allow for all of them
-            return worst
-        return min(MixProgram(region.rows, region.limits).largest(self._rates), worst)
+def largest_clean_error(
+    tally: Tally, rates: FloatArray, share: float, *, delta: float, known: Interval | None
+) -> float:
+    """The largest Σ t_j e_j over the mixes that fit the counts if ``share`` of the target may be anything."""
+    worst = float(rates.max())
+    if tally.n_classes > MAX_REGION_CLASSES:
+        return worst
+    try:
+        region = prevalence_region(tally.confusion, tally.target, delta=delta, known=known, contamination=share)
+    except AssumptionError:  # no mix fits at this level: allow for all of them
+        return worst
+    return min(MixProgram(region.rows, region.limits).largest(rates), worst)
 
 
 def clean_epsilon(epsilon: float, contamination: float) -> float:

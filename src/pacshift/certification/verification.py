@@ -29,7 +29,7 @@ class Verification:
     provenance_differences : tuple of str
         What is on record about code and data, and is another one now.
     unverified : tuple of str
-        What could not be compared: older files do not hold everything, and some fields are the maker's word.
+        What could not be compared: some fields are the maker's word.
     text : str
         All this in words.
     recomputed : Certificate or None

@@ -15,7 +15,7 @@ from pacshift.certification.differences import Differences, differences, left_op
 from pacshift.certification.groups import sample_groups
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.one_label import CountSizes, with_one_label_error
-from pacshift.certification.remembered import counting_of, method_of, request_of
+from pacshift.certification.remembered import method_of, request_of
 from pacshift.certification.request import require_fit
 from pacshift.certification.rows import Rows
 from pacshift.certification.verification import Verification, VerifyVerdict, with_words
@@ -47,7 +47,7 @@ def verify(
     """Make a certificate again from the same data, and say whether it is the same.
 
     Everything else that is needed stands in the certificate: method and options, epsilon, delta, seed, score and
-    so on. What an older file lacks is assumed, and the answer says so.
+    so on.
 
     Parameters
     ----------
@@ -115,14 +115,14 @@ def verify(
     tally = given.marked(_counted_again(rows, stored, transform, soft=chosen.needs_soft))
     request = request_of(stored).for_classes(tally.classes)
     found = given.labelled_target(rows, labelled, transform, request, tally)
-    data = _looked_at_again(rows.data(tally, transform, found), counting_of(stored))
+    data = _looked_at_again(rows.data(tally, transform, found), stored.provenance.counting)
     named = set(names) <= set(map(str, column_names(source_scores) or ())) and bool(names)
     return verify_data(certificate, data, method, None if rows.target is None else rows.set_sizes, named=named)
 
 
 def _counted_again(rows: Rows, stored: Certificate, transform: Transform, *, soft: bool) -> Tally:
     """The rows, counted as they were for the certificate."""
-    counting = counting_of(stored)
+    counting = stored.provenance.counting
     tally = Tally.from_scores(rows.source, rows.labels, score=transform, grid=counting.grid, soft=soft)
     if rows.target is not None:
         tally = tally + Tally.from_target(rows.target, soft=soft, bins=counting.bins)
@@ -204,13 +204,13 @@ def verify_data(
             found = certify(data, chosen, request.for_classes(data.tally.classes))
     except AssumptionError as refusal:
         said = f"nothing can be certified from these data: {refusal}"
-        return with_words(
-            "different", Differences((said,), (), ()), [], left_open(stored, None, named=named), None
-        )
-    if inputs is not None and found.provenance is not None:
+        return with_words("different", Differences((said,), ()), [], left_open(stored, None, named=named), None)
+    if inputs is not None:
         found = found.changed(provenance=replace(found.provenance, inputs=inputs))
     if count_sizes is not None:
         found = _with_sizes(found, stored, data.tally, chosen, count_sizes)
+    if stored.curve is not None or stored.sensitivity is not None:
+        found = found.with_curves()
     return _compared(stored, found, _wrong_words(certificate, stored), named=named)
 
 
@@ -237,26 +237,22 @@ def _with_sizes(
 
 def _wrong_words(certificate: CertificateLike, stored: Certificate) -> list[str]:
     """Whether a file's own words are those of its numbers."""
-    if isinstance(certificate, Certificate) or words_in(certificate) in (None, stored.explain().splitlines()):
+    if isinstance(certificate, Certificate) or words_in(certificate) == stored.explain().splitlines():
         return []
     return ["in_words is not what the numbers of the file say"]
 
 
 def _compared(stored: Certificate, found: Certificate, wrong_words: list[str], *, named: bool) -> Verification:
     made, now = stored.provenance, found.provenance
-    differ, origin = differences(stored, found), []
-    if made is not None and now is not None:
-        origin = origins_differ(made, now)
+    differ, origin = differences(stored, found), origins_differ(made, now)
     words = [*differ.words, *wrong_words]
-    if made is not None and now is not None and _code(made) == _code(now):  # then nothing else can be the reason
-        differ, words = Differences((*differ.numbers, *words, *differ.unsaid), (), ()), []
+    if _code(made) == _code(now):  # then nothing else can be the reason
+        differ, words = Differences((*differ.numbers, *words), ()), []
     verdict: VerifyVerdict = (
         "different" if differ.numbers else "equal up to provenance" if origin or words else "equal"
     )
-    return with_words(
-        verdict, differ, [*origin, *words], [*differ.unsaid, *left_open(stored, now, named=named)], found
-    )
+    return with_words(verdict, differ, [*origin, *words], left_open(stored, now, named=named), found)
 
 
-def _code(made: Provenance) -> tuple[str, str | None, str | None]:
+def _code(made: Provenance) -> tuple[str, str | None, str]:
     return made.pacshift_version, made.code, made.solver

@@ -6,11 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from pacshift.cli.commands import Command, Commands
-from pacshift.cli.groups import one_by_one
+from pacshift.cli.commands import Command, Commands, one_by_one
 from pacshift.cli.signals import INTERRUPTED, stop_code, stop_on_signals
 
-_SETTINGS: dict[str, Any] = {
+SETTINGS: dict[str, Any] = {
     "pretty_exceptions_enable": False,
     "context_settings": {"help_option_names": ["-h", "--help"]},
 }
@@ -18,7 +17,6 @@ _PANELS = {
     "First steps": ("demo", "methods"),
     "From tables to sets": ("calibrate", "predict", "check", "report", "verify"),
     "Before and after": ("plan", "label", "compare", "prevalence", "tally", "monitor"),
-    "The paper": ("train", "reproduce"),
 }
 
 
@@ -32,7 +30,7 @@ class _Program(Commands):
         for panel, names in _PANELS.items():
             if cmd_name in names:
                 function = getattr(import_module(f"pacshift.cli.{cmd_name}"), cmd_name)
-                app = typer.Typer(add_completion=False, **_SETTINGS)
+                app = typer.Typer(add_completion=False, **SETTINGS)
                 app.command(cmd_name, cls=Command, rich_help_panel=panel)(one_by_one(function))
                 return typer.main.get_command(app)
         return None
@@ -43,7 +41,7 @@ app = typer.Typer(
     help="Prediction sets you can still trust after the label mix has changed.",
     epilog="Exit codes: 0 fine, 2 bad input, 3 nothing could be certified, 4 a promise or a file does not hold, "
     "5 the certificate is for another model. Start with: pacshift demo",
-    **_SETTINGS,
+    **SETTINGS,
 )
 
 
@@ -72,11 +70,11 @@ def _top(
         typer.echo(ctx.get_help())
 
 
-def run() -> None:
+def run(program: typer.Typer = app, name: str = "pacshift") -> None:
     """Run the command that the words on the command line ask for."""
     try:
         with stop_on_signals():
-            app(prog_name="pacshift")
+            program(prog_name=name)
     except KeyboardInterrupt:  # outside of a command, while it was being loaded
         sys.exit(stop_code())
     except SystemExit as end:  # Typer says 130 whatever the signal was

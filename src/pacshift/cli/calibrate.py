@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from pacshift.cli import groups, options
-from pacshift.cli.console import NOTHING_CERTIFIED, print_json, print_words, progress, results, say_written
+from pacshift.cli import options
+from pacshift.cli.console import NOTHING_CERTIFIED, print_json, print_words, progress, say_written
 from pacshift.cli.options import basic, expert, known, output
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
-from pacshift.words.numbers import mean_size, percent
 
 if TYPE_CHECKING:
     from pacshift import Certificate
@@ -26,14 +25,14 @@ if TYPE_CHECKING:
 def calibrate(
     ctx: typer.Context,
     *,
-    files: groups.Files,
+    files: options.Files,
     tallies: options.Tallies = False,
     out: Annotated[Path, basic("--out -o FILE", "The certificate.")] = Path("certificate.json"),
     method: options.Method = "PS-LP",
-    promise: groups.Promise,
+    promise: options.Promise,
     class_balance: options.ClassBalance = None,
     label: options.LabelColumn = "label",
-    columns: groups.ColumnOptions,
+    columns: options.ColumnOptions,
     weights: options.Weights = None,
     target_label: Annotated[
         str | None,
@@ -49,12 +48,13 @@ def calibrate(
         output("--refusal-page FILE", "If label shift is refuted, an HTML page on where, and on the ways on."),
     ] = None,
     never_empty: Annotated[bool, expert("--never-empty", "Fill empty sets with the top label.")] = False,
-    origin: groups.Origin,
+    origin: options.Origin,
+    seed: options.Seed = 0,
     exact: options.Exact = False,
     engine: options.Engine = "arrow",
     master: options.Master = None,
     force: options.Force = False,
-    printing: groups.Printing,
+    printing: options.Printing,
 ) -> None:
     """Find thresholds with a guarantee, from a labelled SOURCE and an unlabelled TARGET.
 
@@ -72,7 +72,7 @@ def calibrate(
     _require_no_page(out)
     options.check_output(out, force, [*files.named, labelled])
     numbers = options.read_numbers(weights, "--weights")
-    request = promise.check(never_empty=never_empty, weights=numbers, **asdict(origin))
+    request = promise.check(never_empty=never_empty, weights=numbers, rng=seed, **asdict(origin))
     chosen = balanced(resolve_method(method), options.read_class_balance(class_balance))
     has_labels = target_label is not None or labelled is not None
     require_fit(chosen, request, has_labels=has_labels)
@@ -93,10 +93,10 @@ def calibrate(
             counted = data.with_labels(_count(data, chosen, promise.score), request, sheet)
             certificate = _measured(_certify(counted, chosen, request, printing), data, counted.tally, chosen)
     except AssumptionError as refusal:
-        told = after.with_commands(refusal, ctx, columns, data)
+        told = after.with_commands(refusal, ctx, promise, columns, data)
         after.write_page(told, page, force=force, silent=printing.silent)
         raise told from None
-    certificate = with_origin(certificate, ctx, promise.seed)
+    certificate = with_origin(certificate, ctx, seed).with_curves()
     certificate.save(out, overwrite=force)
     _show(certificate, out, printing)
     if certificate.trivial:
@@ -114,7 +114,7 @@ def _require_no_page(out: Path) -> None:
 
 
 def _from_tallies(
-    paths: Sequence[Path], method: "MethodObject", request: "Request", printing: groups.Printing
+    paths: Sequence[Path], method: "MethodObject", request: "Request", printing: options.Printing
 ) -> "Certificate":
     from pacshift.certification.certify import Data
     from pacshift.cli.inputs import load_tallies
@@ -141,7 +141,9 @@ def _count(data: "Inputs", method: "MethodObject", score: str) -> "Data":
     return Data(tally, transform=resolve_transform(tally.score), to_plan=to_plan, sample=sample)
 
 
-def _certify(data: "Data", method: "MethodObject", request: "Request", printing: groups.Printing) -> "Certificate":
+def _certify(
+    data: "Data", method: "MethodObject", request: "Request", printing: options.Printing
+) -> "Certificate":
     from pacshift.certification.certify import certify
 
     with warnings.catch_warnings():
@@ -165,10 +167,10 @@ def _measured(certificate: "Certificate", data: "Inputs", tally: "Tally", method
     return certificate.changed(columns=data.columns, set_sizes=own, one_label_error=bound)
 
 
-def _show(certificate: "Certificate", out: Path, printing: groups.Printing) -> None:
+def _show(certificate: "Certificate", out: Path, printing: options.Printing) -> None:
     from pacshift.certificate.file import to_document
-    from pacshift.certificate.sets import mean_and_empty
     from pacshift.files.documents import seal
+    from pacshift.words.statements import statements
 
     if printing.as_json:
         document = {"certificate": str(out), "trivial": certificate.trivial, **to_document(certificate)}
@@ -176,12 +178,5 @@ def _show(certificate: "Certificate", out: Path, printing: groups.Printing) -> N
         return
     if printing.quiet:
         return
-    print_words(certificate.explain())
-    if certificate.set_sizes is not None:
-        mean, empty = mean_and_empty(certificate.set_sizes)
-        single = certificate.set_sizes[1] / certificate.set_sizes.sum()
-        results().print(
-            f"[bold]On the target[/]: {mean_size(mean)} labels per set on average, "
-            f"{percent(single)} with exactly one, {percent(empty)} empty."
-        )
+    print_words("\n".join(map(str, statements(certificate))))
     say_written(out)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from pacshift.cli import groups, options
+from pacshift.cli import options
 from pacshift.cli.console import BROKEN, note, plain, print_json, progress, results, right_aligned
 from pacshift.cli.options import expert, output, tables
 from pacshift.words.numbers import at_most, between, given, mean_size, percent
@@ -37,8 +37,7 @@ def check(
         ),
     ] = None,
     drop_invalid: options.DropInvalid = False,
-    seed: options.NoSeed = None,
-    printing: groups.Printing,
+    printing: options.Printing,
 ) -> None:
     """Compare the sets with true labels: error and size per class, and whether the guarantee was kept.
 
@@ -55,7 +54,6 @@ def check(
     from pacshift.scores.check import check_rate
     from pacshift.tables import evaluate_table
 
-    options.tell_no_seed(seed)
     certificate = Certificate.load(certificate_file)
     level = check_rate(level, "--level")
     warn_before_use(certificate, model_id)
@@ -98,7 +96,7 @@ def fails(found: "Check", fail_on: Literal["broken", "consistent"]) -> bool:
     return found.verdict not in ("kept", "consistent") or (fail_on == "consistent" and found.verdict != "kept")
 
 
-def _tell(certificate: "Certificate", found: "Check", group: str | None, printing: groups.Printing) -> None:
+def _tell(certificate: "Certificate", found: "Check", group: str | None, printing: options.Printing) -> None:
     if printing.as_json:
         print_json({**_document(certificate, found), "group": group})
     elif not printing.quiet:

@@ -1,11 +1,14 @@
 """How commands are parsed and fail: exit codes, and help without noise."""
 
-from enum import Enum
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
 from pacshift.cli.console import exit_codes
+from pacshift.cli.flags import options
 from pacshift.cli.options import PANELS
 from pacshift.errors import InputError
 
@@ -54,21 +57,56 @@ class Commands(_PlainFlags, TyperGroup):
             return super().invoke(ctx)
 
 
+def one_by_one(command: Callable[..., None]) -> Callable[..., None]:
+    """The command as Typer wants it: every option of a group is a parameter."""
+    groups: dict[str, Any] = {}
+    parameters: list[inspect.Parameter] = []
+    for parameter in inspect.signature(command).parameters.values():
+        if is_dataclass(parameter.annotation):
+            groups[parameter.name] = parameter.annotation
+            parameters += map(_parameter, fields(parameter.annotation))
+        else:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+
+    def grouped(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        command(**values)
+
+    grouped.__doc__ = command.__doc__
+    grouped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    grouped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return grouped
+
+
+def _parameter(field: Any) -> inspect.Parameter:
+    default = inspect.Parameter.empty if field.default is MISSING else field.default
+    return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=field.type)
+
+
+def words(group: Any) -> list[str]:
+    """The words of a command that ask for the same as a group of options: what differs from the defaults."""
+    asked = {field.name: getattr(group, field.name) for field in fields(group)}
+    changed = [field.name for field in fields(group) if asked[field.name] != field.default]
+    return [word for name in changed if name in options() for word in _words(options()[name], asked[name])]
+
+
 def option_words(ctx: Any, *leave_out: str) -> list[str]:
     """The options that were given, as words of a command again, but for some parameters."""
-    words: list[str] = []
+    found: list[str] = []
     for param in ctx.command.params:
         given = str(ctx.get_parameter_source(param.name)).endswith("COMMANDLINE")
-        if param.param_type_name != "option" or not given or param.name in leave_out:
-            continue
-        value, flag = ctx.params[param.name], max(param.opts, key=len)
-        if param.is_flag:
-            words.append(flag if value else max(param.secondary_opts, key=len))
-        else:
-            for each in value if isinstance(value, list | tuple) else [value]:
-                text = each.value if isinstance(each, Enum) else str(each)
-                words += [f"{flag}={text}"] if text.startswith("-") else [flag, text]
-    return words
+        if param.param_type_name == "option" and given and param.name not in leave_out:
+            found += _words(param, ctx.params[param.name])
+    return found
+
+
+def _words(option: Any, value: Any) -> list[str]:
+    """The flag with its value, once for each of several. A value that begins with a dash is tied to its flag."""
+    flag = max(option.secondary_opts if value is False else option.opts, key=len)
+    texts = [str(each) for each in (value if isinstance(value, list | tuple) else [value])]
+    tied = [word for text in texts for word in ([f"{flag}={text}"] if text.startswith("-") else [flag, text])]
+    return [flag] if option.is_flag else tied
 
 
 def words_of(ctx: Any) -> list[str]:

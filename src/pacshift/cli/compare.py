@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
-from pacshift.cli import groups, options
+from pacshift.cli import options
 from pacshift.cli.console import note, plain, print_json, progress, results, right_aligned
 from pacshift.cli.options import known
 from pacshift.words.numbers import mean_size, percent
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 def compare(
     *,
-    files: groups.Files,
-    promise: groups.Promise,
+    files: options.Files,
+    promise: options.Promise,
     label: options.LabelColumn = "label",
     target_label: Annotated[
         str | None, known("--target-label COLUMN", "Column of the target's labels, if known: shows the error.")
     ] = None,
     weights: options.Weights = None,
-    columns: groups.ColumnOptions,
+    columns: options.ColumnOptions,
     exact: options.Exact = False,
-    printing: groups.Printing,
+    printing: options.Printing,
 ) -> None:
     """Run all methods on the same SOURCE and TARGET; ORACLE only with --weights.
 
@@ -85,7 +85,7 @@ def _compared(data: "Inputs", request: "Request", score: str) -> "tuple[list[Com
 
 def _summary(sets: "MeasuredSets", *, labelled: bool) -> "Measured":
     """Error (where labels are known), mean size and share of empty sets."""
-    from pacshift.certificate.sets import mean_and_empty
+    from pacshift.rows.sets import mean_and_empty
 
     error = sets.n_missed / int(sets.set_sizes.sum()) if labelled else None
     return error, *mean_and_empty(sets.set_sizes)

@@ -164,9 +164,6 @@ def _missing(error: ImportError) -> str:
         "jinja2": "report",
         "pyspark": "spark",
         "pandas": "spark",
-        "torch": "train",
-        "transformers": "train",
-        "PIL": "train",
     }
     extra = extras.get((error.name or "").partition(".")[0])
     return f"{error}. {install_line(extra)}." if extra else f"{error}."

@@ -1,53 +1,35 @@
 """Errors of the library name parameters; on the command line these are flags."""
 
 import re
+from functools import cache
+from typing import Any
 
-FLAGS = {
-    "budget=": "--budget",
-    "by_position=True": "--by-position",
-    "class_balance=": "--class-balance",
-    "class_epsilon=": "--class-epsilon",
-    "classes=": "--classes",
-    "contamination=": "--contamination",
-    "data_dir=": "--data",
-    "delta=": "--delta",
-    "device=": "--device",
-    "drop_invalid=True": "--drop-invalid",
-    "epsilon=": "--epsilon",
-    "group=": "--group",
-    "groups=": "--group",
-    "keep_invalid=True": "--keep-invalid",
-    "key=": "--key",
-    "known_mix=": "--known",
-    "label=": "--label",
-    "labelled=": "--labelled",
-    "labels_per=": "--labels-per",
-    "looks=": "--looks",
-    "method=": "--method",
-    "model_id=": "--model-id",
-    "never_empty=True": "--never-empty",
-    "note=": "--note",
-    "overwrite=True": "--force",
-    "period=": "--period",
-    "raw=": "--raw",
-    "recipe=": "--recipe",
-    "replace=True": "--replace",
-    "replace=": "--replace",
-    "resume=True": "--resume",
-    "score=": "--score",
-    "scores=": "--scores",
-    "soft=False": "--no-soft",
-    "softmax=True": "--softmax",
-    "state=": "--state",
-    "target_groups=": "--group",
-    "target_labels=": "--target-label",
-    "timestamp=": "--timestamp",
-    "valid_until=": "--valid-until",
-    "weights=": "--weights",
+import typer
+
+CALLED = {
+    "data_dir": "data",
+    "groups": "group",
+    "known_mix": "known",
+    "overwrite": "force",
+    "target_groups": "group",
+    "target_labels": "target_label",
 }
+"""Parameters of the library that an option has another name for."""
+ROLES = {"source", "target", "table"}
+"""What messages call the rows: "target: 3 rows hold NaN"."""
 _QUOTED = r"""(?<!\w)(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""  # names of columns, classes and labels
-_PARAMETER = rf"(?<![^\s(])({'|'.join(map(re.escape, FLAGS))})([A-Z]+|'[^']*')?(?=[.,;:)]*(?:\s|$))"
+_PARAMETER = r"(?<![^\s(])([a-z_]+)=([A-Z]+|True|False|'[^']*')?(?=[.,;:)]*(?:\s|$))"  # "label=NAME", "known_mix="
 _SUBJECT = re.compile(r"^(\w+)(?=: | (?:must|is|cannot) )")  # "epsilon must lie between 0 and 1"
+
+
+@cache
+def options() -> dict[str, Any]:
+    """Every option of every command, as Typer knows it, by its name."""
+    from pacshift.cli import app
+
+    program: Any = typer.main.get_command(app)
+    commands = [program.get_command(None, name) for name in program.list_commands(None)]
+    return {param.name: param for one in commands for param in one.params if param.param_type_name == "option"}
 
 
 def in_flags(message: str) -> str:
@@ -59,8 +41,17 @@ def in_flags(message: str) -> str:
     "--valid-until must be a day such as 2027-01-31, got 'soon'."
     """
 
-    def replaced(found: re.Match[str]) -> str:
-        return found[0] if found[1] is None else " ".join(filter(None, (FLAGS[found[1]], found[2])))
+    def flag_of(name: str, value: str | None, otherwise: str) -> str:
+        option = options().get(CALLED.get(name, name))
+        if option is None:
+            return otherwise
+        flag = max(option.secondary_opts if value == "False" else option.opts, key=len)
+        return flag if option.is_flag or value in (None, "True", "False") else f"{flag} {value}"
 
-    message = _SUBJECT.sub(lambda found: FLAGS.get(f"{found[1]}=", found[1]), message)
-    return re.sub(f"{_QUOTED}|{_PARAMETER}", replaced, message)
+    if (found := _SUBJECT.match(message)) and found[1] not in ROLES:
+        message = flag_of(found[1], None, found[1]) + message[found.end() :]
+    return re.sub(
+        f"{_QUOTED}|{_PARAMETER}",
+        lambda found: found[0] if found[1] is None else flag_of(found[1], found[2], found[0]),
+        message,
+    )

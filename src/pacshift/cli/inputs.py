@@ -269,7 +269,7 @@ def load_tallies(paths: Sequence[Path] | None) -> Tally:
     """The sum of tally files, whatever site each came from."""
     if not paths:
         raise InputError("--tallies: name at least one tally file (made with `pacshift tally`).")
-    for first, second, *_ in repeated_files(paths):  # tallies of older versions do not say what was counted
+    for first, second, *_ in repeated_files(paths):  # also those of arrays
         raise counted_twice(first, second)
     tallies = [Tally.load(path) for path in paths]
     require_distinct(tallies, [str(path) for path in paths])

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pacshift.cli import groups, options
+from pacshift.cli import options
+from pacshift.cli.commands import words
 from pacshift.cli.console import plain, print_json, progress, results, say_written
 from pacshift.cli.options import basic, expert
-from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,14 +25,13 @@ def label(
     ] = None,
     out: Annotated[Path, basic("--out -o FILE", "The sheet, a CSV file.")] = Path("to_label.csv"),
     keep: options.Keep = None,
-    epsilon: options.Epsilon = EPSILON,
-    delta: options.Delta = DELTA,
-    columns: groups.ColumnOptions,
+    promise: options.Promise,
+    columns: options.ColumnOptions,
     seed: Annotated[
         int | None, expert("--seed N", "Seed of the random order. Default: from the operating system.", min=0)
     ] = None,
     force: options.Force = False,
-    printing: groups.Printing,
+    printing: options.Printing,
 ) -> None:
     """Draw random rows of a TARGET to be labelled, so that their labels can certify sets, whatever the shift is.
 
@@ -50,14 +49,16 @@ def label(
         )
     options.check_output(out, force, table)
     require_csv(out)
-    asked: dict[str, Any] = {"budget": budget, "looks": _read_looks(looks), "epsilon": epsilon, "delta": delta}
+    promise.check()
+    asked: dict[str, Any] = {"budget": budget, "looks": _read_looks(looks)}
+    asked |= {"epsilon": promise.epsilon, "delta": promise.delta}
     reading = {name: value for name, value in columns.reading(None).items() if name != "label"}
     kept = tuple(dict.fromkeys(options.read_names(keep)))
     with progress("reading the target", silent=printing.silent) as report:
         made = label_table(list(table), **asked, **reading, rng=seed, keep=kept, progress=report)
     tell_dropped("target", made.n_dropped, made.n_rows - made.n_dropped, made.dropped_why)
     made.sheet.save(out, overwrite=force)
-    _show(made, out, next_command(table, out, columns, epsilon=made.sheet.epsilon, delta=delta), printing)
+    _show(made, out, next_command(table, out, promise, columns), printing)
 
 
 def _read_looks(text: str | None) -> list[int]:
@@ -67,18 +68,14 @@ def _read_looks(text: str | None) -> list[int]:
         raise InputError(f"--looks takes whole numbers separated by commas, got {text!r}.") from None
 
 
-def next_command(
-    table: list[Path], sheet: Path, columns: groups.ColumnOptions, *, epsilon: float, delta: float
-) -> str:
+def next_command(table: list[Path], sheet: Path, promise: options.Promise, columns: options.ColumnOptions) -> str:
     """What to type once labels are filled in. Only the user knows the SOURCE."""
-    words = ["pacshift", "calibrate", "SOURCE", str(table[0])]
-    for more in table[1:]:
-        words += ["--target", str(more)]
-    words += ["--labelled", str(sheet), *groups.rate_words(epsilon, delta), *columns.words()]
-    return shlex.join([*words, "-o", "certificate.json"])
+    targets = [str(table[0]), *(word for more in table[1:] for word in ("--target", str(more)))]
+    asked = ["--labelled", str(sheet), *words(promise), *words(columns)]
+    return shlex.join(["pacshift", "calibrate", "SOURCE", *targets, *asked, "-o", "certificate.json"])
 
 
-def _show(made: "TableSheet", out: Path, command: str, printing: groups.Printing) -> None:
+def _show(made: "TableSheet", out: Path, command: str, printing: options.Printing) -> None:
     sheet = made.sheet
     if printing.as_json:
         numbers = {"rows": len(sheet.rows), "pilot": sheet.n_pilot, "looks": list(sheet.looks), "seed": sheet.seed}

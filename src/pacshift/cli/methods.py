@@ -18,7 +18,7 @@ def methods(as_json: options.Json = False) -> None:
     Example: pacshift methods
     """
     from pacshift.methods import METHODS
-    from pacshift.methods.base import assumes_label_shift, facts_of
+    from pacshift.methods.base import facts_of
     from pacshift.methods.guarantee import MEANINGS, assumption, condition
 
     chosen = [method() for method in METHODS.values()]
@@ -38,7 +38,7 @@ def methods(as_json: options.Json = False) -> None:
     for method in chosen:
         if method.extra_assumption:
             console.print(f"[bold]{method.name}[/], extra assumption: {method.extra_assumption}", soft_wrap=True)
-        if not assumes_label_shift(method):
+        if not method.assumes_label_shift:
             rests_on = assumption(method.guarantee, assumes_label_shift=False)
             console.print(f"[bold]{method.name}[/], instead of label shift: {rests_on}", soft_wrap=True)
 

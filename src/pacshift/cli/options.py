@@ -4,17 +4,19 @@ This module and the commands import NumPy only when a command runs: help and com
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from pacshift.cli.console import note
+from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.files import writing
 
 if TYPE_CHECKING:
     from pacshift.arrays import Label
+    from pacshift.certification.request import Request
 
 PANELS = ("Basics", "What you know", "Tables", "Output", "Expert")
 """Panels of every command's help, in this order."""
@@ -56,10 +58,6 @@ Keep = Annotated[
 LabelColumn = Annotated[str, basic("--label -l COLUMN", "Column of the true labels.")]
 CertificateFile = Annotated[Path, typer.Argument(metavar="CERTIFICATE", help="Made by calibrate.")]
 
-ClassEpsilon = Annotated[
-    float | None,
-    known("--class-epsilon SHARE", "Share of any one class (of its label-shifted part) that the sets may miss."),
-]
 ClassBalance = Annotated[
     Literal["3", "6", "none"] | None,
     known(
@@ -80,31 +78,13 @@ Weights = Annotated[
     known("--weights W,W,...", "For ORACLE: true importance weights q(y)/p(y), in the order of classes."),
 ]
 
-Paths = Annotated[
-    list[Path] | None,
-    typer.Argument(metavar="SOURCE TARGET", help="Tables, each a file or a folder; with --tallies: tally files."),
-]
-MoreSource = Annotated[list[Path] | None, tables("--source PATH", "More files of the source; can be repeated.")]
-MoreTarget = Annotated[list[Path] | None, tables("--target PATH", "More files of the target; can be repeated.")]
 Tallies = Annotated[bool, tables("--tallies", "The paths are tallies (`pacshift tally`), which are added up.")]
-Scores = Annotated[
-    str | None,
-    tables(
-        "--scores COLUMNS",
-        "Score columns: a pattern such as 'prob_*', a comma list, or one list column. Default: p_*, else the "
-        "columns named after the labels.",
-    ),
-]
 KnownLabel = Annotated[
     str | None,
     basic("--label -l COLUMN", "Column of the true labels, if it is named differently from the certificate's."),
 ]
 KnownScores = Annotated[
     str | None, tables("--scores COLUMNS", "Score columns, if they are named differently from the certificate's.")
-]
-Classes = Annotated[
-    list[str] | None,
-    tables("--classes A,B,...", "Class names. Repeat the option, one name each, if a name contains a comma."),
 ]
 ByPosition = Annotated[
     bool, tables("--by-position", "Match score columns to classes in their order, if their names do not tell.")
@@ -113,32 +93,18 @@ Labelled = Annotated[
     Path | None,
     known("--labelled SHEET", "A sheet from `pacshift label`, filled in from the top as far as a look."),
 ]
-Group = Annotated[
-    str | None,
-    tables(
-        "--group COLUMN",
-        "Column that names the group of a row, such as a patient: one random row of each group is counted.",
-    ),
-]
-Softmax = Annotated[
-    bool,
-    tables("--softmax", "The scores are logits: take their softmax first. Tally and certificate remember it."),
-]
 DropInvalid = Annotated[bool, tables("--drop-invalid", "Leave out rows without a label or with unusable scores.")]
 KeepInvalid = Annotated[
     bool,
     tables("--keep-invalid", "Keep rows with unusable scores in the output: their set and its size are null."),
 ]
 
-ModelId = Annotated[str | None, output("--model-id TEXT", "The classifier that made the scores, as you call it.")]
 UsedModelId = Annotated[
     str | None,
     output(
         "--model-id TEXT", "The classifier that made the scores. Exit code 5 if the certificate is for another."
     ),
 ]
-Note = Annotated[str | None, output("--note TEXT", "Anything that the certificate should remember.")]
-ValidUntil = Annotated[str | None, output("--valid-until DATE", "Last day of use, as 2027-01-31.")]
 Force = Annotated[bool, output("--force -f", "Overwrite an existing output.")]
 Json = Annotated[bool, output("--json", "Print one JSON object, nothing else.")]
 Quiet = Annotated[bool, output("--quiet -q", "Print errors only.")]
@@ -152,7 +118,145 @@ Engine = Annotated[
 ]
 Master = Annotated[str | None, expert("--master URL", "Spark master, for --engine spark.")]
 Seed = Annotated[int, expert("--seed N", "Seed of the coins that methods throw over the counts.", min=0)]
-NoSeed = Annotated[int | None, expert("--seed N", "Has no effect any more; will be removed.", min=0, hidden=True)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promise:
+    """What is promised, about which score, and what is known beforehand."""
+
+    epsilon: Epsilon = EPSILON
+    delta: Delta = DELTA
+    class_epsilon: Annotated[
+        float | None,
+        known(
+            "--class-epsilon SHARE", "Share of any one class (of its label-shifted part) that the sets may miss."
+        ),
+    ] = None
+    contamination: Contamination = 0.0
+    known: Known = None
+    score: Score = "probability"
+
+    def check(self, **more: Any) -> "Request":
+        """The request, or an InputError before hours of counting and not after them. It lacks the classes."""
+        from pacshift.certification.request import check_request
+        from pacshift.scores.transforms import resolve_transform
+
+        resolve_transform(self.score)
+        return check_request(**self.arguments(), **more)
+
+    def arguments(self) -> dict[str, Any]:
+        """The same as arguments of ``check_request`` and ``Monitor``."""
+        names = ("epsilon", "delta", "class_epsilon", "contamination")
+        known_mix = read_known(self.known)
+        return {name: getattr(self, name) for name in names} | {"known_mix": known_mix}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnOptions:
+    """Which columns hold the scores of which class, and what becomes of unusable rows."""
+
+    scores: Annotated[
+        str | None,
+        tables(
+            "--scores COLUMNS",
+            "Score columns: a pattern such as 'prob_*', a comma list, or one list column. Default: p_*, else the "
+            "columns named after the labels.",
+        ),
+    ] = None
+    classes: Annotated[
+        list[str] | None,
+        tables("--classes A,B,...", "Class names. Repeat the option, one name each, if a name contains a comma."),
+    ] = None
+    by_position: ByPosition = False
+    group: Annotated[
+        str | None,
+        tables(
+            "--group COLUMN",
+            "Column that names the group of a row, such as a patient: one random row of each group is counted.",
+        ),
+    ] = None
+    softmax: Annotated[
+        bool,
+        tables("--softmax", "The scores are logits: take their softmax first. Tally and certificate remember it."),
+    ] = False
+    drop_invalid: DropInvalid = False
+
+    def reading(self, label: str | None) -> dict[str, Any]:
+        """The same as arguments of what reads a table."""
+        return {
+            "label": label,
+            "scores": self.scores,
+            "classes": read_classes(self.classes),
+            "by_position": self.by_position,
+            "group": self.group,
+            "softmax": self.softmax,
+            "drop_invalid": self.drop_invalid,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files:
+    """SOURCE and TARGET."""
+
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="SOURCE TARGET", help="Tables, each a file or a folder; with --tallies: tally files."
+        ),
+    ] = None
+    source: Annotated[list[Path] | None, tables("--source PATH", "More files of the source; can be repeated.")] = (
+        None
+    )
+    target: Annotated[list[Path] | None, tables("--target PATH", "More files of the target; can be repeated.")] = (
+        None
+    )
+
+    @property
+    def named(self) -> list[Path]:
+        """All of them."""
+        return [*(self.paths or ()), *(self.source or ()), *(self.target or ())]
+
+    def split(self, target: str | None = None) -> dict[str, Any]:
+        """Source and target: the first path and the second, with those of the
+
+        ``target`` says what is missing if there is none.
+        """
+        named = list(self.paths or ())
+        if len(named) > 2:
+            raise InputError(
+                f"one SOURCE and one TARGET, got {len(named)} paths. Add more files with --source FILE and "
+                "--target FILE, or put the files of each into a folder."
+            )
+        first, second = [*named[:1], *(self.source or ())], [*named[1:], *(self.target or ())]
+        if not first:
+            raise InputError("no SOURCE: name a labelled table (a file or a folder).")
+        if target is not None and not second:
+            raise InputError(f"no TARGET: name {target}.")
+        return {"source": tuple(first), "target": tuple(second)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """What a certificate remembers besides its numbers."""
+
+    model_id: Annotated[
+        str | None, output("--model-id TEXT", "The classifier that made the scores, as you call it.")
+    ] = None
+    note: Annotated[str | None, output("--note TEXT", "Anything that the certificate should remember.")] = None
+    valid_until: Annotated[str | None, output("--valid-until DATE", "Last day of use, as 2027-01-31.")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Printing:
+    """What is printed."""
+
+    as_json: Json = False
+    quiet: Quiet = False
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing but the answer is printed, or not even that."""
+        return self.as_json or self.quiet
 
 
 def read_names(texts: Sequence[str] | None) -> list[str]:
@@ -223,12 +327,6 @@ def require_one_way(target_label: str | None, labelled: Path | None) -> None:
     """Labels of the target come in a column or on a sheet."""
     if target_label is not None and labelled is not None:
         raise InputError("--target-label and --labelled are two ways to say the same. Give one of them.")
-
-
-def tell_no_seed(seed: int | None) -> None:
-    """Say that a seed is not needed where older versions took one."""
-    if seed is not None:
-        note("--seed has no effect here: randomised scores are fixed functions of their rows. Leave it out.")
 
 
 def check_output(path: Path, force: bool, inputs: Iterable[Path | None] = ()) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pacshift.cli import groups, options
+from pacshift.cli import options
 from pacshift.cli.console import plain, print_json, progress, results, say_written
 from pacshift.cli.options import basic, known
 from pacshift.defaults import DELTA, EPSILON
@@ -45,10 +45,10 @@ def plan(
     source_mix: Annotated[
         str | None, known("--source-mix A=0.5,B=0.5", "Shares of the source rows. Default: the pilot's.")
     ] = None,
-    columns: groups.ColumnOptions,
+    columns: options.ColumnOptions,
     seed: options.Seed = 0,
     force: options.Force = False,
-    printing: groups.Printing,
+    printing: options.Printing,
 ) -> None:
     """Find how many rows give sets of a wanted size, or which size given rows will give.
 
@@ -59,7 +59,7 @@ def plan(
     from pacshift.methods import resolve_method
 
     _check_picture(out, force, pilot)
-    groups.Promise(epsilon=epsilon, delta=delta).check()
+    options.Promise(epsilon=epsilon, delta=delta).check()
     chosen = resolve_method(method)
     data = _read_pilot(pilot, **columns.reading(label))
     asked = {"epsilon": epsilon, "delta": delta, "n_source": n_source, "n_target": n_target, "size": size}
@@ -84,7 +84,7 @@ def _check_picture(out: Path | None, force: bool, pilot: Path) -> None:
             raise InputError(f"{out}: unknown kind of picture. Its name must end in {', '.join(PICTURES)}.")
 
 
-def _simulate(printing: groups.Printing, **asked: Any) -> "Plan":
+def _simulate(printing: options.Printing, **asked: Any) -> "Plan":
     import pacshift
 
     with progress("simulating", silent=printing.silent) as report:

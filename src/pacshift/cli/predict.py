@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pacshift.cli import groups, options
+from pacshift.cli import options
 from pacshift.cli.console import note, print_json, progress, results, say_written
 from pacshift.cli.options import basic
 from pacshift.words.numbers import mean_size, percent
@@ -27,9 +27,8 @@ def predict(
     model_id: options.UsedModelId = None,
     drop_invalid: options.DropInvalid = False,
     keep_invalid: options.KeepInvalid = False,
-    seed: options.NoSeed = None,
     force: options.Force = False,
-    printing: groups.Printing,
+    printing: options.Printing,
 ) -> None:
     """Write the prediction set of every row: a list of class names and its size.
 
@@ -42,7 +41,6 @@ def predict(
     from pacshift.tables import write_sets
 
     require_regular(certificate_file)  # that it is missing is the first thing to say
-    options.tell_no_seed(seed)
     options.check_output(out, force, [certificate_file, *table])
     certificate = Certificate.load(certificate_file)
     warn_before_use(certificate, model_id)
@@ -56,8 +54,8 @@ def predict(
     _show(written, out, printing)
 
 
-def _show(written: "SetsWritten", out: Path, printing: groups.Printing) -> None:
-    from pacshift.certificate.sets import mean_and_empty
+def _show(written: "SetsWritten", out: Path, printing: options.Printing) -> None:
+    from pacshift.rows.sets import mean_and_empty
 
     sizes = written.set_sizes
     if printing.as_json:

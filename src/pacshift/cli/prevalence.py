@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from pacshift.cli import groups, options
+from pacshift.cli import options
 from pacshift.cli.console import plain, print_json, results
 from pacshift.defaults import DELTA
 from pacshift.words.numbers import all_but, between, numbers_between, percent
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 def prevalence(
     *,
-    files: groups.Files,
+    files: options.Files,
     tallies: options.Tallies = False,
     delta: options.Delta = DELTA,
     known: options.Known = None,
     label: options.LabelColumn = "label",
-    columns: groups.ColumnOptions,
-    printing: groups.Printing,
+    columns: options.ColumnOptions,
+    printing: options.Printing,
 ) -> None:
     """Bound the share of each class on the TARGET, from a labelled SOURCE and the predictions alone.
 
@@ -30,7 +30,7 @@ def prevalence(
     from pacshift import prevalence_tally
     from pacshift.cli.inputs import load_tallies
 
-    groups.Promise(delta=delta, known=known).check()
+    options.Promise(delta=delta, known=known).check()
     tally = load_tallies(files.paths) if tallies else _count(files, columns, label, silent=printing.silent)
     found = prevalence_tally(tally, delta=delta, known_mix=options.read_known(known))
     if printing.as_json:
@@ -39,7 +39,7 @@ def prevalence(
         _show(found)
 
 
-def _count(files: groups.Files, columns: groups.ColumnOptions, label: str, *, silent: bool) -> "Tally":
+def _count(files: options.Files, columns: options.ColumnOptions, label: str, *, silent: bool) -> "Tally":
     from pacshift.cli.inputs import Inputs
 
     both = files.split(target="an unlabelled table after the labelled one")
@@ -64,7 +64,7 @@ def document(found: "Prevalence") -> dict[str, object]:
 
 
 def _show(found: "Prevalence") -> None:
-    from pacshift.certificate.accuracy import guessing_in_words, tells_accuracy
+    from pacshift.words.statements import guessing, tells_accuracy
 
     table = Table("class", "share of the target", "share of the source", "weight", "recall")
     shares = found.class_counts / found.class_counts.sum()
@@ -75,7 +75,7 @@ def _show(found: "Prevalence") -> None:
         table.add_row(plain(name), share, percent(shares[place]), weight, recall)
     console = results()
     console.print(table)
-    beside = guessing_in_words(found.mix) if tells_accuracy(found.accuracy, found.mix, len(found.classes)) else ""
+    beside = guessing(found.mix) if tells_accuracy(found.accuracy, found.mix, len(found.classes)) else ""
     bounds = between(found.accuracy, found.accuracy_at_most)
     accuracy = f" The classifier's accuracy on the target is then {bounds}{beside}."
     console.print(

@@ -8,7 +8,6 @@ from pathlib import Path
 import typer
 
 from pacshift.certificate import Certificate
-from pacshift.certificate.provenance import reasons_against_use
 from pacshift.cli.commands import words_of
 from pacshift.cli.console import OTHER_MODEL, fail, note
 from pacshift.files.repeated import file_sha256
@@ -18,16 +17,12 @@ from pacshift.tally.inputs import Input, Role, limited, printable, together
 
 def with_origin(certificate: Certificate, ctx: typer.Context, seed: int) -> Certificate:
     """The certificate with the seed and the command that it was made by."""
-    if certificate.provenance is None:
-        return certificate
     command = printable(shlex.join(["pacshift", *words_of(ctx)]))
     return certificate.changed(provenance=replace(certificate.provenance, seed=seed, command=command))
 
 
 def with_tally_files(certificate: Certificate, paths: Sequence[Path]) -> Certificate:
     """The certificate with the tally files it was made from; each of them says what was counted for it."""
-    if certificate.provenance is None:
-        return certificate
     return certificate.changed(provenance=replace(certificate.provenance, inputs=tally_inputs(paths)))
 
 
@@ -54,7 +49,7 @@ def _left_out(tally: Tally, role: Role) -> tuple[int | None, tuple[tuple[str, in
 
 def require_model(certificate: Certificate, model_id: str | None) -> None:
     """End the command if the certificate is for another model than the scores: it promises nothing about them."""
-    other = None if certificate.provenance is None else certificate.provenance.other_model(model_id)
+    other = certificate.provenance.other_model(model_id)
     if other is not None:
         fail(other, OTHER_MODEL)
 
@@ -62,5 +57,5 @@ def require_model(certificate: Certificate, model_id: str | None) -> None:
 def warn_before_use(certificate: Certificate, model_id: str | None) -> None:
     """Say on stderr why the certificate should not be used; end the command if it is for another model."""
     require_model(certificate, model_id)
-    for text in reasons_against_use(certificate.provenance, model_id=model_id):
+    for text in certificate.provenance.warnings(model_id=model_id):
         note(text)

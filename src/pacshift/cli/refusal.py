@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from pacshift.cli import groups, options
-from pacshift.cli.commands import words_of
+from pacshift.cli import options
+from pacshift.cli.commands import words, words_of
 from pacshift.cli.console import note, say_written
 from pacshift.cli.flags import in_flags
 from pacshift.errors import AssumptionError, InputError, PacshiftError
@@ -33,7 +33,11 @@ def check_page(page: Path | None, force: bool, inputs: Sequence[Path], out: Path
 
 
 def with_commands(
-    refusal: AssumptionError, ctx: typer.Context, columns: groups.ColumnOptions, data: "Inputs | None"
+    refusal: AssumptionError,
+    ctx: typer.Context,
+    promise: options.Promise,
+    columns: options.ColumnOptions,
+    data: "Inputs | None",
 ) -> AssumptionError:
     """The refusal with the commands that draw rows to label and certify with their labels.
 
@@ -47,31 +51,29 @@ def with_commands(
     more = [] if attempt.with_method is None else ["--method", attempt.with_method]
     more += ["--engine", "arrow"] if data is not None and data.engine == "spark" else []
     more += ["--labelled", SHEET]
-    rates = groups.rate_words(attempt.epsilon, attempt.delta)
-    given = ["calibrate", "SOURCE", "TARGET", *rates] if data is None else words_of(ctx)
+    given = ["calibrate", "SOURCE", "TARGET", *words(promise)] if data is None else words_of(ctx)
     then = "run `{again}`" if data is None else f"run this command again with `{shlex.join(more)}`"
     return with_lines(
         refusal,
-        draw=shlex.join(_label_words(attempt, columns, data)),
+        draw=shlex.join([*_label_words(attempt, columns, data), *words(promise), "-o", SHEET]),
         again=shlex.join(["pacshift", *given, *more]),
         other_ways=tuple(map(in_flags, attempt.other_ways)),
         sentence=f"Draw the rows with `{{draw}}`, fill in their labels, and {then}",
     )
 
 
-def _label_words(attempt: "Attempt", columns: groups.ColumnOptions, data: "Inputs | None") -> list[str]:
+def _label_words(attempt: "Attempt", columns: options.ColumnOptions, data: "Inputs | None") -> list[str]:
     *looks, budget = map(str, attempt.looks or (0,))
     targets = ["TARGET"] if data is None else map(str, data.target)
-    words = ["pacshift", "label", *targets, "--budget", budget, *(["--looks", ",".join(looks)] if looks else [])]
-    found = column_words(columns, None if data is None else data.columns)
-    return [*words, *groups.rate_words(attempt.epsilon, attempt.delta), *found, "-o", SHEET]
+    start = ["pacshift", "label", *targets, "--budget", budget, *(["--looks", ",".join(looks)] if looks else [])]
+    return [*start, *column_words(columns, None if data is None else data.columns)]
 
 
-def column_words(columns: groups.ColumnOptions, found: "Columns | None") -> list[str]:
+def column_words(columns: options.ColumnOptions, found: "Columns | None") -> list[str]:
     """How to find the score columns. Where labels of the source name them, a target alone does not tell."""
     names = () if found is None or columns.scores or columns.classes else found.scores
     by_labels = len(names) > 1 and not all(name.startswith("p_") for name in names)
-    return [*(["--scores", ",".join(names)] if by_labels else []), *columns.words()]
+    return [*(["--scores", ",".join(names)] if by_labels else []), *words(columns)]
 
 
 def write_page(refusal: AssumptionError, path: Path | None, *, force: bool, silent: bool) -> None:

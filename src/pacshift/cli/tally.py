@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pacshift.cli import groups, options
+from pacshift.cli import options
 from pacshift.cli.console import print_json, progress, results, say_written
 from pacshift.cli.options import basic, output
 
@@ -21,7 +21,7 @@ def tally(
     label: Annotated[
         str | None, basic("--label -l COLUMN", "Column of the true labels; leave it out for a target.")
     ] = None,
-    columns: groups.ColumnOptions,
+    columns: options.ColumnOptions,
     soft: Annotated[bool, output("--soft/--no-soft", "Keep sums that only PS-R and WCP use.")] = True,
     bins: Annotated[
         bool,
@@ -34,9 +34,8 @@ def tally(
     exact: options.Exact = False,
     engine: options.Engine = "arrow",
     master: options.Master = None,
-    seed: options.NoSeed = None,
     force: options.Force = False,
-    printing: groups.Printing,
+    printing: options.Printing,
 ) -> None:
     """Count a table and write only the counts: a labelled source with --label, else an unlabelled target.
 
@@ -48,7 +47,6 @@ def tally(
     from pacshift.cli.spark import tally_with_spark
     from pacshift.tables import tally_table
 
-    options.tell_no_seed(seed)
     options.check_output(out, force, table)
     chosen = {**columns.reading(label), "score": score, "soft": soft, "bins": bins}
     what = "target" if label is None else "source"
@@ -66,7 +64,7 @@ def tally(
     _show(counted, out, printing)
 
 
-def _show(counted: "TableTally", out: Path, printing: groups.Printing) -> None:
+def _show(counted: "TableTally", out: Path, printing: options.Printing) -> None:
     tally, rows = counted.tally, counted.n_rows
     if printing.as_json:
         counts = {

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pacshift.cli import groups, options
+from pacshift.cli import options
 from pacshift.cli.console import BROKEN, plain, print_json, results
 from pacshift.cli.options import known
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def verify(
     certificate_file: options.CertificateFile,
     *,
-    files: groups.Files,
+    files: options.Files,
     tallies: options.Tallies = False,
     label: options.KnownLabel = None,
     scores: options.KnownScores = None,
@@ -29,7 +29,7 @@ def verify(
         str | None, known("--target-label COLUMN", "The target's labels, if the certificate was made with them.")
     ] = None,
     labelled: options.Labelled = None,
-    printing: groups.Printing,
+    printing: options.Printing,
 ) -> None:
     """Make a certificate again from its SOURCE and TARGET, and say whether it is the same.
 
@@ -69,7 +69,6 @@ def _from_tallies(certificate_file: Path, paths: Sequence[Path]) -> "Verificatio
 
 def _inputs(certificate: "Certificate", reading: dict[str, Any], *, silent: bool) -> "Inputs":
     """The tables, read as the certificate was made; rows are left out again and compared with those on record."""
-    from pacshift.certification.remembered import counting_of
     from pacshift.cli.inputs import Inputs
 
     remembered = certificate.columns
@@ -80,7 +79,7 @@ def _inputs(certificate: "Certificate", reading: dict[str, Any], *, silent: bool
         **reading,
         classes=certificate.classes,
         known_columns=None if reading["scores"] else remembered,
-        grid=counting_of(certificate).grid,
+        grid=certificate.provenance.counting.grid,
         drop_invalid=True,
         softmax=certificate.softmax,
         group=None if remembered is None else remembered.group,
@@ -108,16 +107,16 @@ def _from_tables(
 
 def _count(certificate: "Certificate", data: "Inputs", labelled: Path | None) -> "Data":
     """The counts that the certificate was made from, and its rows where these helped to choose."""
-    from pacshift.certificate.sets import mean_and_empty
     from pacshift.certification.certify import Data
     from pacshift.certification.label_sheet import LabelSheet
-    from pacshift.certification.remembered import counting_of, method_of, request_of
+    from pacshift.certification.remembered import method_of, request_of
+    from pacshift.rows.sets import mean_and_empty
 
     def mean_sizes(cuts: "Sequence[FloatArray]") -> list[float]:
         plain_sets = [certificate.changed(thresholds=cut, never_empty=False) for cut in cuts]
         return [mean_and_empty(measured.set_sizes)[0] for measured in data.measure(plain_sets)]
 
-    method, counting = method_of(certificate, None), counting_of(certificate)
+    method, counting = method_of(certificate, None), certificate.provenance.counting
     tally = data.tally(certificate.score, soft=method.needs_soft, bins=counting.bins)
     has_rows = counting.rows and bool(data.target) and certificate.score == "probability"
     sample = data.sample_of(tally, needed=True) if counting.sample else None

@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 
 from pacshift.arrays import IntArray, Label, LabelsLike, RngLike, ScoresLike
 from pacshift.certificate import Certificate
-from pacshift.certificate.sets import make_sets
 from pacshift.certification.certify import Data
 from pacshift.certification.groups import Sampled, sample_groups
 from pacshift.certification.one_label import with_one_label_error
@@ -18,6 +17,7 @@ from pacshift.comparison.table import Comparison, Measured, compare_counts, own_
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.methods import METHODS, Method, resolve_method, usable_methods
+from pacshift.rows.sets import make_sets
 from pacshift.scores.check import check_flag, check_labels
 from pacshift.scores.transforms import resolve_transform
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from sklearn.model_selection import train_test_split
 
-from pacshift.certificate.sets import mean_and_empty
 from pacshift.errors import InputError
 from pacshift.estimator.classifier import PACClassifier
+from pacshift.rows.sets import mean_and_empty
 
 
 def set_scorer(X_target: Any = None) -> Callable[[Any, Any, Any], float]:

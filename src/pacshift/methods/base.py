@@ -116,7 +116,7 @@ class Method(Protocol):
     any_mix : bool
         Whether the promise holds for every label mix of the target, and so within each class.
     assumes_label_shift : bool
-        Whether a promise about the target rests on label shift; else on labelled target rows. May be left out.
+        Whether a promise about the target rests on label shift; else on labelled target rows.
     extra_assumption : str
         What the promise assumes beyond label shift, in one or two full sentences; may depend on the options.
     tests_assumption : bool
@@ -132,12 +132,12 @@ class Method(Protocol):
     needs_weights : bool
         Whether the user must give the true importance weights.
     needs_labels : bool
-        Whether labelled target rows are required (``task.labelled``). May be left out.
+        Whether labelled target rows are required (``task.labelled``).
     uses_known_mix : bool
         Whether ``solve`` uses ``task.known``. Only then are bounds from target labels part of it, at a share of
-        delta. May be left out.
+        delta.
     version : str
-        Changes when the method gives other thresholds for the same data. May be left out.
+        Changes when the method gives other thresholds for the same data.
 
     Examples
     --------
@@ -185,13 +185,6 @@ class Method(Protocol):
 
 
 FACT_TYPES = {fact: type(getattr(Method, fact, "")) for fact in Method.__annotations__} | {"extra_assumption": str}
-OPTIONAL_FACTS: dict[str, Any] = {
-    "version": "",
-    "uses_known_mix": False,
-    "assumes_label_shift": True,
-    "needs_labels": False,
-    "tuned_on": "",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,20 +216,8 @@ class MethodFacts:
 
 def facts_of(method: Method) -> MethodFacts:
     """The facts of ``method`` that its certificates keep."""
-    found: dict[str, Any] = {
-        field.name: getattr(method, field.name, OPTIONAL_FACTS.get(field.name)) for field in fields(MethodFacts)
-    }
-    return MethodFacts(**found)
-
-
-def assumes_label_shift(method: Method) -> bool:
-    """Whether promises of ``method`` about the target rest on label shift; true of objects that do not say."""
-    return bool(getattr(method, "assumes_label_shift", OPTIONAL_FACTS["assumes_label_shift"]))
-
-
-def needs_labels(method: Method) -> bool:
-    """Whether ``method`` works on labelled target rows; false of objects that do not say."""
-    return bool(getattr(method, "needs_labels", OPTIONAL_FACTS["needs_labels"]))
+    names = [fact.name for fact in fields(MethodFacts) if fact.name != "tuned_on"]  # which its solution says
+    return MethodFacts(**{name: getattr(method, name) for name in names})
 
 
 def options_of(method: Method) -> dict[str, Any]:
@@ -260,11 +241,7 @@ def check_method(method: Any) -> Method:
     """``method`` itself if it has all the facts and ``solve``, else an InputError that names what is missing."""
     if isinstance(method, type):
         raise InputError(f"method must be an object, got the class {method.__name__}: write {method.__name__}().")
-    wrong = [
-        fact
-        for fact, kind in FACT_TYPES.items()
-        if not isinstance(getattr(method, fact, OPTIONAL_FACTS.get(fact)), kind)
-    ]
+    wrong = [fact for fact, kind in FACT_TYPES.items() if not isinstance(getattr(method, fact, None), kind)]
     if wrong or not callable(getattr(method, "solve", None)):
         raise InputError(
             "method must be a name or a method object (PSLP(), PSW(), ... or your own), "

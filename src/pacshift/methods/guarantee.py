@@ -18,7 +18,7 @@ class HasGuarantee(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a guarantee says, at different lengths. ``certificate.explain.filled`` fills in the ``{...}``."""
+    """What a guarantee says, at different lengths. ``words.statements.filled`` fills in the ``{...}``."""
 
     in_short: str
     """For the cell of a table."""

@@ -13,8 +13,6 @@ from typing import Any
 
 from pacshift.arrays import IntArray, KeyArray, LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
-from pacshift.certificate.provenance import reasons_against_use
-from pacshift.certificate.sets import mean_and_empty
 from pacshift.certification.class_miss import class_miss
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import check_request, require_fit
@@ -54,6 +52,7 @@ from pacshift.monitor.state import (
 from pacshift.monitor.verdict import fresh_certificate, judge, report_delta, source_delta
 from pacshift.progress import Progress
 from pacshift.rows.columns import Columns
+from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.check import check_scores, shorten
 from pacshift.tally import Tally
 from pacshift.tally.grouped import Grouped
@@ -256,7 +255,7 @@ class Monitor:
         """
         if self.certificate is None:
             return []
-        return reasons_against_use(self.certificate.provenance, model_id=self._request.model_id, today=today)
+        return self.certificate.provenance.warnings(model_id=self._request.model_id, today=today)
 
     def update(
         self,

@@ -10,9 +10,9 @@ import numpy as np
 
 from pacshift.arrays import IntArray, KeyArray
 from pacshift.certificate import Certificate
-from pacshift.certificate.sets import mean_and_empty
 from pacshift.errors import InputError
 from pacshift.monitor.report import PeriodReport
+from pacshift.rows.sets import mean_and_empty
 from pacshift.tally import Tally
 from pacshift.tally.repeats import rows_sha256
 

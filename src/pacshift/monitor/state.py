@@ -89,19 +89,18 @@ class InUse:
     def in_words(self) -> str:
         """Which certificate it is, and how it was made."""
         made = self.certificate
-        created = "" if made.provenance is None else f", made {made.provenance.created}"
         which = "the certificate that was given" if self.choice == "given" else "a certificate made elsewhere"
         if self.period is not None:
             kind = "certificate by labelled rows" if self.choice == "labelled" else "fresh certificate"
             which = f"the {kind} of {self.period}"
         how = {"first": ", the first period", "adopted": ", adopted"}.get(self.choice, "")
-        return f"{which}{how} ({made.method}, epsilon {given(made.epsilon)}{created})"
+        return f"{which}{how} ({made.method}, epsilon {given(made.epsilon)}, made {made.provenance.created})"
 
 
 def use_digest(certificate: Certificate) -> str:
     """SHA-256 of what a certificate does and for whom. When it was made and by which version does not matter."""
     made = certificate.provenance
-    origin = (None, None) if made is None else (made.model_id, made.valid_until)
+    origin = made.model_id, made.valid_until
     facts = [[float(cut).hex() for cut in certificate.thresholds], certificate.never_empty, certificate.score]
     return hashlib.sha256(json.dumps([*facts, *origin]).encode()).hexdigest()
 

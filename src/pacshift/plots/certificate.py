@@ -6,7 +6,6 @@ from matplotlib.ticker import MaxNLocator
 
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
-from pacshift.errors import InputError
 from pacshift.plots.axes import (
     MAX_CLASSES_SHOWN,
     bars,
@@ -137,7 +136,7 @@ def bound_curve(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
     Raises
     ------
     InputError
-        If the method computes no bound curve.
+        If the certificate holds no bound curve.
 
     Examples
     --------
@@ -148,9 +147,8 @@ def bound_curve(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
     >>> bound_curve(calibrate(source, labels, target, epsilon=0.1, delta=0.05)).get_ylabel()
     'missed on the target'
     """
-    curve = certificate.curve
-    if curve is None:
-        raise InputError(f"method {certificate.method} computes no bound curve; PS-LP does.")
+    what = "bound curve (PS-LP has one; a file has it if certificate.with_curves() was saved)"
+    curve = need(certificate.with_curves().curve, what, certificate)
     finite = np.isfinite(curve.source_errors) & np.isfinite(curve.bounds)
     errors, bounds = curve.source_errors[finite], curve.bounds[finite]
     ax = new_axes(ax, height=3.0)

@@ -163,7 +163,8 @@ def sensitivity_curve(certificate: Certificate, *, ax: Axes | None = None) -> Ax
     >>> sensitivity_curve(made).get_ylabel()
     'missed on the target, at most'
     """
-    found = need(certificate.sensitivity, "sensitivity to contamination", certificate)
+    what = "sensitivity to contamination (a file has it if certificate.with_curves() was saved)"
+    found = need(certificate.with_curves().sensitivity, what, certificate)
     ax = new_axes(ax, height=3.0)
     ax.plot(found.contamination, found.bounds, "o-", color=TARGET, linewidth=2, markersize=4, label="bound")
     limit_line(ax, certificate.epsilon, f"promised ε = {certificate.epsilon:g}")

@@ -1,27 +1,39 @@
-"""Certificate to HTML: one file, nothing loaded from anywhere, no scripts."""
+"""Certificates and refusals to HTML: one file, nothing loaded from anywhere, no scripts."""
 
 import json
+import math
 import os
-from collections.abc import Callable, Sequence
-
-from markupsafe import Markup
-from matplotlib.axes import Axes
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from pacshift import plots
+from pacshift.assumption import OTHER_WAYS
 from pacshift.certificate import Certificate
-from pacshift.certificate.explain import about_the_clean_part, clean_part, sets_in_words
 from pacshift.certificate.file import to_document
-from pacshift.certificate.groups import counted_groups
-from pacshift.certificate.label_shift import implied_change
-from pacshift.certificate.one_label import one_label_in_words
-from pacshift.certificate.provenance import left_out_in_words
+from pacshift.certification.after_refusal import too_small
 from pacshift.comparison.table import ComparisonRow
+from pacshift.errors import AssumptionError
 from pacshift.methods.guarantee import MEANINGS, promises_target
-from pacshift.report import numbers, text
-from pacshift.report.in_short import in_short
 from pacshift.report.page import render, write_page
-from pacshift.report.pictures import Picture, drawn, groups_picture
-from pacshift.words.numbers import given, percent
+from pacshift.report.pictures import certificate_pictures, drawn, groups_picture
+from pacshift.rows.sets import mean_and_empty
+from pacshift.words.numbers import all_but, capital, down, given, mean_size, one_of, percent, up
+from pacshift.words.statements import (
+    Statement,
+    clean_part,
+    filled,
+    one_label_confidence,
+    statements,
+    tells_accuracy,
+)
+
+IN_SHORT = ("guarantee", "sizes", "assumption", "origin")
+"""Statements for readers who decide but do not calibrate."""
+
+MAX_INPUTS_SHOWN = 10
+"""Files named on the page; the certificate itself, also on the page, names more."""
+
+MODEL_NOT_STATED = "Not stated: the certificate does not say which classifier the scores come from."
 
 
 def write_report(
@@ -84,78 +96,189 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
     >>> page[:15], "Guaranteed on the target" in page
     ('<!doctype html>', True)
     """
+    certificate = certificate.with_curves()
+    everything = statements(certificate, most_notes=None)
+    said = [replace(one, text=plots.readable(one.text, longest=4000)) for one in everything]
+    by_name = {one.name: one for one in said}
+    meant = MEANINGS[certificate.guarantee]
     return render(
         "page.html",
         certificate=certificate,
-        in_short=in_short(certificate),
-        headline=text.headline(certificate),
+        said=by_name,
+        in_short=_in_short(certificate, by_name),
+        notes=[one.text for one in said if one.name == "note"],
+        tone="limited" if certificate.trivial else meant.tone,
+        badge="Correct but uninformative" if certificate.trivial else capital(meant.title),
+        how_sure=filled(meant.how_sure, certificate),
         method=plots.readable(certificate.method),
-        assumption=text.assumption(certificate),
-        assumption_check=text.assumption_check(certificate),
-        implied_change=plots.readable(implied_change(certificate), longest=2000),
-        key_figures=numbers.key_figures(certificate),
-        one_label=one_label_in_words(certificate),
-        sets=plots.readable(sets_in_words(certificate), longest=2000),
+        key_figures=key_figures(certificate),
         clean_part=clean_part(certificate),
-        groups=plots.readable(counted_groups(certificate), longest=2000),
         promises_target=promises_target(certificate),
-        threshold_shown=numbers.threshold_shown,
-        reasons=[plots.readable(note, longest=2000) for note in (*certificate.reasons, *certificate.notes)],
-        pictures=_pictures(certificate),
-        whose_misses=about_the_clean_part(certificate),
+        threshold_shown=threshold_shown,
+        pictures=drawn(certificate_pictures(certificate)),
         most=plots.MAX_CLASSES_SHOWN,
         comparison=list(comparison or ()),
-        size_note=numbers.size_note(certificate, comparison or ()),
+        size_note=_size_note(certificate, comparison or ()),
         meanings=MEANINGS,
-        left_out=plots.readable(left_out_in_words(certificate.provenance), longest=2000),
-        origin=numbers.origin(certificate),
+        origin=_origin(certificate),
         # Escaped once here as JSON (never a lone surrogate) and once more by the template as HTML.
         document=json.dumps(to_document(certificate), indent=1),
     )
 
 
-def _pictures(certificate: Certificate) -> dict[str, Markup]:
-    """The pictures for which the certificate has numbers."""
-    tall = plots.class_height(min(len(certificate.classes), plots.MAX_CLASSES_SHOWN))
-    pictures = {"mix": _picture(plots.label_mix, certificate, tall, _mix_alt(certificate))}
-    if certificate.weights is not None:
-        pictures["weights"] = _picture(plots.weight_intervals, certificate, tall, WEIGHTS_ALT)
-    if certificate.class_miss is not None:
-        pictures["misses"] = _picture(plots.class_misses, certificate, tall, MISSES_ALT)
-    if certificate.assumption is not None:
-        pictures["groups"] = groups_picture(certificate.assumption)
-    if certificate.curve is not None:
-        allowed = f"{CURVE_ALT} The allowed error is {given(certificate.epsilon)}."
-        pictures["curve"] = _picture(plots.bound_curve, certificate, 3.0, allowed)
-    if certificate.sensitivity is not None:
-        pictures["sensitivity"] = _picture(plots.sensitivity_curve, certificate, 3.0, SENSITIVITY_ALT)
-    if certificate.set_sizes is not None:
-        pictures["sizes"] = _picture(plots.set_sizes, certificate, 3.0, _sizes_alt(certificate))
-    return drawn(pictures)
+def _in_short(certificate: Certificate, said: dict[str, Statement]) -> str:
+    """What is promised, about whom, on which assumption, and until when; where there is nothing to tell, that."""
+    names = ("sets", "origin") if certificate.trivial else IN_SHORT
+    first, *rest = (said[name] for name in names if name in said)
+    return " ".join(["Each case gets a set of possible labels.", capital(first.text), *map(str, rest)])
 
 
-def _picture(plot: Callable[..., Axes], certificate: Certificate, height: float, alt: str) -> Picture:
-    return Picture(lambda figure: plot(certificate, ax=figure.subplots()), height, alt)
+@dataclass(frozen=True)
+class KeyFigure:
+    """A number worth a card: ``value`` exact, ``shown`` rounded."""
+
+    name: str
+    shown: str
+    value: float
+    note: str = ""
 
 
-WEIGHTS_ALT = "Interval of the importance weight of each class. The numbers are in the table of classes."
-MISSES_ALT = "Bounds of the share of each class that is missed. The numbers are in the table of classes."
-CURVE_ALT = (
-    "How the bound of the target error rises with the share of labels missed on the source: a picture, not a "
-    "second guarantee."
-)
-SENSITIVITY_ALT = "How the bound of the target error grows with the share of the target that is not label-shifted."
+def key_figures(certificate: Certificate) -> list[KeyFigure]:
+    """The numbers a reader looks for first."""
+    covered = all_but(certificate.epsilon)
+    figures = [
+        KeyFigure("allowed to miss (ε)", given(certificate.epsilon), certificate.epsilon, f"so {covered} hit"),
+        KeyFigure(
+            "chance to be misled (δ)", given(certificate.delta), certificate.delta, "by the calibration data"
+        ),
+    ]
+    counts = certificate.set_sizes
+    if counts is not None and counts.sum():
+        (mean, empty), single = mean_and_empty(counts), float(counts[1] / counts.sum())
+        figures += [
+            KeyFigure("labels in a set", mean_size(mean), mean, f"on average, of {len(certificate.classes)}"),
+            KeyFigure("sets with one label", percent(single), single, "of target cases"),
+            KeyFigure("empty sets", percent(empty), empty, "of target cases"),
+        ]
+    if certificate.one_label_error is not None:
+        most, sure = certificate.one_label_error, one_label_confidence(certificate)
+        figures.append(
+            KeyFigure("wrong if one label", f"≤ {up(most)}", most, f"of sets with one label; confidence {sure}")
+        )
+    least, n_classes = certificate.accuracy, len(certificate.classes)
+    if least is not None and tells_accuracy(least, certificate.prevalence, n_classes):
+        figures.append(
+            KeyFigure("classifier’s accuracy", f"≥ {down(least)}", least, "its top label, on the target")
+        )
+    return figures
 
 
-def _mix_alt(certificate: Certificate) -> str:
-    what = "the interval of its share" if certificate.prevalence is not None else "the share of predictions"
-    return f"Share of each class on the source and {what} on the target. The numbers are in the table of classes."
-
-
-def _sizes_alt(certificate: Certificate) -> str:
+def _size_note(certificate: Certificate, comparison: Sequence[ComparisonRow]) -> str:
+    """Why the comparison shows another mean size for this method than the card at the top, where it does."""
     counts = certificate.set_sizes
     if counts is None or not counts.sum():
         return ""
-    parts = [f"{percent(count / counts.sum())} hold {size}" for size, count in enumerate(counts) if count]
-    more = f" and {len(parts) - 8} further sizes" if len(parts) > 8 else ""
-    return f"Sizes of the target's sets: {', '.join(parts[:8])}{more}."
+    card = mean_size(mean_and_empty(counts)[0])
+    sizes = {
+        mean_size(row.size) for row in comparison if row.method == certificate.method and row.size is not None
+    }
+    if sizes <= {card}:
+        return ""
+    return (
+        f"The {card} labels in a set at the top are the mean over the {counts.sum():,} target cases that were "
+        "calibrated on. This table was measured on other cases, or on a whole population."
+    )
+
+
+def _origin(certificate: Certificate) -> list[tuple[str, str]]:
+    """When and by what the certificate was made, for which model and from which data: terms and what they say."""
+    made = certificate.provenance
+    version = f", version {certificate.facts.version} of the method" if certificate.facts.version else ""
+    said = {
+        "Certificate made": f"{made.created} with pacshift {made.pacshift_version}{version}",
+        "By which code": made.code or "not known",
+        "Model": made.model_id or MODEL_NOT_STATED,
+        "Valid until": made.valid_until,
+        "Note of the maker": made.note,
+        "Seed": str(made.seed),
+    }
+    found = [(term, value) for term, value in said.items() if value is not None]
+    for one in [one for one in made.inputs if one.name is not None][:MAX_INPUTS_SHOWN]:
+        rows = "" if one.rows is None else f", {one.rows:,} rows counted"
+        left_out = f", left out: {one.left_out_in_words}" if one.left_out else ""
+        found.append((f"Read as {one.role}", f"{one.name}{rows}{left_out}, SHA-256 {one.sha256 or 'unknown'}"))
+    return found
+
+
+def threshold_shown(cut: float) -> str:
+    """A threshold in the table of classes.
+
+    >>> threshold_shown(0.123456), threshold_shown(-math.inf), threshold_shown(math.inf)
+    ('0.1235', 'in every set', 'in no set')
+    """
+    return f"{cut:.4g}" if math.isfinite(cut) else "in every set" if cut < 0 else "in no set"
+
+
+def write_refusal(error: AssumptionError, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
+    """Write a refusal as one HTML page that loads nothing and runs no scripts.
+
+    Parameters
+    ----------
+    error : AssumptionError
+        What ``calibrate`` raised.
+    path : path
+        The file. It is written whole or not at all.
+    overwrite : bool
+        Whether an existing file may be replaced.
+
+    Raises
+    ------
+    InputError
+        If the file exists and may not be replaced, or cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from pacshift import AssumptionError
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_refusal(AssumptionError("label shift is refuted."), Path(folder) / "refused.html")
+    """
+    write_page(render_refusal(error), path, overwrite=overwrite)
+
+
+def render_refusal(error: AssumptionError) -> str:
+    """Return the HTML page of ``write_refusal`` as text.
+
+    Parameters
+    ----------
+    error : AssumptionError
+        What ``calibrate`` raised.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import pacshift
+    >>> scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 500, [0, 1] * 500
+    >>> try:
+    ...     certificate = pacshift.calibrate(scores, labels, [[0.6, 0.4], [0.4, 0.6]] * 500)
+    ... except pacshift.AssumptionError as refusal:
+    ...     page = render_refusal(refusal)
+    >>> page[:15], "pacshift.label_sheet(target, budget=400" in page
+    ('<!doctype html>', True)
+    """
+    tested, attempt = error.assumption, error.attempt
+    return render(
+        "refusal.html",
+        refusal=capital(error.refusal),
+        tested=tested,
+        pictures=drawn({} if tested is None else {"groups": groups_picture(tested)}),
+        expected_sizes=error.expected_sizes,
+        attempt=attempt,
+        looks="" if attempt is None else one_of([f"{look:,}" for look in attempt.looks]),
+        too_small="" if attempt is None or attempt.looks else f"{too_small(attempt)}.",
+        other_ways=OTHER_WAYS if attempt is None else attempt.other_ways,
+    )

@@ -8,7 +8,7 @@ import jinja2
 from pacshift.files.documents import pacshift_version
 from pacshift.files.writing import atomic_write
 from pacshift.plots import readable
-from pacshift.words.numbers import between, down, given, mean_size, numbers_between, percent
+from pacshift.words.numbers import between, capital, down, given, mean_size, numbers_between, percent
 
 ENVIRONMENT = jinja2.Environment(
     loader=jinja2.PackageLoader("pacshift.report", "."),
@@ -17,7 +17,9 @@ ENVIRONMENT = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-ENVIRONMENT.filters.update(down=down, given=given, mean_size=mean_size, percent=percent, readable=readable)
+ENVIRONMENT.filters.update(
+    capital=capital, down=down, given=given, mean_size=mean_size, percent=percent, readable=readable
+)
 ENVIRONMENT.globals.update(between=between, numbers_between=numbers_between)
 
 

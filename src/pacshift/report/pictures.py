@@ -10,11 +10,14 @@ from typing import Any
 
 import matplotlib
 from markupsafe import Markup
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pacshift import plots
 from pacshift.assumption import Assumption
+from pacshift.certificate import Certificate
 from pacshift.plots import WIDTH, palette
+from pacshift.words.numbers import given, percent
 
 INK = "#111213"
 COLOURS = {
@@ -44,6 +47,14 @@ GROUPS_ALT = (
 )
 
 
+IN_TABLE = "The numbers are in the table of classes."
+CURVE_ALT = (
+    "How the bound of the target error rises with the share of labels missed on the source: a picture, not a "
+    "second guarantee."
+)
+SENSITIVITY_ALT = "How the bound of the target error grows with the share of the target that is not label-shifted."
+
+
 @dataclass(frozen=True)
 class Picture:
     """What ``draw`` puts into a figure of ``height`` inches, and its description for those who cannot see it."""
@@ -62,6 +73,38 @@ def groups_picture(tested: Assumption) -> Picture:
     """What the test of label shift saw."""
     height = plots.class_height(min(len(tested.groups), plots.MAX_GROUPS_SHOWN))
     return Picture(lambda figure: plots.assumption_groups(tested, ax=figure.subplots()), height, GROUPS_ALT)
+
+
+def certificate_pictures(certificate: Certificate) -> dict[str, Picture]:
+    """The pictures for which the certificate has numbers."""
+
+    def picture(plot: Callable[..., Axes], height: float, alt: str) -> Picture:
+        return Picture(lambda figure: plot(certificate, ax=figure.subplots()), height, alt)
+
+    tall = plots.class_height(min(len(certificate.classes), plots.MAX_CLASSES_SHOWN))
+    what = "the interval of its share" if certificate.prevalence is not None else "the share of predictions"
+    mix = f"Share of each class on the source and {what} on the target. {IN_TABLE}"
+    pictures = {"mix": picture(plots.label_mix, tall, mix)}
+    if certificate.weights is not None:
+        weights = f"Interval of the importance weight of each class. {IN_TABLE}"
+        pictures["weights"] = picture(plots.weight_intervals, tall, weights)
+    if certificate.class_miss is not None:
+        misses = f"Bounds of the share of each class that is missed. {IN_TABLE}"
+        pictures["misses"] = picture(plots.class_misses, tall, misses)
+    if certificate.assumption is not None:
+        pictures["groups"] = groups_picture(certificate.assumption)
+    if certificate.curve is not None:
+        allowed = f"{CURVE_ALT} The allowed error is {given(certificate.epsilon)}."
+        pictures["curve"] = picture(plots.bound_curve, 3.0, allowed)
+    if certificate.sensitivity is not None:
+        pictures["sensitivity"] = picture(plots.sensitivity_curve, 3.0, SENSITIVITY_ALT)
+    sizes = certificate.set_sizes
+    if sizes is not None:
+        parts = [f"{percent(count / sizes.sum())} hold {size}" for size, count in enumerate(sizes) if count]
+        more = f" and {len(parts) - 8} further sizes" if len(parts) > 8 else ""
+        said = f"Sizes of the target's sets: {', '.join(parts[:8])}{more}." if parts else ""
+        pictures["sizes"] = picture(plots.set_sizes, 3.0, said)
+    return pictures
 
 
 def drawing(picture: Picture, name: str) -> Markup:

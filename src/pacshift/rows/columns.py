@@ -34,11 +34,11 @@ class Columns:
     @classmethod
     def from_json(cls, document: Any, n_classes: int) -> "Columns":
         """What a certificate file says, or a ValueError."""
-        scores, label, group = document["scores"], document["label"], document.get("group")
+        scores, label, group = document["scores"], document["label"], document["group"]
         texts = isinstance(scores, list) and all(isinstance(name, str) for name in scores)
         if not texts or len(set(scores)) != len(scores) or len(scores) not in (1, n_classes):
             raise ValueError(f"the score columns must be one list column or {n_classes} different columns")
-        for what, name in (("label", label), ("group", group)):  # older files have no group
+        for what, name in (("label", label), ("group", group)):
             if not (name is None or isinstance(name, str)):
                 raise ValueError(f"{name!r} where the name of the {what} column belongs")
         return cls(tuple(scores), label, group)

@@ -54,3 +54,8 @@ class Faults:
             f"{self.n_rows} row(s) cannot be used{why_in_words(list(self.reasons.items()))}, the first is "
             f"{self.first}"
         )
+
+    @property
+    def why(self) -> tuple[tuple[str, int], ...]:
+        """Reasons, each with its number of rows."""
+        return tuple(sorted(self.reasons.items()))

@@ -2,7 +2,6 @@
 
 import math
 import re
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -297,15 +296,3 @@ def check_seed(rng: RngLike) -> int:
         return 0
     generator = check_rng(rng)
     return int(rng) if isinstance(rng, (int, np.integer)) else int(generator.integers(2**63))
-
-
-def ignore_rng(rng: RngLike) -> None:
-    """Warn that ``rng`` has no effect: randomised scores are fixed functions of their rows."""
-    if rng is not None:
-        check_rng(rng)
-        warnings.warn(
-            "rng has no effect here: the uniform number of a randomised score is a function of the row's own "
-            "scores. Leave it out.",
-            DeprecationWarning,
-            stacklevel=3,
-        )

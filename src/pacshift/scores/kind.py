@@ -53,7 +53,7 @@ class ScoreKind:
     whole : bool
         Whether all scores are whole numbers between 0 and 255.
     sums : RowSums or None
-        Sums of the rows; None where they say nothing (logits), and in files of older versions.
+        Sums of the rows; None where they say nothing (logits).
     tops : tuple of float or None
         Between which numbers top scores typically lie: 10 and 90 % quantiles, of labelled rows the least and the
         largest of any class. None where it is not known.
@@ -199,25 +199,23 @@ class ScoreKind:
 
     @classmethod
     def from_json(cls, saved: Any) -> "ScoreKind":
-        """Read what ``to_json`` wrote, also by older versions.
+        """Read what ``to_json`` wrote.
 
         Parameters
         ----------
-        saved : dict or list
-            The dictionary; a list of its first four values in tallies of older versions.
+        saved : dict
+            The dictionary.
 
         Returns
         -------
         ScoreKind
             The same kind.
         """
-        if isinstance(saved, list):
-            saved = dict(zip(("low", "high", "least_top", "sums_to_one"), saved, strict=True))
         low, high, least_top = (number(saved[name]) for name in ("low", "high", "least_top"))
         if not low <= least_top <= high:
             raise ValueError(f"{low:g}, {least_top:g}, {high:g} where the range of the scores belongs")
-        sums_to_one, whole = flag(saved["sums_to_one"]), flag(saved.get("whole", False))
-        sums, tops = saved.get("sums"), saved.get("tops")
+        sums_to_one, whole = flag(saved["sums_to_one"]), flag(saved["whole"])
+        sums, tops = saved["sums"], saved["tops"]
         if tops is not None:
             first, last = map(number, tops)
             tops = first, last

@@ -97,7 +97,7 @@ def _out_of_range(made_from: ScoreKind, given: ScoreKind) -> bool:
 
 def _other_total(made_from: ScoreKind, given: ScoreKind, place: int) -> bool:
     """Whether rows sum to something else than the source's did, and most of the rows miss the total."""
-    if given.sums is None:  # of an older version: not known
+    if given.sums is None:
         return False
     if given.sums.of_exponentials != (made_from.name == LOGS):
         return True
@@ -127,7 +127,7 @@ def _like_no_other(made_from: ScoreKind, given: ScoreKind, *, many: bool) -> boo
     """Whether the given scores are plainly of a kind of their own, and the source's are not."""
     if not many and not is_exact(given):
         return False
-    # Of an older version: whether rows of scores without a sign change had a total is not known.
+    # Whether rows of scores without a sign change but without sums had a total is not known.
     unknown = made_from.sums is None and (made_from.low >= -ROUNDING or made_from.high <= ROUNDING)
     usual = -float("inf") if made_from.tops is None else made_from.tops[0]
     if given.name == PROBABILITIES:

@@ -10,13 +10,8 @@ from pacshift.arrays import FloatArray, Label, LabelsLike, ScoresLike
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.certificate.file import FORMAT as CERTIFICATE_FORMAT
-from pacshift.certificate.file import (
-    READABLE_VERSIONS,
-    read_checked,
-    sealed_fields,
-    to_document,
-    write_document,
-)
+from pacshift.certificate.file import VERSION as CERTIFICATE_VERSION
+from pacshift.certificate.file import read_checked, sealed_fields, to_document, write_document
 from pacshift.files.documents import require_seal, seal
 from pacshift.methods import Guarantee
 from pacshift.scores.check import check_flag, check_rate, check_scores, is_finite, not_finite_error
@@ -174,7 +169,7 @@ class StratifiedCertificate:
         InputError
             If the file cannot be read, is not a stratified certificate, or contradicts itself.
         """
-        return cls(**read_checked(path, FORMAT, (VERSION,), _checked_fields))
+        return cls(**read_checked(path, FORMAT, VERSION, _checked_fields))
 
 
 def _to_document(certificate: StratifiedCertificate) -> dict[str, Any]:
@@ -220,6 +215,6 @@ def _checked_fields(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _certificate(document: dict[str, Any]) -> Certificate:
-    if document["format"] != CERTIFICATE_FORMAT or document["version"] not in READABLE_VERSIONS:
+    if document["format"] != CERTIFICATE_FORMAT or document["version"] != CERTIFICATE_VERSION:
         raise ValueError("a certificate in it has another format or version")
     return Certificate(**sealed_fields(document))

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pacshift.certificate.explain import MAX_NOTES
 from pacshift.methods.guarantee import MEANINGS
 from pacshift.scores.check import shorten
 from pacshift.strata.expansion import SHARES_OF_STRATA
 from pacshift.words.numbers import MAX_LISTED, all_but, between, given, up
+from pacshift.words.statements import MAX_NOTES
 
 if TYPE_CHECKING:
     from pacshift.strata.certificate import StratifiedCertificate

@@ -12,10 +12,9 @@ from pacshift.files.repeated import sha256_beside
 from pacshift.progress import Progress
 from pacshift.rows.arrow.layout import ColumnsError, Layout
 from pacshift.rows.arrow.records import batch_labels, raw_scores, sample_scores, score_rows
-from pacshift.rows.arrow.source import Batch, Source, Tables
+from pacshift.rows.arrow.source import Records, Source, Tables
 from pacshift.rows.columns import Columns
 from pacshift.rows.faults import Faults
-from pacshift.scores.check import ignore_rng
 from pacshift.scores.names import shorten
 from pacshift.scores.plausible import foreign_columns
 from pacshift.scores.transforms import TransformFunction, resolve_transform
@@ -73,7 +72,6 @@ def tally_table(
     drop_invalid: bool = False,
     sha256: bool = False,
     group: str | None = None,
-    rng: Any = None,
     progress: Progress | None = None,
 ) -> TableTally:
     """Count a table of any size; without ``label`` it is an unlabelled target.
@@ -117,8 +115,6 @@ def tally_table(
         Column that names the group of each row, such as the patient. Rows of one group are not independent, so one
         random row of each group is counted: ``Tally.from_scores(..., groups=...)`` chooses the same rows. Files
         are read once more for it, and memory grows with the rows: about 40 bytes each.
-    rng : int, numpy.random.Generator or None
-        Has no effect: randomised scores are fixed functions of their rows. Will be removed.
     progress : callable, optional
         Called with the rows done so far and, where known, the rows in all.
 
@@ -142,7 +138,6 @@ def tally_table(
     [[1, 1], [0, 1]]
     >>> folder.cleanup()
     """
-    ignore_rng(rng)
     asked: dict[str, Any] = {"label": label, "scores": scores, "classes": classes, "by_position": by_position}
     reader = TableReader(paths, softmax=softmax, group=group, **asked)
     options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=bins, softmax=softmax)
@@ -163,7 +158,7 @@ def count_table(
     counter = Counter(len(layout.classes), options, labelled=layout.label is not None)
     start = perf_counter()
 
-    def work(batch: Batch) -> tuple[None, Faults]:
+    def work(batch: Records) -> tuple[None, Faults]:
         return None, count_batch(batch, layout, counter)
 
     with sha256_beside(reader.source.files if sha256 else ()) as hashes:
@@ -225,7 +220,7 @@ def require_score_columns(tally: Tally, layout: Layout, source: Source) -> None:
         )
 
 
-def count_batch(batch: Batch, layout: Layout, counter: Counter) -> Faults:
+def count_batch(batch: Records, layout: Layout, counter: Counter) -> Faults:
     """What every engine does with a batch: count the usable rows, and say what is wrong with the others."""
     labels, n_rows = batch_labels(batch, layout), batch.data.num_rows
     n_counted = 0
@@ -233,7 +228,7 @@ def count_batch(batch: Batch, layout: Layout, counter: Counter) -> Faults:
         n_counted = counter.count(raw_scores(batch, layout), labels)
     if n_counted == n_rows:
         return Faults()
-    rest = Batch(batch.data.slice(n_counted), batch.file, batch.first_row + n_counted)
+    rest = Records(batch.data.slice(n_counted), batch.file, batch.first_row + n_counted)
     rows = score_rows(rest, layout, softmax=counter.options.softmax)  # finds the bad rows
     if len(rows.scores):
         counter.count(rows.scores, rows.index)

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
-from pacshift.certificate.sets import count_sizes
 from pacshift.evaluation import Evaluation, EvaluationCounts
 from pacshift.files.repeated import file_sha256
 from pacshift.progress import Progress
 from pacshift.rows.arrow.records import ScoreRows
-from pacshift.rows.arrow.source import Batch, Tables
-from pacshift.scores.check import ignore_rng
+from pacshift.rows.arrow.source import Records, Tables
+from pacshift.rows.sets import count_sizes
 from pacshift.tables.count import why_of
 from pacshift.tables.reader import TableReader
 from pacshift.tally.inputs import Role
@@ -58,7 +57,6 @@ def evaluate_table(
     by_position: bool = False,
     drop_invalid: bool = False,
     group: str | None = None,
-    rng: Any = None,
     progress: Progress | None = None,
 ) -> TableEvaluation:
     """As ``pacshift.evaluate``, of the sets of a labelled table; memory does not grow with the rows.
@@ -79,8 +77,6 @@ def evaluate_table(
         Leave out rows that cannot be used, instead of raising an error.
     group : str, optional
         Column that names the group of each row: one random row of each group is measured, as in ``tally_table``.
-    rng : int, numpy.random.Generator or None
-        Has no effect: randomised scores are fixed functions of their rows. Will be removed.
     progress : callable, optional
         Called with the rows done so far and, where known, the rows in all.
 
@@ -106,7 +102,6 @@ def evaluate_table(
     0.5
     >>> folder.cleanup()
     """
-    ignore_rng(rng)
     remembered = None if certificate.columns is None else certificate.columns.label
     reader = TableReader.for_certificate(
         certificate,
@@ -117,7 +112,7 @@ def evaluate_table(
         group=group,
     )
 
-    def count(rows: ScoreRows, _batch: Batch) -> EvaluationCounts:
+    def count(rows: ScoreRows, _batch: Records) -> EvaluationCounts:
         assert rows.index is not None  # a reader with a label has one
         return EvaluationCounts.of(certificate.sets_of_rows(rows.scores), rows.index)
 
@@ -132,7 +127,7 @@ def _seen_as(certificate: Certificate, reader: TableReader) -> Role | None:
     made = certificate.provenance
     for file in reader.source.files:
         n_rows = reader.rows_of.get(str(file))
-        alike = [one for one in (made.inputs if made else ()) if one.name is not None and one.rows_read == n_rows]
+        alike = [one for one in made.inputs if one.name is not None and one.rows_read == n_rows]
         sha256 = file_sha256(file) if alike else None
         for one in alike:
             if one.sha256 is not None and one.sha256 == sha256:
@@ -147,7 +142,6 @@ def count_set_sizes(
     scores: str | None = None,
     by_position: bool = False,
     drop_invalid: bool = False,
-    rng: Any = None,
     progress: Progress | None = None,
 ) -> IntArray:
     """How many sets of a table hold 0, 1, ..., K labels: the certificate's ``set_sizes``.
@@ -164,8 +158,6 @@ def count_set_sizes(
         Match columns to classes in their order, if their names do not tell.
     drop_invalid : bool, default False
         Leave out rows that cannot be used, instead of raising an error.
-    rng : int, numpy.random.Generator or None
-        Has no effect: randomised scores are fixed functions of their rows. Will be removed.
     progress : callable, optional
         Called with the rows done so far and, where known, the rows in all.
 
@@ -191,7 +183,6 @@ def count_set_sizes(
     [1, 1, 0]
     >>> folder.cleanup()
     """
-    ignore_rng(rng)
     reader = TableReader.for_certificate(certificate, paths, label=None, scores=scores, by_position=by_position)
     (measured,) = measure_sets(reader, [certificate], drop_invalid=drop_invalid, progress=progress)
     return measured.set_sizes
@@ -217,7 +208,7 @@ def measure_sets(
 ) -> list[MeasuredSets]:
     """The sets of several certificates made from the same scores, measured in one pass over the table."""
 
-    def measure(rows: ScoreRows, _batch: Batch) -> list[MeasuredSets]:
+    def measure(rows: ScoreRows, _batch: Records) -> list[MeasuredSets]:
         if rows.index is None:
             return [MeasuredSets(sizes, 0) for sizes in _sizes(certificates, rows.scores)]
         return [_measured(certificate, rows.scores, rows.index) for certificate in certificates]

@@ -17,7 +17,7 @@ from pacshift.arrays import BoolArray, IntArray
 from pacshift.errors import InputError
 from pacshift.rows.arrow.layout import Layout
 from pacshift.rows.arrow.records import batch_labels, first_place, plain_array, score_rows
-from pacshift.rows.arrow.source import Batch, without_codes
+from pacshift.rows.arrow.source import Records, without_codes
 from pacshift.rows.faults import NO_GROUP, Faults
 from pacshift.scores.names import NOT_FOUND, is_missing, text_of
 from pacshift.tally.coins import group_coins, name_hashes, rows_digest
@@ -53,7 +53,7 @@ class BatchKeys:
 
 
 def batch_keys(
-    batch: Batch,
+    batch: Records,
     layout: Layout,
     periods: IntArray | None = None,
     *,
@@ -88,7 +88,7 @@ def batch_keys(
     return BatchKeys(kept, names, keys, digests, periods, None if marks is None else marks[kept]), rows.faults
 
 
-def group_names(batch: Batch, layout: Layout) -> tuple[NDArray[np.uint64], BoolArray]:
+def group_names(batch: Records, layout: Layout) -> tuple[NDArray[np.uint64], BoolArray]:
     """The hash of the name of each row's group, and which rows name none."""
     column = without_codes(batch.data.column(len(layout.columns) + (layout.label is not None)))
     encoded = column.dictionary_encode()
@@ -140,13 +140,13 @@ class Choice:
         in_all = np.sum(list(digests.values()), axis=0, dtype="<u8")
         return cls(usable[chosen], names, n_by_period, in_all.tobytes().hex())
 
-    def only(self, batches: Iterable[Batch], layout: Layout) -> Iterator[Batch]:
+    def only(self, batches: Iterable[Records], layout: Layout) -> Iterator[Records]:
         """The chosen rows of every batch. A table that gives its rows in another order this time is refused."""
         first = 0
         for batch in batches:
             batch.require_sound()
             start, stop = np.searchsorted(self.places, [first, first + batch.data.num_rows])
-            part = Batch(_taken(batch.data, self.places[start:stop] - first), batch.file, batch.first_row)
+            part = Records(_taken(batch.data, self.places[start:stop] - first), batch.file, batch.first_row)
             if not np.array_equal(group_names(part, layout)[0], self.names[start:stop]):
                 raise InputError(
                     f"{batch.file}: the rows came in another order when they were read again, so that one row of "

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pacshift.arrays import BoolArray, IntArray, KeyArray
 from pacshift.errors import InputError
-from pacshift.rows.arrow.source import Batch, without_codes
+from pacshift.rows.arrow.source import Records, without_codes
 from pacshift.tables.reader import TableReader
 
 HASH_BYTES = 8
@@ -31,7 +31,7 @@ class RowKeys:
     n_known: int
     n_missing: int
 
-    def of(self, batch: Batch, kept: BoolArray | None) -> tuple[KeyArray, BoolArray, IntArray]:
+    def of(self, batch: Records, kept: BoolArray | None) -> tuple[KeyArray, BoolArray, IntArray]:
         """Hashes of the usable rows of a batch, which of them are new, and where the others were counted."""
         rows = slice(batch.first_row, batch.first_row + batch.data.num_rows)
         found = self.hashes[rows], self.is_new[rows], self.owner[rows]

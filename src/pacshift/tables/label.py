@@ -15,7 +15,7 @@ from pacshift.certification.label_sheet.sheet import cell_text, class_places, dr
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.progress import Progress
 from pacshift.rows.arrow.records import score_rows
-from pacshift.rows.arrow.source import Batch, Tables, without_codes
+from pacshift.rows.arrow.source import Records, Tables, without_codes
 from pacshift.rows.faults import Faults
 from pacshift.tables.count import why_of
 from pacshift.tables.labelled import planning_sample
@@ -151,7 +151,7 @@ def label_table(
 def _pieces(
     reader: TableReader, columns: Sequence[str], *, drop_invalid: bool, progress: Progress | None
 ) -> Iterator[_Piece]:
-    def work(batch: Batch) -> tuple[_Piece, Faults]:
+    def work(batch: Records) -> tuple[_Piece, Faults]:
         rows = score_rows(batch, reader.layout, softmax=reader.softmax)
         return _Piece(batch.data.num_rows, rows.scores, rows.kept, batch.data), rows.faults
 

@@ -10,7 +10,7 @@ from pacshift.arrays import IntArray
 from pacshift.progress import Progress
 from pacshift.ps_t.rows import SOURCE_ROWS, TARGET_ROWS, RowsToPlan, planning_rows
 from pacshift.rows.arrow.records import NULL, batch_labels, score_rows
-from pacshift.rows.arrow.source import Batch
+from pacshift.rows.arrow.source import Records
 from pacshift.rows.faults import Faults
 from pacshift.tables.reader import TableReader
 
@@ -23,7 +23,7 @@ def labelled_rows(reader: TableReader, progress: Progress | None = None) -> tupl
     Rows without a label are why rows are dropped here; other faults were found when the target was counted.
     """
 
-    def work(batch: Batch) -> tuple[tuple[ScoreRows, IntArray, ScoreRows] | None, Faults]:
+    def work(batch: Records) -> tuple[tuple[ScoreRows, IntArray, ScoreRows] | None, Faults]:
         rows = score_rows(batch, reader.layout, softmax=reader.softmax)
         every = score_rows(batch, reader.layout.without_label(), softmax=reader.softmax)
         labels = batch_labels(batch, reader.layout)
@@ -46,7 +46,7 @@ def rows_to_plan(source: TableReader, unlabelled: ScoreRows, progress: Progress 
 
 
 def _source_samples(source: TableReader, progress: Progress | None) -> Iterator[tuple[ScoreRows, IntArray]]:
-    def work(rows: Any, _batch: Batch) -> tuple[ScoreRows, IntArray]:
+    def work(rows: Any, _batch: Records) -> tuple[ScoreRows, IntArray]:
         scores = source.probabilities(rows.scores)
         chosen = planning_rows(scores, rows.index, SOURCE_ROWS)
         return scores[chosen], rows.index[chosen]
@@ -58,7 +58,7 @@ def target_sample(target: TableReader) -> ScoreRows:
     """A sample of all target rows."""
     layout = target.layout.without_label()
 
-    def work(batch: Batch) -> tuple[ScoreRows, Faults]:
+    def work(batch: Records) -> tuple[ScoreRows, Faults]:
         rows = score_rows(batch, layout, softmax=target.softmax)
         return planning_sample(target.probabilities(rows.scores)), Faults()
 

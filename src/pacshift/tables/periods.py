@@ -17,7 +17,7 @@ from pacshift.monitor.calendar import Unit, describe
 from pacshift.monitor.periods import Counted, CountedRows
 from pacshift.progress import Progress
 from pacshift.rows.arrow.records import ScoreRows
-from pacshift.rows.arrow.source import Batch
+from pacshift.rows.arrow.source import Records
 from pacshift.scores.check import shorten
 from pacshift.tables.groups import Choice
 from pacshift.tables.keys import RowKeys, read_keys
@@ -37,7 +37,7 @@ class Calendar:
     column: str
     unit: Unit
 
-    def keys(self, batch: Batch) -> IntArray:
+    def keys(self, batch: Records) -> IntArray:
         """The first day of each row's period, since 1970; ``NO_TIME`` where there is none."""
         days = column_days(
             batch.data.column(batch.data.schema.get_field_index(self.column)), self.column, batch.file
@@ -64,7 +64,7 @@ class RowRanges:
     offset: int
     column: None = None
 
-    def keys(self, batch: Batch) -> IntArray:
+    def keys(self, batch: Records) -> IntArray:
         first = self.offset + batch.first_row
         return np.arange(first, first + batch.data.num_rows) // self.length
 
@@ -85,7 +85,7 @@ class WholeFile:
     name: str
     column: None = None
 
-    def keys(self, batch: Batch) -> IntArray:
+    def keys(self, batch: Records) -> IntArray:
         return np.zeros(batch.data.num_rows, np.int64)
 
     def describe(self, _key: int) -> tuple[str, None, None]:
@@ -129,7 +129,7 @@ class PeriodCounter:
     moved: set[int] = field(default_factory=set)
     _lock: Any = field(default_factory=Lock)
 
-    def add(self, rows: ScoreRows, batch: Batch) -> None:
+    def add(self, rows: ScoreRows, batch: Records) -> None:
         """Count the usable rows of a batch."""
         periods, scores = self.cut.keys(batch), rows.scores
         periods = periods if rows.kept is None else periods[rows.kept]

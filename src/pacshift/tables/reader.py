@@ -18,7 +18,7 @@ from pacshift.rows.arrow.files import open_source
 from pacshift.rows.arrow.find import find_layout
 from pacshift.rows.arrow.layout import Asked
 from pacshift.rows.arrow.records import ScoreRows, score_rows
-from pacshift.rows.arrow.source import Batch, Tables
+from pacshift.rows.arrow.source import Records, Tables
 from pacshift.rows.faults import Faults
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.softmax import softmax, to_probabilities
@@ -30,7 +30,7 @@ MAX_KEPT_BYTES = 1 << 26
 """A table up to this size (64 MB) is kept in memory when it is needed twice; a larger one is read twice."""
 
 _Result = TypeVar("_Result")
-_Work: TypeAlias = Callable[[Batch], tuple[_Result | None, Faults]]
+_Work: TypeAlias = Callable[[Records], tuple[_Result | None, Faults]]
 
 
 class TableReader:
@@ -54,7 +54,7 @@ class TableReader:
         softmax: bool = False,
         some_labels: bool = False,
         labels_per: LabelsPer | None = None,
-        within: Callable[[Batch], IntArray] | None = None,
+        within: Callable[[Records], IntArray] | None = None,
         **asked: Any,
     ) -> None:
         wanted = Asked(**asked)
@@ -67,7 +67,7 @@ class TableReader:
         self.choice: Choice | None = None
         self._some_labels, self._labels_per, self._within = some_labels, labels_per, within
         self.faults_of: dict[str, Faults] = {}
-        self._keep, self._kept = keep, list[Batch]()
+        self._keep, self._kept = keep, list[Records]()
 
     @classmethod
     def for_certificate(cls, certificate: Certificate, paths: Tables, **options: Any) -> "TableReader":
@@ -118,7 +118,7 @@ class TableReader:
         """One row of each group, in a pass of its own, once."""
         if self.choice is None:
 
-            def keys(batch: Batch) -> tuple[BatchKeys, Faults]:
+            def keys(batch: Records) -> tuple[BatchKeys, Faults]:
                 flags = {"some_labels": self._some_labels, "softmax": self.softmax}
                 return batch_keys(batch, self.layout, self._periods(batch), **flags)
 
@@ -133,13 +133,13 @@ class TableReader:
         """Read the rows that ``other`` chooses of the same table."""
         self.choice = other.choose(drop_invalid=drop_invalid)
 
-    def _periods(self, batch: Batch) -> IntArray | None:
+    def _periods(self, batch: Records) -> IntArray | None:
         return None if self._within is None else self._within(batch)
 
     def _run(
         self,
         work: "_Work[_Result]",
-        batches: Iterator[Batch],
+        batches: Iterator[Records],
         *,
         drop_invalid: bool,
         progress: Progress | None,
@@ -168,20 +168,20 @@ class TableReader:
         if not self.n_usable:
             raise InputError("the table has no usable row. At least one example is needed.")
 
-    def map_rows(self, work: Callable[[ScoreRows, Batch], _Result], **options: Any) -> Iterator[_Result]:
+    def map_rows(self, work: Callable[[ScoreRows, Records], _Result], **options: Any) -> Iterator[_Result]:
         """``work`` of the usable rows of every batch, in order; options as in ``map_batches``."""
 
-        def on_rows(batch: Batch) -> tuple[_Result | None, Faults]:
+        def on_rows(batch: Records) -> tuple[_Result | None, Faults]:
             rows = score_rows(batch, self.layout, softmax=self.softmax)
             return work(rows, batch) if len(rows.scores) else None, rows.faults
 
         return self.map_batches(on_rows, **options)
 
-    def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+    def _batches(self, columns: Sequence[str]) -> Iterator[Records]:
         if self._kept:
             yield from self._kept
             return
-        kept, n_bytes = list[Batch](), 0
+        kept, n_bytes = list[Records](), 0
         for batch in self.layout.batches(self.source, columns):
             if self._keep:
                 batch.require_sound()  # counting its bytes looks at offsets
@@ -193,7 +193,7 @@ class TableReader:
         self._kept = kept
 
 
-def _on_sound(work: "_Work[_Result]", batch: Batch) -> tuple[Batch, _Result | None, Faults]:
+def _on_sound(work: "_Work[_Result]", batch: Records) -> tuple[Records, _Result | None, Faults]:
     batch.require_sound()
     return (batch, *work(batch))
 

@@ -6,7 +6,7 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.paths.sample import RowSample, places_below, source_share, target_share
 from pacshift.progress import Progress
 from pacshift.rows.arrow.records import ScoreRows, score_rows
-from pacshift.rows.arrow.source import Batch
+from pacshift.rows.arrow.source import Records
 from pacshift.rows.faults import Faults
 from pacshift.tables.reader import TableReader
 from pacshift.tally import Tally
@@ -23,13 +23,13 @@ def row_sample(
     own, others = source_share(tally.n_source, tally.n_classes), target_share(tally.n_target, tally.n_classes)
     unlabelled = target.layout.without_label()
 
-    def of_source(rows: ScoreRows, _batch: Batch) -> tuple[FloatArray, IntArray]:
+    def of_source(rows: ScoreRows, _batch: Records) -> tuple[FloatArray, IntArray]:
         scores, labels = source.probabilities(rows.scores), rows.index
         assert labels is not None  # the source has labels
         places = places_below(scores, own)
         return np.asarray(scores[places], float), labels[places]
 
-    def of_target(batch: Batch) -> tuple[FloatArray, Faults]:
+    def of_target(batch: Records) -> tuple[FloatArray, Faults]:
         rows = score_rows(batch, unlabelled, softmax=target.softmax)
         scores = target.probabilities(rows.scores)
         return np.asarray(scores[places_below(scores, others)], float), Faults()

@@ -22,10 +22,10 @@ from pacshift.files.writing import PathLike, atomic_write, check_output
 from pacshift.progress import Progress
 from pacshift.rows.arrow.files import KINDS
 from pacshift.rows.arrow.records import ScoreRows, score_rows
-from pacshift.rows.arrow.source import Batch, Tables, is_frame, without_codes
+from pacshift.rows.arrow.source import Records, Tables, is_frame, without_codes
 from pacshift.rows.arrow.writers import JsonLinesWriter, escape_batch
 from pacshift.rows.faults import Faults
-from pacshift.scores.check import ignore_rng, shorten
+from pacshift.scores.check import shorten
 from pacshift.tables.reader import TableReader
 
 SET, SET_SIZE = "set", "set_size"
@@ -65,7 +65,6 @@ def write_sets(
     drop_invalid: bool = False,
     keep_invalid: bool = False,
     overwrite: bool = False,
-    rng: Any = None,
     progress: Progress | None = None,
 ) -> SetsWritten:
     """Write the prediction set of every row of a table.
@@ -95,8 +94,6 @@ def write_sets(
         which no row can be used is refused all the same.
     overwrite : bool, default False
         Whether a file that exists may be replaced.
-    rng : int, numpy.random.Generator or None
-        Has no effect: randomised scores are fixed functions of their rows. Will be removed.
     progress : callable, optional
         Called with the rows done so far and, where known, the rows in all.
 
@@ -127,7 +124,6 @@ def write_sets(
     >>> folder.cleanup()
     """
     kind = _kind(output, certificate.classes)
-    ignore_rng(rng)
     refuse_both(drop_invalid, keep_invalid)
     reader = TableReader.for_certificate(certificate, paths, label=None, scores=scores, by_position=by_position)
     given: Any = () if is_frame(paths) else [paths] if isinstance(paths, (str, os.PathLike)) else paths
@@ -136,7 +132,7 @@ def write_sets(
     if kind == "csv":
         _require_flat(keep, reader.source.schema)
 
-    def work(batch: Batch) -> tuple[Any, Faults]:
+    def work(batch: Records) -> tuple[Any, Faults]:
         rows = score_rows(batch, reader.layout, softmax=reader.softmax)
         if not (keep_invalid or len(rows.scores)):
             return None, rows.faults
@@ -161,7 +157,7 @@ def refuse_both(drop_invalid: bool, keep_invalid: bool) -> None:
 
 
 def sets_batch(
-    certificate: Certificate, keep: Sequence[str], rows: ScoreRows, batch: Batch, *, keep_invalid: bool = False
+    certificate: Certificate, keep: Sequence[str], rows: ScoreRows, batch: Records, *, keep_invalid: bool = False
 ) -> Any:
     """A record batch of the columns to ``keep``, the sets and their sizes, for usable rows or for all.
 

@@ -92,7 +92,7 @@ class Cells:
 
     The code of a cell is ``(predicted * n_bins + bin) * n_labels + label``, where ``n_bins`` is 13, or 16,384 for
     ``bins`` of top scores. ``codes`` ascend and ``counts`` are at least 1. Unlabelled rows have one label, 0
-    (``n_labels`` is 1). Without bins (rows of older versions, or of both kinds) every row is in bin 0.
+    (``n_labels`` is 1). Without bins (rows of both kinds) every row is in bin 0.
     """
 
     codes: IntArray

@@ -7,7 +7,7 @@ probabilities and others do not, the cells have no bins.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import Lock
 from typing import Any, TypeAlias
@@ -233,12 +233,14 @@ class Counter:
         self.bins: IntArray | None = np.zeros((n_classes, BINS), np.int64) if with_bins else None
         self.kind: ScoreKind | None = None
 
-    def count(self, scores: Scores, labels: IntArray | None) -> int:
+    def count(self, scores: Scores, labels: IntArray | None, *, are_ready: bool = False) -> int:
         """Count a block of rows; returns how many of them stand before the first score that is not finite.
 
-        The rest of the rows is not counted. The cut may come a little earlier than it needs to.
+        The rest of the rows is not counted. The cut may come a little earlier than it needs to. ``are_ready``: the
+        softmax, if one is asked for, was taken before.
         """
-        part = count_block(scores, labels, self.options, soft=self._soft)
+        options = replace(self.options, softmax=False) if are_ready else self.options
+        part = count_block(scores, labels, options, soft=self._soft)
         if not part.n_rows:
             return 0
         self._store(part.cell_bins).add(part.cells)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from pacshift.tally.tally import Tally
 
 FORMAT = "pacshift-tally"
-VERSION, LOGITS_VERSION = 3, 4
-"""Tallies of logits have a version of their own: a pacshift that knows no softmax must not read them."""
-READABLE_VERSIONS = (1, 2, 3, 4)
+VERSION = 1
 SIDES = ("source", "target")
 MAX_TOTAL = 2.0**62
 """Larger sums would come close to overflow."""
@@ -44,8 +42,7 @@ def write(tally: "Tally", path: str | os.PathLike[str]) -> None:
     inputs = [one.to_json() for one in all_inputs(tally)]
     origin = {**written, "inputs": inputs, "n_more_inputs": tally.n_more_inputs}
     arrays = arrays_of(tally)
-    version = LOGITS_VERSION if tally.softmax else VERSION
-    document = {"format": FORMAT, "version": version, **origin, "arrays": checksums(arrays)} | header_of(tally)
+    document = {"format": FORMAT, "version": VERSION, **origin, "arrays": checksums(arrays)} | header_of(tally)
     with atomic_write(path) as draft, open(draft, "wb") as file:
         np.savez_compressed(file, header=np.array(json.dumps(document)), **arrays)  # type: ignore[arg-type]
 
@@ -92,12 +89,6 @@ def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
     header, arrays = _read(path)
     try:
         n_classes = len(header["classes"])
-        if header["version"] == 1:
-            _update_version_1(header, arrays, n_classes)
-        if header["version"] == 2:  # top scores that are not probabilities were not counted
-            for side in SIDES:
-                with_bins = _typed(header, f"{side}_confidence", bool, "true or false")
-                header[f"{side}_bins"] = "confidence" if with_bins else "none"
         source, target = _cells(header, arrays, "source", n_classes), _cells(header, arrays, "target", 1)
         _require_sound(arrays, source, target)
         return _fields(header, arrays) | {"source_cells": source, "target_cells": target}
@@ -114,10 +105,11 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
         raise
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path} is not a pacshift tally ({error}). Make one with `pacshift tally`.") from None
-    if type(version) is not int or version not in READABLE_VERSIONS:  # True == 1
-        known = f"{READABLE_VERSIONS[0]} to {READABLE_VERSIONS[-1]}"
-        raise InputError(f"{path}: tally version {version}, this pacshift reads {known}. Update pacshift.")
-    if "arrays" in header and header["arrays"] != checksums(arrays):  # older files have no checksums
+    if type(version) is not int or version != VERSION:  # True == 1
+        raise InputError(
+            f"{path}: tally version {version!r}, this pacshift reads {VERSION}. Update pacshift or count again."
+        )
+    if header.get("arrays") != checksums(arrays):
         raise InputError(f"{path}: the counts do not match their checksums, the file is damaged. Make it again.")
     return header, arrays
 
@@ -138,63 +130,31 @@ def _fields(header: Mapping[str, Any], arrays: Arrays) -> dict[str, Any]:
         "score": _typed(header, "score", str, "text"),
         "grid": _typed(header, "grid", bool, "true or false"),
         "bins": arrays.get("bins"),
-        "source_kind": _kind(header.get("source_kind")),
-        "target_kind": _kind(header.get("target_kind")),
-        "source_grouped": _grouped(header.get("source_grouped")),
-        "target_grouped": _grouped(header.get("target_grouped")),
-        "softmax": _softmax(header),
+        "source_kind": _optional(ScoreKind.from_json, header["source_kind"]),
+        "target_kind": _optional(ScoreKind.from_json, header["target_kind"]),
+        "source_grouped": _optional(Grouped.from_json, header["source_grouped"]),
+        "target_grouped": _optional(Grouped.from_json, header["target_grouped"]),
+        "softmax": _typed(header, "softmax", bool, "true or false"),
         **_origin(header),
     }
 
 
 def _origin(header: Mapping[str, Any]) -> dict[str, Any]:
-    """The files behind the counts, which tallies of older versions do not name."""
-    inputs, n_more = header.get("inputs", []), header.get("n_more_inputs", 0)
+    """The files behind the counts."""
+    inputs, n_more = header["inputs"], header["n_more_inputs"]
     if not isinstance(inputs, list) or not is_count(n_more):
         raise ValueError("the inputs must be a list, and a number of more inputs")
     return {"inputs": tuple(Input.from_json(one) for one in inputs), "n_more_inputs": n_more}
 
 
-def _kind(entry: Any) -> ScoreKind | None:
-    """Range and kind of the scores, which files of older versions do not have."""
-    return None if entry is None else ScoreKind.from_json(entry)
-
-
-def _grouped(entry: Any) -> Grouped | None:
-    """Whether one row per group was counted, which files of older versions do not say."""
-    return None if entry is None else Grouped.from_json(entry)
-
-
-def _softmax(header: Mapping[str, Any]) -> bool:
-    """Whether logits were counted, which files of older versions do not say: they never were."""
-    logits = _typed({"softmax": False, **header}, "softmax", bool, "true or false")
-    if logits != (header["version"] == LOGITS_VERSION):
-        raise ValueError(f"softmax is {logits} in a tally of version {header['version']}")
-    return bool(logits)
+def _optional(read: Callable[[Any], Any], entry: Any) -> Any:
+    return None if entry is None else read(entry)
 
 
 def _typed(header: Mapping[str, Any], name: str, kind: type, what: str) -> Any:
     if not isinstance(header[name], kind):
         raise ValueError(f"{name} must be {what}, it is {header[name]!r}")
     return header[name]
-
-
-def _update_version_1(header: dict[str, Any], arrays: Arrays, n_classes: int) -> None:
-    """Version 1 had dense tables and no confidence bins."""
-    square, line = (n_classes, n_classes), (n_classes,)
-    old_shapes = {"confusion": square, "target": line, "soft_source": square, "soft_target": line}
-    for name, shape in old_shapes.items():
-        if name in arrays or not name.startswith("soft"):
-            _require_counts(name, arrays[name], shape)
-    tables = {"source": arrays.pop("confusion"), "target": arrays.pop("target")[:, None]}
-    for side, table in tables.items():
-        cells = Cells.of_table(table)
-        arrays |= {f"{side}_codes": cells.codes, f"{side}_counts": cells.counts}
-        header[f"{side}_bins"] = cells.bins
-    if "soft_source" in arrays:
-        labels = np.flatnonzero(tables["source"].sum(axis=0))
-        sums = np.ascontiguousarray(arrays.pop("soft_source").T[labels])
-        arrays |= {"soft_labels": labels, "soft_sums": sums}
 
 
 def _require_sound(arrays: Arrays, source: Cells, target: Cells) -> None:

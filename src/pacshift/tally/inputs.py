@@ -42,7 +42,7 @@ class Input:
         SHA-256 of the file's bytes, or of the counts of rows in memory. None where it was not computed.
     left_out : int or None
         Rows of the file that were not counted, because they cannot be used (``drop_invalid``). None where it is
-        not known: in files of older versions, and for one of several files that a cluster has read.
+        not known: for one of several files that a cluster has read.
     left_out_why : tuple of (str, int)
         Reasons, each with its number of rows. A row may be left out for two of them.
     rows_read : int or None
@@ -86,7 +86,7 @@ class Input:
         role, rows, columns, sha256 = (document[name] for name in ("role", "rows", "columns", "sha256"))
         if role not in get_args(Role):
             raise ValueError(f"{role!r} where source or target belongs")
-        rows_read = document.get("rows_read")
+        rows_read = document["rows_read"]
         for number in (rows, rows_read):
             if not (number is None or is_count(number)):
                 raise ValueError(f"{number!r} where a number of rows belongs")
@@ -102,8 +102,8 @@ class Input:
 
 
 def _left_out(document: Any) -> tuple[int | None, tuple[tuple[str, int], ...]]:
-    """How many rows a file says were left out and why; older files do not say."""
-    left_out, why = document.get("left_out"), document.get("left_out_why", {})
+    """How many rows a file says were left out and why."""
+    left_out, why = document["left_out"], document["left_out_why"]
     numbers = [left_out, *why.values()] if isinstance(why, dict) else [-1]
     if not all(is_count(number) or (number is None and not why) for number in numbers):
         raise ValueError(f"{left_out!r} and {why!r} where the rows that were left out belong")

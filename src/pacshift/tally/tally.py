@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
-from pacshift.scores.check import ScoreMatrix, check_flag, check_labels, check_scores, ignore_rng
+from pacshift.arrays import Label, LabelsLike, ScoresLike
+from pacshift.scores.check import ScoreMatrix, check_flag, check_labels, check_scores
 from pacshift.scores.plausible import require_plausible
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tally.addition import sum_fields
@@ -44,7 +44,7 @@ class Tally(Counts):
     bins : numpy.ndarray or None
         ``bins[j, b]`` counts target rows whose plain score of class j lies in bin b, see ``tally.histogram``.
     source_kind, target_kind : ScoreKind or None
-        Range of the scores, and whether rows sum to 1; None without rows, or in tallies of older versions.
+        Range of the scores, and whether rows sum to 1; None without rows.
     inputs : tuple of Input
         Files that were counted, with rows, columns and SHA-256. Tallies of the same counts are equal, wherever the
         rows came from.
@@ -75,7 +75,6 @@ class Tally(Counts):
         grid: bool = False,
         soft: bool = True,
         softmax: bool = False,
-        rng: RngLike = None,
         groups: LabelsLike | None = None,
     ) -> "Tally":
         """Count a labelled source.
@@ -97,8 +96,6 @@ class Tally(Counts):
             Keep sums of probabilities, which only PS-R and WCP use.
         softmax : bool, default False
             Whether the scores are logits, of which the softmax is counted.
-        rng : int, numpy.random.Generator or None
-            Has no effect: randomised scores are fixed functions of their rows. Will be removed.
         groups : array_like, optional
             Group of each row, such as the patient: one random row of each group is counted.
 
@@ -118,7 +115,6 @@ class Tally(Counts):
         >>> Tally.from_scores([[0.9, 0.1], [0.2, 0.8]], ["no", "yes"], classes=["no", "yes"]).n_source
         2
         """
-        ignore_rng(rng)
         checked = check_scores(scores, name="source", classes=classes)
         index = check_labels(labels, checked.classes, n_rows=len(checked), name="source", index=checked.index)
         logits = check_flag(softmax, "softmax")
@@ -286,7 +282,7 @@ class Tally(Counts):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Tally":
-        """Read what ``save`` wrote, also by older versions; runs no code from the file.
+        """Read what ``save`` wrote; runs no code from the file.
 
         Parameters
         ----------

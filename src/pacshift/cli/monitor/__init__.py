@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pacshift.cli import groups, options
+from pacshift.cli import options
 from pacshift.cli.console import BROKEN
 from pacshift.cli.options import basic, output
 from pacshift.errors import InputError
@@ -32,16 +32,16 @@ class FailOn(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MonitorPromise(groups.Promise):
+class MonitorPromise(options.Promise):
     """What the sets in use must keep. What is not said is as the certificate in use promises it."""
 
     epsilon: options.Epsilon = None
     contamination: options.Contamination = None
 
-    def as_in(self, certificate: "Certificate | None") -> groups.Promise:
+    def as_in(self, certificate: "Certificate | None") -> options.Promise:
         """The promise with nothing left open."""
         names = ("epsilon", "class_epsilon", "contamination")
-        default = groups.Promise() if certificate is None else certificate
+        default = options.Promise() if certificate is None else certificate
         unsaid = [name for name in names if getattr(self, name) is None]
         return changed(self, **{name: getattr(default, name) for name in unsaid})
 
@@ -150,7 +150,7 @@ def monitor(
     method: options.Method = "PS-LP",
     promise: MonitorPromise,
     label: options.LabelColumn = "label",
-    columns: groups.ColumnOptions,
+    columns: options.ColumnOptions,
     table: Annotated[
         Path | None, output("--table FILE", "All numbers as Parquet, Feather, CSV or JSON, by the ending.")
     ] = None,
@@ -161,7 +161,7 @@ def monitor(
     model_id: options.UsedModelId = None,
     exact: options.Exact = False,
     force: options.Force = False,
-    printing: groups.Printing,
+    printing: options.Printing,
 ) -> None:
     """Report on every period of an unlabelled TARGET: label mix, assumption, whether the sets in use still hold.
 

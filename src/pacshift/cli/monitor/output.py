@@ -10,7 +10,7 @@ import typer
 
 from pacshift.bounds import Interval
 from pacshift.certificate.file import to_document
-from pacshift.cli import groups, options
+from pacshift.cli import options
 from pacshift.cli.commands import option_words
 from pacshift.cli.console import messages, note, plain, print_json, results, right_aligned, say_written
 from pacshift.cli.refusal import column_words
@@ -60,7 +60,7 @@ def check_outputs(files: Sequence[Path], force: bool, inputs: Sequence[Path | No
 
 
 def words_for(
-    ctx: typer.Context, source: Path, columns: groups.ColumnOptions, found: Columns | None, key: str | None
+    ctx: typer.Context, source: Path, columns: options.ColumnOptions, found: Columns | None, key: str | None
 ) -> Words:
     """The options of this command, for the commands that it prints."""
     once = ("labelled", "adopt", "replace", "back_to", "force", "as_json", "quiet")
@@ -76,7 +76,7 @@ def deliver(
     found: Outcome,
     files: Sequence[Path],
     force: bool,
-    printing: groups.Printing,
+    printing: options.Printing,
     words: Words,
 ) -> None:
     """Write the page, and the table if there is one; print the answer; then remember that it was told."""
@@ -87,7 +87,7 @@ def deliver(
     watch.mark_delivered(found.gaps)  # what did not get so far is told by the next run
 
 
-def _show(watch: Monitor, found: Outcome, files: Sequence[Path], printing: groups.Printing, words: Words) -> None:
+def _show(watch: Monitor, found: Outcome, files: Sequence[Path], printing: options.Printing, words: Words) -> None:
     """The answer, for machines or for people."""
     if printing.as_json:
         print_json(

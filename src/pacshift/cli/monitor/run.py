@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from pacshift.certificate import Certificate
-from pacshift.certificate.sets import mean_and_empty
 from pacshift.certification.certify import Data, certify
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.labelled import split_by_sheet
 from pacshift.certification.request import Request
-from pacshift.cli import groups
+from pacshift.cli import options
 from pacshift.cli.console import note, progress
 from pacshift.cli.inputs import Inputs
 from pacshift.cli.monitor import Watching
@@ -25,6 +24,7 @@ from pacshift.monitor.periods import Counted, CountedRows, Incoming, Known
 from pacshift.rows.arrow.files import list_files
 from pacshift.rows.arrow.source import Tables
 from pacshift.rows.columns import Columns
+from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.check import ScoreMatrix, shorten
 from pacshift.scores.transforms import resolve_transform
 from pacshift.tables.count import count_table
@@ -46,7 +46,7 @@ class Read:
     label: str
     counted: Tally
     columns: Columns | None
-    asked: groups.ColumnOptions
+    asked: options.ColumnOptions
     method: Method
     silent: bool
 
@@ -67,7 +67,7 @@ def read_source(
     path: Path,
     label: str,
     score: str,
-    asked: groups.ColumnOptions,
+    asked: options.ColumnOptions,
     method: Method,
     certificate: Certificate | None,
     *,
@@ -142,9 +142,9 @@ def label_period(watch: Monitor, targets: Sequence[Path], read: Read, file: Path
     if any(path.suffix == ".tally" for path in targets):
         raise InputError("--labelled is about rows of a TARGET table, but a tally has none. Give the table.")
     target = read.reader(list(targets), label=None, keep=True)
-    options = CountOptions(soft=counted.soft is not None, softmax=counted.softmax)
+    counting = CountOptions(soft=counted.soft is not None, softmax=counted.softmax)
     with progress("counting the period", silent=read.silent) as report:
-        rows = count_table(target, options, labelled=False, drop_invalid=drops, progress=report).tally
+        rows = count_table(target, counting, labelled=False, drop_invalid=drops, progress=report).tally
     period = watch.period_of(rows)
     if period is None:
         raise InputError(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pacshift.errors import InputError
 from pacshift.files.reading import read_arrays, require_regular
-from pacshift.rows.arrow.source import Batch, Source, batch_rows, numbered, readable
+from pacshift.rows.arrow.source import Records, Source, batch_rows, numbered, readable
 from pacshift.rows.columns import Columns
 
 SCORES, LABELS, CLASSES = "probs", "labels", "class_names"
@@ -40,7 +40,7 @@ class NpzSource(Source):
 
     def batches(
         self, scores: Sequence[str], n_scores: int, labels: Sequence[str] = (), others: Sequence[str] = ()
-    ) -> Iterator[Batch]:
+    ) -> Iterator[Records]:
         """Slices of the arrays."""
         names = [*scores, *labels, *others]
         for file in self.files:
@@ -181,7 +181,7 @@ class NpySource(Source):
 
     def batches(
         self, scores: Sequence[str], n_scores: int, labels: Sequence[str] = (), others: Sequence[str] = ()
-    ) -> Iterator[Batch]:
+    ) -> Iterator[Records]:
         """Slices of the arrays."""
         names, step = [*scores, *labels, *others], batch_rows(n_scores)
         for file, array in zip(self.files, self._arrays, strict=True):

@@ -17,7 +17,7 @@ from pacshift.files.writing import FOLDER_TABLES, is_in_table
 from pacshift.rows.arrow.arrays import NpySource, NpzSource
 from pacshift.rows.arrow.formats import FORMATS
 from pacshift.rows.arrow.frames import frame_source
-from pacshift.rows.arrow.source import Batch, Source, Tables, batch_rows, is_frame, numbered, readable
+from pacshift.rows.arrow.source import Records, Source, Tables, batch_rows, is_frame, numbered, readable
 from pacshift.rows.columns import Columns
 from pacshift.scores.check import shorten
 
@@ -158,7 +158,7 @@ class FileSource(Source):
 
     def batches(
         self, scores: Sequence[str], n_scores: int, labels: Sequence[str] = (), others: Sequence[str] = ()
-    ) -> Iterator[Batch]:
+    ) -> Iterator[Records]:
         """Every file must have the columns, which is checked before the first row."""
         fields = self._fields(scores, labels, others)
         for file in map(str, self.files):

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from pacshift.errors import InputError, PacshiftError
-from pacshift.rows.arrow.source import Batch, Source, batch_rows, cut, numbered
+from pacshift.rows.arrow.source import Records, Source, batch_rows, cut, numbered
 from pacshift.scores.streams import is_lazy, stream_pieces
 
 
@@ -38,7 +38,7 @@ class _FrameSource(Source):
 
     def batches(
         self, scores: Sequence[str], n_scores: int, labels: Sequence[str] = (), others: Sequence[str] = ()
-    ) -> Iterator[Batch]:
+    ) -> Iterator[Records]:
         """Batches of the columns, cut where the library gives more rows than are wanted."""
         rows = batch_rows(n_scores)
         with _readable_frame():

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from pacshift.arrays import Label
 from pacshift.errors import InputError
-from pacshift.rows.arrow.source import Batch, Source
+from pacshift.rows.arrow.source import Records, Source
 from pacshift.rows.columns import Columns
 
 
@@ -45,7 +45,7 @@ class Layout:
     is_named: bool = False
     group: str | None = None
 
-    def batches(self, source: Source, columns: Sequence[str] = ()) -> Iterator[Batch]:
+    def batches(self, source: Source, columns: Sequence[str] = ()) -> Iterator[Records]:
         """The rows of the table: score columns, label, group, then other ``columns``."""
         others = [name for name in dict.fromkeys(columns) if name not in self.needed]
         return source.batches(self.columns, len(self.classes), self.needed[len(self.columns) :], others)

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, IntArray, Label
 from pacshift.rows.arrow.layout import Layout
-from pacshift.rows.arrow.source import Batch, Source
+from pacshift.rows.arrow.source import Records, Source, without_codes
 from pacshift.rows.faults import BAD_SCORES, NO_LABEL, UNKNOWN, Faults
 from pacshift.scores.check import is_finite, unusable_rows
-from pacshift.scores.names import NOT_FOUND, find_name, match_labels, places_by_text
+from pacshift.scores.names import NOT_FOUND, find_name, is_missing, match_labels, places_by_text, text_of
 from pacshift.scores.plausible import SAMPLE_ROWS
+from pacshift.tally.coins import name_hashes
 
 NULL = -2  # instead of a column index, as NOT_FOUND is
 
@@ -34,18 +35,19 @@ class ScoreRows:
     faults: Faults
 
 
-def score_rows(batch: Batch, layout: Layout, *, softmax: bool = False) -> ScoreRows:
+def score_rows(batch: Records, layout: Layout, *, softmax: bool = False, some_labels: bool = False) -> ScoreRows:
     """Scores as a matrix, labels as column indices; rows that cannot be used are counted and left out.
 
-    With ``softmax`` the scores are logits, which stay as they are here; a class may be ruled out with -inf.
+    With ``softmax`` the scores are logits, which stay as they are here; a class may be ruled out with -inf. With
+    ``some_labels`` a row without a label can be used.
     """
     raw = raw_scores(batch, layout)
     scores = raw if isinstance(raw, np.ndarray) else _column_matrix(raw)
     index = batch_labels(batch, layout)
     faulty = {} if is_finite(scores) else {BAD_SCORES: unusable_rows(scores, softmax=softmax)}
     if index is not None and len(index) and index.min() < 0:
-        faulty |= {NO_LABEL: index == NULL, UNKNOWN: index == NOT_FOUND}
-    if not faulty:
+        faulty |= {UNKNOWN: index == NOT_FOUND} | ({} if some_labels else {NO_LABEL: index == NULL})
+    if not any(rows.any() for rows in faulty.values()):
         return ScoreRows(scores, index, None, Faults())
     bad = np.logical_or.reduce(list(faulty.values()))
     faults = _faults(batch, layout, faulty, bad)
@@ -63,7 +65,7 @@ def sample_scores(source: Source, layout: Layout) -> NDArray[np.floating[Any]]:
     return np.empty((0, len(layout.classes)))
 
 
-def raw_scores(batch: Batch, layout: Layout) -> NDArray[np.floating[Any]] | list[NDArray[np.floating[Any]]]:
+def raw_scores(batch: Records, layout: Layout) -> NDArray[np.floating[Any]] | list[NDArray[np.floating[Any]]]:
     """A matrix from a list column, else the score columns as they lie in memory. What is null becomes NaN."""
     columns = batch.data.columns
     if layout.is_list:
@@ -72,12 +74,12 @@ def raw_scores(batch: Batch, layout: Layout) -> NDArray[np.floating[Any]] | list
     return [_numbers(column) for column in columns[: len(layout.columns)]]
 
 
-def batch_labels(batch: Batch, layout: Layout) -> IntArray | None:
+def batch_labels(batch: Records, layout: Layout) -> IntArray | None:
     """Column index of each label, ``NULL`` or ``NOT_FOUND``; None where the table has no labels."""
     return None if layout.label is None else _label_index(batch.data.column(len(layout.columns)), layout.classes)
 
 
-def _faults(batch: Batch, layout: Layout, faulty: dict[str, BoolArray], bad: BoolArray) -> Faults:
+def _faults(batch: Records, layout: Layout, faulty: dict[str, BoolArray], bad: BoolArray) -> Faults:
     unknown = faulty.pop(UNKNOWN, np.zeros_like(bad))
     unusable = np.logical_or.reduce([np.zeros_like(bad), *faulty.values()])
     return Faults(
@@ -89,7 +91,7 @@ def _faults(batch: Batch, layout: Layout, faulty: dict[str, BoolArray], bad: Boo
     )
 
 
-def first_place(batch: Batch, rows: BoolArray, *, value_of: int | None = None) -> str:
+def first_place(batch: Records, rows: BoolArray, *, value_of: int | None = None) -> str:
     """Where the first of the rows is, with its value in a column; "" if there is none."""
     if not rows.any():
         return ""
@@ -151,3 +153,23 @@ def _label_index(column: Any, classes: tuple[Label, ...]) -> IntArray:
 
 def _look_up(value: Any, places: dict[str, int]) -> int:
     return NULL if value is None or value != value else find_name(value, places)
+
+
+def group_names(batch: Records, layout: Layout) -> tuple[NDArray[np.uint64], BoolArray]:
+    """The hash of the name of each row's group, and which rows name none."""
+    column = without_codes(batch.data.column(len(layout.columns) + (layout.label is not None)))
+    encoded = column.dictionary_encode()
+    names = [None if is_missing(name) else text_of(name) for name in [*encoded.dictionary.to_pylist(), None]]
+    codes = plain_array(encoded.indices.fill_null(len(names) - 1))
+    return name_hashes(name or "" for name in names)[codes], np.array([name is None for name in names])[codes]
+
+
+def without_view(column: Any) -> Any:
+    """Texts that Arrow can take from; views as plain texts, which older releases of Arrow cannot cast."""
+    is_view = getattr(pa.types, "is_string_view", lambda _kind: False)
+    if not is_view(column.type):
+        return column
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowNotImplementedError:
+        return pa.array(column.to_pylist(), pa.string())

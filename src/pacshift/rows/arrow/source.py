@@ -52,7 +52,7 @@ def readable(what: object, kind: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class Records:
     """A record batch, the file it came from and how many rows of that file stand before it."""
 
     data: Any
@@ -92,10 +92,10 @@ class Source(ABC):
     @abstractmethod
     def batches(
         self, scores: Sequence[str], n_scores: int, labels: Sequence[str] = (), others: Sequence[str] = ()
-    ) -> Iterator[Batch]:
+    ) -> Iterator[Records]:
         """The score columns, with ``n_scores`` scores per row, then label and others; rows in order.
 
-        Call ``Batch.require_sound`` before the values are looked at.
+        Call ``Records.require_sound`` before the values are looked at.
         """
 
     def label_values(self, column: str) -> list[Any]:
@@ -127,9 +127,9 @@ def cut(batch: Any, rows: int) -> Iterator[Any]:
         yield batch.slice(start, rows)
 
 
-def numbered(batches: Iterable[Any], file: str) -> Iterator[Batch]:
+def numbered(batches: Iterable[Any], file: str) -> Iterator[Records]:
     """Batches with their place in the file."""
     first_row = 0
     for data in batches:
-        yield Batch(data, file, first_row)
+        yield Records(data, file, first_row)
         first_row += data.num_rows

@@ -12,7 +12,6 @@ from pacshift.rows.arrow.find import find_layout
 from pacshift.rows.arrow.layout import Asked
 from pacshift.rows.columns import Columns
 from pacshift.rows.faults import Faults
-from pacshift.scores.check import ignore_rng
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tables.count import TableTally, require_score_columns, why_of
 from pacshift.tables.spark.frames import SparkSource, select, without_vectors
@@ -37,8 +36,8 @@ def tally(frame: DataFrame, *, label: str | None, **options: Any) -> Tally:
     label : str or None
         Column of the true labels; None for an unlabelled target.
     **options
-        ``scores``, ``classes``, ``by_position``, ``score``, ``soft``, ``bins``, ``softmax``, ``drop_invalid``,
-        ``group`` and ``rng`` as in ``tally_frame``.
+        ``scores``, ``classes``, ``by_position``, ``score``, ``soft``, ``bins``, ``softmax``, ``drop_invalid``
+        and ``group`` as in ``tally_frame``.
 
     Returns
     -------
@@ -72,7 +71,6 @@ def tally_frame(
     softmax: bool = False,
     drop_invalid: bool = False,
     group: str | None = None,
-    rng: Any = None,
 ) -> TableTally:
     """Count a data frame as ``tally`` does, and say how many rows were counted and left out.
 
@@ -104,8 +102,6 @@ def tally_frame(
     group : str, optional
         Column that names the group of each row: one random row of each group is counted, the same as on one
         machine. The cluster shuffles the rows for it.
-    rng : int, numpy.random.Generator or None
-        Has no effect: randomised scores are fixed functions of their rows. Will be removed.
 
     Returns
     -------
@@ -122,7 +118,6 @@ def tally_frame(
     >>> counted = tally_frame(labelled_frame, label="diagnosis", drop_invalid=True)  # doctest: +SKIP
     >>> counted.n_rows, counted.n_dropped  # doctest: +SKIP
     """
-    ignore_rng(rng)
     plain = without_vectors(frame, scores, columns)
     source = SparkSource(plain)
     layout = find_layout(source, Asked(label, scores, classes, by_position, columns, group))

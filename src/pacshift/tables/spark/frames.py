@@ -12,7 +12,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike
 from pacshift.rows.arrow.files import KINDS, list_files
-from pacshift.rows.arrow.source import MAX_LABEL_VALUES, Batch, Source
+from pacshift.rows.arrow.source import MAX_LABEL_VALUES, Records, Source
 from pacshift.rows.columns import Columns
 from pacshift.scores.plausible import SAMPLE_ROWS
 
@@ -65,13 +65,13 @@ class SparkSource(Source):
 
     def batches(
         self, scores: Sequence[str], n_scores: int, labels: Sequence[str] = (), others: Sequence[str] = ()
-    ) -> Iterator[Batch]:
+    ) -> Iterator[Records]:
         """A few rows."""
         frame = select(self._frame, scores)
         rows = frame.dropna(subset=frame.columns[:1]).limit(SAMPLE_ROWS).collect()
         fields = [self.schema.field(name) for name in scores]
         columns = [pa.array([row[place] for row in rows], field.type) for place, field in enumerate(fields)]
-        yield Batch(pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields)), "the data frame", 0)
+        yield Records(pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields)), "the data frame", 0)
 
     def label_values(self, column: str) -> list[Any]:
         labels = select(self._frame, [column]).distinct().limit(MAX_LABEL_VALUES + 1)

@@ -1,7 +1,6 @@
 """Prediction sets of a data frame of Spark."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
@@ -10,7 +9,6 @@ from pacshift.certificate import Certificate
 from pacshift.rows.arrow.find import find_layout
 from pacshift.rows.arrow.layout import Asked, Layout
 from pacshift.rows.faults import Faults
-from pacshift.scores.check import ignore_rng
 from pacshift.tables.sets import SET, SET_SIZE, refuse_both, require_columns
 from pacshift.tables.spark.frames import SparkSource, select, without_vectors
 from pacshift.tables.spark.jobs import PACKED, fault_finder, predictor_of, unpack
@@ -25,7 +23,6 @@ def predict_sets(
     keep: Sequence[str] | None = None,
     drop_invalid: bool = False,
     keep_invalid: bool = False,
-    rng: Any = None,
 ) -> DataFrame:
     """Prediction sets of a data frame; lazy, as Spark is, but for a first look that finds rows it cannot use.
 
@@ -46,8 +43,6 @@ def predict_sets(
         rows are reported before the work and not by a failure in the midst of it.
     keep_invalid : bool, default False
         Keep rows that cannot be used: their ``set`` and ``set_size`` are null.
-    rng : int, numpy.random.Generator or None
-        Has no effect: randomised scores are fixed functions of their rows. Will be removed.
 
     Returns
     -------
@@ -63,7 +58,6 @@ def predict_sets(
     --------
     >>> predict_sets(frame, certificate, keep=["id"]).write.parquet("sets")  # doctest: +SKIP
     """
-    ignore_rng(rng)
     refuse_both(drop_invalid, keep_invalid)
     plain = without_vectors(frame, scores, certificate.columns)
     asked = Asked(None, scores, certificate.classes, by_position, certificate.columns)

@@ -1,0 +1,285 @@
+"""Score files: from a folder of real scores, or those that the package ships (own models, twins)."""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacshift.arrays import FloatArray, IntArray
+from pacshift.errors import InputError
+from pacshift.files.reading import read_arrays
+from pacshift.scores.check import check_labels, check_scores
+from pacshift.simulate.heart import heart_arrays, unpack_scores
+from pacshift.simulate.synthetic import same_everywhere
+
+Origin = Literal["real", "shipped", "twin"]
+
+FILES = {
+    "heart": "heart/scores_natural.npz",
+    "heart-balanced": "heart/scores.npz",
+    "cifar10": "cifar10/scores.npz",
+    "agnews": "agnews/scores.npz",
+    "entity13": "entity13/scores.npz",
+    "chestxray": "chestxray14/scores.npz",
+}
+"""Data set to its file in the folder of the data."""
+
+TITLES = {
+    "heart": "CDC heart",
+    "heart-balanced": "CDC heart, balanced training",
+    "cifar10": "CIFAR-10",
+    "agnews": "AG News",
+    "entity13": "Entity-13",
+    "chestxray": "ChestX-ray14",
+}
+
+ORIGINS = {"real": "real scores", "shipped": "scores shipped with pacshift", "twin": "a fitted twin"}
+
+DATA = Path(__file__).with_name("data")
+"""Own scores and twins. Those of heart are in the package."""
+
+TWIN_ROWS = 40_000  # a round number; rows are drawn from them with replacement
+ARRAYS = ("probs", "labels", "class_names", "facts", "row_ids", "groups", "image")
+"""What is read from a scores file."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Scores of a classifier on rows it was not fitted on.
+
+    Attributes
+    ----------
+    name : str
+        What the command line calls it.
+    probs : array of shape (n, K)
+        One row per example, one column per class.
+    labels : array of shape (n,)
+        Column index of every true label.
+    class_names : tuple of str
+        Names of the columns.
+    origin : {"real", "shipped", "twin"}
+        Read from a file, shipped with the package, or sampled from a fitted twin.
+    facts : mapping
+        How the scores were made (model, data, recipe, seed, accuracy), where ``python -m paper train`` made them.
+    row_ids : array of shape (n,), optional
+        Which row of the raw data each row is.
+    groups : array of shape (n,), optional
+        Rows of one group (a patient) are never drawn into both source and target.
+
+    Examples
+    --------
+    >>> data = Dataset("mine", np.array([[0.9, 0.1]]), np.array([0]), ("cat", "dog"), "real")
+    >>> data.title, data.n_classes
+    ('mine', 2)
+    """
+
+    name: str
+    probs: FloatArray
+    labels: IntArray
+    class_names: tuple[str, ...]
+    origin: Origin
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    row_ids: NDArray[Any] | None = None
+    groups: IntArray | None = None
+
+    @property
+    def title(self) -> str:
+        """The name to show: the model and what it read, and a twin always says that it is one."""
+        if self.facts:
+            model = str(self.facts["model"])
+            return f"{model[:1].upper()}{model[1:]}, {self.facts['data']}"
+        return TITLES.get(self.name, self.name) + (" (twin)" if self.origin == "twin" else "")
+
+    @property
+    def story(self) -> str:
+        """Where the scores come from, in one line."""
+        line, facts = f"{self.title}: {ORIGINS[self.origin]}", self.facts
+        if not facts:
+            return line
+        return (
+            f"{line} (recipe {facts['recipe']}, seed {facts['seed']}, {facts['n_fitted']:,} rows fitted, "
+            f"{facts['n_scored']:,} others scored, accuracy {facts['accuracy']:.4f})"
+        )
+
+    @property
+    def n_classes(self) -> int:
+        """K."""
+        return int(self.probs.shape[1])
+
+
+def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
+    """Load the scores of one of the paper's data sets.
+
+    Parameters
+    ----------
+    name : str
+        ``"heart"``, ``"heart-balanced"``, ``"cifar10"``, ``"agnews"``, ``"entity13"`` or ``"chestxray"``.
+    data_dir : path, optional
+        Folder of real scores; default: the environment variable ``PACSHIFT_DATA``. A data set that is not there
+        comes from the package.
+
+    Returns
+    -------
+    Dataset
+        Its ``origin`` says where the scores come from.
+
+    Raises
+    ------
+    InputError
+        If the name is unknown, the folder holds no score file, or a file is not a valid one.
+
+    Examples
+    --------
+    >>> load_dataset("agnews").class_names
+    ('World', 'Sports', 'Business', 'Sci/Tech')
+    """
+    if name not in FILES:
+        raise InputError(f"data set {name!r} is unknown. Use one of {', '.join(FILES)}, or your own scores file.")
+    given = data_dir or os.environ.get("PACSHIFT_DATA")
+    if not given:
+        return _packaged(name)
+    folder = Path(given)
+    if not any((folder / place).is_file() for place in FILES.values()):
+        raise InputError(
+            f"{folder} holds no score file: expected at least one of {', '.join(FILES.values())}. "
+            "Point data_dir= (or PACSHIFT_DATA) to such a folder, or omit it to use the scores of the package."
+        )
+    path = folder / FILES[name]
+    return _named(load_scores(path, name=name), path) if path.is_file() else _packaged(name)
+
+
+def _named(data: Dataset, path: Path) -> Dataset:
+    """Refuse scores of another data set in this one's place: both heart models fit every heart panel."""
+    made_for = data.facts.get("dataset", data.name)
+    if made_for != data.name:
+        place = FILES.get(made_for, "a file of its own")
+        raise InputError(
+            f"{path}: here the scores of {data.name!r} are expected, but the file says that it was made for "
+            f"{made_for!r}. Move it to {place}."
+        )
+    return data
+
+
+def load_scores(path: str | os.PathLike[str], *, name: str | None = None) -> Dataset:
+    """Load a scores file: an NPZ with ``probs`` (n x K), ``labels`` and optionally ``class_names``.
+
+    Parameters
+    ----------
+    path : path
+        The file. Its labels are column numbers, or names from ``class_names``.
+    name : str, optional
+        Name of the data set; default: that of the file.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, lacks an array, or holds scores that are not finite.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "mine.npz")
+    >>> np.savez(path, probs=[[0.9, 0.1], [0.2, 0.8]], labels=[0, 1])
+    >>> load_scores(path).n_classes
+    2
+    """
+    path = Path(path)
+    arrays = _read_npz(path)
+    missing = [key for key in ("probs", "labels") if key not in arrays]
+    if missing:
+        raise InputError(
+            f"{path}: array {missing[0]!r} is missing (found {sorted(arrays)}). A scores file is an NPZ with "
+            "'probs' (rows x classes), 'labels' (column numbers or names) and optionally 'class_names'."
+        )
+    scores = check_scores(arrays["probs"], name=str(path))
+    finite = np.isfinite(scores.values).all(axis=1)
+    if not finite.all():
+        raise InputError(f"{path}: probs must be finite, row {int(finite.argmin())} is not. Drop such rows.")
+    names = tuple(arrays.get("class_names", np.arange(scores.values.shape[1])).astype(str).tolist())
+    if len(names) != len(scores.classes):
+        raise InputError(f"{path}: {len(names)} class_names for {len(scores.classes)} columns of probs.")
+    named = arrays["labels"].dtype.kind == "U"
+    labels = check_labels(arrays["labels"], names if named else scores.classes, n_rows=len(scores), name=str(path))
+    values = scores.values.astype(np.float64)
+    return Dataset(name or path.stem, values, labels, names, "real", **_extras(path, arrays, len(labels)))
+
+
+def _extras(path: Path, arrays: Mapping[str, NDArray[Any]], n_rows: int) -> dict[str, Any]:
+    """What ``python -m paper train`` adds to a scores file."""
+    found = {key: arrays[key] for key in ("row_ids", "groups") if key in arrays}
+    if "groups" not in found and "image" in arrays:
+        found |= _patients(arrays["image"])
+    for key, values in found.items():
+        if values.shape != (n_rows,):
+            raise InputError(f"{path}: {key} has shape {values.shape}, expected one entry per row ({n_rows},).")
+    if "row_ids" in found and found["row_ids"].dtype.kind == "S":  # the package stores names as bytes
+        found["row_ids"] = np.char.decode(found["row_ids"], "utf-8")
+    return found | ({"facts": _facts(path, arrays["facts"])} if "facts" in arrays else {})
+
+
+def _patients(images: NDArray[Any]) -> dict[str, IntArray]:
+    """The patients of ChestX-ray14 as groups: the names of its images begin with eight digits of the patient.
+
+    >>> _patients(np.array(["00000013_005.png", "00000013_026.png", "00000032_001.png"]))
+    {'groups': array([0, 0, 1])}
+    """
+    names = images.astype(str)
+    if names.ndim != 1 or not all(re.fullmatch(r"[0-9]{8}_[0-9]{3}\.png", name) for name in names.tolist()):
+        return {}
+    return {"groups": np.unique(names.astype("U8"), return_inverse=True)[1].astype(np.int64)}
+
+
+def _facts(path: Path, text: NDArray[Any]) -> dict[str, Any]:
+    """The facts about the model, checked: tables show them."""
+    words, counts = ("model", "data", "recipe"), ("seed", "n_fitted", "n_scored")
+    needed = {**dict.fromkeys(words, str), **dict.fromkeys(counts, int), "accuracy": float}
+    try:
+        facts = json.loads(str(text))
+        if not all(isinstance(facts[key], kind) for key, kind in needed.items()):
+            raise TypeError("an entry has the wrong type")
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{path}: 'facts' must be JSON with {', '.join(needed)} ({error}). "
+            "Make the file with python -m paper train, or leave 'facts' out."
+        ) from error
+    return dict(facts)
+
+
+def _read_npz(path: Path) -> dict[str, NDArray[np.generic]]:
+    """Every array of the file, without pickle."""
+    try:
+        return read_arrays(path, ARRAYS)
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(f"{path}: not a readable NPZ file ({error}). Write it with numpy.savez.") from error
+
+
+@cache
+def _packaged(name: str) -> Dataset:
+    """A data set of the package; read-only because all callers share it."""
+    path = DATA / f"{name}.npz"
+    arrays = heart_arrays() if name == "heart" else read_arrays(path)  # `pacshift demo` needs those of heart
+    names = tuple(arrays["class_names"].tolist())
+    origin: Origin = "shipped" if "gaps" in arrays else "twin"
+    if origin == "shipped":
+        probs, labels = unpack_scores(arrays["gaps"]), arrays["labels"].astype(np.int64)
+    else:
+        from paper.experiments.twins import Twin  # loads SciPy
+
+        probs, labels = Twin.from_arrays(arrays).sample(TWIN_ROWS, np.random.default_rng(0))
+        probs = same_everywhere(probs)
+    for array in (probs, labels):
+        array.flags.writeable = False
+    return Dataset(name, probs, labels, names, origin, **_extras(path, arrays, len(labels)))

@@ -1,0 +1,280 @@
+"""Trials, the runner and what it writes."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from pacshift.errors import AssumptionError, InputError
+from pacshift.evaluation import evaluate
+from paper.experiments import trial as trial_module
+from paper.experiments.claims import check_claims
+from paper.experiments.panels import Panel
+from paper.experiments.reproduce import own_panels, run_reproduce
+from paper.experiments.runner import PanelResult, run_panels
+from paper.experiments.store import TrialLog
+from paper.experiments.summary import summarise
+from paper.experiments.trial import Draw, Experiment, TrialRow, halves, run_trial
+
+pytestmark = pytest.mark.thorough
+
+METHODS = ("PS", "PS-C", "PS-R", "PS-W", "WCP")
+
+
+@pytest.fixture(scope="module")
+def scores_file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A decent three-class classifier."""
+    rng = np.random.default_rng(5)
+    labels = rng.integers(0, 3, 3000)
+    logits = rng.normal(size=(3000, 3)) + 3.0 * np.eye(3)[labels]
+    probs = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    path = tmp_path_factory.mktemp("scores") / "mine.npz"
+    np.savez(path, probs=probs, labels=labels, class_names=np.array(["a", "b", "c"]))
+    return str(path)
+
+
+@pytest.fixture
+def panel() -> Panel:
+    return own_panels("mine", [40, 30, 30], [20, 20, 60], [0.1], (2000, 1500, 1000), delta=0.05)[0]
+
+
+def test_halves_share_no_row_and_split_every_class() -> None:
+    labels = np.random.default_rng(0).integers(0, 4, 501)
+    first, second = halves(labels, np.random.default_rng(1))
+    assert np.array_equal(np.sort(np.concatenate([first, second])), np.arange(501))
+    assert (np.abs(np.bincount(labels[first]) - np.bincount(labels[second])) <= 1).all()
+
+
+def test_a_draw_has_the_sizes_and_mixes_of_the_panel(panel: Panel, scores_file: str) -> None:
+    draw = Draw(Experiment(panel, scores_file=scores_file), trial=3)
+    labels = draw.base.labels
+    for rows, size, mix in (
+        (draw.source, panel.n_source, panel.source_mix),
+        (draw.target, panel.n_target, panel.target_mix),
+        (draw.test, panel.n_test, panel.target_mix),
+    ):
+        assert len(rows) == size
+        assert np.abs(np.bincount(labels[rows], minlength=3) / size - mix).max() < 0.06
+    assert not set(draw.source) & set(draw.target)
+    assert not set(draw.source) & set(draw.test)
+
+
+def test_paper_mode_measures_on_the_test_rows(panel: Panel, scores_file: str) -> None:
+    draw = Draw(Experiment(panel, scores_file=scores_file), trial=0)
+    thresholds = np.array([0.2, 0.4, 0.9])
+    expected = evaluate(draw.base.probs[draw.test] >= thresholds, draw.base.labels[draw.test])
+    measured = draw.measure("probability", thresholds)
+    assert np.allclose(measured, (expected.error, expected.size, expected.empty))
+
+
+def test_population_mode_is_what_ever_larger_test_draws_approach(panel: Panel, scores_file: str) -> None:
+    draw = Draw(Experiment(panel, population=True, scores_file=scores_file), trial=0)
+    large = Draw(Experiment(replace(panel, n_test=400_000), population=True, scores_file=scores_file), trial=0)
+    thresholds = np.array([0.1, 0.3, 0.8])  # classes unlike each other, or a wrong mix would not show
+    sample = evaluate(large.base.probs[large.test] >= thresholds, large.base.labels[large.test])
+    assert np.allclose(
+        draw.measure("probability", thresholds), (sample.error, sample.size, sample.empty), atol=4e-3
+    )
+
+
+def test_the_true_error_is_that_of_the_targets_half(panel: Panel, scores_file: str) -> None:
+    draw = Draw(Experiment(replace(panel, n_test=400_000), scores_file=scores_file), trial=0)
+    thresholds = np.array([0.1, 0.3, 0.8])
+    assert draw.true_error("probability", thresholds) == pytest.approx(
+        draw.measure("probability", thresholds)[0], abs=3e-3
+    )
+    assert draw.true_error("aps", thresholds) == pytest.approx(draw.measure("aps", thresholds)[0], abs=2e-2)
+    exact = Draw(Experiment(panel, population=True, scores_file=scores_file), trial=0)
+    assert exact.true_error("probability", thresholds) == exact.measure("probability", thresholds)[0]
+
+
+def test_the_best_size_is_that_of_the_best_threshold_on_the_target(panel: Panel, scores_file: str) -> None:
+    draw = Draw(Experiment(panel, population=True, scores_file=scores_file), trial=0)
+    best = draw.population("probability").best_threshold(panel.epsilon, panel.target_mix)
+    error, size, _ = draw.measure("probability", np.full(3, best))
+    assert error <= panel.epsilon
+    assert size == draw.best_size
+
+
+def test_a_method_gets_the_same_numbers_in_any_company(panel: Panel, scores_file: str) -> None:
+    experiment = Experiment(panel, scores_file=scores_file)
+    together = run_trial(experiment, 1, METHODS)
+    assert tuple(run_trial(experiment, 1, [method])[0] for method in METHODS) == together
+    for other in (run_trial(experiment, 2, METHODS), run_trial(replace(experiment, seed=1), 1, METHODS)):
+        assert all(row.size != same.size for row, same in zip(other, together, strict=True))
+
+
+def test_a_draw_that_refutes_label_shift_is_recorded_as_refused(
+    panel: Panel, scores_file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_args: object, **_options: object) -> None:
+        raise AssumptionError("no")
+
+    monkeypatch.setattr(trial_module, "thresholds_of", refuse)
+    (row,) = run_trial(Experiment(panel, scores_file=scores_file), 0, ["PS"])
+    assert row.status == "refused"
+    assert np.isnan(row.error)
+    assert np.isnan(row.size)
+
+
+def test_one_and_two_workers_give_the_same_table(panel: Panel, scores_file: str, tmp_path: Path) -> None:
+    panels = [panel, replace(panel, epsilon=0.2)]
+    for workers in (1, 2):
+        run_reproduce(
+            panels, tmp_path / str(workers), trials=3, methods=METHODS, workers=workers, scores_file=scores_file
+        )
+    for name in ("results.csv", "summary.md"):
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
+
+
+def test_everything_is_written_and_says_the_same(panel: Panel, scores_file: str, tmp_path: Path) -> None:
+    results = run_reproduce([panel], tmp_path, trials=4, methods=METHODS, workers=1, scores_file=scores_file)
+    with (tmp_path / "results.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 4 * len(METHODS)
+    assert [float(row["error"]) for row in rows] == [row.error for row in results[0].rows]
+    table = pq.read_table(tmp_path / "results.parquet").to_pylist()
+    assert [row["size"] for row in table] == [float(row["size"]) for row in rows]
+    assert {row["origin"] for row in rows} == {"real"}
+    for kind in ("png", "pdf"):
+        assert (tmp_path / "figures" / f"{panel.name}.{kind}").stat().st_size > 5000
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "data:image/png;base64," in page
+    assert "http" not in page  # nothing to fetch
+    assert "PS-W keeps the guarantee" in page
+    assert (tmp_path / "summary.md").read_text(encoding="utf-8").count("| mine-0.1 |") == len(METHODS)
+
+
+def test_a_run_resumes_after_an_interruption(panel: Panel, scores_file: str, tmp_path: Path) -> None:
+    def run(folder: Path, trials: int, methods: tuple[str, ...]) -> tuple[PanelResult, list[int]]:
+        done: list[int] = []
+        experiments = [Experiment(panel, scores_file=scores_file)]
+        (result,) = run_panels(
+            experiments, folder, trials=trials, methods=methods, workers=1, progress=lambda d, *_: done.append(d)
+        )
+        return result, done
+
+    whole, _ = run(tmp_path / "whole", 4, METHODS)
+    assert run(tmp_path / "parts", 2, METHODS[:2])[1] == [1, 2]
+    log = tmp_path / "parts" / "trials.jsonl"
+    log.write_bytes(log.read_bytes()[:-20])  # a crash in the middle of the second line
+    assert run(tmp_path / "parts", 2, METHODS[:2])[1] == [2]
+    resumed, done = run(tmp_path / "parts", 4, METHODS)
+    assert resumed == whole
+    assert done == [1, 2, 3, 4]  # trials 0 and 1 lacked three methods
+    assert run(tmp_path / "parts", 4, METHODS)[1] == []
+
+
+def test_another_seed_does_not_take_the_logged_trials(panel: Panel, scores_file: str, tmp_path: Path) -> None:
+    first = run_reproduce([panel], tmp_path, trials=2, methods=["PS"], workers=1, scores_file=scores_file)
+    second = run_reproduce([panel], tmp_path, trials=2, methods=["PS"], workers=1, scores_file=scores_file, seed=9)
+    exact = run_reproduce(
+        [panel], tmp_path, trials=2, methods=["PS"], workers=1, scores_file=scores_file, population=True
+    )
+    assert len({first[0].rows, second[0].rows, exact[0].rows}) == 3
+    assert len((tmp_path / "trials.jsonl").read_text(encoding="utf-8").splitlines()) == 6
+
+
+def test_a_log_with_a_bad_line_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "trials.jsonl").write_text('{"key": "x", "rows": []}\nnonsense\n', encoding="utf-8")
+    with pytest.raises(InputError, match="line 2"):
+        TrialLog(tmp_path).read()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_ctrl_c_loses_at_most_the_trials_in_flight(panel: Panel, scores_file: str, tmp_path: Path) -> None:
+    code = (
+        "from pathlib import Path\n"
+        "from paper.experiments.reproduce import own_panels, run_reproduce\n"
+        "if __name__ == '__main__':\n"
+        "    panels = own_panels('mine', [40, 30, 30], [20, 20, 60], [0.1], (2000, 1500, 1000), delta=0.05)\n"
+        f"    run_reproduce(panels, Path({str(tmp_path)!r}), trials=5000, methods=['PS'], workers=2,\n"
+        f"                  scores_file={scores_file!r})\n"
+    )
+    script = tmp_path / "run.py"
+    script.write_text(code, encoding="utf-8")
+    log = tmp_path / "trials.jsonl"
+    process = subprocess.Popen(
+        [sys.executable, str(script)], stderr=subprocess.DEVNULL, start_new_session=True, env=_child_environment()
+    )
+    try:
+        for _ in range(600):
+            if process.poll() is not None or (log.exists() and log.read_bytes().count(b"\n") >= 5):
+                break
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of the group
+        assert process.wait(timeout=60) != 0
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    finished = [json.loads(line)["rows"][0] for line in log.read_text(encoding="utf-8").splitlines()]
+    assert len(finished) >= 5
+    row = TrialRow(**finished[0])
+    assert run_trial(Experiment(panel, scores_file=scores_file), row.trial, ["PS"]) == (row,)
+    rows = run_panels([Experiment(panel, scores_file=scores_file)], tmp_path, trials=5, methods=["PS"], workers=1)[
+        0
+    ].rows
+    assert [row.trial for row in rows] == [0, 1, 2, 3, 4]
+
+
+def _child_environment() -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
+def test_summaries_count_what_the_rows_say(panel: Panel) -> None:
+    rows = (
+        TrialRow("mine-0.1", 0, "PS", "ok", 0.05, 1.5, 0.0, 0.11, 1.2),
+        TrialRow("mine-0.1", 1, "PS", "ok", 0.15, 1.1, 0.0, 0.11, 1.2),
+        TrialRow("mine-0.1", 2, "PS", "trivial", 0.0, 3.0, 0.0, 0.11, 1.2),
+        TrialRow("mine-0.1", 3, "PS", "refused", np.nan, np.nan, np.nan, np.nan, 1.2),
+    )
+    (summary,) = summarise(PanelResult(panel, "mine", "real", ("PS",), rows))
+    assert (summary.trials, summary.above, summary.trivial, summary.refused) == (4, 1, 1, 1)
+    assert summary.truly_above == 3
+    assert summary.mean_error == pytest.approx(0.2 / 3)
+    assert summary.worst_error == 0.15
+    assert summary.excess == pytest.approx(5.6 / 3 - 1.2)
+
+
+def test_claims_follow_the_counts(panel: Panel) -> None:
+    def result(error: float, sizes: tuple[float, float]) -> PanelResult:
+        methods = ("PS-W", "PS-C")
+        rows = tuple(
+            TrialRow(panel.name, 0, method, "ok", error, size, 0.0, error, 1.0)
+            for method, size in zip(methods, sizes, strict=True)
+        )
+        return PanelResult(panel, "mine", "real", methods, rows)
+
+    good = {claim.text: claim for claim in check_claims([result(0.05, (1.2, 2.4))])}
+    assert good["PS-W keeps the guarantee in all trials"].verdict == "holds"
+    assert good["PS-W gives smaller sets than PS-C, small shift of CIFAR-10 aside"].verdict == "holds"
+    assert "0.50" in good["PS-W gives smaller sets than PS-C, small shift of CIFAR-10 aside"].counts
+    bad = {claim.text: claim for claim in check_claims([result(0.11, (2.4, 1.2))])}
+    assert bad["PS-W keeps the guarantee in all trials"].counts == "error above ε in 1 of 1 trials (mine-0.1 1)"
+    assert bad["PS-W gives smaller sets than PS-C, small shift of CIFAR-10 aside"].verdict == "does not hold"
+
+
+def test_bad_requests_are_refused(panel: Panel, scores_file: str, tmp_path: Path) -> None:
+    wrong = replace(panel, source_mix=(0.5, 0.5), target_mix=(0.5, 0.5))
+    with pytest.raises(InputError, match="2 shares"):
+        run_reproduce([wrong], tmp_path, trials=1, scores_file=scores_file, methods=["PS"])
+    with pytest.raises(InputError, match="PS-X"):
+        run_reproduce([panel], tmp_path, trials=1, scores_file=scores_file, methods=["PS-X"])
+    for option in ({"trials": 0}, {"workers": 0}, {"seed": -1}):
+        with pytest.raises(InputError, match=next(iter(option))):
+            run_reproduce([panel], tmp_path, scores_file=scores_file, **option)  # type: ignore[arg-type]
+
+
+def test_a_class_without_rows_is_refused(panel: Panel, tmp_path: Path) -> None:
+    np.savez(tmp_path / "scores.npz", probs=np.full((10, 3), 1 / 3), labels=np.array([0, 1] * 5))
+    with pytest.raises(InputError, match="'2'"):
+        run_reproduce([panel], tmp_path, trials=1, scores_file=str(tmp_path / "scores.npz"), methods=["PS"])

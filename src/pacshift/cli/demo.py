@@ -1,0 +1,115 @@
+"""``pacshift demo``: a simulated label shift, every method on it, and which of them keep their promise."""
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pacshift.cli import options
+from pacshift.cli.compare import cells
+from pacshift.cli.console import plain, print_json, print_words, progress, results, right_aligned
+from pacshift.cli.options import basic
+from pacshift.errors import InputError
+from pacshift.words.numbers import given, mean_size, percent
+
+if TYPE_CHECKING:
+    from pacshift.cli.simulated import Findings
+
+
+def demo(
+    ctx: typer.Context,
+    *,
+    out: Annotated[Path, basic("--out -o FOLDER", "For figure, report, tables.")] = Path("pacshift-demo"),
+    draws: Annotated[int, basic("--draws", "How often the data are drawn anew.", min=1)] = 10,
+    seed: options.Seed = 0,
+    printing: options.Printing,
+) -> None:
+    """See every method under a simulated label shift, with true errors, in seconds.
+
+    Example: pacshift demo
+    """
+    from pacshift.cli.provenance import with_origin
+    from pacshift.cli.simulated import find, write
+
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make the folder {out}: {error.strerror}. Choose another with -o.") from None
+    with progress("drawing and calibrating", silent=printing.silent) as report:
+        found = find(draws, seed, report)
+    found = replace(found, certificate=with_origin(found.certificate, ctx, seed))
+    files = write(out, found)
+    if printing.as_json:
+        print_json(_document(found, files))
+    elif not printing.quiet:
+        _show(found, files)
+
+
+def _document(found: "Findings", files: dict[str, Path]) -> dict[str, object]:
+    """The answer for machines."""
+    return {
+        "panel": found.world.name,
+        "epsilon": found.certificate.epsilon,
+        "delta": found.certificate.delta,
+        "in_words": found.certificate.explain().splitlines(),
+        "draws": len(found.trials),
+        "methods": [{**asdict(row), "draws_above_epsilon": found.above(row.method)} for row in found.trials[0]],
+        "rare_classes": asdict(found.rare),
+        "files": {name: str(path) for name, path in files.items()},
+    }
+
+
+def _show(found: "Findings", files: dict[str, Path]) -> None:
+    """The answer for people."""
+    console, epsilon, draws, world = results(), found.certificate.epsilon, len(found.trials), found.world
+    name = plain(repr(world.class_names[1]))
+    rows, before, after = f"{world.n_rows:,}", percent(world.source_mix[1]), percent(world.target_mix[1])
+    console.print(
+        f"[bold]{plain(world.title)}[/] (scores of a real model, {len(world.class_names)} classes). "
+        f"Source: {rows} labelled examples, {before} of them {name}. "
+        f"Target: {rows} examples without labels, {after} of them {name} (only ORACLE is told). "
+        f"Wanted: sets that miss the true label of at most {given(epsilon)} of the target."
+    )
+    headings = "method", "guarantees", "target error", "mean set size", "empty sets", f"above, of {draws}"
+    table = right_aligned(*headings, left=2)
+    for row in found.trials[0]:
+        above = found.above(row.method)
+        table.add_row(*cells(row, epsilon=epsilon, with_error=True), f"[red]{above}[/]" if above else "0")
+    console.print(table)
+    console.print(
+        f"Target error is exact: the share of the whole target population whose set misses the true label. "
+        f"Last column: in how many of {draws} draws of all the data it was above {given(epsilon)}.\n"
+    )
+    print_words(_why_ps_lp(found))
+    console.print()
+    print_words(found.certificate.explain())
+    console.print()
+    for kind in ("report", "figure"):
+        console.print(f"{kind}: {plain(files[kind])}")
+    console.print("continue with the same data:")
+    folder, rates = files["report"].parent, f"--epsilon {epsilon:g} --delta {found.certificate.delta:g}"
+    for line in (
+        f"pacshift calibrate {folder}/source.parquet {folder}/target.parquet {rates} -o my.json",
+        f"pacshift check my.json {folder}/labelled.parquet",
+    ):
+        console.print(f"  {plain(line)}", soft_wrap=True)
+
+
+def _why_ps_lp(found: "Findings") -> str:
+    """What speaks for PS-LP, which is the default although PS-LW needs no target."""
+    from pacshift.cli.simulated import N_CLASSES, ROWS
+
+    case, larger = found.rare, found.size("PS-LW") / found.size("PS-LP") - 1
+    here = (
+        "PS-LW does about as well here"
+        if abs(larger) < 0.02
+        else f"PS-LW's sets are {percent(abs(larger), 2)} {'larger' if larger > 0 else 'smaller'} here"
+    )
+    return (
+        f"Why PS-LP? {here}, and it needs no target. But it bounds every class separately, which costs size with "
+        f"many or rare classes. A made-up case with {N_CLASSES} classes, the rarest with {case.fewest} of "
+        f"{ROWS:,} source rows, same ε and δ: sets of {mean_size(case.sizes['PS-LP'])} labels with PS-LP, "
+        f"{mean_size(case.sizes['PS-LW'])} with PS-LW (target errors {case.errors['PS-LP']:.4f} and "
+        f"{case.errors['PS-LW']:.4f})."
+    )

@@ -1,0 +1,233 @@
+"""The demo's simulated label shift: what is drawn, what the methods achieve on it, the picture and the files."""
+
+import json
+import warnings
+import zlib
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from pacshift.arrays import IntArray
+from pacshift.certificate import Certificate
+from pacshift.certification.calibrate import calibrate, calibrate_tally
+from pacshift.certification.one_label import with_one_label_error
+from pacshift.comparison.table import ComparisonRow
+from pacshift.errors import AssumptionError, UninformativeWarning
+from pacshift.files.writing import atomic_write
+from pacshift.methods import METHODS, Method, Task, usable_methods
+from pacshift.plots.axes import new_axes
+from pacshift.plots.palette import LIMIT, PROMISE_MARKS
+from pacshift.progress import Progress
+from pacshift.report import write_report
+from pacshift.rows.sets import count_sizes
+from pacshift.scores.check import ScoreMatrix
+from pacshift.scores.transforms import resolve_transform
+from pacshift.simulate import Population, resample
+from pacshift.simulate.heart import heart_arrays, unpack_scores
+from pacshift.tally import Tally
+
+EPSILON, DELTA = 0.1, 5e-4
+"""Those of the paper."""
+METHOD = "PS-LP"
+METHODS_DRAWN = ("PS-LP", "LWCP", "PS")
+"""The default, conformal prediction class by class, and calibration that ignores the shift: one of each kind."""
+N_CLASSES, N_RARE, ROWS = 10, 2, 5_000
+"""Enough classes and few enough rare rows for PS-LW to pay. Chosen to show this: the demo calls it made up."""
+RARE_SHARE = 0.1
+"""A rare class is this many times as frequent as a common one."""
+
+
+class World:
+    """The panel heart-large-0.1 of the paper, with all scored rows as the population of source and target."""
+
+    name = "heart-large-0.1"
+    source_mix, target_mix = (0.94, 0.06), (0.636, 0.364)
+    n_rows = 42_000
+
+    def __init__(self) -> None:
+        arrays = heart_arrays()
+        facts = json.loads(str(arrays["facts"]))
+        model = str(facts["model"])
+        self.title = f"{model[:1].upper()}{model[1:]}, {facts['data']}"
+        self.class_names: tuple[str, ...] = tuple(arrays["class_names"].tolist())
+        self.scores, self.labels = unpack_scores(arrays["gaps"]), arrays["labels"].astype(np.int64)
+        self._populations: dict[str, Population] = {}
+
+    def population(self, score: str) -> Population:
+        """All rows with their transformed scores, where the true error of thresholds is known."""
+        if score not in self._populations:
+            scores = ScoreMatrix(self.scores, tuple(range(len(self.class_names))))
+            blocks = [block for _, block in resolve_transform(score).blocks(scores)]
+            self._populations[score] = Population(np.concatenate(blocks), self.labels)
+        return self._populations[score]
+
+
+class Draw:
+    """One draw of source and target; methods that share a score transform share its tally."""
+
+    def __init__(self, world: World, seed: int, trial: int) -> None:
+        self.world, self.seed, self.trial = world, seed, trial
+        rng = self.rng("draw")
+        self.source = resample(world.labels, world.source_mix, world.n_rows, rng)
+        self.target = resample(world.labels, world.target_mix, world.n_rows, rng)
+        self._tallies: dict[str, Tally] = {}
+
+    def rng(self, purpose: str) -> np.random.Generator:
+        """A generator for each purpose: adding a method never changes the numbers of another one."""
+        key = [zlib.crc32(word.encode()) for word in (self.world.name, purpose)]
+        return np.random.default_rng([self.seed, self.trial, *key])
+
+    def tally(self, score: str) -> Tally:
+        """The counts that calibration sees."""
+        if score not in self._tallies:
+            scores, labels = self.world.scores, self.world.labels
+            source = Tally.from_scores(scores[self.source], labels[self.source], score=score)
+            self._tallies[score] = source + Tally.from_target(scores[self.target])
+        return self._tallies[score]
+
+    def run(self, method: Method) -> ComparisonRow:
+        """What a method achieves by itself, as published, on the whole target population."""
+        world = self.world
+        score = "aps" if method.name == "WCP" else method.default_score  # as the authors run it
+        weights = np.divide(world.target_mix, world.source_mix) if method.needs_weights else None
+        with suppress(AssumptionError):
+            task = Task(epsilon=EPSILON, delta=DELTA, seed=self.seed, weights=weights)
+            cuts = method.solve(self.tally(score), task).thresholds
+            everyone, mix = world.population(score), world.target_mix
+            found = everyone.size(cuts, mix), everyone.empty(cuts, mix), everyone.error(cuts, mix)
+            return ComparisonRow(method.name, method.guarantee, *found, bool(np.isneginf(cuts).all()))
+        return ComparisonRow(method.name, method.guarantee, None, note="the draw refutes label shift")
+
+
+@dataclass(frozen=True)
+class RareCase:
+    """Mean set sizes and errors on the target population, exact, and the source rows of the rarest class."""
+
+    fewest: int
+    sizes: dict[str, float]
+    errors: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the demo found: certificate and methods of the first draw, all draws, and a case with rare classes."""
+
+    certificate: Certificate
+    draw: Draw
+    trials: Sequence[Sequence[ComparisonRow]]
+    rare: RareCase
+
+    @property
+    def world(self) -> World:
+        """What was drawn from."""
+        return self.draw.world
+
+    def of(self, method: str) -> list[ComparisonRow]:
+        """The rows of a method in all draws that it did not refuse."""
+        return [row for trial in self.trials for row in trial if row.method == method and row.size is not None]
+
+    def above(self, method: str) -> int:
+        """In how many draws the error of a method was above what was allowed."""
+        return sum(row.error > EPSILON for row in self.of(method) if row.error is not None)
+
+    def size(self, method: str) -> float:
+        """Mean size of a method's sets over all draws that it did not refuse."""
+        return float(np.mean([row.size for row in self.of(method)]))
+
+
+def find(draws: int, seed: int, report: Progress | None) -> Findings:
+    """Draw, calibrate and measure."""
+    world, trials = World(), []
+    methods = usable_methods(with_weights=True)
+    for trial in range(draws):
+        if report:
+            report(trial, draws)
+        draw = Draw(world, seed, trial)
+        trials.append([draw.run(method) for method in methods])
+    first = Draw(world, seed, 0)
+    tally = replace(first.tally("probability"), classes=world.class_names)
+    made = calibrate_tally(tally, epsilon=EPSILON, delta=DELTA, method=METHOD, rng=first.rng(METHOD))
+    target = world.scores[first.target]
+
+    def count(certificates: Sequence[Certificate]) -> list[IntArray]:
+        return [count_sizes(one.sets(target)) for one in certificates]
+
+    certificate = with_one_label_error(made, tally, METHODS[METHOD](), count).with_set_sizes(target)
+    return Findings(certificate, first, trials, rare_case(seed))
+
+
+def rare_case(seed: int) -> RareCase:
+    """PS-LP and PS-LW on one draw with two rare classes among ten: why PS-LP is the default."""
+    population = Population.synthetic(N_CLASSES, strength=5, rows_per_class=1_000, rng=seed)
+    frequent = np.where(np.arange(N_CLASSES) < N_RARE, RARE_SHARE, 1.0)
+    source_mix, target_mix = (mix / mix.sum() for mix in (frequent, frequent * np.linspace(1, 3, N_CLASSES)))
+    source, labels = population.draw(source_mix, ROWS, rng=[seed, 1])
+    target, _ = population.draw(target_mix, ROWS, rng=[seed, 2])
+    made = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UninformativeWarning)  # the sizes say it
+        for method in ("PS-LP", "PS-LW"):
+            certificate = calibrate(source, labels, target, epsilon=EPSILON, delta=DELTA, method=method, rng=seed)
+            made[method] = certificate.thresholds
+    return RareCase(
+        fewest=int(np.bincount(labels, minlength=N_CLASSES).min()),
+        sizes={method: population.size(cuts, target_mix) for method, cuts in made.items()},
+        errors={method: population.error(cuts, target_mix) for method, cuts in made.items()},
+    )
+
+
+def write(folder: Path, found: Findings) -> dict[str, Path]:
+    """Write the files of the demo, over those of an earlier run."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    files = {"report": folder / "report.html", "figure": folder / "demo.png"}
+    files |= {"certificate": folder / "certificate.json"}
+    files |= {name: folder / f"{name}.parquet" for name in ("source", "target", "labelled")}
+    certificate = found.certificate.with_curves()
+    certificate.save(files["certificate"])
+    write_report(certificate, files["report"], comparison=found.trials[0])
+    draw_figure(files["figure"], found)
+    draw, names = found.draw, found.world.class_names
+    for table, rows in (("source", draw.source), ("target", draw.target), ("labelled", draw.target)):
+        columns: dict[str, Any] = {"id": np.arange(len(rows))}
+        columns |= {f"p_{name}": found.world.scores[rows, place] for place, name in enumerate(names)}
+        if table != "target":
+            columns["label"] = np.array(names)[found.world.labels[rows]]
+        with atomic_write(files[table]) as draft:
+            pyarrow.parquet.write_table(pa.table(columns), draft)
+    return files
+
+
+def draw_figure(path: Path, found: Findings) -> None:
+    """Draw one row per method and one dot per draw: the error against ε, and the size of the sets."""
+    figure = Figure(figsize=(7.2, 2.4), layout="constrained", dpi=150)
+    error_axes, size_axes = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
+    for axes, quantity in ((error_axes, "error"), (size_axes, "size")):
+        for place, method in enumerate(METHODS_DRAWN):
+            rows = [row for trial in found.trials for row in trial if row.method == method]
+            _, mark = PROMISE_MARKS[METHODS[method].guarantee]
+            for offset, row in zip(np.linspace(-0.22, 0.22, len(rows)) * (len(rows) > 1), rows, strict=True):
+                if row.size is not None:
+                    axes.plot([getattr(row, quantity)], [place + offset], markersize=4.5, alpha=0.8, **mark)
+    right = max(error_axes.get_xlim()[1], 1.4 * EPSILON)
+    error_axes.axvspan(EPSILON, right, color=LIMIT, alpha=0.1, linewidth=0, zorder=0)
+    error_axes.axvline(EPSILON, color=LIMIT, linestyle="--", linewidth=1.2)
+    error_axes.annotate(f"allowed: {EPSILON:g}", (EPSILON, 1.0), (3, 3), xycoords=("data", "axes fraction"),
+                        textcoords="offset points", color=LIMIT, fontsize=9)  # fmt: skip
+    error_axes.set(xlim=(0, right), xlabel="share of the target that is missed")
+    size_axes.set_xlabel("labels per set, on average")
+    words = [f"{name}\n{PROMISE_MARKS[METHODS[name].guarantee][0]}" for name in METHODS_DRAWN]
+    error_axes.set_yticks(range(len(words)), words, fontsize=9)
+    error_axes.set_ylim(len(words) - 0.5, -0.5)
+    for axes in (error_axes, size_axes):
+        new_axes(axes, height=0, grid="x")  # they are there already: only the grid is added
+    title = f"{found.world.title}: {len(found.trials)} draws, one dot per draw"
+    figure.suptitle(title, fontsize=11, x=0.01, ha="left")
+    with atomic_write(path) as draft:
+        figure.savefig(draft)

@@ -1,1 +1,0 @@
-"""Everything that needs torch: networks, the training loop, checkpoints. Imported only by ``pacshift train``."""

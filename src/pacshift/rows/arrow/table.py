@@ -1,0 +1,290 @@
+"""Files and frames as ``Rows``: record batches are checked and worked on by all cores, memory stays bounded."""
+
+from collections import Counter as Reasons
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from pacshift.arrays import BoolArray, IntArray, KeyArray, Label
+from pacshift.files.repeated import sha256_beside
+from pacshift.rows.arrow.files import open_source
+from pacshift.rows.arrow.find import find_layout
+from pacshift.rows.arrow.layout import Asked, ColumnsError, Layout
+from pacshift.rows.arrow.records import (
+    ScoreRows,
+    batch_labels,
+    first_place,
+    group_names,
+    raw_scores,
+    sample_scores,
+    score_rows,
+    without_view,
+)
+from pacshift.rows.arrow.source import Records, Source, Tables, without_codes
+from pacshift.rows.base import Batch, Labels, Matrix, Pass, Rows
+from pacshift.rows.columns import Columns
+from pacshift.rows.faults import Faults
+from pacshift.rows.groups import OnePerGroup, Periods
+from pacshift.scores.names import shorten
+from pacshift.scores.plausible import foreign_columns
+from pacshift.scores.softmax import softmax
+from pacshift.tally.counter import Counter
+from pacshift.tally.grouped import LabelsPer
+from pacshift.tally.inputs import Input, Role, printable
+
+MAX_KEPT_BYTES = 1 << 26
+"""A table up to this size (64 MB) is kept in memory when it is needed twice; a larger one is read twice."""
+
+
+class Known(Protocol):
+    """A certificate, or other rows: what they know of the table."""
+
+    @property
+    def classes(self) -> tuple[Label, ...]: ...
+    @property
+    def columns(self) -> Columns | None: ...
+    @property
+    def softmax(self) -> bool: ...
+
+
+def read_rows(
+    paths: Tables,
+    *,
+    label: str | None = None,
+    scores: str | None = None,
+    classes: Sequence[Label] | None = None,
+    by_position: bool = False,
+    group: str | None = None,
+    softmax: bool = False,
+    drop_invalid: bool = False,
+    name: str = "table",
+    role: Role | None = None,
+    some_labels: bool = False,
+    labels_per: LabelsPer | None = None,
+    columns: Columns | None = None,
+    like: Known | None = None,
+    keep: bool = True,
+    grid: bool = True,
+    within: Periods | None = None,
+) -> Rows:
+    """A table as ``Rows``: files, folders or a frame, read batch by batch whenever a verb needs it.
+
+    ``label``, ``scores``, ``classes``, ``by_position``, ``group``, ``softmax`` and ``drop_invalid`` are what the
+    command line calls so. ``columns`` are those that a certificate or the source remembers; ``like`` gives these,
+    the classes and the softmax together. With ``some_labels`` rows may lack a label, and ``labels_per`` says how
+    those of groups were chosen. A small table stays in memory where ``keep`` says so. ``within`` gives the period
+    of each row, where there is one row per group and period.
+    """
+    if like is not None:
+        classes, columns, softmax = classes or like.classes, columns or like.columns, softmax or like.softmax
+    try:
+        source = open_source(paths, label=label, scores=scores, columns=columns)
+        layout = find_layout(source, Asked(label, scores, classes, by_position, columns, group))
+    except ColumnsError as error:
+        if name == "table":
+            raise
+        said = str(error)
+        if name == "target":  # whose labels have a parameter of their own
+            said = said.replace("label=NAME", "target_labels=NAME")
+        raise ColumnsError(f"{name}: {said}") from None
+    kind: Labels = "none" if layout.label is None else "some" if some_labels else "all"
+    files = ", ".join(map(str, source.files[:3])) + (", ..." if len(source.files) > 3 else "")
+    rows = ArrowRows(
+        name=name,
+        role=role or ("target" if kind != "all" else "source"),
+        classes=layout.classes,
+        labels=kind,
+        softmax=softmax,
+        drop_invalid=drop_invalid,
+        grid=grid,
+        described=files or "the frame",
+        source=source,
+        layout=layout,
+        kept=_Kept(keep),
+    )
+    return rows if group is None else OnePerGroup.of(rows, within=within, labels_per=labels_per)
+
+
+@dataclass(eq=False)
+class _Kept:
+    """Batches of a small table, for the passes after the first one. Views of the same rows share them."""
+
+    wanted: bool
+    records: list[Records] = field(default_factory=list)
+    columns: frozenset[str] = frozenset()
+
+    def batches(self, read: Callable[[], Iterator[Records]], columns: Sequence[str]) -> Iterator[Records]:
+        """Those of before; else ``read`` again, which nobody does who needs no more than was kept."""
+        if self.records and self.columns.issuperset(columns):
+            yield from self.records
+            return
+        kept, n_bytes = list[Records](), 0
+        for batch in read():
+            if self.wanted:
+                batch.require_sound()  # counting its bytes looks at offsets
+                n_bytes += batch.data.nbytes
+                kept.append(batch)
+                if n_bytes > MAX_KEPT_BYTES:
+                    self.wanted, kept = False, []
+            yield batch
+        self.records, self.columns = kept, frozenset(columns)
+
+
+@dataclass(eq=False, kw_only=True)
+class ArrowRows(Rows):
+    """A source of record batches and its layout."""
+
+    source: Source
+    layout: Layout
+    kept: _Kept
+
+    def __post_init__(self) -> None:
+        is_counted_with = self.labels == "all" and self.role == "source"
+        self.columns = (self.layout if is_counted_with else self.layout.without_label()).remembered
+
+    def batches(self, keep: Sequence[str] = ()) -> Iterator["ArrowBatch"]:
+        first = 0
+        for records in self.kept.batches(partial(self.layout.batches, self.source, keep), keep):
+            yield ArrowBatch(records, self.layout, self.labels, is_logits=self.softmax, first=first)
+            first += records.data.num_rows
+
+    def unlabelled(self) -> "ArrowRows":
+        return replace(self, labels="none")
+
+    def count_rows(self) -> int | None:
+        return self.source.count_rows()
+
+    def require_plausible(self, class_counts: IntArray) -> None:
+        layout = self.layout
+        if layout.is_named or layout.is_list or class_counts.all():
+            return
+        foreign = foreign_columns(sample_scores(self.source, layout), class_counts)
+        if foreign:
+            raise ColumnsError(
+                f"column {shorten([layout.columns[place] for place in foreign])} does not look like scores: no "
+                "row has this label, and the values do not fit the other score columns. Leave it out with "
+                "scores=, or name all classes with classes= if it is right."
+            )
+
+    def hashes(self) -> "AbstractContextManager[Mapping[str, Any]]":
+        return sha256_beside(self.source.files)
+
+    def inputs(self, found: Pass, digests: Mapping[str, str]) -> tuple[Input, ...]:
+        """The files that were counted; of a frame only what was left out has to be said."""
+        assert self.columns is not None
+        if not self.source.files:
+            faults, rows = found.faults, (found.n_given, found.n_rows)
+            return (table_input(self.columns, None, *rows, faults, None),) if faults.n_rows else ()
+        counted = {file: found.files[str(file)] for file in self.source.files if str(file) in found.files}
+        return tuple(
+            table_input(self.columns, file, one.n_given, one.n_rows, one.faults, digests.get(str(file)))
+            for file, one in counted.items()
+        )
+
+
+def table_input(
+    columns: Columns,
+    path: Path | None,
+    rows: int | None,
+    rows_read: int | None,
+    faults: Faults | None,
+    sha256: str | None,
+) -> Input:
+    """What a tally says about a table that was counted; without ``faults`` nobody knows what was left out."""
+    left_out, why = (None, ()) if faults is None else (faults.n_rows, faults.why)
+    role: Role = "target" if columns.label is None else "source"
+    read = columns.scores if columns.label is None else (columns.label, *columns.scores)
+    name = None if path is None else printable(path.name)
+    return Input(role, name, rows, read, sha256, left_out, why, rows_read)
+
+
+@dataclass(frozen=True, eq=False)
+class ArrowBatch(Batch):
+    """A record batch; its scores are made a matrix when somebody asks for them. Executors of Spark use it too."""
+
+    records: Records
+    layout: Layout
+    kind: Labels
+    is_logits: bool
+    first: int = 0
+    faults: Faults = field(default_factory=Faults)
+
+    @property
+    def file(self) -> str:  # type: ignore[override]
+        return self.records.file
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.records.data.num_rows)
+
+    @cached_property
+    def sound(self) -> Records:
+        """The record batch, after a look whether it is whole."""
+        self.records.require_sound()
+        return self.records
+
+    @property
+    def data(self) -> Any:
+        """The record batch of Arrow, with the columns that were asked for."""
+        return self.sound.data
+
+    @property
+    def _read(self) -> Layout:
+        return self.layout.without_label() if self.kind == "none" else self.layout
+
+    @cached_property
+    def rows(self) -> ScoreRows:
+        """The usable rows, found when somebody asks for them."""
+        rows = score_rows(self.sound, self._read, softmax=self.is_logits, some_labels=self.kind == "some")
+        self.faults.add(rows.faults)
+        return rows
+
+    @property
+    def kept(self) -> BoolArray | None:
+        return self.rows.kept
+
+    @property
+    def given(self) -> Matrix:
+        return self.rows.scores
+
+    @cached_property
+    def scores(self) -> Matrix:
+        return softmax(self.given) if self.is_logits else self.given
+
+    @property
+    def labels(self) -> IntArray | None:
+        return self.rows.index
+
+    def count(self, counter: Counter) -> None:
+        """The columns as they lie in the file; bad rows are only looked for where there are some."""
+        layout = self._read if counter.labelled else self.layout.without_label()
+        labels, n_counted = batch_labels(self.sound, layout), 0
+        if self.n_rows and (labels is None or labels.min() >= 0):
+            n_counted = counter.count(raw_scores(self.sound, layout), labels)
+        if n_counted == self.n_rows:
+            return
+        rest = Records(self.data.slice(n_counted), self.file, self.records.first_row + n_counted)
+        rows = score_rows(rest, layout, softmax=self.is_logits)  # finds the bad rows
+        if len(rows.scores):
+            counter.count(rows.scores, rows.index)
+        self.faults.add(rows.faults)
+
+    def take(self, places: IntArray) -> "ArrowBatch":
+        columns = [without_view(column).take(pa.array(places)) for column in self.data.columns]
+        data = pa.RecordBatch.from_arrays(columns, self.data.schema.names)
+        return replace(self, records=replace(self.records, data=data), faults=Faults())
+
+    def group_names(self) -> tuple[KeyArray, BoolArray | None]:
+        return group_names(self.sound, self.layout)
+
+    def leave_out(self, rows: BoolArray, why: str) -> None:
+        n_bad = int(rows.sum())
+        self.faults.add(Faults(n_bad, Reasons({why: n_bad}), first_place(self.sound, rows)))
+
+    def cells(self, place: int, columns: Sequence[str]) -> list[Any]:
+        return [without_codes(self.data.column(name).slice(place, 1))[0].as_py() for name in columns]

@@ -1,0 +1,279 @@
+"""What every kind of rows gives: checked batches, any number of times, and what is known about the whole.
+
+``Rows.map`` is the one way to the data. A fold (``pacshift.rows.fold``) is a function of a batch and a sum; a verb
+is a few folds. A verb never asks what kind of rows it has: it asks ``again`` and ``labels``.
+"""
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from time import perf_counter
+from typing import Any, Literal, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacshift.arrays import BoolArray, IntArray, KeyArray, Label
+from pacshift.errors import InputError
+from pacshift.parallel import map_ordered
+from pacshift.progress import Progress
+from pacshift.rows.columns import Columns
+from pacshift.rows.faults import Faults
+from pacshift.tally import Tally
+from pacshift.tally.counter import Counter, CountOptions
+from pacshift.tally.grouped import Grouped
+from pacshift.tally.inputs import Input, Role
+
+logger = logging.getLogger(__name__)
+
+Matrix: TypeAlias = NDArray[np.floating[Any]]
+T = TypeVar("T")
+
+NO_LABEL = -2
+"""Instead of a column: the row has no label, where only some rows have one."""
+
+Again: TypeAlias = Literal["cheap", "dear", "never"]
+"""What it costs to read rows once more: memory, files and frames, a cluster. A promise of the kind of rows: a
+small file that is kept in memory is still dear, or thresholds would depend on what fits."""
+
+Labels: TypeAlias = Literal["all", "some", "none"]
+"""Which rows have a label. With ``all`` a row without one cannot be used."""
+
+Doing: TypeAlias = Literal[
+    "counting",
+    "checking",
+    "measuring the sets",
+    "reading the labelled target",
+    "reading rows to plan with",
+    "reading rows to tune thresholds with",
+    "estimating what labels would bring",
+    "drawing rows",
+    "finding thresholds (%)",
+    "comparing methods",
+]
+"""What a pass or another long step is for, told to whoever watches."""
+
+Watch: TypeAlias = "Callable[[Rows, Doing], AbstractContextManager[Progress | None]]"
+"""Around every long step: an adapter shows a bar, and says what was left out."""
+
+
+class Batch(ABC):
+    """Some rows. Memory gives all of them as one batch, files about a million scores at a time.
+
+    ``n_rows`` stood here, ``first`` stand before them in the whole table. ``kept`` marks those that can be used
+    (None: all), and ``faults`` says why the others cannot. ``given``, ``scores`` and ``labels`` hold the usable
+    ones only. Nothing is read before it is asked for.
+    """
+
+    first: int
+    file: str
+    faults: Faults
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def kept(self) -> BoolArray | None: ...
+
+    @property
+    @abstractmethod
+    def given(self) -> Matrix:
+        """Scores as they came: logits stay logits. Fingerprints and the order within a group are made of them."""
+
+    @property
+    @abstractmethod
+    def scores(self) -> Matrix:
+        """Scores as they are counted and compared: the softmax of logits."""
+
+    @property
+    @abstractmethod
+    def labels(self) -> IntArray | None:
+        """The column of each label, ``NO_LABEL`` where a row may lack one."""
+
+    @abstractmethod
+    def count(self, counter: Counter) -> None:
+        """Add the usable rows to a counter, in the cheapest way."""
+
+    @abstractmethod
+    def take(self, places: IntArray) -> "Batch":
+        """Some rows, by their place among all ``n_rows``."""
+
+    @abstractmethod
+    def group_names(self) -> tuple[KeyArray, BoolArray | None]:
+        """The hash of the name of each row's group, of all ``n_rows``, and which rows name none."""
+
+    @abstractmethod
+    def leave_out(self, rows: BoolArray, why: str) -> None:
+        """Count rows that cannot be used for another reason among the faults."""
+
+    def cells(self, place: int, columns: Sequence[str]) -> list[Any]:
+        """Values of other columns in one of the ``n_rows``, where there are any."""
+        raise NotImplementedError
+
+
+@dataclass(slots=True)
+class FileRows:
+    """Rows of one file in a pass: in all, those that were given, and what is wrong with the others."""
+
+    n_rows: int = 0
+    n_given: int = 0
+    faults: Faults = field(default_factory=Faults)
+
+
+@dataclass(slots=True)
+class Pass:
+    """What a pass over rows has found, by file."""
+
+    files: dict[str, FileRows] = field(default_factory=dict)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows in all: given, left out, and not chosen of their group."""
+        return sum(one.n_rows for one in self.files.values())
+
+    @property
+    def n_given(self) -> int:
+        """Rows that can be used and, with groups, were chosen."""
+        return sum(one.n_given for one in self.files.values())
+
+    @property
+    def faults(self) -> Faults:
+        """What is wrong with rows of all files."""
+        total = Faults()
+        for one in self.files.values():
+            total.add(one.faults)
+        return total
+
+
+def unwatched(_rows: "Rows", _doing: Doing) -> "AbstractContextManager[Progress | None]":
+    """Nobody looks."""
+    return nullcontext()
+
+
+@dataclass(eq=False, kw_only=True)
+class Rows(ABC):
+    """A table of scores that can be folded any number of times, its rows in the same order each time."""
+
+    name: str
+    """What messages call it: source, target, check, table."""
+    role: Role
+    """What a row is a draw of. Labels of a source are part of a row; those of a target are only known of it."""
+    classes: tuple[Label, ...]
+    labels: Labels = "none"
+    softmax: bool = False
+    drop_invalid: bool = False
+    grid: bool = False
+    """Whether true-label scores are counted on the grid, unless something else is asked for."""
+    columns: Columns | None = None
+    """The columns of a table, which a certificate remembers; None in memory."""
+    described: str = "the target"
+    """The table in a message about another one: its files."""
+    watch: Watch = unwatched
+    again: Again = "dear"
+    last: Pass = field(default_factory=Pass)
+    """What the last pass has found."""
+
+    @abstractmethod
+    def batches(self, keep: Sequence[str] = ()) -> Iterator[Batch]:
+        """All rows in order; ``keep`` are other columns that are read beside scores and labels."""
+
+    @abstractmethod
+    def unlabelled(self) -> "Rows":
+        """The same rows as if they had no labels; what was read or chosen stays so."""
+
+    @property
+    def grouped(self) -> Grouped | None:
+        """Of how many rows one per group is given; None where every row is."""
+        return None
+
+    @property
+    def numbers(self) -> IntArray | None:
+        """The rows' numbers in the whole table, where one of each group is given."""
+        return None
+
+    def count_rows(self) -> int | None:
+        """Rows in all, or None where only a pass would tell."""
+        return None
+
+    def begin(self, keep: Sequence[str], progress: Progress | None) -> Pass:
+        """What is known before a pass, or has to be found first."""
+        return Pass()
+
+    def map(
+        self, work: Callable[[Batch], T], *, keep: Sequence[str] = (), progress: Progress | None = None
+    ) -> Iterator[T]:
+        """``work`` of every batch, in order, on all cores.
+
+        Rows that cannot be used raise at the end, so that all of them are counted, or are left out.
+        """
+        jobs = (partial(_worked, work, batch) for batch in self.batches(keep))
+        total = self.count_rows() if progress else None
+        self.last = found = self.begin(keep, progress)
+        is_first, bad, n_done = not found.files, found.faults, 0
+        # Rows in memory are one batch, and work on it is parallel inside.
+        for batch, result in (job() for job in jobs) if self.again == "cheap" else map_ordered(jobs):
+            own = found.files.setdefault(batch.file, FileRows())
+            own.n_given += batch.n_rows - batch.faults.n_rows
+            own.n_rows += batch.n_rows if is_first else 0
+            own.faults.add(batch.faults)
+            bad.add(batch.faults)
+            n_done += batch.n_rows
+            if self.drop_invalid or not bad.n_rows:
+                yield result
+            if progress:
+                progress(n_done, total)
+        bad.raise_if_any(self.classes, drop_invalid=self.drop_invalid, n_usable=found.n_given)
+        if not found.n_given:
+            raise InputError("the table has no usable row. At least one example is needed.")
+
+    def fold(
+        self, work: Callable[[Batch], T], doing: Doing, *, keep: Sequence[str] = (), every: bool = False
+    ) -> Iterator[T]:
+        """The results of a pass, shown to whoever watches.
+
+        Batches without a usable row are passed over, unless ``every`` batch is wanted because its rows have
+        numbers. A fold must be run to its end, or a bar stays open.
+        """
+
+        def of_usable(batch: Batch) -> T | None:
+            return work(batch) if every or len(batch.given) else None
+
+        with self.watch(self, doing) as progress:
+            for found in self.map(of_usable, keep=keep, progress=progress):
+                if found is not None:
+                    yield found
+
+    def count(self, options: CountOptions, *, hashed: bool = False) -> Tally:
+        """The counts of all rows, with where they came from; ``hashed``: with the SHA-256 of files."""
+        start = perf_counter()
+        counter = Counter(len(self.classes), options, labelled=self.labels == "all")
+        with self.watch(self, "counting") as progress, self.hashes() if hashed else nullcontext({}) as hashes:
+            for _ in self.map(lambda batch: batch.count(counter), progress=progress):
+                pass
+            digests = {file: each.result() for file, each in hashes.items()}
+        made = Tally.from_counter(counter, self.classes, self.grouped)
+        n_rows = made.n_source + made.n_target
+        logger.info("counted %d rows of the %s in %.2f s", n_rows, self.name, perf_counter() - start)
+        if counter.labelled:
+            self.require_plausible(made.class_counts)
+        return replace(made, inputs=self.inputs(self.last, digests))
+
+    def require_plausible(self, class_counts: IntArray) -> None:  # noqa: B027  # a cluster has looked before
+        """Refuse a column such as ``id`` that was taken for a class: no row has its label."""
+
+    def hashes(self) -> "AbstractContextManager[Mapping[str, Any]]":
+        """SHA-256 of the files, computed beside a pass."""
+        return nullcontext({})
+
+    def inputs(self, found: Pass, digests: Mapping[str, str]) -> tuple[Input, ...]:
+        """What a tally says about where the rows came from."""
+        return ()
+
+
+def _worked(work: Callable[[Batch], T], batch: Batch) -> tuple[Batch, T]:
+    return batch, work(batch)

@@ -1,0 +1,201 @@
+"""What is asked of rows: each a function of a batch and a sum, written once for every kind of rows.
+
+Counts are integers, so batches do not matter. Samples are made of each batch and then of all: a row belongs to one
+by a number made of its own scores, so the parts choose what the whole would.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import groupby
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from pacshift.arrays import BoolArray, FloatArray, IntArray
+from pacshift.errors import InputError
+from pacshift.evaluation import EvaluationCounts
+from pacshift.paths.sample import RowSample, places_below, source_share, target_share
+from pacshift.ps_t.rows import SOURCE_ROWS, TARGET_ROWS, RowsToPlan, planning_rows
+from pacshift.rows.base import NO_LABEL, Batch, Doing, Matrix, Rows
+from pacshift.rows.groups import OnePerGroup
+from pacshift.rows.sets import labels_at, sizes_at
+from pacshift.scores.check import ScoreMatrix
+from pacshift.scores.transforms import TRANSFORMS, Transform
+from pacshift.tally import Tally
+from pacshift.tally.counter import CountOptions
+
+
+def tally(
+    rows: Rows,
+    transform: Transform = TRANSFORMS["probability"],
+    *,
+    soft: bool,
+    bins: bool = False,
+    grid: bool | None = None,
+    hashed: bool = False,
+) -> Tally:
+    """Counts of a source, or of a target whose labels are not looked at. ``hashed``: with SHA-256 of files."""
+    counted = rows if rows.labels == "all" and rows.role == "source" else rows.unlabelled()
+    on_grid = rows.grid if grid is None else grid
+    options = CountOptions(transform, grid=on_grid, soft=soft, bins=bins, softmax=rows.softmax)
+    return counted.count(options, hashed=hashed)
+
+
+def both(
+    source: Rows,
+    target: Rows | None,
+    transform: Transform = TRANSFORMS["probability"],
+    *,
+    soft: bool,
+    bins: bool,
+    grid: bool | None = None,
+    hashed: bool = False,
+) -> Tally:
+    """Counts of a source and, if there is one, of a target."""
+    made = tally(source, transform, soft=soft, grid=grid, hashed=hashed)
+    return made if target is None else made + target_beside(source, target, soft=soft, bins=bins, hashed=hashed)
+
+
+def target_beside(source: Rows, target: Rows, *, soft: bool, bins: bool, hashed: bool = False) -> Tally:
+    """Counts of a target, with how many of its groups are in the source too."""
+    made = tally(target, soft=soft, bins=bins, hashed=hashed)
+    if made.target_grouped is None or not isinstance(target, OnePerGroup):
+        return made
+    return replace(made, target_grouped=replace(made.target_grouped, shared=target.n_shared(source)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cut:
+    """What makes sets of scores."""
+
+    thresholds: FloatArray
+    transform: Transform
+    never_empty: bool = False
+
+
+def sizes(rows: Rows, cuts: Sequence[Cut]) -> list[IntArray]:
+    """How many sets hold 0, 1, ..., K labels with each of the cuts, in one pass."""
+
+    def of_batch(batch: Batch) -> IntArray:
+        matrix, found = ScoreMatrix(batch.scores, rows.classes), list[IntArray]()
+        for _, alike in groupby(cuts, key=lambda one: (one.transform, one.never_empty)):
+            first, *others = alike
+            thresholds = [one.thresholds for one in (first, *others)]
+            found += sizes_at(matrix, thresholds, first.transform, never_empty=first.never_empty)
+        return np.array(found)
+
+    return list(reduce(add, rows.unlabelled().fold(of_batch, "measuring the sets")))
+
+
+def mean_sizes(rows: Rows, cuts: Sequence[FloatArray]) -> list[float]:
+    """Mean set sizes for several vectors of thresholds, of scores as they are, in one pass."""
+
+    def of_batch(batch: Batch) -> IntArray:
+        return np.array([*labels_at(ScoreMatrix(batch.scores, rows.classes), cuts), len(batch.scores)])
+
+    *totals, n_rows = reduce(add, rows.unlabelled().fold(of_batch, "measuring the sets")).tolist()
+    return [total / n_rows for total in totals]
+
+
+def misses(
+    rows: Rows, makers: Sequence[Callable[[Matrix], BoolArray]], doing: Doing = "checking"
+) -> list[EvaluationCounts]:
+    """Rows, misses and sizes by true label, of the sets that each of the ``makers`` makes of scores as given."""
+
+    def of_batch(batch: Batch) -> list[EvaluationCounts]:
+        assert batch.labels is not None  # rows with labels
+        return [EvaluationCounts.of(make(batch.given), batch.labels) for make in makers]
+
+    return [reduce(add, one) for one in zip(*rows.fold(of_batch, doing), strict=True)]
+
+
+def sample(source: Rows, target: Rows, counts: Tally) -> RowSample:
+    """Samples of the rows that ``counts`` were made of, to tune thresholds with."""
+    own = source_share(counts.n_source, counts.n_classes)
+    others = target_share(counts.n_target, counts.n_classes)
+
+    def of_source(batch: Batch) -> tuple[FloatArray, IntArray]:
+        places = places_below(batch.scores, own)
+        assert batch.labels is not None  # the source has labels
+        return np.asarray(batch.scores[places], float), batch.labels[places]
+
+    def of_target(batch: Batch) -> FloatArray:
+        return np.asarray(batch.scores[places_below(batch.scores, others)], float)
+
+    scores, labels = _together(source.fold(of_source, "reading rows to tune thresholds with"))
+    seen = target.unlabelled().fold(of_target, "reading rows to tune thresholds with")
+    return RowSample(scores, labels, np.concatenate(list(seen)))
+
+
+def to_plan(source: Rows, unlabelled: Matrix, doing: Doing = "reading rows to plan with") -> RowsToPlan:
+    """A sample of the source with its labels, beside unlabelled target rows."""
+
+    def of_batch(batch: Batch) -> tuple[Matrix, IntArray]:
+        assert batch.labels is not None  # the source has labels
+        chosen = planning_rows(batch.scores, batch.labels, SOURCE_ROWS)
+        return batch.scores[chosen], batch.labels[chosen]
+
+    scores, labels = _together(source.fold(of_batch, doing))
+    return RowsToPlan.of(scores, labels, unlabelled)
+
+
+def plan_after_refusal(source: Rows, target: Rows) -> RowsToPlan:
+    """Samples of source and target, to say after a refusal what labels would bring."""
+    doing: Doing = "estimating what labels would bring"
+    seen = target.unlabelled().fold(lambda batch: _planned(batch.scores), doing)
+    return to_plan(source, np.concatenate(list(seen)), doing)
+
+
+def labelled(target: Rows) -> tuple[Matrix, IntArray, Matrix]:
+    """Scores and labels of the rows that have a label, and a sample of the scores of the others."""
+
+    def of_batch(batch: Batch) -> tuple[Matrix, IntArray, Matrix]:
+        assert batch.labels is not None  # some rows have one
+        known = batch.labels != NO_LABEL
+        return batch.scores[known], batch.labels[known], _planned(batch.scores[~known])
+
+    scores, labels, others = _together(target.fold(of_batch, "reading the labelled target"))
+    if not len(labels):
+        raise InputError("target_labels: no row has a label. Label some random rows, or leave it out.")
+    return scores, labels, others
+
+
+def pick(target: Rows, numbers: IntArray, see: Callable[[Batch], None]) -> tuple[Matrix, Matrix]:
+    """The scores of rows by their numbers in the whole table, in this order, and a sample of the others.
+
+    ``see`` is shown every batch, in order.
+    """
+    wanted = numbers if target.numbers is None else np.searchsorted(target.numbers, numbers)
+    parts, others, first = list[tuple[IntArray, Matrix]](), list[Matrix](), 0
+
+    def read(batch: Batch) -> Batch:
+        _ = batch.scores  # on all cores; what follows is one batch after the other
+        return batch
+
+    for batch in target.unlabelled().fold(read, "reading the labelled target", every=True):
+        see(batch)
+        here = np.flatnonzero((wanted >= first) & (wanted < first + batch.n_rows))
+        places = wanted[here] - first
+        if batch.kept is not None:  # scores are those of usable rows
+            here, places = here[batch.kept[places]], places[batch.kept[places]]
+            places = np.cumsum(batch.kept)[places] - 1
+        parts.append((here, batch.scores[places]))
+        is_other = np.ones(len(batch.scores), bool)
+        is_other[places] = False  # rows of the test must not be planned with
+        others.append(_planned(batch.scores[is_other]))
+        first += batch.n_rows
+    found = np.full((len(numbers), len(target.classes)), np.nan, np.result_type(*(part for _, part in parts)))
+    for here, scores in parts:
+        found[here] = scores
+    return found, np.concatenate(others)
+
+
+def _planned(scores: Matrix) -> Matrix:
+    """A batch's share of a sample of the target: what is chosen from all batches is chosen from each."""
+    return scores[planning_rows(scores, None, TARGET_ROWS)]
+
+
+def _together(parts: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
+    return tuple(np.concatenate(column) for column in zip(*parts, strict=True))

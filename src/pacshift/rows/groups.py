@@ -1,0 +1,206 @@
+"""One random row of each group, of any kind of rows: a first pass chooses, later passes give only these.
+
+The first pass keeps two numbers of 64 bits for every row and a digest of all, and no row itself
+(``pacshift.tally.groups`` has the proof). Labels of a source are part of a row; those of a target only tell equal
+rows apart, so that the choice is that of unlabelled rows.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from copy import deepcopy
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+
+from pacshift.arrays import BoolArray, IntArray, KeyArray
+from pacshift.errors import InputError
+from pacshift.progress import Progress
+from pacshift.rows.base import Batch, Pass, Rows
+from pacshift.rows.faults import NO_GROUP
+from pacshift.tally.coins import group_coins, rows_digest
+from pacshift.tally.grouped import Grouped, LabelsPer
+from pacshift.tally.groups import choose_labelled, choose_rows, row_keys
+from pacshift.tally.inputs import Input, Role
+
+Periods = Callable[[Batch], IntArray]
+"""The period of each row of a batch, where there is one row per group and period."""
+
+_BLOCK_ROWS = 1 << 15  # keys are made of few rows at a time: near the processor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Keys:
+    """What the choice needs of a batch: its usable rows, and of each the hash of its group and its own number.
+
+    ``digests`` are those of each period's rows, under 0 where there are no ``periods``. ``marks`` are the labels
+    of target rows, where some are known.
+    """
+
+    kept: BoolArray
+    names: KeyArray
+    rows: KeyArray
+    digests: dict[int, KeyArray]
+    periods: IntArray | None = None
+    marks: IntArray | None = None
+
+    def coins(self, digests: Mapping[int, KeyArray], role: Role) -> KeyArray:
+        """The coin of each row's group, thrown over all rows of its period, in whatever batch they are."""
+        if self.periods is None:
+            return group_coins(self.names, digests[0], role)
+        coins = np.empty_like(self.names)
+        for period in self.digests:
+            own = self.periods == period
+            coins[own] = group_coins(self.names[own], digests[period], role)
+        return coins
+
+
+def keys_of(batch: Batch, role: Role, within: Periods | None = None) -> Keys:
+    """The keys of the usable rows; rows that name no group are left out. Executors of Spark call it too."""
+    names, missing = batch.group_names()
+    usable = np.ones(batch.n_rows, bool) if batch.kept is None else batch.kept
+    kept = usable
+    if missing is not None and (bad := usable & missing).any():
+        batch.leave_out(bad, NO_GROUP)
+        kept = usable & ~missing
+    own: Any = slice(None) if kept is usable else kept[usable]
+    scores, labels, names = batch.given[own], batch.labels, names[kept]
+    labels = None if labels is None else labels[own]
+    rows = np.empty(len(scores), np.uint64)
+    for first in range(0, len(rows), _BLOCK_ROWS):
+        part = slice(first, first + _BLOCK_ROWS)
+        rows[part] = row_keys(scores[part], labels[part] if labels is not None and role == "source" else None)
+    marks = labels if role == "target" else None
+    if within is None:
+        return Keys(kept, names, rows, {0: rows_digest(names, rows)}, None, marks)
+    periods = within(batch)[kept]
+    each = ((period, periods == period) for period in np.unique(periods).tolist())
+    digests = {period: rows_digest(names[of_it], rows[of_it]) for period, of_it in each}
+    return Keys(kept, names, rows, digests, periods, marks)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """One row of each group.
+
+    ``places`` numbers the rows in the order in which the table is read, ``names`` are the hashes of their groups,
+    and ``n_by_period`` counts the usable rows in all, under 0 where there are no periods. ``digest`` is that of
+    all usable rows, in whatever periods. ``found`` is what the pass that chose has found.
+    """
+
+    places: IntArray
+    names: KeyArray
+    n_by_period: dict[int, int]
+    digest: str
+    found: Pass
+
+
+@dataclass(eq=False)
+class Chooser:
+    """Chooses in a pass of its own, once. Views of the same rows share it."""
+
+    rows: Rows
+    within: Periods | None = None
+    labels_per: LabelsPer | None = None
+    choice: Choice | None = None
+    taken: Batch | None = None
+    """The chosen rows, where all are in memory and later passes need them as well."""
+
+    def choose(self, keep: Sequence[str] = (), progress: Progress | None = None) -> Choice:
+        if self.choice is not None:
+            return self.choice
+        rows = self.rows
+        parts = list(rows.map(lambda batch: keys_of(batch, rows.role, self.within), keep=keep, progress=progress))
+        digests: dict[int, KeyArray] = {}
+        for part in parts:
+            for period, digest in part.digests.items():
+                digests[period] = digests.get(period, np.uint64(0)) + digest
+        usable = np.flatnonzero(np.concatenate([part.kept for part in parts]))
+        numbers = np.concatenate([part.rows for part in parts])
+        coins = np.concatenate([part.coins(digests, rows.role) for part in parts])
+        marks = [part.marks for part in parts if part.marks is not None]
+        if marks:
+            chosen = choose_labelled(coins, numbers, np.concatenate(marks), self.labels_per)
+        else:
+            chosen = choose_rows(coins, numbers)
+        names = np.concatenate([part.names for part in parts])[chosen]
+        n_by_period = {period: int(digest[0]) for period, digest in digests.items()}
+        in_all = np.sum(list(digests.values()), axis=0, dtype="<u8")
+        self.choice = Choice(usable[chosen], names, n_by_period, in_all.tobytes().hex(), rows.last)
+        return self.choice
+
+
+@dataclass(eq=False, kw_only=True)
+class OnePerGroup(Rows):
+    """One row of each group of the ``rows``; of each group and period, where there are periods."""
+
+    rows: Rows
+    chooser: Chooser = field(repr=False)
+
+    @classmethod
+    def of(
+        cls, rows: Rows, *, within: Periods | None = None, labels_per: LabelsPer | None = None
+    ) -> "OnePerGroup":
+        """One row of each group. ``labels_per`` says how rows were chosen to be labelled, as in ``calibrate``."""
+        # A target row without a label can be chosen, even where it cannot be used afterwards.
+        all_usable = replace(rows, labels="some") if rows.role == "target" and rows.labels == "all" else rows
+        known = {one.name: getattr(rows, one.name) for one in fields(Rows)}
+        return cls(**known, rows=rows, chooser=Chooser(all_usable, within, labels_per))
+
+    @property
+    def choice(self) -> Choice:
+        """The rows that are given."""
+        return self.chooser.choose()
+
+    @property
+    def grouped(self) -> Grouped:
+        return Grouped(sum(self.choice.n_by_period.values()), labels_per=self.chooser.labels_per)
+
+    @property
+    def numbers(self) -> IntArray:
+        return self.choice.places
+
+    def count_rows(self) -> int | None:
+        return self.rows.count_rows()
+
+    def begin(self, keep: Sequence[str], progress: Progress | None) -> Pass:
+        found = deepcopy(self.chooser.choose(keep, progress).found)
+        for one in found.files.values():
+            one.n_given = 0
+        return found
+
+    def batches(self, keep: Sequence[str] = ()) -> Iterator[Batch]:
+        """The chosen rows of every batch. A table that gives its rows in another order this time is refused."""
+        if self.chooser.taken is not None:
+            yield self.chooser.taken
+            return
+        choice = self.chooser.choose(keep)
+        for batch in self.rows.batches(keep):
+            start, stop = np.searchsorted(choice.places, [batch.first, batch.first + batch.n_rows])
+            part = batch.take(choice.places[start:stop] - batch.first)
+            if self.again == "cheap":  # the rows cannot change
+                self.chooser.taken = part
+            elif not np.array_equal(part.group_names()[0], choice.names[start:stop]):
+                raise InputError(
+                    f"{batch.file}: the rows came in another order when they were read again, so that one row of "
+                    "each group cannot be told. Sort the table, or save it as a file first."
+                )
+            yield part
+
+    def unlabelled(self) -> "OnePerGroup":
+        return replace(self, labels="none", rows=self.rows.unlabelled())
+
+    def n_shared(self, other: Rows) -> int:
+        """How many groups are in both."""
+        if not isinstance(other, OnePerGroup):
+            return 0
+        return len(np.intersect1d(self.choice.names, other.choice.names))
+
+    def require_plausible(self, class_counts: IntArray) -> None:
+        self.rows.require_plausible(class_counts)
+
+    def hashes(self) -> "AbstractContextManager[Mapping[str, Any]]":
+        return self.rows.hashes()
+
+    def inputs(self, found: Pass, digests: Mapping[str, str]) -> tuple[Input, ...]:
+        return self.rows.inputs(found, digests)

@@ -1,0 +1,242 @@
+"""Rows in memory: arrays and frames, checked once. They are one batch, and a row that cannot be used is an error.
+
+One batch, because what works on rows is parallel inside, and because samples break ties among equal rows within
+what they are given.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from pacshift.arrays import BoolArray, IntArray, KeyArray, Label, LabelsLike, ScoresLike
+from pacshift.errors import InputError
+from pacshift.parallel import run_all
+from pacshift.rows.base import NO_LABEL, Again, Batch, Labels, Matrix, Rows
+from pacshift.rows.faults import Faults
+from pacshift.rows.groups import OnePerGroup
+from pacshift.scores.check import (
+    ScoreMatrix,
+    check_flag,
+    check_labels,
+    check_scores,
+    is_finite,
+    not_finite_error,
+    unusable_rows,
+)
+from pacshift.scores.containers import as_array
+from pacshift.scores.frames import require_same_index
+from pacshift.scores.names import is_null
+from pacshift.scores.plausible import require_plausible
+from pacshift.scores.softmax import to_probabilities
+from pacshift.tally.counter import BLOCK_VALUES, Counter
+from pacshift.tally.grouped import LabelsPer
+from pacshift.tally.groups import GroupIds, check_groups
+from pacshift.tally.inputs import Role
+
+
+def memory(
+    scores: ScoresLike | ScoreMatrix,
+    labels: LabelsLike | None = None,
+    *,
+    name: str,
+    role: Role,
+    classes: Sequence[Label] | None = None,
+    columns: Sequence[str] = (),
+    softmax: bool = False,
+    some_labels: bool = False,
+    groups: LabelsLike | None = None,
+    labels_per: LabelsPer | None = None,
+) -> Rows:
+    """Arrays or a frame as ``Rows``; with ``some_labels`` None and NaN mark rows without a label."""
+    softmax = check_flag(softmax, "softmax")
+    matrix = check_scores(scores, name=name, classes=classes, columns=columns)
+    said = "target_groups" if name == "target" else "groups"
+    ids = None if groups is None else check_groups(groups, n_rows=len(matrix), name=said, index=matrix.index)
+    index: IntArray | None = None
+    kind: Labels = "none"
+    if labels is not None and some_labels:
+        index, kind = _some_columns(labels, matrix), "some"
+    elif labels is not None:
+        said = "target_labels" if name == "target" else name
+        index = check_labels(labels, matrix.classes, n_rows=len(matrix), name=said, index=matrix.index)
+        kind = "all"
+    batch = MemoryBatch(matrix, index, name, softmax, ids)
+    rows = MemoryRows(name=name, role=role, classes=matrix.classes, labels=kind, softmax=softmax, batch=batch)
+    return rows if ids is None else OnePerGroup.of(rows, labels_per=labels_per)
+
+
+def pair(
+    source_scores: ScoresLike | ScoreMatrix,
+    source_labels: LabelsLike,
+    target_scores: ScoresLike | ScoreMatrix | None,
+    *,
+    classes: Sequence[Label] | None = None,
+    columns: Sequence[str] = (),
+    softmax: bool = False,
+    groups: LabelsLike | None = None,
+    target_groups: LabelsLike | None = None,
+    target_labels: LabelsLike | None = None,
+    some_labels: bool = True,
+    labels_per: LabelsPer | None = None,
+) -> tuple[Rows, Rows | None]:
+    """A labelled source and, if there is one, a target whose columns are those of the source."""
+    source = memory(
+        source_scores,
+        source_labels,
+        name="source",
+        role="source",
+        classes=classes,
+        columns=columns,
+        softmax=softmax,
+        groups=groups,
+    )
+    if target_scores is None:
+        if target_groups is not None:
+            raise InputError(
+                "target_groups name the groups of target rows, but target_scores is None. Pass the scores."
+            )
+        if target_labels is not None:
+            raise InputError(
+                "target_labels are labels of target rows, but target_scores is None. Pass the scores too."
+            )
+        return source, None
+    target = memory(
+        target_scores,
+        target_labels,
+        name="target",
+        role="target",
+        classes=source.classes,
+        columns=columns,
+        softmax=softmax,
+        some_labels=some_labels,
+        groups=target_groups,
+        labels_per=labels_per,
+    )
+    return source, target
+
+
+@dataclass(eq=False, kw_only=True)
+class MemoryRows(Rows):
+    """A checked matrix and, where there are labels, their columns."""
+
+    batch: "MemoryBatch"
+    again: Again = "cheap"
+
+    def batches(self, keep: Sequence[str] = ()) -> Iterator[Batch]:
+        yield self.batch
+
+    def unlabelled(self) -> "MemoryRows":
+        return replace(self, labels="none")  # labels were checked, so that nobody need be kept from seeing them
+
+    def require_plausible(self, class_counts: IntArray) -> None:
+        if self.batch.matrix.named_by_frame:
+            require_plausible(self.batch.matrix, class_counts)
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryBatch(Batch):
+    """All rows, or those that were taken of them."""
+
+    matrix: ScoreMatrix
+    index: IntArray | None
+    name: str
+    is_logits: bool
+    groups: GroupIds | None
+    first: int = 0
+    file: str = ""
+    faults: Faults = field(default_factory=Faults)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.matrix)
+
+    @property
+    def kept(self) -> BoolArray | None:
+        return None
+
+    @property
+    def given(self) -> Matrix:
+        return self.matrix.values
+
+    @property
+    def labels(self) -> IntArray | None:
+        return self.index
+
+    @cached_property
+    def ready(self) -> ScoreMatrix:
+        """The scores as they are compared; an InputError where probabilities were called logits."""
+        return to_probabilities(self.matrix, name=self.name) if self.is_logits else self.matrix
+
+    @property
+    def scores(self) -> Matrix:
+        return self.ready.values
+
+    def count(self, counter: Counter) -> None:
+        scores, labels = self.scores, self.index if counter.labelled else None
+        step = max(1, BLOCK_VALUES // scores.shape[1])
+
+        def job(rows: slice) -> None:
+            block = scores[rows]
+            if counter.count(block, None if labels is None else labels[rows], are_ready=True) < len(block):
+                raise not_finite_error(self.ready, self.name)
+
+        run_all([partial(job, slice(start, start + step)) for start in range(0, len(scores), step)])
+
+    def take(self, places: IntArray) -> "MemoryBatch":
+        return replace(
+            self,
+            matrix=self.matrix.take(places),
+            index=None if self.index is None else self.index[places],
+            groups=None if self.groups is None else replace(self.groups, place=self.groups.place[places]),
+        )
+
+    def group_names(self) -> tuple[KeyArray, BoolArray | None]:
+        assert self.groups is not None  # only OnePerGroup asks
+        for rows in self.matrix.blocks():
+            block = self.given[rows]
+            if not is_finite(block) and unusable_rows(block, softmax=self.is_logits).any():
+                # Also rows that will not be chosen: nothing is left out silently.
+                raise not_finite_error(self.ready, self.name)
+        return self.groups.hashes, None
+
+    def leave_out(self, rows: BoolArray, why: str) -> None:
+        raise NotImplementedError  # rows in memory all have a group, or are refused
+
+
+def _some_columns(labels: Any, matrix: ScoreMatrix) -> IntArray:
+    """The column of each row's label; ``NO_LABEL`` where there is none."""
+    places, known = split_labels(labels, matrix.classes, len(matrix))
+    require_same_index(matrix.index, labels, "target_labels")
+    columns = np.full(len(matrix), NO_LABEL)
+    columns[places] = check_labels(known, matrix.classes, n_rows=len(known), name="target_labels")
+    return columns
+
+
+def split_labels(target_labels: Any, classes: Sequence[Label], n_rows: int) -> tuple[IntArray, list[Any]]:
+    """The places of the labelled rows, and their labels. None, NaN and NA mark rows without a label.
+
+    >>> split_labels(["cat", None, "dog", float("nan")], ("cat", "dog"), 4)
+    (array([0, 2]), ['cat', 'dog'])
+    """
+    values = as_array(target_labels, "target_labels", "labels")
+    if values.ndim != 1 or len(values) != n_rows:
+        raise InputError(
+            f"target_labels must have one entry per target row ({n_rows:,}), with None for rows without a label; "
+            f"got shape {values.shape}."
+        )
+    is_listed = isinstance(target_labels, (list, tuple))
+    if values.dtype.kind == "f" and not is_listed:  # NaN is the only null, and no list of all rows is needed
+        places = np.flatnonzero(~np.isnan(values))
+        labels = values[places].tolist()
+    else:
+        listed = target_labels if is_listed else values.tolist()
+        places = np.flatnonzero([not is_null(label) for label in listed])
+        labels = [listed[place] for place in places.tolist()]
+    if not len(places):
+        raise InputError("target_labels: no row has a label. Label some random rows, or leave it out.")
+    if values.dtype.kind == "f" and all(isinstance(name, int) for name in classes):
+        labels = [int(label) if float(label).is_integer() else label for label in labels]  # NaN made them floats
+    return places, labels

@@ -1,0 +1,176 @@
+"""Rows in memory and in tables are one plane: the same counts, sizes, samples and groups, whatever the batches."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pacshift.errors import InputError
+from pacshift.rows import fold
+from pacshift.rows.arrow.table import read_rows
+from pacshift.rows.base import Batch, Rows
+from pacshift.rows.memory import memory
+from pacshift.scores.transforms import TRANSFORMS
+
+CLASSES = ("a", "b", "c")
+N_ROWS = 900
+KINDS = ("memory", "frame", "parquet", "two files")
+Maker = Callable[..., Rows]
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    scores = rng.dirichlet([1, 1, 1], N_ROWS).astype(np.float32)
+    scores[1::7] = scores[::7][: len(scores[1::7])]  # equal rows
+    labels = np.array(CLASSES, object)[rng.integers(0, 3, N_ROWS)]
+    table = pd.DataFrame(scores, columns=[f"p_{name}" for name in CLASSES]).assign(label=labels)
+    return table.assign(some=table["label"].where(rng.random(N_ROWS) < 0.3), patient=rng.integers(0, 200, N_ROWS))
+
+
+@pytest.fixture(params=KINDS)
+def make(request: Any, table: pd.DataFrame, tmp_path: Path, monkeypatch: Any) -> Maker:
+    """Rows of one kind; tables in batches of 100 rows."""
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 300)
+    if request.param == "memory":
+        return partial(_in_memory, table)
+    if request.param == "frame":
+        return partial(_in_table, table)
+    halves = [table] if request.param == "parquet" else [table[:350], table[350:]]
+    paths = [tmp_path / f"{place}.parquet" for place in range(len(halves))]
+    for path, half in zip(paths, halves, strict=True):
+        half.to_parquet(path)
+    return partial(_in_table, paths)
+
+
+def _in_memory(
+    table: pd.DataFrame, *, label: str | None = None, group: bool = False, target: bool = False, **how: Any
+) -> Rows:
+    known = None if label is None else [None if pd.isna(name) else name for name in table[label]]
+    return memory(
+        table[[f"p_{name}" for name in CLASSES]].to_numpy(),
+        known,
+        name="target" if target else "source",
+        role="target" if target else "source",
+        classes=CLASSES,
+        some_labels=label == "some",
+        groups=table["patient"] if group else None,
+        **how,
+    )
+
+
+def _in_table(
+    table: Any, *, label: str | None = None, group: bool = False, target: bool = False, **how: Any
+) -> Rows:
+    asked: Any = {"label": label, "group": "patient" if group else None, "some_labels": label == "some"}
+    named: Any = {"name": "target", "role": "target"} if target else {"name": "source"}
+    return read_rows(table, **asked, **named, scores="p_*", **how)
+
+
+@pytest.mark.parametrize("group", [False, True])
+def test_every_kind_has_the_same_counts(make: Maker, table: pd.DataFrame, group: bool) -> None:
+    for how in ({"label": "label"}, {"target": True}, {"target": True, "label": "some", "labels_per": "row"}):
+        if not group:
+            how.pop("labels_per", None)
+        wanted = fold.tally(_in_memory(table, group=group, **how), soft=True, bins=True, grid=True)
+        found = fold.tally(make(group=group, **how), soft=True, bins=True, grid=True)
+        assert found == wanted
+        assert found.source_grouped == wanted.source_grouped
+        assert found.target_grouped == wanted.target_grouped
+
+
+@pytest.mark.parametrize("group", [False, True])
+def test_every_kind_has_the_same_sizes_and_misses(make: Maker, table: pd.DataFrame, group: bool) -> None:
+    plain, aps = TRANSFORMS["probability"], TRANSFORMS["aps"]
+    level = np.array([0.2, 0.3, 0.4])
+    cuts = [fold.Cut(level, plain), fold.Cut(level / 2, plain), fold.Cut(-level, aps, never_empty=True)]
+
+    def sets(scores: Any) -> Any:
+        return scores >= level
+
+    rows, known = make(label="label", group=group), _in_memory(table, label="label", group=group)
+    assert np.array_equal(fold.sizes(rows, cuts), fold.sizes(known, cuts))
+    assert fold.mean_sizes(rows, [level, level / 2]) == fold.mean_sizes(known, [level, level / 2])
+    (found,), (wanted,) = fold.misses(rows, [sets]), fold.misses(known, [sets])
+    assert found.evaluation().error == wanted.evaluation().error
+    assert np.array_equal(found.rows, wanted.rows)
+
+
+@pytest.mark.parametrize("group", [False, True])
+def test_every_kind_has_the_same_samples(make: Maker, table: pd.DataFrame, group: bool, monkeypatch: Any) -> None:
+    monkeypatch.setattr("pacshift.paths.sample.SOURCE_ROWS", 100)
+    monkeypatch.setattr("pacshift.paths.sample.TARGET_ROWS", 100)
+    how: Any = {"target": True, "label": "some", "group": group}
+    how |= {"labels_per": "row"} if group else {}
+    pairs = [(make(label="label", group=group), make(**how))]
+    pairs.append((_in_memory(table, label="label", group=group), _in_memory(table, **how)))
+    found, wanted = (fold.sample(*pair, fold.both(*pair, soft=False, bins=False)) for pair in pairs)
+    for name in ("source", "labels", "target"):
+        assert np.array_equal(getattr(found, name), getattr(wanted, name))
+    for one, other in zip(fold.labelled(pairs[0][1]), fold.labelled(pairs[1][1]), strict=True):
+        assert np.array_equal(np.sort(one, axis=0), np.sort(other, axis=0))  # samples have an order of their own
+    planned, expected = (fold.plan_after_refusal(*pair) for pair in pairs)
+    assert len(planned.source) == len(expected.source)
+    assert np.array_equal(planned.target, expected.target)
+
+
+@pytest.mark.parametrize("group", [False, True])
+def test_rows_are_picked_by_their_number(make: Maker, table: pd.DataFrame, group: bool) -> None:
+    rows, seen = make(target=True, group=group), list[int]()
+    numbers = np.array([4, 250, 3, 880]) if rows.numbers is None else rows.numbers[[7, 100, 3]]
+    found, others = fold.pick(rows, numbers, lambda batch: seen.append(batch.n_rows))
+    assert np.array_equal(found, table[[f"p_{name}" for name in CLASSES]].to_numpy()[numbers])
+    assert sum(seen) == (N_ROWS if rows.numbers is None else len(rows.numbers))
+    assert len(others) == sum(seen) - len(numbers)
+
+
+def test_rows_that_cannot_be_used_are_counted_by_file(table: pd.DataFrame, tmp_path: Path) -> None:
+    bad = table.copy()
+    bad.loc[[3, 500], "p_a"], bad.loc[501, "label"], bad.loc[600, "patient"] = np.nan, None, np.nan
+    paths = [tmp_path / "one.parquet", tmp_path / "two.parquet"]
+    bad[:400].to_parquet(paths[0])
+    bad[400:].to_parquet(paths[1])
+    for group, left_out in ((False, [1, 2]), (True, [1, 3])):
+        rows = _in_table(paths, label="label", group=group, drop_invalid=True)
+        for counted in (fold.tally(rows, soft=False), fold.tally(rows, soft=False)):  # a second pass says the same
+            assert [one.left_out for one in counted.inputs] == left_out
+            assert [one.rows_read for one in counted.inputs] == [400, 500]
+        with pytest.raises(InputError, match=r"row\(s\) cannot be used .*, the first is row 3 of .*one.parquet"):
+            fold.tally(_in_table(paths, label="label", group=group), soft=False)
+
+
+def test_a_view_without_labels_shares_what_was_read_and_chosen(table: pd.DataFrame, monkeypatch: Any) -> None:
+    rows: Any = _in_table(table, target=True, label="some", group=True, labels_per="row")
+    view = rows.unlabelled()
+    assert view.choice is rows.choice
+    assert view.rows.kept is rows.rows.kept
+    seen = list(view.fold(lambda batch: batch.labels, "measuring the sets"))
+    assert all(labels is None for labels in seen)
+
+
+def test_a_small_table_is_read_once(table: pd.DataFrame, tmp_path: Path, monkeypatch: Any) -> None:
+    table.to_parquet(tmp_path / "rows.parquet")
+    rows: Any = _in_table(tmp_path / "rows.parquet", label="label")
+    opened: list[Any] = []
+    monkeypatch.setattr(type(rows.source), "batches", _counting(type(rows.source).batches, opened))
+
+    def n_rows(batch: Batch) -> int:
+        return batch.n_rows
+
+    for _ in range(3):
+        assert sum(rows.map(n_rows)) == N_ROWS
+    assert len(opened) == 1
+    assert sum(rows.map(n_rows, keep=["patient"])) == N_ROWS
+    assert len(opened) == 2  # other columns were not kept
+
+
+def _counting(function: Any, calls: list[Any]) -> Any:
+    def counted(*args: Any, **options: Any) -> Any:
+        calls.append(args)
+        return function(*args, **options)
+
+    return counted
