@@ -149,7 +149,7 @@ def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> D
     if not any((folder / place).is_file() for place in FILES.values()):
         raise InputError(
             f"{folder} holds no score file: expected at least one of {', '.join(FILES.values())}. "
-            "Point data_dir= (or PACSHIFT_DATA) to such a folder, or omit it to use the scores of the package."
+            "Point --data (data_dir=, or PACSHIFT_DATA) to such a folder; without it, the scores come with paper/."
         )
     path = folder / FILES[name]
     return _named(load_scores(path, name=name), path) if path.is_file() else _packaged(name)

@@ -13,7 +13,7 @@ from pacshift.certification.request import Request
 from pacshift.certification.rows import Rows
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike
-from pacshift.ps_t.rows import LabelledTarget
+from pacshift.paths.labelled import LabelledTarget
 from pacshift.scores.check import ScoreMatrix, check_labels, check_scores
 from pacshift.scores.frames import require_same_index
 from pacshift.scores.transforms import Transform

@@ -17,8 +17,8 @@ from pacshift.certification.labelled import split_at_random, split_by_sheet
 from pacshift.certification.request import Request
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike
+from pacshift.paths.labelled import LabelledTarget, RowsToPlan
 from pacshift.paths.sample import RowSample
-from pacshift.ps_t.rows import LabelledTarget, RowsToPlan
 from pacshift.rows.sets import labels_at, sizes_at
 from pacshift.scores.check import ScoreMatrix, check_flag, check_labels, check_scores
 from pacshift.scores.frames import require_same_index

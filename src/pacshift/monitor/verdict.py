@@ -10,7 +10,6 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from pacshift.assumption import ways_on
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.certification.certify import Data, certify
@@ -20,6 +19,7 @@ from pacshift.methods import Method
 from pacshift.mix.programs import largest_means
 from pacshift.rows.columns import Columns
 from pacshift.tally import Tally
+from pacshift.words.findings import ways_on
 from pacshift.words.numbers import DIGITS, between, digits_apart, given
 
 Verdict: TypeAlias = Literal["kept", "consistent", "broken", "refuted"]

@@ -11,9 +11,9 @@ import typer
 from pacshift.bounds import Interval
 from pacshift.certificate.file import to_document
 from pacshift.cli import options
+from pacshift.cli.certificates import column_words
 from pacshift.cli.commands import option_words
 from pacshift.cli.console import messages, note, plain, print_json, results, right_aligned, say_written
-from pacshift.cli.refusal import column_words
 from pacshift.errors import InputError
 from pacshift.files.documents import CHECKSUM, current_time
 from pacshift.monitor import Monitor, PeriodReport
@@ -76,7 +76,7 @@ def deliver(
     found: Outcome,
     files: Sequence[Path],
     force: bool,
-    printing: options.Printing,
+    printing: options.MonitorPrinting,
     words: Words,
 ) -> None:
     """Write the page, and the table if there is one; print the answer; then remember that it was told."""
@@ -87,7 +87,9 @@ def deliver(
     watch.mark_delivered(found.gaps)  # what did not get so far is told by the next run
 
 
-def _show(watch: Monitor, found: Outcome, files: Sequence[Path], printing: options.Printing, words: Words) -> None:
+def _show(
+    watch: Monitor, found: Outcome, files: Sequence[Path], printing: options.MonitorPrinting, words: Words
+) -> None:
     """The answer, for machines or for people."""
     if printing.as_json:
         print_json(

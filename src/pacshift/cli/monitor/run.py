@@ -12,10 +12,10 @@ from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.labelled import split_by_sheet
 from pacshift.certification.request import Request
 from pacshift.cli import options
+from pacshift.cli.certificates import require_model
 from pacshift.cli.console import note, progress
 from pacshift.cli.inputs import Inputs
 from pacshift.cli.monitor import Watching
-from pacshift.cli.provenance import require_model
 from pacshift.errors import InputError
 from pacshift.methods import PST, Method
 from pacshift.methods.base import score_for
