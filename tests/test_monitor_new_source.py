@@ -227,7 +227,7 @@ def test_shares_of_the_sources_add_up() -> None:
 
 
 def test_a_state_that_contradicts_itself_is_refused(tmp_path: Path) -> None:
-    from pacshift.files.documents import seal
+    from pacshift.files.codec import seal
 
     state = tmp_path / "watch"
     monitor, scores, truth = broken_monitor(state=state)

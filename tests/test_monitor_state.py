@@ -13,7 +13,7 @@ import pytest
 from hospital import NAMES, USUAL, patients, source_tally
 from pacshift import Certificate, InputError, Monitor, Tally
 from pacshift.files import lock
-from pacshift.files.documents import seal
+from pacshift.files.codec import seal
 from pacshift.monitor.periods import Counted, CountedRows, Incoming
 from pacshift.monitor.state import StateFolder
 

@@ -168,7 +168,7 @@ def _measured(certificate: "Certificate", data: "Inputs", tally: "Tally", method
 
 def _show(certificate: "Certificate", out: Path, printing: options.Printing) -> None:
     from pacshift.certificate.file import to_document
-    from pacshift.files.documents import seal
+    from pacshift.files.codec import seal
     from pacshift.words.statements import statements
 
     if printing.as_json:

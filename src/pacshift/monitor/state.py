@@ -24,7 +24,7 @@ from pacshift.arrays import KeyArray
 from pacshift.certificate import Certificate
 from pacshift.certification.request import Request
 from pacshift.errors import InputError
-from pacshift.files.documents import is_count, parse_json, require_seal, require_text, seal
+from pacshift.files.codec import is_count, parse_json, require_seal, seal
 from pacshift.files.lock import LOCK_NAME, FolderLock
 from pacshift.files.reading import read_document
 from pacshift.files.writing import atomic_write
@@ -333,7 +333,7 @@ class StateFolder:
         """What a manifest says, or a ValueError, KeyError or TypeError: delta that was spent stays spent."""
         in_use, reading = document["in_use"], document["reading"]
         periods = [self._period(each) for each in document["periods"]]
-        gaps = [(require_text(start), require_text(end)) for start, end in document["told_gaps"]]
+        gaps = [(_value(start, str), _value(end, str)) for start, end in document["told_gaps"]]
         saved = _read(
             Saved,
             document,
@@ -492,7 +492,7 @@ def _value(value: Any, kind: Any) -> Any:
 
 
 def _texts(document: Mapping[str, Any]) -> dict[str, str | None]:
-    return {require_text(name): _value(value, str | None) for name, value in document.items()}
+    return {_value(name, str): _value(value, str | None) for name, value in document.items()}
 
 
 def _require(holds: bool, found: str) -> None:

@@ -15,7 +15,8 @@ from pacshift.cli.certificates import column_words
 from pacshift.cli.commands import option_words
 from pacshift.cli.console import messages, note, plain, print_json, results, right_aligned, say_written
 from pacshift.errors import InputError
-from pacshift.files.documents import CHECKSUM, current_time
+from pacshift.files.codec import CHECKSUM
+from pacshift.files.origin import current_time
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.calendar import Gap
 from pacshift.monitor.report import in_use_epsilons, timeline
