@@ -11,8 +11,7 @@ if typing.TYPE_CHECKING:
     from pacshift.certification.check import Check, check
     from pacshift.certification.label_mix import prevalence, prevalence_tally
     from pacshift.certification.label_sheet import LabelSheet, label_sheet
-    from pacshift.certification.verification import Verification
-    from pacshift.certification.verify import verify, verify_tally
+    from pacshift.certification.verify import Verification, verify, verify_tally
     from pacshift.comparison.compare import compare
     from pacshift.comparison.table import Comparison
     from pacshift.errors import (
@@ -29,8 +28,7 @@ if typing.TYPE_CHECKING:
     from pacshift.monitor import Monitor, PeriodReport
     from pacshift.planning import Plan, plan
     from pacshift.simulate import Population, resample, tweak_one
-    from pacshift.strata.calibrate import calibrate_strata
-    from pacshift.strata.certificate import StratifiedCertificate
+    from pacshift.strata import calibrate_strata, sets_in_strata
     from pacshift.tally import Tally
 
 logging.getLogger("pacshift").addHandler(logging.NullHandler())  # silent, unless the user configures logging
@@ -40,7 +38,7 @@ __version__ = "0.2.0"
 __all__ = ["APS", "LWCP", "METHODS", "PS", "PSC", "PSLP", "PSLW", "PSR", "PST", "PSW", "WCP", "Oracle"]
 __all__ += ["AssumptionError", "InputError", "PacshiftError", "UnfinishedSheetError", "UninformativeWarning"]
 __all__ += ["Certificate", "Check", "Comparison", "Evaluation", "Interval", "LabelSheet"]
-__all__ += ["PeriodReport", "Plan", "Prevalence", "StratifiedCertificate"]
+__all__ += ["PeriodReport", "Plan", "Prevalence"]
 __all__ += ["Verification"]
 __all__ += [
     "Monitor",
@@ -61,6 +59,7 @@ __all__ += [
     "prevalence_tally",
     "resample",
     "set_scorer",
+    "sets_in_strata",
     "tweak_one",
     "verify",
     "verify_tally",
@@ -73,8 +72,7 @@ _HOMES = {
     "certification.check": ["Check", "check"],
     "certification.label_mix": ["prevalence", "prevalence_tally"],
     "certification.label_sheet": ["LabelSheet", "label_sheet"],
-    "certification.verification": ["Verification"],
-    "certification.verify": ["verify", "verify_tally"],
+    "certification.verify": ["Verification", "verify", "verify_tally"],
     "comparison.compare": ["compare"],
     "comparison.table": ["Comparison"],
     "errors": ["AssumptionError", "InputError", "PacshiftError", "UnfinishedSheetError", "UninformativeWarning"],
@@ -85,8 +83,7 @@ _HOMES = {
     "monitor": ["Monitor", "PeriodReport"],
     "planning": ["Plan", "plan"],
     "simulate": ["Population", "resample", "tweak_one"],
-    "strata.calibrate": ["calibrate_strata"],
-    "strata.certificate": ["StratifiedCertificate"],
+    "strata": ["calibrate_strata", "sets_in_strata"],
     "tally": ["Tally"],
 }
 

@@ -13,7 +13,6 @@ from pacshift.certificate import Certificate
 from pacshift.certification.certify import Data, certify
 from pacshift.certification.groups import require_both_grouped, sample_groups
 from pacshift.certification.label_sheet import LabelSheet
-from pacshift.certification.notes import logits_note
 from pacshift.certification.one_label import with_one_label_error
 from pacshift.certification.request import check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
@@ -28,6 +27,7 @@ from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally
 from pacshift.tally.grouped import LabelsPer
 from pacshift.tally.groups import check_labels_per
+from pacshift.words.findings import logits_note
 
 logger = logging.getLogger(__name__)
 

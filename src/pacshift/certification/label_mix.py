@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from pacshift.arrays import Label, LabelsLike, ScoresLike
-from pacshift.assumption import ways_on
 from pacshift.certification.label_shift import check_label_shift, refusal_of
 from pacshift.certification.request import check_request
 from pacshift.defaults import DELTA
 from pacshift.errors import AssumptionError, InputError
 from pacshift.mix.prevalence import KnownMix, Prevalence, mix_intervals
 from pacshift.tally import Tally
+from pacshift.words.findings import ways_on
 
 
 def prevalence(

@@ -48,9 +48,8 @@ def check(
     """
     from pacshift import Certificate
     from pacshift.certification.check import check_evaluation
-    from pacshift.cli.inputs import tell_dropped
-    from pacshift.cli.provenance import warn_before_use
-    from pacshift.cli.repeated_ids import tell_repeated_ids
+    from pacshift.cli.certificates import warn_before_use
+    from pacshift.cli.inputs import tell_dropped, tell_repeated_ids
     from pacshift.scores.check import check_rate
     from pacshift.tables import evaluate_table
 
@@ -99,7 +98,7 @@ def fails(found: "Check", fail_on: Literal["broken", "consistent"]) -> bool:
 def _tell(certificate: "Certificate", found: "Check", group: str | None, printing: options.Printing) -> None:
     if printing.as_json:
         print_json({**_document(certificate, found), "group": group})
-    elif not printing.quiet:
+    else:
         _show(certificate, found)
         if group is not None:
             results().print(f"One random row of each {plain(repr(group))} was compared.")

@@ -50,7 +50,7 @@ def compare(
     if printing.as_json:
         rates = {"epsilon": request.epsilon, "delta": request.delta}
         print_json({**rates, "rows": n_rows, "methods": list(map(asdict, compared))})
-    elif not printing.quiet:
+    else:
         show(compared, epsilon=request.epsilon)
 
 

@@ -42,8 +42,7 @@ def tally(
     Example: pacshift tally ward.parquet --label diagnosis -o ward.tally, then elsewhere
     pacshift calibrate --tallies ward.tally clinic.tally target.tally
     """
-    from pacshift.cli.inputs import tell_dropped, tell_logits
-    from pacshift.cli.repeated_ids import tell_repeated_ids
+    from pacshift.cli.inputs import tell_dropped, tell_logits, tell_repeated_ids
     from pacshift.cli.spark import tally_with_spark
     from pacshift.tables import tally_table
 
@@ -75,7 +74,7 @@ def _show(counted: "TableTally", out: Path, printing: options.Printing) -> None:
         }
         left_out = {"dropped": counted.n_dropped, "dropped_why": dict(counted.dropped_why)}
         print_json({"tally": str(out), "rows": rows, **left_out, **counts})
-    elif not printing.quiet:
+    else:
         what = "labelled" if tally.n_source else "unlabelled"
         size = f"{out.stat().st_size:,} bytes"
         of_all = "" if rows == counted.n_usable else f"one row of each group, {rows:,} of "
