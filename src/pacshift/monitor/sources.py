@@ -20,7 +20,7 @@ from pacshift.monitor.in_use import InUse
 from pacshift.monitor.labelled import Labelled
 from pacshift.monitor.memory import Memory
 from pacshift.monitor.periods import Period
-from pacshift.scores.check import shorten
+from pacshift.scores.names import shorten
 from pacshift.tally import Tally
 from pacshift.tally.repeats import may_hold
 

@@ -23,7 +23,7 @@ from pacshift.files.lock import LOCK_NAME, FolderLock
 from pacshift.files.reading import read_document
 from pacshift.files.writing import atomic_write
 from pacshift.monitor.manifest import Saved, from_document, to_document, upgraded
-from pacshift.scores.check import shorten
+from pacshift.scores.names import shorten
 from pacshift.tally import Tally
 
 FORMAT, VERSION = "pacshift-monitor", 2

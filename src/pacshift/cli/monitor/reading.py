@@ -22,7 +22,7 @@ from pacshift.monitor.deliveries import Delivery, digests, find_repeats, is_repe
 from pacshift.monitor.periods import Counted, sum_of
 from pacshift.rows.arrow.files import list_files
 from pacshift.rows.columns import Columns
-from pacshift.scores.check import shorten
+from pacshift.scores.names import shorten
 from pacshift.tables.periods import Calendar, CountedFile, Cut, RowRanges, WholeFile, count_periods, read_period
 from pacshift.tables.reader import MAX_KEPT_BYTES
 from pacshift.tally import Tally

@@ -10,7 +10,7 @@ from pacshift.cli.provenance import require_model
 from pacshift.errors import InputError
 from pacshift.files.documents import current_time
 from pacshift.monitor import Monitor, PeriodReport
-from pacshift.scores.check import shorten
+from pacshift.scores.names import shorten
 
 
 def require_state(state: Path | None, *, forever: bool, labelled: Path | None) -> None:
