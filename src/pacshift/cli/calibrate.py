@@ -62,9 +62,8 @@ def calibrate(
     """
     from pacshift.certification.label_sheet import LabelSheet
     from pacshift.certification.request import require_fit
-    from pacshift.cli import refusal as after
+    from pacshift.cli.certificates import check_page, with_commands, with_origin, write_page
     from pacshift.cli.inputs import Inputs
-    from pacshift.cli.provenance import with_origin
     from pacshift.methods import resolve_method
     from pacshift.methods.ps_lp import balanced
     from pacshift.tally.groups import check_labels_per
@@ -79,7 +78,7 @@ def calibrate(
     options.require_one_way(target_label, labelled)
     check_labels_per(labels_per, has_labels=target_label is not None, has_groups=columns.group is not None)
     page = None if has_labels else refusal_page  # with labels nothing is refused
-    after.check_page(page, force, files.named, out)
+    check_page(page, force, files.named, out)
     data = None
     try:
         if tallies:
@@ -93,8 +92,8 @@ def calibrate(
             counted = data.with_labels(_count(data, chosen, promise.score), request, sheet)
             certificate = _measured(_certify(counted, chosen, request, printing), data, counted.tally, chosen)
     except AssumptionError as refusal:
-        told = after.with_commands(refusal, ctx, promise, columns, data)
-        after.write_page(told, page, force=force, silent=printing.silent)
+        told = with_commands(refusal, ctx, promise, columns, data)
+        write_page(told, page, force=force, silent=printing.silent)
         raise told from None
     certificate = with_origin(certificate, ctx, seed).with_curves()
     certificate.save(out, overwrite=force)
@@ -117,8 +116,8 @@ def _from_tallies(
     paths: Sequence[Path], method: "MethodObject", request: "Request", printing: options.Printing
 ) -> "Certificate":
     from pacshift.certification.certify import Data
+    from pacshift.cli.certificates import with_tally_files
     from pacshift.cli.inputs import load_tallies
-    from pacshift.cli.provenance import with_tally_files
 
     return with_tally_files(_certify(Data(load_tallies(paths)), method, request, printing), paths)
 
@@ -169,7 +168,7 @@ def _measured(certificate: "Certificate", data: "Inputs", tally: "Tally", method
 
 def _show(certificate: "Certificate", out: Path, printing: options.Printing) -> None:
     from pacshift.certificate.file import to_document
-    from pacshift.files.documents import seal
+    from pacshift.files.codec import seal
     from pacshift.words.statements import statements
 
     if printing.as_json:

@@ -48,9 +48,8 @@ def check(
     """
     from pacshift import Certificate
     from pacshift.certification.check import check_evaluation
-    from pacshift.cli.inputs import tell_dropped
-    from pacshift.cli.provenance import warn_before_use
-    from pacshift.cli.repeated_ids import tell_repeated_ids
+    from pacshift.cli.certificates import warn_before_use
+    from pacshift.cli.inputs import tell_dropped, tell_repeated_ids
     from pacshift.scores.check import check_rate
     from pacshift.tables import evaluate_table
 

@@ -42,8 +42,7 @@ def tally(
     Example: pacshift tally ward.parquet --label diagnosis -o ward.tally, then elsewhere
     pacshift calibrate --tallies ward.tally clinic.tally target.tally
     """
-    from pacshift.cli.inputs import tell_dropped, tell_logits
-    from pacshift.cli.repeated_ids import tell_repeated_ids
+    from pacshift.cli.inputs import tell_dropped, tell_logits, tell_repeated_ids
     from pacshift.cli.spark import tally_with_spark
     from pacshift.tables import tally_table
 

@@ -60,8 +60,8 @@ def verify(
 def _from_tallies(certificate_file: Path, paths: Sequence[Path]) -> "Verification":
     from pacshift.certification.certify import Data
     from pacshift.certification.verify import verify_data
+    from pacshift.cli.certificates import tally_inputs
     from pacshift.cli.inputs import load_tallies
-    from pacshift.cli.provenance import tally_inputs
 
     tally = load_tallies(paths)
     return verify_data(certificate_file, Data(tally), inputs=tally_inputs(paths))

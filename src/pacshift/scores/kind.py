@@ -9,7 +9,7 @@ of the whole, however the rows are cut.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, TypeAlias
 
@@ -130,27 +130,9 @@ class RowSums:
         near = tuple(map(sum, zip(self.near, other.near, strict=True)))
         return RowSums(least, largest, near, self.n_rows + other.n_rows, self.of_exponentials)
 
-    @classmethod
-    def from_json(cls, saved: Any) -> "RowSums":
-        """Read what ``dataclasses.asdict`` made of it, from a file.
-
-        Parameters
-        ----------
-        saved : dict
-            The dictionary.
-
-        Returns
-        -------
-        RowSums
-            The same sums.
-        """
-        near, n_rows = tuple(map(_count, saved["near"])), _count(saved["n_rows"])
-        if len(near) != len(TOTALS) or not max(*near, 1) <= n_rows:
-            raise ValueError(f"{saved!r} where sums of rows belong")
-        least, largest = _number(saved["least"]), _number(saved["largest"])
-        if least > largest:
-            raise ValueError(f"sums of rows from {least:g} to {largest:g}")
-        return cls(least, largest, near, n_rows, _flag(saved["of_exponentials"]))
+    def _require_consistent(self) -> None:
+        if len(self.near) != len(TOTALS) or not max(*self.near, 1) <= self.n_rows or self.least > self.largest:
+            raise ValueError(f"{self!r} where sums of rows belong")
 
 
 class BlockSums:
@@ -341,42 +323,13 @@ class ScoreKind:
             return f"{self.name} ({ends}, top scores mostly {self.tops[0]:.4g} to {self.tops[1]:.4g})"
         return f"{self.name} ({ends})"
 
-    def to_json(self) -> dict[str, Any]:
-        """A dictionary of plain values, for files.
-
-        Returns
-        -------
-        dict
-            What ``from_json`` reads.
-        """
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, saved: Any) -> "ScoreKind":
-        """Read what ``to_json`` wrote.
-
-        Parameters
-        ----------
-        saved : dict
-            The dictionary.
-
-        Returns
-        -------
-        ScoreKind
-            The same kind.
-        """
-        low, high, least_top = (_number(saved[name]) for name in ("low", "high", "least_top"))
-        if not low <= least_top <= high:
-            raise ValueError(f"{low:g}, {least_top:g}, {high:g} where the range of the scores belongs")
-        sums_to_one, whole = _flag(saved["sums_to_one"]), _flag(saved["whole"])
-        sums, tops = saved["sums"], saved["tops"]
-        if tops is not None:
-            first, last = map(_number, tops)
-            tops = first, last
-            if first > last:
-                raise ValueError(f"{tops} where a range of top scores belongs")
-        row_sums = None if sums is None else RowSums.from_json(sums)
-        return cls(low, high, least_top, sums_to_one, whole, row_sums, tops)
+    def _require_consistent(self) -> None:
+        if not self.low <= self.least_top <= self.high:
+            raise ValueError(
+                f"{self.low:g}, {self.least_top:g}, {self.high:g} where the range of the scores belongs"
+            )
+        if self.tops is not None and self.tops[0] > self.tops[1]:
+            raise ValueError(f"{self.tops} where a range of top scores belongs")
 
 
 def kind_of_all(kinds: Iterable[ScoreKind | None]) -> ScoreKind | None:
@@ -394,26 +347,6 @@ def are_whole(scores: NDArray[np.floating[Any]]) -> bool:
     """Whether all scores are whole numbers."""
     some = scores[:: -(-len(scores) // ROWS_LOOKED_AT)]
     return bool((some == np.rint(some)).all() and (scores == np.rint(scores)).all())
-
-
-def _number(value: Any) -> float:
-    """A finite number of a file, or a ValueError."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
-        raise ValueError(f"{value!r} where a number belongs")
-    return float(value)
-
-
-def _flag(value: Any) -> bool:
-    """A flag of a file, or a ValueError."""
-    if not isinstance(value, bool):
-        raise ValueError(f"{value!r} where true or false belongs")
-    return value
-
-
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
-        raise ValueError(f"{value!r} where a number of rows belongs")
-    return value
 
 
 def require_same_kind(made_from: ScoreKind | None, given: ScoreKind | None, *, name: str, n_rows: int) -> None:
