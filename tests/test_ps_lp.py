@@ -34,7 +34,7 @@ from pacshift.ps_lp.theorem import (
     betting_test,
     certified_thresholds,
 )
-from pacshift.tally.threshold import largest_threshold
+from pacshift.tally.grid import largest_threshold
 from strategies import tallies
 from worlds import make_world, run
 

@@ -19,7 +19,7 @@ from pacshift.scores.frames import index_of
 from pacshift.scores.streams import is_stream
 from pacshift.tally import Tally
 from pacshift.tally.groups import one_row_per_group
-from pacshift.tally.inputs import Role, counts_sha256
+from pacshift.tally.once import Role, counts_sha256
 from pacshift.words.display import short_repr
 from pacshift.words.findings import are_its_labels, check_in_words, class_limit, label_shares, stated_shares
 

@@ -16,7 +16,7 @@ from pacshift.methods import PSC, PSLP, PSW, Method
 from pacshift.methods.guarantee import promises_target
 from pacshift.mix.prevalence import check_known_mix
 from pacshift.scores.check import check_flag, check_rate, check_seed, check_weights
-from pacshift.tally.inputs import printable
+from pacshift.tally.once import printable
 
 ALLOWING_FOR_CONTAMINATION = (PSLP.name, PSW.name, PSC.name)
 """Methods that look at the target and widen what they see there (Lemma 4 of docs/methods/trust-proofs.md)."""

@@ -14,7 +14,7 @@ from pacshift.methods.base import Method, Solution, Task, one_threshold
 from pacshift.methods.ps import too_few
 from pacshift.tally import Tally
 from pacshift.tally.coins import score_coins
-from pacshift.tally.threshold import largest_threshold
+from pacshift.tally.grid import largest_threshold
 from pacshift.weights.box import Intervals, check_intervals, lacking, split_delta, weight_box
 from pacshift.weights.elimination import NoBox
 from pacshift.weights.rejection import thin

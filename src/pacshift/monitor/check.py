@@ -12,7 +12,7 @@ from pacshift.methods import PST, Method
 from pacshift.scores.check import shorten
 from pacshift.scores.same_kind import require_same_kind
 from pacshift.tally import Tally
-from pacshift.tally.repeats import may_hold
+from pacshift.tally.once import may_hold
 
 
 def check_source(source: Any) -> Tally:

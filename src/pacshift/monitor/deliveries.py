@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pacshift.errors import InputError
 from pacshift.monitor.periods import Counted
 from pacshift.tally import Tally
-from pacshift.tally.repeats import rows_sha256
+from pacshift.tally.once import rows_sha256
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from pacshift.monitor.periods import Counted, in_order, recounted, with_rows
 from pacshift.monitor.report import PeriodReport
 from pacshift.monitor.sources import Sources
 from pacshift.tally import Tally
-from pacshift.tally.repeats import may_hold, rows_sha256
+from pacshift.tally.once import may_hold, rows_sha256
 
 
 class Ledger(Sources):

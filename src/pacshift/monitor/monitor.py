@@ -26,8 +26,7 @@ from pacshift.monitor.state import StateFolder, fingerprint, request_settings
 from pacshift.rows.columns import Columns
 from pacshift.scores.check import ScoreMatrix, check_scores
 from pacshift.tally import Tally
-from pacshift.tally.grouped import Grouped
-from pacshift.tally.groups import one_row_per_group
+from pacshift.tally.groups import Grouped, one_row_per_group
 
 
 class Monitor(Ledger):

@@ -22,7 +22,7 @@ from pacshift.monitor.memory import Memory
 from pacshift.monitor.periods import Period
 from pacshift.scores.check import shorten
 from pacshift.tally import Tally
-from pacshift.tally.repeats import may_hold
+from pacshift.tally.once import may_hold
 
 
 class Sources(Memory):

@@ -32,9 +32,8 @@ from pacshift.scores.names import is_null
 from pacshift.scores.plausible import require_plausible
 from pacshift.scores.softmax import to_probabilities
 from pacshift.tally.counter import BLOCK_VALUES, Counter
-from pacshift.tally.grouped import LabelsPer
-from pacshift.tally.groups import GroupIds, check_groups
-from pacshift.tally.inputs import Role
+from pacshift.tally.groups import GroupIds, LabelsPer, check_groups
+from pacshift.tally.once import Role
 
 
 def memory(

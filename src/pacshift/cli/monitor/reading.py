@@ -13,7 +13,6 @@ from pacshift.cli.console import note, progress
 from pacshift.cli.inputs import Inputs, tell_dropped
 from pacshift.cli.monitor.names import period_name
 from pacshift.errors import InputError
-from pacshift.files.repeated import file_sha256
 from pacshift.methods import Method
 from pacshift.methods.base import score_for
 from pacshift.monitor import Monitor
@@ -26,6 +25,7 @@ from pacshift.scores.check import shorten
 from pacshift.tables.periods import Calendar, CountedFile, Cut, RowRanges, WholeFile, count_periods, read_period
 from pacshift.tables.reader import MAX_KEPT_BYTES
 from pacshift.tally import Tally
+from pacshift.tally.once import file_sha256
 
 Sizes: TypeAlias = Callable[[Certificate], dict[str, IntArray]]
 """Sizes of a certificate's sets in a file that was counted, by period."""
