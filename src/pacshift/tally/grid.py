@@ -5,8 +5,8 @@ and ``to_grid(score) >= τ`` say the same: a tally on the grid loses only the th
 the guarantee. Final thresholds are ``single_cuts``.
 
 The bins are eight per octave between 2**-32 and 1, read off the leading bits of a float: enough to say how large
-sets will be, too little to tell rows apart. They say which of the certified kinds of sets is the smallest. Counts at
-their edges are exact: the box of docs/methods/many-classes.md rests on them.
+sets will be, too little to tell rows apart. They say which of the certified kinds of sets is the smallest. Counts
+at their edges are exact: the box of docs/methods/many-classes.md rests on them.
 """
 
 from collections.abc import Callable
