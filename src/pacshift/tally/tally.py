@@ -14,10 +14,9 @@ from numpy.typing import ArrayLike
 
 from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike, running_sum
 from pacshift.errors import InputError
-from pacshift.scores.check import ScoreMatrix, check_flag, check_labels, check_scores, shorten
+from pacshift.scores.check import ScoreMatrix, check_flag, check_labels, check_scores, require_plausible
 from pacshift.scores.kind import ScoreKind, kind_of_all
-from pacshift.scores.names import text_of
-from pacshift.scores.plausible import require_plausible
+from pacshift.scores.names import shorten, text_of
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tally.cells import Cells, typical_tops
 from pacshift.tally.counter import Counter, CountOptions, count_matrix
