@@ -14,9 +14,7 @@ from pacshift.certificate.rule import transform_of
 from pacshift.errors import InputError
 from pacshift.evaluation import Evaluation, EvaluationCounts
 from pacshift.scores.check import ScoreMatrix, check_labels, check_rate, check_scores
-from pacshift.scores.containers import to_values
-from pacshift.scores.frames import index_of
-from pacshift.scores.streams import is_stream
+from pacshift.scores.frames import index_of, is_stream, to_values
 from pacshift.tally import Tally
 from pacshift.tally.groups import one_row_per_group
 from pacshift.tally.inputs import Role, counts_sha256

@@ -22,7 +22,7 @@ from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.methods import Method
 from pacshift.paths.labelled import LabelledTarget
 from pacshift.scores.check import check_scores
-from pacshift.scores.containers import column_names
+from pacshift.scores.frames import column_names
 from pacshift.scores.transforms import Transform, TransformFunction
 from pacshift.tally import Tally
 from pacshift.tally.inputs import Input
