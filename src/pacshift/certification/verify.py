@@ -25,7 +25,7 @@ from pacshift.scores.check import check_scores
 from pacshift.scores.frames import column_names
 from pacshift.scores.transforms import Transform, TransformFunction
 from pacshift.tally import Tally
-from pacshift.tally.inputs import Input
+from pacshift.tally.once import Input
 from pacshift.words.display import short_repr
 from pacshift.words.findings import verification_in_words
 
