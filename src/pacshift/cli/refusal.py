@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,19 @@ from pacshift.errors import AssumptionError, InputError, PacshiftError
 
 if TYPE_CHECKING:
     from pacshift.certification.after_refusal import Attempt
-    from pacshift.cli.inputs import Inputs
     from pacshift.rows.columns import Columns
 
 SHEET = "to_label.csv"
 """What the sheet is called in the commands."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """The tables that were refused: files of the target, columns of the source, and who counted them."""
+
+    target: Sequence[Path]
+    columns: "Columns | None"
+    engine: str
 
 
 def check_page(page: Path | None, force: bool, inputs: Sequence[Path], out: Path) -> None:
@@ -37,7 +46,7 @@ def with_commands(
     ctx: typer.Context,
     promise: options.Promise,
     columns: options.ColumnOptions,
-    data: "Inputs | None",
+    data: Given | None,
 ) -> AssumptionError:
     """The refusal with the commands that draw rows to label and certify with their labels.
 
@@ -62,7 +71,7 @@ def with_commands(
     )
 
 
-def _label_words(attempt: "Attempt", columns: options.ColumnOptions, data: "Inputs | None") -> list[str]:
+def _label_words(attempt: "Attempt", columns: options.ColumnOptions, data: Given | None) -> list[str]:
     *looks, budget = map(str, attempt.looks or (0,))
     targets = ["TARGET"] if data is None else map(str, data.target)
     start = ["pacshift", "label", *targets, "--budget", budget, *(["--looks", ",".join(looks)] if looks else [])]

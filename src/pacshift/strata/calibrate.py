@@ -12,10 +12,10 @@ from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.certification.calibrate import calibrate
 from pacshift.certification.request import check_request
-from pacshift.certification.rows import Rows
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.methods import PSC, PSLP, PSW, Method, resolve_method
+from pacshift.rows.memory import pair
 from pacshift.scores.check import check_flag
 from pacshift.scores.sums import ROUNDING
 from pacshift.strata.certificate import StratifiedCertificate
@@ -138,9 +138,11 @@ def calibrate_strata(
         "rng": asked.seed,
     }
     each = check_flag(per_stratum, "per_stratum")
-    rows = Rows.check(source_scores, source_labels, target_scores, classes=classes, softmax=softmax)
-    names, known = check_strata_mix(known_mix, rows.source.classes)
-    given = StrataRows.check(rows, strata, target_strata, names)
+    source, target = pair(source_scores, source_labels, target_scores, classes=classes, softmax=softmax)
+    if target is None:
+        raise InputError("no target examples: strata need unlabelled target scores. Pass target_scores.")
+    names, known = check_strata_mix(known_mix, source.classes)
+    given = StrataRows.check(source, target, strata, target_strata, names)
     certificates = []
     for place, name in enumerate(names) if each else ():
         with _refusals(f"stratum {name!r}"):
@@ -150,12 +152,12 @@ def calibrate_strata(
             certificates.append(_together(given, names, known, asked.delta, options))
     made = StratifiedCertificate(
         strata=names,
-        classes=rows.source.classes,
+        classes=source.classes,
         epsilon=asked.epsilon,
         delta=asked.delta,
         per_stratum=each,
         known_mix=known,
-        softmax=rows.softmax,
+        softmax=source.softmax,
         certificates=tuple(certificates),
     )
     _warn_of_trivial(made)

@@ -8,13 +8,13 @@ import numpy as np
 
 from pacshift.arrays import IntArray, Label, LabelsLike
 from pacshift.bounds import Interval
-from pacshift.certification.rows import Rows
 from pacshift.errors import InputError
 from pacshift.mix.known_mix import check_known_mix
+from pacshift.rows.base import Rows
+from pacshift.rows.memory import MemoryRows
 from pacshift.scores.check import ScoreMatrix, check_classes, is_finite, name_array, not_finite_error
 from pacshift.scores.frames import require_same_index
 from pacshift.scores.names import NOT_FOUND, is_missing, match_labels, shorten, text_of
-from pacshift.scores.plausible import require_plausible
 from pacshift.strata.expansion import joint_names
 
 
@@ -30,21 +30,21 @@ class StrataRows:
 
     @classmethod
     def check(
-        cls, rows: Rows, strata: LabelsLike, target_strata: LabelsLike, names: tuple[Label, ...]
+        cls, own: Rows, other: Rows, strata: LabelsLike, target_strata: LabelsLike, names: tuple[Label, ...]
     ) -> "StrataRows":
         """The rows, or an InputError that says what is wrong with them or their strata."""
-        source, target, labels = rows.source, rows.target, rows.source_columns
-        if target is None:
-            raise InputError("no target examples: strata need unlabelled target scores. Pass target_scores.")
+        assert isinstance(own, MemoryRows)  # strata are told of arrays
+        assert isinstance(other, MemoryRows)
+        source, target, labels = own.batch.ready, other.batch.ready, own.batch.index
+        assert labels is not None  # the source has labels
         for side, name in ((source, "source"), (target, "target")):
             if not is_finite(side.values):
                 raise not_finite_error(side, name)
-        if source.named_by_frame:
-            require_plausible(source, np.bincount(labels, minlength=len(source.classes)))
-        own = stratum_places(strata, source, names, "strata")
-        kept = np.flatnonzero(own != NOT_FOUND)
+        own.require_plausible(np.bincount(labels, minlength=len(source.classes)))
+        places = stratum_places(strata, source, names, "strata")
+        kept = np.flatnonzero(places != NOT_FOUND)
         others = stratum_places(target_strata, target, names, "target_strata", only_known=True)
-        found = cls(source.take(kept), labels[kept], own[kept], target, others)
+        found = cls(source.take(kept), labels[kept], places[kept], target, others)
         _require_rows(found.source_place, names, "source")
         _require_rows(found.target_place, names, "target")
         return found

@@ -10,7 +10,7 @@ from pacshift.arrays import IntArray, KeyArray
 from pacshift.certificate import Certificate
 from pacshift.cli import options
 from pacshift.cli.console import note, progress
-from pacshift.cli.inputs import Inputs, tell_dropped
+from pacshift.cli.inputs import open_both, tell_dropped
 from pacshift.cli.monitor.names import period_name
 from pacshift.errors import InputError
 from pacshift.files.repeated import file_sha256
@@ -22,7 +22,9 @@ from pacshift.monitor.deliveries import Delivery, digests, find_repeats, is_repe
 from pacshift.monitor.periods import Counted, sum_of
 from pacshift.rows.arrow.files import list_files
 from pacshift.rows.columns import Columns
+from pacshift.rows.fold import tally
 from pacshift.scores.check import shorten
+from pacshift.scores.transforms import resolve_transform
 from pacshift.tables.periods import Calendar, CountedFile, Cut, RowRanges, WholeFile, count_periods, read_period
 from pacshift.tables.reader import MAX_KEPT_BYTES
 from pacshift.tally import Tally
@@ -105,8 +107,8 @@ def count_source(
         asked["softmax"] = asked["softmax"] or certificate.softmax
         score = certificate.score
     chosen = reading.method
-    data = Inputs(source=(path,), target=(), **asked, grid=not exact, silent=reading.silent)
-    return data.source_tally(score_for(chosen, score), soft=chosen.needs_soft), data.columns
+    rows, _ = open_both((path,), (), **asked, grid=not exact, silent=reading.silent)
+    return tally(rows, resolve_transform(score_for(chosen, score)), soft=chosen.needs_soft), rows.columns
 
 
 def follow(watch: Monitor, targets: Sequence[Path], reading: Reading, columns: Columns | None) -> None:
@@ -261,13 +263,13 @@ class _Counting:
         return counted
 
     def _load(self, file: Path) -> CountedFile:
-        tally = Tally.load(file)
-        if tally.n_source or tally.classes != self.watch.source.classes:
+        counted = Tally.load(file)
+        if counted.n_source or counted.classes != self.watch.source.classes:
             raise InputError(f"{file}: a period must be the tally of unlabelled rows of the source's classes.")
         if self.reading.key is not None:
             raise InputError(f"{file}: a tally has no rows, so --key cannot tell them apart. Give tables.")
         name = self.reading.replace or self._name(file)
-        return CountedFile({name: Counted(tally)}, tally.n_target, 0, 0, lambda _certificate: {})
+        return CountedFile({name: Counted(counted)}, counted.n_target, 0, 0, lambda _certificate: {})
 
     def _name(self, file: Path) -> str:
         """The name of the period of a file; that of its first rows if some were counted before."""

@@ -26,7 +26,7 @@ from pacshift.rows.arrow.records import (
     without_view,
 )
 from pacshift.rows.arrow.source import Records, Source, Tables, without_codes
-from pacshift.rows.base import Batch, Labels, Matrix, Pass, Rows
+from pacshift.rows.base import Batch, Labels, Matrix, Pass, Rows, Watch, unwatched
 from pacshift.rows.columns import Columns
 from pacshift.rows.faults import Faults
 from pacshift.rows.groups import OnePerGroup, Periods
@@ -71,6 +71,7 @@ def read_rows(
     keep: bool = True,
     grid: bool = True,
     within: Periods | None = None,
+    watch: Watch = unwatched,
 ) -> Rows:
     """A table as ``Rows``: files, folders or a frame, read batch by batch whenever a verb needs it.
 
@@ -103,6 +104,7 @@ def read_rows(
         drop_invalid=drop_invalid,
         grid=grid,
         described=files or "the frame",
+        watch=watch,
         source=source,
         layout=layout,
         kept=_Kept(keep),
