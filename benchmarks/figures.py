@@ -187,5 +187,5 @@ def draw_bound(tally: Tally) -> Figure:
 def draw_demo(out: Path, folder: Path) -> None:
     """The figure that ``pacshift demo`` writes."""
     program = "from pacshift_command import main; main()"
-    subprocess.run([sys.executable, "-c", program, "demo", "-o", str(out), "--quiet"], check=True)
+    subprocess.run([sys.executable, "-c", program, "demo", "-o", str(out)], check=True)
     (folder / "demo.png").write_bytes((out / "demo.png").read_bytes())

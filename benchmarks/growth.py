@@ -12,7 +12,7 @@ from benchmarks.lab import Blocks, Lab, Say
 from benchmarks.made_up import both_domains
 from benchmarks.measure import run_times
 from benchmarks.page import conditions
-from pacshift.ps_lp.kinds import MAX_LP_CLASSES
+from pacshift.ps_lp.theorem import MAX_LP_CLASSES
 from paper.experiments.panels import select_panels
 from paper.experiments.summary import markdown_table
 from paper.experiments.trial import Experiment, run_trial

@@ -18,7 +18,7 @@ from pacshift.assumption import check_assumption
 from pacshift.bounds import Interval
 from pacshift.certification.label_mix import prevalence_tally
 from pacshift.methods import METHODS, Method
-from pacshift.mix.known_mix import check_known_mix
+from pacshift.mix.prevalence import check_known_mix
 from pacshift.scores.transforms import TRANSFORMS
 
 ROUNDING = 1e-9

@@ -18,13 +18,16 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import ROUNDING
 from pacshift.methods import Task
 from pacshift.progress import Steps
-from pacshift.ps_lp.equal_miss_rate import thresholds_at_ranks
-from pacshift.ps_lp.many_classes import ranks_for_any_mix
-from pacshift.ps_lp.prediction_powered.box import detector_counts
-from pacshift.ps_lp.prediction_powered.evidence import Evidence
-from pacshift.ps_lp.prediction_powered.options import CorrectionPlan, options_for
-from pacshift.ps_lp.prediction_powered.rescale import rescaled, rescaling_factors, undo_rescaling
-from pacshift.ps_lp.prediction_powered.thresholds import largest_corrected
+from pacshift.ps_lp.equal_miss_rate import ranks_for_any_mix, thresholds_at_ranks
+from pacshift.ps_lp.prediction_powered.bound import Evidence, detector_counts
+from pacshift.ps_lp.prediction_powered.thresholds import (
+    CorrectionPlan,
+    largest_corrected,
+    options_for,
+    rescaled,
+    rescaling_factors,
+    undo_rescaling,
+)
 from paper.experiments.summary import markdown_table
 
 EPSILON, DELTA = 0.1, 0.01

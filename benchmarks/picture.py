@@ -103,7 +103,7 @@ def on_files(lab: Lab, measured: Measured, at: tuple[str, int], rows: int, n_cla
 def commands(source: Path, target: Path, folder: Path, n_classes: int) -> dict[tuple[str, str], list[Any]]:
     """The words of every command that grows with rows or classes; later ones read what earlier ones wrote."""
     certificate, tally = folder / "certificate.json", folder / "source.tally"
-    label, write = ["--label", "label", "--quiet"], ["--quiet", "--force", "-o"]
+    label, write = ["--label", "label"], ["--force", "-o"]
     mix = ",".join(f"{name}={share!r}" for name, share in enumerate(shifted_mix(n_classes)))
     planned = ["--target-mix", mix, "--n-source", PLANNED, "--n-target", PLANNED]
     return {

@@ -10,7 +10,7 @@ from pacshift import Population, Tally, calibrate_tally
 from pacshift.arrays import BoolArray, FloatArray
 from pacshift.mix.region import PrevalenceRegion, prevalence_region
 from pacshift.plots.palette import TARGET, UNDECIDED
-from pacshift.ps_lp.kinds import EQUAL_MISS_RATE, TUNED, certified_thresholds, shares_for
+from pacshift.ps_lp.theorem import EQUAL_MISS_RATE, TUNED, certified_thresholds, shares_for
 
 NAMES = ["healthy", "flu", "pneumonia"]
 SOURCE_MIX, TARGET_MIX = np.array([0.7, 0.2, 0.1]), np.array([0.25, 0.45, 0.3])

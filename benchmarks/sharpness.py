@@ -28,13 +28,7 @@ from pacshift.bounds import Interval
 from pacshift.methods import PSC, PSLP, PSLW, PSW, Method, Oracle, Task
 from pacshift.mix.region import PrevalenceRegion, prevalence_region
 from pacshift.paths.sample import RowSample
-from pacshift.ps_lp.kinds import (
-    EQUAL_MISS_RATE,
-    MANY_ROWS,
-    TUNED,
-    betting_test,
-    certified_thresholds,
-)
+from pacshift.ps_lp.theorem import EQUAL_MISS_RATE, MANY_ROWS, TUNED, betting_test, certified_thresholds
 from pacshift.ps_lp.tuned import CLASS_BALANCE, certified_on_path, tune
 from pacshift.tally import Tally
 from paper.experiments.datasets import Dataset

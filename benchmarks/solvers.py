@@ -9,8 +9,7 @@ from benchmarks.lab import Blocks, Lab
 from benchmarks.page import conditions
 from pacshift import Certificate, Population, calibrate
 from pacshift.mix import lp
-from pacshift.mix.lp_highspy import HighspyProgram
-from pacshift.mix.lp_scipy import ScipyProgram
+from pacshift.mix.lp import HighspyProgram, ScipyProgram
 from paper.experiments.summary import markdown_table
 
 CASES = ((2, 2_000), (5, 5_000), (10, 20_000), (20, 20_000), (50, 50_000))

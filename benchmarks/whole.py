@@ -46,7 +46,7 @@ def calibrate_files(lab: Lab) -> Blocks:
         folder = Path(name)
         source, target = (generate(folder / part, rows, N_CLASSES, seed=seed) for seed, part in enumerate("st"))
         lab.say(f"scale-calibrate: {rows:,} rows a side are written")
-        words = [str(source), str(target), "--label", "label", "--force", "--quiet", "-o", f"{folder}/made.json"]
+        words = [str(source), str(target), "--label", "label", "--force", "-o", f"{folder}/made.json"]
         jobs: dict[str, dict[str, Any]] = {
             "bare scan": {"kind": "bare scan", "paths": [str(source), str(target)]},
             **{

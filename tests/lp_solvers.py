@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from pacshift.mix import lp
-from pacshift.mix.lp_scipy import ScipyProgram
+from pacshift.mix.lp import ScipyProgram
 
 
 @contextmanager

@@ -13,12 +13,13 @@ from scipy.stats import binomtest
 from cell_worlds import make_world
 from pacshift import InputError, Population, Tally
 from pacshift.arrays import FloatArray
-from pacshift.assumption import ASSUMPTION_SHARE, Assumption, check_assumption, ways_on
+from pacshift.assumption import ASSUMPTION_SHARE, Assumption, check_assumption
 from pacshift.assumption.check import MAX_SAVED_GROUPS
 from pacshift.assumption.few_classes import FewClasses
 from pacshift.assumption.inequalities import level_shares
 from pacshift.bounds import Interval
 from pacshift.tally.cells import Cells
+from pacshift.words.findings import ways_on
 
 LEVEL = ASSUMPTION_SHARE * 0.05
 POPULATION = Population.synthetic(["cat", "dog", "owl"], strength=4, rows_per_class=4000, rng=0)

@@ -268,7 +268,6 @@ def test_commands_record_files_and_command(data: Data, tmp_path: Path) -> None:
         "net",
         "-o",
         made,
-        "-q",
     ]
     good(*words)
     found = origin(Certificate.load(made))
@@ -283,11 +282,9 @@ def test_commands_record_files_and_command(data: Data, tmp_path: Path) -> None:
     assert found.command.startswith("pacshift calibrate ")
     assert "--model-id net" in found.command
     assert f"'{made}'" in found.command  # can be copied into a shell
-    good("tally", data.source, "--label", "label", "-o", tmp_path / "s.tally", "-q")
-    good("tally", data.target, "-o", tmp_path / "t.tally", "-q")
-    good(
-        "calibrate", "--tallies", tmp_path / "s.tally", tmp_path / "t.tally", "-m", "PS-LW", "-o", made, "-q", "-f"
-    )
+    good("tally", data.source, "--label", "label", "-o", tmp_path / "s.tally")
+    good("tally", data.target, "-o", tmp_path / "t.tally")
+    good("calibrate", "--tallies", tmp_path / "s.tally", tmp_path / "t.tally", "-m", "PS-LW", "-o", made, "-f")
     inputs = origin(Certificate.load(made)).inputs
     assert [(one.role, one.name, one.sha256) for one in inputs] == [
         (role, f"{role[0]}.tally", sha256(tmp_path / f"{role[0]}.tally")) for role in ("source", "target")
@@ -311,14 +308,14 @@ def test_commands_warn_of_old_certificates_and_refuse_those_of_another_model(
             "a",
             "-o",
             made,
-            "-q",
         )
-    uses = (("predict", data.target, "-o", out), ("check", data.labelled), ("report", "-o", tmp_path / "r.html"))
+    uses = (("predict", data.target, "-o", out), ("check", data.labelled))
     for command, *words in uses:
         how = "-f" if command != "check" else "--json"
         assert "is for model 'a'" in bad(command, made, *words, "--model-id", "b", how, code=5)
         warned = good(command, made, *words, "--model-id", "a", how).stderr
         assert "note: this certificate was valid until 1999-12-31" in warned
+    assert "valid until 1999-12-31" in good("report", made, "-o", tmp_path / "r.html").stderr
     quiet = good("check", data.certificate, data.labelled)
     assert quiet.stderr == ""
 

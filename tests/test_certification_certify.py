@@ -31,7 +31,7 @@ from pacshift.certification.delta import CLASS_EPSILON_SHARE
 from pacshift.certification.sensitivity import MAX_REGION_CLASSES, clean_epsilon
 from pacshift.methods import resolve_method
 from pacshift.methods.class_wise import capped
-from pacshift.ps_lp import kinds, many_classes
+from pacshift.ps_lp import theorem
 from pacshift.report import compare_methods
 from pacshift.tables import tally_table
 
@@ -203,19 +203,18 @@ def test_methods_that_look_at_the_target_widen_what_they_see(method: str) -> Non
 def test_bounds_that_take_predictions_as_they_are_are_not_used_on_a_contaminated_target(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for module in (many_classes, kinds):
-        monkeypatch.setattr(module, "plan_for", lambda *_args, **_options: "a plan")
+    monkeypatch.setattr(theorem, "plan_for", lambda *_args, **_options: "a plan")
 
     def tally(n_classes: int) -> Tally:
         labels = np.arange(n_classes)
         scores = 0.9 * np.eye(n_classes) + 0.1 / n_classes
         return Tally.from_scores(scores, labels) + Tally.from_target(scores)
 
-    some, many = tally(kinds.MAX_BETTING_CLASSES + 1), tally(kinds.MAX_LP_CLASSES + 1)
-    assert kinds.correction_plan(some, epsilon=0.1, delta=0.1) is not None
-    assert kinds.correction_plan(some, epsilon=0.1, delta=0.1, contamination=0.01) is None
-    monkeypatch.setattr(many_classes, "corrected_thresholds", None)  # calling it would fail
-    found = many_classes.certify_many_classes(many, epsilon=0.1, delta=0.1, contamination=0.01)
+    some, many = tally(theorem.MAX_BETTING_CLASSES + 1), tally(theorem.MAX_LP_CLASSES + 1)
+    assert theorem.correction_plan(some, epsilon=0.1, delta=0.1) is not None
+    assert theorem.correction_plan(some, epsilon=0.1, delta=0.1, contamination=0.01) is None
+    monkeypatch.setattr(theorem, "corrected_thresholds", None)  # calling it would fail
+    found = theorem.certify_many_classes(many, epsilon=0.1, delta=0.1, contamination=0.01)
     assert found.prevalence is None
 
 

@@ -16,8 +16,8 @@ from pacshift import Interval, Population, Tally, calibrate
 from pacshift.arrays import FloatArray
 from pacshift.bounds import clopper_pearson
 from pacshift.certification.class_miss import RANK_STEP, band_ranks, class_miss, rate_bounds
-from pacshift.certification.notes import often_missed_note
 from pacshift.tally.grid import to_grid
+from pacshift.words.findings import often_missed_note
 
 
 def band(total: int, delta: float) -> Interval:

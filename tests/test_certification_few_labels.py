@@ -35,8 +35,8 @@ from pacshift.certification.delta import one_candidate, two_candidates
 from pacshift.certification.few_labels import both_bounds, mix_bounds, split_labels
 from pacshift.certification.request import check_request
 from pacshift.methods import PSC, PSLP, Oracle, Solution, Task, resolve_method
-from pacshift.mix.region_rows import known_rows
-from pacshift.ps_t.rows import LabelledTarget
+from pacshift.mix.region import known_rows
+from pacshift.paths.labelled import LabelledTarget
 from pacshift.report import render_report
 
 SOURCE_MIX, TARGET_MIX = [0.6, 0.3, 0.1], [0.1, 0.3, 0.6]
@@ -386,7 +386,7 @@ def test_the_command_reads_a_column_with_nulls(tmp_path: Path) -> None:
     pa.parquet.write_table(table.drop_columns("label").append_column("seen", some), tmp_path / "target.parquet")
     out = tmp_path / "with.json"
     start = ("calibrate", data.source, tmp_path / "target.parquet")
-    good(*start, "--target-label", "seen", "-o", out, "-q", "--exact")
+    good(*start, "--target-label", "seen", "-o", out, "--exact")
     made = Certificate.load(out)
     assert made.n_target_labels == 400
     scores = [
@@ -410,6 +410,6 @@ def test_the_command_reads_a_column_with_nulls(tmp_path: Path) -> None:
     said = bad("calibrate", own, tmp_path / "target.parquet", "--target-label", "seen", "-o", tmp_path / "x.json")
     assert "labelled target rows are in the source too" in said
     assert "use --method 'PS' with the labelled rows as the source and no target" in said
-    good("calibrate", own, "--method", "PS", "-o", tmp_path / "alone.json", "-q")
+    good("calibrate", own, "--method", "PS", "-o", tmp_path / "alone.json")
     counts = ("calibrate", "--tallies", "a.tally")
     assert "--tallies gives no tables" in bad(*counts, "--target-label", "seen", "-o", tmp_path / "x.json")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from damage import damage_bytes, outcome, require_message
 from pacshift import InputError, LabelSheet, PacshiftError, label_sheet
 from pacshift.certification.label_sheet.plan import RowDraw, plan_sheet
-from pacshift.ps_t.looks import look_cuts
+from pacshift.paths.looks import look_cuts
 
 SCORES = np.random.default_rng(0).dirichlet([1, 1, 1], 1000)
 NAMES = ("crow", "owl", "wren")

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from pacshift.certification.rows import Rows
 from scipy.stats import binom
 
 from pacshift import (
@@ -25,10 +26,8 @@ from pacshift.arrays import FloatArray
 from pacshift.bounds import binomial_cut
 from pacshift.certification.class_miss import class_miss
 from pacshift.certification.request import check_request
-from pacshift.certification.rows import Rows
-from pacshift.ps_t.families import families
-from pacshift.ps_t.looks import look_cuts
-from pacshift.ps_t.rows import LabelledTarget
+from pacshift.paths.labelled import LabelledTarget, families
+from pacshift.paths.looks import look_cuts
 from pacshift.scores.transforms import resolve_transform
 from pacshift.tally.grid import single_cuts
 from pacshift.tally.threshold import class_threshold

@@ -64,20 +64,6 @@ def test_demo_shows_who_keeps_the_word(tmp_path: Path) -> None:
     assert "cannot make the folder" in bad("demo", "-o", tmp_path / "file")
 
 
-@pytest.mark.slow
-def test_quiet_prints_nothing(data: Data, tmp_path: Path) -> None:
-    calls: list[tuple[object, ...]] = [
-        ("calibrate", data.source, data.target, "-m", "PS-W", "-o", tmp_path / "c.json"),
-        ("predict", data.certificate, data.target, "-o", tmp_path / "s.parquet"),
-        ("check", data.certificate, data.labelled),
-        ("compare", data.source, data.target),
-        ("report", data.certificate, "-o", tmp_path / "r.html"),
-        ("demo", "-o", tmp_path / "d", "--draws", 1),
-    ]
-    for call in calls:
-        assert good(*call, "--quiet").output == ""
-
-
 def test_usage_errors_are_one_line() -> None:
     assert "no SOURCE: name a labelled table" in bad("calibrate")
     assert "No such option" in bad("calibrate", "--nope")

@@ -75,10 +75,10 @@ def test_the_exit_code_tells_a_pipeline_what_to_do(data: Data, tmp_path: Path) -
     pa.parquet.write_table(table.slice(0, 20), few)
     others = [NAMES[(NAMES.index(name) + 1) % 3] for name in table.column("label").to_pylist()]
     pa.parquet.write_table(table.set_column(table.column_names.index("label"), "label", pa.array(others)), wrong)
-    good("calibrate", data.source, "-m", "PS", "-o", tmp_path / "ps.json", "-q")
+    good("calibrate", data.source, "-m", "PS", "-o", tmp_path / "ps.json")
     promised, not_promised = data.certificate, tmp_path / "ps.json"
     codes = {
-        (made, rows, fail_on): run("check", made, rows, "--fail-on", fail_on, "-q").exit_code
+        (made, rows, fail_on): run("check", made, rows, "--fail-on", fail_on).exit_code
         for made, rows in ((promised, data.labelled), (promised, few), (promised, wrong), (not_promised, wrong))
         for fail_on in ("broken", "consistent")
     }
@@ -109,7 +109,7 @@ def test_the_files_of_the_certificate_are_known_by_their_hash(data: Data, tmp_pa
     document = json.loads(run("check", data.certificate, renamed, "--json").stdout)
     assert (document["verdict"], document["seen_as"]) == ("no evidence", "source")
     made = tmp_path / "c.json"
-    good("calibrate", data.source, data.labelled, "-o", made, "-q")
+    good("calibrate", data.source, data.labelled, "-o", made)
     document = json.loads(good("check", made, data.labelled, "--json").stdout)
     assert (document["verdict"], document["seen_as"]) == ("kept", "target")
     assert json.loads(good("check", data.certificate, data.labelled, "--json").stdout)["seen_as"] is None
@@ -120,7 +120,7 @@ def test_rows_of_another_mix_are_no_evidence(data: Data, tmp_path: Path) -> None
     is_crow = np.array(table.column("label").to_pylist()) == "crow"
     pa.parquet.write_table(table.filter(pa.array(is_crow)), tmp_path / "crows.parquet")
     made = tmp_path / "c.json"
-    good("calibrate", data.source, data.target, "-m", "PS-LP", "-o", made, "-q")
+    good("calibrate", data.source, data.target, "-m", "PS-LP", "-o", made)
     assert json.loads(good("check", made, data.labelled, "--json").stdout)["classes_apart"] == []
     shown = run("check", made, tmp_path / "crows.parquet")
     assert shown.exit_code == 4

@@ -102,7 +102,7 @@ def test_fail_on_consistent(folder: Path) -> None:
 
 
 def test_a_certificate_of_ones_own_sets_epsilon(folder: Path) -> None:
-    good("calibrate", "source.parquet", "-m", "PS", "-e", "0.06", "--label", "diagnosis", "-o", "old.json", "-q")
+    good("calibrate", "source.parquet", "-m", "PS", "-e", "0.06", "--label", "diagnosis", "-o", "old.json")
     found = monitored("--certificate", "old.json")
     assert [period["epsilon"] for period in found["periods"]] == [0.06, 0.06]
     shown = good("monitor", "source.parquet", "visits", *BY_MONTH, "--certificate", "old.json").stdout
@@ -128,9 +128,9 @@ def test_files_rows_and_tallies_as_periods(folder: Path) -> None:
     assert by_file["periods"][0]["start"] is None
     by_rows = json.loads(good("monitor", "source.parquet", "visits", "--period", "2000", *plain).stdout)
     assert [period["rows"] for period in by_rows["periods"]] == [2000, 2000, 1000]
-    good("tally", "source.parquet", "--label", "diagnosis", "-o", "source.tally", "--no-soft", "-q")
+    good("tally", "source.parquet", "--label", "diagnosis", "-o", "source.tally", "--no-soft")
     for month in ("03", "04"):
-        good("tally", f"visits/{month}.parquet", "-o", f"{month}.tally", "--no-soft", "-q")
+        good("tally", f"visits/{month}.parquet", "-o", f"{month}.tally", "--no-soft")
     tallies = json.loads(good("monitor", "source.tally", "03.tally", "04.tally", "--json", "--force").stdout)
     assert [period["error"] for period in tallies["periods"]] == [period["error"] for period in by_file["periods"]]
     assert tallies["periods"][0]["empty"] is None
@@ -171,7 +171,7 @@ def test_contamination_is_allowed_for(folder: Path) -> None:
 
 def test_an_expired_certificate_and_another_model_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1600000000")  # 2020
-    good("calibrate", "source.parquet", "visits/03.parquet", "--label", "diagnosis", "-q", "-o", "old.json",
+    good("calibrate", "source.parquet", "visits/03.parquet", "--label", "diagnosis", "-o", "old.json",
          "--valid-until", "2021-01-01", "--model-id", "net 3")  # fmt: skip
     start = ("monitor", "source.parquet", "visits/04.parquet", "--label", "diagnosis", "-f")
     done = run(*start, "--certificate", "old.json", "--model-id", "net 3", "--json")

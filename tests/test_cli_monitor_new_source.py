@@ -102,7 +102,7 @@ def test_the_printed_commands_run_as_they_stand(folder: Path) -> None:
 
 def test_the_way_back(folder: Path) -> None:
     """September was an exception. Another certificate does not answer that a month is refuted; a source does."""
-    good("calibrate", "source.parquet", "visits/03.parquet", "--label", "diagnosis", "-o", "first.json", "-q")
+    good("calibrate", "source.parquet", "visits/03.parquet", "--label", "diagnosis", "-o", "first.json")
     label_september(mix=[0.4, 0.3, 0.3])
     monitored(code=4)
     assert monitored("--adopt", "first.json", code=4)["failed"] == ["2026-09"]
@@ -161,7 +161,7 @@ def test_what_cannot_be_a_new_source_leaves_the_state_as_it_was(folder: Path) ->
 def test_a_new_source_beside_a_tally(folder: Path) -> None:
     """With counts of the source alone nothing is tuned; the labels certify even so."""
     label_september()
-    good("tally", "source.parquet", "--label", "diagnosis", "-o", "source.tally", "--no-soft", "-q")
+    good("tally", "source.parquet", "--label", "diagnosis", "-o", "source.tally", "--no-soft")
     words = ("--timestamp", "seen", "--state", "watch", "--force", "--json")
     run("monitor", "source.tally", "visits", *words)
     found = json.loads(

@@ -36,7 +36,7 @@ def rows_of(found: Any) -> dict[str, int]:
 
 
 def test_what_is_adopted_survives_the_nightly_line(folder: Path) -> None:
-    good("calibrate", "source.parquet", "visits/03.parquet", "--label", "diagnosis", "-o", "first.json", "-q")
+    good("calibrate", "source.parquet", "visits/03.parquet", "--label", "diagnosis", "-o", "first.json")
     nightly = ("--certificate", "first.json")
     first = monitored(*nightly)
     assert first["in_use"]["choice"] == "given"
@@ -223,7 +223,7 @@ def test_keys_let_files_grow_and_overlap(folder: Path) -> None:
     assert {file.stat().st_mode & 0o077 for file in Path("watch").glob("*.keys")} == {0}  # for the owner alone
     keyed("whole.parquet", 0, 2000, 3)
     (period,) = Path("watch").glob("2026-03.*.tally")
-    good("tally", "whole.parquet", "-o", "whole.tally", "-q", "--no-soft")
+    good("tally", "whole.parquet", "-o", "whole.tally", "--no-soft")
     assert Tally.load(period) == Tally.load("whole.tally")
     assert "key" in bad("monitor", "source.parquet", "visits", *BY_MONTH, "--replace", "2026-03")
     keyed("fixed.parquet", 0, 1200, 3)

@@ -35,8 +35,8 @@ def test_a_size_and_a_picture(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_tally_as_pilot(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    good("tally", "source.parquet", "--label", "label", "-o", "s.tally", "-q")
-    good("tally", "target.parquet", "-o", "t.tally", "-q")
+    good("tally", "source.parquet", "--label", "label", "-o", "s.tally")
+    good("tally", "target.parquet", "-o", "t.tally")
     (Tally.load("s.tally") + Tally.load("t.tally")).save("both.tally")
     made = json.loads(
         good("plan", "both.tally", "-m", "PS-LW", "--n-source", 2000, "--n-target", 900, "--json").stdout

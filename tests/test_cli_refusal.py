@@ -81,7 +81,7 @@ def test_tables_give_the_certificate_that_arrays_give() -> None:
         ("--known", "owl=0..0.9"),
         ("--score", "margin"),
         ("--scores", "p_*", "--classes", "wren,owl,crow"),
-        ("--refusal-page", "refused.html", "-q"),
+        ("--refusal-page", "refused.html", "--json"),
         ("-m", "ORACLE", "--weights", "1,1,1"),
     ],
     ids=" ".join,
@@ -187,7 +187,7 @@ def test_the_page_is_checked_before_the_work_and_written_whole(folder: Path) -> 
     Path("mine.html").write_text("mine")
     assert "mine.html exists already" in bad(*FIRST, "--refusal-page", "mine.html")
     assert Path("mine.html").read_text() == "mine"
-    assert run(*FIRST, "--refusal-page", "mine.html", "--force", "-q").exit_code == 3
+    assert run(*FIRST, "--refusal-page", "mine.html", "--force").exit_code == 3
     assert Path("mine.html").read_text().endswith("</html>")
     for words in (("-o", "x.json", "--refusal-page", "./x.json"), ("-o", "x.json", "--refusal-page", "x.json")):
         assert "--refusal-page and -o are the same file" in bad(*FIRST, *words)
@@ -224,5 +224,5 @@ def test_a_certificate_is_no_page(name: str) -> None:
 def test_on_a_terminal_the_command_has_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "60")
-    said = CliRunner().invoke(app, [*FIRST, "-q"]).stderr
+    said = CliRunner().invoke(app, [*FIRST]).stderr
     assert "\n    pacshift label target.parquet --budget 400 --looks 100,200 -o to_label.csv\nfill in" in said

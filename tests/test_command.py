@@ -130,7 +130,7 @@ def test_a_limit_of_memory_neither_hangs_nor_crashes(gigabytes: float, tmp_path:
     rows = {f"p_{name}": scores[:, place] for place, name in enumerate("abc")}
     labels = {"label": np.array(list("abc"))[scores.argmax(axis=1)]}
     pa.parquet.write_table(pa.table(rows | labels), tmp_path / "t.parquet")
-    words = ["calibrate", "t.parquet", "-m", "PS-LW", "-o", "c.json", "-q"]
+    words = ["calibrate", "t.parquet", "-m", "PS-LW", "-o", "c.json"]
     unset = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
     done = python(
         "-c", COMMAND, *words, cwd=tmp_path, env=unset,
@@ -186,7 +186,7 @@ def test_a_signal_is_neither_lost_nor_does_a_second_one_disturb_the_tidying_up()
 def test_a_clock_that_cannot_be_read_is_bad_input_and_an_empty_one_is_none(epoch: str, tmp_path: Path) -> None:
     """NumPy reads the variable too, when SciPy is loaded, and fails in its own way."""
     (tmp_path / "s.csv").write_text("p_a,p_b,label\n" + "0.9,0.1,a\n0.2,0.8,b\n" * 100)
-    words = ["calibrate", "s.csv", "-m", "PS", "--label", "label", "-o", "c.json", "-q"]
+    words = ["calibrate", "s.csv", "-m", "PS", "--label", "label", "-o", "c.json"]
     done = python("-c", COMMAND, *words, cwd=tmp_path, env=os.environ | {"SOURCE_DATE_EPOCH": epoch})
     assert done.returncode == (2 if epoch else 0), done.stderr
     said = (

@@ -111,7 +111,7 @@ def test_the_tally_command_refuses_what_it_cannot_count(sites: Path, tmp_path: P
     again = CliRunner().invoke(app, ["tally", str(table), "-l", "label", "-o", str(out)])
     assert again.exit_code == 2
     assert "exists already" in again.output
-    run("tally", table, "-l", "label", "-o", out, "--force", "--no-soft", "--quiet", "--exact")
+    run("tally", table, "-l", "label", "-o", out, "--force", "--no-soft", "--exact")
     assert Tally.load(out).soft is None
     assert not Tally.load(out).grid
     missing = CliRunner().invoke(app, ["tally", str(table), "-l", "age", "-o", str(tmp_path / "b.tally")])

@@ -48,8 +48,8 @@ from pacshift import Tally, calibrate
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.methods import METHODS, Method, Solution, Task
 from pacshift.methods.base import one_threshold
-from pacshift.ps_lp.held_out import HeldOut
-from pacshift.ps_t.rows import LabelledTarget
+from pacshift.paths.labelled import LabelledTarget
+from pacshift.ps_lp.tuned import HeldOut
 
 SURE = 0.01
 """Failures that are less likely than this, if they came in a share δ of draws, are too many."""

@@ -47,11 +47,11 @@ from pacshift.certification.label_mix import prevalence_tally
 from pacshift.certification.label_sheet import plan
 from pacshift.certification.request import check_request
 from pacshift.methods import METHODS, PSLP, Solution, Task, class_wise, ps, ps_t, ps_w
-from pacshift.mix import prevalence, region, region_rows, tails
+from pacshift.mix import prevalence, region, tails
 from pacshift.monitor.shares import report_delta, source_delta
-from pacshift.ps_lp import betting, bound_curve, convolution, equal_miss_rate, many_classes
-from pacshift.ps_lp.prediction_powered import bound, box, options, thresholds
-from pacshift.ps_t import families, looks
+from pacshift.paths import labelled, looks
+from pacshift.ps_lp import betting, bound_curve, equal_miss_rate, theorem
+from pacshift.ps_lp.prediction_powered import bound, thresholds
 from pacshift.strata import expansion
 
 DELTA = 0.05
@@ -274,7 +274,7 @@ def n_families(own: Given, line: Line, n_events: float) -> float:
     """One cut serves all families of PS-T: each may pass by chance."""
     if line.who != "look_cuts":
         return n_events
-    return n_events * len(families.families(own["task"].labelled, own["tally"], epsilon=own["task"].epsilon))
+    return n_events * len(labelled.families(own["task"].labelled, own["tally"], epsilon=own["task"].epsilon))
 
 
 def at_every_look(own: Given, line: Line, n_events: float) -> float:
@@ -311,11 +311,11 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     # Bounds of rates.
     made.spender(bounds, "binomial_lower", events=size("count", "total"))
     made.spender(bounds, "binomial_upper", events=size("count", "total"))
-    made.spender(region_rows, "exact_upper", events=size("count", "total"))
+    made.spender(region, "exact_upper", events=size("count", "total"))
     made.spender(tails, "bernstein_upper", events=size("count", "total"))
     made.spender(inequalities, "chernoff_lower", level=log_level("exponent"), events=size("count", "total"))
     made.spender(
-        box,
+        bound,
         "largest_ratio",
         level=lambda given: (1 + given["level"]) * float(np.exp(-given["level"])),  # Lemma 2 of many-classes.md
         events=lambda given: given["source"].size,
@@ -337,7 +337,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.spender(ps, "pac_threshold", exact=chance_of_misses)
     made.spender(ps_w, "example_threshold")
     made.spender(ps_w, "worst_class_threshold")
-    made.spender(convolution, "upper_quantile", key="tail")
+    made.spender(equal_miss_rate, "upper_quantile", key="tail")
     made.spender(equal_miss_rate, "passes_by_moments", key="tail")
     made.spender(bound.ErrorBound, "__init__", level=log_level("log_cost"), key=None)
     made.spender(bets, "as_rows", level=log_level("hurdle"), events=lambda given: len(given["constant"]))
@@ -347,25 +347,26 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     plain: list[tuple[Any, ...]] = [
         (inequalities, "largest_shares", "shares_by_sets", "box_rows"),
         (region, "prevalence_region", "weight_bounds"),
-        (region_rows.SetCounts, "of"),
+        (region.SetCounts, "of"),
         (prevalence, "mix_intervals"),
         (few_labels, "mix_bounds"),
         (expansion, "joint_bounds"),
         (equal_miss_rate, "equal_miss_ranks"),
-        (box, "detected_shares"),
+        (bound, "detected_shares"),
         (thresholds, "largest_corrected", "rescaled_thresholds"),
-        (many_classes, "certify_many_classes", "_equal_miss_ranks"),
+        (theorem, "certify_many_classes"),
+        (equal_miss_rate, "_equal_miss_ranks"),
         (class_wise, "class_wise_solution", "capped"),
     ]
     for owner, *names in plain:
         for name in names:
             made.promise(owner, name)
     made.promise(
-        many_classes,
+        equal_miss_rate,
         "_class_wise_ranks",
         events=lambda own, line, n_events: float((own["class_counts"] == line.given["total"]).sum()),
     )
-    made.promise(many_classes, "ranks_for_any_mix", total=all_options)
+    made.promise(equal_miss_rate, "ranks_for_any_mix", total=all_options)
     made.promise(
         thresholds,
         "corrected_thresholds",
@@ -392,7 +393,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.part(answers, "_by_labels", at_every_look)
     # Nothing is promised.
     silent: list[tuple[Any, ...]] = [
-        (options, "plan_for"),
+        (thresholds, "plan_for"),
         (looks, "test_rows"),
         (plan, "plan_sheet"),
         (words, "noticeable", "largest_difference", "outside_known"),
@@ -622,7 +623,7 @@ def test_bounds_of_misses_are_paid_for_if_the_method_refuses_on_its_own() -> Non
 @pytest.mark.parametrize("box", [None, bounds.Interval(np.zeros(250), np.full(250, 0.3))])
 def test_ranks_for_any_mix_spend_at_most_delta(few: int, box: Any, ledger: Ledger) -> None:
     counts = np.array([2000] * 245 + [few] * 5)
-    many_classes.ranks_for_any_mix(counts, epsilon=0.1, delta=DELTA, box=box)
+    equal_miss_rate.ranks_for_any_mix(counts, epsilon=0.1, delta=DELTA, box=box)
     assert not ledger.overdrawn, "\n".join(ledger.overdrawn)
     assert ledger.spent == {"ranks_for_any_mix": DELTA}
     assert {"_class_wise_ranks", "binomial_cut", "passes_by_moments"} <= ledger.seen

@@ -23,9 +23,8 @@ from pacshift.assumption import ASSUMPTION_SHARE
 from pacshift.assumption.inequalities import JointRows, MixRows
 from pacshift.bounds import ROUNDING, Interval
 from pacshift.certification.few_labels import both_bounds
-from pacshift.mix.box import exact_box
-from pacshift.mix.known_mix import check_known_mix
-from pacshift.mix.region import prevalence_region
+from pacshift.mix.prevalence import check_known_mix
+from pacshift.mix.region import exact_box, prevalence_region
 
 
 def decimal_mix(n_classes: int, seed: int, digits: int) -> list[float]:

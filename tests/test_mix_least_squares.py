@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from pacshift.mix.least_squares import nonnegative_least_squares
+from pacshift.mix.programs import nonnegative_least_squares
 
 
 def give_up(*_: object) -> None:

@@ -10,7 +10,7 @@ from lp_solvers import each_solver  # noqa: F401  tests run with both
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
 from pacshift.mix.programs import MixProgram, largest_means, least_violation
-from pacshift.ps_lp.worst_case import Corners, Prices, WorstCase
+from pacshift.ps_lp.betting import Corners, Prices, WorstCase
 from strategies import seeds
 
 

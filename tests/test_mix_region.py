@@ -10,9 +10,15 @@ from lp_solvers import each_solver  # noqa: F401  tests run with both
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 from pacshift.errors import AssumptionError
-from pacshift.mix.box import quick_box
-from pacshift.mix.region import BOX_SHARE, prevalence_region
-from pacshift.mix.region_rows import SetCounts, _least_squares, exact_upper, predicted_sets
+from pacshift.mix.region import (
+    BOX_SHARE,
+    SetCounts,
+    _least_squares,
+    exact_upper,
+    predicted_sets,
+    prevalence_region,
+    quick_box,
+)
 from pacshift.mix.tails import bernstein_upper
 from strategies import mix, rates, seeds
 

@@ -25,7 +25,7 @@ from pacshift.arrays import BoolArray, FloatArray
 from pacshift.bounds import Interval
 from pacshift.methods import Method, Solution, Task
 from pacshift.mix.region import PrevalenceRegion, prevalence_region, weight_bounds
-from pacshift.ps_lp.kinds import (
+from pacshift.ps_lp.theorem import (
     EQUAL_MISS_RATE,
     MANY_ROWS,
     MAX_LP_CLASSES,

@@ -11,9 +11,15 @@ from pacshift.bounds import Interval
 from pacshift.errors import AssumptionError
 from pacshift.mix import tails
 from pacshift.mix.region import PrevalenceRegion, prevalence_region
-from pacshift.ps_lp.betting import BettingTest, _linear_log_prefactor
-from pacshift.ps_lp.kinds import MANY_ROWS
-from pacshift.ps_lp.stakes import MAX_STAKE, STAKE_RATIO, StakeCell, normal_deviations
+from pacshift.ps_lp.betting import (
+    MAX_STAKE,
+    STAKE_RATIO,
+    BettingTest,
+    StakeCell,
+    _linear_log_prefactor,
+    normal_deviations,
+)
+from pacshift.ps_lp.theorem import MANY_ROWS
 from strategies import mix, rates, seeds
 
 
@@ -160,7 +166,7 @@ def test_with_a_fixed_choice_more_misses_never_help(case: Case, zone: float | No
 
 def test_the_choice_among_zones_and_parts_is_not_monotone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Why the page speaks of an ideal test: with fewer misses the margin can fall, because the choice changes."""
-    monkeypatch.setattr("pacshift.ps_lp.stakes.STAKE_RATIO", 1.12)  # the example was found with these cells
+    monkeypatch.setattr("pacshift.ps_lp.betting.STAKE_RATIO", 1.12)  # the example was found with these cells
     counts, share, nothing = np.array([110, 306, 86]), np.array([0.7, 0.056, 0.244]), np.empty((0, 3))
     region = PrevalenceRegion(
         nothing, np.empty(0), nothing, np.empty(0), Interval(share - 0.02, share + 0.02), 0.0

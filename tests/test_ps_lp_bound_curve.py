@@ -14,7 +14,7 @@ from pacshift.bounds import BoundCurve
 from pacshift.methods import Task
 from pacshift.mix.region import prevalence_region
 from pacshift.ps_lp.bound_curve import CurveOnDemand
-from pacshift.ps_lp.kinds import (
+from pacshift.ps_lp.theorem import (
     EQUAL_MISS_RATE,
     FEW_ROWS,
     MANY_ROWS,

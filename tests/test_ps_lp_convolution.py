@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 from pacshift.bounds import Interval
-from pacshift.ps_lp.convolution import MAX_CONVOLVED_CLASSES, MIN_CONVOLVED_DELTA, upper_quantile
+from pacshift.ps_lp.equal_miss_rate import MAX_CONVOLVED_CLASSES, MIN_CONVOLVED_DELTA, upper_quantile
 from strategies import mix, seeds
 from test_ps_lp_equal_miss_rate import box_around, tail_of_two
 

@@ -10,7 +10,7 @@ import pytest
 from pacshift import Tally, calibrate, calibrate_tally, resample
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.mix.region import prevalence_region
-from pacshift.ps_lp.kinds import (
+from pacshift.ps_lp.theorem import (
     EQUAL_MISS_RATE,
     FEW_ROWS,
     MANY_ROWS,

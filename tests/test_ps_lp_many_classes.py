@@ -12,12 +12,11 @@ from benchmarks.many import hidden_error
 from pacshift import PSLP, PSLW, AssumptionError, Population, Tally, calibrate, calibrate_tally
 from pacshift.bounds import Interval, binomial_cut
 from pacshift.methods import Task
+from pacshift.methods.ps_lp import reasons_for_many_classes
 from pacshift.mix.programs import MixProgram
 from pacshift.mix.region import prevalence_region
-from pacshift.ps_lp.equal_miss_rate import equal_miss_ranks
-from pacshift.ps_lp.kinds import EQUAL_MISS_RATE, ONE_THRESHOLD, certified_thresholds
-from pacshift.ps_lp.many_classes import known_box, ranks_for_any_mix
-from pacshift.ps_lp.reasons import reasons_for_many_classes
+from pacshift.ps_lp.equal_miss_rate import equal_miss_ranks, known_box, ranks_for_any_mix
+from pacshift.ps_lp.theorem import EQUAL_MISS_RATE, ONE_THRESHOLD, certified_thresholds
 from strategies import seeds
 
 

@@ -21,7 +21,7 @@ NAME = re.compile(r"`((?:pacshift|mix|paths|ps_lp)(?:\.\w+)+)`")
 HEADING = re.compile(r"^#{2,3} (.+)$", re.MULTILINE)
 STEP = re.compile(r"^\*\*(Lemma \d+|[A-Z][^*(]*?)\.?(?: \(.*?\)\.?)?\*\*", re.MULTILINE)
 LEMMAS = re.compile(r"Lemmas? (\d+)(?:(,| and| to) (\d+))?")
-PROVEN_IN_MIX = ("box", "programs", "region", "region_rows", "tails")
+PROVEN_IN_MIX = ("programs", "region", "tails")
 WITHOUT_CODE = {"Setting", "Tails with their prefactor"}
 
 
@@ -55,7 +55,7 @@ def modules() -> list[str]:
     """The modules whose steps are proven on the page: all of ps_lp, and those of mix that say so."""
     found = [*pkgutil.iter_modules(ps_lp.__path__, "pacshift.ps_lp.")]
     names = [info.name for info in found] + [f"pacshift.mix.{name}" for name in PROVEN_IN_MIX]
-    return [name for name in names if name != "pacshift.ps_lp.reasons"]  # words only
+    return [name for name in names if name != "pacshift.methods.ps_lp"]  # words only
 
 
 def documents() -> dict[str, str]:

@@ -16,13 +16,15 @@ from pacshift.bounds import binomial_lower, binomial_upper
 from pacshift.ps_lp.prediction_powered.bound import (
     OWN_WEIGHT,
     ErrorBound,
+    Evidence,
     Option,
+    critical_level,
+    detector_counts,
     excess,
+    largest_ratio,
     sign_cost,
 )
-from pacshift.ps_lp.prediction_powered.box import critical_level, detector_counts, largest_ratio
-from pacshift.ps_lp.prediction_powered.correction import _Smooth, best_tilt
-from pacshift.ps_lp.prediction_powered.evidence import Evidence
+from pacshift.ps_lp.prediction_powered.thresholds import _Smooth, best_tilt
 
 SEEDS = st.integers(0, 2**32 - 1)
 

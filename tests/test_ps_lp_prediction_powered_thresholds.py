@@ -11,23 +11,23 @@ from benchmarks.many import draw_source
 from pacshift import PSLP, AssumptionError, Interval, Population, Tally
 from pacshift.arrays import IntArray
 from pacshift.methods import Task
-from pacshift.ps_lp.equal_miss_rate import thresholds_at_ranks
-from pacshift.ps_lp.many_classes import certify_many_classes, ranks_for_any_mix
-from pacshift.ps_lp.prediction_powered import options
+from pacshift.ps_lp.equal_miss_rate import ranks_for_any_mix, thresholds_at_ranks
+from pacshift.ps_lp.prediction_powered import thresholds as options
 from pacshift.ps_lp.prediction_powered.bound import (
     ErrorBound,
+    Evidence,
+    detected_shares,
 )
-from pacshift.ps_lp.prediction_powered.box import detected_shares
-from pacshift.ps_lp.prediction_powered.correction import best_tilt
-from pacshift.ps_lp.prediction_powered.evidence import Evidence
-from pacshift.ps_lp.prediction_powered.options import (
+from pacshift.ps_lp.prediction_powered.thresholds import (
     CorrectionPlan,
     CorrectionShares,
+    best_tilt,
+    corrected_thresholds,
     options_for,
     plan_for,
     sparse_classes,
 )
-from pacshift.ps_lp.prediction_powered.thresholds import corrected_thresholds
+from pacshift.ps_lp.theorem import certify_many_classes
 from worlds import World, make_world
 
 SHARES = CorrectionShares(box=0.15, one_threshold=0.15, rescaled=0.4)

@@ -13,14 +13,16 @@ from pacshift import AssumptionError, Population, Tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.mix.region import prevalence_region
 from pacshift.paths.path import ThresholdPath
-from pacshift.ps_lp.held_out import HELD_OUT_SHARE, hold_out, per_class
-from pacshift.ps_lp.kinds import MANY_ROWS, TUNED, betting_test, certified_thresholds
+from pacshift.ps_lp.theorem import MANY_ROWS, TUNED, betting_test, certified_thresholds
 from pacshift.ps_lp.tuned import (
     CLASS_BALANCE,
+    HELD_OUT_SHARE,
     PATH_STEPS,
     HeldOutScores,
     certified_on_path,
     expected_size,
+    hold_out,
+    per_class,
     tuned_path,
 )
 from pacshift.tally.grid import to_grid

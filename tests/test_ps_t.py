@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pacshift.certification.rows import Rows
 from scipy.stats import binom
 
 from pacshift import InputError, Tally, UninformativeWarning, calibrate, calibrate_tally, label_sheet
@@ -16,13 +17,21 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import binomial_cut
 from pacshift.certification.labelled import split_at_random
 from pacshift.certification.request import check_request
-from pacshift.certification.rows import Rows
 from pacshift.methods import PST, Task
-from pacshift.paths.isotonic import fit_isotonic
-from pacshift.paths.path import ThresholdPath, last_passing
+from pacshift.paths.labelled import (
+    EQUAL_STEPS,
+    LEVEL_ENDS,
+    LEVEL_STEPS,
+    LabelledTarget,
+    RowsToPlan,
+    aims,
+    choose_pilot,
+    equal_miss_thresholds,
+    families,
+    planning_rows,
+)
+from pacshift.paths.path import ThresholdPath, fit_isotonic, last_passing
 from pacshift.paths.posterior import Posterior, fit_posterior, log_evidence, moved
-from pacshift.ps_t.families import EQUAL_STEPS, LEVEL_ENDS, LEVEL_STEPS, aims, equal_miss_thresholds, families
-from pacshift.ps_t.rows import LabelledTarget, RowsToPlan, choose_pilot, planning_rows
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.softmax import softmax
 from pacshift.scores.transforms import resolve_transform

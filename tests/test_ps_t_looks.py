@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pacshift.bounds import binomial_cut
-from pacshift.ps_t import looks  # test_rows by its own name would be run as a test
-from pacshift.ps_t.looks import look_cuts, pass_chance
+from pacshift.paths import looks  # test_rows by its own name would be run as a test
+from pacshift.paths.looks import look_cuts, pass_chance
 
 RATES = st.sampled_from([Fraction(1, 20), Fraction(1, 10), Fraction(1, 4), Fraction(2, 5)])
 DELTAS = st.sampled_from([Fraction(1, 1000), Fraction(1, 20), Fraction(1, 5), Fraction(1, 2)])

@@ -10,8 +10,9 @@ import pytest
 
 from certificates import HOSTILE, draw
 from pacshift import AssumptionError, InputError, Interval, calibrate, plots
-from pacshift.assumption import OTHER_WAYS, Assumption
+from pacshift.assumption import Assumption
 from pacshift.report import render_refusal, write_refusal
+from pacshift.words.findings import LABELS_CERTIFY, OTHER_WAYS
 from refused import NAMES, world
 from test_report import TAGS, Page
 
@@ -89,6 +90,8 @@ def test_the_page_says_what_the_error_says(pages: dict[str, str]) -> None:
     assert [text for text in page.inside("dt") if text.startswith("with ")] == shown
     assert "These sizes are an estimate" in pages["usual"]
     assert set(OTHER_WAYS) <= set(page.inside("li"))
+    assert LABELS_CERTIFY in error.ways_on
+    assert LABELS_CERTIFY in page.inside("p")
     assert len(page.all("svg")) == 1
     assert "After 100, 200 or 400 labels, certify." in pages["usual"]
 

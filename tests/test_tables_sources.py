@@ -153,9 +153,9 @@ def test_commands(tmp_path: Path) -> None:
         shutil.copy(data.source, both / name)
     assert "have the same content" in bad("plan", both, "--target-mix", "crow=1", "--n-source", 9, "--n-target", 9)
     assert "have the same content" in bad("monitor", data.source, both)
-    good("prevalence", data.source, data.target, "-q")
+    good("prevalence", data.source, data.target)
     # One file in two roles is not counted twice.
-    good("calibrate", data.source, data.source, "-o", tmp_path / "c.json", "-q")
+    good("calibrate", data.source, data.source, "-o", tmp_path / "c.json")
 
 
 def test_counting_parquet_files_loads_no_pandas(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_no_table_is_written_into_a_folder_that_is_read(tmp_path: Path) -> None:
     (read / "more").mkdir(parents=True)
     shutil.copy(data.target, read)
     certificate = tmp_path / "c.json"
-    good("calibrate", data.source, read, "-o", certificate, "-q")
+    good("calibrate", data.source, read, "-o", certificate)
     (tmp_path / "link").symlink_to(read / "more")
     inside = "which is read as a table, and would be a part of it next time. Choose another folder"
     for out in (read / "sets.parquet", read / "more" / "sets.csv", tmp_path / "link" / "sets.feather"):
@@ -233,5 +233,5 @@ def test_no_table_is_written_into_a_folder_that_is_read(tmp_path: Path) -> None:
     assert inside in bad("label", read, "--budget", 50, "-o", read / "sheet.csv")
     assert inside in bad("monitor", data.source, read, "--table", read / "history.csv", "-o", tmp_path / "h.html")
     for out in (read / "sets.jsonl", read / "_sets.parquet", tmp_path / "sets.parquet"):  # not read as tables
-        good("predict", certificate, read, "-o", out, "-q")
+        good("predict", certificate, read, "-o", out)
     assert len(list_files(read)) == 1

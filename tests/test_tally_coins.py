@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, chi2
 
 from pacshift import Tally, calibrate
-from pacshift.ps_lp.held_out import HELD_OUT_SHARE, hold_out
+from pacshift.ps_lp.tuned import HELD_OUT_SHARE, hold_out
 from pacshift.tally.coins import coins, score_coins
 from pacshift.weights.rejection import thin
 

@@ -168,7 +168,7 @@ def test_a_certificate_says_how_many_more_there_are() -> None:
 def test_the_command_lists_them_or_not(tmp_path: Path) -> None:
     data = make_tables(tmp_path)
     for out, more in (("a.tally", ()), ("b.tally", ("--no-inputs",))):
-        assert run("tally", data.source, "--label", "label", "-o", tmp_path / out, "-q", *more).exit_code == 0
+        assert run("tally", data.source, "--label", "label", "-o", tmp_path / out, *more).exit_code == 0
     (one,) = Tally.load(tmp_path / "a.tally").inputs
     assert (one.name, one.sha256) == (data.source.name, hashlib.sha256(data.source.read_bytes()).hexdigest())
     (hidden,) = Tally.load(tmp_path / "b.tally").inputs

@@ -98,10 +98,10 @@ def test_the_same_rows_in_another_kind_of_file_or_order(label: str | None, tmp_p
 def test_commands_name_the_tallies(tmp_path: Path) -> None:
     data = make_tables(tmp_path)
     a, b, hidden, target = (tmp_path / f"{name}.tally" for name in ("a", "b", "hidden", "target"))
-    good("tally", data.source, "-l", "label", "-o", a, "-q")
-    good("tally", data.source, "-l", "label", "-o", b, "-q", "--no-soft")
-    good("tally", data.source, "-l", "label", "-o", hidden, "-q", "--no-inputs")
-    good("tally", data.target, "-o", target, "-q")
+    good("tally", data.source, "-l", "label", "-o", a)
+    good("tally", data.source, "-l", "label", "-o", b, "--no-soft")
+    good("tally", data.source, "-l", "label", "-o", hidden, "--no-inputs")
+    good("tally", data.target, "-o", target)
     for command in (("calibrate", "-o", tmp_path / "c.json"), ("prevalence",)):
         words = (*command, "--tallies", target)
         assert f"{a} is given twice" in bad(*words, a, a)
@@ -110,7 +110,7 @@ def test_commands_name_the_tallies(tmp_path: Path) -> None:
         copy = tmp_path / "copy.tally"
         shutil.copy(a, copy)
         assert f"{a} and {copy} have the same content" in bad(*words, a, copy)
-        good(*words, a, "-q")
+        good(*words, a)
     made = Certificate.load(tmp_path / "c.json").provenance
     assert made is not None
     assert [one.name for one in made.inputs] == ["target.tally", "a.tally"]

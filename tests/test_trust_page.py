@@ -11,7 +11,7 @@ from pacshift.assumption import ASSUMPTION_SHARE
 from pacshift.certificate.certificate import ONE_LABEL_SHARE
 from pacshift.certification import class_miss, delta, one_label, sensitivity
 from pacshift.methods import class_wise
-from pacshift.ps_t import families
+from pacshift.paths import labelled
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("trust.md", "methods/trust-proofs.md"))
@@ -43,5 +43,5 @@ def test_shares_and_grid_are_those_of_the_code() -> None:
     n_levels = len(one_label.NET_MISSES)
     assert f"one of {n_levels} multiples of" in PAGE
     assert f"{n_levels + 1}^K" in PAGE
-    assert families.EQUAL_STEPS == 1000
+    assert labelled.EQUAL_STEPS == 1000
     assert PAGE.count("thousandth") >= 2

@@ -11,8 +11,7 @@ if typing.TYPE_CHECKING:
     from pacshift.certification.check import Check, check
     from pacshift.certification.label_mix import prevalence, prevalence_tally
     from pacshift.certification.label_sheet import LabelSheet, label_sheet
-    from pacshift.certification.verification import Verification
-    from pacshift.certification.verify import verify, verify_tally
+    from pacshift.certification.verify import Verification, verify, verify_tally
     from pacshift.comparison.compare import compare
     from pacshift.comparison.table import Comparison
     from pacshift.errors import (
@@ -73,8 +72,7 @@ _HOMES = {
     "certification.check": ["Check", "check"],
     "certification.label_mix": ["prevalence", "prevalence_tally"],
     "certification.label_sheet": ["LabelSheet", "label_sheet"],
-    "certification.verification": ["Verification"],
-    "certification.verify": ["verify", "verify_tally"],
+    "certification.verify": ["Verification", "verify", "verify_tally"],
     "comparison.compare": ["compare"],
     "comparison.table": ["Comparison"],
     "errors": ["AssumptionError", "InputError", "PacshiftError", "UnfinishedSheetError", "UninformativeWarning"],

@@ -6,6 +6,5 @@ is 5.5. Validity rests on none of them.
 """
 
 from pacshift.assumption.check import ASSUMPTION_SHARE, Assumption, check_assumption
-from pacshift.assumption.words import OTHER_WAYS, ways_on
 
-__all__ = ["ASSUMPTION_SHARE", "OTHER_WAYS", "Assumption", "check_assumption", "ways_on"]
+__all__ = ["ASSUMPTION_SHARE", "Assumption", "check_assumption"]

@@ -14,7 +14,7 @@ import scipy  # its parts load when first used
 
 from pacshift.arrays import BoolArray, FloatArray, IntArray
 from pacshift.assumption.cells import FEW_CLASSES, CellCounts
-from pacshift.mix.least_squares import nonnegative_least_squares
+from pacshift.mix.programs import nonnegative_least_squares
 from pacshift.tally.cells import N_CONFIDENCE
 
 DIRECTIONS = ("cells", "smooth", "marginal", "slope", "single")

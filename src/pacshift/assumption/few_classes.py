@@ -35,7 +35,7 @@ from pacshift.assumption.directions import (
 )
 from pacshift.assumption.inequalities import JointRows, box_rows, known_box, largest_shares, level_shares
 from pacshift.bounds import Interval
-from pacshift.mix.box import quick_box
+from pacshift.mix.region import quick_box
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""What the test saw, what it could have seen, and what to do after a refusal, in groups and words for people.
+"""What the test saw and what it could have seen, in groups and words for people.
 
 A group of rows is a predicted class, a range of confidence or of top scores, or both. All of this is a picture:
 nothing rests on it ("The test" and "What is noticed" of docs/methods/assumption.md).
@@ -18,7 +18,7 @@ from pacshift.assumption.directions import Fit, simplex_fit
 from pacshift.assumption.inequalities import MixRows, level_shares
 from pacshift.bounds import Interval
 from pacshift.tally.cells import CONFIDENCE_EDGES, N_CONFIDENCE
-from pacshift.words.numbers import at_least, between, digits_apart, down, given, mean_size, percent, points, up
+from pacshift.words.numbers import at_least, between, digits_apart, down, given, percent, points, up
 
 LEVEL_STARTS = (0, 1, 3, 7)
 """First bins of four levels of confidence: below 50 %, 50 to 75 %, 75 to 95 %, at least 95 %. Round numbers, for
@@ -62,14 +62,6 @@ FEWEST_ROWS_PER_CLASS = 150
 PROBE = 0.05
 """Share of rows that change their confidence in the difference whose distance is measured. Small, because the
 distance is taken as proportional to it; not measured."""
-
-OTHER_WAYS = (
-    "known_mix= cannot undo this refusal: bounds of the mix only rule out more mixes.",
-    "contamination= can, but only if a share below epsilon of the target explains all of the "
-    "difference, which cannot be read off the data.",
-    "Train a classifier on rows of both populations.",
-)
-"""What is worth knowing about other ways than labels."""
 
 
 _Bins: TypeAlias = tuple[int, int] | None
@@ -179,36 +171,6 @@ def _groups(counts: CellCounts, classes: Sequence[Label], found: Sequence[tuple[
     kept, members = tuple(name for name, some in zip(names, filled.tolist(), strict=True) if some), members[filled]
     rates = np.asarray((counts.rates.T @ members.T).T)  # in this order also where rates are sparse
     return Groups(kept, members, np.asarray(members @ counts.shares), rates)
-
-
-def ways_on(expected_sizes: Sequence[tuple[int, float]] = (), *, command: str | None = None) -> str:
-    """What to do after a refusal, in plain words.
-
-    Parameters
-    ----------
-    expected_sizes : sequence of tuple of int and float
-        Numbers of labelled target rows, and about how many labels per set they would certify.
-    command : str, optional
-        How to draw the rows and to use their labels, in words; by default in Python.
-
-    Returns
-    -------
-    str
-        A few sentences.
-
-    Examples
-    --------
-    >>> print(ways_on([(100, 1.31), (400, 1.2)]).partition("Labels per set")[2][:56])
-     to be expected: 1.310 with 100, 1.200 with 400 labelled
-    """
-    sizes = [f"{mean_size(size)} with {count:,}" for count, size in expected_sizes]
-    about = f" Labels per set to be expected: {', '.join(sizes)} labelled rows (an estimate)." if sizes else ""
-    draw = command or "pacshift.label_sheet draws the rows, and calibrate(..., labelled=sheet) certifies"
-    bounds, share, train = OTHER_WAYS
-    return (
-        f"Ways on: (1) Label a random sample of the target: this certifies sets without label shift.{about} "
-        f"{draw}. (2) {bounds} {share} (3) {train}"
-    )
 
 
 def nothing_found(counts: CellCounts) -> str:

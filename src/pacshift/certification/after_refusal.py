@@ -3,17 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from pacshift.assumption import OTHER_WAYS, Assumption, ways_on
+from pacshift.assumption import Assumption
 from pacshift.certification.answers import Data
 from pacshift.certification.label_sheet.plan import LARGEST_BUDGET, SheetPlan, plan_sheet
 from pacshift.certification.request import Request, takes_labels
 from pacshift.certification.sensitivity import clean_epsilon
 from pacshift.errors import AssumptionError, InputError
 from pacshift.methods import PSLP, Method
-from pacshift.ps_t.families import equal_miss_thresholds, forecast, tuned_path
-from pacshift.ps_t.forecast import typical_error
-from pacshift.ps_t.looks import look_cuts
-from pacshift.ps_t.sizes import mean_sizes
+from pacshift.paths.labelled import equal_miss_thresholds, forecast, mean_sizes, tuned_path, typical_error
+from pacshift.paths.looks import look_cuts
+from pacshift.words.findings import OTHER_WAYS, too_small, ways_on
 
 NUMBERS_OF_LABELS = (100, 200, 400)
 """What people would label in an hour, a morning and a day; times ten until they certify anything."""
@@ -98,14 +97,6 @@ def with_lines(
     made = replace(attempt, draw=draw, again=again, other_ways=other_ways)
     ways = ways_on(refusal.expected_sizes, command=said)
     return AssumptionError(refusal.refusal, ways, refusal.expected_sizes, refusal.assumption, made)
-
-
-def too_small(attempt: Attempt) -> str:
-    """What to say where not even the labels of all target rows would certify anything."""
-    return (
-        f"But the {attempt.n_target:,} target rows are too few to certify anything at epsilon={attempt.epsilon:g} "
-        f"and delta={attempt.delta:g}, even if all are labelled: collect more"
-    )
 
 
 def _python_lines(attempt: Attempt, *, grouped: bool) -> tuple[str, str]:

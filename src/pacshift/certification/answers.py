@@ -20,10 +20,9 @@ from pacshift.certification.sensitivity import clean_epsilon
 from pacshift.errors import AssumptionError
 from pacshift.methods import PST, Method, Solution, Task
 from pacshift.methods.class_wise import capped
+from pacshift.paths.labelled import CountLabels, LabelledTarget, RowsToPlan, smallest
 from pacshift.paths.sample import RowSample
 from pacshift.progress import Steps
-from pacshift.ps_t.rows import LabelledTarget, RowsToPlan
-from pacshift.ps_t.sizes import CountLabels, smallest
 from pacshift.rows.base import Rows
 from pacshift.rows.fold import mean_sizes, plan_after_refusal, sample
 from pacshift.scores.transforms import Transform

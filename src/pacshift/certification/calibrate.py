@@ -15,21 +15,21 @@ from pacshift.certification.certify import Data, certify
 from pacshift.certification.counted import count_rows, measured
 from pacshift.certification.few_labels import require_both_grouped
 from pacshift.certification.label_sheet import LabelSheet
-from pacshift.certification.notes import logits_note
 from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import score_for
 from pacshift.methods.ps_lp import ClassBalance, balanced
+from pacshift.paths.labelled import LabelledTarget
 from pacshift.progress import Progress
-from pacshift.ps_t.rows import LabelledTarget
 from pacshift.rows.base import Rows, unwatched
 from pacshift.rows.memory import pair
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally
 from pacshift.tally.grouped import LabelsPer
 from pacshift.tally.groups import check_labels_per
+from pacshift.words.findings import logits_note
 
 logger = logging.getLogger(__name__)
 

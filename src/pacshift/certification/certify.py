@@ -15,7 +15,6 @@ from pacshift.certification.answers import Answer, Data, answer
 from pacshift.certification.few_labels import check_labelled
 from pacshift.certification.label_shift import check_label_shift, refusal_of
 from pacshift.certification.labelled import require_unseen
-from pacshift.certification.notes import by_labels_note, often_missed_note, suspicious
 from pacshift.certification.request import Request
 from pacshift.certification.sensitivity import sensitivity
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
@@ -30,6 +29,7 @@ from pacshift.progress import Progress, Steps, tell
 from pacshift.scores.same_kind import require_same_kind
 from pacshift.tally import Tally
 from pacshift.tally.inputs import Input, all_inputs, limited
+from pacshift.words.findings import by_labels_note, often_missed_note, suspicious
 
 __all__ = ["Data", "certify"]
 

@@ -10,7 +10,6 @@ from pacshift.arrays import BoolArray, FloatArray, Label, LabelsLike, ScoresLike
 from pacshift.bounds import Interval, binomial_cut, clopper_pearson
 from pacshift.certificate import Certificate
 from pacshift.certificate.rule import transform_of
-from pacshift.certification.check_words import class_limit, in_words, label_shares, stated_shares, tells_nothing
 from pacshift.errors import InputError
 from pacshift.evaluation import Evaluation, EvaluationCounts
 from pacshift.rows.base import Rows
@@ -22,6 +21,7 @@ from pacshift.scores.frames import index_of
 from pacshift.scores.streams import is_stream
 from pacshift.tally.inputs import Role, counts_sha256
 from pacshift.words.display import short_repr
+from pacshift.words.findings import are_its_labels, check_in_words, class_limit, label_shares, stated_shares
 
 CheckVerdict: TypeAlias = Literal["kept", "consistent", "broken", "above", "no evidence"]
 
@@ -271,11 +271,11 @@ def check_evaluation(
     verdict = _verdict(found, certificate)
     rows = _rows_to_decide(certificate.epsilon, evaluation, level) if verdict == "consistent" else None
     judged = replace(found, verdict=verdict, rows_to_decide=rows)
-    return replace(judged, text=in_words(judged, certificate))
+    return replace(judged, text=check_in_words(judged, certificate))
 
 
 def _verdict(found: Check, certificate: Certificate) -> CheckVerdict:
-    if tells_nothing(found.seen_as, certificate):
+    if are_its_labels(found.seen_as, certificate):
         return "no evidence"
     if found.classes_above:
         return "broken"

@@ -3,7 +3,7 @@
 The docs page "A few target labels" (docs/methods/few-labels.md) has the proofs. The labelled rows must be a random
 sample of the target. They are counted on their own, and among the unlabelled rows too. A row of a new kind, which
 has no class, stays unlabelled; ``contamination`` allows for such rows. What the labels certify without label shift
-is PS-T (``pacshift.ps_t``).
+is PS-T (``pacshift.paths.labelled``).
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from pacshift.arrays import Label
 from pacshift.bounds import ROUNDING, Interval, clean_shares, clopper_pearson
 from pacshift.certification.request import Request
 from pacshift.errors import AssumptionError, InputError
-from pacshift.ps_t.rows import LabelledTarget
+from pacshift.paths.labelled import LabelledTarget
 from pacshift.tally import Tally
 from pacshift.words.numbers import between, given
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from pacshift.arrays import Label, LabelsLike, ScoresLike
-from pacshift.assumption import ways_on
 from pacshift.certification.label_shift import check_label_shift, refusal_of
 from pacshift.certification.request import check_request
 from pacshift.defaults import DELTA
@@ -12,6 +11,7 @@ from pacshift.mix.prevalence import KnownMix, Prevalence, mix_intervals
 from pacshift.rows.fold import both
 from pacshift.rows.memory import pair
 from pacshift.tally import Tally
+from pacshift.words.findings import ways_on
 
 
 def prevalence(

@@ -8,7 +8,7 @@ from pacshift.assumption import ASSUMPTION_SHARE, Assumption, check_assumption
 from pacshift.certification.few_labels import mix_within
 from pacshift.certification.request import Request
 from pacshift.errors import AssumptionError
-from pacshift.ps_t.rows import LabelledTarget
+from pacshift.paths.labelled import LabelledTarget
 from pacshift.tally import Tally
 from pacshift.words.numbers import up
 

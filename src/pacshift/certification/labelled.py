@@ -9,10 +9,16 @@ from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.label_sheet.sheet import UNKNOWN
 from pacshift.certification.request import Request
 from pacshift.errors import InputError, UnfinishedSheetError
-from pacshift.ps_t.families import forecast, tuned_path
-from pacshift.ps_t.forecast import typical_error
-from pacshift.ps_t.looks import test_rows
-from pacshift.ps_t.rows import LabelledTarget, Planning, RowsToPlan, choose_pilot
+from pacshift.paths.labelled import (
+    LabelledTarget,
+    Planning,
+    RowsToPlan,
+    choose_pilot,
+    forecast,
+    tuned_path,
+    typical_error,
+)
+from pacshift.paths.looks import test_rows
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally

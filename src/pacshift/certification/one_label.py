@@ -15,7 +15,7 @@ from pacshift.bounds import binomial_lower
 from pacshift.certificate import Certificate
 from pacshift.certificate.certificate import ONE_LABEL_SHARE
 from pacshift.methods import Method
-from pacshift.ps_t.families import EQUAL_STEPS, equal_miss_thresholds
+from pacshift.paths.labelled import EQUAL_STEPS, equal_miss_thresholds
 from pacshift.tally import Tally
 from pacshift.tally.grid import fits_single, single_cuts
 from pacshift.tally.threshold import largest_threshold

@@ -14,7 +14,7 @@ from pacshift.errors import InputError
 from pacshift.files.documents import current_time
 from pacshift.methods import PSC, PSLP, PSW, Method
 from pacshift.methods.guarantee import promises_target
-from pacshift.mix.known_mix import check_known_mix
+from pacshift.mix.prevalence import check_known_mix
 from pacshift.scores.check import check_flag, check_rate, check_seed, check_weights
 from pacshift.tally.inputs import printable
 

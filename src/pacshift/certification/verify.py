@@ -2,8 +2,8 @@
 
 import os
 import warnings
-from dataclasses import replace
-from typing import TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
 
 from pacshift.arrays import LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
@@ -12,22 +12,65 @@ from pacshift.certificate.provenance import Provenance
 from pacshift.certificate.rule import transform_of
 from pacshift.certification.certify import Data, certify
 from pacshift.certification.counted import count_rows, measured
-from pacshift.certification.differences import Differences, differences, left_open, origins_differ
+from pacshift.certification.differences import differences, left_open, origins_differ
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.remembered import method_of, request_of
 from pacshift.certification.request import require_fit
-from pacshift.certification.verification import Verification, VerifyVerdict, with_words
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.methods import Method
-from pacshift.ps_t.rows import LabelledTarget
+from pacshift.paths.labelled import LabelledTarget
 from pacshift.rows.base import Rows
 from pacshift.rows.memory import pair
 from pacshift.scores.containers import column_names
 from pacshift.scores.transforms import TransformFunction
 from pacshift.tally import Tally
 from pacshift.tally.inputs import Input
+from pacshift.words.display import short_repr
+from pacshift.words.findings import verification_in_words
 
 CertificateLike: TypeAlias = Certificate | str | os.PathLike[str]
+
+VerifyVerdict: TypeAlias = Literal["equal", "equal up to provenance", "different"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verification:
+    """Whether a certificate follows from the data.
+
+    Parameters
+    ----------
+    verdict : {"equal", "equal up to provenance", "different"}
+        ``"equal"``: made again, all numbers and words are the same, and so are code and data as far as they are on
+        record. ``"equal up to provenance"``: all numbers are the same, but the code or the files are others.
+        ``"different"``: a number is another one, or nothing can be certified from these data.
+    differences : tuple of str
+        Which numbers or words differ, and how.
+    provenance_differences : tuple of str
+        What is on record about code and data, and is another one now.
+    unverified : tuple of str
+        What could not be compared: some fields are the maker's word.
+    text : str
+        All this in words.
+    recomputed : Certificate or None
+        The certificate that these data give; None if they refute label shift.
+
+    Examples
+    --------
+    >>> from pacshift import calibrate, verify
+    >>> scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50
+    >>> made = calibrate(scores, labels, None, method="PS-LW")
+    >>> verify(made, scores, labels, None).verdict
+    'equal'
+    """
+
+    verdict: VerifyVerdict
+    differences: tuple[str, ...]
+    provenance_differences: tuple[str, ...]
+    unverified: tuple[str, ...]
+    text: str
+    recomputed: Certificate | None = field(repr=False)
+
+    __repr__ = short_repr
 
 
 def verify(
@@ -195,7 +238,7 @@ def verify_data(
             found = certify(data, chosen, request.for_classes(data.tally.classes))
     except AssumptionError as refusal:
         said = f"nothing can be certified from these data: {refusal}"
-        return with_words("different", Differences((said,), ()), [], left_open(stored, None, named=named), None)
+        return _said("different", [said], [], left_open(stored, None, named=named), None)
     if inputs is not None:
         found = found.changed(provenance=replace(found.provenance, inputs=inputs))
     one_label = stored.one_label_error is not None
@@ -227,13 +270,18 @@ def _wrong_words(certificate: CertificateLike, stored: Certificate) -> list[str]
 def _compared(stored: Certificate, found: Certificate, wrong_words: list[str], *, named: bool) -> Verification:
     made, now = stored.provenance, found.provenance
     differ, origin = differences(stored, found), origins_differ(made, now)
-    words = [*differ.words, *wrong_words]
+    numbers, words = list(differ.numbers), [*differ.words, *wrong_words]
     if _code(made) == _code(now):  # then nothing else can be the reason
-        differ, words = Differences((*differ.numbers, *words), ()), []
-    verdict: VerifyVerdict = (
-        "different" if differ.numbers else "equal up to provenance" if origin or words else "equal"
-    )
-    return with_words(verdict, differ, [*origin, *words], left_open(stored, now, named=named), found)
+        numbers, words = numbers + words, []
+    verdict: VerifyVerdict = "different" if numbers else "equal up to provenance" if origin or words else "equal"
+    return _said(verdict, numbers, [*origin, *words], left_open(stored, now, named=named), found)
+
+
+def _said(
+    verdict: VerifyVerdict, differ: list[str], origin: list[str], unverified: list[str], found: Certificate | None
+) -> Verification:
+    text = verification_in_words(verdict, differ, origin, unverified)
+    return Verification(verdict, tuple(differ), tuple(origin), tuple(unverified), text, found)
 
 
 def _code(made: Provenance) -> tuple[str, str | None, str]:

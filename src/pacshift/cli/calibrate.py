@@ -152,7 +152,5 @@ def _show(certificate: "Certificate", out: Path, printing: options.Printing) -> 
         document = {"certificate": str(out), "trivial": certificate.trivial, **to_document(certificate)}
         print_json(seal(document))  # so that what is printed can be loaded like the file
         return
-    if printing.quiet:
-        return
     print_words("\n".join(map(str, statements(certificate))))
     say_written(out)

@@ -98,7 +98,7 @@ def fails(found: "Check", fail_on: Literal["broken", "consistent"]) -> bool:
 def _tell(certificate: "Certificate", found: "Check", group: str | None, printing: options.Printing) -> None:
     if printing.as_json:
         print_json({**_document(certificate, found), "group": group})
-    elif not printing.quiet:
+    else:
         _show(certificate, found)
         if group is not None:
             results().print(f"One random row of each {plain(repr(group))} was compared.")

@@ -49,7 +49,7 @@ def compare(
     if printing.as_json:
         rates = {"epsilon": request.epsilon, "delta": request.delta}
         print_json({**rates, "rows": target.last.n_given, "methods": list(map(asdict, compared.rows))})
-    elif not printing.quiet:
+    else:
         show(compared.rows, epsilon=request.epsilon)
 
 

@@ -22,7 +22,6 @@ def demo(
     *,
     out: Annotated[Path, basic("--out -o FOLDER", "For figure, report, tables.")] = Path("pacshift-demo"),
     draws: Annotated[int, basic("--draws", "How often the data are drawn anew.", min=1)] = 10,
-    seed: options.Seed = 0,
     printing: options.Printing,
 ) -> None:
     """See every method under a simulated label shift, with true errors, in seconds.
@@ -37,12 +36,12 @@ def demo(
     except OSError as error:
         raise InputError(f"cannot make the folder {out}: {error.strerror}. Choose another with -o.") from None
     with progress("drawing and calibrating", silent=printing.silent) as report:
-        found = find(draws, seed, report)
-    found = replace(found, certificate=with_origin(found.certificate, ctx, seed))
+        found = find(draws, 0, report)
+    found = replace(found, certificate=with_origin(found.certificate, ctx, seed=0))
     files = write(out, found)
     if printing.as_json:
         print_json(_document(found, files))
-    elif not printing.quiet:
+    else:
         _show(found, files)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import typer
 
 CALLED = {
-    "data_dir": "data",
     "groups": "group",
     "known_mix": "known",
     "overwrite": "force",
@@ -43,9 +42,10 @@ def in_flags(message: str) -> str:
 
     def flag_of(name: str, value: str | None, otherwise: str) -> str:
         option = options().get(CALLED.get(name, name))
-        if option is None:
+        named = getattr(option, "secondary_opts" if value == "False" else "opts", ())
+        if option is None or not named:
             return otherwise
-        flag = max(option.secondary_opts if value == "False" else option.opts, key=len)
+        flag = max(named, key=len)
         return f"{flag} {value}" if value is not None and not option.is_flag else flag
 
     if (found := _SUBJECT.match(message)) and found[1] not in ROLES:

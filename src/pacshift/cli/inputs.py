@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pacshift.certification.notes import logits_note
 from pacshift.cli.console import note, progress
 from pacshift.cli.repeated_ids import tell_repeated_ids
 from pacshift.errors import InputError
@@ -14,6 +13,7 @@ from pacshift.files.repeated import counted_twice, repeated_files
 from pacshift.tally import Tally
 from pacshift.tally.inputs import why_in_words
 from pacshift.tally.repeats import require_distinct
+from pacshift.words.findings import logits_note
 
 if TYPE_CHECKING:
     from pacshift.cli.console import Report

@@ -81,7 +81,7 @@ def _show(made: "TableSheet", out: Path, command: str, printing: options.Printin
         numbers = {"rows": len(sheet.rows), "pilot": sheet.n_pilot, "looks": list(sheet.looks), "seed": sheet.seed}
         target = {"target_rows": sheet.n_target, "dropped": made.n_dropped, "classes": list(made.classes)}
         print_json({"sheet": str(out), **numbers, **target, "next": command})
-    elif not printing.quiet:
+    else:
         _tell(made, out, command)
 
 

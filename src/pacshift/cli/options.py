@@ -4,7 +4,7 @@ This module and the commands import NumPy only when a command runs: help and com
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -107,7 +107,6 @@ UsedModelId = Annotated[
 ]
 Force = Annotated[bool, output("--force -f", "Overwrite an existing output.")]
 Json = Annotated[bool, output("--json", "Print one JSON object, nothing else.")]
-Quiet = Annotated[bool, output("--quiet -q", "Print errors only.")]
 
 Score = Annotated[
     str, expert("--score NAME", f"Score to threshold: {', '.join(SCORE_NAMES)}.", autocompletion=SCORE_NAMES.copy)
@@ -152,8 +151,8 @@ class Promise:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ColumnOptions:
-    """Which columns hold the scores of which class, and what becomes of unusable rows."""
+class PilotColumns:
+    """Which columns hold the scores, and what they are."""
 
     scores: Annotated[
         str | None,
@@ -163,11 +162,6 @@ class ColumnOptions:
             "columns named after the labels.",
         ),
     ] = None
-    classes: Annotated[
-        list[str] | None,
-        tables("--classes A,B,...", "Class names. Repeat the option, one name each, if a name contains a comma."),
-    ] = None
-    by_position: ByPosition = False
     group: Annotated[
         str | None,
         tables(
@@ -179,19 +173,26 @@ class ColumnOptions:
         bool,
         tables("--softmax", "The scores are logits: take their softmax first. Tally and certificate remember it."),
     ] = False
+
+    def reading(self, label: str | None) -> dict[str, Any]:
+        """The same as arguments of what reads a table."""
+        return {"label": label, **asdict(self)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnOptions(PilotColumns):
+    """The same, with the scores of which class they are, and what becomes of unusable rows."""
+
+    classes: Annotated[
+        list[str] | None,
+        tables("--classes A,B,...", "Class names. Repeat the option, one name each, if a name contains a comma."),
+    ] = None
+    by_position: ByPosition = False
     drop_invalid: DropInvalid = False
 
     def reading(self, label: str | None) -> dict[str, Any]:
         """The same as arguments of what reads a table."""
-        return {
-            "label": label,
-            "scores": self.scores,
-            "classes": read_classes(self.classes),
-            "by_position": self.by_position,
-            "group": self.group,
-            "softmax": self.softmax,
-            "drop_invalid": self.drop_invalid,
-        }
+        return super().reading(label) | {"classes": read_classes(self.classes)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,11 +252,21 @@ class Printing:
     """What is printed."""
 
     as_json: Json = False
-    quiet: Quiet = False
 
     @property
     def silent(self) -> bool:
         """Whether nothing but the answer is printed, or not even that."""
+        return self.as_json
+
+
+@dataclass(frozen=True, kw_only=True)
+class MonitorPrinting(Printing):
+    """What is printed where nobody reads along."""
+
+    quiet: Annotated[bool, output("--quiet -q", "Print alerts and errors only.")] = False
+
+    @property
+    def silent(self) -> bool:
         return self.as_json or self.quiet
 
 

@@ -24,7 +24,10 @@ MAX_PILOT_ROWS = 200_000
 def plan(
     pilot: Annotated[
         Path,
-        typer.Argument(metavar="PILOT", help="Labelled table, or a tally (*.tally) of source and target rows."),
+        typer.Argument(
+            metavar="PILOT",
+            help="Labelled table, or a tally (*.tally), which `pacshift tally` makes of any table.",
+        ),
     ],
     *,
     target_mix: Annotated[
@@ -45,8 +48,7 @@ def plan(
     source_mix: Annotated[
         str | None, known("--source-mix A=0.5,B=0.5", "Shares of the source rows. Default: the pilot's.")
     ] = None,
-    columns: options.ColumnOptions,
-    seed: options.Seed = 0,
+    columns: options.PilotColumns,
     force: options.Force = False,
     printing: options.Printing,
 ) -> None:
@@ -67,12 +69,12 @@ def plan(
         "target_mix": [read_mix(text, data["classes"]) for text in target_mix or ()] or None,
         "source_mix": None if source_mix is None else read_mix(source_mix, data["classes"]),
     }
-    made = _simulate(printing, **data, **asked, **mixes, method=chosen, rng=seed)
+    made = _simulate(printing, **data, **asked, **mixes, method=chosen)
     if out is not None:
         _draw(made, out, force)
     if printing.as_json:
         print_json(_document(made, out))
-    elif not printing.quiet:
+    else:
         results().print(plain(made.explain()))
         say_written(*([] if out is None else [out]))
 

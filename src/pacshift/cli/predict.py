@@ -61,7 +61,7 @@ def _show(written: "SetsWritten", out: Path, printing: options.Printing) -> None
     if printing.as_json:
         counts = {"rows": written.n_rows, "dropped": written.n_dropped, "invalid": written.n_invalid}
         print_json({"sets": str(out), **counts, "set_sizes": sizes.tolist()})
-    elif not printing.quiet:
+    else:
         size, empty = mean_and_empty(sizes)
         results().print(f"{sizes.sum():,} sets, {mean_size(size)} labels on average, {percent(empty)} empty.")
         say_written(out)

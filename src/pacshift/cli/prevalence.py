@@ -41,7 +41,7 @@ def prevalence(
     found = prevalence_tally(tally, delta=delta, known_mix=options.read_known(known))
     if printing.as_json:
         print_json(document(found))
-    elif not printing.quiet:
+    else:
         _show(found)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from pacshift.cli import options
-from pacshift.cli.console import plain, print_json, results
+from pacshift.cli.console import say_written
 from pacshift.cli.options import basic
 from pacshift.errors import InputError
 from pacshift.files.documents import parse_json
@@ -20,10 +20,7 @@ def report(
     comparison: Annotated[
         Path | None, basic("--comparison FILE", "Also show what `pacshift compare --json` printed.")
     ] = None,
-    model_id: options.UsedModelId = None,
     force: options.Force = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
 ) -> None:
     """Write one self-contained HTML page that says what is guaranteed, under which assumption, from which data.
 
@@ -37,13 +34,10 @@ def report(
     require_regular(certificate_file)  # that it is missing is the first thing to say
     options.check_output(out, force, [certificate_file, comparison])
     certificate = Certificate.load(certificate_file)
-    warn_before_use(certificate, model_id)
+    warn_before_use(certificate, None)
     rows = None if comparison is None else read_comparison(comparison)
     write_report(certificate, out, comparison=rows, overwrite=force)
-    if as_json:
-        print_json({"report": str(out)})
-    elif not quiet:
-        results().print(f"written: {plain(out)}")
+    say_written(out)
 
 
 def read_comparison(path: Path) -> "list[ComparisonRow]":

@@ -70,7 +70,7 @@ def tally(
         }
         left_out = {"dropped": rows.last.faults.n_rows, "dropped_why": dict(rows.last.faults.why)}
         print_json({"tally": str(out), "rows": n_rows, **left_out, **counts})
-    elif not printing.quiet:
+    else:
         what = "labelled" if made.n_source else "unlabelled"
         size = f"{out.stat().st_size:,} bytes"
         of_all = "" if n_rows == n_usable else f"one row of each group, {n_rows:,} of "

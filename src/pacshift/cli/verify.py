@@ -68,7 +68,7 @@ def verify(
     if printing.as_json:
         parts = ("verdict", "differences", "provenance_differences", "unverified")
         print_json({name: getattr(found, name) for name in parts})
-    elif not printing.quiet:
+    else:
         _show(found)
     if found.verdict == "different":
         raise typer.Exit(BROKEN)

@@ -13,9 +13,9 @@ from pacshift.arrays import FloatArray
 from pacshift.bounds import BoundCurve, Interval
 from pacshift.errors import InputError
 from pacshift.methods.guarantee import Guarantee
+from pacshift.paths.labelled import LabelledTarget
 from pacshift.paths.sample import RowSample
 from pacshift.progress import Steps
-from pacshift.ps_t.rows import LabelledTarget
 from pacshift.tally import Tally
 
 Score = TypeVar("Score")

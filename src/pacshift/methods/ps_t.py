@@ -1,6 +1,7 @@
 """PS-T: thresholds certified by labelled target rows alone, whatever the shift.
 
-The mathematics is in ``pacshift.ps_t``, in the order of its page (docs/methods/ps-t.md).
+The mathematics is in ``pacshift.paths``: ``labelled``, ``looks``, and the paths that PS-LP uses too. The proof is
+on its page (docs/methods/ps-t.md).
 """
 
 from collections.abc import Sequence
@@ -12,10 +13,8 @@ from pacshift.arrays import FloatArray, Label
 from pacshift.errors import InputError
 from pacshift.methods.base import Method, Solution, Task
 from pacshift.methods.ps import too_few
-from pacshift.ps_t.families import AIM, Family, families
-from pacshift.ps_t.looks import look_cuts
-from pacshift.ps_t.rows import LabelledTarget
-from pacshift.ps_t.sizes import mean_sizes, smallest
+from pacshift.paths.labelled import AIM, Family, LabelledTarget, families, mean_sizes, smallest
+from pacshift.paths.looks import look_cuts
 from pacshift.scores.names import shorten
 from pacshift.tally import Tally
 from pacshift.words.numbers import MAX_LISTED, given, mean_size

@@ -1,4 +1,4 @@
-"""Linear programs over label mixes, with answers that hold however the solver rounded.
+"""Linear programs over label mixes, with answers that hold however the solver rounded; and least squares.
 
 HiGHS finds dual prices; the value is then computed from the prices by weak duality, which needs no feasibility and
 no optimality: bad prices give a wide bound, never a wrong one. Used by the section "The region" of the
@@ -6,6 +6,7 @@ proof page (docs/methods/ps-lp-proof.md), the test of label shift and the monito
 """
 
 import numpy as np
+import scipy  # its parts load when first used
 
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
@@ -131,3 +132,23 @@ class ViolationProgram:
         prices = prices / prices.sum() if prices.sum() > 0 else np.full(len(prices), 1 / len(prices))
         violation = float((prices @ self._rows).min() - prices @ self._limits)
         return violation, self._program.values[:-1]
+
+
+def nonnegative_least_squares(matrix: FloatArray, wanted: FloatArray) -> FloatArray:
+    """The x >= 0 that brings ``matrix @ x`` closest to ``wanted``.
+
+    Where the solution without the limit keeps it, ``scipy.optimize`` need not be loaded, which takes 0.13 s.
+    SciPy's ``nnls`` is exact, but some versions give up on nearly dependent columns. ``lsq_linear`` then comes
+    close.
+
+    >>> nonnegative_least_squares(np.eye(2), np.array([3.0, -1.0]))
+    array([3., 0.])
+    """
+    free = np.linalg.lstsq(matrix, wanted, rcond=None)[0]
+    if (free >= 0).all():
+        return np.asarray(free)
+    try:
+        found, _ = scipy.optimize.nnls(matrix, wanted)
+    except RuntimeError:
+        found = scipy.optimize.lsq_linear(matrix, wanted, bounds=(0, np.inf)).x
+    return np.asarray(found)

@@ -3,7 +3,6 @@
 import warnings
 from dataclasses import dataclass
 
-from pacshift.assumption import ways_on
 from pacshift.certificate import Certificate
 from pacshift.certification.certify import Data, certify
 from pacshift.certification.request import Request
@@ -11,6 +10,7 @@ from pacshift.errors import AssumptionError, UninformativeWarning
 from pacshift.methods import Method
 from pacshift.rows.columns import Columns
 from pacshift.tally import Tally
+from pacshift.words.findings import ways_on
 
 NEW_SOURCE = (
     "pacshift.label_sheet(...) draws the rows, and Monitor.new_source(...) compares later periods with them"

@@ -1,1 +1,5 @@
-"""Nested thresholds per class, planned on rows that do not certify them: for PS-LP's tuned thresholds and PS-T."""
+"""Nested thresholds per class, planned on rows that do not certify them: for PS-LP's tuned thresholds and PS-T.
+
+sample (rows to plan with) -> posterior -> path (curves, the path). ``labelled`` and ``looks`` are PS-T
+(docs/methods/ps-t.md).
+"""

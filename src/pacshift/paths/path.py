@@ -1,16 +1,20 @@
-"""A path of threshold vectors, and the last of them that passes a test.
+"""A path of threshold vectors along growing curves, and the last of them that passes a test.
 
 What a path is made from may be wrong without harm to any guarantee; it then costs size. What proofs need is that
-no class's threshold falls from step to step, and that the rows of the test had no part in making it.
+no class's threshold falls from step to step, and that the rows of the test had no part in making it. Curves from
+rows say how likely a class is on the target at a score of this class.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray
+from pacshift.parallel import run_all
 from pacshift.tally.grid import to_grid
 
 
@@ -70,3 +74,116 @@ def last_passing(path: ThresholdPath, passes: Callable[[FloatArray], bool]) -> F
         middle = (low + high) // 2
         low, high = (middle, high) if passes(path.thresholds(middle)) else (low, middle)
     return path.thresholds(low) if low >= 0 else np.full(len(path.caps), -np.inf)
+
+
+GROUPS = 400
+"""Groups of rows whose means make a curve. With 400 of 20,000 rows curves are as good as with all. From PS-LP's
+prototype; not measured anew."""
+
+MIN_SLOPE = 0.1
+"""Curves grow at least so fast beyond their ends, so that each has an inverse. As for PS-LP's curves."""
+
+TINY = 1e-9
+"""Shares are kept this far from 0 and 1, where log-odds are infinite."""
+
+LOWEST = float(np.log(TINY) - np.log1p(-TINY))
+"""Where a share of 0 lies on the axis."""
+
+DECIMALS = 9
+"""Points of a curve are rounded: where it is nearly flat, the last digits of a machine would move thresholds."""
+
+BEYOND = 60.0
+"""How far a curve is continued on both sides, in units of its axis: further than any level that is tried."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IsotonicCurves:
+    """Per class, points of a curve: places on the axis of scores, and log-odds that the row has this class.
+
+    The axis is the log-odds of the score where scores are shares, else the score in units of its own spread.
+    """
+
+    places: tuple[FloatArray, ...]
+    log_odds: tuple[FloatArray, ...]
+    axis: "Axis"
+
+    def scores_at(self, level: FloatArray | float) -> FloatArray:
+        """The score of each class at which its curve reaches ``level``; does not fall as the level grows.
+
+        Several levels lie in a column and give a row of scores each.
+        """
+        levels, points = np.atleast_1d(level), zip(self.places, self.log_odds, strict=True)
+        return self.axis.scores(
+            np.concatenate([np.interp(levels, odds, place) for place, odds in points], axis=-1)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Where scores lie on a line: by their log-odds, or moved and scaled."""
+
+    is_share: bool
+    middle: float = 0.0
+    spread: float = 1.0
+
+    @classmethod
+    def of(cls, scores: NDArray[np.floating[Any]]) -> "Axis":
+        """Log-odds for scores within [0, 1]; others are centred and divided by their standard deviation."""
+        if scores.min() >= 0 and scores.max() <= 1:
+            return cls(True)
+        return cls(False, float(scores.mean()), float(scores.std()) or 1.0)
+
+    def places(self, scores: NDArray[np.floating[Any]]) -> FloatArray:
+        """Places on the axis; do not fall as scores grow."""
+        values = np.asarray(scores, float)
+        return log_odds(values) if self.is_share else (values - self.middle) / self.spread
+
+    def scores(self, places: FloatArray) -> FloatArray:
+        """The scores at some places; do not fall as places grow."""
+        if self.is_share:
+            shares = 1 / (1 + np.exp(-np.clip(places, -36.0, 36.0)))
+            return np.where(places <= LOWEST, 0.0, shares)  # a share of exactly 0 must be reached too
+        return places * self.spread + self.middle
+
+
+def log_odds(shares: FloatArray) -> FloatArray:
+    """log(p / (1 - p)), with p kept away from 0 and 1.
+
+    >>> log_odds(np.array([0.0, 0.5, 1.0])).round(1)
+    array([-20.7,   0. ,  20.7])
+    """
+    kept = np.clip(shares, TINY, 1 - TINY)
+    return np.asarray(np.log(kept) - np.log1p(-kept))
+
+
+def fit_isotonic(scores: NDArray[np.floating[Any]], posterior: FloatArray) -> IsotonicCurves:
+    """Isotonic regression of the posterior of y on the score of y, class by class.
+
+    Used by PS-T, and by PS-LP in "How the path is chosen" of docs/methods/ps-lp-proof.md.
+    """
+    axis = Axis.of(scores)
+    columns = zip(scores.T, posterior.T, strict=True)
+    points = run_all([partial(_curve, axis, column, chances) for column, chances in columns])
+    places, odds = zip(*points, strict=True)
+    return IsotonicCurves(places, odds, axis)
+
+
+def _curve(axis: Axis, scores: NDArray[Any], chances: FloatArray) -> tuple[FloatArray, FloatArray]:
+    from scipy.optimize import isotonic_regression  # slow to import, and only planning needs it
+
+    places = axis.places(scores)
+    order = np.argsort(places)
+    if not (np.diff(places[order]) > 0).all():  # a stable sort takes five times as long, and only ties need it
+        order = np.argsort(places, kind="stable")
+    fitted = isotonic_regression(chances[order]).x
+    group = np.arange(len(order)) * min(GROUPS, len(order)) // len(order)
+    size = np.bincount(group)
+    x, y = np.bincount(group, places[order]) / size, log_odds(np.bincount(group, fitted) / size)
+    x, y = x.round(DECIMALS), y.round(DECIMALS)
+    # Means of sorted numbers, but for rounding; and never flat, so that the inverse is a function.
+    x, y = (np.maximum.accumulate(points) + 1e-7 * np.arange(len(points)) for points in (x, y))
+    slope = max((y[-1] - y[0]) / max(x[-1] - x[0], 1e-6), MIN_SLOPE)
+    return (
+        np.concatenate([[x[0] - BEYOND], x, [x[-1] + BEYOND]]),
+        np.concatenate([[y[0] - BEYOND * slope], y, [y[-1] + BEYOND * slope]]),
+    )

@@ -13,7 +13,7 @@ import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.errors import InputError
-from pacshift.mix.least_squares import nonnegative_least_squares
+from pacshift.mix.programs import nonnegative_least_squares
 from pacshift.simulate import Population
 from pacshift.tally import Tally
 from pacshift.tally.cells import Cells

@@ -1,8 +1,7 @@
 """PS-LP, module by module in the order of its proof page (docs/methods/ps-lp-proof.md).
 
-kinds -> (mix: tails, region) -> stakes, betting, worst_case -> held_out, score_curves, row_curves,
-tuned -> equal_miss_rate, convolution -> many_classes -> bound_curve; ``reasons`` holds what is said when sets are
-large.
+theorem (shares of δ, all together) -> (mix: tails, region) -> betting -> tuned, curves -> equal_miss_rate ->
+prediction_powered (many classes) -> bound_curve (a picture).
 
 Constants say what they are worth: the change of the mean set size if this one alone has another value, on the
 development cases of ``benchmarks/sharpness_cases.py`` ("large": 30 draws of 20,000 rows on each side; "middle": 16

@@ -4,20 +4,245 @@ For the true mix t and miss rates e = e(τ), and any λ fixed beforehand, each s
 indicator b multiplies the wealth by ``1 + (λ t_j / m_j) (e_j - b)``. These are fair bets, so large wealth is
 unlikely. The log-wealth is jointly concave in t and r = t e, so its least value over all mixes of a region and all
 miss rates with ``sum r >= ε`` is a linear program over corners. If even that is large, the error is below ε.
-Section "The bets" of the proof (docs/methods/ps-lp-proof.md).
+Section "The bets" of the proof (docs/methods/ps-lp-proof.md): stakes, what must be refuted, the test.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
+import scipy  # its parts load when first used
 
 from pacshift.arrays import BoolArray, FloatArray, IntArray
-from pacshift.bounds import binomial_upper
-from pacshift.mix.programs import MixProgram
+from pacshift.bounds import ROUNDING, Interval, binomial_upper
+from pacshift.mix.lp import Problem, linear_program
+from pacshift.mix.programs import MixProgram, most_violated
 from pacshift.mix.region import PrevalenceRegion
 from pacshift.mix.tails import prefactor_parts
-from pacshift.ps_lp.stakes import StakeCell, betting_classes, stake_cells
-from pacshift.ps_lp.worst_case import Corners, Prices, WorstCase
+
+MAX_STAKE = 0.8
+"""No single bet is larger than this share of the wealth. Stakes may be rounded up by the root of ``STAKE_RATIO``,
+and the product must stay below 1. With 0.5: small +0.2 %, the others do not change."""
+
+STAKE_RATIO = 1.25
+"""Stakes λ are rounded to powers of this, so that there are few cells. With 1.1 or 1.4: at most 0.2 %."""
+
+STAKE_CAUTION = 0.97
+"""λ relative to the best one for a normal law with all miss rates at ε. At 0.9 or 1.05: middle +0.3, -0.1 %."""
+
+FEW_MISSES = 3.0
+"""A class with fewer expected misses (m_j ε) gets no bet where it would force small stakes on the others.
+
+With 1 or 10 sizes change by at most 0.2 %.
+"""
+
+WIDER = 1 + ROUNDING
+"""Cells are made wider by this factor, so that rounding cannot lose a mix between two cells."""
+
+
+@dataclass(frozen=True, eq=False)
+class StakeCell:
+    """A box around the mixes whose stake rounds to ``stake``."""
+
+    stake: float
+    prevalence: Interval
+
+
+def normal_deviations(delta: float) -> float:
+    """The number z in λ(t): standard deviations that a normal law needs for a tail of ``delta``, with caution."""
+    return float(-scipy.special.ndtri(min(delta, 0.4))) * STAKE_CAUTION
+
+
+def betting_classes(class_counts: IntArray, target: IntArray, *, epsilon: float, delta: float) -> BoolArray:
+    """Step "Stakes": the set B of classes to bet on, from the label counts and the target's predictions alone.
+
+    A class with few examples but a large predicted share would force small stakes on all others.
+    """
+    n_source, n_target = int(class_counts.sum()), max(int(target.sum()), 1)
+    usual = normal_deviations(delta) * np.sqrt(n_source / (epsilon * (1 - epsilon)))
+    stake = usual * (target / n_target) / np.maximum(class_counts, 1)
+    spoils = (class_counts * epsilon < FEW_MISSES) & (stake > MAX_STAKE)
+    return np.asarray((class_counts > 0) & ~spoils)
+
+
+def stake_cells(
+    prevalence: Interval, class_counts: IntArray, is_bet_on: BoolArray, *, epsilon: float, delta: float
+) -> Iterator[StakeCell]:
+    """Step "Stakes": the rounded stakes that mixes in the box may ask for, each with a box around those mixes.
+
+    The stake of a mix t is the smaller of ``z / sqrt(ε (1 - ε) sum t_j² / m_j)``, the best one for a normal law,
+    and the largest that keeps every bet at or below ``MAX_STAKE``.
+    """
+    low, high, totals = prevalence.lower[is_bet_on], prevalence.upper[is_bet_on], class_counts[is_bet_on]
+    not_bet_on = min(float(prevalence.upper[~is_bet_on].sum()), 1.0)
+    least_squares = max(float(low**2 @ (1 / totals)), (1 - not_bet_on) ** 2 / max(int(totals.sum()), 1))
+    if not is_bet_on.any() or least_squares <= 0:
+        return
+    scale = normal_deviations(delta) / np.sqrt(epsilon * (1 - epsilon))
+    smallest = min(scale / np.sqrt(float(high**2 @ (1 / totals))), _largest_allowed(high, totals))
+    largest = min(scale / np.sqrt(least_squares), _largest_allowed(low, totals))
+    first, last = (_nearest_power(stake) for stake in (smallest / WIDER, largest * WIDER))
+    for power in range(first, last + 1):
+        stake = STAKE_RATIO**power
+        box = _mixes_with_stake(stake, prevalence, class_counts, is_bet_on, scale=scale)
+        some_sum_to_1 = box.lower.sum() <= 1 + ROUNDING and box.upper.sum() >= 1 - ROUNDING
+        if (box.lower <= box.upper).all() and some_sum_to_1:
+            yield StakeCell(stake, box)
+
+
+def _largest_allowed(share: FloatArray, totals: IntArray) -> float:
+    """The largest λ that keeps all bets at or below ``MAX_STAKE`` for these label shares."""
+    return MAX_STAKE * float((totals / np.maximum(share, 1e-12)).min())
+
+
+def _nearest_power(stake: float) -> int:
+    return int(np.rint(np.log(stake) / np.log(STAKE_RATIO)))
+
+
+def _mixes_with_stake(
+    stake: float, prevalence: Interval, class_counts: IntArray, is_bet_on: BoolArray, *, scale: float
+) -> Interval:
+    """Box around the mixes whose exact stake rounds to ``stake``."""
+    least, most = stake / np.sqrt(STAKE_RATIO) / WIDER, stake * np.sqrt(STAKE_RATIO) * WIDER
+    low, high = prevalence.lower.copy(), prevalence.upper.copy()
+    totals = class_counts[is_bet_on]
+    small, large = low[is_bet_on] ** 2 / totals, high[is_bet_on] ** 2 / totals
+    cap = _largest_allowed(high[is_bet_on], totals)
+    squares_at_most = (scale / least) ** 2 - (small.sum() - small)
+    limit = np.minimum(np.sqrt(totals * np.maximum(squares_at_most, 0.0)), MAX_STAKE * totals / least)
+    high[is_bet_on] = np.minimum(high[is_bet_on], limit)
+    if cap > most:  # nowhere in the box does the cap decide the stake, so sum t²/m is bounded from below too
+        squares_at_least = (scale / most) ** 2 - (large.sum() - large)
+        low[is_bet_on] = np.maximum(low[is_bet_on], np.sqrt(totals * np.maximum(squares_at_least, 0.0)))
+    return Interval(low, high)
+
+
+ROW_PENALTY = 1e4
+"""Price of violating a row in ``WorstCase``: every program stays feasible, so no case needs a ray.
+
+Far above the prices of rows, which are log-wealth per share. Too low a price would cost size, not validity.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Corners:
+    """Four corners (t, r = t e) per class of a set of mixes and miss rates: arrays of shape (4, K).
+
+    ``value`` holds a function that is concave in (t, r), class by class: between the corners it is nowhere below
+    the mixture of its values at the corners.
+    """
+
+    share: FloatArray
+    missed: FloatArray
+    value: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """Dual prices of ``WorstCase``: of the rows, of ``sum r >= epsilon`` and of ``sum t = 1``."""
+
+    rows: FloatArray
+    missed: float
+    total: float
+
+    def least(self, corners: Corners, rows: FloatArray, limits: FloatArray, epsilon: float) -> float:
+        """Weak duality: no admissible (t, r) has a smaller value than this, whatever the prices."""
+        reduced = corners.value + (self.rows @ rows + self.total) * corners.share - self.missed * corners.missed
+        constant = self.missed * epsilon - self.rows @ limits - self.total
+        return float(constant + reduced.min(axis=0).sum())
+
+
+@dataclass(eq=False)
+class WorstCase:
+    """The least value L over ``rows t <= limits, sum t = 1, sum r >= epsilon`` (step "What must be refuted").
+
+    Each (t_j, r_j) lies between its corners. ``extra_rows`` are added only where a solution violates them: few of
+    thousands ever matter. Each cell keeps its program, which starts from its last solution.
+    """
+
+    rows: FloatArray
+    limits: FloatArray
+    extra_rows: FloatArray
+    extra_limits: FloatArray
+    _used: list[int] = field(default_factory=list)
+    _programs: dict[int, "_CornerProgram"] = field(default_factory=dict)
+
+    def solve(self, cell: int, corners: Corners, epsilon: float, enough: float) -> tuple[float, Prices]:
+        """A safe lower bound of the least value, and its prices; stops early once the bound is ``enough``.
+
+        The corners of one ``cell`` always have the same shares.
+        """
+        if cell not in self._programs:
+            self._programs[cell] = _CornerProgram(corners, self.rows, self.limits)
+        program = self._programs[cell]
+        program.change(corners, epsilon)
+        while True:
+            program.add_rows(self.rows, self.limits)
+            prices, mix = program.run()
+            value = prices.least(corners, self.rows, self.limits, epsilon)
+            if value >= enough or not self._add_violated_rows(mix):
+                return value, prices
+
+    def least(self, prices: Prices, corners: Corners, epsilon: float) -> float:
+        """The safe bound by prices found before; rows added since then have no price."""
+        known = len(prices.rows)
+        return prices.least(corners, self.rows[:known], self.limits[:known], epsilon)
+
+    def _add_violated_rows(self, mix: FloatArray) -> bool:
+        """Add the extra rows that the solution violates most; False where it violates none."""
+        if not len(self.extra_rows):
+            return False
+        worst = most_violated(self.extra_rows @ mix - self.extra_limits, self._used, tolerance=1e-7)
+        self._used += worst
+        self.rows = np.vstack([self.rows, self.extra_rows[worst]])
+        self.limits = np.append(self.limits, self.extra_limits[worst])
+        return bool(worst)
+
+
+class _CornerProgram:
+    """Columns: the weights of the corners, t, one slack. Rows: sum t, sum r, links of t, weights, region."""
+
+    def __init__(self, corners: Corners, rows: FloatArray, limits: FloatArray) -> None:
+        n_classes, self._n_rows = corners.share.shape[1], len(rows)
+        self.n_classes = n_classes
+        eye, none = np.eye(n_classes), np.zeros((n_classes, 1))
+        matrix = np.vstack(
+            [
+                np.concatenate([np.zeros(4 * n_classes), np.ones(n_classes), [0.0]])[None],
+                np.concatenate([corners.missed.ravel(), np.zeros(n_classes), [1.0]])[None],
+                np.hstack([*(corners.share[:, None, :] * eye), -eye, none]),
+                np.hstack([eye, eye, eye, eye, np.zeros((n_classes, n_classes)), none]),
+                np.hstack([np.zeros((len(rows), 4 * n_classes)), rows, -np.ones((len(rows), 1))]),
+            ]
+        )
+        equal = np.concatenate([np.zeros(n_classes), np.ones(n_classes)])
+        lower = np.concatenate([[1.0, 0.0], equal, np.full(len(rows), -np.inf)])
+        upper = np.concatenate([[1.0, np.inf], equal, limits])
+        columns = matrix.shape[1]
+        cost = np.concatenate([np.zeros(columns - 1), [ROW_PENALTY]])
+        self._program = linear_program(Problem(matrix, lower, upper, cost=cost, least=np.zeros(columns)))
+
+    def change(self, corners: Corners, epsilon: float) -> None:
+        """Other values and missed shares at the corners, another ε; the last solution is the start."""
+        self._program.change_costs(np.arange(4 * self.n_classes), corners.value.ravel())
+        self._program.change_row(1, corners.missed.ravel())
+        self._program.change_bounds(np.array([1]), np.array([epsilon]), np.array([np.inf]))
+
+    def add_rows(self, rows: FloatArray, limits: FloatArray) -> None:
+        """Add the rows of the region that the program does not have yet."""
+        index = np.arange(4 * self.n_classes, 5 * self.n_classes + 1)
+        for row, limit in zip(rows[self._n_rows :], limits[self._n_rows :], strict=True):
+            self._program.add_row(index, np.append(row, -1.0), limit)
+        self._n_rows = len(rows)
+
+    def run(self) -> tuple[Prices, FloatArray]:
+        """Prices and mix of the worst case."""
+        self._program.solve()
+        dual, n_classes = self._program.prices, self.n_classes
+        rows = np.maximum(-dual[2 * n_classes + 2 :], 0.0)
+        mix = self._program.values[4 * n_classes : 5 * n_classes]
+        return Prices(rows, max(float(dual[1]), 0.0), -float(dual[0])), mix
+
 
 BOUND_STEPS = 3
 """Steps of ``BettingTest.bound`` towards its answer; each is a bound by itself. For a picture; not measured."""

@@ -15,7 +15,7 @@ from pacshift.mix.programs import MixProgram
 from pacshift.mix.region import PrevalenceRegion
 from pacshift.ps_lp.betting import BettingTest
 from pacshift.ps_lp.equal_miss_rate import error_bound, ranks_of, thresholds_at_ranks
-from pacshift.ps_lp.kinds import EQUAL_MISS_RATE, TUNED, Shares, betting_test
+from pacshift.ps_lp.theorem import EQUAL_MISS_RATE, TUNED, Shares, betting_test
 from pacshift.ps_lp.tuned import PATH_STEPS, Tuning, tune
 from pacshift.tally import Tally
 from pacshift.tally.threshold import largest_threshold

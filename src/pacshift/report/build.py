@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pacshift import plots
-from pacshift.assumption import OTHER_WAYS
 from pacshift.certificate import Certificate
 from pacshift.certificate.file import to_document
-from pacshift.certification.after_refusal import too_small
 from pacshift.comparison.table import ComparisonRow
 from pacshift.errors import AssumptionError
 from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.report.page import render, write_page
 from pacshift.report.pictures import certificate_pictures, drawn, groups_picture
 from pacshift.rows.sets import mean_and_empty
+from pacshift.words.findings import LABELS_CERTIFY, OTHER_WAYS, too_small
 from pacshift.words.numbers import all_but, capital, down, given, mean_size, one_of, percent, up
 from pacshift.words.statements import (
     Statement,
@@ -274,6 +273,7 @@ def render_refusal(error: AssumptionError) -> str:
     return render(
         "refusal.html",
         refusal=capital(error.refusal),
+        labels_certify=LABELS_CERTIFY,
         tested=tested,
         pictures=drawn({} if tested is None else {"groups": groups_picture(tested)}),
         expected_sizes=error.expected_sizes,

@@ -16,8 +16,8 @@ import numpy as np
 from pacshift.arrays import BoolArray, FloatArray, IntArray
 from pacshift.errors import InputError
 from pacshift.evaluation import EvaluationCounts
+from pacshift.paths.labelled import SOURCE_ROWS, TARGET_ROWS, RowsToPlan, planning_rows
 from pacshift.paths.sample import RowSample, places_below, source_share, target_share
-from pacshift.ps_t.rows import SOURCE_ROWS, TARGET_ROWS, RowsToPlan, planning_rows
 from pacshift.rows.base import NO_LABEL, Batch, Doing, Matrix, Rows
 from pacshift.rows.groups import OnePerGroup
 from pacshift.rows.sets import labels_at, make_sets, sizes_at

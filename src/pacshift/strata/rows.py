@@ -9,7 +9,7 @@ import numpy as np
 from pacshift.arrays import IntArray, Label, LabelsLike
 from pacshift.bounds import Interval
 from pacshift.errors import InputError
-from pacshift.mix.known_mix import check_known_mix
+from pacshift.mix.prevalence import check_known_mix
 from pacshift.rows.base import Rows
 from pacshift.rows.memory import MemoryRows
 from pacshift.scores.check import ScoreMatrix, check_classes, is_finite, name_array, not_finite_error

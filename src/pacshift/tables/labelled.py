@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import IntArray
+from pacshift.paths.labelled import SOURCE_ROWS, TARGET_ROWS, RowsToPlan, planning_rows
 from pacshift.progress import Progress
-from pacshift.ps_t.rows import SOURCE_ROWS, TARGET_ROWS, RowsToPlan, planning_rows
 from pacshift.rows.arrow.records import NULL, batch_labels, score_rows
 from pacshift.rows.arrow.source import Records
 from pacshift.rows.faults import Faults

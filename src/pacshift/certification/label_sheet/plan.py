@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, IntArray
 from pacshift.errors import InputError
-from pacshift.ps_t.looks import look_cuts, test_rows
+from pacshift.paths.looks import look_cuts, test_rows
 from pacshift.scores.check import check_rate
 from pacshift.tally.coins import coins
 

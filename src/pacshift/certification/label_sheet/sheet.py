@@ -14,7 +14,7 @@ from pacshift.certification.label_sheet.plan import RowDraw, SheetPlan, plan_she
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike
-from pacshift.ps_t.looks import look_cuts
+from pacshift.paths.looks import look_cuts
 from pacshift.scores.check import check_scores, check_seed, is_finite, not_finite_error
 from pacshift.scores.containers import as_array, column_names
 from pacshift.scores.frames import require_same_index

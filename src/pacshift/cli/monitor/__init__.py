@@ -108,7 +108,7 @@ def monitor(
     model_id: options.UsedModelId = None,
     exact: options.Exact = False,
     force: options.Force = False,
-    printing: options.Printing,
+    printing: options.MonitorPrinting,
 ) -> None:
     """Report on every period of an unlabelled TARGET: label mix, assumption, whether the sets in use still hold.
 

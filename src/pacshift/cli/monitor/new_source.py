@@ -13,7 +13,7 @@ from pacshift.cli.monitor.reading import Reading
 from pacshift.errors import InputError
 from pacshift.methods import PST
 from pacshift.monitor import Monitor
-from pacshift.ps_t.rows import LabelledTarget, RowsToPlan, ScoreRows
+from pacshift.paths.labelled import LabelledTarget, RowsToPlan, ScoreRows
 from pacshift.rows.arrow.source import Tables
 from pacshift.rows.columns import Columns
 from pacshift.rows.sets import mean_and_empty

@@ -68,7 +68,7 @@ def deliver(
     found: Outcome,
     files: Sequence[Path],
     force: bool,
-    printing: options.Printing,
+    printing: options.MonitorPrinting,
     words: Words,
 ) -> None:
     """Write the page, and the table if there is one; print the answer; then remember that it was told."""
@@ -79,7 +79,9 @@ def deliver(
     watch.mark_delivered(found.gaps)  # what did not get so far is told by the next run
 
 
-def _show(watch: Monitor, found: Outcome, files: Sequence[Path], printing: options.Printing, words: Words) -> None:
+def _show(
+    watch: Monitor, found: Outcome, files: Sequence[Path], printing: options.MonitorPrinting, words: Words
+) -> None:
     """The answer, for machines or for people."""
     if printing.as_json:
         print_json(

@@ -1,0 +1,303 @@
+"""What is said of data that look odd, of labels that came later, of a certificate made again, after a refusal."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pacshift.arrays import Label
+from pacshift.bounds import Interval, clopper_pearson
+from pacshift.certificate import Certificate
+from pacshift.evaluation import Evaluation
+from pacshift.methods import Method
+from pacshift.methods.guarantee import MEANINGS
+from pacshift.scores.check import shorten
+from pacshift.scores.kind import OTHER
+from pacshift.scores.transforms import TRANSFORMS
+from pacshift.tally import Tally
+from pacshift.words.numbers import at_least, between, given, mean_size, percent
+from pacshift.words.statements import filled
+
+if TYPE_CHECKING:
+    from pacshift.certification.after_refusal import Attempt
+    from pacshift.certification.answers import Answer
+    from pacshift.certification.check import Check
+    from pacshift.certification.verify import VerifyVerdict
+
+OFTEN_MISSED = 2.0
+"""A class whose miss rate has a lower bound above this many times epsilon is named in a note.
+A round number; not measured."""
+
+FEWEST_ROWS_ALIKE = 50
+"""With fewer rows, source and target may well have the same counts by chance. A round number; not measured."""
+
+MAX_APART = 3
+"""Classes whose shares are named where they differ; the others are counted."""
+
+MAX_DIFFERENCES = 12
+"""Differences of a certificate made again that are named; ``differences`` holds all of them."""
+
+OTHER_WAYS = (
+    "known_mix= cannot undo this refusal: bounds of the mix only rule out more mixes.",
+    "contamination= can, but only if a share below epsilon of the target explains all of the "
+    "difference, which cannot be read off the data.",
+    "Train a classifier on rows of both populations.",
+)
+"""What is worth knowing after a refusal about other ways than labels."""
+
+LABELS_CERTIFY = "Label a random sample of the target: this certifies sets without label shift."
+"""The first way on after a refusal."""
+
+
+def often_missed_note(
+    misses: Interval, classes: Sequence[Label], *, epsilon: float, whose: str = ""
+) -> tuple[str, ...]:
+    """A note that names the classes which are shown to be missed more than twice as often as all cases may be.
+
+    ``whose`` is "label-shifted " where the bounds are about that part of the target.
+    """
+    found = np.flatnonzero(misses.lower > OFTEN_MISSED * epsilon)
+    if not len(found):
+        return ()
+    worst = found[np.argsort(-misses.lower[found], kind="stable")]
+    listed = [f"{classes[label]!r} ({at_least(misses.lower[label])})" for label in worst[:6].tolist()]
+    more = f" and {len(worst) - 6} more" if len(worst) > 6 else ""
+    return (
+        f"the sets miss more than {given(OFTEN_MISSED * epsilon)} (twice epsilon) of the {whose}cases of "
+        f"{', '.join(listed)}{more}. The promise is about all cases "
+        "together. To limit the misses of every class, set class_epsilon=, or use method PS-LW.",
+    )
+
+
+def by_labels_note(found: "Answer", asked: Method, n_labels: int) -> tuple[str, ...]:
+    """Why labelled target rows certify the thresholds, where another method was asked for."""
+    if found.method.name == asked.name or found.method.assumes_label_shift:
+        return ()
+    alone = f"This certificate rests on {n_labels:,} labelled target rows alone."
+    if found.refused is None:
+        return (f"the labelled target rows give smaller sets than {asked.name} does under label shift. {alone}",)
+    return (f"{asked.name} was asked for, but label shift was refuted. {alone}",)
+
+
+def logits_note(tally: Tally) -> tuple[str, ...]:
+    """A note where scores look like logits and no softmax was taken.
+
+    A note and no warning: any scores keep the promise, and who means them has nothing to change. But with logits
+    sets are often much larger, and who passed them by mistake wants to know.
+    """
+    kind = tally.full_source_kind
+    if tally.softmax or tally.score not in TRANSFORMS or kind is None or kind.name != OTHER:
+        return ()
+    return (
+        f"the source's scores are {kind}, and they are used as they are. The promise holds, but sets made from "
+        "raw logits are often much larger than those made from probabilities. If these are logits, take their "
+        "softmax: softmax=True.",
+    )
+
+
+def suspicious(tally: Tally) -> tuple[str, ...]:
+    """Notes about data that look like a mistake but may be none."""
+    found = [*logits_note(tally)]
+    if tally.n_target >= FEWEST_ROWS_ALIKE and _have_same_cells(tally):
+        found.append(
+            "source and target have the same number of rows in every group of predicted label and top score. If "
+            "they are the same rows, nothing was learned about another population: pass the target's own scores."
+        )
+    shared = 0 if tally.target_grouped is None else tally.target_grouped.shared
+    if shared:
+        found.append(
+            f"{shared:,} group(s) have the same id in source and target. If they are the same (patients who came "
+            "twice), source and target are not independent, and the promise does not hold: leave these groups out "
+            "of one of them. If only the ids are alike, all is well."
+        )
+    for name, kind, rows in (
+        ("source", tally.source_kind, tally.n_source),
+        ("target", tally.target_kind, tally.n_target),
+    ):
+        if kind is not None and kind.is_constant and rows > 1:
+            found.append(
+                f"all {rows:,} {name} rows have the same top score, {kind.high:.6g}. Check that they hold the "
+                "model's output, and not a constant."
+            )
+    return tuple(found)
+
+
+def _have_same_cells(tally: Tally) -> bool:
+    """Whether source and target have the same counts by predicted label and confidence."""
+    source, target = tally.source_cells, tally.target_cells
+    if source.n_rows != target.n_rows or source.bins != target.bins:
+        return False
+    unlabelled, place = np.unique(source.codes // source.n_labels, return_inverse=True)
+    counts = np.bincount(place, weights=source.counts, minlength=len(unlabelled))
+    return np.array_equal(unlabelled, target.codes) and np.array_equal(counts, target.counts)
+
+
+def check_in_words(found: "Check", certificate: Certificate) -> str:
+    """The verdict, the counts behind it, why a promise may be broken, and what was promised."""
+    if found.verdict == "no evidence":
+        return f"{_not_the_target(found, certificate)} The error on these rows is {percent(found.error, 4)}."
+    allowed, n_rows, meaning = given(certificate.epsilon), found.evaluation.n, MEANINGS[certificate.guarantee]
+    said = f"The error is above the {allowed} asked for"
+    if found.upper <= certificate.epsilon:
+        said = f"The error is at most the {allowed} asked for"
+    elif found.lower <= certificate.epsilon:
+        said = f"An error of at most {allowed} is possible, but {n_rows:,} rows are too few to be sure"
+    interval = f"{given(found.level)} interval {between(found.lower, found.upper, 4)}"
+    few, many = found.kept_up_to, found.broken_from
+    kept = "none shows" if few == 0 else f"up to {few:,} show" if few is not None else "not even none shows"
+    broken = f"{many:,} or more" if many is not None else "not even all of them"
+    sentences = [
+        f"{said} (error {percent(found.error, 4)}, {interval}).",
+        f"Of {n_rows:,} rows {found.missed:,} are missed: {kept} an error of at most {allowed}, {broken} one "
+        "above it.",
+    ]
+    if found.rows_to_decide is not None:
+        rows = f"about {found.rows_to_decide:,} rows"
+        sentences.append(f"If the true error is the one seen here, {rows} would probably decide.")
+    limit = class_limit(certificate)
+    if limit is not None:
+        sentences.append(_beside_the_limit(found, certificate, given(limit)))
+    looked = not certificate.facts.any_mix and certificate.guarantee != "pac-source"  # at the target's scores
+    if found.classes_apart or (found.seen_as == "target" and looked):
+        sentences.append(_not_the_target(found, certificate))
+    elif found.seen_as is None and np.array_equal(found.evaluation.class_counts, certificate.class_counts):
+        sentences.append(
+            "These rows have exactly as many cases of every class as the source: if they are its rows, saved "
+            "otherwise, they prove nothing."
+        )
+    if found.verdict == "broken":
+        extra, needs_shift = certificate.facts.extra_assumption, certificate.facts.assumes_label_shift
+        assumed = (
+            "label shift does not hold" if needs_shift else "its labelled rows were not a random sample of it"
+        )
+        # The error of all rows is judged at half of 1 - level; classes, where they are, spend the other half.
+        unlucky = (1 - found.level) / (2 if limit is None else 1)
+        sentences.append(
+            "The guarantee was broken. Either these rows are not from the target that was calibrated for, or "
+            f"{assumed}, {f'or this does not hold: “{extra}”, ' if extra else ''}"
+            f"or this is one of the unlucky calibrations, at most {given(certificate.delta)}, or these rows are "
+            f"an unlucky sample, at most {given(unlucky)}."
+        )
+    if meaning.caveat:
+        sentences.append(f"{certificate.method} {meaning.caveat}.")
+    if found.verdict == "above":
+        sentences.append(f"What it had promised: {filled(meaning.one_line, certificate)}.")
+    return " ".join(sentences)
+
+
+def _beside_the_limit(found: "Check", certificate: Certificate, limit: str) -> str:
+    """What the rows say about the share that was promised for every class."""
+    together = f"(all classes together at {given(found.level)})"
+    if found.classes_above:
+        above = shorten(found.classes_above)
+        return f"More than the {limit} promised for every class are missed of {above} {together}."
+    open_ones = [name for name in certificate.classes if name not in found.classes_kept]
+    if not open_ones:
+        return f"No class is missed more often than the {limit} promised for every class {together}."
+    return (
+        f"Whether at most the {limit} promised for every class is missed, these rows do not tell for "
+        f"{shorten(open_ones)} {together}."
+    )
+
+
+def _not_the_target(found: "Check", certificate: Certificate) -> str:
+    """Why these rows are no evidence, or less than they seem."""
+    if are_its_labels(found.seen_as, certificate):
+        own = "These are the source's rows, on which"
+        where = own if found.seen_as == "source" else "These are the target's rows, with whose labels"
+        return (
+            f"{where} the thresholds were found: they prove nothing about the target. Check labelled rows of the "
+            "target that came later."
+        )
+    if not found.classes_apart:
+        return (
+            "The certificate was made from the scores of these rows, which the interval does not take into "
+            "account: later rows of the target would be better evidence."
+        )
+    stated, seen = stated_shares(certificate), label_shares(found.evaluation, found.level)
+    assert stated is not None  # else no class is apart
+    apart = [
+        f"{name!r} makes up {between(seen.lower[place], seen.upper[place])} by these rows and "
+        f"{between(stated.lower[place], stated.upper[place])} of the target by the certificate"
+        for place, name in enumerate(certificate.classes)
+        if name in found.classes_apart
+    ]
+    more = f", and {len(apart) - MAX_APART:,} more classes differ" if len(apart) > MAX_APART else ""
+    return (
+        f"{', '.join(apart[:MAX_APART])}{more}: these rows are not a random sample of the target that the "
+        "certificate is about, or label shift does not hold, or one of these bounds is unlucky, the first at most "
+        f"{given(1 - found.level)}, the second at most {given(certificate.delta)}."
+    )
+
+
+def are_its_labels(seen_as: str | None, certificate: Certificate) -> bool:
+    """Whether the certificate's thresholds were found with the labels of rows that it counted as ``seen_as``."""
+    return seen_as == "source" or (seen_as == "target" and certificate.n_target_labels > 0)
+
+
+def stated_shares(certificate: Certificate) -> Interval | None:
+    """What the certificate says about the shares of classes in the target; with contamination, in all of it."""
+    mix, other = certificate.prevalence, certificate.contamination
+    return None if mix is None else Interval(mix.lower * (1 - other), mix.upper * (1 - other) + other)
+
+
+def label_shares(evaluation: Evaluation, level: float) -> Interval:
+    """Exact intervals of the shares of classes in the population of the rows, right for all classes at once."""
+    counts = evaluation.class_counts
+    return clopper_pearson(counts, evaluation.n, delta=(1 - level) / len(counts))
+
+
+def class_limit(certificate: Certificate) -> float | None:
+    """The share of every class that may be missed by what was promised; None if there is no such promise.
+
+    With contamination a limit is about the label-shifted part, of which these rows are not a sample.
+    """
+    if certificate.contamination:
+        return None
+    if certificate.class_epsilon is None and certificate.guarantee == "pac-target" and certificate.facts.any_mix:
+        return certificate.epsilon  # whatever the mix is, even if all cases are of one class
+    return certificate.class_epsilon
+
+
+def verification_in_words(
+    verdict: "VerifyVerdict", differ: Sequence[str], origin: Sequence[str], unverified: Sequence[str]
+) -> str:
+    """Whether a certificate that was made again is the same, where it differs, what could not be compared."""
+    says = {
+        "equal": "Made again from these data, the certificate is the same.",
+        "equal up to provenance": "Made again from these data, all numbers of the certificate are the same.",
+        "different": f"These data do not give this certificate: {len(differ)} "
+        f"{'difference' if len(differ) == 1 else 'differences'}.",
+    }
+    lines = [
+        says[verdict],
+        *(f"Differs: {each}." for each in differ[:MAX_DIFFERENCES]),
+        *([f"... and {len(differ) - MAX_DIFFERENCES} more."] if len(differ) > MAX_DIFFERENCES else []),
+        *(f"Origin: {each}." for each in origin),
+        *(f"Not verified: {each}." for each in unverified),
+    ]
+    return "\n".join(lines)
+
+
+def ways_on(expected_sizes: Sequence[tuple[int, float]] = (), *, command: str | None = None) -> str:
+    """What to do after a refusal.
+
+    ``expected_sizes`` are numbers of labelled target rows, and about how many labels per set they would certify;
+    ``command`` says how to draw the rows and to use their labels, by default in Python.
+
+    >>> print(ways_on([(100, 1.31), (400, 1.2)]).partition("Labels per set")[2][:56])
+     to be expected: 1.310 with 100, 1.200 with 400 labelled
+    """
+    sizes = [f"{mean_size(size)} with {count:,}" for count, size in expected_sizes]
+    about = f" Labels per set to be expected: {', '.join(sizes)} labelled rows (an estimate)." if sizes else ""
+    draw = command or "pacshift.label_sheet draws the rows, and calibrate(..., labelled=sheet) certifies"
+    bounds, share, train = OTHER_WAYS
+    return f"Ways on: (1) {LABELS_CERTIFY}{about} {draw}. (2) {bounds} {share} (3) {train}"
+
+
+def too_small(attempt: "Attempt") -> str:
+    """What to say where not even the labels of all target rows would certify anything."""
+    return (
+        f"But the {attempt.n_target:,} target rows are too few to certify anything at epsilon={attempt.epsilon:g} "
+        f"and delta={attempt.delta:g}, even if all are labelled: collect more"
+    )
