@@ -90,9 +90,11 @@ def thresholds(
         warnings.simplefilter("ignore", UninformativeWarning)
         if len(known) == 1:
             return calibrate(*source, target, known_mix=known[0], **rates).thresholds[None]
-        return calibrate_strata(
+        made = calibrate_strata(
             *source, target, strata=own, target_strata=others, known_mix=known, per_stratum=per_stratum, **rates
-        ).thresholds
+        )
+    parts = made.values() if isinstance(made, dict) else [made]
+    return np.concatenate([one.thresholds for one in parts]).reshape(len(known), -1)
 
 
 def danger(lab: Lab) -> str:

@@ -12,7 +12,7 @@ from rich.table import Table
 from pacshift.cli import options
 from pacshift.cli.console import messages, plain, print_json, progress, results, visible
 from pacshift.cli.options import basic, expert, output, tables
-from pacshift.cli.signals import stop_code
+from pacshift.cli.process import stop_code
 from pacshift.errors import InputError
 
 if TYPE_CHECKING:

@@ -12,62 +12,12 @@ import numpy as np
 from pacshift import Certificate, PacshiftError, UninformativeWarning, evaluate
 from pacshift.bounds import binomial_cut
 
-ODD: list[Any] = [
-    math.nan,
-    math.inf,
-    -math.inf,
-    0.0,
-    -0.0,
-    1e308,
-    -1e308,
-    5e-324,
-    1e-300,
-    2.0**70,
-    -1,
-    True,
-    None,
-    "x",
-    "0.5",
-    "",
-]
-NAMES = [
-    "a",
-    "b",
-    "",
-    "naïve",
-    "日本",
-    "a b",
-    "x" * 300,
-    "\n",
-    "'",
-    '"',
-    "<b>",
-    "%s",
-    "{}",
-    "p_*",
-    "-1",
-    "1.0",
-    "\x1b[2J",
-]
-RATES: list[Any] = [
-    0.1,
-    0.05,
-    0.5,
-    0.999999,
-    1e-12,
-    5e-324,
-    1 - 2**-53,
-    0,
-    1,
-    -1,
-    2,
-    math.nan,
-    math.inf,
-    None,
-    "0.1",
-    "x",
-    [0.1],
-]
+ODD: list[Any] = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1e308, -1e308, 5e-324, 1e-300, 2.0**70]
+ODD += [-1, True, None, "x", "0.5", ""]
+NAMES = ["a", "b", "", "naïve", "日本", "a b", "x" * 300, "\n", "'", '"', "<b>", "%s", "{}", "p_*", "-1", "1.0"]
+NAMES.append("\x1b[2J")
+RATES: list[Any] = [0.1, 0.05, 0.5, 0.999999, 1e-12, 5e-324, 1 - 2**-53, 0, 1, -1, 2, math.nan, math.inf]
+RATES += [None, "0.1", "x", [0.1]]
 
 
 def pick(rng: np.random.Generator, choices: Any) -> Any:

@@ -35,6 +35,7 @@ from typer.testing import CliRunner
 import pacshift
 from pacshift import Certificate, LabelSheet, Population, Tally, tables
 from pacshift.cli import app
+from pacshift.files.codec import to_json
 
 RECORD = Path(__file__).parent / "files" / "golden.json"
 NAMES = np.array(["a", "b", "c"], object)
@@ -236,8 +237,8 @@ def counts_of(tally: Tally) -> object:
         ],
         "scores": [tally.values, tally.counts, tally.starts, tally.bins],
         "soft": None if soft is None else [getattr(soft, name) for name in soft.__dataclass_fields__],
-        "inputs": [one.to_json() for one in tally.inputs],
-        "grouped": [one and one.to_json() for one in (tally.source_grouped, tally.target_grouped)],
+        "inputs": [to_json(one) for one in tally.inputs],
+        "grouped": [one and to_json(one) for one in (tally.source_grouped, tally.target_grouped)],
         "kind": [tally.softmax, tally.grid],
     }
 
@@ -438,10 +439,9 @@ def in_memory() -> Iterator[tuple[str, Request]]:
     yield (
         "strata",
         lambda: [
-            one.thresholds
-            for one in pacshift.calibrate_strata(
+            pacshift.calibrate_strata(
                 S, ys, T, known_mix={"n": {"c": (0, 0.9)}, "s": {"c": (0, 0.9)}}, **halves, **named
-            ).certificates
+            ).thresholds
         ],
     )
     yield "sets", lambda: base().sets(T)

@@ -85,14 +85,9 @@ def test_an_unknown_part_is_refused_with_the_list_of_parts(tmp_path: Path) -> No
     assert "no part 'spede'; there are speed, core" in done.stderr
 
 
-def test_twins_need_real_scores(tmp_path: Path) -> None:
-    done = run("twins", "--small", out=tmp_path)
-    assert done.returncode == 1
-    assert "Name their folder with --data" in done.stderr
-
-
-def test_populations_need_the_survey(tmp_path: Path) -> None:
-    done = run("populations", "--small", out=tmp_path)
+@pytest.mark.parametrize("part", ["twins", "populations"])
+def test_real_data_are_asked_for(part: str, tmp_path: Path) -> None:
+    done = run(part, "--small", out=tmp_path)
     assert done.returncode == 1
     assert "Name their folder with --data" in done.stderr
 

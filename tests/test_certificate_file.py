@@ -16,8 +16,8 @@ from certificates import birds
 from pacshift import METHODS, Certificate, InputError, Interval
 from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve, Sensitivity
-from pacshift.certificate.file import read_fields, to_document
-from pacshift.files.documents import seal
+from pacshift.certificate.file import read_fields, sealed_fields, to_document
+from pacshift.files.codec import seal
 from pacshift.methods import MethodFacts
 from pacshift.methods.base import facts_of
 from pacshift.rows.columns import Columns
@@ -228,9 +228,9 @@ TAMPERED = {
     "fact missing": (drop("method_facts", "extra_assumption"), "it lacks 'extra_assumption'"),
     "fact of another type": (put("method_facts", "idea", value=True), "True where text belongs"),
     "covers any mix": (put("method_facts", "any_mix", value=True), "method PS-W has any_mix False, not True"),
-    "unknown score": (put("score", value="os.system"), "unknown score"),
+    "unknown score": (put("score", value="os.system"), "score: 'os.system' where one of probability, "),
     "better guarantee": (put("method", value="PS"), "method PS does not give guarantee 'pac-target'"),
-    "unknown guarantee": (put("guarantee", value="sure"), "unknown guarantee"),
+    "unknown guarantee": (put("guarantee", value="sure"), "guarantee: 'sure' where one of pac-target, "),
     "weights swapped": (put("classes", 0, "weight", value=[2, 1]), "0 <= lower <= upper"),
     "weights negative": (put("classes", 0, "weight", value=[-1, 1]), "-1 where a weight belongs"),
     "weight of three": (put("classes", 0, "weight", value=[1, 1, 2]), "damaged certificate"),
@@ -241,7 +241,7 @@ TAMPERED = {
     "accuracy 2": (put("accuracy_at_least", value=2), "where a share between 0 and 1 belongs"),
     "curve uneven": (
         put("bound_curve", value={**CURVE, "bounds": []}),
-        "the bound curve's two lists differ in length",
+        "the two lists of the curve differ in length",
     ),
     "curve without point": (
         put("bound_curve", value={**CURVE, "chosen": None}),
@@ -270,7 +270,7 @@ TAMPERED = {
     "weight a text": (put("classes", 0, "weight", value="12"), "'12' where a list belongs"),
     "no checksum": (drop("checksum"), "the content has no checksum"),
     "checksum a list": (put("checksum", value=[1]), "does not match its checksum"),
-    "options list": (put("options", value=[["a", 1]]), "where options belong"),
+    "options list": (put("options", value=[["a", 1]]), "where an object belongs"),
 }
 
 
@@ -438,5 +438,5 @@ BAD_COLUMNS: list[Any] = [
 
 @pytest.mark.parametrize("columns", BAD_COLUMNS, ids=str)
 def test_columns_that_cannot_be_are_refused(columns: Any) -> None:
-    with pytest.raises((KeyError, TypeError, ValueError)):
-        Columns.from_json(columns, 3)
+    with pytest.raises(ValueError, match="columns"):
+        sealed_fields(seal(to_document(birds()) | {"columns": columns}))

@@ -18,8 +18,8 @@ from certificates import birds
 from commands import NAMES, Data, bad, good, make_tables
 from pacshift import Certificate, InputError, PACClassifier, Tally, calibrate, calibrate_tally
 from pacshift.certificate.provenance import AskedMethod, Counting, Provenance
-from pacshift.files.code import code_identity
-from pacshift.files.documents import current_time, seal
+from pacshift.files.codec import from_json, seal, to_json
+from pacshift.files.origin import code_identity, current_time
 from pacshift.report import render_report
 from pacshift.report.build import MODEL_NOT_STATED
 from pacshift.tally.inputs import MAX_INPUTS, Input, counts_sha256, limited
@@ -169,7 +169,7 @@ ORIGINS = st.builds(
 
 @given(ORIGINS)
 def test_it_comes_back_from_json(made: Provenance) -> None:
-    assert Provenance.from_json(json.loads(json.dumps(made.to_json()))) == made
+    assert from_json(Provenance, json.loads(json.dumps(to_json(made)))) == made
 
 
 def spoil(*path: str | int, value: Any) -> Callable[[dict[str, Any]], None]:

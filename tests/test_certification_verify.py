@@ -26,8 +26,8 @@ from pacshift import (
     verify,
     verify_tally,
 )
-from pacshift.certificate.provenance import AskedMethod
-from pacshift.files.documents import seal
+from pacshift.certificate.provenance import AskedMethod, Provenance
+from pacshift.files.codec import from_json, seal, to_json
 from pacshift.rows.columns import Columns
 
 NAMES = ["crow", "owl", "wren"]
@@ -146,10 +146,10 @@ def test_what_is_missing_is_asked_for() -> None:
 
 def test_the_method_that_was_asked_for_is_run() -> None:
     made = certify(method=PSLP(unseen="include"))
-    asked = made.provenance.to_json() | {
+    asked = to_json(made.provenance) | {
         "asked_method": {"name": "PS-LP", "options": {"unseen": "include"}, "weights": None}
     }
-    answered = made.changed(method="OTHER", options={}, provenance=type(made.provenance).from_json(asked))
+    answered = made.changed(method="OTHER", options={}, provenance=from_json(Provenance, asked))
     assert answered.provenance.asked_method == AskedMethod("PS-LP", {"unseen": "include"})
     found = verify(answered, SOURCE, LABELS, TARGET)
     assert found.recomputed is not None

@@ -10,7 +10,7 @@ import pytest
 
 from commands import Data, bad, good, make_tables, run
 from pacshift import Certificate, calibrate
-from pacshift.files.documents import seal
+from pacshift.files.codec import seal
 from pacshift.tables import read_table
 
 

@@ -148,7 +148,7 @@ def test_a_limit_of_memory_neither_hangs_nor_crashes(gigabytes: float, tmp_path:
 
 UNHEARD = """
 import os, signal, sys, time, weakref
-from pacshift.cli.signals import stop_code, stop_on_signals
+from pacshift.cli.process import stop_code, stop_on_signals
 
 def kill(_=None):
     os.kill(os.getpid(), signal.SIGTERM)

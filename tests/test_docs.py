@@ -15,7 +15,7 @@ import pytest
 
 import pacshift
 from pacshift.errors import MissingExtraError
-from test_ps_lp_page import resolve
+from test_proof_pages import resolve
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -89,22 +89,6 @@ def test_names_that_do_not_exist_are_noticed() -> None:
             resolve(name)
 
 
-PERCENT = re.compile(r"(?<![:,+\"'.]\.)\d%(?![\w}])")
-"""A number right before a percent sign, but no format (``:.1%}``), remainder (``7%n``) or code in an address."""
-CODE = [path for folder in ("src", "examples", "benchmarks", "scripts") for path in (ROOT / folder).rglob("*.py")]
-
-
-@pytest.mark.parametrize("path", [*WRITTEN, *sorted(CODE)], ids=page_id)
-def test_percentages_are_written_with_a_space(path: Path) -> None:
-    lines = enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
-    assert [f"{number}: {line.strip()}" for number, line in lines if PERCENT.search(line)] == []
-
-
-def test_percentages_without_a_space_are_noticed() -> None:
-    assert all(map(PERCENT.search, ("8.7% missed", "'95%'", "| 55% |", "(+10%)")))
-    assert not any(map(PERCENT.search, ("97.8 %", "{x:.1%}", "{x:6.1%}", "format(x, '.0%')", "7%n", "a%20b%2F")))
-
-
 def test_the_api_page_says_what_is_public() -> None:
     pytest.importorskip("pyspark", reason="pyspark is not installed: make check does it")
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
@@ -161,18 +145,6 @@ def test_formulas_of_pages_and_docstrings_become_mathml() -> None:
     assert made.count("<math") == 2
     assert "math::" not in made
     assert "and .. more</p>" in made
-
-
-def test_percent_signs_stay_on_the_line_of_their_numbers() -> None:
-    pytest.importorskip("latex2mathml", reason="needs the packages of the group docs: make docs installs them")
-    hook = runpy.run_path(str(ROOT / "scripts" / "mkdocs_typeset.py"))
-    page = '<p title="1 %">2 %, 3.5\n% <code>4 %</code></p><pre>5 %<code>6 %</code> 7 %</pre>8 % of % 9'
-    made = '<p title="1 %">2\xa0%, 3.5\xa0% <code>4 %</code></p><pre>5 %<code>6 %</code> 7 %</pre>8\xa0% of % 9'
-    assert hook["on_page_content"](page) == made
-
-
-def test_readme_leads_to_the_elimination_in_one_click() -> None:
-    assert "](src/pacshift/weights/elimination.py)" in README.read_text()
 
 
 def run(line: str, folder: Path) -> None:

@@ -79,12 +79,6 @@ def test_commands_of_a_page_can_be_typed(page: Path) -> None:
             pytest.fail(f"{shlex.join(words)}: {error!r}")
 
 
-def test_there_are_many_commands() -> None:
-    found = [words for page in PAGES for words in commands(page)]
-    assert len(found) > 60
-    assert {words[1] for words in found if words[0] == "pacshift"} >= set(COMMANDS)
-
-
 @pytest.mark.parametrize(
     "page",
     [page for page in PAGES if page.name != "CONTRIBUTING.md"],  # it names options of other tools

@@ -38,11 +38,6 @@ def is_message(quoted: str, messages: list[str]) -> bool:
     return any(pattern.search(message) for message in messages)
 
 
-def test_the_page_quotes_many_messages_once() -> None:
-    assert len(QUOTED) > 30
-    assert len(set(QUOTED)) == len(QUOTED)
-
-
 @pytest.mark.parametrize("quoted", QUOTED)
 def test_message_is_in_the_source(quoted: str, messages: list[str]) -> None:
     assert is_message(quoted, messages)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from pacshift import Certificate, InputError, Tally
-from pacshift.files.documents import parse_json
+from pacshift.files.codec import parse_json
 from pacshift.files.reading import max_bytes, read_arrays, read_document
 from pacshift.files.writing import atomic_write, check_output
 from pacshift.tables import tally_table

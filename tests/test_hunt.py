@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from benchmarks.hunt import Bag, Effort, Group, counted, groups, hunt, refused
+from benchmarks.hunt import Bag, Effort, groups, hunt
 from benchmarks.hunt_laws import NEW_KIND, Atoms, Pieces
 from benchmarks.hunt_routes import NAMED_ONLY, ROUTES
 from benchmarks.hunt_runs import (
@@ -35,7 +35,6 @@ from benchmarks.hunt_tries import (
     NOT_JUDGED,
     OPTIONS,
     PREVALENCE,
-    Outcome,
     Subject,
     Try,
     class_misses,
@@ -347,13 +346,6 @@ def test_misses_are_those_of_many_rows(law: Pieces | Atoms) -> None:
         assert np.abs(table[:, looks] - counted_misses).max() < 0.007
 
 
-def test_atoms_keep_their_weights() -> None:
-    law = Atoms(np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]]), np.array([0, 0, 1]), np.array([1.0, 3.0, 5.0]))
-    rows = law.draw(np.repeat([0, 1], 10_000), np.random.default_rng(0).random(20_000))
-    assert rows[:10_000, 0].mean() == pytest.approx(0.675, abs=0.01)
-    assert (rows[10_000:, 1] == 0.8).all()
-
-
 @pytest.mark.parametrize("alike", [True, False])
 @pytest.mark.parametrize("sizes", SIZES)
 def test_a_random_row_of_a_random_group_has_the_law_of_its_class(sizes: tuple[int, ...], alike: bool) -> None:
@@ -422,40 +414,6 @@ def test_label_shift_is_false_only_where_there_are_labels(tries: list[Try]) -> N
     assert {case.subject.method for case in differing} >= {"PS-LP", "PS-T", "PS-W"}
     assert all("target_labels" in case.options for case in tries if case.subject.method == "PS-T")
     assert any(case.world.other_law is None for case in tries if case.subject.method == "PS-T")
-
-
-def test_results_count_what_happened() -> None:
-    outcomes = [
-        Outcome(frozenset({ERROR}), 2.0),
-        Outcome(error=1.0),
-        Outcome(refused=True),
-        Outcome(not_offered="no"),
-    ]
-    result = Result.of("0", outcomes)
-    assert (result.draws, result.wrong[ERROR], result.refusals, result.error) == (3, 1, 1, 1.5)
-    assert result.not_offered == "no"
-
-
-def test_the_most_suspicious_world_of_a_group_is_last() -> None:
-    every = Group("", lambda case: True)
-    few, many, none = (Result(str(n), 10, {ERROR: wrong}, 0, 0.5, 0.0) for n, wrong in ((0, 1), (1, 9), (2, 0)))
-    assert [one.name for one in every.members([many, none, few])][-1] == "1"
-
-
-def test_smallest_refused_combinations_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def asking(*options: str) -> Try:
-        return Try("", random_try(0).world, Subject("PS", "PS"), 0.1, options)
-
-    asked = {"a": asking("known_mix"), "b": asking("known_mix", "softmax"), "c": asking("softmax"), "d": asking()}
-    monkeypatch.setattr("benchmarks.hunt.try_of", asked.__getitem__)
-    answers = {name: [Outcome(not_offered="no: never")] for name in "abd"} | {"c": [Outcome(error=0.5)]}
-    results = [Result.of(name, outcomes) for name, outcomes in answers.items()]
-    assert refused(results) == ["PS with `known_mix`", 'PS ("no")']
-
-
-def test_ratios_surely_above_one_are_bold() -> None:
-    assert counted(20, 100, 0.05)[2] == "**4.0**"
-    assert counted(6, 100, 0.05)[2] == "1.2"
 
 
 def test_the_recall_of_a_law_is_that_of_its_rows() -> None:

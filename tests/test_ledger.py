@@ -31,6 +31,7 @@ from pacshift import (
     calibrate_strata,
     calibrate_tally,
     label_sheet,
+    strata,
 )
 from pacshift.assumption import bets, check, inequalities, words
 from pacshift.certification import (
@@ -52,7 +53,6 @@ from pacshift.monitor.shares import report_delta, source_delta
 from pacshift.paths import labelled, looks
 from pacshift.ps_lp import betting, bound_curve, equal_miss_rate, theorem
 from pacshift.ps_lp.prediction_powered import bound, thresholds
-from pacshift.strata import expansion
 
 DELTA = 0.05
 ROUNDING = 1e-9
@@ -350,7 +350,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
         (region.SetCounts, "of"),
         (prevalence, "mix_intervals"),
         (few_labels, "mix_bounds"),
-        (expansion, "joint_bounds"),
+        (strata, "joint_bounds"),
         (equal_miss_rate, "equal_miss_ranks"),
         (bound, "detected_shares"),
         (thresholds, "largest_corrected", "rescaled_thresholds"),

@@ -31,11 +31,6 @@ def test_scripts_ask_for_the_declared_python(script: str) -> None:
     assert set(re.findall(r"Python (3\.\d+)", text)) == {lowest}
 
 
-def test_the_declared_python_is_the_first_classifier() -> None:
-    versions = [re.search(r"Python :: (3\.\d+)", text) for text in PROJECT["classifiers"]]
-    assert next(found[1] for found in versions if found) == PROJECT["requires-python"].removeprefix(">=")
-
-
 def test_every_core_name_has_tests() -> None:
     core = re.search(r"^CORE := (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert core is not None

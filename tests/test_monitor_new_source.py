@@ -228,7 +228,7 @@ def test_shares_of_the_sources_add_up() -> None:
 
 def test_a_state_without_sources_and_a_damaged_one(tmp_path: Path) -> None:
     """States of older runs know nothing of sources; what contradicts itself is refused."""
-    from pacshift.files.documents import CHECKSUM, seal
+    from pacshift.files.codec import CHECKSUM, seal
 
     state = tmp_path / "watch"
     monitor, scores, truth = broken_monitor(state=state)

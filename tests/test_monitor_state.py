@@ -13,7 +13,7 @@ import pytest
 from hospital import USUAL, patients, source_tally
 from pacshift import Certificate, InputError, Monitor
 from pacshift.files import lock
-from pacshift.files.documents import seal
+from pacshift.files.codec import seal
 from pacshift.methods import PSLP
 from pacshift.monitor.deliveries import Delivery
 from pacshift.monitor.periods import Counted

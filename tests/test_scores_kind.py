@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pacshift import Tally
+from pacshift.files.codec import from_json, to_json
 from pacshift.scores.kind import BYTES, LOGS, OTHER, PERCENTAGES, PROBABILITIES, UNIT, ScoreKind, kind_of_all
 from score_kinds import MAKERS, softmax
 
@@ -86,16 +87,16 @@ def test_parts_of_a_tally_have_the_kind_of_the_whole(kind: str, n_classes: int, 
 @given(KINDS)
 def test_kinds_come_back_from_files(kind: ScoreKind) -> None:
     for one in (kind, kind.with_tops((0.5, 2.0))):
-        assert ScoreKind.from_json(json.loads(json.dumps(one.to_json()))) == one
+        assert from_json(ScoreKind, json.loads(json.dumps(to_json(one)))) == one
 
 
 def test_kinds_of_files_are_checked() -> None:
     kind = ScoreKind(-3.0, 9.0, 0.4, False)
-    said = kind.to_json()
-    assert ScoreKind.from_json(said) == kind
+    said = to_json(kind)
+    assert from_json(ScoreKind, said) == kind
     for bad in ([0.0, 1.0, 0.4, True], {"low": 0.0}, said | {"tops": [1.0]}, said | {"sums_to_one": 1}, "text", 5):
         with pytest.raises((ValueError, KeyError, TypeError)):
-            ScoreKind.from_json(bad)
+            from_json(ScoreKind, bad)
 
 
 def test_rows_that_are_not_finite_are_left_to_the_counter() -> None:

@@ -142,25 +142,6 @@ def test_kinds_that_are_not_known_are_let_through() -> None:
     require_same_kind(known, None, name="scores", n_rows=8)
 
 
-def test_records_of_older_files_refuse_what_they_refused() -> None:
-    probabilities, unit = ScoreKind(0.0, 1.0, 0.4, True), ScoreKind(0.0, 1.0, 0.4, False)
-    logits, beyond = ScoreKind(-3.0, 9.0, 0.4, False), ScoreKind(0.0, 1.2, 0.4, False)
-    new = {kind: ScoreKind.of_rows(MAKERS[kind](TARGET)) for kind in MAKERS}
-    for other in (logits, beyond, new["logits"], new["sigmoids"]):
-        assert refused(probabilities, other, 8)
-    assert refused(unit, logits, 8)
-    assert not refused(unit, beyond, 8)
-    assert not refused(unit, new["probabilities"], 8)
-    for old in (logits, beyond):
-        assert refused(old, probabilities, 8)
-        assert refused(old, new["probabilities"], 8)
-        assert not refused(old, probabilities, 7)  # may be chance
-    for kind in ("percentages", "bytes", "logs"):  # made before such kinds were known
-        old = ScoreKind(new[kind].low, new[kind].high, new[kind].least_top, False)
-        assert not refused(old, new[kind], 2000)
-        assert not refused(old, ScoreKind.of_rows(MAKERS[kind](TARGET[:1])), 1)
-
-
 def top_only(scores: FloatArray, kept: int) -> FloatArray:
     """Probabilities that lack mass: only the largest ones are kept."""
     return np.where(scores >= np.sort(scores, axis=1)[:, [-kept]], scores, 0.0)

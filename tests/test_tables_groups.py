@@ -15,7 +15,7 @@ import pytest
 
 from commands import good, run
 from pacshift import Certificate, InputError, Tally, calibrate_tally
-from pacshift.files.documents import seal
+from pacshift.files.codec import seal
 from pacshift.tables import evaluate_table, read_table, tally_table
 from pacshift.tables.periods import Calendar, RowRanges, WholeFile, count_periods
 from pacshift.tally.grouped import Grouped

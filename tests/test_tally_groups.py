@@ -12,6 +12,7 @@ from scipy.stats import chisquare
 
 from pacshift import InputError, Tally
 from pacshift.arrays import FloatArray, IntArray
+from pacshift.files.codec import from_json
 from pacshift.scores.check import check_scores
 from pacshift.tally.coins import name_hashes, rows_digest
 from pacshift.tally.grouped import Grouped
@@ -235,4 +236,4 @@ def test_a_saved_tally_says_that_it_holds_one_row_per_group(tmp_path: Any) -> No
 )
 def test_a_damaged_entry_is_refused(entry: Any) -> None:
     with pytest.raises((ValueError, TypeError)):
-        Grouped.from_json(entry)
+        from_json(Grouped, entry)

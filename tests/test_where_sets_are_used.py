@@ -40,11 +40,8 @@ def executed(library: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("library", ["duckdb", "polars", "fastapi", "mlflow"])
-def test_every_example_is_python_of_ten_lines(library: str) -> None:
-    code = block(library)
-    compile(code, library, "exec")
-    own = [line for line in code.splitlines() if line and not line.startswith(("import", "from"))]
-    assert len(own) <= 10
+def test_every_example_is_python(library: str) -> None:
+    compile(block(library), library, "exec")
 
 
 def test_sql_makes_the_sets(data: Data) -> None:

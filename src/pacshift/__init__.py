@@ -28,8 +28,7 @@ if typing.TYPE_CHECKING:
     from pacshift.monitor import Monitor, PeriodReport
     from pacshift.planning import Plan, plan
     from pacshift.simulate import Population, resample, tweak_one
-    from pacshift.strata.calibrate import calibrate_strata
-    from pacshift.strata.certificate import StratifiedCertificate
+    from pacshift.strata import calibrate_strata, sets_in_strata
     from pacshift.tally import Tally
 
 logging.getLogger("pacshift").addHandler(logging.NullHandler())  # silent, unless the user configures logging
@@ -39,7 +38,7 @@ __version__ = "0.2.0"
 __all__ = ["APS", "LWCP", "METHODS", "PS", "PSC", "PSLP", "PSLW", "PSR", "PST", "PSW", "WCP", "Oracle"]
 __all__ += ["AssumptionError", "InputError", "PacshiftError", "UnfinishedSheetError", "UninformativeWarning"]
 __all__ += ["Certificate", "Check", "Comparison", "Evaluation", "Interval", "LabelSheet"]
-__all__ += ["PeriodReport", "Plan", "Prevalence", "StratifiedCertificate"]
+__all__ += ["PeriodReport", "Plan", "Prevalence"]
 __all__ += ["Verification"]
 __all__ += [
     "Monitor",
@@ -60,6 +59,7 @@ __all__ += [
     "prevalence_tally",
     "resample",
     "set_scorer",
+    "sets_in_strata",
     "tweak_one",
     "verify",
     "verify_tally",
@@ -83,8 +83,7 @@ _HOMES = {
     "monitor": ["Monitor", "PeriodReport"],
     "planning": ["Plan", "plan"],
     "simulate": ["Population", "resample", "tweak_one"],
-    "strata.calibrate": ["calibrate_strata"],
-    "strata.certificate": ["StratifiedCertificate"],
+    "strata": ["calibrate_strata", "sets_in_strata"],
     "tally": ["Tally"],
 }
 

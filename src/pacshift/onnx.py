@@ -9,7 +9,8 @@ import numpy as np
 from pacshift.certificate import Certificate
 from pacshift.certificate.file import to_document
 from pacshift.errors import InputError, MissingExtraError
-from pacshift.files.documents import CHECKSUM, pacshift_version
+from pacshift.files.codec import CHECKSUM
+from pacshift.files.origin import pacshift_version
 from pacshift.files.writing import PathLike, atomic_write
 from pacshift.rows.sets import exact_cuts, forgiving_cuts
 

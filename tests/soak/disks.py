@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +49,7 @@ def _fill(n_cases: int, folder: Path) -> Outcome:
 
 def _on_disk(writing: Writing, disk: Path) -> Writing:
     out = str(disk / Path(writing.out).name)
-    return Writing(writing.name, tuple(out if word == writing.out else word for word in writing.words), out)
+    return replace(writing, words=tuple(out if word == writing.out else word for word in writing.words), out=out)
 
 
 def _run_full(

@@ -11,7 +11,7 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from pacshift import Certificate, Tally
-from pacshift.files.documents import parse_json, require_seal
+from pacshift.files.codec import parse_json, require_seal
 
 
 @dataclass

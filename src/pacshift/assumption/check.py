@@ -1,7 +1,6 @@
 """The whole check: from a tally to the evidence for or against label shift, a record that certificates save."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -76,55 +75,29 @@ class Assumption:
 
     __repr__ = short_repr
 
-    def to_json(self) -> dict[str, Any]:
-        """A dictionary of plain lists, numbers and texts.
-
-        Returns
-        -------
-        dict
-            What ``from_json`` reads. Of very many groups those with the largest differences are kept.
-        """
-        kept = np.arange(len(self.groups))
-        if len(kept) > MAX_SAVED_GROUPS:
-            kept = np.sort(np.argsort(-np.abs(self.observed - self.explained), kind="stable")[:MAX_SAVED_GROUPS])
-        return {
-            "level": self.level,
-            "refuted": self.refuted,
-            "mix": self.mix.tolist(),
-            "groups": [self.groups[group] for group in kept.tolist()],
-            "observed": self.observed[kept].tolist(),
-            "explained": self.explained[kept].tolist(),
-            "allowed": [self.allowed.lower[kept].tolist(), self.allowed.upper[kept].tolist()],
-            "finding": self.finding,
-            "noticeable": list(self.noticeable),
-        }
-
-    @classmethod
-    def from_json(cls, saved: dict[str, Any]) -> "Assumption":
-        """Read what ``to_json`` wrote.
-
-        Parameters
-        ----------
-        saved : dict
-            The dictionary.
+    def with_largest_differences(self) -> "Assumption":
+        """What a certificate saves: of very many groups those with the largest differences are kept.
 
         Returns
         -------
         Assumption
-            The same evidence.
+            With at most 400 groups.
         """
-        lower, upper = (np.asarray(end, float) for end in saved["allowed"])
-        return cls(
-            level=float(saved["level"]),
-            refuted=bool(saved["refuted"]),
-            mix=np.asarray(saved["mix"], float),
-            groups=tuple(saved["groups"]),
-            observed=np.asarray(saved["observed"], float),
-            explained=np.asarray(saved["explained"], float),
-            allowed=Interval(lower, upper),
-            finding=str(saved["finding"]),
-            noticeable=tuple(saved["noticeable"]),
+        if len(self.groups) <= MAX_SAVED_GROUPS:
+            return self
+        kept = np.sort(np.argsort(-np.abs(self.observed - self.explained), kind="stable")[:MAX_SAVED_GROUPS])
+        return replace(
+            self,
+            groups=tuple(self.groups[group] for group in kept.tolist()),
+            observed=self.observed[kept],
+            explained=self.explained[kept],
+            allowed=Interval(self.allowed.lower[kept], self.allowed.upper[kept]),
         )
+
+    def _require_consistent(self) -> None:
+        lists = (self.groups, self.observed, self.explained, self.allowed.lower, self.allowed.upper)
+        if len({len(one) for one in lists}) > 1:
+            raise ValueError("the lists of the assumption differ in length")
 
 
 def check_assumption(

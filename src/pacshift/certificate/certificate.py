@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from pacshift.arrays import IntArray, ScoresLike, read_only
 from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve, Interval, Sensitivity
-from pacshift.certificate.file import read_fields, write
+from pacshift.certificate.file import read_fields, to_document
 from pacshift.certificate.predictor import Predictor
 from pacshift.certificate.provenance import Provenance
 from pacshift.certificate.rule import SetRule, transform_of
+from pacshift.files.codec import write_document
 from pacshift.methods import Guarantee, MethodFacts
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import TransformFunction
@@ -318,7 +319,7 @@ class Certificate(SetRule):
         InputError
             If the file exists and may not be replaced, or cannot be written.
         """
-        write(self, path, overwrite=overwrite)
+        write_document(to_document(self), path, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Certificate":

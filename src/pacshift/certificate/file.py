@@ -1,159 +1,322 @@
-"""The certificate as a file: versioned JSON, one row per class, readable by a person, exact to the bit."""
+"""The certificate as a file: versioned JSON, one row per class, readable by a person, exact to the bit.
 
-import json
-import math
-import os
-from collections.abc import Callable
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+``FIELDS`` and ``CLASS_FIELDS`` name every field once: what may stand in it, and how two certificates of the same
+data may differ. What is written and read, and the JSON Schema, follow from them.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from pacshift.certificate.reading import CLASS_INTERVALS, checked_fields
-from pacshift.errors import InputError
-from pacshift.files.documents import parse_json, require_seal, seal
+from pacshift.assumption import Assumption
+from pacshift.bounds import BoundCurve, Interval, Sensitivity
+from pacshift.certificate.provenance import Provenance
+from pacshift.files.codec import (
+    CHECKSUM,
+    COUNT,
+    COUNTS,
+    FLAG,
+    OBJECT,
+    RATE,
+    SHARE,
+    TEXT,
+    Entries,
+    Kind,
+    ListOf,
+    OrNull,
+    Value,
+    choice,
+    is_number,
+    parse_json,
+    plain,
+    read_checked,
+    record,
+    require_seal,
+    seal,
+)
 from pacshift.files.reading import read_document
-from pacshift.files.writing import atomic_write
+from pacshift.files.writing import PathLike
+from pacshift.methods import METHODS, Guarantee, MethodFacts
+from pacshift.rows.columns import Columns
+from pacshift.scores.check import check_classes, check_rate
+from pacshift.scores.kind import ScoreKind
+from pacshift.scores.transforms import TRANSFORMS
+from pacshift.tally.grouped import Grouped
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
 
-FORMAT = "pacshift-certificate"
-VERSION = 1
+FORMAT, VERSION = "pacshift-certificate", 1
+
+Compared: TypeAlias = Literal[
+    "equal", "downward", "rounding", "words", "origin", "columns", "used", "maker", "file"
+]
+"""How ``verify`` compares a field:
+
+- ``equal``: exactly.
+- ``downward``: a threshold may be lower by rounding, never higher: a higher one misses more.
+- ``rounding``: solvers of linear programs compute bounds to about six digits.
+- ``words``: may change from version to version; with the same code they must be equal.
+- ``origin``: code and data on record; another one is said, and is no difference.
+- ``columns``: where frames or tables were given, which have names; else it is the maker's word.
+- ``used``: with these the certificate is made again, so numbers differ if they are not those of its making.
+- ``maker``: the maker's word. Nothing in the data tells.
+- ``file``: of the file itself, checked when it is read; its words are compared with its own numbers.
+"""
 
 
-def write(certificate: "Certificate", path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
-    """Write the file whole or not at all."""
-    write_document(to_document(certificate), path, overwrite=overwrite)
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of the file: its name, what may stand in it, how it is compared, and what Python calls it.
+
+    Of a class's row also ``column``: what is made of the values of all classes.
+    """
+
+    name: str
+    kind: Kind
+    compared: Compared = "equal"
+    attribute: str = ""
+    column: Callable[[list[Any]], Any] = tuple
+
+    @property
+    def python(self) -> str:
+        """Its name in ``Certificate``."""
+        return self.attribute or self.name
 
 
-def write_document(document: dict[str, Any], path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
-    """Write a sealed document as JSON that a person can read, whole or not at all."""
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-    with atomic_write(path, overwrite=overwrite) as draft:
-        draft.write_text(text + "\n", encoding="utf-8")
+_ROUNDING = 1e-6  # of shares that a linear program found
+_INFINITE = "JSON has no infinity, so it is written as text."
+
+COMPUTED = Value(
+    "a share between 0 and 1",
+    lambda value: is_number(value) and -_ROUNDING <= value <= 1 + _ROUNDING,
+    {"type": "number", "minimum": -_ROUNDING, "maximum": 1 + _ROUNDING},
+    float,
+    float,
+)
+WEIGHT = Value(
+    "a weight",
+    lambda value: value == "inf" or (is_number(value) and value >= 0),
+    {"anyOf": [{"type": "number", "minimum": 0}, {"const": "inf"}], "description": _INFINITE},
+    float,
+    plain,
+)
+CUT = Value(
+    "a threshold",
+    lambda value: value in ("inf", "-inf") or is_number(value),
+    {"anyOf": [{"type": "number"}, {"enum": ["inf", "-inf"]}], "description": _INFINITE},
+    float,
+    plain,
+)
+NAME = Value(
+    "a name", lambda value: isinstance(value, (str, int, float)), {"type": ["string", "number", "boolean"]}
+)
+SHARES = ListOf(COMPUTED, lambda values: np.array(values, np.float64))
 
 
-def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Ends(ListOf):
+    """Lower and upper bounds of many shares, as two lists."""
+
+    def write(self, value: Interval) -> Any:
+        return super().write((value.lower, value.upper))
+
+
+def _bounds(name: str, kind: Kind, attribute: str) -> Field:
+    """Lower and upper bound in a class's row, left out where the method does not compute them."""
+
+    def column(pairs: list[Any]) -> Interval | None:
+        if all(pair is None for pair in pairs):
+            return None
+        if None in pairs:
+            raise ValueError(f"it lacks {name!r} in classes[]")
+        lower, upper = np.array(pairs, np.float64).T.copy()
+        if (lower > upper).any() or (lower < 0).any():
+            raise ValueError(f"a {name} interval must be two numbers, 0 <= lower <= upper")
+        return Interval(lower, upper)
+
+    return Field(name, OrNull(ListOf(kind, least=2, most=2), absent=True), "rounding", attribute, column)
+
+
+CLASS_FIELDS = (
+    Field("name", NAME, "equal", "classes", check_classes),
+    Field("threshold", CUT, "downward", "thresholds", SHARES.made),
+    Field("source_examples", COUNT, "equal", "class_counts", COUNTS.made),
+    Field("target_predicted", COUNT, "equal", "predicted_counts", COUNTS.made),
+    _bounds("weight", WEIGHT, "weights"),
+    _bounds("prevalence", COMPUTED, "prevalence"),
+    _bounds("missed", COMPUTED, "class_miss"),
+    _bounds("known_share", COMPUTED, "known_mix"),
+)
+CLASS = Entries({field.name: field.kind for field in CLASS_FIELDS})
+ENDS = _Ends(SHARES, lambda ends: Interval(*ends), least=2, most=2)
+ASSUMPTION = record(Assumption, level=RATE, mix=SHARES, observed=SHARES, explained=SHARES, allowed=ENDS)
+CURVE = record(BoundCurve, source_errors=SHARES, bounds=SHARES, chosen=SHARE)
+SENSITIVITY = record(Sensitivity, contamination=SHARES, bounds=SHARES)
+FIELDS = (
+    Field("in_words", ListOf(TEXT), "file"),
+    Field("guarantee", choice(*get_args(Guarantee))),
+    Field("epsilon", RATE),
+    Field("delta", RATE),
+    Field("method", TEXT),
+    Field("options", OBJECT),
+    Field("method_facts", record(MethodFacts), attribute="facts"),
+    Field("score", choice(*TRANSFORMS, "custom")),
+    Field("columns", record(Columns).or_null, "columns"),
+    Field("provenance", record(Provenance), "origin"),
+    Field("never_empty", FLAG),
+    Field("softmax", FLAG),
+    Field("n_source", COUNT),
+    Field("n_target", COUNT),
+    Field("n_target_labels", COUNT),
+    Field("source_grouped", record(Grouped).or_null),
+    Field("target_grouped", record(Grouped).or_null),
+    Field("accuracy_at_least", SHARE.or_null, "rounding", "accuracy"),
+    Field("one_label_error_at_most", SHARE.or_null, "rounding", "one_label_error"),
+    Field("class_epsilon", RATE.or_null),
+    Field("contamination", SHARE),
+    Field("assumption", ASSUMPTION.or_null, "rounding"),
+    Field("source_scores", record(ScoreKind).or_null, "rounding", "score_kind"),
+    Field("reasons", ListOf(TEXT), "words"),
+    Field("notes", ListOf(TEXT), "words"),
+    Field("classes", ListOf(CLASS, list, least=2)),
+    Field("target_set_sizes", COUNTS.or_null, attribute="set_sizes"),
+    Field("bound_curve", CURVE.or_null, "rounding", "curve"),
+    Field("sensitivity", SENSITIVITY.or_null, "rounding"),
+)
+DOCUMENT = Entries({field.name: field.kind for field in FIELDS})
+_MADE_HERE = ("in_words", "classes")
+
+COMPARED: dict[str, Compared] = {
+    **{field.name: field.compared for field in FIELDS},
+    **{f"classes[].{field.name}": field.compared for field in CLASS_FIELDS},
+    "format": "file",
+    "version": "file",
+    CHECKSUM: "file",
+    "method_facts.idea": "words",
+    "method_facts.extra_assumption": "words",
+    "method_facts.version": "words",
+    "provenance.created": "maker",
+    "provenance.model_id": "maker",
+    "provenance.note": "maker",
+    "provenance.valid_until": "maker",
+    "provenance.command": "maker",
+    "provenance.seed": "used",
+    "provenance.counting": "used",
+    "provenance.asked_method": "used",
+    "assumption.refuted": "equal",
+    "assumption.groups": "words",
+    "assumption.finding": "words",
+    "assumption.noticeable": "words",
+}
+"""How each field is compared, where one says something else than the field that it lies in."""
+
+
+def how_compared(path: str) -> Compared:
+    """How a field is compared: as ``COMPARED`` says of it, or of the nearest field around it."""
+    while path and path not in COMPARED:
+        path = path[:-2] if path.endswith("[]") else path.rpartition(".")[0]
+    return COMPARED.get(path, "equal")
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of certificates, as it is shipped beside this module."""
+    made = DOCUMENT.schema
+    ends = {"format": {"const": FORMAT}, "version": {"const": VERSION}}
+    sealed = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$", "description": "Of all other fields."}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A certificate of pacshift",
+        "description": "Thresholds of prediction sets, what they guarantee, and where they come from. "
+        "docs/formats.md says what each field means. Later versions may add fields.",
+        "type": "object",
+        "required": [*ends, *made["required"], CHECKSUM],
+        "properties": ends | made["properties"] | {CHECKSUM: sealed},
+    }
+
+
+def to_document(certificate: "Certificate") -> dict[str, Any]:
+    """A certificate as plain JSON values with their checksum, infinities as strings."""
+    values = {field.name: getattr(certificate, field.python) for field in FIELDS if field.name not in _MADE_HERE}
+    if certificate.assumption is not None:
+        values["assumption"] = certificate.assumption.with_largest_differences()
+    values["in_words"] = certificate.explain().splitlines()
+    columns = (_per_class(getattr(certificate, field.python), len(certificate.classes)) for field in CLASS_FIELDS)
+    values["classes"] = [dict(zip(CLASS.kinds, row, strict=True)) for row in zip(*columns, strict=True)]
+    return seal({"format": FORMAT, "version": VERSION} | DOCUMENT.write(values))
+
+
+def _per_class(given: Any, n_classes: int) -> Iterable[Any]:
+    if isinstance(given, Interval):
+        return zip(given.lower, given.upper, strict=True)
+    return [None] * n_classes if given is None else given
+
+
+def read_fields(path: PathLike) -> dict[str, Any]:
     """The fields of the certificate in a file, or an InputError that says what is wrong with it."""
-    return read_checked(path, FORMAT, VERSION, sealed_fields)
+    found: dict[str, Any] = read_checked(path, FORMAT, VERSION, sealed_fields)
+    return found
 
 
-def read_checked(
-    path: str | os.PathLike[str],
-    form: str,
-    version: int,
-    check: Callable[[dict[str, Any]], dict[str, Any]],
-) -> dict[str, Any]:
-    """What ``check`` makes of a file's document, or an InputError that says what is wrong with the file."""
-    content = read_document(path)
-    try:
-        document = parse_json(content)
-    except ValueError as error:
-        raise InputError(f"{path} is not a certificate: it is not JSON ({error}).") from None
-    if not isinstance(document, dict) or document.get("format") != form:
-        raise InputError(f"{path} is not a certificate: it does not say format {form!r}.")
-    said = document.get("version")
-    if type(said) is not int or said != version:  # True == 1
-        raise InputError(
-            f"{path}: certificate version {said!r}, this pacshift reads {version}. Update pacshift or make the "
-            "certificate again."
-        )
-    try:
-        return check(document)
-    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-        cause = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-        raise InputError(f"{path}: damaged certificate: {cause}. Make it again.") from None
-
-
-def words_in(path: str | os.PathLike[str]) -> list[str]:
+def words_in(path: PathLike) -> list[str]:
     """The words that a certificate file holds beside its numbers."""
     words: list[str] = parse_json(read_document(path))["in_words"]
     return words
 
 
 def sealed_fields(document: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a certificate of this version, or an exception that says what is wrong."""
-    checked = checked_fields(document)
+    """The fields of a certificate of this version, or an exception that says what is wrong with its document."""
+    said = DOCUMENT.read(document, "")
+    found = {field.python: said[field.name] for field in FIELDS if field.name not in _MADE_HERE}
+    for field in CLASS_FIELDS:
+        found[field.python] = field.column([row[field.name] for row in said["classes"]])
+    _require_consistent(found)
     require_seal(document)
-    return checked
+    return found
 
 
-def to_document(certificate: "Certificate") -> dict[str, Any]:
-    """A certificate as plain JSON values with their checksum, infinities as strings."""
-    return seal(_content(certificate))
-
-
-def _content(certificate: "Certificate") -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "in_words": certificate.explain().splitlines(),
-        "guarantee": certificate.guarantee,
-        "epsilon": certificate.epsilon,
-        "delta": certificate.delta,
-        "method": certificate.method,
-        "options": {str(name): _plain_option(value) for name, value in certificate.options.items()},
-        "method_facts": asdict(certificate.facts),
-        "score": certificate.score,
-        "columns": _json(certificate.columns),
-        "provenance": _json(certificate.provenance),
-        "never_empty": certificate.never_empty,
-        "softmax": certificate.softmax,
-        "n_source": certificate.n_source,
-        "n_target": certificate.n_target,
-        "n_target_labels": certificate.n_target_labels,
-        "source_grouped": _json(certificate.source_grouped),
-        "target_grouped": _json(certificate.target_grouped),
-        "accuracy_at_least": certificate.accuracy,
-        "one_label_error_at_most": certificate.one_label_error,
-        "class_epsilon": certificate.class_epsilon,
-        "contamination": certificate.contamination,
-        "assumption": _json(certificate.assumption),
-        "source_scores": _json(certificate.score_kind),
-        "reasons": list(certificate.reasons),
-        "notes": list(certificate.notes),
-        "classes": [_class_row(certificate, label) for label in range(len(certificate.classes))],
-        "target_set_sizes": None if certificate.set_sizes is None else certificate.set_sizes.tolist(),
-        "bound_curve": _plain_lists(certificate.curve, "source_errors", "bounds", "chosen"),
-        "sensitivity": _plain_lists(certificate.sensitivity, "contamination", "bounds"),
-    }
-
-
-def _json(part: Any) -> Any:
-    return None if part is None else part.to_json()
-
-
-def _plain_lists(part: Any, *names: str) -> dict[str, Any] | None:
-    return None if part is None else {name: _plain_option(getattr(part, name)) for name in names}
-
-
-def _class_row(certificate: "Certificate", label: int) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "name": certificate.classes[label],
-        "threshold": _plain(certificate.thresholds[label]),
-        "source_examples": int(certificate.class_counts[label]),
-        "target_predicted": int(certificate.predicted_counts[label]),
-    }
-    for name, field in CLASS_INTERVALS.items():
-        interval = getattr(certificate, field)
-        if interval is not None:
-            row[name] = [_plain(interval.lower[label]), _plain(interval.upper[label])]
-    return row
-
-
-def _plain_option(value: Any) -> Any:
-    """An option as JSON can hold it; what JSON has no form for becomes text."""
-    if isinstance(value, (np.generic, np.ndarray)):
-        return _plain_option(value.tolist())
-    if isinstance(value, float):
-        return _plain(value)
-    if isinstance(value, dict):
-        return {str(name): _plain_option(inner) for name, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain_option(inner) for inner in value]
-    return value if value is None or isinstance(value, (bool, int, str)) else repr(value)
-
-
-def _plain(value: float) -> float | str:
-    return float(value) if math.isfinite(value) else str(float(value))  # JSON has no infinity
+def _require_consistent(found: dict[str, Any]) -> None:
+    """ValueError where fields contradict each other, or the method that the file names."""
+    for name in ("epsilon", "delta"):
+        check_rate(found[name], name)
+    if sum(found["class_counts"].tolist()) != found["n_source"]:  # Python's integers cannot overflow
+        raise ValueError("the source examples of the classes do not add up to n_source")
+    if sum(found["predicted_counts"].tolist()) != found["n_target"]:
+        raise ValueError("the target predictions of the classes do not add up to n_target")
+    if found["n_target_labels"] > found["n_target"]:
+        raise ValueError("more target rows have labels than there are")
+    for side in ("source", "target"):
+        grouped = found[f"{side}_grouped"]
+        if grouped is not None and grouped.rows < found[f"n_{side}"]:
+            raise ValueError(f"more {side} rows were counted than there are")
+    if found["contamination"] >= found["epsilon"]:
+        raise ValueError(f"contamination {found['contamination']:g} is not below epsilon {found['epsilon']:g}")
+    facts, known = found["facts"], METHODS.get(found["method"])
+    if known is not None:
+        if found["guarantee"] != known.guarantee:
+            raise ValueError(f"method {known.name} does not give guarantee {found['guarantee']!r}")
+        for fact in ("any_mix", "tests_assumption", "needs_weights", "assumes_label_shift"):
+            if getattr(facts, fact) != getattr(known, fact):
+                raise ValueError(
+                    f"method {known.name} has {fact} {getattr(known, fact)}, not {getattr(facts, fact)}"
+                )
+        if known.needs_labels and not found["n_target_labels"]:
+            raise ValueError(f"method {known.name} needs labels of target rows, but there are none")
+        if found["guarantee"].startswith("pac-") and np.isposinf(found["thresholds"]).any():
+            raise ValueError(f"a threshold of method {known.name} is infinite: it would miss a class always")
+    n_classes, columns, assumption = len(found["classes"]), found["columns"], found["assumption"]
+    if columns is not None and len(columns.scores) not in (1, n_classes):
+        raise ValueError(f"the score columns must be one list column or {n_classes} different columns")
+    if assumption is not None:
+        if len(assumption.mix) != n_classes:
+            raise ValueError("the mix of the assumption must have one share per class")
+        if assumption.refuted and facts.assumes_label_shift:
+            raise ValueError("label shift is refuted, and the promise rests on it")
+    if found["set_sizes"] is not None and len(found["set_sizes"]) != n_classes + 1:
+        raise ValueError("target_set_sizes must count sizes 0 to the number of classes")
+    lists = {"curve": ("source_errors", "bounds"), "sensitivity": ("contamination", "bounds")}
+    for name, (one, other) in lists.items():
+        if found[name] is not None and len(getattr(found[name], one)) != len(getattr(found[name], other)):
+            raise ValueError(f"the two lists of the {name} differ in length")

@@ -1,13 +1,37 @@
 """Where a certificate comes from: when and by what it was made, for which model, from which data, until when."""
 
-import math
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Annotated, Any
 
-from pacshift.files.documents import TIME_FORMAT, is_count, require_text
+from pacshift.files.codec import ListOf, Value, is_number, pattern, record
+from pacshift.files.origin import TIME_FORMAT
 from pacshift.tally.inputs import MAX_INPUTS, Input
+
+
+def _is_time(text: str) -> bool:
+    with suppress(ValueError):
+        return datetime.strptime(text, TIME_FORMAT).strftime(TIME_FORMAT) == text
+    return False
+
+
+def _is_day(text: str) -> bool:
+    with suppress(ValueError):
+        return date.fromisoformat(text).isoformat() == text
+    return False
+
+
+_DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+TIME = pattern("a time in UTC", f"{_DATE}T[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}Z", _is_time)
+DAY = pattern("a day", _DATE, _is_day)
+WEIGHT = Value(
+    "a weight",
+    lambda value: is_number(value) and value >= 0,
+    {"type": "number", "minimum": 0},
+    float,
+    float,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +72,7 @@ class AskedMethod:
 
     name: str
     options: dict[str, Any]
-    weights: tuple[float, ...] | None = None
+    weights: Annotated[tuple[float, ...] | None, ListOf(WEIGHT).or_null] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +96,7 @@ class Provenance:
     command : str or None
         The command line, if it was made by one.
     code : str or None
-        The code that made it: ``"commit ..."`` of a checkout, ``"wheel sha256:..."`` or ``"files sha256:..."`` of
-        what was installed. None where nothing tells.
+        The code that made it: ``"source sha256:..."`` of its modules. None where they cannot be read.
     counting : Counting
         How rows became counts.
     asked_method : AskedMethod or None
@@ -93,12 +116,12 @@ class Provenance:
     this certificate was valid until 2027-01-31; today is 2027-02-01. Calibrate again with recent data.
     """
 
-    created: str
+    created: Annotated[str, TIME]
     pacshift_version: str
     model_id: str | None
     note: str | None
-    valid_until: str | None
-    inputs: tuple[Input, ...]
+    valid_until: Annotated[str | None, DAY.or_null]
+    inputs: Annotated[tuple[Input, ...], ListOf(record(Input), most=MAX_INPUTS)]
     seed: int
     command: str | None
     code: str | None
@@ -149,82 +172,9 @@ class Provenance:
             return None
         return f"this certificate is for model {self.model_id!r}; {_said(model_id)}"
 
-    def to_json(self) -> dict[str, Any]:
-        """As it stands in a certificate file."""
-        return {**asdict(self), "inputs": [one.to_json() for one in self.inputs]}
-
-    @classmethod
-    def from_json(cls, document: Any) -> "Provenance":
-        """What a certificate file says.
-
-        Parameters
-        ----------
-        document : dict
-            As ``to_json`` gives it.
-
-        Returns
-        -------
-        Provenance
-
-        Raises
-        ------
-        ValueError
-            If something has the wrong type or is missing.
-        """
-        inputs, seed, until = document["inputs"], document["seed"], _optional_text(document["valid_until"])
-        if not isinstance(inputs, list) or len(inputs) > MAX_INPUTS:
-            raise ValueError(f"the inputs must be a list of at most {MAX_INPUTS}")
-        if not is_count(seed):
-            raise ValueError(f"{seed!r} where a seed belongs")
-        if until is not None and date.fromisoformat(until).isoformat() != until:
-            raise ValueError(f"{until!r} where a day belongs")
-        return cls(
-            created=datetime.strptime(require_text(document["created"]), TIME_FORMAT).strftime(TIME_FORMAT),
-            pacshift_version=require_text(document["pacshift_version"]),
-            model_id=_optional_text(document["model_id"]),
-            note=_optional_text(document["note"]),
-            valid_until=until,
-            inputs=tuple(Input.from_json(one) for one in inputs),
-            seed=seed,
-            command=_optional_text(document["command"]),
-            code=_optional_text(document["code"]),
-            counting=_counting(document["counting"]),
-            asked_method=_optional(_asked_method, document["asked_method"]),
-            solver=require_text(document["solver"]),
-        )
-
 
 def _said(model_id: str) -> str:
     return (
         f"the scores are said to come from model {model_id!r}. "
         "Its guarantee is about its own model: calibrate again for this one."
     )
-
-
-def _counting(document: Any) -> Counting:
-    flags = [document[name] for name in ("grid", "bins", "rows", "sample")]
-    if not all(isinstance(flag, bool) for flag in flags):
-        raise ValueError(f"{document!r} where true or false belongs four times")
-    return Counting(*flags)
-
-
-def _asked_method(document: Any) -> AskedMethod:
-    if not isinstance(document["options"], dict):
-        raise ValueError(f"{document['options']!r} where options belong")
-    weights = document["weights"]
-    given = None if weights is None else tuple(_weight(weight) for weight in weights)
-    return AskedMethod(require_text(document["name"]), document["options"], given)
-
-
-def _weight(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
-        raise ValueError(f"{value!r} where a weight belongs")
-    return float(value)
-
-
-def _optional(read: Callable[[Any], Any], value: Any) -> Any:
-    return None if value is None else read(value)
-
-
-def _optional_text(value: Any) -> str | None:
-    return None if value is None else require_text(value)

@@ -18,8 +18,7 @@ from pacshift.certification.labelled import require_unseen
 from pacshift.certification.request import Request
 from pacshift.certification.sensitivity import sensitivity
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
-from pacshift.files.code import code_identity
-from pacshift.files.documents import TIME_FORMAT, current_time, pacshift_version
+from pacshift.files.origin import TIME_FORMAT, code_identity, current_time, pacshift_version
 from pacshift.methods import Method
 from pacshift.methods.base import facts_of, options_of
 from pacshift.methods.guarantee import promises_target

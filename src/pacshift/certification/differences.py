@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pacshift.certificate import Certificate
-from pacshift.certificate.fields import FIELDS, Compared, field_of, is_number
-from pacshift.certificate.file import to_document
+from pacshift.certificate.file import COMPARED, Compared, how_compared, to_document
 from pacshift.certificate.provenance import Provenance
+from pacshift.files.codec import is_number
 from pacshift.tally.inputs import Input
 
 SAME_THRESHOLD = 1e-12
@@ -31,7 +31,7 @@ class Differences:
 
 
 def differences(stored: Certificate, found: Certificate) -> Differences:
-    """Compare all that is computed from data, each field as ``FIELDS`` says."""
+    """Compare all that is computed from data, each field as ``COMPARED`` says."""
     numbers, words = dict[str, str](), dict[str, str]()
     for path, compared, said, made in _walk(_content(stored), _content(found), "", ""):
         name = path.partition("[")[0]  # of a list that differs the first place is enough
@@ -60,8 +60,7 @@ def _walk(said: Any, made: Any, path: str, field: str) -> Iterator[tuple[str, Co
         for place, (one, other) in enumerate(zip(said, made, strict=True)):
             yield from _walk(one, other, f"{path}[{place}]", f"{field}[]")
     else:
-        row = field_of(field)
-        compared = "equal" if row is None else row[1]
+        compared = how_compared(field)
         if compared in COMPARED_HERE and not _same(said, made, compared):
             yield path, compared, said, made
 
@@ -123,7 +122,7 @@ def left_open(stored: Certificate, now: Provenance | None, *, named: bool = Fals
     open_ends = []
     if stored.columns is not None and not named:
         open_ends.append("columns: the maker's word, because these data have no names of columns")
-    stated = [name.partition(".")[2] for name, (_, compared) in FIELDS.items() if compared == "maker"]
+    stated = [name.partition(".")[2] for name, compared in COMPARED.items() if compared == "maker"]
     said = [name for name in stated if getattr(made, name) is not None]
     open_ends.append(f"{', '.join(said)}: the maker's word")
     if stored.n_target_labels:

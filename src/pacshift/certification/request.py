@@ -11,7 +11,7 @@ from pacshift.arrays import Label, RngLike
 from pacshift.bounds import Interval
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
-from pacshift.files.documents import current_time
+from pacshift.files.origin import current_time
 from pacshift.methods import PSC, PSLP, PSW, Method
 from pacshift.methods.guarantee import promises_target
 from pacshift.mix.prevalence import check_known_mix

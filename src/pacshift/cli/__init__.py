@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from pacshift.cli.commands import Command, Commands, one_by_one
-from pacshift.cli.signals import INTERRUPTED, stop_code, stop_on_signals
+from pacshift.cli.process import INTERRUPTED, stop_code, stop_on_signals
 
 SETTINGS: dict[str, Any] = {
     "pretty_exceptions_enable": False,

@@ -63,9 +63,9 @@ def calibrate(
     from pacshift.certification.certify import Data
     from pacshift.certification.label_sheet import LabelSheet
     from pacshift.certification.request import require_fit
-    from pacshift.cli import refusal as after
+    from pacshift.cli import certificates as after
+    from pacshift.cli.certificates import with_origin, with_tally_files
     from pacshift.cli.inputs import load_tallies, open_both
-    from pacshift.cli.provenance import with_origin, with_tally_files
     from pacshift.methods import resolve_method
     from pacshift.methods.ps_lp import balanced
     from pacshift.tally.groups import check_labels_per
@@ -145,7 +145,7 @@ def _without_warnings(printing: options.Printing) -> Iterator[None]:
 
 def _show(certificate: "Certificate", out: Path, printing: options.Printing) -> None:
     from pacshift.certificate.file import to_document
-    from pacshift.files.documents import seal
+    from pacshift.files.codec import seal
     from pacshift.words.statements import statements
 
     if printing.as_json:

@@ -48,8 +48,8 @@ def check(
     """
     from pacshift import Certificate
     from pacshift.certification.check import check_rows
+    from pacshift.cli.certificates import warn_before_use
     from pacshift.cli.inputs import Watch
-    from pacshift.cli.provenance import warn_before_use
     from pacshift.rows.arrow.table import read_rows
     from pacshift.scores.check import check_rate
 

@@ -22,10 +22,9 @@ from rich.progress import (
 from rich.table import Table
 
 from pacshift.cli.flags import in_flags
-from pacshift.cli.signals import stop_code
-from pacshift.cli.stdout import whole_output
+from pacshift.cli.process import stop_code, whole_output
 from pacshift.errors import AssumptionError, PacshiftError, UnfinishedSheetError, UninformativeWarning
-from pacshift.files.documents import EPOCH_VARIABLE, current_time
+from pacshift.files.origin import EPOCH_VARIABLE, current_time
 from pacshift.install import install_line
 
 BAD_INPUT, NOTHING_CERTIFIED, BROKEN, OTHER_MODEL, UNEXPECTED = 2, 3, 4, 5, 1

@@ -28,7 +28,7 @@ def demo(
 
     Example: pacshift demo
     """
-    from pacshift.cli.provenance import with_origin
+    from pacshift.cli.certificates import with_origin
     from pacshift.cli.simulated import find, write
 
     try:

@@ -35,8 +35,8 @@ def predict(
     Example: pacshift predict certificate.json new.parquet --keep id,date -o sets.parquet
     """
     from pacshift import Certificate
+    from pacshift.cli.certificates import warn_before_use
     from pacshift.cli.inputs import tell_dropped
-    from pacshift.cli.provenance import warn_before_use
     from pacshift.files.reading import require_regular
     from pacshift.tables import write_sets
 

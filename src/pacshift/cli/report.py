@@ -8,7 +8,6 @@ from pacshift.cli import options
 from pacshift.cli.console import say_written
 from pacshift.cli.options import basic
 from pacshift.errors import InputError
-from pacshift.files.documents import parse_json
 
 if TYPE_CHECKING:
     from pacshift.report import ComparisonRow
@@ -27,7 +26,7 @@ def report(
     Example: pacshift report certificate.json -o report.html
     """
     from pacshift import Certificate
-    from pacshift.cli.provenance import warn_before_use
+    from pacshift.cli.certificates import warn_before_use
     from pacshift.files.reading import require_regular
     from pacshift.report import write_report
 
@@ -42,6 +41,7 @@ def report(
 
 def read_comparison(path: Path) -> "list[ComparisonRow]":
     """The rows of ``pacshift compare --json``."""
+    from pacshift.files.codec import parse_json
     from pacshift.files.reading import read_document
 
     content = read_document(path)

@@ -36,8 +36,8 @@ def verify(
     from pacshift.certification.certify import Data
     from pacshift.certification.label_sheet import LabelSheet
     from pacshift.certification.verify import verify_data, verify_rows
+    from pacshift.cli.certificates import tally_inputs
     from pacshift.cli.inputs import load_tallies, open_both
-    from pacshift.cli.provenance import tally_inputs
 
     options.require_one_way(target_label, labelled)
     certificate = Certificate.load(certificate_file)

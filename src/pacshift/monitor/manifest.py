@@ -10,7 +10,7 @@ import numpy as np
 
 from pacshift.arrays import KeyArray
 from pacshift.certificate import Certificate
-from pacshift.files.documents import is_count, require_text
+from pacshift.files.codec import TEXT, is_count
 from pacshift.monitor.deliveries import Delivery
 from pacshift.monitor.in_use import Choice, InUse
 from pacshift.monitor.labelled import Labelled
@@ -117,7 +117,7 @@ def from_document(document: Mapping[str, Any], files: Files, settings: Mapping[s
         given=_optional_text(document["given"]),
         n_reports=_count(document["n_reports"]),
         n_delivered=_count(document["n_delivered"]),
-        told_gaps=tuple((require_text(start), require_text(end)) for start, end in document["told_gaps"]),
+        told_gaps=tuple((_text(start), _text(end)) for start, end in document["told_gaps"]),
         periods={period.name: period for period in periods},
         deliveries=tuple(_delivery(each) for each in document["deliveries"]),
         labelled=tuple(_labelled(each, files) for each in document.get("labelled", ())),
@@ -134,7 +134,7 @@ def from_document(document: Mapping[str, Any], files: Files, settings: Mapping[s
 def _reading(document: Any) -> dict[str, str | None] | None:
     if document is None:
         return None
-    return {require_text(name): _optional_text(value) for name, value in document.items()}
+    return {_text(name): _optional_text(value) for name, value in document.items()}
 
 
 def _require_sources(saved: Saved) -> None:
@@ -175,11 +175,11 @@ def _labelled(document: Mapping[str, Any], files: Files) -> Labelled:
     sheet = _optional_text(document["sheet"])
     since, looks = _count(document["since"]), _count(document.get("looks", 1))
     _require(looks > 0, "a sheet without looks")
-    return Labelled(require_text(document["period"]), rows, since, sheet, in_source, looks)
+    return Labelled(_text(document["period"]), rows, since, sheet, in_source, looks)
 
 
 def _delivery(document: Mapping[str, Any]) -> Delivery:
-    parts = {require_text(name): _optional_text(digest) for name, digest in document["parts"].items()}
+    parts = {_text(name): _optional_text(digest) for name, digest in document["parts"].items()}
     name, sha256 = _optional_text(document["name"]), _optional_text(document["sha256"])
     return Delivery(name, sha256, _count(document["rows"]), parts, _optional_text(document.get("whole")))
 
@@ -191,7 +191,7 @@ def _period(document: Mapping[str, Any], files: Files) -> Period:
     keys = files.keys(document["keys"])
     _require(keys is None or len(keys) == target.n_target, f"keys of other than {target.n_target} rows")
     made = Period(
-        name=require_text(document["name"]),
+        name=_text(document["name"]),
         start=_optional_text(document["start"]),
         end=_optional_text(document["end"]),
         target=target,
@@ -268,6 +268,10 @@ def _require(holds: bool, found: str) -> None:
         raise ValueError(found)
 
 
+def _text(value: Any) -> str:
+    return str(TEXT.read(value, "the state"))
+
+
 def _count(value: Any) -> int:
     _require(is_count(value), f"{value!r} where a count belongs")
     return int(value)
@@ -279,4 +283,4 @@ def _number(value: Any) -> float:
 
 
 def _optional_text(value: Any) -> str | None:
-    return None if value is None else require_text(value)
+    return None if value is None else _text(value)

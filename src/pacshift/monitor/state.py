@@ -18,7 +18,7 @@ from pacshift.arrays import KeyArray
 from pacshift.certificate import Certificate
 from pacshift.certification.request import Request
 from pacshift.errors import InputError
-from pacshift.files.documents import CHECKSUM, parse_json, require_seal, seal
+from pacshift.files.codec import CHECKSUM, parse_json, require_seal, seal
 from pacshift.files.lock import LOCK_NAME, FolderLock
 from pacshift.files.reading import read_document
 from pacshift.files.writing import atomic_write

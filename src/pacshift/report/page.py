@@ -5,7 +5,7 @@ from typing import Any
 
 import jinja2
 
-from pacshift.files.documents import pacshift_version
+from pacshift.files.origin import pacshift_version
 from pacshift.files.writing import atomic_write
 from pacshift.plots import readable
 from pacshift.words.numbers import between, capital, down, given, mean_size, numbers_between, percent

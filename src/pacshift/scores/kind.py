@@ -5,14 +5,14 @@ of the rows. Kinds add up: that of all blocks is the kind of the whole, however 
 """
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.scores.sums import ROUNDING, TOTALS, RowSums, flag, number
+from pacshift.scores.sums import ROUNDING, TOTALS, RowSums
 
 ROWS_LOOKED_AT = 64
 """Rows of each block that are looked at first: one score that is no whole number settles it, without a look at the
@@ -187,42 +187,13 @@ class ScoreKind:
             return f"{self.name} ({ends}, top scores mostly {self.tops[0]:.4g} to {self.tops[1]:.4g})"
         return f"{self.name} ({ends})"
 
-    def to_json(self) -> dict[str, Any]:
-        """A dictionary of plain values, for files.
-
-        Returns
-        -------
-        dict
-            What ``from_json`` reads.
-        """
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, saved: Any) -> "ScoreKind":
-        """Read what ``to_json`` wrote.
-
-        Parameters
-        ----------
-        saved : dict
-            The dictionary.
-
-        Returns
-        -------
-        ScoreKind
-            The same kind.
-        """
-        low, high, least_top = (number(saved[name]) for name in ("low", "high", "least_top"))
-        if not low <= least_top <= high:
-            raise ValueError(f"{low:g}, {least_top:g}, {high:g} where the range of the scores belongs")
-        sums_to_one, whole = flag(saved["sums_to_one"]), flag(saved["whole"])
-        sums, tops = saved["sums"], saved["tops"]
-        if tops is not None:
-            first, last = map(number, tops)
-            tops = first, last
-            if first > last:
-                raise ValueError(f"{tops} where a range of top scores belongs")
-        row_sums = None if sums is None else RowSums.from_json(sums)
-        return cls(low, high, least_top, sums_to_one, whole, row_sums, tops)
+    def _require_consistent(self) -> None:
+        if not self.low <= self.least_top <= self.high:
+            raise ValueError(
+                f"{self.low:g}, {self.least_top:g}, {self.high:g} where the range of the scores belongs"
+            )
+        if self.tops is not None and self.tops[0] > self.tops[1]:
+            raise ValueError(f"{self.tops} where a range of top scores belongs")
 
 
 def kind_of_all(kinds: Iterable[ScoreKind | None]) -> ScoreKind | None:

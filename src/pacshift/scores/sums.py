@@ -65,27 +65,9 @@ class RowSums:
         near = tuple(map(sum, zip(self.near, other.near, strict=True)))
         return RowSums(least, largest, near, self.n_rows + other.n_rows, self.of_exponentials)
 
-    @classmethod
-    def from_json(cls, saved: Any) -> "RowSums":
-        """Read what ``dataclasses.asdict`` made of it, from a file.
-
-        Parameters
-        ----------
-        saved : dict
-            The dictionary.
-
-        Returns
-        -------
-        RowSums
-            The same sums.
-        """
-        near, n_rows = tuple(map(_count, saved["near"])), _count(saved["n_rows"])
-        if len(near) != len(TOTALS) or not max(*near, 1) <= n_rows:
-            raise ValueError(f"{saved!r} where sums of rows belong")
-        least, largest = number(saved["least"]), number(saved["largest"])
-        if least > largest:
-            raise ValueError(f"sums of rows from {least:g} to {largest:g}")
-        return cls(least, largest, near, n_rows, flag(saved["of_exponentials"]))
+    def _require_consistent(self) -> None:
+        if len(self.near) != len(TOTALS) or not max(*self.near, 1) <= self.n_rows or self.least > self.largest:
+            raise ValueError(f"{self!r} where sums of rows belong")
 
 
 class BlockSums:
@@ -125,23 +107,3 @@ def _rows_near(sums: NDArray[np.float64], total: float, least: float, largest: f
     if largest < low or least > high:
         return 0
     return len(sums) if low <= least <= largest <= high else int(((sums >= low) & (sums <= high)).sum())
-
-
-def number(value: Any) -> float:
-    """A finite number of a file, or a ValueError."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
-        raise ValueError(f"{value!r} where a number belongs")
-    return float(value)
-
-
-def flag(value: Any) -> bool:
-    """A flag of a file, or a ValueError."""
-    if not isinstance(value, bool):
-        raise ValueError(f"{value!r} where true or false belongs")
-    return value
-
-
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
-        raise ValueError(f"{value!r} where a number of rows belongs")
-    return value

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -11,7 +10,8 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import IntArray
 from pacshift.errors import InputError
-from pacshift.files.documents import TIME_FORMAT, current_time, is_count, pacshift_version, parse_json
+from pacshift.files.codec import ANYTHING, COUNT, FLAG, TEXT, Entries, ListOf, choice, parse_json, record
+from pacshift.files.origin import TIME_FORMAT, current_time, pacshift_version
 from pacshift.files.reading import read_arrays
 from pacshift.files.writing import atomic_write
 from pacshift.scores.check import check_classes
@@ -35,14 +35,32 @@ MAX_TOTAL = 2.0**62
 
 Arrays = dict[str, NDArray[Any]]
 
+HEADER = Entries(
+    {
+        "classes": ListOf(ANYTHING, check_classes),
+        "score": TEXT,
+        "grid": FLAG,
+        "source_bins": choice(*get_args(Bins)),
+        "target_bins": choice(*get_args(Bins)),
+        "source_kind": record(ScoreKind).or_null,
+        "target_kind": record(ScoreKind).or_null,
+        "source_grouped": record(Grouped).or_null,
+        "target_grouped": record(Grouped).or_null,
+        "softmax": FLAG,
+    }
+)
+"""What two equal tallies agree on."""
+ORIGIN = Entries({"inputs": ListOf(record(Input)), "n_more_inputs": COUNT})
+"""What the rows came from, which makes no difference."""
+
 
 def write(tally: "Tally", path: str | os.PathLike[str]) -> None:
     """All of it, or no file."""
     written = {"created": current_time().strftime(TIME_FORMAT), "pacshift_version": pacshift_version()}
-    inputs = [one.to_json() for one in all_inputs(tally)]
-    origin = {**written, "inputs": inputs, "n_more_inputs": tally.n_more_inputs}
+    origin = ORIGIN.write({"inputs": all_inputs(tally), "n_more_inputs": tally.n_more_inputs})
     arrays = arrays_of(tally)
-    document = {"format": FORMAT, "version": VERSION, **origin, "arrays": checksums(arrays)} | header_of(tally)
+    head = {"format": FORMAT, "version": VERSION, **written, **origin, "arrays": checksums(arrays)}
+    document = head | header_of(tally)
     with atomic_write(path) as draft, open(draft, "wb") as file:
         np.savez_compressed(file, header=np.array(json.dumps(document)), **arrays)  # type: ignore[arg-type]
 
@@ -54,18 +72,11 @@ def checksums(arrays: Arrays) -> dict[str, str]:
 
 def header_of(tally: "Counts") -> dict[str, Any]:
     """What is to be said about the counts."""
-    return {
-        "classes": tally.classes,
-        "score": tally.score,
-        "grid": tally.grid,
-        "source_bins": tally.source_cells.bins,
-        "target_bins": tally.target_cells.bins,
-        "source_kind": None if tally.source_kind is None else tally.source_kind.to_json(),
-        "target_kind": None if tally.target_kind is None else tally.target_kind.to_json(),
-        "source_grouped": None if tally.source_grouped is None else tally.source_grouped.to_json(),
-        "target_grouped": None if tally.target_grouped is None else tally.target_grouped.to_json(),
-        "softmax": tally.softmax,
-    }
+    bins = {"source_bins": tally.source_cells.bins, "target_bins": tally.target_cells.bins}
+    said: dict[str, Any] = HEADER.write(
+        bins | {name: getattr(tally, name) for name in HEADER.kinds if name not in bins}
+    )
+    return said
 
 
 def arrays_of(tally: "Counts") -> Arrays:
@@ -88,10 +99,15 @@ def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The fields of a tally, checked: the counts add up."""
     header, arrays = _read(path)
     try:
-        n_classes = len(header["classes"])
-        source, target = _cells(header, arrays, "source", n_classes), _cells(header, arrays, "target", 1)
-        _require_sound(arrays, source, target)
-        return _fields(header, arrays) | {"source_cells": source, "target_cells": target}
+        found: dict[str, Any] = HEADER.read(header, "") | ORIGIN.read(header, "")
+        sides = {"source": len(found["classes"]), "target": 1}
+        for side, n_labels in sides.items():
+            codes, counts = arrays[f"{side}_codes"], arrays[f"{side}_counts"]
+            found[f"{side}_cells"] = Cells(codes, counts, n_labels, found.pop(f"{side}_bins"))
+        _require_sound(arrays, found["source_cells"], found["target_cells"])
+        if any(name.startswith("soft_") for name in arrays):
+            found["soft"] = SoftSums(*(arrays[f"soft_{name}"] for name in ("labels", "sums", "target")))
+        return found | {name: arrays.get(name) for name in ("values", "counts", "starts", "bins")}
     except (InputError, TypeError, KeyError, ValueError, IndexError) as error:
         raise InputError(f"{path}: the counts of this tally do not add up ({error}). Make it again.") from None
 
@@ -112,49 +128,6 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     if header.get("arrays") != checksums(arrays):
         raise InputError(f"{path}: the counts do not match their checksums, the file is damaged. Make it again.")
     return header, arrays
-
-
-def _cells(header: Mapping[str, Any], arrays: Arrays, side: str, n_labels: int) -> Cells:
-    bins = header[f"{side}_bins"]
-    if bins not in get_args(Bins):
-        raise ValueError(f"unknown {side}_bins {bins!r}")
-    return Cells(arrays[f"{side}_codes"], arrays[f"{side}_counts"], n_labels, bins)
-
-
-def _fields(header: Mapping[str, Any], arrays: Arrays) -> dict[str, Any]:
-    fields: dict[str, Any] = {name: arrays[name] for name in ("values", "counts", "starts")}
-    if any(name.startswith("soft_") for name in arrays):
-        fields["soft"] = SoftSums(*(arrays[f"soft_{name}"] for name in ("labels", "sums", "target")))
-    return fields | {
-        "classes": check_classes(header["classes"]),
-        "score": _typed(header, "score", str, "text"),
-        "grid": _typed(header, "grid", bool, "true or false"),
-        "bins": arrays.get("bins"),
-        "source_kind": _optional(ScoreKind.from_json, header["source_kind"]),
-        "target_kind": _optional(ScoreKind.from_json, header["target_kind"]),
-        "source_grouped": _optional(Grouped.from_json, header["source_grouped"]),
-        "target_grouped": _optional(Grouped.from_json, header["target_grouped"]),
-        "softmax": _typed(header, "softmax", bool, "true or false"),
-        **_origin(header),
-    }
-
-
-def _origin(header: Mapping[str, Any]) -> dict[str, Any]:
-    """The files behind the counts."""
-    inputs, n_more = header["inputs"], header["n_more_inputs"]
-    if not isinstance(inputs, list) or not is_count(n_more):
-        raise ValueError("the inputs must be a list, and a number of more inputs")
-    return {"inputs": tuple(Input.from_json(one) for one in inputs), "n_more_inputs": n_more}
-
-
-def _optional(read: Callable[[Any], Any], entry: Any) -> Any:
-    return None if entry is None else read(entry)
-
-
-def _typed(header: Mapping[str, Any], name: str, kind: type, what: str) -> Any:
-    if not isinstance(header[name], kind):
-        raise ValueError(f"{name} must be {what}, it is {header[name]!r}")
-    return header[name]
 
 
 def _require_sound(arrays: Arrays, source: Cells, target: Cells) -> None:

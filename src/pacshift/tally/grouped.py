@@ -1,9 +1,9 @@
 """What a tally says if one row of each group was counted."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias, get_args
 
-from pacshift.files.documents import is_count
+from pacshift.files.codec import OrNull, choice
 
 LabelsPer: TypeAlias = Literal["row", "group"]
 """How target rows in groups were chosen to be labelled (docs/methods/groups.md)."""
@@ -29,34 +29,11 @@ class Grouped:
     rows: int
     parts: int = 1
     shared: int = 0
-    labels_per: LabelsPer | None = None
+    labels_per: Annotated[LabelsPer | None, OrNull(choice(*get_args(LabelsPer)), absent=True)] = None
 
     def __add__(self, other: "Grouped") -> "Grouped":
         return Grouped(self.rows + other.rows, self.parts + other.parts, self.shared + other.shared)
 
-    def to_json(self) -> dict[str, int | str]:
-        """As it stands in a file."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
-
-    @classmethod
-    def from_json(cls, document: Any) -> "Grouped":
-        """What a file says, or a ValueError.
-
-        Parameters
-        ----------
-        document : dict
-            As ``to_json`` gives it.
-
-        Returns
-        -------
-        Grouped
-        """
-        found = cls(**document)
-        numbers = found.rows, found.parts, found.shared
-        if (
-            not all(map(is_count, numbers))
-            or not found.parts
-            or found.labels_per not in (None, *get_args(LabelsPer))
-        ):
-            raise ValueError(f"{document!r} where numbers of rows and groups belong")
-        return found
+    def _require_consistent(self) -> None:
+        if not self.parts:
+            raise ValueError("no part where groups were counted")

@@ -2,15 +2,14 @@
 
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import numpy as np
 
-from pacshift.files.documents import is_count, require_text
+from pacshift.files.codec import COUNT, Value, is_count, pattern
 
 if TYPE_CHECKING:
     from pacshift.tally.tally import Tally
@@ -21,7 +20,14 @@ MAX_INPUTS = 200
 """Inputs listed per tally or certificate; of others only the number is known. A round number: about 40 kB of
 JSON."""
 
-_SHA256 = re.compile(r"[0-9a-f]{64}")
+SHA256 = pattern("a SHA-256", "[0-9a-f]{64}")
+REASONS = Value(
+    "numbers of rows by reason",
+    lambda why: isinstance(why, dict) and all(map(is_count, why.values())),
+    {"type": "object", "additionalProperties": COUNT.schema},
+    lambda why: tuple(why.items()),
+    dict,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +59,10 @@ class Input:
     name: str | None
     rows: int | None
     columns: tuple[str, ...]
-    sha256: str | None
+    sha256: Annotated[str | None, SHA256.or_null]
     left_out: int | None = 0
-    left_out_why: tuple[tuple[str, int], ...] = ()
+    left_out_why: Annotated[tuple[tuple[str, int], ...], REASONS] = ()
     rows_read: int | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """As it stands in a file."""
-        return {**asdict(self), "columns": list(self.columns), "left_out_why": dict(self.left_out_why)}
 
     @property
     def left_out_in_words(self) -> str:
@@ -70,44 +72,11 @@ class Input:
         of_all = "" if self.rows_read is None else f" of {self.rows_read:,}"
         return f"{self.left_out:,}{of_all} rows{why_in_words(self.left_out_why)}"
 
-    @classmethod
-    def from_json(cls, document: Any) -> "Input":
-        """What a file says, or a ValueError.
-
-        Parameters
-        ----------
-        document : dict
-            An entry of the file's list of inputs.
-
-        Returns
-        -------
-        Input
-        """
-        role, rows, columns, sha256 = (document[name] for name in ("role", "rows", "columns", "sha256"))
-        if role not in get_args(Role):
-            raise ValueError(f"{role!r} where source or target belongs")
-        rows_read = document["rows_read"]
-        for number in (rows, rows_read):
-            if not (number is None or is_count(number)):
-                raise ValueError(f"{number!r} where a number of rows belongs")
-        left_out = _left_out(document)
-        if rows_read is not None and rows_read < (rows or 0) + (left_out[0] or 0):
-            raise ValueError(f"{rows_read!r} rows in all, fewer than were counted and left out")
-        if not isinstance(columns, list):
-            raise ValueError(f"{columns!r} where names of columns belong")
-        if sha256 is not None and not _SHA256.fullmatch(require_text(sha256)):
-            raise ValueError(f"{sha256!r} where a SHA-256 belongs")
-        name = None if document["name"] is None else require_text(document["name"])
-        return cls(role, name, rows, tuple(require_text(one) for one in columns), sha256, *left_out, rows_read)
-
-
-def _left_out(document: Any) -> tuple[int | None, tuple[tuple[str, int], ...]]:
-    """How many rows a file says were left out and why."""
-    left_out, why = document["left_out"], document["left_out_why"]
-    numbers = [left_out, *why.values()] if isinstance(why, dict) else [-1]
-    if not all(is_count(number) or (number is None and not why) for number in numbers):
-        raise ValueError(f"{left_out!r} and {why!r} where the rows that were left out belong")
-    return left_out, tuple(why.items())
+    def _require_consistent(self) -> None:
+        if self.left_out is None and self.left_out_why:
+            raise ValueError("reasons why rows were left out, but not how many")
+        if self.rows_read is not None and self.rows_read < (self.rows or 0) + (self.left_out or 0):
+            raise ValueError(f"{self.rows_read} rows in all, fewer than were counted and left out")
 
 
 def why_in_words(why: Sequence[tuple[str, int]]) -> str:

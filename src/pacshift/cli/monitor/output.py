@@ -11,11 +11,11 @@ import typer
 from pacshift.bounds import Interval
 from pacshift.certificate.file import to_document
 from pacshift.cli import options
+from pacshift.cli.certificates import column_words
 from pacshift.cli.commands import option_words
 from pacshift.cli.console import messages, note, plain, print_json, results, right_aligned, say_written
-from pacshift.cli.refusal import column_words
 from pacshift.errors import InputError
-from pacshift.files.documents import CHECKSUM
+from pacshift.files.codec import CHECKSUM
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.calendar import Gap
 from pacshift.monitor.report import in_use_epsilons

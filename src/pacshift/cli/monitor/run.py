@@ -4,11 +4,11 @@ from collections.abc import Collection
 from pathlib import Path
 
 from pacshift.certificate import Certificate
+from pacshift.cli.certificates import require_model
 from pacshift.cli.console import note
 from pacshift.cli.monitor.output import Outcome
-from pacshift.cli.provenance import require_model
 from pacshift.errors import InputError
-from pacshift.files.documents import current_time
+from pacshift.files.origin import current_time
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.scores.check import shorten
 

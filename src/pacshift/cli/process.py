@@ -1,9 +1,11 @@
-"""Ctrl-C, SIGTERM and SIGHUP end a command in the same way: drafts are removed, one line is said."""
+"""How a command ends: signals stop it like Ctrl-C, and what it printed has arrived, or it fails."""
 
+import io
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from threading import Timer, main_thread
 from types import FrameType
@@ -57,3 +59,45 @@ def _send_again(report: Callable[[Any], object], lost: Any) -> None:
 def stop_code() -> int:
     """Exit code of a stopped command: 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP."""
     return 128 + _received[0] if _received else INTERRUPTED
+
+
+@contextmanager
+def whole_output() -> Iterator[None]:
+    """What was printed inside has been written when this ends; an OSError, if it cannot be, is raised once.
+
+    Python itself would try again when it ends, say so in its own words and take an exit code of its own.
+    """
+    _use_buffer()
+    try:
+        try:
+            yield
+        finally:
+            _flush()
+    except BrokenPipeError:
+        raise  # `pacshift ... | head` is no error
+    except OSError:
+        _drop_what_is_left()
+        raise
+
+
+def _use_buffer() -> None:
+    """Without buffers (PYTHONUNBUFFERED, usual in containers) Python silently drops what does not fit."""
+    raw = getattr(sys.stdout, "buffer", None)
+    if isinstance(raw, io.RawIOBase):
+        encoding, errors = sys.stdout.encoding, sys.stdout.errors
+        sys.stdout = io.TextIOWrapper(
+            io.BufferedWriter(raw), encoding=encoding, errors=errors, line_buffering=True
+        )
+
+
+def _drop_what_is_left() -> None:
+    try:
+        _flush()
+    except OSError:
+        with suppress(OSError, ValueError):  # what is no file cannot be full either
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _flush() -> None:
+    if sys.stdout is not None:  # as it is where the shell has closed it
+        sys.stdout.flush()

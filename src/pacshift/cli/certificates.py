@@ -1,25 +1,67 @@
-"""After a refusal on the command line: the commands that go on, with the user's own file names, and its page."""
+"""Certificates on the command line: where they come from, whether they may be used, what to do without one."""
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
+from pacshift.certificate import Certificate
 from pacshift.cli import options
 from pacshift.cli.commands import words, words_of
-from pacshift.cli.console import note, say_written
+from pacshift.cli.console import OTHER_MODEL, fail, note, say_written
 from pacshift.cli.flags import in_flags
 from pacshift.errors import AssumptionError, InputError, PacshiftError
+from pacshift.files.repeated import file_sha256
+from pacshift.tally import Tally
+from pacshift.tally.inputs import Input, Role, limited, printable, together
 
 if TYPE_CHECKING:
-    from pacshift.certification.after_refusal import Attempt
     from pacshift.rows.columns import Columns
 
 SHEET = "to_label.csv"
-"""What the sheet is called in the commands."""
+"""What the sheet is called in the commands that are printed after a refusal."""
+
+
+def with_origin(certificate: Certificate, ctx: typer.Context, seed: int) -> Certificate:
+    """The certificate with the seed and the command that it was made by."""
+    command = printable(shlex.join(["pacshift", *words_of(ctx)]))
+    return certificate.changed(provenance=replace(certificate.provenance, seed=seed, command=command))
+
+
+def with_tally_files(certificate: Certificate, paths: Sequence[Path]) -> Certificate:
+    """The certificate with the tally files it was made from; each of them says what was counted for it."""
+    return certificate.changed(provenance=replace(certificate.provenance, inputs=tally_inputs(paths)))
+
+
+def tally_inputs(paths: Sequence[Path]) -> tuple[Input, ...]:
+    """What a certificate says about the tally files behind it."""
+    found = []
+    for path in paths:
+        tally, sha256 = Tally.load(path), file_sha256(path)
+        rows: tuple[tuple[Role, int], ...] = (("source", tally.n_source), ("target", tally.n_target))
+        for role, n_rows in rows:
+            # What was left out when the files behind the tally were counted, where it says so.
+            counted = [one for one in tally.inputs if one.role == role]
+            left_out = together(counted) if counted and not tally.n_more_inputs else (None, (), None)
+            found += [Input(role, printable(path.name), n_rows, (), sha256, *left_out)] if n_rows else []
+    return limited(found)
+
+
+def require_model(certificate: Certificate, model_id: str | None) -> None:
+    """End the command if the certificate is for another model than the scores: it promises nothing about them."""
+    other = certificate.provenance.other_model(model_id)
+    if other is not None:
+        fail(other, OTHER_MODEL)
+
+
+def warn_before_use(certificate: Certificate, model_id: str | None) -> None:
+    """Say on stderr why the certificate should not be used; end the command if it is for another model."""
+    require_model(certificate, model_id)
+    for text in certificate.provenance.warnings(model_id=model_id):
+        note(text)
 
 
 @dataclass(frozen=True)
@@ -46,7 +88,7 @@ def with_commands(
     ctx: typer.Context,
     promise: options.Promise,
     columns: options.ColumnOptions,
-    data: Given | None,
+    data: "Given | None",
 ) -> AssumptionError:
     """The refusal with the commands that draw rows to label and certify with their labels.
 
@@ -60,22 +102,19 @@ def with_commands(
     more = [] if attempt.with_method is None else ["--method", attempt.with_method]
     more += ["--engine", "arrow"] if data is not None and data.engine == "spark" else []
     more += ["--labelled", SHEET]
+    *looks, budget = map(str, attempt.looks or (0,))
+    draw = ["pacshift", "label", *(["TARGET"] if data is None else map(str, data.target)), "--budget", budget]
+    draw += ["--looks", ",".join(looks)] if looks else []
+    draw += [*column_words(columns, None if data is None else data.columns), *words(promise), "-o", SHEET]
     given = ["calibrate", "SOURCE", "TARGET", *words(promise)] if data is None else words_of(ctx)
     then = "run `{again}`" if data is None else f"run this command again with `{shlex.join(more)}`"
     return with_lines(
         refusal,
-        draw=shlex.join([*_label_words(attempt, columns, data), *words(promise), "-o", SHEET]),
+        draw=shlex.join(draw),
         again=shlex.join(["pacshift", *given, *more]),
         other_ways=tuple(map(in_flags, attempt.other_ways)),
         sentence=f"Draw the rows with `{{draw}}`, fill in their labels, and {then}",
     )
-
-
-def _label_words(attempt: "Attempt", columns: options.ColumnOptions, data: Given | None) -> list[str]:
-    *looks, budget = map(str, attempt.looks or (0,))
-    targets = ["TARGET"] if data is None else map(str, data.target)
-    start = ["pacshift", "label", *targets, "--budget", budget, *(["--looks", ",".join(looks)] if looks else [])]
-    return [*start, *column_words(columns, None if data is None else data.columns)]
 
 
 def column_words(columns: options.ColumnOptions, found: "Columns | None") -> list[str]:
