@@ -49,7 +49,7 @@ from pacshift.certification.label_sheet import plan
 from pacshift.certification.request import check_request
 from pacshift.methods import METHODS, PSLP, Solution, Task, class_wise, ps, ps_t, ps_w
 from pacshift.mix import prevalence, region, tails
-from pacshift.monitor.shares import report_delta, source_delta
+from pacshift.monitor.verdict import report_delta, source_delta
 from pacshift.paths import labelled, looks
 from pacshift.ps_lp import betting, bound_curve, equal_miss_rate, theorem
 from pacshift.ps_lp.prediction_powered import bound, thresholds

@@ -82,6 +82,8 @@ class PSLP(Method):
     tests_assumption = True
     needs_target = True
     needs_bins = True
+    allows_contamination = True
+    allows_strata = True
     uses_known_mix = True
     version = "2"
 
@@ -106,7 +108,11 @@ class PSLP(Method):
             contamination=task.contamination,
         )
         included = (counts == 0) & (self.unseen == "include")
-        tuning = self._tuned(tally, task) if plan is None and tuning_is_tried(tally) else None
+        tuning: Tuning | None = None
+        if plan is None and tuning_is_tried(tally):
+            balance = np.inf if self.class_balance == "none" else float(self.class_balance)
+            tuning = tune(tally, epsilon=epsilon, class_balance=balance, sample=task.sample, seed=task.seed)
+        tuned_on = "" if tuning is None else "score rows" if tuning.on_rows else "counts"
         certified = certified_thresholds(
             tally,
             region,
@@ -130,13 +136,8 @@ class PSLP(Method):
             reasons=reasons_for(tally, region, thresholds, epsilon=epsilon, delta=delta),
             curve=curve if has_curve and (thresholds > -np.inf).any() else None,
             notes=self._notes(kind),
-            tuned_on=tuned_on(tuning) if kind == TUNED else "",
+            tuned_on=tuned_on if kind == TUNED else "",
         )
-
-    def _tuned(self, tally: Tally, task: Task) -> Tuning:
-        """The path of the tuned thresholds, from score rows where they are at hand."""
-        balance = np.inf if self.class_balance == "none" else float(self.class_balance)
-        return tune(tally, epsilon=task.epsilon, class_balance=balance, sample=task.sample, seed=task.seed)
 
     def _notes(self, kind: str) -> tuple[str, ...]:
         """What a class balance other than the usual one means for these sets."""
@@ -176,11 +177,6 @@ class PSLP(Method):
         return Solution(
             found.certified[kind], prevalence=found.prevalence, reasons=reasons, notes=self._notes(kind)
         )
-
-
-def tuned_on(tuning: Tuning | None) -> str:
-    """What the curves of tuned thresholds were made from, as certificates say it; "" without such thresholds."""
-    return "" if tuning is None else "score rows" if tuning.on_rows else "counts"
 
 
 def balanced(method: Method, class_balance: ClassBalance | None) -> Method:

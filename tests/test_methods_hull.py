@@ -10,8 +10,8 @@ from lp_solvers import each_solver  # noqa: F401  tests run with both
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval, clopper_pearson
 from pacshift.errors import InputError
-from pacshift.weights.elimination import EmptyBox, NoBox, eliminate
-from pacshift.weights.hull import MAX_HULL_CLASSES, _Program, hull
+from pacshift.methods.elimination import EmptyBox, NoBox, eliminate
+from pacshift.methods.hull import MAX_HULL_CLASSES, _Program, hull
 from strategies import BoxedSystem, Counts, boxed_systems, counts, seeds
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval, clopper_pearson
-from pacshift.weights.elimination import EmptyBox, Form, NoBox, _divide, _multiply, _run, _System, eliminate
+from pacshift.methods.elimination import EmptyBox, Form, NoBox, _divide, _multiply, _run, _System, eliminate
 from strategies import BoxedSystem, Counts, boxed_systems, counts, seeds
 
 STRONG = np.array([[0.45, 0.03], [0.05, 0.47]])

@@ -1,6 +1,6 @@
 """Point estimates of the importance weights, without a guarantee."""
 
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,12 +17,6 @@ measured."""
 
 Estimate: TypeAlias = Literal["bbse-soft", "bbse", "mlls"]
 """How the importance weights are estimated: an option of PS-R and WCP."""
-
-
-def check_estimate(estimate: str) -> None:
-    """Refuse an unknown name."""
-    if estimate not in get_args(Estimate):
-        raise InputError(f"estimate must be one of {', '.join(get_args(Estimate))}, got {estimate!r}.")
 
 
 def estimate_weights(tally: Tally, estimate: Estimate = "bbse-soft") -> FloatArray:
@@ -51,25 +45,20 @@ def estimate_weights(tally: Tally, estimate: Estimate = "bbse-soft") -> FloatArr
     >>> estimate_weights(source + Tally.from_target([[0.9, 0.1]] * 3 + [[0.2, 0.8]]), "bbse")
     array([1.5, 0.5])
     """
-    if estimate == "bbse-soft":
-        weights = _ridge_weights(tally)
-    else:
+    if estimate != "bbse-soft":
         weights = (bbse if estimate == "bbse" else mlls)(tally.confusion, tally.target)
-    if not weights.any():
-        raise InputError("the estimated weights are all 0: the target does not look like any source class.")
-    return weights
-
-
-def _ridge_weights(tally: Tally) -> FloatArray:
-    """Soft BBSE with ridge 1/min(m, n)."""
-    if tally.soft is None:
+    elif tally.soft is not None:
+        source = tally.soft.source * (SOFT_UNIT / tally.n_source)
+        target = tally.soft.target * (SOFT_UNIT / tally.n_target)
+        weights = bbse_soft(source, target, ridge=1 / min(tally.n_source, tally.n_target))
+    else:
         raise InputError(
             'the estimate "bbse-soft" needs sums of probabilities, which this tally lacks: '
             'make it with soft=True from scores between 0 and 1, or use estimate="bbse" or "mlls".'
         )
-    source = tally.soft.source * (SOFT_UNIT / tally.n_source)
-    target = tally.soft.target * (SOFT_UNIT / tally.n_target)
-    return bbse_soft(source, target, ridge=1 / min(tally.n_source, tally.n_target))
+    if not weights.any():
+        raise InputError("the estimated weights are all 0: the target does not look like any source class.")
+    return weights
 
 
 def bbse(confusion: ArrayLike, target: ArrayLike) -> FloatArray:

@@ -5,8 +5,8 @@ import numpy as np
 from pacshift.arrays import BoolArray, FloatArray
 from pacshift.bounds import ROUNDING, Interval
 from pacshift.errors import InputError
+from pacshift.methods.elimination import EmptyBox
 from pacshift.mix.lp import Problem, linear_program
-from pacshift.weights.elimination import EmptyBox
 
 MAX_HULL_CLASSES = 200
 """2K dense programs of 2K rows each: at this K they take half a minute, and the time grows faster than K^4."""

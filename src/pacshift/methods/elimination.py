@@ -81,9 +81,18 @@ def eliminate(confusion: Interval, target: Interval, *, form: Form = "signed") -
     # A class that goes first keeps its narrow pivot but is solved for last. The surest first is the order that
     # fails least; its reverse serves the rare classes better, whose weights are often the largest.
     try:
-        return _intersect(box, _run(_System(confusion, target, system.order[::-1])))
+        other = _run(_System(confusion, target, system.order[::-1]))
     except NoBox:
         return box
+    lower, upper = np.maximum(box.lower, other.lower), np.minimum(box.upper, other.upper)
+    gap = lower - upper
+    if (gap > ROUNDING).any():
+        label = int(np.argmax(gap))
+        raise EmptyBox(
+            f"the weight of class {label} would have to be above {number_down(lower[label])} and below "
+            f"{number_up(upper[label])}"
+        )
+    return Interval(np.minimum(lower, upper), np.maximum(lower, upper))  # apart by rounding at most
 
 
 def _run(system: "_System", *, surest_first: bool = False, signs: bool = False) -> Interval:
@@ -96,18 +105,6 @@ def _run(system: "_System", *, surest_first: bool = False, signs: bool = False) 
         system.check_pivot(step)
         system.reduce(step)
     return system.substitute_back()
-
-
-def _intersect(one: Interval, other: Interval) -> Interval:
-    lower, upper = np.maximum(one.lower, other.lower), np.minimum(one.upper, other.upper)
-    gap = lower - upper
-    if (gap > ROUNDING).any():
-        label = int(np.argmax(gap))
-        raise EmptyBox(
-            f"the weight of class {label} would have to be above {number_down(lower[label])} and below "
-            f"{number_up(upper[label])}"
-        )
-    return Interval(np.minimum(lower, upper), np.maximum(lower, upper))  # apart by rounding at most
 
 
 class _System:
