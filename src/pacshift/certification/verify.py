@@ -21,7 +21,7 @@ from pacshift.methods import Method
 from pacshift.paths.labelled import LabelledTarget
 from pacshift.rows.base import Rows
 from pacshift.rows.memory import pair
-from pacshift.scores.containers import column_names
+from pacshift.scores.frames import column_names
 from pacshift.scores.transforms import TransformFunction
 from pacshift.tally import Tally
 from pacshift.tally.inputs import Input

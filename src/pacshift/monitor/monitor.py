@@ -53,7 +53,8 @@ from pacshift.monitor.verdict import fresh_certificate, judge, report_delta, sou
 from pacshift.progress import Progress
 from pacshift.rows.columns import Columns
 from pacshift.rows.sets import mean_and_empty
-from pacshift.scores.check import check_scores, shorten
+from pacshift.scores.check import check_scores
+from pacshift.scores.names import shorten
 from pacshift.tally import Tally
 from pacshift.tally.grouped import Grouped
 from pacshift.tally.groups import one_row_per_group

@@ -10,9 +10,8 @@ from pacshift.arrays import FloatArray, Label, LabelsLike, ScoresLike
 from pacshift.errors import InputError
 from pacshift.methods import Method
 from pacshift.planning.pilot import CountPilot, Mixes, Pilot, RowPilot
-from pacshift.scores.check import shorten
 from pacshift.scores.frames import in_class_order
-from pacshift.scores.names import by_class
+from pacshift.scores.names import by_class, shorten
 from pacshift.simulate import Population
 from pacshift.simulate.mix import check_mix
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.scores.softmax import softmax
+from pacshift.scores.transforms import softmax
 
 HARDEST_CLASS_LOSS = 0.25
 """Share of the strength that the last class lacks. Chosen so that a shift onto it hurts methods that ignore the

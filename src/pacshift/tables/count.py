@@ -15,8 +15,8 @@ from pacshift.rows.arrow.records import batch_labels, raw_scores, sample_scores,
 from pacshift.rows.arrow.source import Records, Source, Tables
 from pacshift.rows.columns import Columns
 from pacshift.rows.faults import Faults
+from pacshift.scores.check import foreign_columns
 from pacshift.scores.names import shorten
-from pacshift.scores.plausible import foreign_columns
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tables.reader import TableReader
 from pacshift.tally import Tally

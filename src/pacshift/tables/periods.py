@@ -18,7 +18,7 @@ from pacshift.monitor.periods import Counted, CountedRows
 from pacshift.progress import Progress
 from pacshift.rows.arrow.records import ScoreRows
 from pacshift.rows.arrow.source import Records
-from pacshift.scores.check import shorten
+from pacshift.scores.names import shorten
 from pacshift.tables.groups import Choice
 from pacshift.tables.keys import RowKeys, read_keys
 from pacshift.tables.reader import TableReader

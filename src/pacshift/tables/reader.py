@@ -21,7 +21,7 @@ from pacshift.rows.arrow.records import ScoreRows, score_rows
 from pacshift.rows.arrow.source import Records, Tables
 from pacshift.rows.faults import Faults
 from pacshift.scores.check import ScoreMatrix
-from pacshift.scores.softmax import softmax, to_probabilities
+from pacshift.scores.transforms import softmax, to_probabilities
 from pacshift.tables.groups import BatchKeys, Choice, batch_keys
 from pacshift.tally.grouped import Grouped, LabelsPer
 from pacshift.tally.inputs import Role

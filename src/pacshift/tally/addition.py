@@ -8,9 +8,8 @@ import numpy as np
 
 from pacshift.arrays import IntArray
 from pacshift.errors import InputError
-from pacshift.scores.check import shorten
 from pacshift.scores.kind import kind_of_all
-from pacshift.scores.names import text_of
+from pacshift.scores.names import shorten, text_of
 from pacshift.tally.cells import Cells
 from pacshift.tally.grid import to_grid
 from pacshift.tally.grouped import Grouped

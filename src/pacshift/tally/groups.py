@@ -18,8 +18,7 @@ from pacshift.errors import InputError
 from pacshift.scores.check import ScoreMatrix, is_finite, name_array, not_finite_error, unusable_rows
 from pacshift.scores.frames import require_same_index
 from pacshift.scores.names import is_missing, text_of
-from pacshift.scores.softmax import to_probabilities
-from pacshift.scores.transforms import mixed
+from pacshift.scores.transforms import mixed, to_probabilities
 from pacshift.tally.coins import group_coins, name_hashes, rows_digest
 from pacshift.tally.grouped import LabelsPer
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pacshift.arrays import Label, LabelsLike, ScoresLike
-from pacshift.scores.check import ScoreMatrix, check_flag, check_labels, check_scores
-from pacshift.scores.plausible import require_plausible
+from pacshift.scores.check import ScoreMatrix, check_flag, check_labels, check_scores, require_plausible
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tally.addition import sum_fields
 from pacshift.tally.cells import Cells

@@ -28,7 +28,7 @@ from pacshift.rows.arrow.table import MAX_KEPT_BYTES, read_rows
 from pacshift.rows.base import Rows
 from pacshift.rows.columns import Columns
 from pacshift.rows.sets import mean_and_empty
-from pacshift.scores.check import shorten
+from pacshift.scores.names import shorten
 from pacshift.scores.transforms import resolve_transform
 from pacshift.tables.periods import Calendar, Cut, RowRanges, WholeFile, count_periods
 from pacshift.tally import Tally

@@ -39,10 +39,6 @@ class Evidence:
     largest_shares: FloatArray
     in_every_set: BoolArray
 
-    @property
-    def n_classes(self) -> int:
-        return len(self.class_counts)
-
     def miss_rates(self, misses: IntArray) -> FloatArray:
         """ê_j, which is 0 for classes in every set."""
         return np.where(self.in_every_set, 0.0, misses / np.maximum(self.class_counts, 1))

@@ -19,7 +19,7 @@ from pacshift.rows.arrow.formats import FORMATS
 from pacshift.rows.arrow.frames import frame_source
 from pacshift.rows.arrow.source import Records, Source, Tables, batch_rows, is_frame, numbered, readable
 from pacshift.rows.columns import Columns
-from pacshift.scores.check import shorten
+from pacshift.scores.names import shorten
 
 KINDS = {suffix: kind.name for suffix, kind in FORMATS.items()} | {".npz": "npz", ".npy": "npy"}
 

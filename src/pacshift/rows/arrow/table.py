@@ -30,9 +30,9 @@ from pacshift.rows.base import Batch, Labels, Matrix, Pass, Rows, Watch, unwatch
 from pacshift.rows.columns import Columns
 from pacshift.rows.faults import Faults
 from pacshift.rows.groups import OnePerGroup, Periods
+from pacshift.scores.check import foreign_columns
 from pacshift.scores.names import shorten
-from pacshift.scores.plausible import foreign_columns
-from pacshift.scores.softmax import softmax
+from pacshift.scores.transforms import softmax
 from pacshift.tally.counter import Counter
 from pacshift.tally.grouped import LabelsPer
 from pacshift.tally.inputs import Input, Role, printable
