@@ -27,8 +27,7 @@ from pacshift.rows.base import Rows, unwatched
 from pacshift.rows.memory import pair
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally
-from pacshift.tally.grouped import LabelsPer
-from pacshift.tally.groups import check_labels_per
+from pacshift.tally.groups import LabelsPer, check_labels_per
 from pacshift.words.findings import logits_note
 
 logger = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from pacshift.rows.fold import misses, tally
 from pacshift.rows.memory import memory
 from pacshift.scores.check import check_labels, check_rate, check_scores
 from pacshift.scores.frames import index_of, is_stream, to_values
-from pacshift.tally.inputs import Role, counts_sha256
+from pacshift.tally.once import Role, counts_sha256
 from pacshift.words.display import short_repr
 from pacshift.words.findings import are_its_labels, check_in_words, class_limit, label_shares, stated_shares
 

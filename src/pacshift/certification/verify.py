@@ -24,7 +24,7 @@ from pacshift.rows.memory import pair
 from pacshift.scores.frames import column_names
 from pacshift.scores.transforms import TransformFunction
 from pacshift.tally import Tally
-from pacshift.tally.inputs import Input
+from pacshift.tally.once import Input
 from pacshift.words.display import short_repr
 from pacshift.words.findings import verification_in_words
 

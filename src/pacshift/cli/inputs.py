@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from pacshift.cli.console import note, progress
 from pacshift.errors import InputError
-from pacshift.files.repeated import counted_twice, repeated_files
 from pacshift.tally import Tally
-from pacshift.tally.inputs import why_in_words
-from pacshift.tally.repeats import require_distinct
+from pacshift.tally.once import counted_twice, repeated_files, require_distinct, why_in_words
 from pacshift.words.findings import logits_note
 
 if TYPE_CHECKING:

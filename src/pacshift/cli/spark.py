@@ -21,7 +21,7 @@ from pacshift.rows.faults import Faults
 from pacshift.tables.count import TableTally
 from pacshift.tally import Tally
 from pacshift.tally.counter import CountOptions
-from pacshift.tally.inputs import Role
+from pacshift.tally.once import Role
 
 
 def cluster_rows(
