@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike
+from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike, running_sum
 from pacshift.errors import InputError
 from pacshift.mix.programs import nonnegative_least_squares
 from pacshift.scores.frames import in_class_order
@@ -19,8 +19,8 @@ from pacshift.scores.names import by_class, shorten
 from pacshift.simulate import Population, check_mix
 from pacshift.tally import Tally
 from pacshift.tally.cells import Cells
-from pacshift.tally.histogram import count_bins, mean_binned_size
-from pacshift.tally.stores import running_sum, sum_by_key
+from pacshift.tally.grid import count_bins, mean_binned_size
+from pacshift.tally.stores import sum_by_key
 
 CHUNK_VALUES = 1 << 22
 """Scores that are drawn at once: 32 MB."""

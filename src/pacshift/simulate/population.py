@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pacshift.arrays import BoolArray, FloatArray, IntArray, Label, LabelsLike, ScoresLike
 from pacshift.scores.check import check_labels, check_rate, check_rng, check_scores, is_finite, not_finite_error
 from pacshift.scores.frames import in_class_order, require_same_index
-from pacshift.scores.softmax import softmax
+from pacshift.scores.transforms import softmax
 from pacshift.simulate.mix import check_mix, check_row_weights, require_rows, resample
 
 ROUNDING = 1e-12
