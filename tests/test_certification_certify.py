@@ -203,7 +203,7 @@ def test_methods_that_look_at_the_target_widen_what_they_see(method: str) -> Non
 def test_bounds_that_take_predictions_as_they_are_are_not_used_on_a_contaminated_target(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(theorem, "plan_for", lambda *_args, **_options: "a plan")
+    monkeypatch.setattr(theorem, "correction_plan", lambda *_args, **_options: "a plan")
 
     def tally(n_classes: int) -> Tally:
         labels = np.arange(n_classes)
@@ -211,8 +211,8 @@ def test_bounds_that_take_predictions_as_they_are_are_not_used_on_a_contaminated
         return Tally.from_scores(scores, labels) + Tally.from_target(scores)
 
     some, many = tally(theorem.MAX_BETTING_CLASSES + 1), tally(theorem.MAX_LP_CLASSES + 1)
-    assert theorem.correction_plan(some, epsilon=0.1, delta=0.1) is not None
-    assert theorem.correction_plan(some, epsilon=0.1, delta=0.1, contamination=0.01) is None
+    assert theorem.plan_for(some, epsilon=0.1, delta=0.1).correction is not None
+    assert theorem.plan_for(some, epsilon=0.1, delta=0.1, contamination=0.01).correction is None
     monkeypatch.setattr(theorem, "corrected_thresholds", None)  # calling it would fail
     found = theorem.certify_many_classes(many, epsilon=0.1, delta=0.1, contamination=0.01)
     assert found.prevalence is None

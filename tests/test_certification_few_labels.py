@@ -351,7 +351,7 @@ def test_a_limit_per_class_of_the_labels_is_about_cases_that_have_a_class(weak: 
     assert "misses at most 40 % of every class among cases that have one" in made.explain()
     assert "They are about the cases that have a class" in made.explain()
     page = render_report(made)
-    assert "Misses are those of the cases that have a class." in page
+    assert "They are about the cases that have a class." in page
     assert "label-shifted part" not in page
     for documented in (calibrate, calibrate_tally, PACClassifier):
         text = " ".join((documented.__doc__ or "").split())

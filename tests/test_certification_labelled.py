@@ -29,8 +29,7 @@ from pacshift.certification.rows import Rows
 from pacshift.paths.labelled import LabelledTarget, families
 from pacshift.paths.looks import look_cuts
 from pacshift.scores.transforms import resolve_transform
-from pacshift.tally.grid import single_cuts
-from pacshift.tally.threshold import class_threshold
+from pacshift.tally.grid import class_threshold, single_cuts
 from refused import NAMES, world
 
 SOURCE, SOURCE_LABELS = world(3000, 1, shifted=False)

@@ -13,9 +13,6 @@ PAGES = list(script["pages"]())
 
 
 def test_every_page_installs_what_can_be_had() -> None:
-    assert {"README.md", "docs/guides/year.md", "src/pacshift/errors.py"} <= {
-        page.relative_to(ROOT).as_posix() for page in PAGES
-    }
     texts = {page: page.read_text(encoding="utf-8") for page in PAGES}
     wrong = [
         page.relative_to(ROOT).as_posix() for page, text in texts.items() if script["rewritten"](text) != text

@@ -12,7 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import wraps
 from typing import Any
 
@@ -370,9 +370,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.promise(
         thresholds,
         "corrected_thresholds",
-        lambda given: (
-            sum(getattr(given["shares"], name) for name in ("box", "one_threshold", "rescaled")) * given["delta"]
-        ),
+        lambda given: sum(asdict(given["plan"].shares).values()) * given["plan"].delta,
     )
     made.promise(few_labels, "mix_within", events=at_every_look)
     made.promise(class_miss, "class_miss", events=all_ranks)
@@ -393,7 +391,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.part(answers, "_by_labels", at_every_look)
     # Nothing is promised.
     silent: list[tuple[Any, ...]] = [
-        (thresholds, "plan_for"),
+        (thresholds, "correction_plan"),
         (looks, "test_rows"),
         (plan, "plan_sheet"),
         (words, "noticeable", "largest_difference", "outside_known"),

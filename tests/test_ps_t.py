@@ -33,8 +33,7 @@ from pacshift.paths.labelled import (
 from pacshift.paths.path import ThresholdPath, fit_isotonic, last_passing
 from pacshift.paths.posterior import Posterior, fit_posterior, log_evidence, moved
 from pacshift.scores.check import ScoreMatrix
-from pacshift.scores.softmax import softmax
-from pacshift.scores.transforms import resolve_transform
+from pacshift.scores.transforms import resolve_transform, softmax
 
 PROBABILITY = resolve_transform("probability")
 

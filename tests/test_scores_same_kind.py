@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from pacshift import Certificate, InputError, Monitor, Tally, calibrate
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.scores.kind import ScoreKind
-from pacshift.scores.same_kind import require_same_kind
+from pacshift.scores.kind import ScoreKind, require_same_kind
 from score_kinds import MAKERS
 
 N_CLASSES = 5

@@ -22,7 +22,7 @@ from pacshift import (
 )
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.scores.check import rounded
-from pacshift.scores.softmax import softmax
+from pacshift.scores.transforms import softmax
 from pacshift.tables import read_table, tally_table, write_sets
 
 

@@ -25,7 +25,7 @@ from pacshift import (
 )
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
-from pacshift.scores.softmax import softmax
+from pacshift.scores.transforms import softmax
 from pacshift.strata import expand, joint_bounds, own_columns
 from test_docs import ROOT, places
 

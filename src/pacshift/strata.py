@@ -30,12 +30,11 @@ from pacshift.scores.check import (
     is_finite,
     name_array,
     not_finite_error,
+    require_plausible,
 )
 from pacshift.scores.frames import frame_like, require_same_index
+from pacshift.scores.kind import ROUNDING, require_logits
 from pacshift.scores.names import NOT_FOUND, is_missing, match_labels, shorten, text_of
-from pacshift.scores.plausible import require_plausible
-from pacshift.scores.softmax import require_logits
-from pacshift.scores.sums import ROUNDING
 from pacshift.words.numbers import all_but, up
 
 SHARES_OF_STRATA = 0.05

@@ -25,8 +25,7 @@ from pacshift.progress import Progress
 from pacshift.scores.check import check_flag
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally
-from pacshift.tally.grouped import LabelsPer
-from pacshift.tally.groups import check_labels_per
+from pacshift.tally.groups import LabelsPer, check_labels_per
 from pacshift.words.findings import logits_note
 
 logger = logging.getLogger(__name__)

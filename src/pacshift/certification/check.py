@@ -14,12 +14,10 @@ from pacshift.certificate.rule import transform_of
 from pacshift.errors import InputError
 from pacshift.evaluation import Evaluation, EvaluationCounts
 from pacshift.scores.check import ScoreMatrix, check_labels, check_rate, check_scores
-from pacshift.scores.containers import to_values
-from pacshift.scores.frames import index_of
-from pacshift.scores.streams import is_stream
+from pacshift.scores.frames import index_of, is_stream, to_values
 from pacshift.tally import Tally
 from pacshift.tally.groups import one_row_per_group
-from pacshift.tally.inputs import Role, counts_sha256
+from pacshift.tally.once import Role, counts_sha256
 from pacshift.words.display import short_repr
 from pacshift.words.findings import are_its_labels, check_in_words, class_limit, label_shares, stated_shares
 

@@ -16,7 +16,7 @@ from pacshift.bounds import ROUNDING, Interval, clean_shares, clopper_pearson
 from pacshift.certification.request import Request
 from pacshift.errors import AssumptionError, InputError
 from pacshift.paths.labelled import LabelledTarget
-from pacshift.scores.containers import as_array
+from pacshift.scores.frames import as_array
 from pacshift.scores.names import is_null
 from pacshift.tally import Tally
 from pacshift.words.numbers import between, given

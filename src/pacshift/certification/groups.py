@@ -18,8 +18,7 @@ from pacshift.scores.check import ScoreMatrix, check_labels, check_scores
 from pacshift.scores.frames import require_same_index
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
-from pacshift.tally.grouped import Grouped, LabelsPer
-from pacshift.tally.groups import GroupIds, check_groups, one_row_per_group
+from pacshift.tally.groups import Grouped, GroupIds, LabelsPer, check_groups, one_row_per_group
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,8 +17,7 @@ from pacshift.certificate.certificate import ONE_LABEL_SHARE
 from pacshift.methods import Method
 from pacshift.paths.labelled import EQUAL_STEPS, equal_miss_thresholds
 from pacshift.tally import Tally
-from pacshift.tally.grid import fits_single, single_cuts
-from pacshift.tally.threshold import largest_threshold
+from pacshift.tally.grid import fits_single, largest_threshold, single_cuts
 
 NET_MISSES = (*np.arange(0.05, 1.21, 0.05).round(2).tolist(), 1.35, 1.5, 1.75, 2.0, 2.5, 3.0)
 """Shares of a class that thresholds of the third family miss on the source, as multiples of ε; and none at all.

@@ -20,11 +20,9 @@ from pacshift.files.writing import PathLike
 from pacshift.paths.labelled import LabelledTarget, RowsToPlan
 from pacshift.paths.sample import RowSample
 from pacshift.rows.sets import labels_at, sizes_at
-from pacshift.scores.check import ScoreMatrix, check_flag, check_labels, check_scores
+from pacshift.scores.check import ScoreMatrix, check_flag, check_labels, check_scores, require_plausible
 from pacshift.scores.frames import require_same_index
-from pacshift.scores.plausible import require_plausible
-from pacshift.scores.softmax import to_probabilities
-from pacshift.scores.transforms import Transform
+from pacshift.scores.transforms import Transform, to_probabilities
 from pacshift.tally import Tally
 
 logger = logging.getLogger(__name__)

@@ -22,10 +22,10 @@ from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.methods import Method
 from pacshift.paths.labelled import LabelledTarget
 from pacshift.scores.check import check_scores
-from pacshift.scores.containers import column_names
+from pacshift.scores.frames import column_names
 from pacshift.scores.transforms import Transform, TransformFunction
 from pacshift.tally import Tally
-from pacshift.tally.inputs import Input
+from pacshift.tally.once import Input
 from pacshift.words.display import short_repr
 from pacshift.words.findings import verification_in_words
 

@@ -14,9 +14,8 @@ from pacshift.cli.commands import words, words_of
 from pacshift.cli.console import OTHER_MODEL, fail, note, say_written
 from pacshift.cli.flags import in_flags
 from pacshift.errors import AssumptionError, InputError, PacshiftError
-from pacshift.files.repeated import file_sha256
 from pacshift.tally import Tally
-from pacshift.tally.inputs import Input, Role, limited, printable, together
+from pacshift.tally.once import Input, Role, file_sha256, limited, printable, together
 
 if TYPE_CHECKING:
     from pacshift.cli.inputs import Inputs

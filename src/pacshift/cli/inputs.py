@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 from pacshift.arrays import Label
 from pacshift.cli.console import note, progress
 from pacshift.errors import InputError
-from pacshift.files.repeated import counted_twice, repeated_files
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import resolve_transform
 from pacshift.tally import Tally
 from pacshift.tally.counter import CountOptions
-from pacshift.tally.inputs import why_in_words
-from pacshift.tally.repeats import require_distinct
+from pacshift.tally.once import counted_twice, repeated_files, require_distinct, why_in_words
 from pacshift.words.findings import logits_note
 
 if TYPE_CHECKING:
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
     from pacshift.tables.count import TableTally
     from pacshift.tables.evaluate import MeasuredSets
     from pacshift.tables.reader import TableReader
-    from pacshift.tally.grouped import Grouped, LabelsPer
+    from pacshift.tally.groups import Grouped, LabelsPer
 
 WORDS = "patient|subject|person|participant|user|customer|client|member"
 NAMED_LIKE_AN_ID = re.compile(rf"({WORDS})s?([ _-]?(id|no|nr|number|key))?|.+[ _-]id", re.IGNORECASE)

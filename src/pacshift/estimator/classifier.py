@@ -23,7 +23,7 @@ from pacshift.methods import Method
 from pacshift.methods.ps_lp import ClassBalance
 from pacshift.scores.frames import index_of, require_same_index, to_frame
 from pacshift.scores.transforms import TransformFunction
-from pacshift.tally.grouped import LabelsPer
+from pacshift.tally.groups import LabelsPer
 
 Output: TypeAlias = Literal["default", "pandas", "polars"]
 """What ``predict_set`` may return: an array, or a frame."""

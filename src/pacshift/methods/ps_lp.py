@@ -19,8 +19,7 @@ from pacshift.ps_lp.theorem import (
     TUNED,
     certified_thresholds,
     certify_many_classes,
-    correction_plan,
-    shares_for,
+    plan_for,
     smallest_kind,
     tuning_is_tried,
 )
@@ -94,43 +93,34 @@ class PSLP(Method):
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         """Find one threshold per class ("Theorem" of the proof page)."""
-        epsilon, delta, counts = task.epsilon, task.delta, tally.class_counts
         if tally.n_classes > MAX_LP_CLASSES:
             return self._solve_many_classes(tally, task)
-        plan = correction_plan(tally, epsilon=epsilon, delta=delta, contamination=task.contamination)
-        shares = shares_for(counts, epsilon=epsilon, plan=plan)
+        epsilon, delta, counts = task.epsilon, task.delta, tally.class_counts
+        plan = plan_for(tally, epsilon=epsilon, delta=delta, contamination=task.contamination)
         region = prevalence_region(
             tally.confusion,
             tally.target,
-            delta=shares.region * delta,
+            delta=plan.shares.region * delta,
             classes=tally.classes,
             known=task.known,
             contamination=task.contamination,
         )
         included = (counts == 0) & (self.unseen == "include")
         tuning: Tuning | None = None
-        if plan is None and tuning_is_tried(tally):
+        if plan.correction is None and tuning_is_tried(tally):
             balance = np.inf if self.class_balance == "none" else float(self.class_balance)
             tuning = tune(tally, epsilon=epsilon, class_balance=balance, sample=task.sample, seed=task.seed)
         tuned_on = "" if tuning is None else "score rows" if tuning.on_rows else "counts"
-        certified = certified_thresholds(
-            tally,
-            region,
-            epsilon=epsilon,
-            delta=delta,
-            included=included,
-            contamination=task.contamination,
-            tuning=tuning,
-            steps=task.steps,
-        )
+        certified = certified_thresholds(tally, region, plan, included=included, tuning=tuning, steps=task.steps)
         kind = smallest_kind(tally, certified, task.count_labels)
         thresholds = certified[kind]
-        curve = CurveOnDemand(tally, region, kind, thresholds, epsilon, delta, included, shares, tuning)
+        curve = CurveOnDemand(tally, region, plan, kind, thresholds, included, tuning)
         mix = within_known(region.prevalence, task.known, task.contamination)
-        has_curve = kind == EQUAL_MISS_RATE or plan is None  # none is drawn along the bound for many classes
+        # None is drawn along the bound for many classes.
+        has_curve = kind == EQUAL_MISS_RATE or plan.correction is None
         return Solution(
             thresholds,
-            weights=weight_bounds(mix, counts, delta=shares.priors * delta),
+            weights=weight_bounds(mix, counts, delta=plan.shares.priors * delta),
             prevalence=mix,
             accuracy=region.accuracy,
             reasons=reasons_for(tally, region, thresholds, epsilon=epsilon, delta=delta),

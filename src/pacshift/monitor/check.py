@@ -10,10 +10,10 @@ from pacshift.certification.request import Request
 from pacshift.errors import InputError
 from pacshift.methods import PST, Method
 from pacshift.monitor.state import Labelled
-from pacshift.scores.check import shorten
-from pacshift.scores.same_kind import require_same_kind
+from pacshift.scores.kind import require_same_kind
+from pacshift.scores.names import shorten
 from pacshift.tally import Tally
-from pacshift.tally.repeats import may_hold
+from pacshift.tally.once import may_hold
 
 
 def check_source(source: Any) -> Tally:

@@ -32,7 +32,7 @@ from pacshift.methods.base import options_of
 from pacshift.monitor.periods import Delivery, Period
 from pacshift.monitor.report import PeriodReport
 from pacshift.monitor.verdict import report_delta
-from pacshift.scores.check import shorten
+from pacshift.scores.names import shorten
 from pacshift.tally import Tally
 from pacshift.words.numbers import given
 

@@ -24,8 +24,8 @@ from pacshift.rows.columns import Columns
 from pacshift.rows.faults import Faults
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
-from pacshift.tally.grouped import Grouped
-from pacshift.tally.inputs import Input, Role
+from pacshift.tally.groups import Grouped
+from pacshift.tally.once import Input, Role
 
 logger = logging.getLogger(__name__)
 

@@ -18,14 +18,14 @@ from pacshift.monitor.periods import Counted, CountedRows
 from pacshift.progress import Progress
 from pacshift.rows.arrow.records import ScoreRows
 from pacshift.rows.arrow.source import Records
-from pacshift.scores.check import shorten
+from pacshift.scores.names import shorten
 from pacshift.tables.groups import Choice
 from pacshift.tables.keys import RowKeys, read_keys
 from pacshift.tables.reader import TableReader
 from pacshift.tables.timestamps import FIRST_YEAR, LAST_YEAR, column_days
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
-from pacshift.tally.grouped import Grouped
+from pacshift.tally.groups import Grouped
 
 NO_TIME = np.iinfo(np.int64).min
 

@@ -11,8 +11,8 @@ from pacshift.certificate import Certificate
 from pacshift.evaluation import Evaluation
 from pacshift.methods import Method
 from pacshift.methods.guarantee import MEANINGS
-from pacshift.scores.check import shorten
 from pacshift.scores.kind import OTHER
+from pacshift.scores.names import shorten
 from pacshift.scores.transforms import TRANSFORMS
 from pacshift.tally import Tally
 from pacshift.words.numbers import at_least, between, given, mean_size, percent

@@ -25,7 +25,8 @@ from pacshift.rows.arrow.files import list_files
 from pacshift.rows.arrow.source import Tables
 from pacshift.rows.columns import Columns
 from pacshift.rows.sets import mean_and_empty
-from pacshift.scores.check import ScoreMatrix, shorten
+from pacshift.scores.check import ScoreMatrix
+from pacshift.scores.names import shorten
 from pacshift.scores.transforms import resolve_transform
 from pacshift.tables.count import count_table
 from pacshift.tables.evaluate import measure_sets

@@ -11,7 +11,6 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from pacshift.arrays import BoolArray, IntArray, KeyArray, Label
-from pacshift.files.repeated import sha256_beside
 from pacshift.rows.arrow.files import open_source
 from pacshift.rows.arrow.find import find_layout
 from pacshift.rows.arrow.layout import Asked, ColumnsError, Layout
@@ -30,12 +29,12 @@ from pacshift.rows.base import Batch, Labels, Matrix, Pass, Rows
 from pacshift.rows.columns import Columns
 from pacshift.rows.faults import Faults
 from pacshift.rows.groups import OnePerGroup, Periods
+from pacshift.scores.check import foreign_columns
 from pacshift.scores.names import shorten
-from pacshift.scores.plausible import foreign_columns
-from pacshift.scores.softmax import softmax
+from pacshift.scores.transforms import softmax
 from pacshift.tally.counter import Counter
-from pacshift.tally.grouped import LabelsPer
-from pacshift.tally.inputs import Input, Role, printable
+from pacshift.tally.groups import LabelsPer
+from pacshift.tally.once import Input, Role, printable, sha256_beside
 
 MAX_KEPT_BYTES = 1 << 26
 """A table up to this size (64 MB) is kept in memory when it is needed twice; a larger one is read twice."""
