@@ -296,7 +296,10 @@ def test_every_change_of_the_manifest_is_noticed(tmp_path: Path) -> None:
         (lambda document: document["periods"][0]["report"].update(delta=0.04), "with delta 0.04"),
         (lambda document: document["periods"][0]["report"].update(epsilon=0.2), "with epsilon 0.2"),
         (lambda document: document["periods"][0]["report"].update(error=[0.3, 0.1]), "between (0.3, 0.1)"),
-        (lambda document: document["periods"][0]["report"].update(verdict="fine"), "periods[].report.verdict: 'fine' where"),
+        (
+            lambda document: document["periods"][0]["report"].update(verdict="fine"),
+            "periods[].report.verdict: 'fine' where",
+        ),
         (lambda document: document["periods"][0]["report"].update(rows=601), "601 of 600 rows"),
         (lambda document: document["periods"][0].update(set_sizes=[600, 1, 0, 0]), "sets of 600 rows"),
         (lambda document: document["periods"][0].update(target="../1.2.tally"), "not a file of this folder"),
