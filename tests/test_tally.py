@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from pacshift import InputError, Tally, calibrate_tally
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.tally.grid import float_to_order, order_to_float, to_grid
-from pacshift.tally.histogram import MAX_BINNED_CLASSES, count_bins
+from pacshift.tally.grid import MAX_BINNED_CLASSES, count_bins, float_to_order, order_to_float, to_grid
 from strategies import are_probabilities, labelled
 
 

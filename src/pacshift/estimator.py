@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from pacshift.arrays import Label, RngLike
 from pacshift.certificate import Certificate
 from pacshift.certification.calibrate import calibrate
-from pacshift.certification.groups import sample_groups
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError, MissingExtraError, PacshiftError
 from pacshift.methods import Method
 from pacshift.methods.ps_lp import ClassBalance
+from pacshift.rows.memory import memory
 from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.frames import index_of, require_same_index, to_frame
 from pacshift.scores.transforms import TransformFunction
-from pacshift.tally.grouped import LabelsPer
+from pacshift.tally.groups import LabelsPer
 
 try:
     from sklearn import get_config
@@ -258,18 +258,18 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             valid_until=self.valid_until,
         )
         if target is not None:
-            counted = sample_groups(
+            rows = memory(
                 target,
-                (),
-                target,
-                groups=None,
-                target_groups=target_groups,
+                target_labels,
+                name="target",
+                role="target",
                 classes=self._class_names(),
-                target_labels=target_labels,
+                some_labels=True,
+                groups=target_groups,
                 labels_per=labels_per,
-            ).target_scores
-            assert counted is not None  # a target was given
-            certificate = certificate.with_set_sizes(counted)
+            )
+            for batch in rows.batches():
+                certificate = certificate.with_set_sizes(batch.given)
         self.certificate_ = certificate
         return self
 
