@@ -396,8 +396,8 @@ def test_what_takes_time_is_logged_and_nothing_is_printed(
         tally_table(pd.DataFrame({"p_0": target[:, 0], "p_1": 1 - target[:, 0]}), label=None)
     said = [message.rpartition(" in ")[0] for message in caplog.messages if message.endswith(" s")]
     assert said == [
-        "counted 500 source rows",
-        "counted 400 target rows",
+        "counted 500 rows of the source",
+        "counted 400 rows of the target",
         "label shift was tested and not refuted",
         "PS-LW found thresholds",
         "counted 400 rows of a table",

@@ -35,7 +35,7 @@ from pacshift.ps_lp.theorem import (
     certified_thresholds,
     plan_for,
 )
-from pacshift.tally.threshold import largest_threshold
+from pacshift.tally.grid import largest_threshold
 from strategies import tallies
 from worlds import make_world, run
 

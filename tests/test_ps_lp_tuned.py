@@ -24,8 +24,7 @@ from pacshift.ps_lp.tuned import (
     per_class,
     tuned_path,
 )
-from pacshift.tally.grid import to_grid
-from pacshift.tally.histogram import mean_binned_size
+from pacshift.tally.grid import mean_binned_size, to_grid
 from strategies import labelled, tallies
 from worlds import World, make_world
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pacshift import Tally
 from pacshift.arrays import IntArray
 from pacshift.methods.point_weights import weighted_quantiles
-from pacshift.tally.threshold import class_threshold, largest_threshold
+from pacshift.tally.grid import class_threshold, largest_threshold
 
 
 @st.composite

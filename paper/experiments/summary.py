@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pacshift.files.spreadsheet import escape_cell
-from pacshift.files.writing import atomic_write
+from pacshift.files.writing import atomic_write, escape_cell
 from pacshift.methods import METHODS
 from paper.experiments.runner import PanelResult
 

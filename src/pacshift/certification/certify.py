@@ -27,7 +27,7 @@ from pacshift.parallel import in_background
 from pacshift.progress import Progress, Steps, tell
 from pacshift.scores.kind import require_same_kind
 from pacshift.tally import Tally
-from pacshift.tally.inputs import Input, all_inputs, limited
+from pacshift.tally.once import Input, all_inputs, limited
 from pacshift.words.findings import by_labels_note, often_missed_note, suspicious
 
 __all__ = ["Data", "certify"]

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from pacshift.arrays import FloatArray
 from pacshift.errors import InputError
 from pacshift.tally import Tally
-from pacshift.tally.soft import SOFT_UNIT
+from pacshift.tally.stores import SOFT_UNIT
 
 MAX_EM_STEPS = 10_000
 """EM steps before ``mlls`` stops; each raises the likelihood, so the last one is the best. A round number; not

@@ -11,7 +11,7 @@ from pacshift.bounds import binomial_cdf
 from pacshift.errors import InputError
 from pacshift.methods.base import Method, Solution, Task, one_threshold
 from pacshift.tally import Tally
-from pacshift.tally.threshold import largest_threshold
+from pacshift.tally.grid import largest_threshold
 from pacshift.words.numbers import all_but, given
 
 

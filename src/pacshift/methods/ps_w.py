@@ -20,7 +20,7 @@ from pacshift.methods.point_weights import thin
 from pacshift.methods.ps import pac_threshold, too_few
 from pacshift.tally import Tally
 from pacshift.tally.coins import score_coins
-from pacshift.tally.threshold import largest_threshold
+from pacshift.tally.grid import largest_threshold
 from pacshift.words.numbers import number_up
 
 Intervals: TypeAlias = Literal["elimination", "strict", "hull"]

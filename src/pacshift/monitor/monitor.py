@@ -18,7 +18,6 @@ from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
-from pacshift.files.repeated import file_sha256
 from pacshift.methods import Method, resolve_method
 from pacshift.monitor import check
 from pacshift.monitor.calendar import Gap, find_gaps, lies_in
@@ -56,9 +55,8 @@ from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.check import check_scores
 from pacshift.scores.names import shorten
 from pacshift.tally import Tally
-from pacshift.tally.grouped import Grouped
-from pacshift.tally.groups import one_row_per_group
-from pacshift.tally.repeats import may_hold, rows_sha256
+from pacshift.tally.groups import Grouped, one_row_per_group
+from pacshift.tally.once import file_sha256, may_hold, rows_sha256
 
 
 class Monitor:

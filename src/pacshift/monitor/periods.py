@@ -14,7 +14,7 @@ from pacshift.errors import InputError
 from pacshift.monitor.report import PeriodReport
 from pacshift.rows.sets import mean_and_empty
 from pacshift.tally import Tally
-from pacshift.tally.repeats import rows_sha256
+from pacshift.tally.once import rows_sha256
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ from pacshift.certificate import Certificate
 from pacshift.monitor.calendar import Gap
 from pacshift.monitor.verdict import Verdict, missed_in_words
 from pacshift.tally import Tally
-from pacshift.tally.histogram import mean_binned_size
+from pacshift.tally.grid import mean_binned_size
 from pacshift.words.display import short_repr
 
 

@@ -16,7 +16,7 @@ from pacshift.ps_lp.equal_miss_rate import error_bound, ranks_of, thresholds_at_
 from pacshift.ps_lp.theorem import EQUAL_MISS_RATE, TUNED, Plan, betting_test
 from pacshift.ps_lp.tuned import PATH_STEPS, Tuning, tune
 from pacshift.tally import Tally
-from pacshift.tally.threshold import largest_threshold
+from pacshift.tally.grid import largest_threshold
 
 BETTING_POINTS, RANK_POINTS = 21, 9
 """Points of the picture; fewer along ranks, because every point is a search of its own. Round numbers."""

@@ -14,7 +14,7 @@ import numpy as np
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.paths.path import IsotonicCurves, fit_isotonic
 from pacshift.paths.posterior import Posterior, fit_posterior, log_evidence
-from pacshift.tally.histogram import BINS, bin_edges, bin_of
+from pacshift.tally.grid import BINS, bin_edges, bin_of
 
 SLOPE_RIDGE = 40.0
 """How many held-out rows the guess is worth that log-odds of scores are right up to a constant.

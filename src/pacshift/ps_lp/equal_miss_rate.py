@@ -20,7 +20,7 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import ROUNDING, Interval, binomial_cut, clean_shares
 from pacshift.mix.programs import MixProgram, largest_in_box
 from pacshift.tally import Tally
-from pacshift.tally.threshold import class_threshold
+from pacshift.tally.grid import class_threshold
 
 CHERNOFF_TILTS = np.linspace(0.9, 3.0, 22)
 """Values of θ tried, in units of log(1/δ) over the distance to ε; each is valid, the best in the box is taken.

@@ -24,8 +24,7 @@ from pacshift.ps_lp.prediction_powered.thresholds import (
 )
 from pacshift.ps_lp.tuned import PATH_STEPS, Tuning, certified_on_path, expected_size, per_class, tune
 from pacshift.tally import Tally
-from pacshift.tally.histogram import mean_size_range
-from pacshift.tally.threshold import expected_tests, largest_threshold
+from pacshift.tally.grid import expected_tests, largest_threshold, mean_size_range
 
 MAX_LP_CLASSES = 200
 """Above this many classes there are no linear programs: 100 classes (CIFAR-100) take 6 to 17 s already."""

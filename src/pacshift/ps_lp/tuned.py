@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pacshift.arrays import FloatArray, IntArray
+from pacshift.arrays import FloatArray, IntArray, running_sum
 from pacshift.paths.path import Curves, ThresholdPath, last_passing
 from pacshift.paths.sample import SOURCE_ROWS, TARGET_ROWS, RowSample, own_order
 from pacshift.ps_lp.curves import (
@@ -25,9 +25,7 @@ from pacshift.ps_lp.curves import (
 )
 from pacshift.tally import Tally
 from pacshift.tally.coins import score_coins
-from pacshift.tally.grid import to_grid
-from pacshift.tally.histogram import BINS, bin_edges, bin_of, mean_binned_size
-from pacshift.tally.stores import running_sum
+from pacshift.tally.grid import BINS, bin_edges, bin_of, mean_binned_size, to_grid
 
 HELD_OUT_SHARE = 0.15
 """Each source row is held out with this probability.

@@ -31,9 +31,8 @@ from pacshift.scores.frames import as_array, require_same_index
 from pacshift.scores.names import is_null
 from pacshift.scores.transforms import to_probabilities
 from pacshift.tally.counter import BLOCK_VALUES, Counter
-from pacshift.tally.grouped import LabelsPer
-from pacshift.tally.groups import GroupIds, check_groups
-from pacshift.tally.inputs import Role
+from pacshift.tally.groups import GroupIds, LabelsPer, check_groups
+from pacshift.tally.once import Role
 
 
 def memory(

@@ -25,7 +25,7 @@ from pacshift.tables.reader import TableReader
 from pacshift.tables.timestamps import FIRST_YEAR, LAST_YEAR, column_days
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
-from pacshift.tally.grouped import Grouped
+from pacshift.tally.groups import Grouped
 
 NO_TIME = np.iinfo(np.int64).min
 

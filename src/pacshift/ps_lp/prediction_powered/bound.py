@@ -17,7 +17,7 @@ from pacshift.arrays import BoolArray, FloatArray, IntArray
 from pacshift.bounds import Interval, binomial_lower, binomial_upper
 from pacshift.mix.programs import largest_means
 from pacshift.tally import Tally
-from pacshift.tally.histogram import count_at_least
+from pacshift.tally.grid import count_at_least
 
 Sparse: TypeAlias = "scipy.sparse.csr_array[Any, tuple[int, int]]"
 

@@ -31,9 +31,7 @@ from pacshift.ps_lp.prediction_powered.bound import (
     sign_cost,
 )
 from pacshift.tally import Tally
-from pacshift.tally.grid import to_grid
-from pacshift.tally.histogram import mean_binned_size
-from pacshift.tally.threshold import expected_tests, largest_threshold
+from pacshift.tally.grid import expected_tests, largest_threshold, mean_binned_size, to_grid
 from pacshift.words.numbers import digits_apart, up
 
 STAKES = (0.25, 0.45, 0.7)
