@@ -290,7 +290,7 @@ def test_every_promise_about_the_target_is_tested_first(method: str) -> None:
 def test_methods_that_are_compared_share_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr(
-        "pacshift.certification.label_shift.check_assumption",
+        "pacshift.certification.refusal.check_assumption",
         lambda tally, **options: asked.append(options) or check_assumption(tally, **options),  # type: ignore[func-returns-value]
     )
     for tally, refused in ((drawn(0, 300), 0), (drawn(0, 5000, junk=1.0, kind=0), 3)):
@@ -396,8 +396,8 @@ def test_what_takes_time_is_logged_and_nothing_is_printed(
         tally_table(pd.DataFrame({"p_0": target[:, 0], "p_1": 1 - target[:, 0]}), label=None)
     said = [message.rpartition(" in ")[0] for message in caplog.messages if message.endswith(" s")]
     assert said == [
-        "counted 500 source rows",
-        "counted 400 target rows",
+        "counted 500 rows of the source",
+        "counted 400 rows of the target",
         "label shift was tested and not refuted",
         "PS-LW found thresholds",
         "counted 400 rows of a table",

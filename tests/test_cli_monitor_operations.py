@@ -222,7 +222,7 @@ def test_keys_let_files_grow_and_overlap(folder: Path) -> None:
     assert rows_of(json.loads(shown.stdout)) == {"2026-03": 2000}
     assert {file.stat().st_mode & 0o077 for file in Path("watch").glob("*.keys")} == {0}  # for the owner alone
     keyed("whole.parquet", 0, 2000, 3)
-    (period,) = Path("watch").glob("2026-03.*.tally")
+    (period,) = Path("watch").glob("period.*.tally")
     good("tally", "whole.parquet", "-o", "whole.tally", "--no-soft")
     assert Tally.load(period) == Tally.load("whole.tally")
     assert "key" in bad("monitor", "source.parquet", "visits", *BY_MONTH, "--replace", "2026-03")

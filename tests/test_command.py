@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from pacshift.install import install_line
+from pacshift.errors import install_line
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pacshift import install
+from pacshift import errors
 
 ROOT = Path(__file__).resolve().parents[1]
 script = runpy.run_path(str(ROOT / "scripts" / "install_line.py"))
@@ -47,6 +47,6 @@ def test_other_packages_stay() -> None:
 
 
 def test_messages_follow_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert install.install_line("cli").endswith(f"pip install '{install.PACKAGE}[cli]'")
-    monkeypatch.setattr(install, "PACKAGE", "pacshift")
-    assert install.install_line("cli") == "Install it: pip install 'pacshift[cli]'"
+    assert errors.install_line("cli").endswith(f"pip install '{errors.PACKAGE}[cli]'")
+    monkeypatch.setattr(errors, "PACKAGE", "pacshift")
+    assert errors.install_line("cli") == "Install it: pip install 'pacshift[cli]'"

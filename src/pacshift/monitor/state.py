@@ -13,10 +13,9 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from pacshift.arrays import KeyArray
 from pacshift.certificate import Certificate
 from pacshift.certification.request import Request
 from pacshift.errors import InputError
-from pacshift.files.codec import is_count, parse_json, require_seal, seal
+from pacshift.files.codec import Kind, ListOf, Record, Value, parse_json, record, require_seal, seal
 from pacshift.files.lock import LOCK_NAME, FolderLock
 from pacshift.files.reading import read_document
 from pacshift.files.writing import atomic_write
@@ -49,8 +48,6 @@ SHA256_BYTES = 32
 Choice: TypeAlias = Literal["first", "given", "adopted", "labelled"]
 """The fresh certificate of the first period, the one that the monitor was started with, an adopted one, or the one
 that came with a new source."""
-T = TypeVar("T")
-F = TypeVar("F", Tally, Certificate)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -243,7 +240,8 @@ class StateFolder:
         try:
             self._written, self._serial = {}, int(document["serial"])
             self._n_files = int(document["n_files"])
-            saved = self._saved(document)
+            saved: Saved = _saved_in(self).read(document, "")
+            _require_sound(saved, self._settings)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             if isinstance(error, InputError):
                 raise
@@ -259,7 +257,7 @@ class StateFolder:
     def write(self, saved: Saved) -> None:
         """Save everything in one step. The folder must be locked."""
         head = {"format": FORMAT, "version": VERSION, "settings": self._settings, "source": self._source}
-        content = self._content(saved)  # writes new files, and counts them
+        content = _saved_in(self).write(saved)  # writes new files, and counts them
         document = head | {"serial": self._serial + 1, "n_files": self._n_files} | content
         with atomic_write(self.path / MANIFEST) as draft:
             draft.write_text(json.dumps(seal(document), indent=1), encoding="utf-8")
@@ -305,85 +303,12 @@ class StateFolder:
                 "The shares of delta that were spent belong to them. Use the same settings, or another folder."
             )
 
-    def _content(self, saved: Saved) -> dict[str, Any]:
-        """Everything as plain JSON values; what is large gets a file of its own."""
-
-        def period(one: Period) -> dict[str, Any]:
-            report = one.report
-            return _plain(
-                one,
-                target=self._name_of(one.target, one.name),
-                keys=self._name_of(one.keys, f"{one.name}-keys"),
-                set_sizes=None if one.set_sizes is None else one.set_sizes.tolist(),
-                report=report and _plain(report, fresh=self._name_of(report.fresh, f"{one.name}-fresh")),
-            )
-
-        in_use = saved.in_use
-        return _plain(
-            saved,
-            in_use=in_use and _plain(in_use, certificate=self._name_of(in_use.certificate, "in-use")),
-            labelled=[
-                _plain(one, rows=self._name_of(one.rows, f"{one.period}-labelled")) for one in saved.labelled
-            ],
-            deliveries=[asdict(delivery) for delivery in saved.deliveries],
-            periods=[period(one) for one in saved.periods.values()],
-        )
-
-    def _saved(self, document: Mapping[str, Any]) -> Saved:
-        """What a manifest says, or a ValueError, KeyError or TypeError: delta that was spent stays spent."""
-        in_use, reading = document["in_use"], document["reading"]
-        periods = [self._period(each) for each in document["periods"]]
-        gaps = [(_value(start, str), _value(end, str)) for start, end in document["told_gaps"]]
-        saved = _read(
-            Saved,
-            document,
-            in_use=in_use and _read(InUse, in_use, certificate=self._load(Certificate, in_use["certificate"])),
-            told_gaps=tuple(gaps),
-            periods={period.name: period for period in periods},
-            deliveries=tuple(
-                _read(Delivery, each, parts=_texts(each["parts"])) for each in document["deliveries"]
-            ),
-            labelled=tuple(
-                _read(Labelled, each, rows=self._load(Tally, each["rows"])) for each in document["labelled"]
-            ),
-            reading=None if reading is None else _texts(reading),
-        )
-        _require(len(saved.periods) == len(periods), "two periods have one name")
-        _require_sound(saved, self._settings)
-        return saved
-
-    def _period(self, document: Mapping[str, Any]) -> Period:
-        target, keys = self._load(Tally, document["target"]), self._keys(document["keys"])
-        sizes, report = document["set_sizes"], document["report"]
-        if report is not None:
-            fresh = None if report["fresh"] is None else self._load(Certificate, report["fresh"])
-            report = _read(PeriodReport, report, fresh=fresh)
-            error, verdict = report.error, report.verdict
-            _require((verdict == "refuted") == (fresh is None) == (error is None), f"{verdict}, error {error}")
-            _require(error is None or error[0] <= error[1] <= 1, f"an error between {error}")
-            _require(report.period == document["name"], f"a report on {report.period!r} in {document['name']!r}")
-            _require(report.rows <= target.n_target, f"{report.rows} of {target.n_target} rows reported on")
-        if sizes is not None:
-            _require(
-                all(map(is_count, sizes)) and sum(sizes) == target.n_target,
-                f"{sizes}: sets of {target.n_target} rows",
-            )
-            sizes = np.array(sizes, np.int64)
-        _require(keys is None or len(keys) == target.n_target, f"keys of other than {target.n_target} rows")
-        return _read(Period, document, target=target, keys=keys, set_sizes=sizes, report=report)
-
-    def _name_of(self, content: Tally | Certificate | KeyArray | None, kind: str) -> str | None:
-        """The name of the file that holds ``content``, written now if it is new.
-
-        Names of periods that look alike share no file: each has a number. The manifest has the real name.
-        """
-        if content is None:
-            return None
+    def name_of(self, content: Tally | Certificate | KeyArray, role: str) -> str:
+        """The name of the file that holds ``content``, written now if it is new."""
         if id(content) not in self._written:
             self._n_files += 1
-            slug = re.sub(r"[^A-Za-z0-9_-]", "_", kind)[:80]  # what any system allows
             ending = {Tally: "tally", Certificate: "json"}.get(type(content), "keys")
-            name = f"{slug}.{self._n_files}.{ending}"
+            name = f"{role}.{self._n_files}.{ending}"
             if isinstance(content, np.ndarray):
                 data = np.ascontiguousarray(content, "<u8").tobytes()
                 with atomic_write(self.path / name, private=True) as draft:
@@ -393,28 +318,20 @@ class StateFolder:
             self._written[id(content)] = (content, name)  # kept alive, so that its id stays its own
         return self._written[id(content)][1]
 
-    def _load(self, kind: type[F], name: Any) -> F:
-        """The tally or certificate in a file."""
-        loaded = kind.load(self._own(name))
+    def content_of(self, name: Any) -> Tally | Certificate | KeyArray:
+        """What a file of this folder holds."""
+        if not isinstance(name, str) or not NUMBERED.fullmatch(name):
+            raise ValueError(f"{name!r} is not a file of this folder")
+        path = self.path / name
+        if path.suffix == ".keys":
+            content = path.read_bytes()
+            sha256, data = content[:SHA256_BYTES], content[SHA256_BYTES:]
+            _require(hashlib.sha256(data).digest() == sha256, f"{name} was changed after it was written")
+            loaded: Any = np.frombuffer(data, "<u8").astype(np.uint64)
+        else:
+            loaded = Tally.load(path) if path.suffix == ".tally" else Certificate.load(path)
         self._written[id(loaded)] = (loaded, name)
-        return loaded
-
-    def _keys(self, name: Any) -> KeyArray | None:
-        """The keys in a file; None for None."""
-        if name is None:
-            return None
-        content = self._own(name).read_bytes()
-        sha256, data = content[:SHA256_BYTES], content[SHA256_BYTES:]
-        _require(hashlib.sha256(data).digest() == sha256, f"{name} was changed after it was written")
-        loaded = np.frombuffer(data, "<u8").astype(np.uint64)
-        self._written[id(loaded)] = (loaded, name)
-        return loaded
-
-    def _own(self, name: Any) -> Path:
-        _require(
-            isinstance(name, str) and bool(NUMBERED.fullmatch(name)), f"{name!r} is not a file of this folder"
-        )
-        return self.path / str(name)
+        return loaded  # type: ignore[no-any-return]
 
     def _copy_current(self, saved: Saved) -> None:
         """Make ``current.json`` the certificate in use; a process may have been killed before it could."""
@@ -436,23 +353,86 @@ class StateFolder:
                 file.unlink(missing_ok=True)
 
 
+@dataclass(frozen=True)
+class _Held(Kind):
+    """What has a file of its own in a state folder; the manifest has its name."""
+
+    folder: StateFolder
+    cls: type
+    role: str
+
+    def read(self, value: Any, path: str) -> Any:
+        content = self.folder.content_of(value)
+        _require(isinstance(content, self.cls), f"{path}: {value} where a {self.cls.__name__} belongs")
+        return content
+
+    def write(self, value: Any) -> Any:
+        return self.folder.name_of(value, self.role)
+
+    schema: Any = None  # nobody else reads a manifest
+
+
+class _ByName(ListOf):
+    """Periods by their names, as a list."""
+
+    def read(self, value: Any, path: str) -> dict[str, Period]:
+        periods = super().read(value, path)
+        found = {period.name: period for period in periods}
+        _require(len(found) == len(periods), "two periods have one name")
+        return found
+
+    def write(self, value: Any) -> Any:
+        return super().write(value.values())
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, dict) and all(text is None or isinstance(text, str) for text in value.values())
+
+
+def _saved_in(folder: StateFolder) -> Record:
+    """What a monitor remembers, as a manifest says it: what is large has a file of its own."""
+
+    def held(cls: type, role: str) -> Kind:
+        return _Held(folder, cls, role)
+
+    texts = Value("an object of texts", _is_texts, {"type": "object"}, plain=dict)
+    report = record(PeriodReport, fresh=held(Certificate, "fresh").or_null)
+    keys = held(np.ndarray, "keys").or_null
+    return record(
+        Saved,
+        in_use=record(InUse, certificate=held(Certificate, "in-use")).or_null,
+        periods=_ByName(record(Period, target=held(Tally, "period"), keys=keys, report=report.or_null)),
+        deliveries=ListOf(record(Delivery, parts=texts)),
+        labelled=ListOf(record(Labelled, rows=held(Tally, "labelled"))),
+        reading=texts.or_null,
+    )
+
+
 def _require_sound(saved: Saved, settings: Mapping[str, Any]) -> None:
-    """ValueError if what is remembered contradicts itself or the settings."""
+    """ValueError if what is remembered contradicts itself or the settings: delta that was spent stays spent."""
     _require(saved.n_delivered <= saved.n_reports, f"{saved.n_delivered} of {saved.n_reports} reports delivered")
     _require(saved.in_use is None or saved.in_use.number > 0, "no certificate has been in use, but one is")
-    reports = [period.report for period in saved.periods.values() if period.report is not None]
-    numbers = {report.number for report in reports}
-    _require(len(numbers) == len(reports), "two reports have one number")
-    _require(numbers <= set(range(1, saved.n_reports + 1)), f"reports {sorted(numbers)} of {saved.n_reports}")
-    for report in reports:
+    for period in saved.periods.values():
+        n_rows, sizes, keys, report = period.target.n_target, period.set_sizes, period.keys, period.report
+        _require(sizes is None or sizes.sum() == n_rows, f"{sizes}: sets of {n_rows} rows")
+        _require(keys is None or len(keys) == n_rows, f"keys of other than {n_rows} rows")
+        if report is None:
+            continue
+        number, error, verdict = report.number, report.error, report.verdict
+        _require(report.period == period.name, f"a report on {report.period!r} in {period.name!r}")
+        _require(report.rows <= n_rows, f"{report.rows} of {n_rows} rows reported on")
+        is_refuted = verdict == "refuted"
+        _require(is_refuted == (report.fresh is None) == (error is None), f"{verdict} with an error of {error}")
+        _require(error is None or 0 <= error[0] <= error[1] <= 1, f"an error between {error}")
         _require(report.source_looks > 0, "a source of no size")
-        share = report_delta(
-            settings["delta"], report.number, forever=settings["forever"], looks=report.source_looks
-        )
-        _require(math.isclose(report.delta, share), f"report {report.number} with delta {report.delta}")
-        _require(report.epsilon == settings["epsilon"], f"report {report.number} with epsilon {report.epsilon}")
+        share = report_delta(settings["delta"], number, forever=settings["forever"], looks=report.source_looks)
+        _require(math.isclose(report.delta, share), f"report {number} with delta {report.delta}")
+        _require(report.epsilon == settings["epsilon"], f"report {number} with epsilon {report.epsilon}")
         _require(report.source_number <= saved.source_number, f"source {report.source_number}")
         _require(report.in_use_number <= saved.in_use_number, f"certificate {report.in_use_number} in use")
+    numbers = [period.report.number for period in saved.periods.values() if period.report is not None]
+    _require(len(set(numbers)) == len(numbers), "two reports have one number")
+    _require(set(numbers) <= set(range(1, saved.n_reports + 1)), f"reports {numbers} of {saved.n_reports}")
     periods = [one.period for one in saved.labelled]
     _require(len(set(periods)) == len(periods), "a period was labelled twice")
     _require(set(periods) <= set(saved.periods), f"labels of {periods}")
@@ -460,39 +440,6 @@ def _require_sound(saved: Saved, settings: Mapping[str, Any]) -> None:
     for one in saved.labelled:
         _require(0 < one.since <= saved.source_number, "labels of a later source")
         _require(one.looks > 0 and one.rows.n_source > 0, f"{one.looks} looks at {one.rows.n_source} labels")
-
-
-def _plain(value: Any, **changes: Any) -> dict[str, Any]:
-    """The fields of a dataclass by their names, some of them in another form."""
-    return {each.name: getattr(value, each.name) for each in fields(value)} | changes
-
-
-def _read(kind: type[T], document: Mapping[str, Any], **ready: Any) -> T:
-    """A dataclass from a document with values of the types that it declares; ``ready`` fields are made already."""
-    types = get_type_hints(kind)
-    return kind(**{name: ready[name] if name in ready else _value(document[name], types[name]) for name in types})
-
-
-def _value(value: Any, kind: Any) -> Any:
-    """The value itself if it is of the kind, with lists as tuples; all numbers of a state are 0 or more."""
-    if get_origin(kind) is UnionType:
-        return (
-            None if value is None else _value(value, next(one for one in get_args(kind) if one is not type(None)))
-        )
-    if get_origin(kind) is tuple:
-        return tuple(_value(one, each) for one, each in zip(value, get_args(kind), strict=True))
-    if get_origin(kind) is Literal:
-        fits = value in get_args(kind)
-    elif kind is float:
-        fits = isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
-    else:
-        fits = is_count(value) if kind is int else isinstance(value, kind)
-    _require(fits, f"{value!r} where {kind} belongs")
-    return value
-
-
-def _texts(document: Mapping[str, Any]) -> dict[str, str | None]:
-    return {_value(name, str): _value(value, str | None) for name, value in document.items()}
 
 
 def _require(holds: bool, found: str) -> None:

@@ -125,7 +125,7 @@ class Chooser:
         names = np.concatenate([part.names for part in parts])[chosen]
         n_by_period = {period: int(digest[0]) for period, digest in digests.items()}
         in_all = np.sum(list(digests.values()), axis=0, dtype="<u8")
-        self.choice = Choice(usable[chosen], names, n_by_period, in_all.tobytes().hex(), rows.last)
+        self.choice = Choice(usable[chosen], names, n_by_period, in_all.tobytes().hex(), deepcopy(rows.last))
         return self.choice
 
 

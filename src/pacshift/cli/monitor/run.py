@@ -8,34 +8,30 @@ from typing import Any
 
 from pacshift.certificate import Certificate
 from pacshift.certification.certify import Data, certify
+from pacshift.certification.counted import cut_of, sheet_target
 from pacshift.certification.label_sheet import LabelSheet
-from pacshift.certification.labelled import split_by_sheet
 from pacshift.certification.request import Request
 from pacshift.cli import options
 from pacshift.cli.certificates import require_model
 from pacshift.cli.console import note, progress
-from pacshift.cli.inputs import Inputs
+from pacshift.cli.inputs import Watch, open_both
 from pacshift.cli.monitor import Watching
 from pacshift.errors import InputError
 from pacshift.methods import PST, Method
 from pacshift.methods.base import score_for
 from pacshift.monitor import Monitor
 from pacshift.monitor.periods import Counted, CountedRows, Incoming, Known
+from pacshift.rows import fold
 from pacshift.rows.arrow.files import list_files
 from pacshift.rows.arrow.source import Tables
+from pacshift.rows.arrow.table import MAX_KEPT_BYTES, read_rows
+from pacshift.rows.base import Rows
 from pacshift.rows.columns import Columns
 from pacshift.rows.sets import mean_and_empty
-from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.names import shorten
 from pacshift.scores.transforms import resolve_transform
-from pacshift.tables.count import count_table
-from pacshift.tables.evaluate import measure_sets
-from pacshift.tables.label import sheet_scores
-from pacshift.tables.labelled import rows_to_plan
 from pacshift.tables.periods import Calendar, Cut, RowRanges, WholeFile, count_periods
-from pacshift.tables.reader import MAX_KEPT_BYTES, TableReader
 from pacshift.tally import Tally
-from pacshift.tally.counter import CountOptions
 from pacshift.words.numbers import mean_size
 
 
@@ -58,10 +54,11 @@ class Read:
         scores = asked.scores if self.columns is None else None
         return {"scores": scores, "columns": self.columns, "by_position": asked.by_position, "group": asked.group}
 
-    def reader(self, paths: Tables, *, label: str | None, keep: bool = False) -> TableReader:
+    def rows(self, paths: Tables, *, label: str | None, name: str) -> Rows:
         """A table, read as the source was."""
         known = {"classes": self.counted.classes, "softmax": self.counted.softmax, **self.table}
-        return TableReader(paths, label=label, keep=keep, **known)
+        known |= {"drop_invalid": self.asked.drop_invalid, "watch": Watch(self.silent)}
+        return read_rows(paths, label=label, name=name, **known)
 
 
 def read_source(
@@ -83,9 +80,9 @@ def read_source(
         reading["classes"] = reading["classes"] or certificate.classes
         reading["softmax"] = reading["softmax"] or certificate.softmax
         score = certificate.score
-    data = Inputs(source=(path,), target=(), **reading, grid=not exact, silent=silent)
-    counted = data.source_tally(score_for(method, score), soft=method.needs_soft)
-    return Read(path, label, counted, data.columns, asked, method, silent)
+    rows, _ = open_both((path,), (), **reading, grid=not exact, silent=silent)
+    counted = fold.tally(rows, resolve_transform(score_for(method, score)), soft=method.needs_soft)
+    return Read(path, label, counted, rows.columns, asked, method, silent)
 
 
 def follow(watch: Monitor, targets: Sequence[Path], read: Read, watching: Watching) -> None:
@@ -139,13 +136,11 @@ def label_period(watch: Monitor, targets: Sequence[Path], read: Read, file: Path
     The thresholds are planned with the first source, at every look: what is planned must not have seen the rows of
     the test, which an earlier look has put into the source in use (Lemma 1 of docs/methods/ps-t.md).
     """
-    sheet, counted, drops = LabelSheet.load(file), read.counted, read.asked.drop_invalid
+    sheet, counted = LabelSheet.load(file), read.counted
     if any(path.suffix == ".tally" for path in targets):
         raise InputError("--labelled is about rows of a TARGET table, but a tally has none. Give the table.")
-    target = read.reader(list(targets), label=None, keep=True)
-    counting = CountOptions(soft=counted.soft is not None, softmax=counted.softmax)
-    with progress("counting the period", silent=read.silent) as report:
-        rows = count_table(target, counting, labelled=False, drop_invalid=drops, progress=report).tally
+    target = read.rows(list(targets), label=None, name="period")
+    rows = fold.tally(target, soft=counted.soft is not None, bins=True)
     period = watch.period_of(rows)
     if period is None:
         raise InputError(
@@ -153,22 +148,17 @@ def label_period(watch: Monitor, targets: Sequence[Path], read: Read, file: Path
             "Give all rows of one period and no others, as the sheet was made from them; in any file, if "
             "periods share files. Count a new period first, without --labelled."
         )
-    with progress("reading the labelled rows", silent=read.silent) as report:
-        scores, others = sheet_scores(target, sheet, drop_invalid=drops, progress=report)
-    to_plan = None  # a tally has no rows to plan with
-    if read.source.suffix != ".tally":
-        with progress("reading rows to plan with", silent=read.silent) as report:
-            to_plan = rows_to_plan(read.reader(read.source, label=read.label), others, report)
+    is_tally = read.source.suffix == ".tally"  # which has no rows to plan with
+    source = None if is_tally else read.rows(read.source, label=read.label, name="source")
     transform = resolve_transform(counted.score)
-    matrix = ScoreMatrix(scores, counted.classes)
-    labelled = split_by_sheet(sheet, matrix, request, to_plan, transform, counted)
+    labelled = sheet_target(source, target, sheet, request, transform, counted)
     # Labelled rows speak for the whole period: there is nothing that bounds of the mix could narrow down.
     asked = replace(request, contamination=0.0, known_mix=None).for_classes(counted.classes)
     certificate = certify(Data(counted + rows, labelled, transform), PST(), asked)
-    (sets,) = measure_sets(target, [certificate], drop_invalid=drops)
-    certificate = certificate.changed(columns=read.columns, set_sizes=sets.set_sizes)
+    (sizes,) = fold.sizes(target, [cut_of(certificate)])
+    certificate = certificate.changed(columns=read.columns, set_sizes=sizes)
     watch.new_source(period, labelled.counted, certificate, sheet=sheet)
-    size, _ = mean_and_empty(sets.set_sizes)
+    size, _ = mean_and_empty(sizes)
     note(f"{labelled.n_rows:,} labelled rows of {period} certify sets of {mean_size(size)} labels on average.")
     if watch.source_looks > 1:
         note(

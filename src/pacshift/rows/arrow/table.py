@@ -25,7 +25,7 @@ from pacshift.rows.arrow.records import (
     without_view,
 )
 from pacshift.rows.arrow.source import Records, Source, Tables, without_codes
-from pacshift.rows.base import Batch, Labels, Matrix, Pass, Rows
+from pacshift.rows.base import Batch, Labels, Matrix, Pass, Rows, Watch, unwatched
 from pacshift.rows.columns import Columns
 from pacshift.rows.faults import Faults
 from pacshift.rows.groups import OnePerGroup, Periods
@@ -70,6 +70,7 @@ def read_rows(
     keep: bool = True,
     grid: bool = True,
     within: Periods | None = None,
+    watch: Watch = unwatched,
 ) -> Rows:
     """A table as ``Rows``: files, folders or a frame, read batch by batch whenever a verb needs it.
 
@@ -102,6 +103,7 @@ def read_rows(
         drop_invalid=drop_invalid,
         grid=grid,
         described=files or "the frame",
+        watch=watch,
         source=source,
         layout=layout,
         kept=_Kept(keep),

@@ -1,39 +1,60 @@
-"""A classifier of scikit-learn whose prediction sets keep their promise on the target."""
+"""scikit-learn: a classifier that answers with sets, and a scorer that compares models by them."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from copy import copy
 from datetime import date
-from typing import Any, Literal, TypeAlias, get_args
+from functools import partial
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
-from sklearn import get_config
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import column_or_1d
+from numpy.typing import NDArray
 
 from pacshift.arrays import Label, RngLike
 from pacshift.certificate import Certificate
 from pacshift.certification.calibrate import calibrate
-from pacshift.certification.groups import sample_groups
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.defaults import DELTA, EPSILON
-from pacshift.errors import InputError, PacshiftError
-from pacshift.estimator.wrapper import Wrapper
+from pacshift.errors import InputError, MissingExtraError, PacshiftError
 from pacshift.methods import Method
 from pacshift.methods.ps_lp import ClassBalance
+from pacshift.rows.memory import memory
+from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.frames import index_of, require_same_index, to_frame
 from pacshift.scores.transforms import TransformFunction
 from pacshift.tally.groups import LabelsPer
 
+try:
+    from sklearn import get_config
+    from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+    from sklearn.exceptions import NotFittedError
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import train_test_split
+    from sklearn.utils import column_or_1d, get_tags
+    from sklearn.utils.metaestimators import available_if
+    from sklearn.utils.validation import check_is_fitted
+except ModuleNotFoundError as error:
+    raise MissingExtraError("PACClassifier", error, "sklearn") from None
+
+__all__ = ["NotCalibratedError", "PACClassifier", "set_scorer"]
+
+Call = TypeVar("Call", bound=Callable[..., Any])
 Output: TypeAlias = Literal["default", "pandas", "polars"]
 """What ``predict_set`` may return: an array, or a frame."""
+
+
+def _model_has(method: str) -> Callable[[Call], Call]:
+    decorate: Callable[[Call], Call] = available_if(
+        lambda self: hasattr(getattr(self, "estimator_", self._given()), method)
+    )
+    return decorate
 
 
 class NotCalibratedError(PacshiftError, NotFittedError):  # type: ignore[misc]  # scikit-learn has no types
     """Raised if sets are asked for before ``calibrate``."""
 
 
-class PACClassifier(Wrapper):
+class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A classifier that answers with sets of labels, calibrated for a target with another label mix.
 
     The score of a label is ``predict_proba``, or ``decision_function`` if the estimator has no probabilities; a
@@ -208,6 +229,9 @@ class PACClassifier(Wrapper):
         require_same_index(index_of(X_source), groups, "source", rows="X_source", what="groups")
         require_same_index(index_of(X_target), target_groups, "target", rows="X_target", what="target_groups")
         target = None if X_target is None else self._scores(X_target)
+        seed: RngLike = self.random_state
+        if isinstance(seed, np.random.RandomState):  # which only scikit-learn knows: it gives its next number
+            seed = int(seed.randint(2**31 - 1))
         certificate = calibrate(
             self._scores(X_source),
             column_or_1d(y_source, warn=True),
@@ -218,7 +242,7 @@ class PACClassifier(Wrapper):
             classes=self._class_names(),
             score=self.score_function,
             weights=weights,
-            rng=self._seed(),
+            rng=seed,
             never_empty=self.never_empty,
             class_epsilon=self.class_epsilon,
             class_balance=self.class_balance,
@@ -234,18 +258,18 @@ class PACClassifier(Wrapper):
             valid_until=self.valid_until,
         )
         if target is not None:
-            counted = sample_groups(
+            rows = memory(
                 target,
-                (),
-                target,
-                groups=None,
-                target_groups=target_groups,
+                target_labels,
+                name="target",
+                role="target",
                 classes=self._class_names(),
-                target_labels=target_labels,
+                some_labels=True,
+                groups=target_groups,
                 labels_per=labels_per,
-            ).target_scores
-            assert counted is not None  # a target was given
-            certificate = certificate.with_set_sizes(counted)
+            )
+            for batch in rows.batches():
+                certificate = certificate.with_set_sizes(batch.given)
         self.certificate_ = certificate
         return self
 
@@ -270,7 +294,9 @@ class PACClassifier(Wrapper):
         """
         certificate = self._calibrated()
         sets = certificate.sets(self._scores(X))
-        return to_frame(self._output(), sets, certificate.classes, index_of(X))
+        chosen: dict[str, str] = getattr(self, "_sklearn_output_config", {})
+        library = chosen.get("transform", get_config()["transform_output"])
+        return to_frame(library, sets, certificate.classes, index_of(X))
 
     def predict_labels(self, X: Any) -> list[list[Label]]:
         """Return the prediction sets as lists of class names, the most likely first.
@@ -317,10 +343,60 @@ class PACClassifier(Wrapper):
             self._sklearn_output_config = {"transform": transform}  # under this name clone copies it
         return self
 
-    def _output(self) -> str:
-        chosen: dict[str, str] = getattr(self, "_sklearn_output_config", {})
-        default: str = get_config()["transform_output"]
-        return chosen.get("transform", default)
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the estimator's own single label per row, not a set.
+
+        Parameters
+        ----------
+        X : array_like
+            Rows to classify.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n,)
+            One class per row.
+        """
+        return np.asarray(self._model().predict(X))
+
+    @_model_has("predict_proba")
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Return the estimator's own probabilities."""
+        return np.asarray(self._model().predict_proba(X))
+
+    @_model_has("decision_function")
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Return the estimator's own decision values."""
+        return np.asarray(self._model().decision_function(X))
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Class names, in the order of the columns of ``predict_set``."""
+        return np.asarray(self._model().classes_)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features that the estimator was fitted on."""
+        return int(self._model().n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the features, if the estimator was fitted on a frame."""
+        return np.asarray(self._model().feature_names_in_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        try:
+            self._model()
+        except NotFittedError:
+            return False
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self._given())
+        tags.input_tags = inner.input_tags
+        if inner.classifier_tags is not None:  # never its multi-label tags: here a row has one label
+            tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
+            tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
+        return tags
 
     def _calibrated(self) -> Certificate:
         self._model()
@@ -333,9 +409,81 @@ class PACClassifier(Wrapper):
             )
         return certificate
 
-    def _seed(self) -> RngLike:
-        """The seed of the coins; a ``RandomState``, which only scikit-learn knows, gives its next number."""
-        if isinstance(self.random_state, np.random.RandomState):
-            return int(self.random_state.randint(2**31 - 1))
-        given: RngLike = self.random_state
-        return given
+    def _model(self) -> Any:
+        """The model made by `fit`, or else the given one, which must then be fitted."""
+        model = getattr(self, "estimator_", None)
+        if model is None:
+            model = self._given()
+            check_is_fitted(
+                model,
+                msg="The estimator of this PACClassifier is not fitted yet: call fit(X, y) first, "
+                "or pass an estimator that is fitted.",
+            )
+        return model
+
+    def _given(self) -> Any:
+        """The estimator, or the default one, which is not fitted."""
+        return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
+
+    def _scores(self, X: Any) -> NDArray[Any]:
+        model = self._model()
+        if hasattr(model, "predict_proba"):
+            return np.asarray(model.predict_proba(X))
+        if not hasattr(model, "decision_function"):
+            raise InputError(f"{type(model).__name__} has neither predict_proba nor decision_function.")
+        values = np.asarray(model.decision_function(X))
+        return np.column_stack([-values, values]) if values.ndim == 1 else values
+
+    def _class_names(self) -> list[Label]:
+        classes = getattr(self._model(), "classes_", None)
+        if classes is None or np.ndim(classes) != 1:
+            raise InputError(
+                f"{type(self._model()).__name__} must be a classifier with one list of classes in classes_, "
+                f"got {classes!r}."
+            )
+        return list(classes)
+
+
+def set_scorer(X_target: Any = None) -> Callable[[Any, Any, Any], float]:
+    """A scorer for ``cross_val_score`` and ``GridSearchCV``: minus the mean number of labels in a set.
+
+    Every set of a ``PACClassifier`` keeps its promise, so the model with the smaller sets is the better one. In
+    each fold the classifier, trained on the other folds, is calibrated on the rows of this fold. Its sets on the
+    target are counted; this needs no labels there. The certificates serve to compare and are thrown away:
+    calibrate the model that wins on rows that took no part in its choice.
+
+    Parameters
+    ----------
+    X_target : array or frame of shape (n, d), optional
+        Features of the target. Default: a random half of each fold, which is then not calibrated on; so models
+        are compared without a shift.
+
+    Returns
+    -------
+    callable
+        The scorer, for ``scoring=``. It can be pickled.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.model_selection import cross_val_score
+    >>> X, y = make_classification(6000, random_state=0)
+    >>> model = PACClassifier(epsilon=0.05, method="PS-LW")
+    >>> scores = cross_val_score(model, X[:4000], y[:4000], cv=2, scoring=set_scorer(X[4000:]))
+    >>> [bool(-2 <= score < 0) for score in scores]
+    [True, True]
+    """
+    return partial(_minus_set_size, X_target)
+
+
+def _minus_set_size(X_target: Any, model: Any, X: Any, y: Any) -> float:
+    if not isinstance(model, PACClassifier):
+        raise InputError(
+            f"set_scorer scores a PACClassifier, got {type(model).__name__}. Wrap the model, or the whole "
+            "pipeline: PACClassifier(make_pipeline(...))."
+        )
+    if X_target is None:
+        X, X_target, y, _ = train_test_split(X, y, test_size=0.5, random_state=0)
+    sizes = copy(model).calibrate(X, y, X_target).certificate_.set_sizes
+    assert sizes is not None  # there is a target
+    return -mean_and_empty(sizes)[0]
