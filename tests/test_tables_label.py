@@ -80,9 +80,7 @@ def test_scores_of_the_rows_when_labels_come_back(
     monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 60)
     path = save(broken() if drop else whole(), tmp_path / "t.parquet")
     sheet = label_table(path, budget=60, rng=2, drop_invalid=drop).sheet
-    turned = read_rows(
-        path, classes=NAMES[::-1], drop_invalid=drop
-    )  # in the order of the source
+    turned = read_rows(path, classes=NAMES[::-1], drop_invalid=drop)  # in the order of the source
     found, others = sheet_scores(turned, sheet)
     assert np.array_equal(found, EXACT[sheet.rows][:, ::-1])
     drawn, rest = {tuple(row) for row in found}, {tuple(row) for row in others}
