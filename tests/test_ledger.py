@@ -35,12 +35,11 @@ from pacshift import (
 )
 from pacshift.assumption import bets, check, inequalities, words
 from pacshift.certification import (
-    after_refusal,
     answers,
     class_miss,
     few_labels,
-    label_shift,
     one_label,
+    refusal,
     sensitivity,
 )
 from pacshift.certification.delta import one_candidate, two_candidates
@@ -375,7 +374,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.promise(few_labels, "mix_within", events=at_every_look)
     made.promise(class_miss, "class_miss", events=all_ranks)
     made.promise(check, "check_assumption", lambda given: float(given["level"]))
-    made.promise(label_shift, "check_label_shift", lambda given: 0.1 * given["request"].delta)
+    made.promise(refusal, "check_label_shift", lambda given: 0.1 * given["request"].delta)
     made.promise(sensitivity, "largest_clean_error")
     made.promise(sensitivity, "sensitivity", lambda given: given["request"].delta, total=at_one_share)
     for method in METHODS.values():
@@ -396,7 +395,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
         (plan, "plan_sheet"),
         (words, "noticeable", "largest_difference", "outside_known"),
         (bets.Mixture, "row"),  # of the mean wealth, which is counted
-        (after_refusal, "with_ways_on"),
+        (refusal, "with_ways_on"),
         (ps_t.PST, "_reasons"),
         (ps_t, "next_look"),
         (ps, "too_few"),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pacshift.arrays import Label, LabelsLike, ScoresLike
-from pacshift.certification.label_shift import check_label_shift, refusal_of
+from pacshift.certification.refusal import check_label_shift, refusal_of
 from pacshift.certification.request import check_request
 from pacshift.defaults import DELTA
 from pacshift.errors import AssumptionError, InputError

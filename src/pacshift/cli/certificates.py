@@ -93,7 +93,7 @@ def with_commands(
 
     Without ``data`` there were tallies, and only the user knows the tables.
     """
-    from pacshift.certification.after_refusal import with_lines
+    from pacshift.certification.refusal import with_lines
 
     attempt = refusal.attempt
     if attempt is None:  # labels contradict known_mix: there is nothing to label

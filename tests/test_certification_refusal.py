@@ -10,8 +10,8 @@ import pytest
 
 import pacshift
 from pacshift import AssumptionError, InputError, Tally, UninformativeWarning, calibrate, calibrate_tally, compare
-from pacshift.certification.after_refusal import sheet_plan
 from pacshift.certification.few_labels import mix_bounds
+from pacshift.certification.refusal import sheet_plan
 from pacshift.certification.request import check_request
 from pacshift.errors import MissingExtraError, PacshiftError, UnfinishedSheetError
 from refused import NAMES, world

@@ -1,18 +1,31 @@
-"""After a refusal: which rows to label, and about how small the sets are that their labels would certify."""
+"""Is it label shift? The test before every promise about the target, the refusal, and what comes after it."""
 
-from collections.abc import Callable
+import logging
 from dataclasses import dataclass, replace
+from time import perf_counter
 
-from pacshift.assumption import Assumption
+from pacshift.assumption import ASSUMPTION_SHARE, Assumption, check_assumption
 from pacshift.certification.answers import Data
+from pacshift.certification.few_labels import mix_within
 from pacshift.certification.label_sheet.plan import LARGEST_BUDGET, SheetPlan, plan_sheet
 from pacshift.certification.request import Request, takes_labels
 from pacshift.certification.sensitivity import clean_epsilon
 from pacshift.errors import AssumptionError, InputError
 from pacshift.methods import PSLP, Method
-from pacshift.paths.labelled import equal_miss_thresholds, forecast, mean_sizes, tuned_path, typical_error
+from pacshift.paths.labelled import (
+    LabelledTarget,
+    equal_miss_thresholds,
+    forecast,
+    mean_sizes,
+    tuned_path,
+    typical_error,
+)
 from pacshift.paths.looks import look_cuts
+from pacshift.tally import Tally
 from pacshift.words.findings import OTHER_WAYS, too_small, ways_on
+from pacshift.words.numbers import up
+
+logger = logging.getLogger(__name__)
 
 NUMBERS_OF_LABELS = (100, 200, 400)
 """What people would label in an hour, a morning and a day; times ten until they certify anything."""
@@ -62,6 +75,39 @@ class Attempt:
     other_ways: tuple[str, ...] = OTHER_WAYS
 
 
+def check_label_shift(tally: Tally, request: Request, labelled: LabelledTarget | None = None) -> Assumption:
+    """What the test saw, at its share of δ; with labelled target rows half of its level is for their bounds."""
+    start, level = perf_counter(), ASSUMPTION_SHARE * request.delta
+    logger.info("testing label shift with %d source and %d target rows", tally.n_source, tally.n_target)
+    if labelled is None:
+        found = check_assumption(tally, level=level, known=request.known, contamination=request.contamination)
+    else:
+        found = check_assumption(
+            tally,
+            level=level / 2,
+            known=mix_within(request, labelled, delta=level / 2),
+            contamination=request.contamination,
+            known_from="the labelled target rows say"
+            if request.known is None
+            else "target labels and known_mix say",
+        )
+        found = replace(found, level=level)
+    seen = "refuted" if found.refuted else "not refuted"
+    logger.info("label shift was tested and %s in %.2f s", seen, perf_counter() - start)
+    return found
+
+
+def refusal_of(found: Assumption | None, request: Request) -> AssumptionError | None:
+    """The error where label shift is refuted, without the ways on."""
+    if found is None or not found.refuted:
+        return None
+    and_known = " and the given bounds of the mix were right" if request.known is not None else ""
+    return AssumptionError(
+        f"label shift is refuted: {found.finding} Nothing is certified. If label shift held{and_known}, the test "
+        f"would refuse with probability at most {up(found.level)}."
+    )
+
+
 def with_ways_on(
     refusal: AssumptionError, data: Data, method: Method, request: Request, assumption: Assumption | None
 ) -> AssumptionError:
@@ -82,8 +128,16 @@ def with_ways_on(
     )
     sizes = () if plan is None else expected_sizes(data, request, plan)
     found = AssumptionError(str(refusal), "", sizes, assumption, attempt)
-    draw, again = _python_lines(attempt, grouped=tally.target_grouped is not None)
-    return with_lines(found, draw=draw, again=again, sentence="{draw} draws the rows, and {again} certifies")
+    *looks, budget = attempt.looks or (0,)
+    of = "" if tally.target_grouped is None else ", groups=target_groups"
+    asked = f"budget={budget}, looks={tuple(looks)}, epsilon={attempt.epsilon!r}, delta={attempt.delta!r}{of}"
+    with_method = "" if attempt.with_method is None else f"method={attempt.with_method!r}, "
+    return with_lines(
+        found,
+        draw=f"pacshift.label_sheet(target, {asked}).save('to_label.csv')",
+        again=f"calibrate(..., {with_method}labelled='to_label.csv')",
+        sentence="{draw} draws the rows, and {again} certifies",
+    )
 
 
 def with_lines(
@@ -97,15 +151,6 @@ def with_lines(
     made = replace(attempt, draw=draw, again=again, other_ways=other_ways)
     ways = ways_on(refusal.expected_sizes, command=said)
     return AssumptionError(refusal.refusal, ways, refusal.expected_sizes, refusal.assumption, made)
-
-
-def _python_lines(attempt: Attempt, *, grouped: bool) -> tuple[str, str]:
-    *looks, budget = attempt.looks or (0,)
-    of = ", groups=target_groups" if grouped else ""
-    rates = f"epsilon={attempt.epsilon!r}, delta={attempt.delta!r}"
-    draw = f"pacshift.label_sheet(target, budget={budget}, looks={tuple(looks)}, {rates}{of}).save('to_label.csv')"
-    method = "" if attempt.with_method is None else f"method={attempt.with_method!r}, "
-    return draw, f"calibrate(..., {method}labelled='to_label.csv')"
 
 
 def sheet_plan(request: Request, n_target: int) -> SheetPlan | None:
@@ -134,26 +179,19 @@ def expected_sizes(data: Data, request: Request, plan: SheetPlan) -> tuple[tuple
     rows = [look - plan.n_pilot for look in plan.looks]
     epsilon = clean_epsilon(request.epsilon, request.contamination)  # what PS-T is tested at
     cuts = look_cuts(rows, epsilon=epsilon, delta=request.delta)
-    size_at = _by_rows(data, epsilon) if data.to_plan is not None else _by_counts(data)
     passing = [
         (look, typical_error(cut, n)) for look, n, cut in zip(plan.looks, rows, cuts, strict=True) if cut >= 0
     ]
-    found = [(look, size_at(error)) for look, error in passing]
-    return tuple((look, size) for look, size in found if size is not None)
-
-
-def _by_rows(data: Data, epsilon: float) -> Callable[[float], float | None]:
-    assert data.to_plan is not None
+    if data.to_plan is None:
+        tally, count_labels = data.tally, data.count_labels
+        found = [
+            (look, sizes[0])
+            for look, error in passing
+            if (sizes := mean_sizes(tally, [equal_miss_thresholds(tally, error)], count_labels)) is not None
+        ]
+        return tuple(found)
     assert data.transform is not None  # rows come with it
     to_plan = data.to_plan()
     expected = forecast(to_plan.with_pilot(to_plan.source[:0], to_plan.source_labels[:0], data.transform))
     path = tuned_path(expected, data.tally, epsilon=epsilon)
-    return lambda error: expected.size_at(path, error)
-
-
-def _by_counts(data: Data) -> Callable[[float], float | None]:
-    def size_at(error: float) -> float | None:
-        sizes = mean_sizes(data.tally, [equal_miss_thresholds(data.tally, error)], data.count_labels)
-        return None if sizes is None else sizes[0]
-
-    return size_at
+    return tuple((look, expected.size_at(path, error)) for look, error in passing)
