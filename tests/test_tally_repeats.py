@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from commands import bad, good, make_tables
-from pacshift import Certificate, Tally, calibrate_tally
+from pacshift import Certificate, Tally, calibrate
 from pacshift.errors import InputError
 from pacshift.tables import tally_table
 from pacshift.tally.once import MAX_INPUTS, MIN_NUMBERS, Input
@@ -122,4 +122,4 @@ def test_three_hospitals_still_add_up(tmp_path: Path) -> None:
         file = tmp_path / f"{number}.parquet"
         pa.parquet.write_table(table.slice(100 * number, 100), file)
         parts.append(tally_table(file, label="label", sha256=True).tally)
-    assert calibrate_tally(Tally.sum(parts), epsilon=0.2, delta=0.2, method="PS").n_source == 300
+    assert calibrate(Tally.sum(parts), epsilon=0.2, delta=0.2, method="PS").n_source == 300
