@@ -16,9 +16,9 @@ from benchmarks.ps_lp_figures import ps_lp_figures
 from pacshift import Tally, calibrate_tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval, clopper_pearson
+from pacshift.methods.elimination import eliminate
+from pacshift.methods.hull import hull
 from pacshift.plots import palette
-from pacshift.weights.elimination import eliminate
-from pacshift.weights.hull import hull
 
 NAMES = ("healthy", "sick")
 CLASS_COLOURS = ("#a8d8c2", "#00735c")  # greens: no meaning of the palette is green

@@ -22,6 +22,7 @@ from pacshift.ps_lp.equal_miss_rate import ranks_for_any_mix, thresholds_at_rank
 from pacshift.ps_lp.prediction_powered.bound import Evidence, detector_counts
 from pacshift.ps_lp.prediction_powered.thresholds import (
     CorrectionPlan,
+    CorrectionShares,
     largest_corrected,
     options_for,
     rescaled,
@@ -189,8 +190,8 @@ def if_the_mix_were_known(tally: Tally, mix: FloatArray) -> FloatArray:
     nothing, factors = np.zeros(tally.n_classes, bool), rescaling_factors(tally)
     options = options_for(tally.class_counts, nothing, tally.n_target, epsilon=EPSILON, delta=DELTA)
     evidence = Evidence.of_tally(tally, np.minimum(mix + ROUNDING, 1.0), nothing)
-    plan = CorrectionPlan(options, nothing, nothing)
-    cut = largest_corrected(rescaled(tally, factors), evidence, plan, epsilon=EPSILON, delta=DELTA, steps=Steps())
+    plan = CorrectionPlan(EPSILON, DELTA, CorrectionShares(0.0, 0.0, 1.0), options, nothing, nothing)
+    cut = largest_corrected(rescaled(tally, factors), evidence, plan, delta=DELTA, steps=Steps())
     return undo_rescaling(cut, factors, tally)
 
 

@@ -10,7 +10,7 @@ from pacshift import Population, Tally, calibrate_tally
 from pacshift.arrays import BoolArray, FloatArray
 from pacshift.mix.region import PrevalenceRegion, prevalence_region
 from pacshift.plots.palette import TARGET, UNDECIDED
-from pacshift.ps_lp.theorem import EQUAL_MISS_RATE, TUNED, certified_thresholds, shares_for
+from pacshift.ps_lp.theorem import EQUAL_MISS_RATE, TUNED, certified_thresholds, plan_for
 
 NAMES = ["healthy", "flu", "pneumonia"]
 SOURCE_MIX, TARGET_MIX = np.array([0.7, 0.2, 0.1]), np.array([0.25, 0.45, 0.3])
@@ -27,10 +27,10 @@ def ps_lp_figures() -> Iterator[tuple[str, Figure]]:
     population = Population.synthetic(NAMES, strength=3, rng=1)
     source, target = population.draw(SOURCE_MIX, ROWS, rng=2), population.draw(TARGET_MIX, ROWS, rng=3)
     tally = Tally.from_scores(*source, classes=NAMES) + Tally.from_target(target[0], classes=NAMES)
-    share = shares_for(tally.class_counts, epsilon=EPSILON).region
-    region = prevalence_region(tally.confusion, tally.target, delta=share * DELTA)
+    plan = plan_for(tally, epsilon=EPSILON, delta=DELTA)
+    region = prevalence_region(tally.confusion, tally.target, delta=plan.shares.region * DELTA)
     nothing = np.zeros(len(NAMES), dtype=bool)
-    certified = certified_thresholds(tally, region, epsilon=EPSILON, delta=DELTA, included=nothing)
+    certified = certified_thresholds(tally, region, plan, included=nothing)
     yield "ps-lp-region", draw_region(region)
     yield "ps-lp-error", draw_error(region, tally.misses(certified[TUNED]) / tally.class_counts)
     published = calibrate_tally(tally, epsilon=EPSILON, delta=DELTA, method="PS-W", rng=0)

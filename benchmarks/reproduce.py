@@ -7,13 +7,11 @@ import numpy as np
 from benchmarks.heart import misses_table
 from benchmarks.lab import Blocks, Lab
 from benchmarks.page import DOCS
-from paper.experiments.claims import check_claims
 from paper.experiments.datasets import FILES, load_dataset
-from paper.experiments.figures import write_figures
 from paper.experiments.panels import PANELS, VARIANTS, Panel
 from paper.experiments.reproduce import describe_run
 from paper.experiments.runner import PanelResult, run_panels
-from paper.experiments.summary import HEADINGS, cells, markdown_table, summarise
+from paper.experiments.summary import HEADINGS, cells, check_claims, markdown_table, summarise, write_figures
 from paper.experiments.trial import Experiment
 
 SMALL_PANEL = "agnews-0.05"

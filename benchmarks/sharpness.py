@@ -28,7 +28,7 @@ from pacshift.bounds import Interval
 from pacshift.methods import PSC, PSLP, PSLW, PSW, Method, Oracle, Task
 from pacshift.mix.region import PrevalenceRegion, prevalence_region
 from pacshift.paths.sample import RowSample
-from pacshift.ps_lp.theorem import EQUAL_MISS_RATE, MANY_ROWS, TUNED, betting_test, certified_thresholds
+from pacshift.ps_lp.theorem import EQUAL_MISS_RATE, MANY_ROWS, TUNED, betting_test, certified_thresholds, plan_for
 from pacshift.ps_lp.tuned import CLASS_BALANCE, certified_on_path, tune
 from pacshift.tally import Tally
 from paper.experiments.datasets import Dataset
@@ -163,15 +163,11 @@ def mean_sizes(target: Any, cuts: Sequence[FloatArray]) -> list[float]:
 
 def by_kind(tally: Tally, panel: Panel, sample: Callable[[], RowSample]) -> dict[str, Thresholds]:
     """The thresholds of every kind that PS-LP chooses from, and of tuned ones if the mix were known."""
-    request: dict[str, Any] = {
-        "epsilon": panel.epsilon,
-        "delta": panel.delta,
-        "included": np.zeros(tally.n_classes, bool),
-    }
+    plan, nobody = plan_for(tally, epsilon=panel.epsilon, delta=panel.delta), np.zeros(tally.n_classes, bool)
     region = prevalence_region(tally.confusion, tally.target, delta=MANY_ROWS.region * panel.delta)
     tuning = tune(tally, epsilon=panel.epsilon, sample=sample)
-    certified = certified_thresholds(tally, region, **request, tuning=tuning)
-    test = betting_test(tally, only(np.array(panel.target_mix)), held=tuning.held, **request)
+    certified = certified_thresholds(tally, region, plan, included=nobody, tuning=tuning)
+    test = betting_test(tally, only(np.array(panel.target_mix)), plan, included=nobody, held=tuning.held)
     found: dict[str, Thresholds] = {kind: certified[kind] for kind in KINDS}
     return found | {KNOWN: certified_on_path(tally, tuning.held, tuning.path, test.passes)}
 

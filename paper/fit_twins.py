@@ -6,8 +6,7 @@ import numpy as np
 from scipy import special, stats
 
 from pacshift.arrays import FloatArray, IntArray
-from paper.experiments.datasets import DATA, load_dataset
-from paper.experiments.twins import LEVELS, Twin
+from paper.experiments.datasets import DATA, LEVELS, Twin, load_dataset
 
 MIN_ROWS_FOR_QUANTILES = 30
 """Rows that a group needs for its own quantiles. A round number; not measured."""

@@ -3,7 +3,7 @@
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -14,14 +14,11 @@ from pacshift.cli.console import messages, plain, print_json, progress, results,
 from pacshift.cli.options import basic, expert, output, tables
 from pacshift.cli.process import stop_code
 from pacshift.errors import InputError
-
-if TYPE_CHECKING:
-    from paper.experiments.panels import Panel
-    from paper.experiments.runner import PanelResult
-    from paper.experiments.summary import MethodSummary
-
-DELTA = 0.0005
-"""The paper's, as in ``experiments.panels``."""
+from paper.experiments.panels import DELTA, Panel, select_panels
+from paper.experiments.reproduce import at_epsilon, own_panels, run_reproduce
+from paper.experiments.runner import PanelResult
+from paper.experiments.summary import HEADINGS, MethodSummary, cells, markdown_table, summarise
+from paper.recipes.examples import write_examples
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,10 +35,8 @@ class Own:
     sizes: Annotated[str, tables("--sizes", "Own data: source, target and test rows drawn.")] = "20000,20000,10000"
     delta: Annotated[float, tables("--delta", "Own data: allowed chance of a misleading draw.")] = DELTA
 
-    def panels(self, scores: Path, epsilons: list[float]) -> "tuple[Panel, ...]":
+    def panels(self, scores: Path, epsilons: list[float]) -> tuple[Panel, ...]:
         """A panel for each ε."""
-        from paper.experiments.reproduce import own_panels
-
         if not self.source_mix or not self.target_mix:
             raise InputError(
                 "own data needs both mixes, one share per class: --source-mix 94,6 --target-mix 64,36."
@@ -89,21 +84,21 @@ def reproduce(
     Example: python -m paper reproduce heart-small --trials 20
     """
     runs = _panels(panels or [], own, list(dict.fromkeys(_numbers(epsilon, "--epsilon"))))
-    files = {
+    files: dict[str, Any] = {
         "data_dir": str(data) if data else None,
         "scores_file": str(own.scores) if own.scores else None,
         "seed": seed,
     }
-    more = {"trials": trials, "methods": _names(methods) or None, "workers": workers, "population": population}
+    names = [name.strip() for name in (methods or "").split(",") if name.strip()]
+    more = {"trials": trials, "methods": names or None, "workers": workers, "population": population}
     _show(_run(runs, out, silent=as_json, **files, **more), out, as_json)
-    if examples:
-        _write_examples(runs, out, n_examples=examples, raw=raw, **files)
+    shifts = {panel.row: panel for panel in reversed(runs)}  # each at its first ε
+    for panel in shifts.values() if examples else ():
+        page = write_examples(panel, out, n_examples=examples, raw=raw, **files)
+        messages().print(f"examples: {plain(page)}")
 
 
-def _panels(names: list[str], own: Own, epsilons: list[float]) -> "tuple[Panel, ...]":
-    from paper.experiments.panels import select_panels
-    from paper.experiments.reproduce import at_epsilon
-
+def _panels(names: list[str], own: Own, epsilons: list[float]) -> tuple[Panel, ...]:
     if own.scores is None:
         if own.source_mix or own.target_mix:
             raise InputError("--source-mix and --target-mix are for your own data: name its file with --scores.")
@@ -114,9 +109,7 @@ def _panels(names: list[str], own: Own, epsilons: list[float]) -> "tuple[Panel, 
     return own.panels(own.scores, epsilons)
 
 
-def _run(runs: "tuple[Panel, ...]", out: Path, *, silent: bool, **asked: Any) -> "tuple[PanelResult, ...]":
-    from paper.experiments.reproduce import run_reproduce
-
+def _run(runs: tuple[Panel, ...], out: Path, *, silent: bool, **asked: Any) -> tuple[PanelResult, ...]:
     try:
         with progress("running trials", silent=silent) as report:
             told = (lambda done, total, _panel: report(done, total)) if report else None
@@ -127,28 +120,12 @@ def _run(runs: "tuple[Panel, ...]", out: Path, *, silent: bool, **asked: Any) ->
         raise typer.Exit(stop_code()) from None
 
 
-def _write_examples(runs: "tuple[Panel, ...]", out: Path, **asked: Any) -> None:
-    """One page for the first ε of every shift."""
-    from paper.recipes.examples import write_examples
-
-    for panel in {panel.row: panel for panel in reversed(runs)}.values():
-        page = write_examples(panel, out, **asked)
-        messages().print(f"examples: {plain(page)}")
-
-
 def _numbers(text: str | None, option: str) -> list[float]:
     """Numbers separated by commas, none by default."""
     return options.read_numbers(text, option) or []
 
 
-def _names(text: str | None) -> list[str]:
-    """Names separated by commas."""
-    return [name.strip() for name in (text or "").split(",") if name.strip()]
-
-
-def _show(found: "tuple[PanelResult, ...]", out: Path, as_json: bool) -> None:
-    from paper.experiments.summary import HEADINGS, cells, markdown_table, summarise
-
+def _show(found: tuple[PanelResult, ...], out: Path, as_json: bool) -> None:
     summaries = [summary for result in found for summary in summarise(result)]
     console = results()
     if as_json:
@@ -164,10 +141,8 @@ def _show(found: "tuple[PanelResult, ...]", out: Path, as_json: bool) -> None:
     typer.echo(f"figures, tables and page: {visible(out / 'index.html')}")
 
 
-def _terminal_table(summaries: "list[MethodSummary]") -> Table:
+def _terminal_table(summaries: list[MethodSummary]) -> Table:
     """Panels as headings, methods below them; narrow enough for 80 columns."""
-    from paper.experiments.summary import HEADINGS, cells
-
     rows = [cells(summary) for summary in summaries]
     shown = [k for k in range(2, len(HEADINGS)) if any(row[k] for row in rows)]  # seldom any refused
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
@@ -183,6 +158,6 @@ def _terminal_table(summaries: "list[MethodSummary]") -> Table:
     return table
 
 
-def _json(summary: "MethodSummary") -> dict[str, object]:
+def _json(summary: MethodSummary) -> dict[str, object]:
     """JSON has no NaN: what was never measured (all trials refused) is null."""
     return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in asdict(summary).items()}

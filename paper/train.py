@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -15,9 +15,8 @@ from pacshift.cli import options
 from pacshift.cli.console import messages, note, print_json
 from pacshift.cli.options import basic, expert
 from pacshift.errors import InputError
-
-if TYPE_CHECKING:
-    from paper.recipes.train import Report, Trained
+from paper.recipes.train import Report, Trained, check_recipe_size
+from paper.recipes.train import train as run
 
 LINE_EVERY_SECONDS = 30.0
 """Between two lines of progress in a log, where there is no bar."""
@@ -56,9 +55,6 @@ def train(
 
     Example: python -m paper train agnews --data raw/agnews -o scores/agnews/scores.npz
     """
-    from paper.recipes.train import check_recipe_size
-    from paper.recipes.train import train as run
-
     size = check_recipe_size(recipe)
     out.parent.mkdir(parents=True, exist_ok=True)
     # A folder may hold a million images, none of which is an .npz.
@@ -77,7 +73,7 @@ def train(
     _show(found, as_json)
 
 
-def _show(found: "Trained", as_json: bool) -> None:
+def _show(found: Trained, as_json: bool) -> None:
     if found.note:
         note(found.note)
     if as_json:
@@ -92,7 +88,7 @@ def _show(found: "Trained", as_json: bool) -> None:
 
 
 @contextmanager
-def _progress(*, silent: bool) -> "Iterator[Report | None]":
+def _progress(*, silent: bool) -> Iterator[Report | None]:
     """A bar with time left, loss and accuracy on a terminal; elsewhere a line now and then."""
     console = messages()
     if silent:
@@ -109,7 +105,7 @@ def _progress(*, silent: bool) -> "Iterator[Report | None]":
         yield _line_by_line(console.print)
 
 
-def _line_by_line(write: Callable[[str], None]) -> "Report":
+def _line_by_line(write: Callable[[str], None]) -> Report:
     last = time.monotonic()
 
     def report(what: str, state: Any) -> None:

@@ -1,10 +1,10 @@
-"""Write the line that installs pacshift into every page, as ``pacshift.install.PACKAGE`` says it."""
+"""Write the line that installs pacshift into every page, as ``pacshift.errors.PACKAGE`` says it."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from pacshift.install import PACKAGE
+from pacshift.errors import PACKAGE
 
 ROOT = Path(__file__).resolve().parents[1]
 FROM_INDEX = re.compile(r"""(pip install |uv add |uv pip install )(["']?)pacshift(?=[\["'`\s]|$)""", re.MULTILINE)
@@ -18,7 +18,7 @@ def pages() -> Iterator[Path]:
     """What readers see, and the sources, whose messages they see."""
     for folder, pattern in ((ROOT, "*.md"), (ROOT / "docs", "**/*.md"), (ROOT / "examples", "*")):
         yield from sorted(path for path in folder.glob(pattern) if path.is_file())
-    yield from sorted(path for path in (ROOT / "src").rglob("*.py") if path.name != "install.py")
+    yield from sorted(path for path in (ROOT / "src").rglob("*.py") if path.name != "errors.py")
 
 
 def rewritten(text: str, package: str = PACKAGE) -> str:

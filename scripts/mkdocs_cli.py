@@ -1,27 +1,32 @@
 """MkDocs hook: write the command reference from the commands themselves, so that it cannot go stale."""
 
+import re
+import sys
 from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import typer
 
-from pacshift.cli import app
-
-MARK = "<!-- command reference -->"
+MARK = re.compile(r"<!-- command reference: (\S+) (.+) -->")
 EXAMPLE = "Example: "
+ROOT = str(Path(__file__).resolve().parents[1])
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put the reference at the place that a page marks for it."""
-    return markdown.replace(MARK, "\n".join(reference())) if MARK in markdown else markdown
+    """Put the reference of a program at the place that a page marks for it: its module, and how it is called."""
+    if ROOT not in sys.path:  # the paper is not installed, and MkDocs undoes changes made while hooks are loaded
+        sys.path.insert(0, ROOT)
+    return MARK.sub(lambda mark: "\n".join(reference(import_module(mark[1]).app, mark[2])), markdown)
 
 
-def reference() -> Iterator[str]:
+def reference(app: typer.Typer, called: str) -> Iterator[str]:
     """One section per command."""
     program: Any = typer.main.get_command(app)
     for name in program.list_commands(None):
         command = program.get_command(None, name)
-        yield f"\n### pacshift {name}\n"
+        yield f"\n### {called} {name}\n"
         for block in (command.help or "").split("\n\n"):
             yield f"```sh\n{block.removeprefix(EXAMPLE)}\n```\n" if block.startswith(EXAMPLE) else f"{block}\n"
         yield "| argument or option | default | meaning |\n|---|---|---|"

@@ -118,7 +118,7 @@ def _missing(error: ModuleNotFoundError) -> int:
     """Say which package is missing; the exit code."""
     if (error.name or "").startswith("pacshift"):
         raise error
-    from pacshift.install import install_line
+    from pacshift.errors import install_line
 
     sys.stderr.write(f"error: the pacshift command needs {error.name}. {install_line('cli')}.\n")
     return BAD_INPUT

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.scores.softmax import softmax
+from pacshift.scores.transforms import softmax
 
 NAMES = ("crow", "owl", "wren")
 

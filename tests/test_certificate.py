@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from certificates import birds, sharpened
 from pacshift import Certificate, InputError, calibrate
-from pacshift.install import install_line
+from pacshift.errors import install_line
 
 THRESHOLDS = st.floats(allow_nan=False) | st.sampled_from([-math.inf, math.inf, 5e-324, -0.0, 0.1])
 

@@ -24,7 +24,7 @@ from pacshift.rows.columns import Columns
 from pacshift.scores.check import MIN_RATE
 from pacshift.scores.kind import ScoreKind
 from pacshift.scores.names import text_of
-from pacshift.tally.grouped import Grouped
+from pacshift.tally.groups import Grouped
 
 FILES = Path(__file__).parent / "files"
 FINITE = st.floats(allow_nan=False, allow_infinity=False)  # subnormal numbers and -0.0 included

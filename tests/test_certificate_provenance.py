@@ -22,7 +22,7 @@ from pacshift.files.codec import from_json, seal, to_json
 from pacshift.files.origin import code_identity, current_time
 from pacshift.report import render_report
 from pacshift.report.build import MODEL_NOT_STATED
-from pacshift.tally.inputs import MAX_INPUTS, Input, counts_sha256, limited
+from pacshift.tally.once import MAX_INPUTS, Input, counts_sha256, limited
 
 FILES = Path(__file__).resolve().parent / "files"
 SCORES, LABELS = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]] * 40, [0, 1, 1] * 40

@@ -13,7 +13,7 @@ from pacshift import Certificate, InputError
 from pacshift.arrays import Label
 from pacshift.certificate.sql import Dialect, set_expression
 from pacshift.rows.columns import Columns
-from pacshift.scores.softmax import softmax
+from pacshift.scores.transforms import softmax
 
 COLUMNS = ['p_a"quote', "p `tick` \\back", "p_ünïcode' 名"]
 NAMES = ['it\'s \\ "odd"', "line\nbreak", "名前 🎯"]

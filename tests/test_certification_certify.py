@@ -203,7 +203,7 @@ def test_methods_that_look_at_the_target_widen_what_they_see(method: str) -> Non
 def test_bounds_that_take_predictions_as_they_are_are_not_used_on_a_contaminated_target(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(theorem, "plan_for", lambda *_args, **_options: "a plan")
+    monkeypatch.setattr(theorem, "correction_plan", lambda *_args, **_options: "a plan")
 
     def tally(n_classes: int) -> Tally:
         labels = np.arange(n_classes)
@@ -211,8 +211,8 @@ def test_bounds_that_take_predictions_as_they_are_are_not_used_on_a_contaminated
         return Tally.from_scores(scores, labels) + Tally.from_target(scores)
 
     some, many = tally(theorem.MAX_BETTING_CLASSES + 1), tally(theorem.MAX_LP_CLASSES + 1)
-    assert theorem.correction_plan(some, epsilon=0.1, delta=0.1) is not None
-    assert theorem.correction_plan(some, epsilon=0.1, delta=0.1, contamination=0.01) is None
+    assert theorem.plan_for(some, epsilon=0.1, delta=0.1).correction is not None
+    assert theorem.plan_for(some, epsilon=0.1, delta=0.1, contamination=0.01).correction is None
     monkeypatch.setattr(theorem, "corrected_thresholds", None)  # calling it would fail
     found = theorem.certify_many_classes(many, epsilon=0.1, delta=0.1, contamination=0.01)
     assert found.prevalence is None
@@ -290,7 +290,7 @@ def test_every_promise_about_the_target_is_tested_first(method: str) -> None:
 def test_methods_that_are_compared_share_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr(
-        "pacshift.certification.label_shift.check_assumption",
+        "pacshift.certification.refusal.check_assumption",
         lambda tally, **options: asked.append(options) or check_assumption(tally, **options),  # type: ignore[func-returns-value]
     )
     for tally, refused in ((drawn(0, 300), 0), (drawn(0, 5000, junk=1.0, kind=0), 3)):
@@ -396,8 +396,8 @@ def test_what_takes_time_is_logged_and_nothing_is_printed(
         tally_table(pd.DataFrame({"p_0": target[:, 0], "p_1": 1 - target[:, 0]}), label=None)
     said = [message.rpartition(" in ")[0] for message in caplog.messages if message.endswith(" s")]
     assert said == [
-        "counted 500 source rows",
-        "counted 400 target rows",
+        "counted 500 rows of the source",
+        "counted 400 rows of the target",
         "label shift was tested and not refuted",
         "PS-LW found thresholds",
         "counted 400 rows of a table",

@@ -32,7 +32,7 @@ from pacshift.tables import label_table, tally_table
 from pacshift.tables.label import sheet_scores
 from pacshift.tables.labelled import labelled_rows
 from pacshift.tables.reader import TableReader
-from pacshift.tally.grouped import Grouped
+from pacshift.tally.groups import Grouped
 
 EPSILON, DELTA = 0.1, 0.05
 EFFECT, NOISE = 1.2, 0.6

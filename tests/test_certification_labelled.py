@@ -24,13 +24,14 @@ from pacshift import label_sheet as make_sheet
 from pacshift.arrays import FloatArray
 from pacshift.bounds import binomial_cut
 from pacshift.certification.class_miss import class_miss
+from pacshift.certification.counted import sheet_target
 from pacshift.certification.request import check_request
-from pacshift.certification.rows import Rows
 from pacshift.paths.labelled import LabelledTarget, families
 from pacshift.paths.looks import look_cuts
+from pacshift.rows.fold import both
+from pacshift.rows.memory import pair
 from pacshift.scores.transforms import resolve_transform
-from pacshift.tally.grid import single_cuts
-from pacshift.tally.threshold import class_threshold
+from pacshift.tally.grid import class_threshold, single_cuts
 from refused import NAMES, world
 
 SOURCE, SOURCE_LABELS = world(3000, 1, shifted=False)
@@ -54,10 +55,10 @@ def certify(sheet: Any, **options: Any) -> Certificate:
 
 
 def split(sheet: LabelSheet, target: FloatArray = TARGET, **options: Any) -> LabelledTarget:
-    rows = Rows.check(SOURCE, SOURCE_LABELS, target, classes=None, softmax=False)
-    tally = rows.tally(PROBABILITY, soft=False, bins=True)
+    source, seen = pair(SOURCE, SOURCE_LABELS, target)
+    assert seen is not None
     request = check_request(epsilon=sheet.epsilon, delta=sheet.delta, **options)
-    return rows.sheet_target(sheet, PROBABILITY, request, tally)
+    return sheet_target(source, seen, sheet, request, PROBABILITY, both(source, seen, soft=False, bins=True))
 
 
 def test_before_the_first_look_nothing_is_certified() -> None:

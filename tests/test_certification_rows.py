@@ -11,19 +11,16 @@ from numpy.typing import NDArray
 
 from pacshift import InputError, Population, Tally, calibrate
 from pacshift.arrays import FloatArray
+from pacshift.certification.counted import count_rows
 from pacshift.certification.request import check_request
-from pacshift.certification.rows import Rows
-from pacshift.methods import Method, Solution, Task
+from pacshift.methods import METHODS, Method, Solution, Task
+from pacshift.rows.fold import both
+from pacshift.rows.memory import pair
 from pacshift.scores.transforms import TRANSFORMS
 
 SOURCE, LABELS = Population.synthetic(3, strength=3, rng=0).draw([0.5, 0.3, 0.2], 900, rng=1)
 TARGET, TRUTH = Population.synthetic(3, strength=3, rng=0).draw([0.2, 0.3, 0.5], 700, rng=2)
 CUTS = [np.full(3, 0.4), np.array([0.1, 0.5, 0.9])]
-
-
-def rows(**changes: object) -> Rows:
-    given = {"classes": None, "softmax": False, **changes}
-    return Rows.check(SOURCE, LABELS, TARGET, **given)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -56,31 +53,26 @@ def test_methods_can_count_exact_sizes_on_the_target() -> None:
 
 
 def test_counts_are_those_of_the_tallies() -> None:
-    transform = TRANSFORMS["probability"]
     expected = Tally.from_scores(SOURCE, LABELS) + Tally.from_target(TARGET)
-    assert rows().tally(transform, soft=True, bins=True) == expected
-    assert rows(classes=["a", "b", "c"]).target is not None
-    no_target = Rows.check(SOURCE, LABELS, None, classes=None, softmax=False)
-    assert no_target.tally(transform, soft=True, bins=True) == Tally.from_scores(SOURCE, LABELS)
+    assert both(*pair(SOURCE, LABELS, TARGET), soft=True, bins=True) == expected
+    assert both(*pair(SOURCE, LABELS, None), soft=True, bins=True) == Tally.from_scores(SOURCE, LABELS)
 
 
-def test_frames_are_read_once_and_matched_by_name() -> None:
+def test_frames_are_matched_by_name() -> None:
     names = ["a", "b", "c"]
     labels = np.array(names)[LABELS]
     source, target = pd.DataFrame(SOURCE, columns=names), pd.DataFrame(TARGET[:, ::-1], columns=names[::-1])
-    found = Rows.check(source, labels, target, classes=None, softmax=False)
-    assert found.target is not None
-    assert np.array_equal(found.target.values, TARGET)
+    _, found = pair(source, labels, target)
+    assert found is not None
+    assert all(np.array_equal(batch.given, TARGET) for batch in found.batches())
 
 
 def test_labelled_target_rows() -> None:
     some = [int(label) if row % 3 == 0 else None for row, label in enumerate(TRUTH)]
-    request, tally = check_request(), Tally.from_scores(SOURCE, LABELS)
-    found = rows().labelled_target(some, TRANSFORMS["probability"], request, tally)
+    how: Any = {"method": METHODS["PS-LP"](), "request": check_request(), "transform": TRANSFORMS["probability"]}
+    found = count_rows(*pair(SOURCE, LABELS, TARGET, target_labels=some), **how).labelled
     assert found is not None
     assert found.counted.class_counts.tolist() == np.bincount(TRUTH[::3], minlength=3).tolist()
-    assert rows().labelled_target(None, TRANSFORMS["probability"], request, tally) is None
+    assert count_rows(*pair(SOURCE, LABELS, TARGET), **how).labelled is None
     with pytest.raises(InputError, match="target_scores is None"):
-        Rows.check(SOURCE, LABELS, None, classes=None, softmax=False).labelled_target(
-            some, TRANSFORMS["probability"], request, tally
-        )
+        pair(SOURCE, LABELS, None, target_labels=some)

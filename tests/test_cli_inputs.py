@@ -8,7 +8,6 @@ import pytest
 
 from commands import Data, good, make_tables
 from pacshift.rows.arrow.files import FileSource
-from pacshift.tables import reader
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +19,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
 def test_tables_are_read_once_or_if_they_are_large_again(
     fits: bool, data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader, "MAX_KEPT_BYTES", 1 << 26 if fits else 0)
+    monkeypatch.setattr("pacshift.rows.arrow.table.MAX_KEPT_BYTES", 1 << 26 if fits else 0)
     opened: list[str] = []
     batches = FileSource.batches
 
@@ -35,6 +34,6 @@ def test_tables_are_read_once_or_if_they_are_large_again(
     opened.clear()
     shown = good("compare", data.source, data.labelled, "--target-label", "label", "--json").stdout
     assert sorted(opened) == ["labelled.parquet"] * (1 if fits else 3) + ["source.parquet"] * (1 if fits else 3)
-    monkeypatch.setattr(reader, "MAX_KEPT_BYTES", 1 << 26)
+    monkeypatch.setattr("pacshift.rows.arrow.table.MAX_KEPT_BYTES", 1 << 26)
     again = good("compare", data.source, data.labelled, "--target-label", "label", "--json").stdout
     assert json.loads(shown) == json.loads(again)

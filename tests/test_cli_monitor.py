@@ -144,7 +144,7 @@ def test_known_shares_refute(folder: Path) -> None:
 
 def test_a_limit_per_class_is_watched_too(folder: Path) -> None:
     """An old certificate without a limit misses the rare class far more often than 30 %."""
-    words = ("-e", "0.06", "--label", "diagnosis", "-q")
+    words = ("-e", "0.06", "--label", "diagnosis")
     good("calibrate", "source.parquet", "-m", "PS", *words, "-o", "old.json")
     found = monitored("--certificate", "old.json", "--epsilon", "0.12", "--class-epsilon", "0.3", code=4)
     assert [period["verdict"] for period in found["periods"]] == ["broken", "broken"]

@@ -108,7 +108,7 @@ def test_an_interrupted_run_leaves_nothing_behind(folder: Path, monkeypatch: pyt
     monitored()
     deliver("05.parquet", 5, USUAL)
     deliver("06.parquet", 6, USUAL)
-    report = Monitor.report
+    report = Monitor._report
     calls: list[str] = []
 
     def interrupted(self: Monitor, name: str) -> Any:
@@ -119,7 +119,7 @@ def test_an_interrupted_run_leaves_nothing_behind(folder: Path, monkeypatch: pyt
 
     before = Path("watch/manifest.json").read_bytes()
     with monkeypatch.context() as patched:
-        patched.setattr(Monitor, "report", interrupted)
+        patched.setattr(Monitor, "_report", interrupted)
         for _ in range(2):
             assert run("monitor", "source.parquet", "visits", *BY_MONTH).exit_code == 130
             assert Path("watch/manifest.json").read_bytes() == before
@@ -222,7 +222,7 @@ def test_keys_let_files_grow_and_overlap(folder: Path) -> None:
     assert rows_of(json.loads(shown.stdout)) == {"2026-03": 2000}
     assert {file.stat().st_mode & 0o077 for file in Path("watch").glob("*.keys")} == {0}  # for the owner alone
     keyed("whole.parquet", 0, 2000, 3)
-    (period,) = Path("watch").glob("2026-03.*.tally")
+    (period,) = Path("watch").glob("period.*.tally")
     good("tally", "whole.parquet", "-o", "whole.tally", "--no-soft")
     assert Tally.load(period) == Tally.load("whole.tally")
     assert "key" in bad("monitor", "source.parquet", "visits", *BY_MONTH, "--replace", "2026-03")
@@ -265,7 +265,7 @@ def test_corrected_rows_with_known_keys_are_refused(column: str, folder: Path) -
     pa.parquet.write_table(fixed, "visits/fixed.parquet")
     said = bad(*words)
     assert "fixed.parquet: rows of 2026-03 that were counted before (--key) have other scores or times now" in said
-    assert "count the period anew from all of its rows: --replace 2026-03." in said
+    assert "count the period anew from all of its rows: --replace '2026-03'." in said
     assert Path("watch/manifest.json").read_bytes() == before
     pa.parquet.write_table(rows.take(np.arange(1999, -1, -1)), "visits/fixed.parquet")
     assert "Only --replace PERIOD counts a period anew" in " ".join(good(*words).stderr.split())

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import commands
-from pacshift.install import install_line
+from pacshift.errors import install_line
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ import pytest
 
 from commands import bad, good, run
 from pacshift import Certificate, LabelSheet, Tally, calibrate
-from pacshift.tally.grouped import Grouped
+from pacshift.tally.groups import Grouped
 from test_certification_groups import patients
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from commands import bad, good
 from pacshift import Certificate, Population, Tally, calibrate_tally
-from pacshift.scores.softmax import softmax
+from pacshift.scores.transforms import softmax
 
 
 class Logits(NamedTuple):

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from pacshift.install import install_line
+from pacshift.errors import install_line
 
 pytestmark = pytest.mark.slow
 
@@ -71,24 +71,6 @@ def test_python_m_pacshift_is_the_command() -> None:
     result = python("-m", "pacshift", "--version")
     assert result.stdout.startswith("pacshift ")
     assert "Usage: pacshift [OPTIONS]" in python("-m", "pacshift", "--help").stdout
-
-
-def test_ctrl_c_while_loading_ends_quietly() -> None:
-    """Not one moment of the imports gives a traceback; before Python itself has started, nothing can be done."""
-    begin = (
-        "import signal, sys, pacshift_command; signal.signal(signal.SIGINT, pacshift_command._stop_loading); "
-        "sys.stdout.write('x'); sys.stdout.flush(); "
-    )
-    for delay in np.linspace(0.002, 0.6, 7):
-        command = [sys.executable, "-c", begin + COMMAND, "methods"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            process.stdout.read(1)
-            time.sleep(delay)
-            process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=60)
-        assert process.returncode in (130, -signal.SIGINT, 0), said
-        assert said in ("", "stopped\n", "stopped; no half-written files are left\n")
 
 
 def make_table(path: Path, rows: int) -> None:

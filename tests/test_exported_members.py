@@ -1,7 +1,9 @@
 """The public names are these and no others: a change here is a change for users and belongs in the CHANGELOG."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +21,15 @@ PUBLIC = set(NAMES.split())
 
 def test_public_names() -> None:
     assert set(pacshift.__all__) == PUBLIC
+
+
+def test_type_checkers_see_the_names_where_they_live() -> None:
+    """They read imports that never run: each name of ``_HOMES``, from its home, and no other."""
+    tree = ast.parse(Path(str(pacshift.__file__)).read_text(encoding="utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    seen = {(str(node.module), name.name, name.asname) for node in imports for name in node.names}
+    homes = pacshift.__dict__["_HOMES"]
+    assert seen == {(f"pacshift.{home}", name, name) for home, names in homes.items() for name in names}
 
 
 def test_the_core_imports_neither_the_extras_nor_large_parts_of_scipy() -> None:

@@ -12,7 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import wraps
 from typing import Any
 
@@ -35,12 +35,11 @@ from pacshift import (
 )
 from pacshift.assumption import bets, check, inequalities, words
 from pacshift.certification import (
-    after_refusal,
     answers,
     class_miss,
     few_labels,
-    label_shift,
     one_label,
+    refusal,
     sensitivity,
 )
 from pacshift.certification.delta import one_candidate, two_candidates
@@ -49,7 +48,7 @@ from pacshift.certification.label_sheet import plan
 from pacshift.certification.request import check_request
 from pacshift.methods import METHODS, PSLP, Solution, Task, class_wise, ps, ps_t, ps_w
 from pacshift.mix import prevalence, region, tails
-from pacshift.monitor.shares import report_delta, source_delta
+from pacshift.monitor.verdict import report_delta, source_delta
 from pacshift.paths import labelled, looks
 from pacshift.ps_lp import betting, bound_curve, equal_miss_rate, theorem
 from pacshift.ps_lp.prediction_powered import bound, thresholds
@@ -370,14 +369,12 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.promise(
         thresholds,
         "corrected_thresholds",
-        lambda given: (
-            sum(getattr(given["shares"], name) for name in ("box", "one_threshold", "rescaled")) * given["delta"]
-        ),
+        lambda given: sum(asdict(given["plan"].shares).values()) * given["plan"].delta,
     )
     made.promise(few_labels, "mix_within", events=at_every_look)
     made.promise(class_miss, "class_miss", events=all_ranks)
     made.promise(check, "check_assumption", lambda given: float(given["level"]))
-    made.promise(label_shift, "check_label_shift", lambda given: 0.1 * given["request"].delta)
+    made.promise(refusal, "check_label_shift", lambda given: 0.1 * given["request"].delta)
     made.promise(sensitivity, "largest_clean_error")
     made.promise(sensitivity, "sensitivity", lambda given: given["request"].delta, total=at_one_share)
     for method in METHODS.values():
@@ -393,12 +390,12 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.part(answers, "_by_labels", at_every_look)
     # Nothing is promised.
     silent: list[tuple[Any, ...]] = [
-        (thresholds, "plan_for"),
+        (thresholds, "correction_plan"),
         (looks, "test_rows"),
         (plan, "plan_sheet"),
         (words, "noticeable", "largest_difference", "outside_known"),
         (bets.Mixture, "row"),  # of the mean wealth, which is counted
-        (after_refusal, "with_ways_on"),
+        (refusal, "with_ways_on"),
         (ps_t.PST, "_reasons"),
         (ps_t, "next_look"),
         (ps, "too_few"),

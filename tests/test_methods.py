@@ -25,10 +25,10 @@ from pacshift.methods import (
     method_name,
     resolve_method,
 )
+from pacshift.methods.elimination import eliminate
+from pacshift.methods.estimate import bbse_soft
 from pacshift.methods.ps_w import example_threshold, worst_class_threshold
 from pacshift.scores.check import MIN_RATE
-from pacshift.weights.elimination import eliminate
-from pacshift.weights.estimate import bbse_soft
 from strategies import drawn_scores, drawn_tally
 
 
@@ -96,7 +96,7 @@ def test_oracle_without_weights_says_so() -> None:
 
 
 def test_wcp_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(WCP, "weights", lambda self, tally: np.array([2.0, 0.5]))
+    monkeypatch.setattr("pacshift.methods.point_weights.estimate_weights", lambda *_: np.array([2.0, 0.5]))
     # All weight: 4 * 2 + 8 * 0.5 = 12. Label 0 may miss 0.25 * 14 - 2 = 1.5, label 1 0.25 * 12.5 - 0.5 = 2.625.
     tally = binary([0.62, 0.7, 0.8, 0.9], [0.51, 0.52, 0.63, 0.64, 0.65, 0.66, 0.67, 0.68])
     # Below 0.62 lie two examples of label 1 (weight 1); the next in line, 0.62, weighs 2 and makes 3.

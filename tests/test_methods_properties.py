@@ -12,9 +12,8 @@ from pacshift import Tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 from pacshift.methods import LWCP, PS, PSC, PSLW, PSR, PSW, WCP, Method, Task
-from pacshift.methods.ps_w import _merged_majorant, example_threshold, worst_class_threshold
-from pacshift.weights.box import split_delta
-from pacshift.weights.estimate import bbse_soft
+from pacshift.methods.estimate import bbse_soft
+from pacshift.methods.ps_w import example_threshold, merged_majorant, split_delta, worst_class_threshold
 from strategies import drawn_scores, seeds, tallies
 
 
@@ -154,7 +153,7 @@ def test_class_wise_worst_case_lies_between_the_example_wise_one_and_the_exact_m
 
 def test_the_class_wise_worst_case_is_valid_and_not_exact() -> None:
     """A path of errors 0, 0, 0, 1, 2 has the majorant 0, 0.5, 1, 1.5, 2: never below, sometimes above."""
-    majorant = _merged_majorant(np.array([0.0, 0.0, 1.0, 1.0]), np.array([4]))
+    majorant = merged_majorant(np.array([0.0, 0.0, 1.0, 1.0]), np.array([4]))
     path = np.array([0, 0, 0, 1, 2])
     assert majorant.tolist() == [0, 0.5, 1, 1.5, 2]
     assert (majorant >= path).all()
@@ -166,7 +165,7 @@ def test_no_choice_of_one_weight_per_class_has_more_errors_than_the_majorant(
 ) -> None:
     rng = np.random.default_rng(seed)
     paths = [rng.integers(0, 2, rng.integers(0, rows + 1)).astype(float) for _ in range(n_classes)]
-    majorant = _merged_majorant(np.concatenate(paths), np.cumsum([len(path) for path in paths]))
+    majorant = merged_majorant(np.concatenate(paths), np.cumsum([len(path) for path in paths]))
     for sizes in itertools.product(*(range(len(path) + 1) for path in paths)):
         errors = sum(path[:size].sum() for path, size in zip(paths, sizes, strict=True))
         assert errors <= majorant[sum(sizes)] + 1e-9
@@ -206,7 +205,7 @@ def thin_by_score(counts: IntArray, tally: Tally, keep: FloatArray, rng: np.rand
 )
 def test_permuting_classes_permutes_the_answer(method: Method, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pacshift.methods.ps_w.thin", thin_by_score)
-    monkeypatch.setattr("pacshift.methods.oracle.thin", thin_by_score)
+    monkeypatch.setattr("pacshift.methods.point_weights.thin", thin_by_score)
     rng = np.random.default_rng(11)
     for n_classes in (2, 3, 6):
         scores, labels = drawn_scores(rng, n_classes, 6000, 4.0)

@@ -14,11 +14,11 @@ from pacshift import Population, calibrate
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.certification.differences import differences
 from pacshift.methods import PSW
+from pacshift.methods.hull import hull
 from pacshift.mix import lp
 from pacshift.mix.lp import LinearProgram, Problem, linear_program
 from pacshift.mix.programs import MixProgram, least_violation
 from pacshift.mix.region import prevalence_region
-from pacshift.weights.hull import hull
 from strategies import BoxedSystem, boxed_systems, seeds
 
 SOLVERS = ("highspy", "scipy")

@@ -12,9 +12,7 @@ from hospital import NAMES, PANDEMIC, USUAL, patients, source_tally
 from pacshift import InputError, Interval, Monitor, Tally, calibrate_tally
 from pacshift.arrays import FloatArray
 from pacshift.certification.request import Request
-from pacshift.monitor.fresh import Fresh
-from pacshift.monitor.shares import report_delta, source_delta
-from pacshift.monitor.verdict import judge
+from pacshift.monitor.verdict import Fresh, judge, report_delta, source_delta
 
 SOURCE = source_tally(20_000)
 
@@ -98,7 +96,6 @@ def test_late_rows_are_added_to_their_period_and_pay_again() -> None:
     assert late.fresh is not None
     assert late.fresh.thresholds.tolist() == whole.fresh.thresholds.tolist()
     assert late.size == pytest.approx(whole.size)
-    assert monitor.report("May") is late  # nothing new: the same report, nothing spent
     assert monitor.update(month(USUAL, 4), "July").number == 4
 
 
@@ -200,7 +197,7 @@ def test_rows_of_another_kind_are_not_added() -> None:
     monitor = Monitor(SOURCE, epsilon=0.1, delta=0.05)
     with pytest.raises(InputError, match="softmax"):
         monitor.update(np.log(month(USUAL, 1)) + 3, "May")
-    assert monitor.waiting == ()
+    assert monitor.history == ()
     assert monitor.update(month(USUAL, 1), "May").rows == 3000
 
 

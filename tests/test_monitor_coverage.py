@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 from hospital import patients, population, source_tally
 from pacshift import Interval, Tally, calibrate_tally
 from pacshift.arrays import FloatArray
-from pacshift.monitor.coverage import error_bounds, lies_below
+from pacshift.monitor.verdict import error_bounds, lies_below
 
 
 @st.composite

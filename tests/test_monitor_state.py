@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hospital import USUAL, patients, source_tally
-from pacshift import Certificate, InputError, Monitor
+from hospital import NAMES, USUAL, patients, source_tally
+from pacshift import Certificate, InputError, Monitor, Tally
 from pacshift.files import lock
 from pacshift.files.codec import seal
-from pacshift.methods import PSLP
-from pacshift.monitor.deliveries import Delivery
-from pacshift.monitor.periods import Counted
+from pacshift.monitor.periods import Counted, CountedRows, Incoming
 from pacshift.monitor.state import StateFolder
 
 SOURCE = source_tally(4000)
@@ -25,6 +23,24 @@ GOOD: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05, "forever": True, "method"
 
 def rows(seed: int, n: int = 600) -> Any:
     return patients(n, USUAL, np.random.default_rng(seed))[0]
+
+
+def counts(scores: Any) -> Tally:
+    return Tally.from_target(scores, classes=NAMES, soft=False)
+
+
+def follow(monitor: Monitor, file: Path, parts: dict[str, Any], content: str = "") -> list[str]:
+    """Deliver rows of periods in a file, whose bytes have nothing to do with them; what the monitor says."""
+    file.write_text(content or str(file))
+    found = {name: Counted(counts(part)) for name, part in parts.items()}
+    rows = CountedRows(found, sum(len(part) for part in parts.values()), lambda _certificate: {})
+    said: list[str] = []
+    monitor.follow([Incoming(lambda _known: rows, file)], tell=said.append)
+    return said
+
+
+def rows_of(monitor: Monitor) -> dict[str, int]:
+    return {report.period: report.rows for report in monitor.history}
 
 
 def facts(monitor: Monitor) -> list[Any]:
@@ -91,8 +107,7 @@ def test_killed_at_any_moment_nothing_is_lost(tmp_path: Path, monkeypatch: pytes
             crashes += 1
             monkeypatch.setattr(os, "replace", plain_replace)
             after = Monitor(SOURCE, **GOOD, state=folder)
-            counted = after._saved.periods["May"].target.n_target
-            assert counted == 600  # rows and report are saved together, so the rows are given again
+            assert rows_of(after)["May"] == 600  # rows and report are saved together, so the rows are given again
             after.update(rows(2), "May")
             assert [fact[:4] for fact in facts(after)] == [fact[:4] for fact in facts(expected)]
         else:
@@ -122,43 +137,36 @@ def test_a_step_that_fails_leaves_no_trace(tmp_path: Path) -> None:
 
     def wrong() -> None:
         with monitor.one_step():
-            monitor.add({"May": Counted(monitor.count(rows(0)))})
-            monitor.report("June")
+            monitor.update(rows(0), "May")
+            monitor.update(rows(0), "June")
 
-    with pytest.raises(KeyError):
+    with pytest.raises(InputError, match="counted before"):
         wrong()
-    assert monitor.waiting == ()
-    assert Monitor(SOURCE, **GOOD, state=tmp_path).waiting == ()
-
-
-def test_a_file_is_counted_once() -> None:
-    monitor = Monitor(SOURCE, **GOOD)
-    may = {"May": Counted(monitor.count(rows(0)))}
-    assert monitor.add(may, Delivery("may.csv", "abc", 600))
-    assert monitor.has_counted("abc")
-    assert not monitor.has_counted("def")
-    other = {"May": Counted(monitor.count(rows(1)))}
-    with pytest.raises(InputError, match=r"may\.csv was counted before with other content.*replace=True"):
-        monitor.add(other, Delivery("may.csv", "def", 600))
+    assert (monitor.history, monitor.deliveries) == ((), ())
+    assert Monitor(SOURCE, **GOOD, state=tmp_path).history == ()
 
 
 def test_rows_are_known_again_in_any_file_and_order(tmp_path: Path) -> None:
     """A file that was written again with the same rows, or copied to another format, has another SHA-256."""
-    monitor = Monitor(SOURCE, **GOOD, state=tmp_path)
-    monitor.add({"May": Counted(monitor.count(rows(0)))}, Delivery("may.csv", "abc", 600))
-    same = {"May": Counted(monitor.count(rows(0)[::-1]))}
-    assert not monitor.add(same, Delivery("may.csv", "def", 600))
-    assert not monitor.add({"copy": same["May"]}, Delivery("copy.parquet", "ghi", 600))
-    again = Monitor(SOURCE, **GOOD, state=tmp_path)
-    assert again.has_counted("def")
-    assert again.has_counted("ghi")
-    assert again._saved.periods["May"].target.n_target == 600
+    monitor = Monitor(SOURCE, **GOOD, state=tmp_path / "watch")
+    may, copy = tmp_path / "may.csv", tmp_path / "copy.parquet"
+    assert follow(monitor, may, {"May": rows(0)}) == []
+    same = rows(0)[::-1]
+    assert follow(monitor, may, {"May": same}, "again") == [
+        f"{may} holds rows that were counted before. They are not counted again."
+    ]
+    assert len(follow(monitor, copy, {"copy": same}, "copied")) == 1
+    again = Monitor(SOURCE, **GOOD, state=tmp_path / "watch")
+    for file, content in ((may, "again"), (copy, "copied"), (tmp_path / "third.csv", "copied")):
+        assert follow(again, file, {"May": rows(7)}, content) == []  # its bytes are known, so it is not read
+    assert rows_of(again) == {"May": 600}
     assert sum(delivery.rows for delivery in again.deliveries) == 600
-    both = same | {"June": Counted(monitor.count(rows(1)))}
     with pytest.raises(
-        InputError, match=r"rows of May were counted before .as May, from may\.csv., others were not"
+        InputError, match=r"rows of May were counted before .as May, from .*may\.csv., others were"
     ):
-        again.add(both, Delivery("both.csv", "jkl", 1200))
+        follow(again, tmp_path / "both.csv", {"May": same, "June": rows(1)})
+    with pytest.raises(InputError, match=r"may\.csv was counted before with other content.*replace=True"):
+        follow(again, may, {"May": rows(1)}, "other")
 
 
 def test_an_update_that_is_repeated_changes_nothing() -> None:
@@ -206,53 +214,36 @@ def test_other_settings_are_refused(tmp_path: Path) -> None:
         Monitor(source_tally(4001), **GOOD, state=tmp_path)
 
 
-def test_an_option_that_is_newer_than_the_folder_is_what_it_is_by_default(tmp_path: Path) -> None:
-    """The folder was written before ``class_balance`` existed."""
-    promise: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05}
-    Monitor(SOURCE, **promise, state=tmp_path).update(rows(0), "May")
-    manifest = tmp_path / "manifest.json"
-    document = json.loads(manifest.read_text())
-    document.pop("checksum")
-    del document["settings"]["options"]["class_balance"]
-    manifest.write_text(json.dumps(seal(document)))
-    assert Monitor(SOURCE, **promise, state=tmp_path).update(rows(1), "June").number == 2
-    manifest.write_text(json.dumps(seal(document)))
-    with pytest.raises(InputError, match=r"other settings.*class_balance"):
-        Monitor(SOURCE, **promise, method=PSLP(class_balance=6), state=tmp_path)
-
-
 def test_rows_cut_into_other_periods_are_known_again(tmp_path: Path) -> None:
     """The same visits in another time zone: the last ones of May lie in June."""
-    monitor = Monitor(SOURCE, **GOOD, state=tmp_path)
+    monitor = Monitor(SOURCE, **GOOD, state=tmp_path / "watch")
     whole = rows(0)
 
-    def cut(place: int) -> dict[str, Counted]:
+    def cut(place: int) -> dict[str, Any]:
         parts = {"May": whole[:place], "June": whole[place:]}
-        return {name: Counted(monitor.count(part)) for name, part in parts.items() if len(part)}
+        return {name: part for name, part in parts.items() if len(part)}
 
-    assert monitor.add(cut(300), Delivery("utc.parquet", "abc", 600))
-    assert not monitor.add(cut(250), Delivery("tokyo.parquet", "def", 600))
-    assert not monitor.add(cut(600), Delivery("one.parquet", "ghi", 600))
-    again = Monitor(SOURCE, **GOOD, state=tmp_path)
-    assert {name: period.target.n_target for name, period in again._saved.periods.items()} == {
-        "May": 300,
-        "June": 300,
-    }
+    assert follow(monitor, tmp_path / "utc.parquet", cut(300)) == []
+    assert len(follow(monitor, tmp_path / "tokyo.parquet", cut(250))) == 1
+    assert len(follow(monitor, tmp_path / "one.parquet", cut(600))) == 1
+    again = Monitor(SOURCE, **GOOD, state=tmp_path / "watch")
+    assert rows_of(again) == {"May": 300, "June": 300}
     with pytest.raises(InputError, match="counted before, as period 'several', not 'July'"):
         again.update(whole, "July")
-    again.recount({"May": Counted(monitor.count(rows(3)))}, [])
-    assert again.add({"July": Counted(monitor.count(whole))}, Delivery("new.parquet", "jkl", 600))
+    again.update(rows(3), "May", replace=True)
+    assert follow(again, tmp_path / "new.parquet", {"July": whole}) == []
+    assert rows_of(again) == {"May": 600, "June": 300, "July": 600}
 
 
 def test_a_folder_is_read_as_it_was_begun(tmp_path: Path) -> None:
     monitor = Monitor(SOURCE, **GOOD, state=tmp_path)
-    monitor.use_reading({"period": "month", "key": None})
+    monitor.follow([], reading={"period": "month", "key": None})
     again = Monitor(SOURCE, **GOOD, state=tmp_path)
-    again.use_reading({"period": "month", "key": None})
+    again.follow([], reading={"period": "month", "key": None})
     with pytest.raises(InputError, match="was begun with period='month' and now there is period='week'"):
-        again.use_reading({"period": "week", "key": None})
+        again.follow([], reading={"period": "week", "key": None})
     with pytest.raises(InputError, match="was begun with no key= and now there is key='visit'"):
-        again.use_reading({"period": "month", "key": "visit"})
+        again.follow([], reading={"period": "month", "key": "visit"})
 
 
 def test_foreign_and_damaged_folders_are_refused(tmp_path: Path) -> None:
@@ -299,16 +290,19 @@ def test_every_change_of_the_manifest_is_noticed(tmp_path: Path) -> None:
     ("change", "said"),
     [
         (lambda document: document.update(n_reports=0, n_delivered=0), "reports [1] of 0"),
-        (lambda document: document.update(n_reports=True), "True where a count belongs"),
+        (lambda document: document.update(n_reports=True), "n_reports: True where a count belongs"),
         (lambda document: document.update(n_delivered=5), "5 of 1 reports delivered"),
-        (lambda document: document["periods"][0]["report"].update(number=2), "of 1"),
+        (lambda document: document["periods"][0]["report"].update(number=2), "report 2 with delta"),
         (lambda document: document["periods"][0]["report"].update(delta=0.04), "with delta 0.04"),
         (lambda document: document["periods"][0]["report"].update(epsilon=0.2), "with epsilon 0.2"),
-        (lambda document: document["periods"][0]["report"].update(error=[0.3, 0.1]), "between 0.3 and 0.1"),
-        (lambda document: document["periods"][0]["report"].update(verdict="fine"), "the verdict 'fine'"),
+        (lambda document: document["periods"][0]["report"].update(error=[0.3, 0.1]), "between (0.3, 0.1)"),
+        (
+            lambda document: document["periods"][0]["report"].update(verdict="fine"),
+            "periods[].report.verdict: 'fine' where",
+        ),
         (lambda document: document["periods"][0]["report"].update(rows=601), "601 of 600 rows"),
         (lambda document: document["periods"][0].update(set_sizes=[600, 1, 0, 0]), "sets of 600 rows"),
-        (lambda document: document["periods"][0].update(tally="../1.2.tally"), "not a file of this folder"),
+        (lambda document: document["periods"][0].update(target="../1.2.tally"), "not a file of this folder"),
         (lambda document: document["in_use"].update(number=0), "no certificate has been in use"),
         (lambda document: document["periods"].append(document["periods"][0]), "two periods have one name"),
     ],

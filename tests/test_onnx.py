@@ -10,7 +10,7 @@ import pytest
 from certificates import birds
 from pacshift import InputError
 from pacshift.certificate.file import to_document
-from pacshift.scores.softmax import softmax
+from pacshift.scores.transforms import softmax
 
 pytest.importorskip("onnx", reason="the export needs pacshift[onnx]")
 runtime = pytest.importorskip("onnxruntime", reason="graphs are run in onnxruntime")

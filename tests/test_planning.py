@@ -22,7 +22,7 @@ QUICK: dict[str, Any] = {"epsilon": 0.05, "delta": 0.05, "target_mix": TARGET_MI
 def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """The real number of draws is for people who want to know; tests want to end."""
     monkeypatch.setattr("pacshift.planning.simulate.effort_for", lambda _: simulate.Effort(6, 2, 5, 5))
-    monkeypatch.setattr("pacshift.planning.search.MAX_SEARCHED_VALUES", 100_000)
+    monkeypatch.setattr("pacshift.planning.solve.MAX_SEARCHED_VALUES", 100_000)
 
 
 def true_size(

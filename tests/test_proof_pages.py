@@ -15,7 +15,7 @@ import pacshift
 from pacshift import Monitor, Tally, assumption
 from pacshift.certificate.certificate import ONE_LABEL_SHARE
 from pacshift.certification import class_miss, delta, one_label, sensitivity
-from pacshift.monitor import shares
+from pacshift.monitor import verdict
 from pacshift.paths import labelled
 from pacshift.report import render_history
 from pacshift.report.history import NO_FEEDBACK
@@ -162,12 +162,12 @@ def test_shares_and_grid_of_the_trust_pages_are_those_of_the_code() -> None:
 
 def test_shares_of_the_monitor_page_are_those_of_the_code() -> None:
     page = PAGES["monitor.md"]
-    assert shares.SOURCE_SHARE == 0.1
-    assert pytest.approx(1) == shares.SOURCE_SHARE + shares.NEW_SOURCES_SHARE + 1.1 * shares.FRESH_SHARE
-    assert rf"{shares.NEW_SOURCES_SHARE:g}\,\delta / (s(s+1))" in page
-    assert rf"{shares.FRESH_SHARE:g}\,\delta" in page
-    assert rf"{shares.SOURCE_SHARE + 1.1 * shares.FRESH_SHARE:g}\,\delta" in page
-    assert shares.report_delta(1.0, 3, forever=True) == pytest.approx(0.8 / 12)
+    assert verdict.SOURCE_SHARE == 0.1
+    assert pytest.approx(1) == verdict.SOURCE_SHARE + verdict.NEW_SOURCES_SHARE + 1.1 * verdict.FRESH_SHARE
+    assert rf"{verdict.NEW_SOURCES_SHARE:g}\,\delta / (s(s+1))" in page
+    assert rf"{verdict.FRESH_SHARE:g}\,\delta" in page
+    assert rf"{verdict.SOURCE_SHARE + 1.1 * verdict.FRESH_SHARE:g}\,\delta" in page
+    assert verdict.report_delta(1.0, 3, forever=True) == pytest.approx(0.8 / 12)
 
 
 def test_a_monitor_says_its_assumption_wherever_the_promise_is() -> None:

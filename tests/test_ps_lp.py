@@ -33,8 +33,9 @@ from pacshift.ps_lp.theorem import (
     TUNED,
     betting_test,
     certified_thresholds,
+    plan_for,
 )
-from pacshift.tally.threshold import largest_threshold
+from pacshift.tally.grid import largest_threshold
 from strategies import tallies
 from worlds import make_world, run
 
@@ -108,9 +109,8 @@ def proven(
     """The thresholds of every kind."""
     region = prevalence_region(tally.confusion, tally.target, delta=MANY_ROWS.region * delta)
     nobody = np.zeros(tally.n_classes, bool)
-    return certified_thresholds(
-        tally, region, epsilon=epsilon, delta=delta, included=nobody if included is None else included
-    )
+    plan = plan_for(tally, epsilon=epsilon, delta=delta)
+    return certified_thresholds(tally, region, plan, included=nobody if included is None else included)
 
 
 @pytest.mark.slow
@@ -313,9 +313,8 @@ def test_one_threshold_lies_between_ps_w_and_the_one_that_knows_the_mix() -> Non
     sizes = []
     for seed in range(4):
         tally = world.draw(20_000, 20_000, rng)
-        test = betting_test(
-            tally, only(world.target_mix), epsilon=epsilon, delta=delta, included=np.zeros(3, bool)
-        )
+        plan = plan_for(tally, epsilon=epsilon, delta=delta)
+        test = betting_test(tally, only(world.target_mix), plan, included=np.zeros(3, bool))
         known = np.full(3, largest_threshold(tally, test.passes))
         published = run(PSW(), world, tally, epsilon, delta, seed).thresholds
         assert published is not None

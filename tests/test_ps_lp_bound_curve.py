@@ -21,7 +21,7 @@ from pacshift.ps_lp.theorem import (
     ONE_THRESHOLD,
     TUNED,
     certified_thresholds,
-    correction_plan,
+    plan_for,
     shares_for,
 )
 from strategies import drawn_scores, tallies
@@ -51,9 +51,9 @@ def test_every_kind_has_one_that_survives_a_pickle(kind: str) -> None:
     tally = make_world(3, strength=3, shift=0.3).draw(3000, 3000, np.random.default_rng(0))
     tally = replace(tally, bins=None) if kind == ONE_THRESHOLD else tally
     region, included = prevalence_region(tally.confusion, tally.target, delta=0.005), np.zeros(3, bool)
-    kinds = certified_thresholds(tally, region, epsilon=0.1, delta=0.05, included=included)
-    shares = shares_for(tally.class_counts, epsilon=0.1)
-    compute = CurveOnDemand(tally, region, kind, kinds[kind], 0.1, 0.05, included, shares)
+    plan = plan_for(tally, epsilon=0.1, delta=0.05)
+    kinds = certified_thresholds(tally, region, plan, included=included)
+    compute = CurveOnDemand(tally, region, plan, kind, kinds[kind], included)
     here, there = compute(), pickle.loads(pickle.dumps(compute))()
     assert np.array_equal(here.bounds, there.bounds)
     assert here.chosen == tally.misses(kinds[kind]).sum() / tally.n_source
@@ -74,7 +74,7 @@ def test_above_50_classes_it_runs_along_the_family_that_was_certified_or_there_i
     kind: str, fifty_one: Tally, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert shares_for(fifty_one.class_counts, epsilon=0.2) is FEW_ROWS
-    assert correction_plan(fifty_one, epsilon=0.2, delta=0.05) is not None
+    assert plan_for(fifty_one, epsilon=0.2, delta=0.05).correction is not None
     monkeypatch.setattr("pacshift.methods.ps_lp.smallest_kind", lambda *_: kind)
     found = PSLP().solve(fifty_one, Task(0.2, 0.05))
     if kind == ONE_THRESHOLD:
@@ -91,7 +91,7 @@ def test_above_50_classes_it_runs_along_the_family_that_was_certified_or_there_i
     certified = float(np.ptp(chosen / fifty_one.class_counts))
     assert {delta for delta, _ in asked} == {MANY_ROWS.equal_miss_rate * 0.05}
     assert max(spread for _, spread in asked) <= certified + 2 / fifty_one.class_counts.min()  # no class is spared
-    assert found.curve.shares.caution == 0
+    assert found.curve.plan.shares.caution == 0
 
 
 def made(monkeypatch: pytest.MonkeyPatch, curve: BoundCurve) -> tuple[Certificate, list[int]]:

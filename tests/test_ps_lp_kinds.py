@@ -18,6 +18,7 @@ from pacshift.ps_lp.theorem import (
     TUNED,
     Shares,
     certified_thresholds,
+    plan_for,
     shares_for,
     smallest_kind,
 )
@@ -30,7 +31,7 @@ def proven(tally: Tally, epsilon: float = 0.1, delta: float = 0.05) -> dict[str,
     """The thresholds of every kind."""
     region = prevalence_region(tally.confusion, tally.target, delta=MANY_ROWS.region * delta)
     included = np.zeros(tally.n_classes, bool)
-    return certified_thresholds(tally, region, epsilon=epsilon, delta=delta, included=included)
+    return certified_thresholds(tally, region, plan_for(tally, epsilon=epsilon, delta=delta), included=included)
 
 
 @pytest.mark.parametrize("shares", [MANY_ROWS, FEW_ROWS])

@@ -16,7 +16,7 @@ from pacshift.methods.ps_lp import reasons_for_many_classes
 from pacshift.mix.programs import MixProgram
 from pacshift.mix.region import prevalence_region
 from pacshift.ps_lp.equal_miss_rate import equal_miss_ranks, known_box, ranks_for_any_mix
-from pacshift.ps_lp.theorem import EQUAL_MISS_RATE, ONE_THRESHOLD, certified_thresholds
+from pacshift.ps_lp.theorem import EQUAL_MISS_RATE, ONE_THRESHOLD, certified_thresholds, plan_for
 from strategies import seeds
 
 
@@ -126,7 +126,9 @@ def test_between_50_and_200_classes_the_region_passes_known_bounds_on() -> None:
     sizes = []
     for known in (None, Interval(0.95 * even, 1.05 * even)):
         region = prevalence_region(tally.confusion, tally.target, delta=0.005, known=known)
-        kinds = certified_thresholds(tally, region, epsilon=0.1, delta=0.05, included=np.zeros(60, bool))
+        kinds = certified_thresholds(
+            tally, region, plan_for(tally, epsilon=0.1, delta=0.05), included=np.zeros(60, bool)
+        )
         sizes.append([population.size(kinds[kind], even) for kind in ("one threshold", "rescaled")])
     assert (np.array(sizes[1]) < np.array(sizes[0])).all()
 

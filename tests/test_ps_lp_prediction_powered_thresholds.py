@@ -11,6 +11,7 @@ from benchmarks.many import draw_source
 from pacshift import PSLP, AssumptionError, Interval, Population, Tally
 from pacshift.arrays import IntArray
 from pacshift.methods import Task
+from pacshift.progress import Steps
 from pacshift.ps_lp.equal_miss_rate import ranks_for_any_mix, thresholds_at_ranks
 from pacshift.ps_lp.prediction_powered import thresholds as options
 from pacshift.ps_lp.prediction_powered.bound import (
@@ -23,8 +24,8 @@ from pacshift.ps_lp.prediction_powered.thresholds import (
     CorrectionShares,
     best_tilt,
     corrected_thresholds,
+    correction_plan,
     options_for,
-    plan_for,
     sparse_classes,
 )
 from pacshift.ps_lp.theorem import certify_many_classes
@@ -38,7 +39,7 @@ SHARES = CorrectionShares(box=0.15, one_threshold=0.15, rescaled=0.4)
 
 def test_plans_depend_on_numbers_of_rows() -> None:
     def plan(counts: IntArray, n_target: int, epsilon: float = 0.1) -> CorrectionPlan | None:
-        return plan_for(counts, n_target, epsilon=epsilon, delta=0.05, shares=SHARES)
+        return correction_plan(counts, n_target, epsilon=epsilon, delta=0.05, shares=SHARES)
 
     enough = plan(np.full(300, 200), 50_000)
     assert enough is not None
@@ -99,9 +100,9 @@ def test_errors_above_epsilon_are_rare_and_sets_are_smaller_than_for_any_mix(
     anything, failures, sizes, any_mix = np.ones(24), 0, [], []
     for seed in range(runs):
         tally = draw(world, 150, 4000, seed)
-        plan = plan_for(tally.class_counts, tally.n_target, epsilon=0.1, delta=delta, shares=SHARES)
+        plan = correction_plan(tally.class_counts, tally.n_target, epsilon=0.1, delta=delta, shares=SHARES)
         assert plan is not None
-        found = corrected_thresholds(tally, plan, anything, epsilon=0.1, delta=delta, shares=SHARES)
+        found = corrected_thresholds(tally, plan, anything, steps=Steps())
         kinds = (found.one_threshold, found.rescaled)
         failures += any(world.error(each, world.target_mix) > 0.1 for each in kinds)
         sizes.append(world.size(found.rescaled))
@@ -123,9 +124,9 @@ def test_a_long_tail_keeps_the_promise_with_either_choice_of_classes_in_every_se
         rng = np.random.default_rng([seed, 7])
         tally = draw_source(world.population, counts, rng)
         tally = tally + Tally.from_target(world.population.draw(world.target_mix, 6000, rng)[0])
-        plan = plan_for(counts, 6000, epsilon=0.1, delta=delta, shares=SHARES)
+        plan = correction_plan(counts, 6000, epsilon=0.1, delta=delta, shares=SHARES)
         assert plan is not None
-        found = corrected_thresholds(tally, plan, np.ones(24), epsilon=0.1, delta=delta, shares=SHARES)
+        found = corrected_thresholds(tally, plan, np.ones(24), steps=Steps())
         kinds = (found.one_threshold, found.rescaled)
         failures += any(world.error(each, world.target_mix) > 0.1 for each in kinds)
         assert (plan.sparse.sum(), plan.sparsest.sum()) == (3, 1)

@@ -25,7 +25,7 @@ from pacshift.bounds import Interval
 from pacshift.mix.region import prevalence_region
 from pacshift.paths.sample import RowSample
 from pacshift.ps_lp.curves import MIN_HELD_OUT, HeldOutRows, enough_rows
-from pacshift.ps_lp.theorem import MANY_ROWS, TUNED, certified_thresholds
+from pacshift.ps_lp.theorem import MANY_ROWS, TUNED, certified_thresholds, plan_for
 from pacshift.ps_lp.tuned import PATH_STEPS, HeldOut, Tuning, held_out_rows, hold_out, tune, tuned_path
 from paper.experiments.datasets import load_dataset
 from paper.experiments.panels import PANELS
@@ -161,12 +161,12 @@ def certified(
         region = prevalence_region(tally.confusion, tally.target, delta=MANY_ROWS.region * delta, known=known)
     except AssumptionError:
         return None
-    asked: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "included": np.zeros(n_classes, bool)}
+    plan, nobody = plan_for(tally, epsilon=epsilon, delta=delta), np.zeros(n_classes, bool)
     found = {}
     for wanted in on_rows:
         tuning = tuned(rows, tally, on_rows=wanted, epsilon=epsilon)
         assert tuning.on_rows == wanted
-        found[wanted] = certified_thresholds(tally, region, **asked, tuning=tuning)[TUNED]
+        found[wanted] = certified_thresholds(tally, region, plan, included=nobody, tuning=tuning)[TUNED]
     return found
 
 

@@ -18,7 +18,7 @@ from pacshift.bounds import Interval
 from pacshift.mix.region import prevalence_region
 from pacshift.paths.sample import RowSample
 from pacshift.ps_lp.curves import HeldOutRows
-from pacshift.ps_lp.theorem import MANY_ROWS, TUNED, certified_thresholds
+from pacshift.ps_lp.theorem import MANY_ROWS, TUNED, certified_thresholds, plan_for
 from pacshift.ps_lp.tuned import HeldOut, tune
 
 N_CLASSES, ROWS_PER_CLASS, N_TARGET = 20, 600, 4000
@@ -82,7 +82,9 @@ def errs_too_much(seed: int, certify_all: bool) -> bool:
         )
     except AssumptionError:
         return True
-    found = certified_thresholds(tally, region, epsilon=EPSILON, delta=DELTA, included=none, tuning=tuning)
+    found = certified_thresholds(
+        tally, region, plan_for(tally, epsilon=EPSILON, delta=DELTA), included=none, tuning=tuning
+    )
     return bool(np.clip(2 * found[TUNED] - 1, 0, 1) @ mix > EPSILON)
 
 

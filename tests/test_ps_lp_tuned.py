@@ -1,7 +1,6 @@
 """Tuned thresholds: rows are held out as by coins, the path is nested, and no class is abandoned."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from pacshift import AssumptionError, Population, Tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.mix.region import prevalence_region
 from pacshift.paths.path import ThresholdPath
-from pacshift.ps_lp.theorem import MANY_ROWS, TUNED, betting_test, certified_thresholds
+from pacshift.ps_lp.theorem import MANY_ROWS, TUNED, betting_test, certified_thresholds, plan_for
 from pacshift.ps_lp.tuned import (
     CLASS_BALANCE,
     HELD_OUT_SHARE,
@@ -25,8 +24,7 @@ from pacshift.ps_lp.tuned import (
     per_class,
     tuned_path,
 )
-from pacshift.tally.grid import to_grid
-from pacshift.tally.histogram import mean_binned_size
+from pacshift.tally.grid import mean_binned_size, to_grid
 from strategies import labelled, tallies
 from worlds import World, make_world
 
@@ -160,9 +158,9 @@ def test_tuning_makes_sets_smaller_where_classes_differ() -> None:
     world = uneven_world()
     tally = world.draw(12_000, 12_000, np.random.default_rng(2))
     region = prevalence_region(tally.confusion, tally.target, delta=MANY_ROWS.region * 0.05)
-    asked: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05, "included": np.zeros(4, bool)}
-    kinds = certified_thresholds(tally, region, **asked)
-    single = certified_thresholds(replace(tally, bins=None), region, **asked)["one threshold"]
+    plan, nobody = plan_for(tally, epsilon=0.1, delta=0.05), np.zeros(4, bool)
+    kinds = certified_thresholds(tally, region, plan, included=nobody)
+    single = certified_thresholds(replace(tally, bins=None), region, plan, included=nobody)["one threshold"]
     assert world.size(kinds[TUNED]) < 0.9 * world.size(single)
     assert world.error(kinds[TUNED], world.target_mix) <= 0.1
 
@@ -195,7 +193,9 @@ def test_tied_scores_keep_the_target_error(grid: bool) -> None:
         except AssumptionError:
             failed += 1
             continue
-        kinds = certified_thresholds(tally, region, epsilon=0.1, delta=delta, included=np.zeros(3, bool))
+        kinds = certified_thresholds(
+            tally, region, plan_for(tally, epsilon=0.1, delta=delta), included=np.zeros(3, bool)
+        )
         failed += tied.error(kinds[TUNED], [0.2, 0.3, 0.5]) > 0.1
     assert binomtest(failed, repeats, delta, alternative="greater").pvalue > 1e-3
 
@@ -235,7 +235,9 @@ def passes_at_critical_step(name: str, delta: float, repeats: int) -> int:
         held = hold_out(tally).counts
         critical = first_step_above(world, tuned_path(tally, held, epsilon=epsilon), epsilon)
         if critical is not None:
-            test = betting_test(tally, region, epsilon=epsilon, delta=delta, included=included, held=held)
+            test = betting_test(
+                tally, region, plan_for(tally, epsilon=epsilon, delta=delta), included=included, held=held
+            )
             passed += test.passes(replace(tally, counts=tally.counts - held).misses(critical))
     return passed
 

@@ -14,10 +14,10 @@ from scipy.stats import binom
 from pacshift import InputError, Tally, UninformativeWarning, calibrate, calibrate_tally, label_sheet
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import binomial_cut
+from pacshift.certification.counted import count_rows
 from pacshift.certification.labelled import split_at_random
 from pacshift.certification.request import check_request
-from pacshift.certification.rows import Rows
-from pacshift.methods import PST, Task
+from pacshift.methods import METHODS, PST, Task
 from pacshift.paths.labelled import (
     EQUAL_STEPS,
     LEVEL_ENDS,
@@ -32,9 +32,9 @@ from pacshift.paths.labelled import (
 )
 from pacshift.paths.path import ThresholdPath, fit_isotonic, last_passing
 from pacshift.paths.posterior import Posterior, fit_posterior, log_evidence, moved
+from pacshift.rows.memory import pair
 from pacshift.scores.check import ScoreMatrix
-from pacshift.scores.softmax import softmax
-from pacshift.scores.transforms import resolve_transform
+from pacshift.scores.transforms import resolve_transform, softmax
 
 PROBABILITY = resolve_transform("probability")
 
@@ -221,8 +221,8 @@ def test_rows_of_the_test_have_no_part_in_planning() -> None:
         changed = target.copy()
         if change:
             changed[places] = np.roll(changed[places], 1, axis=1)
-        rows = Rows.check(SOURCE, SOURCE_LABELS, changed, classes=None, softmax=False)
-        found = rows.labelled_target(labels, PROBABILITY, request, SOURCE_TALLY)
+        rows = pair(SOURCE, SOURCE_LABELS, changed, target_labels=labels)
+        found = count_rows(*rows, METHODS["PS-T"](), request, PROBABILITY).labelled
         assert found is not None
         assert found.planning is not None
         planned.append(found.planning.target)

@@ -8,7 +8,10 @@ import pytest
 
 from certificates import HOSTILE, every_shape
 from pacshift.plots import readable
+from pacshift.report import render_refusal
 from reports import every_page
+from test_report_refusal import SHAPES as REFUSED
+from test_report_refusal import refusals
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -21,9 +24,10 @@ Open = Callable[..., Any]
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("reports")
-    paths = {name: folder / f"{name.replace(' ', '-')}.html" for name in SHAPES}
+    pages = every_page() | {f"refused {name}": render_refusal(error) for name, error in refusals().items()}
+    paths = {name: folder / f"{name.replace(' ', '-')}.html" for name in pages}
     for name, path in paths.items():
-        path.write_text(every_page()[name], encoding="utf-8")
+        path.write_text(pages[name], encoding="utf-8")
     return paths
 
 
@@ -60,7 +64,7 @@ def _note_dialog(dialog: Any, complaints: list[str]) -> None:
     dialog.dismiss()
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", [*SHAPES, *(f"refused {name}" for name in REFUSED)])
 def test_no_complaints_and_no_sideways_scrolling(visit: Open, name: str) -> None:
     for width, scheme in ((DESK, "light"), (PHONE, "dark")):
         page = visit(name, width=width, scheme=scheme)

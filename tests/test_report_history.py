@@ -13,8 +13,7 @@ from certificates import HOSTILE, draw
 from hospital import PANDEMIC, USUAL, patients, source_tally
 from pacshift import Interval, Monitor, Tally, calibrate_tally
 from pacshift.certification.request import Request
-from pacshift.monitor.fresh import Fresh
-from pacshift.monitor.verdict import judge, missed_in_words
+from pacshift.monitor.verdict import Fresh, judge, missed_in_words
 from pacshift.plots import readable
 from pacshift.report import render_history, write_history_page
 from pacshift.report.history_pictures import error_over_time, size_over_time
@@ -43,7 +42,7 @@ def hostile() -> Monitor:
     (period,) = monitor._saved.periods.values()
     names = [*HOSTILE, *map(str, range(20))]
     copies = {name: replace(period, name=name, report=replace(report, period=name)) for name in names}
-    monitor._saved = replace(monitor._saved, periods=copies)
+    monitor._state.saved = replace(monitor._saved, periods=copies)
     return monitor
 
 
@@ -125,7 +124,7 @@ def test_an_interval_is_rounded_the_same_everywhere() -> None:
     assert period.report is not None
     close = (0.100041234, 0.138612345)
     report = replace(period.report, error=close, verdict="broken")
-    monitor._saved = replace(monitor._saved, periods={name: replace(period, report=report)})
+    monitor._state.saved = replace(monitor._saved, periods={name: replace(period, report=report)})
     shown = missed_in_words(close, 0.1)
     assert shown == "10.004 to 13.862 %"
     assert f'data-column="they miss">{shown}</td>' in render_history(monitor)

@@ -89,13 +89,10 @@ def test_every_kind_has_the_same_sizes_and_misses(make: Maker, table: pd.DataFra
     level = np.array([0.2, 0.3, 0.4])
     cuts = [fold.Cut(level, plain), fold.Cut(level / 2, plain), fold.Cut(-level, aps, never_empty=True)]
 
-    def sets(scores: Any) -> Any:
-        return scores >= level
-
     rows, known = make(label="label", group=group), _in_memory(table, label="label", group=group)
     assert np.array_equal(fold.sizes(rows, cuts), fold.sizes(known, cuts))
     assert fold.mean_sizes(rows, [level, level / 2]) == fold.mean_sizes(known, [level, level / 2])
-    (found,), (wanted,) = fold.misses(rows, [sets]), fold.misses(known, [sets])
+    (found,), (wanted,) = fold.misses(rows, [cuts[0].sets]), fold.misses(known, [cuts[0].sets])
     assert found.evaluation().error == wanted.evaluation().error
     assert np.array_equal(found.rows, wanted.rows)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pacshift.scores.plausible import foreign_columns
+from pacshift.scores.check import foreign_columns
 
 RNG = np.random.default_rng(0)
 PROBABILITIES = RNG.dirichlet(np.ones(4), 200)

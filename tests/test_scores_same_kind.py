@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from pacshift import Certificate, InputError, Monitor, Tally, calibrate
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.scores.kind import ScoreKind
-from pacshift.scores.same_kind import require_same_kind
+from pacshift.scores.kind import ScoreKind, require_same_kind
 from score_kinds import MAKERS
 
 N_CLASSES = 5
@@ -140,25 +139,6 @@ def test_kinds_that_are_not_known_are_let_through() -> None:
     known = ScoreKind.of_rows(TARGET)
     require_same_kind(None, known, name="scores", n_rows=8)
     require_same_kind(known, None, name="scores", n_rows=8)
-
-
-def test_records_of_older_files_refuse_what_they_refused() -> None:
-    probabilities, unit = ScoreKind(0.0, 1.0, 0.4, True), ScoreKind(0.0, 1.0, 0.4, False)
-    logits, beyond = ScoreKind(-3.0, 9.0, 0.4, False), ScoreKind(0.0, 1.2, 0.4, False)
-    new = {kind: ScoreKind.of_rows(MAKERS[kind](TARGET)) for kind in MAKERS}
-    for other in (logits, beyond, new["logits"], new["sigmoids"]):
-        assert refused(probabilities, other, 8)
-    assert refused(unit, logits, 8)
-    assert not refused(unit, beyond, 8)
-    assert not refused(unit, new["probabilities"], 8)
-    for old in (logits, beyond):
-        assert refused(old, probabilities, 8)
-        assert refused(old, new["probabilities"], 8)
-        assert not refused(old, probabilities, 7)  # may be chance
-    for kind in ("percentages", "bytes", "logs"):  # made before such kinds were known
-        old = ScoreKind(new[kind].low, new[kind].high, new[kind].least_top, False)
-        assert not refused(old, new[kind], 2000)
-        assert not refused(old, ScoreKind.of_rows(MAKERS[kind](TARGET[:1])), 1)
 
 
 def top_only(scores: FloatArray, kept: int) -> FloatArray:

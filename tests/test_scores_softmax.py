@@ -22,7 +22,7 @@ from pacshift import (
 )
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.scores.check import rounded
-from pacshift.scores.softmax import softmax
+from pacshift.scores.transforms import softmax
 from pacshift.tables import read_table, tally_table, write_sets
 
 
@@ -69,18 +69,11 @@ def test_all_is_as_if_probabilities_had_been_passed(certificate: Certificate) ->
     assert "softmax score" in certificate.explain()
 
 
-def test_a_file_remembers_it_and_older_files_have_none(certificate: Certificate, tmp_path: Path) -> None:
+def test_a_file_remembers_it(certificate: Certificate, tmp_path: Path) -> None:
     certificate.save(tmp_path / "c.json")
     loaded = Certificate.load(tmp_path / "c.json")
     assert loaded.softmax
     assert np.array_equal(loaded.sets(TARGET), certificate.sets(TARGET))
-
-
-def test_older_versions_would_refuse_logits(certificate: Certificate) -> None:
-    """They ignore the word softmax in a file, but they look at the kind of scores."""
-    blind = certificate.changed(softmax=False)
-    with pytest.raises(InputError, match="probabilities that sum to 1"):
-        blind.sets(TARGET)
 
 
 def test_a_second_softmax_is_refused(certificate: Certificate) -> None:

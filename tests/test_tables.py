@@ -27,8 +27,7 @@ from pacshift.tables.count import count_table
 from pacshift.tables.reader import TableReader
 from pacshift.tally import counter, stores
 from pacshift.tally.counter import CountOptions
-from pacshift.tally.grid import to_grid
-from pacshift.tally.histogram import MAX_BINNED_CLASSES
+from pacshift.tally.grid import MAX_BINNED_CLASSES, to_grid
 
 SAVE: dict[str, Callable[[Any, Path], Any]] = {
     "parquet": pq.write_table,

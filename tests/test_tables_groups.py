@@ -18,7 +18,7 @@ from pacshift import Certificate, InputError, Tally, calibrate_tally
 from pacshift.files.codec import seal
 from pacshift.tables import evaluate_table, read_table, tally_table
 from pacshift.tables.periods import Calendar, RowRanges, WholeFile, count_periods
-from pacshift.tally.grouped import Grouped
+from pacshift.tally.groups import Grouped
 
 N_ROWS = 3000
 RNG = np.random.default_rng(5)

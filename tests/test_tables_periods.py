@@ -11,8 +11,8 @@ import pytest
 
 from hospital import NAMES, USUAL, patients, table
 from pacshift import InputError, Tally, calibrate_tally
-from pacshift.files.repeated import file_sha256
 from pacshift.tables.periods import Calendar, RowRanges, WholeFile, count_periods, read_period
+from pacshift.tally.once import file_sha256
 
 N = 900
 SCORES, LABELS = patients(N, USUAL, np.random.default_rng(0))

@@ -15,9 +15,9 @@ import pytest
 from commands import bad, good, make_tables
 from pacshift import Certificate
 from pacshift.errors import InputError
-from pacshift.files.repeated import repeated_files
 from pacshift.rows.arrow.files import list_files
 from pacshift.tables import evaluate_table, read_table, tally_table, write_sets
+from pacshift.tally.once import repeated_files
 from score_tables import LABELS, NAMES, SCORES, labelled, save, unlike_its_columns
 
 
@@ -112,7 +112,7 @@ def test_only_files_of_one_size_that_begin_alike_are_read(tmp_path: Path, monkey
         read.append(path.name)
         return path.read_bytes()
 
-    monkeypatch.setattr("pacshift.files.repeated.file_sha256", digest)
+    monkeypatch.setattr("pacshift.tally.once.file_sha256", digest)
     assert repeated_files(files) == []
     assert read == ["tail", "end"]
     assert repeated_files([*files, files[0]]) == [[files[0], files[0]]]

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, chi2
 
 from pacshift import Tally, calibrate
+from pacshift.methods.point_weights import thin
 from pacshift.ps_lp.tuned import HELD_OUT_SHARE, hold_out
 from pacshift.tally.coins import coins, score_coins
-from pacshift.weights.rejection import thin
 
 COUNTS = np.arange(12)
 

@@ -23,8 +23,7 @@ from pacshift.tally import counter, stores
 from pacshift.tally.cells import CONFIDENCE_EDGES, Cells, top_bin
 from pacshift.tally.counter import Counter as Counts
 from pacshift.tally.counter import CountOptions, count_block, read_blocks
-from pacshift.tally.grid import to_grid
-from pacshift.tally.histogram import BINS, MAX_BINNED_CLASSES
+from pacshift.tally.grid import BINS, MAX_BINNED_CLASSES, to_grid
 from strategies import seeds
 
 Engine = Callable[..., Tally]

@@ -1,6 +1,5 @@
 """Tally files: they bring back the same counts, old versions too, and nonsense is refused."""
 
-import contextlib
 import io
 import json
 import zipfile
@@ -152,19 +151,6 @@ def test_pickles_are_not_opened(tmp_path: Path) -> None:
         np.savez(out, header=np.array([{"format": "pacshift-tally"}], object))
     with pytest.raises(InputError, match=r"is not a pacshift tally .*pickle"):
         Tally.load(path)
-
-
-def test_cut_and_flipped_files_are_refused_or_harmless(file: Path) -> None:
-    content = file.read_bytes()
-    tally = Tally.load(file)
-    rng = np.random.default_rng(0)
-    for _ in range(150):
-        damaged = bytearray(content[: rng.integers(1, len(content))] if rng.random() < 0.3 else content)
-        for place in rng.integers(0, len(damaged), rng.integers(1, 4)):
-            damaged[place] = rng.integers(0, 256)
-        file.write_bytes(damaged)
-        with contextlib.suppress(InputError):  # else bytes that mean nothing were hit: zip checks the rest by CRC
-            assert Tally.load(file) == tally
 
 
 def test_declared_sizes_are_not_believed(file: Path) -> None:

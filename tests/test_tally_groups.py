@@ -15,8 +15,7 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.files.codec import from_json
 from pacshift.scores.check import check_scores
 from pacshift.tally.coins import name_hashes, rows_digest
-from pacshift.tally.grouped import Grouped
-from pacshift.tally.groups import check_groups, choose_rows, one_row_per_group, row_keys
+from pacshift.tally.groups import Grouped, check_groups, choose_rows, one_row_per_group, row_keys
 
 
 def rows_of(n_rows: int, digits: int = 17, seed: int = 0) -> tuple[FloatArray, IntArray]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.tally.histogram import BINS, count_bins, mean_binned_size, mean_size_range
+from pacshift.tally.grid import BINS, count_bins, mean_binned_size, mean_size_range
 from strategies import seeds
 
 # Eight bins per octave from 2**-32 to 1; the first one reaches down to 0, the last one from 1 to 1.125.

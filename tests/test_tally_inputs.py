@@ -19,7 +19,7 @@ from pacshift.cli.spark import with_names
 from pacshift.files.codec import from_json, to_json
 from pacshift.rows.faults import BAD_SCORES, NO_LABEL
 from pacshift.tables import tally_table
-from pacshift.tally.inputs import MAX_INPUTS, Input, all_inputs, counts_sha256, together
+from pacshift.tally.once import MAX_INPUTS, Input, all_inputs, counts_sha256, together
 
 SCORES, LABELS = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]), [0, 1, 1]
 

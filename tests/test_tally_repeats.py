@@ -14,8 +14,7 @@ from commands import bad, good, make_tables
 from pacshift import Certificate, Tally, calibrate_tally
 from pacshift.errors import InputError
 from pacshift.tables import tally_table
-from pacshift.tally.inputs import MAX_INPUTS, Input
-from pacshift.tally.repeats import MIN_NUMBERS
+from pacshift.tally.once import MAX_INPUTS, MIN_NUMBERS, Input
 from score_tables import labelled, save
 
 FEW = Tally.from_target([[0.9, 0.1], [0.2, 0.8]])

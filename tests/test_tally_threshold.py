@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from pacshift import Tally
 from pacshift.arrays import IntArray
-from pacshift.methods.wcp import _weighted_quantiles
-from pacshift.tally.threshold import class_threshold, largest_threshold
+from pacshift.methods.point_weights import weighted_quantiles
+from pacshift.tally.grid import class_threshold, largest_threshold
 
 
 @st.composite
@@ -82,9 +82,9 @@ def test_no_source_no_threshold() -> None:
 
 @settings(deadline=None, max_examples=100)
 @given(tallies(), st.integers(0, 2**32 - 1))
-def test_weighted_quantiles_are_what_the_search_finds(tally: Tally, seed: int) -> None:
+def testweighted_quantiles_are_what_the_search_finds(tally: Tally, seed: int) -> None:
     rng = np.random.default_rng(seed)
     weights, allowed = (rng.integers(low, 12, tally.n_classes).astype(np.float64) for low in (0, -2))
-    found = _weighted_quantiles(tally, weights, allowed)
+    found = weighted_quantiles(tally, weights, allowed)
     for limit, threshold in zip(allowed, found, strict=True):
         assert threshold == largest_threshold(tally, lambda misses, limit=limit: bool(weights @ misses <= limit))

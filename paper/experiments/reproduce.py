@@ -6,11 +6,9 @@ from pathlib import Path
 
 from pacshift.errors import InputError
 from pacshift.scores.check import check_rate
-from paper.experiments.figures import write_figures
-from paper.experiments.page import write_page
 from paper.experiments.panels import DELTA, Panel, mix
 from paper.experiments.runner import PanelResult, Progress, run_panels
-from paper.experiments.summary import write_summary, write_tables
+from paper.experiments.summary import write_figures, write_page, write_summary, write_tables
 from paper.experiments.trial import Experiment
 
 

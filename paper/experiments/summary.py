@@ -1,15 +1,16 @@
-"""From trials to tables: results as CSV and Parquet, the summary as Markdown."""
+"""From trials to tables, figures, counted claims and one page with all of it."""
 
+import base64
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pacshift.files.spreadsheet import escape_cell
-from pacshift.files.writing import atomic_write
+from pacshift.files.writing import atomic_write, escape_cell
+from pacshift.methods import METHODS
 from paper.experiments.runner import PanelResult
 
 
@@ -142,3 +143,210 @@ def write_tables(results: Sequence[PanelResult], folder: Path) -> None:
         writer.writerows({k: escape_cell(v) if isinstance(v, str) else v for k, v in row.items()} for row in rows)
     with atomic_write(folder / "results.parquet") as draft:
         pq.write_table(pa.Table.from_pylist(rows), draft, compression="zstd")
+
+
+# What section 4 of the paper and its appendices claim, and how often the trials agree.
+#
+# Verdicts use the true error, which has no noise of a test draw; the counts give both.
+
+SIMILAR_SIZES = ("cifar10-small",)
+"""Where the paper finds PS-W and PS-C about equally large: a small shift and limited data."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim, whether the trials support it, and the counts behind the verdict."""
+
+    text: str
+    verdict: str
+    counts: str
+
+
+def check_claims(results: Sequence[PanelResult]) -> tuple[Claim, ...]:
+    """Check every claim whose methods and panels are among the results."""
+    table = Table(results)
+    claims = [
+        *(table.keeps(name, f"{name} keeps the guarantee in all trials") for name in ("PS-W", "PS-C", "PS-LP")),
+        table.smaller(
+            "PS-W", "PS-C", "PS-W gives smaller sets than PS-C, small shift of CIFAR-10 aside", alike=False
+        ),
+        table.smaller("PS-W", "PS-C", "at the small shift of CIFAR-10 the two are alike", alike=True),
+        *(table.violates(name, f"{name} violates the guarantee") for name in ("PS", "PS-R", "WCP")),
+        table.smaller("PS-W", "PS-LW", "PS-LW is more conservative than PS-W"),
+        table.violates("LWCP", "LWCP holds on average, not for every draw"),
+        table.violates("APS", "PS on APS scores does not hold the guarantee"),
+        table.near_oracle("PS-W", "PS-W comes close to the oracle that knows the weights"),
+        table.near_oracle("PS-LP", "PS-LP (ours) comes close to the oracle"),
+        table.smaller("PS-LP", "PS-W", "PS-LP (ours) gives smaller sets than PS-W"),
+    ]
+    return tuple(claim for claim in claims if claim is not None)
+
+
+class Table:
+    """Summaries by panel and method."""
+
+    def __init__(self, results: Sequence[PanelResult]) -> None:
+        self.panels = [(result, {row.method: row for row in summarise(result)}) for result in results]
+
+    def having(self, *methods: str) -> list[tuple[PanelResult, list[MethodSummary]]]:
+        """Panels where all ``methods`` ran, with their summaries."""
+        return [(panel, [of[name] for name in methods]) for panel, of in self.panels if of.keys() >= {*methods}]
+
+    def keeps(self, method: str, text: str) -> Claim | None:
+        """No trial whose true error is above ε, anywhere."""
+        rows = [row for _, (row,) in self.having(method)]
+        if not rows:
+            return None
+        bad = [f"{row.panel} {row.truly_above}" for row in rows if row.truly_above]
+        refused = sum(row.refused for row in rows)
+        counts = _above(rows) + (f" ({_names(bad)})" if bad else "")
+        counts += f"; {refused} refused (label shift refuted)" if refused else ""
+        return Claim(text, "not in all" if bad else "holds", counts)
+
+    def violates(self, method: str, text: str) -> Claim | None:
+        """Some trials whose true error is above ε, on as many panels as there are."""
+        rows = [row for _, (row,) in self.having(method)]
+        if not rows:
+            return None
+        bad = [row for row in rows if row.truly_above]
+        kept = [row.panel for row in rows if not row.truly_above]
+        verdict = "holds" if not kept else "on some panels" if bad else "not seen here"
+        also = f"; on {len(bad)} of {len(rows)} panels" + (f", not on {_names(kept)}" if bad and kept else "")
+        return Claim(text, verdict, _above(rows) + also)
+
+    def smaller(self, first: str, second: str, text: str, *, alike: bool | None = None) -> Claim | None:
+        """Mean size of ``first`` below that of ``second`` on every panel (``alike``: within a tenth of it)."""
+        panels = [
+            (result, rows)
+            for result, rows in self.having(first, second)
+            if alike is None or (result.panel.row in SIMILAR_SIZES) == alike
+        ]
+        if not panels:
+            return None
+        ratios = [a.mean_size / b.mean_size for _, (a, b) in panels]
+        good = [abs(ratio - 1) <= 0.1 if alike else ratio < 1 for ratio in ratios]
+        verdict = "holds" if all(good) else "on some panels" if any(good) else "does not hold"
+        word = "within 10 %" if alike else "smaller"
+        span = f"{min(ratios):.2f} to {max(ratios):.2f}" if len(ratios) > 1 else f"{ratios[0]:.2f}"
+        counts = f"{word} on {sum(good)} of {len(good)} panels; size ratio {first}/{second} {span}"
+        larger = [result.name for (result, _), is_good in zip(panels, good, strict=True) if not is_good]
+        return Claim(text, verdict, counts + (f"; not on {_names(larger)}" if any(good) and larger else ""))
+
+    def near_oracle(self, method: str, text: str) -> Claim | None:
+        """Within a tenth of the oracle's size."""
+        panels = self.having(method, "ORACLE")
+        if not panels:
+            return None
+        near = [a.mean_size / b.mean_size <= 1.1 for _, (a, b) in panels]
+        verdict = "holds" if all(near) else "on some panels" if any(near) else "does not hold"
+        sizes = [
+            f"{result.name} {number(a.mean_size, 3)} against {number(b.mean_size, 3)}" for result, (a, b) in panels
+        ]
+        return Claim(text, verdict, "; ".join(sizes))
+
+
+def _above(rows: Sequence[MethodSummary]) -> str:
+    """Trials above ε as measured and, where that differs, without the noise of the test draw."""
+    above, truly, trials = (sum(getattr(row, key) for row in rows) for key in ("above", "truly_above", "trials"))
+    if above == truly:
+        return f"error above ε in {above} of {trials} trials"
+    return f"true error above ε in {truly} of {trials} trials (on the test rows in {above})"
+
+
+def _names(panels: Sequence[str], most: int = 6) -> str:
+    """A list short enough for a table."""
+    more = f" and {len(panels) - most} more" if len(panels) > most else ""
+    return ", ".join(panels[:most]) + more
+
+
+# The paper's box plots: error with the ε line, and size, one pair per panel.
+
+FORMATS = ("png", "pdf")
+
+
+def draw_panel(result: PanelResult) -> Any:
+    """A matplotlib figure of one panel."""
+    from matplotlib.figure import Figure
+
+    from pacshift.plots.palette import LIMIT, SOURCE
+
+    figure = Figure(figsize=(0.46 * 2 * len(result.methods) + 1.6, 2.9), layout="constrained")
+    error_axes, size_axes = figure.subplots(1, 2)
+    _boxes(error_axes, result, "error")
+    _boxes(size_axes, result, "size")
+    _line(error_axes, result.panel.epsilon, f"ε\n{result.panel.epsilon:g}", style="--", colour=LIMIT)
+    error_axes.set_ylim(0, None)
+    best = float(np.mean([row.best_size for row in result.rows]))
+    _line(size_axes, best, "best\nthreshold", style=":", colour=SOURCE)
+    figure.suptitle(heading(result), fontsize=9)
+    return figure
+
+
+def heading(result: PanelResult) -> str:
+    """Shift, data set and sizes in one line."""
+    panel = result.panel
+    sizes = f"m={panel.n_source}, n={panel.n_target}, o={panel.n_test}"
+    return f"{result.title}: {panel.row}, ε={panel.epsilon:g}, δ={panel.delta:g}, {sizes}"
+
+
+def _line(axes: Any, height: float, label: str, *, style: str, colour: str) -> None:
+    """A reference line, named in the margin where no box can hide the name."""
+    axes.axhline(height, color=colour, linestyle=style, linewidth=1)
+    place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+    axes.annotate(label, (1, height), (3, 0), **place, va="center", fontsize=7.5)
+
+
+def _boxes(axes: Any, result: PanelResult, quantity: str) -> None:
+    from pacshift.plots import boxes  # loads matplotlib
+    from pacshift.plots.palette import PROMISE_FILLS
+
+    measured = [row for row in result.rows if row.status != "refused"]
+    values = {
+        method: [getattr(row, quantity) for row in measured if row.method == method] for method in result.methods
+    }
+    fills = {method: PROMISE_FILLS[METHODS[method].guarantee] for method in values}
+    boxes(values, label=f"prediction set {quantity}", colours=fills, ax=axes)
+    axes.yaxis.label.set_size(9)
+    axes.tick_params(labelsize=8)
+
+
+def write_figures(results: Sequence[PanelResult], folder: Path, formats: Sequence[str] = FORMATS) -> None:
+    """``<panel>.png`` and ``<panel>.pdf`` for each panel."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for result in results:
+        figure = draw_panel(result)
+        for kind in formats:
+            with atomic_write(folder / f"{result.panel.name}.{kind}") as draft:
+                # No date inside: the same results give the same file.
+                metadata = {"CreationDate": None} if kind == "pdf" else {"Software": None}
+                figure.savefig(draft, dpi=110, format=kind, metadata=metadata)
+
+
+# One HTML page with every figure and table inside: it opens from disk, without server or network.
+
+
+def write_page(results: Sequence[PanelResult], figures: Path, path: Path, note: str) -> None:
+    """Write the page; ``figures`` is the folder that ``write_figures`` filled."""
+    panels = [
+        {
+            "id": result.panel.name,
+            "name": result.name,
+            "heading": heading(result),
+            "figure": result.panel.figure,
+            "image": base64.b64encode((figures / f"{result.panel.name}.png").read_bytes()).decode(),
+            "rows": [{"above": s.above > 0, "cells": cells(s)[1:]} for s in summarise(result)],
+        }
+        for result in results
+    ]
+    content = {"panels": panels, "headings": HEADINGS[1:], "claims": check_claims(results), "note": note}
+    with atomic_write(path) as draft:
+        draft.write_text(render("paper.experiments", "page.html", content), encoding="utf-8")
+
+
+def render(package: str, template: str, content: Mapping[str, Any]) -> str:
+    """A page by the template of a package, with every text escaped."""
+    import jinja2
+
+    loader = jinja2.PackageLoader(package, ".")
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
+    return environment.get_template(template).render(content)

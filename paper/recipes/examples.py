@@ -15,12 +15,10 @@ from pacshift.errors import InputError
 from pacshift.files.writing import atomic_write
 from pacshift.words.numbers import percent
 from paper.experiments.datasets import Dataset
-from paper.experiments.page import render
 from paper.experiments.panels import Panel
-from paper.experiments.summary import markdown_table
+from paper.experiments.summary import markdown_table, render
 from paper.experiments.trial import Draw, Experiment, thresholds_of
-from paper.recipes.raw.data import BoolArray, RawData
-from paper.recipes.reading import READERS
+from paper.recipes.raw import READERS, BoolArray, RawData
 
 METHODS = ("PS", "PS-W", "PS-LP")
 RULE = (

@@ -5,24 +5,113 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pacshift import __version__
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.errors import InputError
 from pacshift.files.writing import atomic_write
 from paper.recipes.catalogue import Size, find_recipe
-from paper.recipes.quality import measure
-from paper.recipes.raw.images import describe_broken
-from paper.recipes.reading import READERS
-from paper.recipes.split import split_rows
+from paper.recipes.raw import READERS, BoolArray, RawData, describe_broken
 
 if TYPE_CHECKING:
     from paper.recipes.fitting.loop import Progress
     from paper.recipes.fitting.models import TrainingJob
+
+
+# Which rows a model is fitted on and which it scores: never the same row, never the same patient.
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Row numbers, sorted. `reproduce` draws source base and target base from the scored rows, trial by trial."""
+
+    fitted: IntArray
+    scored: IntArray
+
+
+def split_rows(data: RawData, share: float, seed: int, limit: int | None = None) -> Split:
+    """Fit on ``share`` of the rows that are not official test rows, score all others.
+
+    Groups stay whole. The answer depends on the ids, the share, the seed and the limit only.
+    """
+    groups = np.arange(len(data.labels)) if data.groups is None else data.groups
+    rng = np.random.default_rng([seed, 1])
+    rows = _limited(groups, rng, limit)
+    may_fit = rows[~np.isin(groups[rows], groups[data.is_test])]
+    candidates = np.unique(groups[may_fit])
+    chosen = rng.permutation(candidates)[: round(share * len(candidates))]
+    fitted = may_fit[np.isin(groups[may_fit], chosen)]
+    split = Split(fitted, np.setdiff1d(rows, fitted))
+    check_split(split, groups)
+    _check_classes(data, split)
+    return split
+
+
+def _limited(groups: IntArray, rng: np.random.Generator, limit: int | None) -> IntArray:
+    """At most about ``limit`` rows, whole groups, in their order."""
+    if limit is None or limit >= len(groups):
+        return np.arange(len(groups))
+    order = rng.permutation(np.unique(groups))
+    sizes = np.bincount(groups, minlength=int(groups.max()) + 1)[order]
+    kept = order[: max(1, int((sizes.cumsum() <= limit).sum()))]
+    return np.flatnonzero(np.isin(groups, kept))
+
+
+def check_split(split: Split, groups: NDArray[np.generic]) -> None:
+    """Refuse to score a row, or a group, that the model was fitted on."""
+    both = np.intersect1d(groups[split.fitted], groups[split.scored])
+    if len(both):
+        raise InputError(
+            f"{len(both):,} rows or groups would be scored by a model that was fitted on them, such as {both[0]}. "
+            "Scores of fitted rows void every guarantee. Score other rows."
+        )
+
+
+def _check_classes(data: RawData, split: Split) -> None:
+    for what, rows in (("fitted", split.fitted), ("scored", split.scored)):
+        counts = np.bincount(data.labels[rows], minlength=len(data.class_names))
+        if counts.min(initial=1) < 1:
+            name = data.class_names[int(counts.argmin())]
+            raise InputError(
+                f"no row of class {name!r} among the {len(rows):,} {what} rows. Use more data or a larger limit."
+            )
+
+
+# How good a model is on the rows it scores.
+
+
+def measure(probs: NDArray[Any], labels: IntArray, is_test: BoolArray) -> dict[str, float]:
+    """Accuracy on all rows and on the official test rows, and the area under the ROC curve.
+
+    Not a number where there are no official test rows, or more than two classes.
+    """
+    is_right = probs.argmax(axis=1) == labels
+    return {
+        "accuracy": float(is_right.mean()),
+        "test_accuracy": float(is_right[is_test].mean()) if is_test.any() else nan,
+        "auc": area_under_curve(probs[:, 1], labels) if probs.shape[1] == 2 else nan,
+    }
+
+
+def area_under_curve(scores: NDArray[Any], labels: IntArray) -> float:
+    """Area under the ROC curve: how often a row of class 1 scores higher than one of class 0.
+
+    >>> import numpy as np
+    >>> area_under_curve(np.array([0.1, 0.4, 0.4, 0.9]), np.array([0, 0, 1, 1]))
+    0.875
+    """
+    from scipy.stats import rankdata
+
+    n_positive = int(labels.sum())
+    above = rankdata(scores)[labels == 1].sum() - n_positive * (n_positive + 1) / 2
+    return float(above / (n_positive * (len(labels) - n_positive)))
+
 
 Report = Callable[[str, "Progress"], None]
 """Called with what is being done ("fit", "score") and how far it is."""
@@ -134,7 +223,7 @@ def train(
     path = Path(out)
     if path.suffix != ".npz" or not path.parent.is_dir():
         raise InputError(f"cannot write {path}: the scores file must end in .npz and its folder must exist.")
-    from paper.recipes.fitting.device import choose_device  # asks for torch before the raw data are read
+    from paper.recipes.fitting.loop import choose_device  # asks for torch before the raw data are read
     from paper.recipes.fitting.models import TrainingJob
 
     used = choose_device(device)
@@ -148,8 +237,7 @@ def train(
 def _fit_and_score(
     job: "TrainingJob", checkpoint_path: Path, resume: bool, report: Report | None
 ) -> tuple[FloatArray, IntArray, dict[str, str]]:
-    from paper.recipes.fitting.checkpoint import Checkpoint, check_not_fitted
-    from paper.recipes.fitting.loop import fit, predict
+    from paper.recipes.fitting.loop import Checkpoint, check_not_fitted, fit, predict
     from paper.recipes.fitting.models import build
 
     data, split = job.data, job.split

@@ -12,11 +12,7 @@ import pyarrow.parquet
 from PIL import Image
 
 from pacshift.arrays import IntArray
-from paper.recipes.raw.agnews import CLASSES as NEWS
-from paper.recipes.raw.chestxray import CLASSES as FINDINGS
-from paper.recipes.raw.cifar10 import BATCHES
-from paper.recipes.raw.cifar10 import CLASSES as THINGS
-from paper.recipes.raw.images import Pixels
+from paper.recipes.raw import BATCHES, FINDINGS, NEWS, THINGS, Pixels
 
 TOPICS = (
     "minister treaty war election embassy",

@@ -17,12 +17,10 @@ import pytest
 from pacshift.errors import AssumptionError, InputError
 from pacshift.evaluation import evaluate
 from paper.experiments import trial as trial_module
-from paper.experiments.claims import check_claims
 from paper.experiments.panels import Panel
 from paper.experiments.reproduce import own_panels, run_reproduce
-from paper.experiments.runner import PanelResult, run_panels
-from paper.experiments.store import TrialLog
-from paper.experiments.summary import summarise
+from paper.experiments.runner import PanelResult, TrialLog, run_panels
+from paper.experiments.summary import check_claims, summarise
 from paper.experiments.trial import Draw, Experiment, TrialRow, halves, run_trial
 
 pytestmark = pytest.mark.thorough

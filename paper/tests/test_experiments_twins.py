@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from paper.experiments.datasets import load_dataset
-from paper.experiments.twins import Twin
+from paper.experiments.datasets import Twin, load_dataset
 from paper.fit_twins import fit_twin
 
 

@@ -7,8 +7,15 @@ import numpy as np
 import pytest
 
 from paper.recipes.catalogue import RECIPES, Settings, find_recipe
-from paper.recipes.encode import AnswerEncoder, FileEncoder, PixelEncoder, shift_and_mirror
-from paper.recipes.texts import BUCKETS, TextEncoder, buckets_of
+from paper.recipes.encode import (
+    BUCKETS,
+    AnswerEncoder,
+    FileEncoder,
+    PixelEncoder,
+    TextEncoder,
+    buckets_of,
+    shift_and_mirror,
+)
 from paper.tests import raw_data
 
 

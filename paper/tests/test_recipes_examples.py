@@ -12,7 +12,7 @@ from paper.experiments.panels import Panel, mix
 from paper.experiments.trial import Draw, Experiment, thresholds_of
 from paper.recipes import write_examples
 from paper.recipes.examples import choose_rows
-from paper.recipes.reading import READERS
+from paper.recipes.raw import READERS
 from paper.tests import raw_data
 
 FACTS = {"model": "a made-up model", "recipe": "small", "seed": 0, "n_fitted": 1, "n_scored": 1, "accuracy": 0.7}

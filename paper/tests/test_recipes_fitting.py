@@ -11,17 +11,14 @@ import pytest
 from pacshift.arrays import IntArray
 from pacshift.errors import InputError
 from paper.recipes.catalogue import Settings
-from paper.recipes.encode import AnswerEncoder, FileEncoder, PixelEncoder
-from paper.recipes.texts import BUCKETS, TextEncoder
+from paper.recipes.encode import BUCKETS, AnswerEncoder, FileEncoder, PixelEncoder, TextEncoder
 from paper.tests import raw_data
 
 torch = pytest.importorskip("torch", reason="torch is not installed: make train-test runs these tests")
 
 from paper.recipes.fitting import loop  # noqa: E402
-from paper.recipes.fitting.checkpoint import Checkpoint, check_not_fitted  # noqa: E402
-from paper.recipes.fitting.device import Device, choose_device  # noqa: E402
-from paper.recipes.fitting.shallow import HashedLinear, two_layer_network  # noqa: E402
-from paper.recipes.fitting.slim_convnet import SlimConvNet  # noqa: E402
+from paper.recipes.fitting.loop import Checkpoint, Device, check_not_fitted, choose_device  # noqa: E402
+from paper.recipes.fitting.networks import HashedLinear, SlimConvNet, two_layer_network  # noqa: E402
 
 CPU = Device("cpu")
 RNG = np.random.default_rng(0)
@@ -210,11 +207,9 @@ def test_devices() -> None:
 
 def test_instructions_that_end_a_process_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some virtual machines announce what they do not have."""
-    from paper.recipes.fitting import device
-
-    monkeypatch.setattr(device, "PROBE", "import os; os.abort()")
+    monkeypatch.setattr(loop, "PROBE", "import os; os.abort()")
     monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: True)
-    assert not device.Device("cpu").has_half
-    monkeypatch.setattr(device, "PROBE", "pass")
-    assert device.Device("cpu").has_half
-    assert device.Device("cuda").has_half
+    assert not Device("cpu").has_half
+    monkeypatch.setattr(loop, "PROBE", "pass")
+    assert Device("cpu").has_half
+    assert Device("cuda").has_half

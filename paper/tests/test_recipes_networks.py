@@ -12,23 +12,27 @@ from pacshift.arrays import IntArray
 from pacshift.errors import InputError
 from paper.recipes.catalogue import RECIPES, Settings
 from paper.recipes.encode import FileEncoder, Inputs, PixelEncoder
-from paper.recipes.raw.data import BoolArray, RawData
-from paper.recipes.split import Split
+from paper.recipes.raw import BoolArray, RawData
+from paper.recipes.train import Split
 from paper.tests import raw_data
 
 torch = pytest.importorskip("torch", reason="torch is not installed: make train-test runs these tests")
 
 from paper.recipes.fitting import loop, models  # noqa: E402
-from paper.recipes.fitting.checkpoint import load_file  # noqa: E402
-from paper.recipes.fitting.densenet121 import DenseNet121  # noqa: E402
-from paper.recipes.fitting.device import Device  # noqa: E402
-from paper.recipes.fitting.frozen import FeatureEncoder  # noqa: E402
-from paper.recipes.fitting.lite0 import N_FEATURES, Lite0  # noqa: E402
+from paper.recipes.fitting.loop import Device, load_file  # noqa: E402
 from paper.recipes.fitting.models import Enlarged  # noqa: E402
-from paper.recipes.fitting.resnet50 import ResNet50  # noqa: E402
-from paper.recipes.fitting.shallow import two_layer_network  # noqa: E402
-from paper.recipes.fitting.slim_convnet import SlimConvNet, whitening_filters  # noqa: E402
-from paper.recipes.fitting.weights import load_weights, public_names  # noqa: E402
+from paper.recipes.fitting.networks import (  # noqa: E402
+    N_FEATURES,
+    DenseNet121,
+    FeatureEncoder,
+    Lite0,
+    ResNet50,
+    SlimConvNet,
+    load_weights,
+    public_names,
+    two_layer_network,
+    whitening_filters,
+)
 
 FILES = Path(__file__).parent
 CPU = Device("cpu")
@@ -108,7 +112,7 @@ def write_electra(folder: Path) -> None:
 
 
 def test_electra_takes_two_steps_from_a_pretrained_folder(tmp_path: Path) -> None:
-    from paper.recipes.fitting.electra import load_electra
+    from paper.recipes.fitting.networks import load_electra
 
     write_electra(tmp_path)
     network, encoder = load_electra(tmp_path, TEXTS, 4)

@@ -10,17 +10,21 @@ import numpy as np
 import pytest
 
 from pacshift.errors import InputError
-from paper.recipes.raw.agnews import read_agnews
-from paper.recipes.raw.breeds import read_superclasses, superclasses_of
-from paper.recipes.raw.chestxray import CLASSES as FINDINGS
-from paper.recipes.raw.chestxray import read_chestxray
-from paper.recipes.raw.cifar10 import CLASSES as THINGS
-from paper.recipes.raw.cifar10 import read_cifar10
-from paper.recipes.raw.data import RawData
-from paper.recipes.raw.entity13 import read_entity13
-from paper.recipes.raw.heart import read_heart
-from paper.recipes.raw.images import ImageReader, describe_broken
-from paper.recipes.reading import READERS
+from paper.recipes.raw import (
+    FINDINGS,
+    READERS,
+    THINGS,
+    ImageReader,
+    RawData,
+    describe_broken,
+    read_agnews,
+    read_chestxray,
+    read_cifar10,
+    read_entity13,
+    read_heart,
+    read_superclasses,
+    superclasses_of,
+)
 from paper.tests import raw_data
 
 

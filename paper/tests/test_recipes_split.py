@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from pacshift.errors import InputError
 from paper.experiments.trial import halves
-from paper.recipes.raw.data import RawData
-from paper.recipes.split import Split, check_split, split_rows
+from paper.recipes.raw import RawData
+from paper.recipes.train import Split, check_split, split_rows
 
 
 def rows(n_rows: int, *, n_patients: int = 0, n_test: int = 0, seed: int = 0) -> RawData:

@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 
 from pacshift.cli.commands import one_by_one
 from pacshift.errors import InputError
-from paper.experiments import panels
-from paper.reproduce import DELTA, reproduce
+from paper.reproduce import reproduce
 
 app = typer.Typer()
 app.command()(one_by_one(reproduce))
@@ -60,10 +59,6 @@ def test_the_papers_panels_run_by_name(tmp_path: Path, monkeypatch: pytest.Monke
     assert text.count("| agnews-0.1 |") == text.count("| chestxray-half-0.3 (twin) |") == 2
     assert "(twin)" in (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "Population mode" in (tmp_path / "summary.md").read_text(encoding="utf-8")
-
-
-def test_delta_is_the_papers() -> None:
-    assert DELTA == panels.DELTA
 
 
 @pytest.mark.parametrize(

@@ -4,66 +4,58 @@ import importlib
 import logging
 import typing
 
-if typing.TYPE_CHECKING:
-    from pacshift.bounds import Interval
-    from pacshift.certificate import Certificate
-    from pacshift.certification.calibrate import calibrate, calibrate_tally
-    from pacshift.certification.check import Check, check
-    from pacshift.certification.label_mix import prevalence, prevalence_tally
-    from pacshift.certification.label_sheet import LabelSheet, label_sheet
-    from pacshift.certification.verify import Verification, verify, verify_tally
-    from pacshift.comparison.compare import compare
-    from pacshift.comparison.table import Comparison
-    from pacshift.errors import (
-        AssumptionError,
-        InputError,
-        PacshiftError,
-        UnfinishedSheetError,
-        UninformativeWarning,
-    )
-    from pacshift.estimator import PACClassifier, set_scorer
-    from pacshift.evaluation import Evaluation, evaluate
-    from pacshift.methods import APS, LWCP, METHODS, PS, PSC, PSLP, PSLW, PSR, PST, PSW, WCP, Oracle
-    from pacshift.mix.prevalence import Prevalence
-    from pacshift.monitor import Monitor, PeriodReport
-    from pacshift.planning import Plan, plan
-    from pacshift.simulate import Population, resample, tweak_one
-    from pacshift.strata import calibrate_strata, sets_in_strata
-    from pacshift.tally import Tally
+if typing.TYPE_CHECKING:  # "as" says that they are public
+    from pacshift.bounds import Interval as Interval
+    from pacshift.certificate import Certificate as Certificate
+    from pacshift.certification.calibrate import calibrate as calibrate
+    from pacshift.certification.calibrate import calibrate_tally as calibrate_tally
+    from pacshift.certification.check import Check as Check
+    from pacshift.certification.check import check as check
+    from pacshift.certification.label_mix import prevalence as prevalence
+    from pacshift.certification.label_mix import prevalence_tally as prevalence_tally
+    from pacshift.certification.label_sheet import LabelSheet as LabelSheet
+    from pacshift.certification.label_sheet import label_sheet as label_sheet
+    from pacshift.certification.verify import Verification as Verification
+    from pacshift.certification.verify import verify as verify
+    from pacshift.certification.verify import verify_tally as verify_tally
+    from pacshift.comparison.compare import compare as compare
+    from pacshift.comparison.table import Comparison as Comparison
+    from pacshift.errors import AssumptionError as AssumptionError
+    from pacshift.errors import InputError as InputError
+    from pacshift.errors import PacshiftError as PacshiftError
+    from pacshift.errors import UnfinishedSheetError as UnfinishedSheetError
+    from pacshift.errors import UninformativeWarning as UninformativeWarning
+    from pacshift.estimator import PACClassifier as PACClassifier
+    from pacshift.estimator import set_scorer as set_scorer
+    from pacshift.evaluation import Evaluation as Evaluation
+    from pacshift.evaluation import evaluate as evaluate
+    from pacshift.methods import APS as APS
+    from pacshift.methods import LWCP as LWCP
+    from pacshift.methods import METHODS as METHODS
+    from pacshift.methods import PS as PS
+    from pacshift.methods import PSC as PSC
+    from pacshift.methods import PSLP as PSLP
+    from pacshift.methods import PSLW as PSLW
+    from pacshift.methods import PSR as PSR
+    from pacshift.methods import PST as PST
+    from pacshift.methods import PSW as PSW
+    from pacshift.methods import WCP as WCP
+    from pacshift.methods import Oracle as Oracle
+    from pacshift.mix.prevalence import Prevalence as Prevalence
+    from pacshift.monitor import Monitor as Monitor
+    from pacshift.monitor import PeriodReport as PeriodReport
+    from pacshift.planning import Plan as Plan
+    from pacshift.planning import plan as plan
+    from pacshift.simulate import Population as Population
+    from pacshift.simulate import resample as resample
+    from pacshift.simulate import tweak_one as tweak_one
+    from pacshift.strata import calibrate_strata as calibrate_strata
+    from pacshift.strata import sets_in_strata as sets_in_strata
+    from pacshift.tally import Tally as Tally
 
 logging.getLogger("pacshift").addHandler(logging.NullHandler())  # silent, unless the user configures logging
 
 __version__ = "0.2.0"
-
-__all__ = ["APS", "LWCP", "METHODS", "PS", "PSC", "PSLP", "PSLW", "PSR", "PST", "PSW", "WCP", "Oracle"]
-__all__ += ["AssumptionError", "InputError", "PacshiftError", "UnfinishedSheetError", "UninformativeWarning"]
-__all__ += ["Certificate", "Check", "Comparison", "Evaluation", "Interval", "LabelSheet"]
-__all__ += ["PeriodReport", "Plan", "Prevalence"]
-__all__ += ["Verification"]
-__all__ += [
-    "Monitor",
-    "PACClassifier",
-    "Population",
-    "Tally",
-    "calibrate",
-    "calibrate_strata",
-    "calibrate_tally",
-    "check",
-    "compare",
-    "evaluate",
-    "label_sheet",
-]
-__all__ += [
-    "plan",
-    "prevalence",
-    "prevalence_tally",
-    "resample",
-    "set_scorer",
-    "sets_in_strata",
-    "tweak_one",
-    "verify",
-    "verify_tally",
-]
 
 _HOMES = {
     "bounds": ["Interval"],
@@ -86,6 +78,8 @@ _HOMES = {
     "strata": ["calibrate_strata", "sets_in_strata"],
     "tally": ["Tally"],
 }
+
+__all__ = sorted(name for names in _HOMES.values() for name in names)
 
 
 if not typing.TYPE_CHECKING:  # type checkers read the imports above, and so notice a name that does not exist

@@ -1,11 +1,13 @@
-"""Short names for the types that all modules use: arrays inside, and what users may pass in."""
+"""Types of arrays that all modules use, what users may pass in, and a few helpers of arrays."""
 
+import math
+import threading
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -58,3 +60,32 @@ def read_only(value: Any) -> Any:
         changed = {name: inner for name, inner in frozen.items() if inner is not inside[name]}
         return replace(value, **changed) if changed else value
     return value
+
+
+def running_sum(counts: IntArray) -> IntArray:
+    """0, then the sums of the first 1, 2, ... counts."""
+    sums = np.empty(len(counts) + 1, np.int64)
+    sums[0] = 0
+    np.cumsum(counts, out=sums[1:])
+    return sums
+
+
+_own = threading.local()
+"""Memory that a thread uses again for its next block: fresh memory costs more than the counting done in it."""
+
+
+def scratch(use: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    """An array whose contents last until this thread asks for memory of the same ``use`` again."""
+    size = math.prod(shape)
+    arrays: dict[tuple[str, DTypeLike], NDArray[Any]] = vars(_own).setdefault("arrays", {})
+    held = arrays.get((use, dtype))
+    if held is None or len(held) < size:
+        held = arrays[use, dtype] = np.empty(size, dtype)
+    return held[:size].reshape(shape)
+
+
+def scratch_like(use: str, block: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
+    """As ``scratch``, in the shape and layout of a block."""
+    if block.flags.c_contiguous:
+        return scratch(use, block.shape, dtype)
+    return scratch(use, block.shape[::-1], dtype).T

@@ -8,8 +8,7 @@ import numpy as np
 from pacshift.arrays import BoolArray, FloatArray, IntArray, Label, LabelsLike, ScoresLike
 from pacshift.errors import InputError
 from pacshift.scores.check import check_classes, check_labels
-from pacshift.scores.containers import as_array, column_names
-from pacshift.scores.frames import index_of
+from pacshift.scores.frames import as_array, column_names, index_of
 from pacshift.words.display import short_repr
 
 

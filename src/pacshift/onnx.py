@@ -126,7 +126,7 @@ class _Graph:
         return np.broadcast_to(exact_cuts(cuts, self._width), (1, self._n_classes)).copy()
 
     def _softmax(self, logits: str) -> tuple[str, str]:
-        """In double precision, rounded to the type of the logits, as ``scores.softmax`` does; the top logit."""
+        """In double precision, rounded to the type of the logits, as ``softmax`` of the package; the top logit."""
         single = self._add("Cast", logits, to=TensorProto.FLOAT)
         wide = self._add("Cast", single, to=TensorProto.DOUBLE)
         top = self._add("ReduceMax", wide, axes=[1])

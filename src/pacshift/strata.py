@@ -18,7 +18,7 @@ from pacshift.certificate import Certificate
 from pacshift.certification.calibrate import calibrate
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
-from pacshift.methods import PSC, PSLP, PSW, Method, resolve_method
+from pacshift.methods import METHODS, Method, resolve_method
 from pacshift.mix.prevalence import check_known_mix
 from pacshift.scores.check import (
     ScoreMatrix,
@@ -30,16 +30,12 @@ from pacshift.scores.check import (
     is_finite,
     name_array,
     not_finite_error,
+    require_plausible,
 )
 from pacshift.scores.frames import frame_like, require_same_index
+from pacshift.scores.kind import ROUNDING, require_logits
 from pacshift.scores.names import NOT_FOUND, is_missing, match_labels, shorten, text_of
-from pacshift.scores.plausible import require_plausible
-from pacshift.scores.softmax import require_logits
-from pacshift.scores.sums import ROUNDING
 from pacshift.words.numbers import all_but, up
-
-PROVEN = (PSLP.name, PSW.name, PSC.name)
-"""Methods whose promise about the target rests on label shift alone, for any number of classes (Lemma 1)."""
 
 SHARES_OF_STRATA = 0.05
 """Share of delta for the bounds of the strata's shares of the target (Lemma 2). A round number; not measured."""
@@ -155,9 +151,10 @@ def calibrate_strata(
     """
     delta = check_rate(delta, "delta")
     chosen = resolve_method(method)
-    if chosen.name not in PROVEN:
+    if not chosen.allows_strata:
+        proven = [name for name, known in METHODS.items() if known.allows_strata]
         raise InputError(
-            f"strata are proven with {', '.join(PROVEN)}, whose promise rests on label shift alone. Method "
+            f"strata are proven with {', '.join(proven)}, whose promise rests on label shift alone. Method "
             f"{chosen.name} is none of them: use one of them."
         )
     if target_scores is None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pacshift.errors import InputError, MissingExtraError
 from pacshift.scores.check import check_scores
-from pacshift.scores.softmax import to_probabilities
+from pacshift.scores.transforms import to_probabilities
 
 LABEL_KEYS = ("labels", "label")
 """Where batches that are dictionaries hold their labels."""

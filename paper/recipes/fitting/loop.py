@@ -1,8 +1,14 @@
 """The training loop. Every random choice follows from (seed, step), so a resumed run repeats them bit for bit."""
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,10 +18,169 @@ from torch import Tensor, nn
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.errors import InputError
+from pacshift.files.writing import atomic_write
 from paper.recipes.catalogue import Settings
 from paper.recipes.encode import Encoder, Inputs
-from paper.recipes.fitting.checkpoint import Checkpoint
-from paper.recipes.fitting.device import Device
+
+# Where the network runs: processor or graphics card, its precision, and what to say when memory runs out.
+
+PROBE = """
+import torch
+with torch.autocast("cpu", torch.bfloat16):
+    torch.nn.Linear(256, 128)(torch.ones(64, 256))
+"""
+"""A product of 16-bit matrices, large enough for the instructions that a network would use."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device by name: "cpu" or "cuda"."""
+
+    name: str
+
+    @property
+    def has_half(self) -> bool:
+        """Whether 16-bit floats are fast here: on graphics cards, and on processors with instructions for them."""
+        return self.name != "cpu" or (torch.ops.mkldnn._is_mkldnn_bf16_supported() and runs(PROBE))
+
+    def precision(self, *, mixed: bool) -> AbstractContextManager[Any]:
+        """Mixed precision where asked for and supported."""
+        context: AbstractContextManager[Any] = torch.autocast(
+            self.name, torch.bfloat16, enabled=mixed and self.has_half
+        )
+        return context
+
+    def tensors(self, inputs: Inputs) -> list[torch.Tensor]:
+        """The inputs of a network."""
+        return [torch.from_numpy(values).to(self.name) for values in inputs]
+
+    def seed(self, value: int) -> None:
+        """Seed the random numbers that a network draws."""
+        if self.name == "cpu":
+            # The same numbers as with torch.manual_seed, which takes longer than a step of a small network.
+            torch.default_generator.manual_seed(value)
+        else:
+            torch.manual_seed(value)
+
+    @contextmanager
+    def guard_memory(self) -> Iterator[None]:
+        """Turn "out of memory" into an error with a remedy."""
+        try:
+            yield
+        except (MemoryError, RuntimeError) as error:
+            if not _is_out_of_memory(error):
+                raise
+            raise InputError(
+                f"the memory of {self.name} is not enough for one batch. Use a smaller batch, the recipe small, "
+                "or another device; with resume=True the training goes on from its last checkpoint."
+            ) from error
+
+
+@cache
+def runs(program: str) -> bool:
+    """Whether a program ends well in a process of its own.
+
+    Some virtual machines announce 16-bit instructions (AMX) that they lack: a process that uses one is ended.
+    """
+    return not subprocess.run([sys.executable, "-c", program], capture_output=True, check=False).returncode
+
+
+def _is_out_of_memory(error: MemoryError | RuntimeError) -> bool:
+    text = str(error).lower()
+    known = isinstance(error, (MemoryError, torch.OutOfMemoryError))
+    return known or "out of memory" in text or "can't allocate memory" in text
+
+
+def choose_device(name: str) -> Device:
+    """``auto`` is the graphics card where there is one."""
+    if name not in ("auto", "cpu", "cuda"):
+        raise InputError(f"device must be auto, cpu or cuda, got {name!r}.")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise InputError(
+            "device cuda: torch finds no graphics card here. Use device='cpu', or install CUDA's torch."
+        )
+    return Device(("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name)
+
+
+# Checkpoints: written whole or not at all, and only continued by the run they belong to.
+
+
+@dataclass
+class Checkpoint:
+    """The file of one training run."""
+
+    path: Path
+    identity: str
+    """Recipe, settings, seed and rows: another run must not continue this one."""
+    dataset: str = ""
+    fitted_ids: Sequence[str | int] = ()
+    """The rows that the network was fitted on, so that it can never score them."""
+    resume: bool = False
+    every_seconds: float = 60.0
+    _saved_at: float = field(default_factory=time.monotonic)
+
+    def restore(self, network: nn.Module, optimiser: torch.optim.Optimizer, device: Device) -> int:
+        """Load network and optimiser; the step at which to go on, 0 without a checkpoint."""
+        if not self.resume or not self.path.exists():
+            return 0
+        content = load_file(self.path, device)
+        if content.get("identity") != self.identity:
+            raise InputError(
+                f"{self.path} belongs to another run (recipe, seed, data, limit or precision differ). "
+                "Delete it, or leave out resume=True to start afresh."
+            )
+        network.load_state_dict(content["network"])
+        optimiser.load_state_dict(content["optimiser"])
+        return int(content["step"])
+
+    def save_if_due(
+        self, network: nn.Module, optimiser: torch.optim.Optimizer, step: int, *, is_last: bool
+    ) -> None:
+        """Write at most once in ``every_seconds``, and after the last step."""
+        if not is_last and time.monotonic() - self._saved_at < self.every_seconds:
+            return
+        content = {
+            "identity": self.identity,
+            "dataset": self.dataset,
+            "fitted_ids": list(self.fitted_ids),
+            "step": step,
+            "network": network.state_dict(),
+            "optimiser": optimiser.state_dict(),
+        }
+        with atomic_write(self.path) as draft:
+            torch.save(content, draft)
+        self._saved_at = time.monotonic()
+
+
+def check_not_fitted(path: Path, dataset: str, scored_ids: NDArray[Any], device: Device) -> None:
+    """Refuse weights that pacshift itself fitted on some of the rows to be scored."""
+    content = load_file(path, device)
+    if content.get("dataset") != dataset:
+        return
+    both = np.intersect1d(np.array(content["fitted_ids"]), scored_ids)
+    if len(both):
+        raise InputError(
+            f"{path} was fitted on {len(both):,} of the rows that would be scored, such as {both[0]}. Scores of "
+            "fitted rows void every guarantee. Use the seed and the limit of that run."
+        )
+
+
+def load_file(path: Path, device: Device) -> dict[str, Any]:
+    """A file of tensors; it may not run code."""
+    try:
+        content = torch.load(path, map_location=device.name, weights_only=True)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file.") from None
+    except Exception as error:  # a damaged file can fail in any way
+        line = str(error).split("\n")[0]
+        raise InputError(
+            f"{path}: not a file of tensors that torch.load(weights_only=True) can read ({line}). Save the state "
+            "dictionary alone: torch.save(model.state_dict(), FILE)."
+        ) from error
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: holds a {type(content).__name__}, expected a state dictionary.")
+    return content
+
 
 PREDICT_BATCH = 512  # rows scored at once; a round number, only memory depends on it
 

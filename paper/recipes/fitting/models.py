@@ -12,17 +12,21 @@ from torch import nn
 
 from pacshift.errors import InputError
 from paper.recipes.catalogue import Recipe
-from paper.recipes.encode import AnswerEncoder, Encoder, FileEncoder, PixelEncoder
-from paper.recipes.fitting.densenet121 import DenseNet121
-from paper.recipes.fitting.device import Device
-from paper.recipes.fitting.lite0 import N_FEATURES, Lite0
-from paper.recipes.fitting.resnet50 import ResNet50
-from paper.recipes.fitting.shallow import HashedLinear, two_layer_network
-from paper.recipes.fitting.slim_convnet import SlimConvNet, whitening_filters
-from paper.recipes.fitting.weights import load_weights
-from paper.recipes.raw.data import RawData
-from paper.recipes.split import Split
-from paper.recipes.texts import BUCKETS, TextEncoder
+from paper.recipes.encode import BUCKETS, AnswerEncoder, Encoder, FileEncoder, PixelEncoder, TextEncoder
+from paper.recipes.fitting.loop import Device
+from paper.recipes.fitting.networks import (
+    N_FEATURES,
+    DenseNet121,
+    HashedLinear,
+    Lite0,
+    ResNet50,
+    SlimConvNet,
+    load_weights,
+    two_layer_network,
+    whitening_filters,
+)
+from paper.recipes.raw import RawData
+from paper.recipes.train import Split
 
 RANDOM = "random"
 """``weights="random"``: the architecture of the paper without pretraining, to try things out."""
@@ -92,7 +96,7 @@ def _hashed(job: TrainingJob) -> Model:
 
 
 def _electra(job: TrainingJob) -> Model:
-    from paper.recipes.fitting.electra import load_electra
+    from paper.recipes.fitting.networks import load_electra
 
     return load_electra(Path(job.weights or ""), job.texts, job.n_classes)
 
@@ -116,7 +120,7 @@ def _pretrained(kind: type[ResNet50 | DenseNet121], job: TrainingJob) -> Model:
 
 
 def _lite0(job: TrainingJob) -> Model:
-    from paper.recipes.fitting.frozen import FeatureEncoder
+    from paper.recipes.fitting.networks import FeatureEncoder
 
     body = Lite0()
     if job.weights != RANDOM:

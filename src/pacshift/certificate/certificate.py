@@ -17,7 +17,7 @@ from pacshift.files.codec import write_document
 from pacshift.methods import Guarantee, MethodFacts
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import TransformFunction
-from pacshift.tally.grouped import Grouped
+from pacshift.tally.groups import Grouped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -43,7 +43,7 @@ from pacshift.rows.columns import Columns
 from pacshift.scores.check import check_classes, check_rate
 from pacshift.scores.kind import ScoreKind
 from pacshift.scores.transforms import TRANSFORMS
-from pacshift.tally.grouped import Grouped
+from pacshift.tally.groups import Grouped
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate

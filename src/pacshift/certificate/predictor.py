@@ -6,25 +6,19 @@ the kind that the thresholds belong to. Whatever the quick look cannot tell goes
 answers.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, Label, ScoresLike
 from pacshift.rows.sets import exact_cuts
-from pacshift.scores.check import rounded
-from pacshift.scores.containers import to_floats
-from pacshift.scores.kind import FEWEST_ROWS, OTHER, PROBABILITIES, UNIT, ScoreKind
-from pacshift.scores.sums import ROUNDING, SUM_TOLERANCE
-from pacshift.scores.transforms import Transform
+from pacshift.scores.frames import to_floats
+from pacshift.scores.kind import FEWEST_ROWS, Row, quick_look
+from pacshift.scores.transforms import Transform, softmax_of_row
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
 
-Row: TypeAlias = NDArray[Any]
-_INF, _MOST = float("inf"), 3e38
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -61,7 +55,7 @@ class Predictor:
             if kind != _SINGLE or certificate.fits_single
         }
         self._ones = {kind: np.ones(self._shape, kind) for kind in self._cuts}
-        self._is_usual = _quick_look(certificate.score_kind, softmax=certificate.softmax)
+        self._is_usual = quick_look(certificate.score_kind, softmax=certificate.softmax)
 
     def sets(self, scores: ScoresLike) -> BoolArray:
         """Whether each label is in the set of a row, or of a few rows.
@@ -121,7 +115,7 @@ class Predictor:
         return [self._listed(members, row) for members, row in zip(sets, values, strict=True)]
 
     def _listed(self, members: BoolArray, row: Row) -> list[Label]:
-        values = _softmax(row) if self._softmax else row  # two logits may become one probability
+        values = softmax_of_row(row) if self._softmax else row  # two logits may become one probability
         places = np.flatnonzero(members)
         order = places[np.argsort(-values[places], kind="stable")]
         return [self._certificate.classes[place] for place in order.tolist()]
@@ -139,74 +133,8 @@ class Predictor:
         if cuts is None or not self._is_usual(row, self._ones[kind]):
             return None
         if self._softmax:
-            row = _softmax(row)
+            row = softmax_of_row(row)
         made: BoolArray = (row if self._is_plain else self._transform.apply(row[None])[0]) >= cuts
         if self._never_empty and 1 not in made.tobytes():
             made[row.argmax()] = True
         return made
-
-
-def _softmax(row: Row) -> Row:
-    """As ``scores.softmax.softmax``, with the same bits."""
-    if row.dtype == _SINGLE:
-        plain = row
-    else:  # the short way where no number is beyond single precision
-        plain = row.astype(_SINGLE) if _low(row) > -_MOST and _high(row) < _MOST else rounded(row)
-    powers: Row = np.subtract(plain, _high(plain), dtype=np.float64)
-    np.exp(powers, out=powers)
-    powers /= np.add.reduce(powers)
-    return powers.astype(row.dtype, copy=False)
-
-
-def _quick_look(made_from: ScoreKind | None, *, softmax: bool) -> Callable[[Row, Row], bool]:
-    """A look that is true only for rows that ``require_same_kind`` and ``require_logits`` let through.
-
-    NaN fails every comparison, so a row that holds one is never usual. The second argument is a row of ones:
-    the dot product is the fastest sum.
-    """
-    if softmax:
-        return _are_logits
-    if made_from is None:
-        return lambda row, _ones: _low(row) > -_INF and _high(row) < _INF
-    known = {PROBABILITIES: _are_probabilities, UNIT: _are_near_unit, OTHER: _are_raw}
-    return known.get(made_from.name, lambda _row, _ones: False)
-
-
-def _low(row: Row) -> float:
-    low: float = row.item(row.argmin())
-    return low
-
-
-def _high(row: Row) -> float:
-    high: float = row.item(row.argmax())
-    return high
-
-
-def _has_no_total(row: Row, ones: Row) -> bool:
-    """Whether the sum is far from those by which probabilities and percentages are known."""
-    total = float(row.dot(ones))
-    return abs(total - 1) > 2 * SUM_TOLERANCE and abs(total - 100) > 200 * SUM_TOLERANCE
-
-
-def _are_logits(row: Row, ones: Row) -> bool:
-    """Neither probabilities nor percentages, with at least one finite logit and without +inf."""
-    return _has_no_total(row, ones) and -_INF < _high(row) < _INF
-
-
-def _are_probabilities(row: Row, ones: Row) -> bool:
-    total = float(row.dot(ones))
-    if not abs(total - 1) < SUM_TOLERANCE / 2 or not _low(row) >= 0:
-        return False
-    return total < 1 + ROUNDING / 2 or _high(row) < 1 + ROUNDING
-
-
-def _are_near_unit(row: Row, _ones: Row) -> bool:
-    return _low(row) >= -1 and _high(row) <= 2
-
-
-def _are_raw(row: Row, ones: Row) -> bool:
-    """Of both signs, or not negative and without a total: no other kind of scores is so."""
-    if not ROUNDING < _high(row) < _INF:
-        return False
-    low = _low(row)
-    return -_INF < low < -ROUNDING or (low >= 0 and _has_no_total(row, ones))

@@ -15,10 +15,14 @@ from pacshift.rows.columns import Columns
 from pacshift.rows.sets import label_lists, make_sets, sizes_at
 from pacshift.scores.check import ScoreMatrix, as_rows, check_scores, is_row
 from pacshift.scores.frames import frame_like, series_like
-from pacshift.scores.kind import ScoreKind
-from pacshift.scores.same_kind import require_same_kind
-from pacshift.scores.softmax import to_probabilities
-from pacshift.scores.transforms import TRANSFORMS, Transform, TransformFunction, resolve_transform
+from pacshift.scores.kind import ScoreKind, require_same_kind
+from pacshift.scores.transforms import (
+    TRANSFORMS,
+    Transform,
+    TransformFunction,
+    resolve_transform,
+    to_probabilities,
+)
 from pacshift.tally.grid import fits_single
 
 

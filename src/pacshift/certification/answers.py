@@ -6,6 +6,7 @@ The docs page "A few target labels" (docs/methods/few-labels.md) has the theorem
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -22,6 +23,8 @@ from pacshift.methods.class_wise import capped
 from pacshift.paths.labelled import CountLabels, LabelledTarget, RowsToPlan, smallest
 from pacshift.paths.sample import RowSample
 from pacshift.progress import Steps
+from pacshift.rows.base import Rows
+from pacshift.rows.fold import mean_sizes, plan_after_refusal, sample
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
 from pacshift.tally.grid import single_cuts
@@ -31,16 +34,39 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Data:
-    """What was counted: source and target, the labelled target rows, and how scores and rows can be looked at."""
+    """What was counted: source and target, the labelled target rows, and rows that can be looked at again.
+
+    ``counts_sizes``: sizes of sets are counted on the target's rows, not on bins. ``samples``: thresholds are
+    tuned on samples of rows. ``explains``: after a refusal rows say what labels would bring.
+    """
 
     tally: Tally
     labelled: LabelledTarget | None = None
     transform: Transform | None = None
-    count_labels: CountLabels | None = None
-    to_plan: Callable[[], RowsToPlan] | None = None
-    """Rows to plan with after a refusal, where there are any to look at."""
-    sample: Callable[[], RowSample] | None = None
-    """Samples of source and target rows to tune thresholds with, where there are any to look at."""
+    source: Rows | None = None
+    target: Rows | None = None
+    counts_sizes: bool = False
+    samples: bool = False
+    explains: bool = False
+
+    @property
+    def count_labels(self) -> CountLabels | None:
+        """Counts mean sizes of sets on the target's rows, where that is to be done."""
+        return partial(mean_sizes, self.target) if self.target is not None and self.counts_sizes else None
+
+    @property
+    def sample(self) -> Callable[[], RowSample] | None:
+        """Reads samples of source and target rows to tune thresholds with, where that is to be done."""
+        if self.source is None or self.target is None or not self.samples:
+            return None
+        return partial(sample, self.source, self.target, self.tally)
+
+    @property
+    def to_plan(self) -> Callable[[], RowsToPlan] | None:
+        """Reads rows to plan with after a refusal, where there are any to look at."""
+        if self.source is None or self.target is None or not self.explains:
+            return None
+        return partial(plan_after_refusal, self.source, self.target)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

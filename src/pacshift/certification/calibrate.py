@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from datetime import date
 from typing import Any
 
@@ -11,10 +12,10 @@ from numpy.typing import ArrayLike
 from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certification.certify import Data, certify
-from pacshift.certification.groups import require_both_grouped, sample_groups
+from pacshift.certification.counted import count_rows, measured
+from pacshift.certification.few_labels import require_both_grouped
 from pacshift.certification.label_sheet import LabelSheet
-from pacshift.certification.one_label import with_one_label_error
-from pacshift.certification.request import check_request, require_fit
+from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.methods import Method, resolve_method
@@ -22,11 +23,11 @@ from pacshift.methods.base import score_for
 from pacshift.methods.ps_lp import ClassBalance, balanced
 from pacshift.paths.labelled import LabelledTarget
 from pacshift.progress import Progress
-from pacshift.scores.check import check_flag
+from pacshift.rows.base import Rows, unwatched
+from pacshift.rows.memory import pair
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally
-from pacshift.tally.grouped import LabelsPer
-from pacshift.tally.groups import check_labels_per
+from pacshift.tally.groups import LabelsPer, check_labels_per
 from pacshift.words.findings import logits_note
 
 logger = logging.getLogger(__name__)
@@ -202,25 +203,40 @@ def calibrate(
     if target_labels is not None and labelled is not None:
         raise InputError("target_labels and labelled are two ways to say the same. Give one of them.")
     check_labels_per(labels_per, has_labels=target_labels is not None, has_groups=target_groups is not None)
-    transform = resolve_transform(score_for(chosen, score))
-    given = sample_groups(
+    source, target = pair(
         source_scores,
         source_labels,
         target_scores,
+        classes=classes,
+        softmax=softmax,
         groups=groups,
         target_groups=target_groups,
-        classes=classes,
         target_labels=target_labels,
         labels_per=labels_per,
-        softmax=check_flag(softmax, "softmax"),
     )
-    rows = given.check(classes=classes, softmax=softmax)
-    request = request.for_classes(rows.source.classes)
-    tally = given.marked(rows.tally(transform, soft=chosen.needs_soft, bins=chosen.needs_bins))
-    _log_notes(tally)
-    found = given.labelled_target(rows, labelled, transform, request, tally)
-    certificate = certify(rows.data(tally, transform, found), chosen, request, progress=progress)
-    return with_one_label_error(certificate, tally, chosen, rows.set_sizes)
+    sheet = LabelSheet.load(labelled) if isinstance(labelled, (str, os.PathLike)) else labelled
+    return calibrate_rows(source, target, chosen, request, score, sheet=sheet, progress=progress)
+
+
+def calibrate_rows(
+    source: Rows,
+    target: Rows | None,
+    method: Method,
+    request: Request,
+    score: str | TransformFunction = "probability",
+    *,
+    sheet: LabelSheet | None = None,
+    progress: Progress | None = None,
+) -> Certificate:
+    """The verb: count the rows, certify, measure the sets. Every caller ends here."""
+    request = request.for_classes(source.classes)
+    data = count_rows(source, target, method, request, resolve_transform(score_for(method, score)), sheet=sheet)
+    if source.watch is unwatched:
+        _log_notes(data.tally)
+    with nullcontext(progress) if progress else source.watch(source, "finding thresholds (%)") as report:
+        certificate = certify(data, method, request, progress=report)
+    made = measured(certificate, data, method, sizes=target is not None and target.again == "dear")
+    return made if source.columns is None else made.changed(columns=source.columns)
 
 
 def calibrate_tally(

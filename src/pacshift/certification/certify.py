@@ -13,8 +13,8 @@ from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import AskedMethod, Counting, Provenance
 from pacshift.certification.answers import Answer, Data, answer
 from pacshift.certification.few_labels import check_labelled
-from pacshift.certification.label_shift import check_label_shift, refusal_of
 from pacshift.certification.labelled import require_unseen
+from pacshift.certification.refusal import check_label_shift, refusal_of, with_ways_on
 from pacshift.certification.request import Request
 from pacshift.certification.sensitivity import sensitivity
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
@@ -25,9 +25,9 @@ from pacshift.methods.guarantee import promises_target
 from pacshift.mix.lp import solved_by
 from pacshift.parallel import in_background
 from pacshift.progress import Progress, Steps, tell
-from pacshift.scores.same_kind import require_same_kind
+from pacshift.scores.kind import require_same_kind
 from pacshift.tally import Tally
-from pacshift.tally.inputs import Input, all_inputs, limited
+from pacshift.tally.once import Input, all_inputs, limited
 from pacshift.words.findings import by_labels_note, often_missed_note, suspicious
 
 __all__ = ["Data", "certify"]
@@ -65,8 +65,6 @@ def certify(
     except AssumptionError as refusal:
         if data.labelled is not None:  # labels that contradict known_mix: more of them are no way on
             raise
-        from pacshift.certification.after_refusal import with_ways_on  # it plans: most calls need none of it
-
         raise with_ways_on(refusal, data, method, request, assumption) from None
     certificate = _certificate(data, method, request, found, assumption, inputs.result())
     if certificate.trivial:

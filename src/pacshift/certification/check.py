@@ -1,25 +1,23 @@
 """Labels arrived later: was the promise of a certificate kept?"""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy
 
-from pacshift.arrays import BoolArray, FloatArray, IntArray, Label, LabelsLike, ScoresLike
+from pacshift.arrays import BoolArray, FloatArray, Label, LabelsLike, ScoresLike
 from pacshift.bounds import Interval, binomial_cut, clopper_pearson
 from pacshift.certificate import Certificate
 from pacshift.certificate.rule import transform_of
 from pacshift.errors import InputError
 from pacshift.evaluation import Evaluation, EvaluationCounts
-from pacshift.scores.check import ScoreMatrix, check_labels, check_rate, check_scores
-from pacshift.scores.containers import to_values
-from pacshift.scores.frames import index_of
-from pacshift.scores.streams import is_stream
-from pacshift.tally import Tally
-from pacshift.tally.groups import one_row_per_group
-from pacshift.tally.inputs import Role, counts_sha256
+from pacshift.rows.base import Rows
+from pacshift.rows.fold import misses, tally
+from pacshift.rows.memory import memory
+from pacshift.scores.check import check_labels, check_rate, check_scores
+from pacshift.scores.frames import index_of, is_stream, to_values
+from pacshift.tally.once import Role, counts_sha256
 from pacshift.words.display import short_repr
 from pacshift.words.findings import are_its_labels, check_in_words, class_limit, label_shares, stated_shares
 
@@ -176,58 +174,66 @@ def check(
     ('consistent', True)
     """
     level = check_rate(level, "level")
-    sets, were_scores = _sets(certificate, sets_or_scores)
-    index = check_labels(
-        labels, certificate.classes, n_rows=len(sets), name="check", index=index_of(sets_or_scores)
-    )
-    columns = () if certificate.columns is None else certificate.columns.scores
-    asked: dict[str, Any] = {"name": "check", "classes": certificate.classes, "columns": columns}
+    classes, names = certificate.classes, () if certificate.columns is None else certificate.columns.scores
+    given = sets_or_scores
+    is_set = is_stream(given) or to_values(given, "scores", classes, names)[0].dtype == np.bool_
+    if not is_set:
+        scores = check_scores(given, name="scores", classes=classes, columns=names)
+        rows = memory(scores, labels, name="check", role="source", softmax=certificate.softmax, groups=groups)
+        return check_rows(certificate, rows, level=level)
+    sets = _sets(certificate, given)
+    index = check_labels(labels, classes, n_rows=len(sets), name="check", index=index_of(given))
     if groups is not None:
-        rows = check_scores(sets_or_scores, **asked)
-        places = one_row_per_group(groups, rows, index, softmax=certificate.softmax)
-        sets, index = sets[places], index[places]
-    evaluation = EvaluationCounts.of(sets, index).evaluation()
-    seen_as: Role | None = None
-    if were_scores and groups is None:
-        seen_as = _seen_as(certificate, lambda: check_scores(sets_or_scores, **asked), index)
-    return check_evaluation(certificate, evaluation, level=level, seen_as=seen_as)
+        rows = memory(given, labels, name="check", role="source", classes=classes, columns=names, groups=groups)
+        sets, index = sets[rows.numbers], index[rows.numbers]
+    return check_evaluation(certificate, EvaluationCounts.of(sets, index).evaluation(), level=level)
 
 
-def _seen_as(certificate: Certificate, rows: Callable[[], ScoreMatrix], index: IntArray) -> Role | None:
-    """As what the certificate counted these rows in memory, if it did."""
-    made = certificate.provenance
-    known = {one.role: one.sha256 for one in made.inputs if one.name is None and one.rows == len(index)}
-    counts = np.bincount(index, minlength=len(certificate.classes))
-    if known.get("source") and np.array_equal(counts, certificate.class_counts):
-        names = np.array(certificate.classes, object)[index]
-        flags = {"grid": made.counting.grid, "softmax": certificate.softmax, "soft": False}
-        counted = Tally.from_scores(
-            rows(), names, classes=certificate.classes, score=transform_of(certificate), **flags
-        )
+def check_rows(certificate: Certificate, rows: Rows, *, level: float) -> Check:
+    """The verb: make the sets of labelled rows, count what they miss, and compare that with epsilon."""
+    (found,) = misses(rows, [lambda batch: certificate.sets_of_rows(batch.given)])
+    return check_evaluation(certificate, found.evaluation(), level=level, seen_as=_seen_as(certificate, rows))
+
+
+def _seen_as(certificate: Certificate, rows: Rows) -> Role | None:
+    """As what the certificate was made from these rows, if it was. Only as many rows are looked at again."""
+    made, files = certificate.provenance, rows.last.files
+    n_rows = {one.n_rows for one in files.values()}
+    if any(one.name is not None and one.rows_read in n_rows for one in made.inputs):
+        with rows.hashes() as hashes:
+            for file, digest in hashes.items():
+                alike = [
+                    one for one in made.inputs if one.name is not None and one.rows_read == files[file].n_rows
+                ]
+                for one in alike:
+                    if one.sha256 is not None and one.sha256 == digest.result():
+                        return one.role
+    if rows.again != "cheap" or rows.grouped is not None:
+        return None
+    known = {one.role: one.sha256 for one in made.inputs if one.name is None and one.rows == rows.last.n_given}
+    if known.get("source"):
+        counted = tally(rows, transform_of(certificate), soft=False, grid=made.counting.grid)
         if counts_sha256(counted, "source") == known["source"]:
             return "source"
     if known.get("target"):
-        flags = {"bins": made.counting.bins, "softmax": certificate.softmax, "soft": False}
-        counted = Tally.from_target(rows(), classes=certificate.classes, **flags)
+        counted = tally(rows.unlabelled(), soft=False, bins=made.counting.bins)
         if counts_sha256(counted, "target") == known["target"]:
             return "target"
     return None
 
 
-def _sets(certificate: Certificate, given: Any) -> tuple[BoolArray, bool]:
-    """Sets as they are; of scores, the sets that the certificate makes. And whether scores at hand were given."""
+def _sets(certificate: Certificate, given: Any) -> BoolArray:
+    """Sets as they are; of a stream of scores, the sets that the certificate makes."""
     if is_stream(given):
-        return certificate.sets_of_rows(given), False
+        return certificate.sets_of_rows(given)
     columns = () if certificate.columns is None else certificate.columns.scores
     values, _ = to_values(given, "scores", certificate.classes, columns)
-    if values.dtype != np.bool_:
-        return certificate.sets_of_rows(values), True
     if not len(values) or values.shape[1:] != (len(certificate.classes),):
         raise InputError(
             f"sets must have at least one row and a column for each of the {len(certificate.classes)} classes, "
             f"got shape {values.shape}. Pass what certificate.sets gives."
         )
-    return values, False
+    return values
 
 
 def check_evaluation(

@@ -9,7 +9,7 @@ from pacshift.certificate import Certificate
 from pacshift.certificate.file import COMPARED, Compared, how_compared, to_document
 from pacshift.certificate.provenance import Provenance
 from pacshift.files.codec import is_number
-from pacshift.tally.inputs import Input
+from pacshift.tally.once import Input
 
 SAME_THRESHOLD = 1e-12
 """Relative amount by which a threshold may be lower: another machine may round the last digit otherwise. A higher

@@ -7,46 +7,16 @@ is PS-T (``pacshift.paths.labelled``).
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from pacshift.arrays import IntArray, Label
+from pacshift.arrays import Label
 from pacshift.bounds import ROUNDING, Interval, clean_shares, clopper_pearson
 from pacshift.certification.request import Request
 from pacshift.errors import AssumptionError, InputError
 from pacshift.paths.labelled import LabelledTarget
-from pacshift.scores.containers import as_array
-from pacshift.scores.names import is_null
 from pacshift.tally import Tally
 from pacshift.words.numbers import between, given
-
-
-def split_labels(target_labels: Any, classes: Sequence[Label], n_rows: int) -> tuple[IntArray, list[Any]]:
-    """The places of the labelled rows, and their labels. None, NaN and NA mark rows without a label.
-
-    >>> split_labels(["cat", None, "dog", float("nan")], ("cat", "dog"), 4)
-    (array([0, 2]), ['cat', 'dog'])
-    """
-    values = as_array(target_labels, "target_labels", "labels")
-    if values.ndim != 1 or len(values) != n_rows:
-        raise InputError(
-            f"target_labels must have one entry per target row ({n_rows:,}), with None for rows without a label; "
-            f"got shape {values.shape}."
-        )
-    is_listed = isinstance(target_labels, (list, tuple))
-    if values.dtype.kind == "f" and not is_listed:  # NaN is the only null, and no list of all rows is needed
-        places = np.flatnonzero(~np.isnan(values))
-        labels = values[places].tolist()
-    else:
-        listed = target_labels if is_listed else values.tolist()
-        places = np.flatnonzero([not is_null(label) for label in listed])
-        labels = [listed[place] for place in places.tolist()]
-    if not len(places):
-        raise InputError("target_labels: no row has a label. Label some random rows, or leave it out.")
-    if values.dtype.kind == "f" and all(isinstance(name, int) for name in classes):
-        labels = [int(label) if float(label).is_integer() else label for label in labels]  # NaN made them floats
-    return places, labels
 
 
 def check_labelled(labelled: Tally, tally: Tally) -> Tally:
@@ -119,3 +89,11 @@ def both_bounds(
         )
     # Ends cross by rounding or, with contamination, by what the two are about: turned, they are wider and valid.
     return Interval(np.minimum(lower, upper), np.maximum(lower, upper))
+
+
+def require_both_grouped(tally: Tally, labelled: Tally | None) -> None:
+    """Refuse labelled target rows that are draws of another kind than the target they belong to."""
+    if labelled is not None and (labelled.source_grouped is None) != (tally.target_grouped is None):
+        raise InputError(
+            "target_labels: the labelled rows and the target must both be counted with groups=, or both without."
+        )

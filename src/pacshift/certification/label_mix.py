@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 
 from pacshift.arrays import Label, LabelsLike, ScoresLike
-from pacshift.certification.label_shift import check_label_shift, refusal_of
+from pacshift.certification.refusal import check_label_shift, refusal_of
 from pacshift.certification.request import check_request
 from pacshift.defaults import DELTA
 from pacshift.errors import AssumptionError, InputError
 from pacshift.mix.prevalence import KnownMix, Prevalence, mix_intervals
+from pacshift.rows.fold import both
+from pacshift.rows.memory import pair
 from pacshift.tally import Tally
 from pacshift.words.findings import ways_on
 
@@ -71,13 +73,16 @@ def prevalence(
     >>> found.mix.upper.round(2), found.accuracy > 0.9
     (array([0.33, 0.7 ]), True)
     """
-    source = Tally.from_scores(
-        source_scores, source_labels, classes=classes, soft=False, groups=groups, softmax=softmax
+    rows = pair(
+        source_scores,
+        source_labels,
+        target_scores,
+        classes=classes,
+        softmax=softmax,
+        groups=groups,
+        target_groups=target_groups,
     )
-    target = Tally.from_target(
-        target_scores, classes=source.classes, soft=False, bins=False, groups=target_groups, softmax=softmax
-    )
-    return prevalence_tally(source + target, delta=delta, known_mix=known_mix)
+    return prevalence_tally(both(*rows, soft=False, bins=False), delta=delta, known_mix=known_mix)
 
 
 def prevalence_tally(tally: Tally, *, delta: float = DELTA, known_mix: KnownMix | None = None) -> Prevalence:

@@ -5,7 +5,7 @@ so the sizes of its sets say too little about the population. They are counted a
 source alone fixes, just below the chosen ones.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,17 +17,13 @@ from pacshift.certificate.certificate import ONE_LABEL_SHARE
 from pacshift.methods import Method
 from pacshift.paths.labelled import EQUAL_STEPS, equal_miss_thresholds
 from pacshift.tally import Tally
-from pacshift.tally.grid import fits_single, single_cuts
-from pacshift.tally.threshold import largest_threshold
+from pacshift.tally.grid import fits_single, largest_threshold, single_cuts
 
 NET_MISSES = (*np.arange(0.05, 1.21, 0.05).round(2).tolist(), 1.35, 1.5, 1.75, 2.0, 2.5, 3.0)
 """Shares of a class that thresholds of the third family miss on the source, as multiples of ε; and none at all.
 
 With 15 instead of these 30 the bounds of 14 draws were up to 32 % larger, with 59 from 8 % smaller to 2 % larger.
 """
-
-CountSizes = Callable[[Sequence[Certificate]], list[IntArray]]
-"""How many target sets of each certificate hold 0, 1, ..., K labels; only their thresholds differ."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,17 +32,6 @@ class NetPoint:
 
     thresholds: FloatArray
     level: float
-
-
-def with_one_label_error(
-    certificate: Certificate, tally: Tally, method: Method, count_sizes: CountSizes
-) -> Certificate:
-    """The certificate with the bound of the error among sets with one label, where there is one."""
-    points = points_below(certificate, tally, method)
-    if not points:
-        return certificate
-    sizes = count_sizes([certificate.changed(thresholds=point.thresholds) for point in points])
-    return certificate.changed(one_label_error=one_label_error(points, sizes, epsilon=certificate.epsilon))
 
 
 def points_below(certificate: Certificate, tally: Tally, method: Method) -> list[NetPoint]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pacshift.certificate import Certificate
 from pacshift.certification.request import Request, check_request
 from pacshift.errors import InputError
-from pacshift.methods import METHODS, Method, Oracle, resolve_method
+from pacshift.methods import METHODS, Method, resolve_method
 
 
 def method_of(certificate: Certificate, method: Method | None) -> Method:
@@ -48,7 +48,8 @@ def _weights_of(certificate: Certificate) -> Sequence[float] | None:
     if asked is None:
         needed, given = certificate.facts.needs_weights, None if weights is None else weights.lower.tolist()
     else:
-        needed, given = asked.weights is not None or asked.name == Oracle.name, asked.weights
+        known = METHODS.get(asked.name)
+        needed, given = asked.weights is not None or bool(known and known.needs_weights), asked.weights
     if needed and given is None:
         raise InputError("this certificate does not say its weights: it cannot be verified.")
     return given if needed else None

@@ -12,14 +12,11 @@ from pacshift.bounds import Interval
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.files.origin import current_time
-from pacshift.methods import PSC, PSLP, PSW, Method
+from pacshift.methods import Method
 from pacshift.methods.guarantee import promises_target
 from pacshift.mix.prevalence import check_known_mix
 from pacshift.scores.check import check_flag, check_rate, check_seed, check_weights
-from pacshift.tally.inputs import printable
-
-ALLOWING_FOR_CONTAMINATION = (PSLP.name, PSW.name, PSC.name)
-"""Methods that look at the target and widen what they see there (Lemma 4 of docs/methods/trust-proofs.md)."""
+from pacshift.tally.once import printable
 
 MAX_TEXT = 10_000
 """Characters of a note or a model's name: a few pages, so that a certificate stays readable."""
@@ -191,7 +188,7 @@ def _require_target_promise(method: Method, request: Request) -> None:
             f"{name} is about the target, but method {method.name} promises nothing there "
             f"(guarantee {method.guarantee!r}). Use PS-LP, PS-LW or another method that does, or leave it out."
         )
-    if request.contamination and method.needs_target and method.name not in ALLOWING_FOR_CONTAMINATION:
+    if request.contamination and method.needs_target and not method.allows_contamination:
         raise InputError(
             f"contamination: method {method.name} looks at the target, where contaminated rows distort what it "
             "sees, and nothing proves that it allows for them. Use PS-LP, PS-LW, PS-W, PS-C or ORACLE."

@@ -8,24 +8,23 @@ from typing import Literal, TypeAlias
 from pacshift.arrays import LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certificate.file import words_in
-from pacshift.certificate.provenance import Counting, Provenance
+from pacshift.certificate.provenance import Provenance
 from pacshift.certificate.rule import transform_of
 from pacshift.certification.certify import Data, certify
+from pacshift.certification.counted import count_rows, measured
 from pacshift.certification.differences import differences, left_open, origins_differ
-from pacshift.certification.groups import sample_groups
 from pacshift.certification.label_sheet import LabelSheet
-from pacshift.certification.one_label import CountSizes, with_one_label_error
 from pacshift.certification.remembered import method_of, request_of
 from pacshift.certification.request import require_fit
-from pacshift.certification.rows import Rows
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.methods import Method
 from pacshift.paths.labelled import LabelledTarget
-from pacshift.scores.check import check_scores
-from pacshift.scores.containers import column_names
-from pacshift.scores.transforms import Transform, TransformFunction
+from pacshift.rows.base import Rows
+from pacshift.rows.memory import pair
+from pacshift.scores.frames import column_names
+from pacshift.scores.transforms import TransformFunction
 from pacshift.tally import Tally
-from pacshift.tally.inputs import Input
+from pacshift.tally.once import Input
 from pacshift.words.display import short_repr
 from pacshift.words.findings import verification_in_words
 
@@ -137,49 +136,46 @@ def verify(
     'n_target: the certificate says 500, these data give 499'
     """
     stored = _loaded(certificate)
-    chosen = method_of(stored, method)
-    transform = transform_of(stored, score)
     names = () if stored.columns is None else stored.columns.scores
-    source = check_scores(source_scores, name="source", classes=stored.classes, columns=names)
-    target = None
-    if target_scores is not None:
-        target = check_scores(target_scores, name="target", classes=stored.classes, columns=names)
-    given = sample_groups(
-        source,
+    source, target = pair(
+        source_scores,
         source_labels,
-        target,
+        target_scores,
+        classes=stored.classes,
+        columns=names,
+        softmax=stored.softmax,
         groups=groups,
         target_groups=target_groups,
         target_labels=target_labels,
         labels_per=None if stored.target_grouped is None else stored.target_grouped.labels_per,
-        softmax=stored.softmax,
     )
-    rows = given.check(classes=stored.classes, softmax=stored.softmax)
-    tally = given.marked(_counted_again(rows, stored, transform, soft=chosen.needs_soft))
-    request = request_of(stored).for_classes(tally.classes)
-    found = given.labelled_target(rows, labelled, transform, request, tally)
-    data = _looked_at_again(rows.data(tally, transform, found), stored.provenance.counting)
+    sheet = LabelSheet.load(labelled) if isinstance(labelled, (str, os.PathLike)) else labelled
     named = set(names) <= set(map(str, column_names(source_scores) or ())) and bool(names)
-    return verify_data(certificate, data, method, None if rows.target is None else rows.set_sizes, named=named)
+    return verify_rows(certificate, source, target, method=method, score=score, sheet=sheet, named=named)
 
 
-def _counted_again(rows: Rows, stored: Certificate, transform: Transform, *, soft: bool) -> Tally:
-    """The rows, counted as they were for the certificate."""
-    counting = stored.provenance.counting
-    tally = Tally.from_scores(rows.source, rows.labels, score=transform, grid=counting.grid, soft=soft)
-    if rows.target is not None:
-        tally = tally + Tally.from_target(rows.target, soft=soft, bins=counting.bins)
-    return replace(tally, softmax=rows.softmax)
+def verify_rows(
+    certificate: CertificateLike,
+    source: Rows,
+    target: Rows | None,
+    *,
+    method: Method | None = None,
+    score: TransformFunction | None = None,
+    sheet: LabelSheet | None = None,
+    named: bool = False,
+) -> Verification:
+    """The verb: ``calibrate`` with the counting that the certificate remembers, compared with the certificate.
 
-
-def _looked_at_again(data: Data, counting: Counting) -> Data:
-    """What the certificate was made from: its maker may have had counts alone. A refusal is not explained here."""
-    return replace(
-        data,
-        count_labels=data.count_labels if counting.rows else None,
-        to_plan=None,
-        sample=data.sample if counting.sample else None,
+    ``named``: scores were found by the names of columns that the certificate remembers.
+    """
+    stored = _loaded(certificate)
+    chosen, transform, counting = (
+        method_of(stored, method),
+        transform_of(stored, score),
+        stored.provenance.counting,
     )
+    data = count_rows(source, target, chosen, request_of(stored), transform, sheet=sheet, counting=counting)
+    return verify_data(certificate, data, method, named=named)
 
 
 def verify_tally(
@@ -223,15 +219,10 @@ def verify_data(
     certificate: CertificateLike,
     data: Data,
     method: Method | None = None,
-    count_sizes: CountSizes | None = None,
     inputs: tuple[Input, ...] | None = None,
     named: bool = False,
 ) -> Verification:
-    """The same from what was counted; ``count_sizes`` counts target sets where rows are at hand.
-
-    ``inputs`` are the files, if the counts do not say them. ``named``: scores were found by the names of columns
-    that the certificate remembers.
-    """
+    """The same from what was counted. ``inputs`` are the files, if the counts do not say them."""
     stored = _loaded(certificate)
     chosen, request = method_of(stored, method), request_of(stored)
     _require_labels(stored, data)
@@ -250,8 +241,8 @@ def verify_data(
         return _said("different", [said], [], left_open(stored, None, named=named), None)
     if inputs is not None:
         found = found.changed(provenance=replace(found.provenance, inputs=inputs))
-    if count_sizes is not None:
-        found = _with_sizes(found, stored, data.tally, chosen, count_sizes)
+    one_label = stored.one_label_error is not None
+    found = measured(found, data, chosen, sizes=stored.set_sizes is not None, one_label=one_label)
     if stored.curve is not None or stored.sensitivity is not None:
         found = found.with_curves()
     return _compared(stored, found, _wrong_words(certificate, stored), named=named)
@@ -267,15 +258,6 @@ def _require_labels(certificate: Certificate, data: Data) -> None:
             f"this certificate was made with labels of {certificate.n_target_labels:,} target rows: pass them as "
             "target_labels= or labelled=."
         )
-
-
-def _with_sizes(
-    found: Certificate, stored: Certificate, tally: Tally, method: Method, count_sizes: CountSizes
-) -> Certificate:
-    """The new certificate with what is counted on rows, if the old one has it too."""
-    if stored.set_sizes is not None:
-        found = found.changed(set_sizes=count_sizes([found])[0])
-    return found if stored.one_label_error is None else with_one_label_error(found, tally, method, count_sizes)
 
 
 def _wrong_words(certificate: CertificateLike, stored: Certificate) -> list[str]:

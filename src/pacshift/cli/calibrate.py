@@ -1,7 +1,8 @@
 """``pacshift calibrate``: tables or tallies to a certificate."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -17,9 +18,7 @@ if TYPE_CHECKING:
     from pacshift import Certificate
     from pacshift.certification.certify import Data
     from pacshift.certification.request import Request
-    from pacshift.cli.inputs import Inputs
     from pacshift.methods import Method as MethodObject
-    from pacshift.tally import Tally
 
 
 def calibrate(
@@ -60,10 +59,13 @@ def calibrate(
 
     Example: pacshift calibrate source.parquet target.parquet --label diagnosis --epsilon 0.05 -o certificate.json
     """
+    from pacshift.certification.calibrate import calibrate_rows
+    from pacshift.certification.certify import Data
     from pacshift.certification.label_sheet import LabelSheet
     from pacshift.certification.request import require_fit
-    from pacshift.cli.certificates import check_page, with_commands, with_origin, write_page
-    from pacshift.cli.inputs import Inputs
+    from pacshift.cli import certificates as after
+    from pacshift.cli.certificates import with_origin, with_tally_files
+    from pacshift.cli.inputs import load_tallies, open_both
     from pacshift.methods import resolve_method
     from pacshift.methods.ps_lp import balanced
     from pacshift.tally.groups import check_labels_per
@@ -78,22 +80,33 @@ def calibrate(
     options.require_one_way(target_label, labelled)
     check_labels_per(labels_per, has_labels=target_label is not None, has_groups=columns.group is not None)
     page = None if has_labels else refusal_page  # with labels nothing is refused
-    check_page(page, force, files.named, out)
-    data = None
+    after.check_page(page, force, files.named, out)
+    rows = None
     try:
         if tallies:
             options.require_no_table(target_label, labelled)
-            certificate = _from_tallies(files.paths or (), chosen, request, printing)
+            certificate = with_tally_files(
+                _certify(Data(load_tallies(files.paths)), chosen, request, printing), files.paths or ()
+            )
         else:
-            reading: dict[str, Any] = {**files.split(), **columns.reading(label), "engine": engine}
-            reading |= {"some_labels": target_label, "labels_per": labels_per, "keep_source": True}
-            data = Inputs(**reading, master=master, grid=not exact, silent=printing.silent, sha256=True)
+            both = files.split()
+            if chosen.needs_target and not both["target"]:
+                raise InputError(
+                    f"no TARGET: method {chosen.name} needs unlabelled target scores as well as the source."
+                )
+            if engine == "spark" and labelled is not None:
+                raise InputError("--labelled does not work with --engine spark. Leave out one of them.")
             sheet = None if labelled is None else LabelSheet.load(labelled)
-            counted = data.with_labels(_count(data, chosen, promise.score), request, sheet)
-            certificate = _measured(_certify(counted, chosen, request, printing), data, counted.tally, chosen)
+            asked: dict[str, Any] = {**both, **columns.reading(label), "engine": engine, "master": master}
+            asked |= {"target_label": target_label, "some_labels": True, "labels_per": labels_per}
+            rows = open_both(**asked, grid=not exact, silent=printing.silent)
+            with _without_warnings(printing):
+                certificate = calibrate_rows(*rows, chosen, request, promise.score, sheet=sheet)
     except AssumptionError as refusal:
-        told = with_commands(refusal, ctx, promise, columns, data)
-        write_page(told, page, force=force, silent=printing.silent)
+        found = None if rows is None else rows[0].columns
+        given = None if rows is None else after.Given(files.split()["target"], found, engine)
+        told = after.with_commands(refusal, ctx, promise, columns, given)
+        after.write_page(told, page, force=force, silent=printing.silent)
         raise told from None
     certificate = with_origin(certificate, ctx, seed).with_curves()
     certificate.save(out, overwrite=force)
@@ -112,58 +125,22 @@ def _require_no_page(out: Path) -> None:
         )
 
 
-def _from_tallies(
-    paths: Sequence[Path], method: "MethodObject", request: "Request", printing: options.Printing
-) -> "Certificate":
-    from pacshift.certification.certify import Data
-    from pacshift.cli.certificates import with_tally_files
-    from pacshift.cli.inputs import load_tallies
-
-    return with_tally_files(_certify(Data(load_tallies(paths)), method, request, printing), paths)
-
-
-def _count(data: "Inputs", method: "MethodObject", score: str) -> "Data":
-    """What ``method`` needs of the tables."""
-    from pacshift.certification.certify import Data
-    from pacshift.methods.base import score_for
-    from pacshift.scores.transforms import resolve_transform
-
-    if data.engine == "spark" and not data.grid:
-        raise InputError(
-            "--exact does not work with --engine spark, which counts on the grid. Leave out one of them."
-        )
-    if method.needs_target and not data.target:
-        raise InputError(f"no TARGET: method {method.name} needs unlabelled target scores as well as the source.")
-    tally = data.tally(score_for(method, score), soft=method.needs_soft, bins=method.needs_bins)
-    has_rows = bool(data.target) and data.engine != "spark"
-    to_plan, sample = data.rows_to_plan if has_rows else None, data.sample_of(tally)
-    return Data(tally, transform=resolve_transform(tally.score), to_plan=to_plan, sample=sample)
-
-
 def _certify(
     data: "Data", method: "MethodObject", request: "Request", printing: options.Printing
 ) -> "Certificate":
     from pacshift.certification.certify import certify
 
+    with _without_warnings(printing), progress("finding thresholds (%)", silent=printing.silent) as report:
+        return certify(data, method, request.for_classes(data.tally.classes), progress=report)
+
+
+@contextmanager
+def _without_warnings(printing: options.Printing) -> Iterator[None]:
+    """The words that are printed afterwards say that every set holds all labels."""
     with warnings.catch_warnings():
         if not printing.silent:
-            warnings.simplefilter("ignore", UninformativeWarning)  # the words printed below say it
-        with progress("finding thresholds (%)", silent=printing.silent) as report:
-            return certify(data, method, request.for_classes(data.tally.classes), progress=report)
-
-
-def _measured(certificate: "Certificate", data: "Inputs", tally: "Tally", method: "MethodObject") -> "Certificate":
-    """The certificate with the columns of the source, the sizes of target sets, and what follows from them."""
-    from pacshift.certification.one_label import one_label_error, points_below
-
-    if data.engine == "spark" or not data.target:
-        # With Spark the rows may be too many to read twice: `pacshift predict` counts the sizes.
-        return certificate.changed(columns=data.columns)
-    points = points_below(certificate, tally, method)
-    cuts = [certificate.changed(thresholds=point.thresholds) for point in points]
-    own, *sizes = [measured.set_sizes for measured in data.measure([certificate, *cuts])]
-    bound = one_label_error(points, sizes, epsilon=certificate.epsilon)
-    return certificate.changed(columns=data.columns, set_sizes=own, one_label_error=bound)
+            warnings.simplefilter("ignore", UninformativeWarning)
+        yield
 
 
 def _show(certificate: "Certificate", out: Path, printing: options.Printing) -> None:

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,12 +14,10 @@ from pacshift.cli.commands import words, words_of
 from pacshift.cli.console import OTHER_MODEL, fail, note, say_written
 from pacshift.cli.flags import in_flags
 from pacshift.errors import AssumptionError, InputError, PacshiftError
-from pacshift.files.repeated import file_sha256
 from pacshift.tally import Tally
-from pacshift.tally.inputs import Input, Role, limited, printable, together
+from pacshift.tally.once import Input, Role, file_sha256, limited, printable, together
 
 if TYPE_CHECKING:
-    from pacshift.cli.inputs import Inputs
     from pacshift.rows.columns import Columns
 
 SHEET = "to_label.csv"
@@ -65,6 +63,15 @@ def warn_before_use(certificate: Certificate, model_id: str | None) -> None:
         note(text)
 
 
+@dataclass(frozen=True)
+class Given:
+    """The tables that were refused: files of the target, columns of the source, and who counted them."""
+
+    target: Sequence[Path]
+    columns: "Columns | None"
+    engine: str
+
+
 def check_page(page: Path | None, force: bool, inputs: Sequence[Path], out: Path) -> None:
     """Before the work: whether the page can be written."""
     if page is not None:
@@ -80,13 +87,13 @@ def with_commands(
     ctx: typer.Context,
     promise: options.Promise,
     columns: options.ColumnOptions,
-    data: "Inputs | None",
+    data: "Given | None",
 ) -> AssumptionError:
     """The refusal with the commands that draw rows to label and certify with their labels.
 
     Without ``data`` there were tallies, and only the user knows the tables.
     """
-    from pacshift.certification.after_refusal import with_lines
+    from pacshift.certification.refusal import with_lines
 
     attempt = refusal.attempt
     if attempt is None:  # labels contradict known_mix: there is nothing to label

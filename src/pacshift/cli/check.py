@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pacshift.cli import options
-from pacshift.cli.console import BROKEN, note, plain, print_json, progress, results, right_aligned
+from pacshift.cli.console import BROKEN, note, plain, print_json, results, right_aligned
 from pacshift.cli.options import expert, output, tables
 from pacshift.words.numbers import at_most, between, given, mean_size, percent
 
@@ -47,29 +47,29 @@ def check(
     Example: pacshift check certificate.json labelled.parquet --label diagnosis
     """
     from pacshift import Certificate
-    from pacshift.certification.check import check_evaluation
+    from pacshift.certification.check import check_rows
     from pacshift.cli.certificates import warn_before_use
-    from pacshift.cli.inputs import tell_dropped, tell_repeated_ids
+    from pacshift.cli.inputs import Watch
+    from pacshift.rows.arrow.table import read_rows
     from pacshift.scores.check import check_rate
-    from pacshift.tables import evaluate_table
 
     certificate = Certificate.load(certificate_file)
     level = check_rate(level, "--level")
     warn_before_use(certificate, model_id)
-    reading: dict[str, Any] = {
-        "label": label,
-        "scores": scores,
-        "by_position": by_position,
-        "drop_invalid": drop_invalid,
-        "group": group_column(certificate, table, group),
-    }
-    with progress("checking", silent=printing.silent) as report:
-        read = evaluate_table(certificate, list(table), **reading, progress=report)
-    tell_dropped("table", read.n_dropped, read.n_rows - read.n_dropped, read.dropped_why)
-    if reading["group"] is None and not printing.silent:
-        tell_repeated_ids(table, certificate.columns, scores)
-    found = check_evaluation(certificate, read.evaluation, level=level, seen_as=read.seen_as)
-    _tell(certificate, found, reading["group"], printing)
+    known, group = certificate.columns, group_column(certificate, table, group)
+    rows = read_rows(
+        list(table),
+        label=label or (None if known is None else known.label) or "label",
+        scores=scores,
+        by_position=by_position,
+        group=group,
+        drop_invalid=drop_invalid,
+        like=certificate,
+        keep=False,
+        watch=Watch(printing.silent, table),
+    )
+    found = check_rows(certificate, rows, level=level)
+    _tell(certificate, found, group, printing)
     if fails(found, fail_on):
         raise typer.Exit(BROKEN)
 

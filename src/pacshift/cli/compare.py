@@ -5,17 +5,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 from pacshift.cli import options
-from pacshift.cli.console import note, plain, print_json, progress, results, right_aligned
+from pacshift.cli.console import note, plain, print_json, results, right_aligned
 from pacshift.cli.options import known
 from pacshift.words.numbers import mean_size, percent
 
 if TYPE_CHECKING:
-    from pacshift import Certificate
-    from pacshift.certification.request import Request
-    from pacshift.cli.inputs import Inputs
-    from pacshift.comparison.table import ComparisonRow, Measured
-    from pacshift.methods import Method
-    from pacshift.tables.evaluate import MeasuredSets
+    from pacshift.comparison.table import ComparisonRow
 
 
 def compare(
@@ -35,60 +30,27 @@ def compare(
 
     Example: pacshift compare source.parquet target.parquet --label diagnosis --epsilon 0.05
     """
-    from pacshift.cli.inputs import Inputs
+    from pacshift.cli.inputs import open_both
+    from pacshift.comparison.compare import compare_rows
+    from pacshift.methods import usable_methods
 
     request = promise.check(weights=options.read_numbers(weights, "--weights"))
-    data = Inputs(
+    source, target = open_both(
         **files.split(target="a table of target scores to measure the sets on"),
         **columns.reading(label),
         grid=not exact,
         silent=printing.silent,
         target_label=target_label,
-        keep_source=True,
+        labels_per="row",  # every row has a label
     )
-    compared, n_rows = _compared(data, request, promise.score)
+    assert target is not None  # else there was an error
+    methods = usable_methods(with_weights=bool(request.weights))
+    compared = compare_rows(source, target, methods, request, promise.score)
     if printing.as_json:
         rates = {"epsilon": request.epsilon, "delta": request.delta}
-        print_json({**rates, "rows": n_rows, "methods": list(map(asdict, compared))})
+        print_json({**rates, "rows": target.last.n_given, "methods": list(map(asdict, compared.rows))})
     else:
-        show(compared, epsilon=request.epsilon)
-
-
-def _compared(data: "Inputs", request: "Request", score: str) -> "tuple[list[ComparisonRow], int]":
-    """A row per method, and how many rows the target has."""
-    from pacshift.certification.certify import Data
-    from pacshift.comparison.table import compare_counts, own_score
-    from pacshift.methods import usable_methods
-
-    chosen = usable_methods(with_weights=bool(request.weights))
-    names = dict.fromkeys([score, *(own_score(method, score) for method in chosen)])
-    sources = {name: data.source_tally(name, soft=True) for name in names}
-    target = data.target_tally(sources[score].classes, soft=True, bins=True)
-
-    def counted(method: "Method") -> Data:
-        tally = sources[own_score(method, score)] + target
-        return Data(tally, sample=data.sample_of(tally))
-
-    def measure(certificates: "Sequence[Certificate]") -> "list[Measured]":
-        return [_summary(sets, labelled=data.target_label is not None) for sets in data.measure(certificates)]
-
-    with progress("comparing methods", silent=data.silent) as report:
-        made = compare_counts(
-            chosen,
-            request.for_classes(target.classes),
-            counted,
-            measure,
-            report,
-        )
-    return [row for row, _certificate in made], target.n_target
-
-
-def _summary(sets: "MeasuredSets", *, labelled: bool) -> "Measured":
-    """Error (where labels are known), mean size and share of empty sets."""
-    from pacshift.rows.sets import mean_and_empty
-
-    error = sets.n_missed / int(sets.set_sizes.sum()) if labelled else None
-    return error, *mean_and_empty(sets.set_sizes)
+        show(compared.rows, epsilon=request.epsilon)
 
 
 def show(rows: "Sequence[ComparisonRow]", *, epsilon: float) -> None:

@@ -23,9 +23,14 @@ from rich.table import Table
 
 from pacshift.cli.flags import in_flags
 from pacshift.cli.process import stop_code, whole_output
-from pacshift.errors import AssumptionError, PacshiftError, UnfinishedSheetError, UninformativeWarning
+from pacshift.errors import (
+    AssumptionError,
+    PacshiftError,
+    UnfinishedSheetError,
+    UninformativeWarning,
+    install_line,
+)
 from pacshift.files.origin import EPOCH_VARIABLE, current_time
-from pacshift.install import install_line
 
 BAD_INPUT, NOTHING_CERTIFIED, BROKEN, OTHER_MODEL, UNEXPECTED = 2, 3, 4, 5, 1
 PIPE_WIDTH = 120  # columns of tables that go into a file or a pipe

@@ -46,7 +46,7 @@ def in_flags(message: str) -> str:
         if option is None or not named:
             return otherwise
         flag = max(named, key=len)
-        return f"{flag} {value}" if value is not None and not option.is_flag else flag
+        return flag if option.is_flag or value in (None, "True", "False") else f"{flag} {value}"
 
     if (found := _SUBJECT.match(message)) and found[1] not in ROLES:
         message = flag_of(found[1], None, found[1]) + message[found.end() :]

@@ -10,7 +10,7 @@ from pacshift.defaults import DELTA
 from pacshift.words.numbers import all_but, between, numbers_between, percent
 
 if TYPE_CHECKING:
-    from pacshift import Prevalence, Tally
+    from pacshift import Prevalence
 
 
 def prevalence(
@@ -28,23 +28,21 @@ def prevalence(
     Example: pacshift prevalence source.parquet target.parquet --label diagnosis --known 'heart disease=0..0.3'
     """
     from pacshift import prevalence_tally
-    from pacshift.cli.inputs import load_tallies
+    from pacshift.cli.inputs import load_tallies, open_both
+    from pacshift.rows.fold import both
 
     options.Promise(delta=delta, known=known).check()
-    tally = load_tallies(files.paths) if tallies else _count(files, columns, label, silent=printing.silent)
+    if tallies:
+        tally = load_tallies(files.paths)
+    else:
+        named = files.split(target="an unlabelled table after the labelled one")
+        rows = open_both(**named, **columns.reading(label), silent=printing.silent)
+        tally = both(*rows, soft=False, bins=False)
     found = prevalence_tally(tally, delta=delta, known_mix=options.read_known(known))
     if printing.as_json:
         print_json(document(found))
     else:
         _show(found)
-
-
-def _count(files: options.Files, columns: options.ColumnOptions, label: str, *, silent: bool) -> "Tally":
-    from pacshift.cli.inputs import Inputs
-
-    both = files.split(target="an unlabelled table after the labelled one")
-    data = Inputs(**both, **columns.reading(label), grid=True, silent=silent)
-    return data.tally("probability", soft=False, bins=False)
 
 
 def document(found: "Prevalence") -> dict[str, object]:

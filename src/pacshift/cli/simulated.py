@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
 from pacshift.certification.calibrate import calibrate, calibrate_tally
-from pacshift.certification.one_label import with_one_label_error
+from pacshift.certification.certify import Data
+from pacshift.certification.counted import measured
 from pacshift.comparison.table import ComparisonRow
 from pacshift.errors import AssumptionError, UninformativeWarning
 from pacshift.files.writing import atomic_write
@@ -24,7 +24,7 @@ from pacshift.plots.axes import new_axes
 from pacshift.plots.palette import LIMIT, PROMISE_MARKS
 from pacshift.progress import Progress
 from pacshift.report import write_report
-from pacshift.rows.sets import count_sizes
+from pacshift.rows.memory import memory
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import resolve_transform
 from pacshift.simulate import Population, resample
@@ -154,10 +154,8 @@ def find(draws: int, seed: int, report: Progress | None) -> Findings:
     made = calibrate_tally(tally, epsilon=EPSILON, delta=DELTA, method=METHOD, rng=first.rng(METHOD))
     target = world.scores[first.target]
 
-    def count(certificates: Sequence[Certificate]) -> list[IntArray]:
-        return [count_sizes(one.sets(target)) for one in certificates]
-
-    certificate = with_one_label_error(made, tally, METHODS[METHOD](), count).with_set_sizes(target)
+    rows = memory(target, name="target", role="target", classes=world.class_names)
+    certificate = measured(made, Data(tally, target=rows), METHODS[METHOD](), sizes=True)
     return Findings(certificate, first, trials, rare_case(seed))
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pacshift.cli import options
-from pacshift.cli.console import print_json, progress, results, say_written
+from pacshift.cli.console import print_json, results, say_written
 from pacshift.cli.options import basic, output
 
 if TYPE_CHECKING:
-    from pacshift.tables import TableTally
+    from pacshift.rows.base import Rows
 
 
 def tally(
@@ -42,43 +42,37 @@ def tally(
     Example: pacshift tally ward.parquet --label diagnosis -o ward.tally, then elsewhere
     pacshift calibrate --tallies ward.tally clinic.tally target.tally
     """
-    from pacshift.cli.inputs import tell_dropped, tell_logits, tell_repeated_ids
-    from pacshift.cli.spark import tally_with_spark
-    from pacshift.tables import tally_table
+    from pacshift.cli.inputs import Watch, tell_logits
+    from pacshift.rows.fold import tally as count
+    from pacshift.scores.transforms import resolve_transform
 
     options.check_output(out, force, table)
-    chosen = {**columns.reading(label), "score": score, "soft": soft, "bins": bins}
-    what = "target" if label is None else "source"
-    with progress(f"counting the {what}", silent=printing.silent) as report:
-        if engine == "spark":
-            counted = tally_with_spark(master, table, **chosen)
-        else:
-            counted = tally_table(list(table), **chosen, grid=not exact, sha256=list_inputs, progress=report)
-    tell_dropped("table", counted.n_dropped, counted.n_usable, counted.dropped_why)
-    if columns.group is None and engine == "arrow" and not printing.silent:
-        tell_repeated_ids(table, counted.columns)
-    tell_logits(counted.tally)
-    made = counted.tally if list_inputs else replace(counted.tally, inputs=())
-    made.save(out)
-    _show(counted, out, printing)
+    reading = {**columns.reading(label), "name": "table", "role": "target" if label is None else "source"}
+    reading["watch"] = Watch(printing.silent, table if engine == "arrow" else ())
+    if engine == "spark":
+        from pacshift.cli.spark import cluster_rows
 
+        rows: Rows = cluster_rows(master, table, **reading)
+    else:
+        from pacshift.rows.arrow.table import read_rows
 
-def _show(counted: "TableTally", out: Path, printing: options.Printing) -> None:
-    tally, rows = counted.tally, counted.n_rows
+        rows = read_rows(list(table), **reading, grid=not exact, keep=False)
+    made = count(rows, resolve_transform(score), soft=soft, bins=bins, hashed=list_inputs)
+    tell_logits(made)
+    (made if list_inputs else replace(made, inputs=())).save(out)
+    n_rows, n_usable = rows.last.n_given, rows.last.n_rows - rows.last.faults.n_rows
     if printing.as_json:
         counts = {
-            "rows_in_all": counted.n_usable,
-            "n_source": tally.n_source,
-            "n_target": tally.n_target,
-            "classes": list(tally.classes),
+            "rows_in_all": n_usable,
+            "n_source": made.n_source,
+            "n_target": made.n_target,
+            "classes": list(made.classes),
         }
-        left_out = {"dropped": counted.n_dropped, "dropped_why": dict(counted.dropped_why)}
-        print_json({"tally": str(out), "rows": rows, **left_out, **counts})
+        left_out = {"dropped": rows.last.faults.n_rows, "dropped_why": dict(rows.last.faults.why)}
+        print_json({"tally": str(out), "rows": n_rows, **left_out, **counts})
     else:
-        what = "labelled" if tally.n_source else "unlabelled"
+        what = "labelled" if made.n_source else "unlabelled"
         size = f"{out.stat().st_size:,} bytes"
-        of_all = "" if rows == counted.n_usable else f"one row of each group, {rows:,} of "
-        results().print(
-            f"{of_all}{counted.n_usable:,} {what} rows of {tally.n_classes} classes, counted into {size}."
-        )
+        of_all = "" if n_rows == n_usable else f"one row of each group, {n_rows:,} of "
+        results().print(f"{of_all}{n_usable:,} {what} rows of {made.n_classes} classes, counted into {size}.")
         say_written(out)

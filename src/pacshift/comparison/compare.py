@@ -1,24 +1,22 @@
-"""Every method on the same rows in memory, counted once."""
+"""Every method on the same rows, counted once."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from pacshift.arrays import IntArray, Label, LabelsLike, RngLike, ScoresLike
+from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
 from pacshift.certificate import Certificate
-from pacshift.certification.certify import Data
-from pacshift.certification.groups import Sampled, sample_groups
-from pacshift.certification.one_label import with_one_label_error
-from pacshift.certification.request import check_request
-from pacshift.certification.rows import Rows
+from pacshift.certification.counted import cut_of, looked_at, measured
+from pacshift.certification.request import Request, check_request
 from pacshift.comparison.table import Comparison, Measured, compare_counts, own_score
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.methods import METHODS, Method, resolve_method, usable_methods
-from pacshift.rows.sets import make_sets
-from pacshift.scores.check import check_flag, check_labels
+from pacshift.rows.base import Rows
+from pacshift.rows.fold import misses, sizes, tally, target_beside
+from pacshift.rows.memory import pair
+from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.transforms import resolve_transform
 
 
@@ -118,42 +116,56 @@ def compare(
         rng=rng,
     )
     chosen = _chosen(methods, with_weights=weights is not None)
-    given = sample_groups(
+    source, target = pair(
         source_scores,
         source_labels,
         target_scores,
+        classes=classes,
+        softmax=softmax,
         groups=groups,
         target_groups=target_groups,
-        classes=classes,
         target_labels=target_labels,
+        some_labels=False,
         labels_per=None if target_labels is None else "row",  # every row has one
-        softmax=check_flag(softmax, "softmax"),
     )
-    rows = given.check(classes=classes, softmax=softmax)
-    truth, request = _truth(rows, given.target_labels), request.for_classes(rows.source.classes)
-    counted = _count(rows, given, [own_score(method, score) for method in chosen])
-    made = compare_counts(
-        chosen,
-        request,
-        lambda method: counted[own_score(method, score)],
-        lambda found: [_measure(each, rows, truth) for each in found],
-    )
-    found, answers = zip(*made, strict=True)
-    certificates = [
-        answer and with_one_label_error(answer, counted[own_score(method, score)].tally, method, rows.set_sizes)
-        for method, answer in zip(chosen, answers, strict=True)
-    ]
-    return Comparison(found, tuple(certificates), request.epsilon, request.delta)
-
-
-def _truth(rows: Rows, labels: LabelsLike | None) -> IntArray | None:
-    """The column of each target row's true label, where labels are given."""
-    if rows.target is None:
+    if target is None:
         raise InputError("target_scores is None, but sets are compared on the target. Pass its scores.")
-    if labels is None:
-        return None
-    target = rows.target
-    return check_labels(labels, target.classes, n_rows=len(target), name="target_labels", index=target.index)
+    return compare_rows(source, target, chosen, request, score)
+
+
+def compare_rows(
+    source: Rows, target: Rows, methods: Sequence[Method], request: Request, score: str = "probability"
+) -> Comparison:
+    """The verb: count once for every score, certify with each method, measure all sets in one pass."""
+    request, others = request.for_classes(source.classes), target_beside(source, target, soft=True, bins=True)
+    data = {}
+    for name in dict.fromkeys(own_score(method, score) for method in methods):
+        transform = resolve_transform(name)
+        data[name] = looked_at(source, target, tally(source, transform, soft=True) + others, transform)
+    with source.watch(source, "comparing methods") as report:
+        made = compare_counts(
+            methods,
+            request,
+            lambda method: data[own_score(method, score)],
+            lambda certificates: _measure(target, certificates),
+            report,
+        )
+    rows, answers = zip(*made, strict=True)
+    if target.again == "cheap":  # else it would take more passes
+        answers = tuple(
+            answer and measured(answer, data[own_score(method, score)], method, sizes=False)
+            for method, answer in zip(methods, answers, strict=True)
+        )
+    return Comparison(rows, answers, request.epsilon, request.delta)
+
+
+def _measure(target: Rows, certificates: Sequence[Certificate]) -> list[Measured]:
+    """Error (where labels are known), mean size and share of empty sets on the target."""
+    cuts = [cut_of(one) for one in certificates]
+    if target.labels == "none":
+        return [(None, *mean_and_empty(counts)) for counts in sizes(target, cuts)]
+    found = [one.evaluation() for one in misses(target, [one.sets for one in cuts], "measuring the sets")]
+    return [(one.error, one.size, one.empty) for one in found]
 
 
 def _chosen(methods: Iterable[str | Method] | None, *, with_weights: bool) -> list[Method]:
@@ -163,23 +175,3 @@ def _chosen(methods: Iterable[str | Method] | None, *, with_weights: bool) -> li
     if not chosen:
         raise InputError(f"methods is empty. Name at least one of {', '.join(METHODS)}.")
     return chosen
-
-
-def _count(rows: Rows, given: Sampled, scores: Iterable[str]) -> dict[str, Data]:
-    """The counts for each score; those of the target are the same."""
-    target, counted = rows.target_tally(soft=True, bins=True), {}
-    for name in dict.fromkeys(scores):
-        transform = resolve_transform(name)
-        counted[name] = rows.data(given.marked(rows.source_tally(transform, soft=True) + target), transform)
-    return counted
-
-
-def _measure(certificate: Certificate, rows: Rows, truth: IntArray | None) -> Measured:
-    """Error, mean size and share of empty sets on the target, whose scores need no second check."""
-    target, transform = rows.target, certificate.transform
-    assert target is not None  # compare has looked
-    assert transform is not None  # certify was given it
-    sets = make_sets(target, certificate.thresholds, transform, never_empty=False)
-    sizes = sets.sum(axis=1)
-    error = None if truth is None else float(1 - sets[np.arange(len(sets)), truth].mean())
-    return error, float(sizes.mean()), float((sizes == 0).mean())

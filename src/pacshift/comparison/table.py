@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from pacshift.assumption import Assumption
 from pacshift.certificate import Certificate
 from pacshift.certification.certify import Data, certify
-from pacshift.certification.label_shift import check_label_shift
+from pacshift.certification.refusal import check_label_shift
 from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.errors import PacshiftError, UninformativeWarning
 from pacshift.methods import Guarantee, Method, resolve_method

@@ -1,21 +1,17 @@
-"""Tally to thresholds: one file per method, those of the paper and our own."""
+"""Tally to thresholds: the methods, those of the paper and our own, and the importance weights that some use."""
 
 import difflib
 import re
 
 from pacshift.errors import InputError
-from pacshift.methods.aps import APS
 from pacshift.methods.base import Method, MethodFacts, Solution, Task, check_method
 from pacshift.methods.class_wise import LWCP, PSLW
 from pacshift.methods.guarantee import Guarantee
-from pacshift.methods.oracle import Oracle
-from pacshift.methods.ps import PS
-from pacshift.methods.ps_c import PSC
+from pacshift.methods.point_weights import PSR, WCP, Oracle
+from pacshift.methods.ps import APS, PS
 from pacshift.methods.ps_lp import PSLP
-from pacshift.methods.ps_r import PSR
 from pacshift.methods.ps_t import PST
-from pacshift.methods.ps_w import PSW
-from pacshift.methods.wcp import WCP
+from pacshift.methods.ps_w import PSC, PSW
 
 __all__ = [
     "APS",

@@ -9,7 +9,7 @@ from pacshift.bounds import binomial_cut
 from pacshift.methods.base import Method, Solution, Task
 from pacshift.methods.ps import examples_needed
 from pacshift.tally import Tally
-from pacshift.tally.threshold import class_threshold
+from pacshift.tally.grid import class_threshold
 
 
 @dataclass(frozen=True)

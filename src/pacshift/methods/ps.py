@@ -1,13 +1,17 @@
-"""PS: PAC prediction sets on the source, which ignore any shift (Vovk 2012; Park et al. 2020)."""
+"""PS and APS: PAC prediction sets on the source, which ignore any shift.
+
+PS: Vovk (2012), Park et al. (2020). APS is the same rule on adaptive scores: Romano, Sesia, Candès (2020).
+"""
 
 from dataclasses import dataclass
 from math import ceil, log, log1p
 
 from pacshift.arrays import IntArray
 from pacshift.bounds import binomial_cdf
+from pacshift.errors import InputError
 from pacshift.methods.base import Method, Solution, Task, one_threshold
 from pacshift.tally import Tally
-from pacshift.tally.threshold import largest_threshold
+from pacshift.tally.grid import largest_threshold
 from pacshift.words.numbers import all_but, given
 
 
@@ -30,6 +34,34 @@ class PS(Method):
         threshold = pac_threshold(tally, tally.counts, epsilon=task.epsilon, delta=task.delta)
         reasons = too_few(tally.n_source, epsilon=task.epsilon, delta=task.delta)
         return Solution(one_threshold(tally, threshold), reasons=reasons)
+
+
+@dataclass(frozen=True)
+class APS(Method):
+    """PS on APS scores. It has no options.
+
+    The adaptive score of a label depends on the whole row, so the tally must be made with ``score="aps"``
+    (or ``"aps-plain"``, ``"raps"``, ``"raps-plain"``). ``calibrate`` does that.
+
+    Examples
+    --------
+    >>> APS().guarantee, APS().default_score
+    ('pac-source', 'aps')
+    """
+
+    name = "APS"
+    idea = "PS on adaptive scores; ignores the shift"
+    guarantee = "pac-source"
+    default_score = "aps"
+
+    def solve(self, tally: Tally, task: Task) -> Solution:
+        """Find the one threshold."""
+        if tally.score not in ("aps", "aps-plain", "raps", "raps-plain"):
+            raise InputError(
+                f"method APS needs a tally of adaptive scores, this one holds {tally.score!r} scores. "
+                'Make it from the scores with score="aps".'
+            )
+        return PS().solve(tally, task)
 
 
 def pac_threshold(tally: Tally, counts: IntArray, *, epsilon: float, delta: float) -> float:

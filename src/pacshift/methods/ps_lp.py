@@ -19,8 +19,7 @@ from pacshift.ps_lp.theorem import (
     TUNED,
     certified_thresholds,
     certify_many_classes,
-    correction_plan,
-    shares_for,
+    plan_for,
     smallest_kind,
     tuning_is_tried,
 )
@@ -82,6 +81,8 @@ class PSLP(Method):
     tests_assumption = True
     needs_target = True
     needs_bins = True
+    allows_contamination = True
+    allows_strata = True
     uses_known_mix = True
     version = "2"
 
@@ -92,51 +93,41 @@ class PSLP(Method):
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         """Find one threshold per class ("Theorem" of the proof page)."""
-        epsilon, delta, counts = task.epsilon, task.delta, tally.class_counts
         if tally.n_classes > MAX_LP_CLASSES:
             return self._solve_many_classes(tally, task)
-        plan = correction_plan(tally, epsilon=epsilon, delta=delta, contamination=task.contamination)
-        shares = shares_for(counts, epsilon=epsilon, plan=plan)
+        epsilon, delta, counts = task.epsilon, task.delta, tally.class_counts
+        plan = plan_for(tally, epsilon=epsilon, delta=delta, contamination=task.contamination)
         region = prevalence_region(
             tally.confusion,
             tally.target,
-            delta=shares.region * delta,
+            delta=plan.shares.region * delta,
             classes=tally.classes,
             known=task.known,
             contamination=task.contamination,
         )
         included = (counts == 0) & (self.unseen == "include")
-        tuning = self._tuned(tally, task) if plan is None and tuning_is_tried(tally) else None
-        certified = certified_thresholds(
-            tally,
-            region,
-            epsilon=epsilon,
-            delta=delta,
-            included=included,
-            contamination=task.contamination,
-            tuning=tuning,
-            steps=task.steps,
-        )
+        tuning: Tuning | None = None
+        if plan.correction is None and tuning_is_tried(tally):
+            balance = np.inf if self.class_balance == "none" else float(self.class_balance)
+            tuning = tune(tally, epsilon=epsilon, class_balance=balance, sample=task.sample, seed=task.seed)
+        tuned_on = "" if tuning is None else "score rows" if tuning.on_rows else "counts"
+        certified = certified_thresholds(tally, region, plan, included=included, tuning=tuning, steps=task.steps)
         kind = smallest_kind(tally, certified, task.count_labels)
         thresholds = certified[kind]
-        curve = CurveOnDemand(tally, region, kind, thresholds, epsilon, delta, included, shares, tuning)
+        curve = CurveOnDemand(tally, region, plan, kind, thresholds, included, tuning)
         mix = within_known(region.prevalence, task.known, task.contamination)
-        has_curve = kind == EQUAL_MISS_RATE or plan is None  # none is drawn along the bound for many classes
+        # None is drawn along the bound for many classes.
+        has_curve = kind == EQUAL_MISS_RATE or plan.correction is None
         return Solution(
             thresholds,
-            weights=weight_bounds(mix, counts, delta=shares.priors * delta),
+            weights=weight_bounds(mix, counts, delta=plan.shares.priors * delta),
             prevalence=mix,
             accuracy=region.accuracy,
             reasons=reasons_for(tally, region, thresholds, epsilon=epsilon, delta=delta),
             curve=curve if has_curve and (thresholds > -np.inf).any() else None,
             notes=self._notes(kind),
-            tuned_on=tuned_on(tuning) if kind == TUNED else "",
+            tuned_on=tuned_on if kind == TUNED else "",
         )
-
-    def _tuned(self, tally: Tally, task: Task) -> Tuning:
-        """The path of the tuned thresholds, from score rows where they are at hand."""
-        balance = np.inf if self.class_balance == "none" else float(self.class_balance)
-        return tune(tally, epsilon=task.epsilon, class_balance=balance, sample=task.sample, seed=task.seed)
 
     def _notes(self, kind: str) -> tuple[str, ...]:
         """What a class balance other than the usual one means for these sets."""
@@ -176,11 +167,6 @@ class PSLP(Method):
         return Solution(
             found.certified[kind], prevalence=found.prevalence, reasons=reasons, notes=self._notes(kind)
         )
-
-
-def tuned_on(tuning: Tuning | None) -> str:
-    """What the curves of tuned thresholds were made from, as certificates say it; "" without such thresholds."""
-    return "" if tuning is None else "score rows" if tuning.on_rows else "counts"
 
 
 def balanced(method: Method, class_balance: ClassBalance | None) -> Method:

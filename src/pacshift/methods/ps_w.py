@@ -1,23 +1,30 @@
-"""PS-W, the paper's method: a box around the weights, then rejection sampling for its worst member."""
+"""PS-W, the paper's method, and PS-C, its conservative baseline: both bound the importance weights by a box.
+
+PS-W then does rejection sampling for the worst weights in the box, PS-C divides ε by the largest of them.
+"""
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Literal
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
-import scipy
+import scipy  # its parts load when first used
 
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.bounds import Interval, binomial_cdf
-from pacshift.errors import InputError
+from pacshift.bounds import ROUNDING, Interval, binomial_cdf, clean_shares, clopper_pearson
+from pacshift.errors import AssumptionError, InputError
 from pacshift.methods.base import Method, Solution, Task, one_threshold
-from pacshift.methods.ps import too_few
+from pacshift.methods.elimination import EmptyBox, NoBox, eliminate
+from pacshift.methods.hull import hull
+from pacshift.methods.point_weights import thin
+from pacshift.methods.ps import pac_threshold, too_few
 from pacshift.tally import Tally
 from pacshift.tally.coins import score_coins
-from pacshift.tally.threshold import largest_threshold
-from pacshift.weights.box import Intervals, check_intervals, lacking, split_delta, weight_box
-from pacshift.weights.elimination import NoBox
-from pacshift.weights.rejection import thin
+from pacshift.tally.grid import largest_threshold
+from pacshift.words.numbers import number_up
+
+Intervals: TypeAlias = Literal["elimination", "strict", "hull"]
+"""How the box around the importance weights is computed: an option of PS-W and PS-C."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +64,17 @@ class PSW(Method):
     guarantee = "pac-target"
     tests_assumption = True
     needs_target = True
+    allows_contamination = True
+    allows_strata = True
 
     def __post_init__(self) -> None:
         check_intervals(self.intervals)
         if self.worst_case not in ("example", "class"):
             raise InputError(f"worst_case must be 'example' or 'class', got {self.worst_case!r}.")
-        if self.envelope is not None and not _is_envelope(self.envelope):
+        known = self.envelope
+        if known is not None and (
+            isinstance(known, bool) or not isinstance(known, Real) or not 1 <= known < np.inf
+        ):
             raise InputError(f"envelope must be a finite number >= 1 (weights average 1), got {self.envelope!r}.")
 
     @property
@@ -93,9 +105,57 @@ class PSW(Method):
         return Solution(one_threshold(tally, threshold), weights=weights, reasons=few)
 
 
-def _is_envelope(value: Any) -> bool:
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    return is_number and bool(np.isfinite(float(value)) and value >= 1)
+@dataclass(frozen=True)
+class PSC(Method):
+    """PS at ε / b: the target error is at most b times the source error, b the largest upper weight.
+
+    The bound b is read off the data, and the promise is proven all the same (docs page "PS-C"): where the box
+    holds, b is at least the largest true weight w, so that the threshold is not above the one of PS at the fixed
+    level ε / w. Source: the paper, appendix "Conservative Baseline".
+
+    Parameters
+    ----------
+    intervals : {"elimination", "strict", "hull"}
+        How the box around the importance weights is computed, as in ``PSW``.
+
+    Raises
+    ------
+    InputError
+        If ``intervals`` has another value.
+
+    Examples
+    --------
+    >>> PSC(intervals="hull")
+    PSC(intervals='hull')
+    """
+
+    intervals: Intervals = "elimination"
+
+    name = "PS-C"
+    idea = "bounds the importance weights, then divides epsilon by the largest"
+    guarantee = "pac-target"
+    tests_assumption = True
+    needs_target = True
+    allows_contamination = True
+    allows_strata = True
+
+    def __post_init__(self) -> None:
+        check_intervals(self.intervals)
+
+    def solve(self, tally: Tally, task: Task) -> Solution:
+        """Find one threshold for all classes."""
+        delta = split_delta(task.delta, tally.n_classes)
+        try:
+            weights = weight_box(tally, delta=delta, intervals=self.intervals, contamination=task.contamination)
+        except NoBox as failure:
+            return Solution(one_threshold(tally, -np.inf), reasons=(lacking(failure, tally, delta=delta),))
+        epsilon = task.epsilon / float(weights.upper.max())
+        threshold = pac_threshold(tally, tally.counts, epsilon=epsilon, delta=delta)
+        return Solution(
+            one_threshold(tally, threshold),
+            weights=weights,
+            reasons=too_few(tally.n_source, epsilon=epsilon, delta=delta),
+        )
 
 
 def example_threshold(
@@ -134,21 +194,19 @@ def worst_class_threshold(
     sure_counts = np.bincount(place[sure], minlength=len(tally.values))
     ends = np.cumsum(np.bincount(label[joining], minlength=tally.n_classes))
     n_sure = int(sure.sum())
+    first = tally.cumulative[tally.starts[:-1]]
 
     def passes(sure_errors: IntArray, all_errors: IntArray) -> bool:
-        is_error = place[joining] < tally.starts[label[joining]] + _distinct_below(all_errors)[label[joining]]
-        errors = _merged_majorant(is_error.astype(float), ends) + sure_errors.sum()
+        past = np.searchsorted(tally.cumulative, first + all_errors)  # of each class, the place of the threshold
+        is_error = place[joining] < past[label[joining]]
+        errors = merged_majorant(is_error.astype(float), ends) + sure_errors.sum()
         totals = n_sure + np.arange(len(errors))
         return bool((binomial_cdf(np.floor(errors + 1e-9), totals, epsilon) <= delta).all())
-
-    def _distinct_below(errors: IntArray) -> IntArray:
-        first = tally.cumulative[tally.starts[:-1]]
-        return np.searchsorted(tally.cumulative, first + errors) - tally.starts[:-1]
 
     return largest_threshold(tally, passes, sure_counts, tally.counts), n_sure
 
 
-def _merged_majorant(steps: FloatArray, ends: IntArray) -> FloatArray:
+def merged_majorant(steps: FloatArray, ends: IntArray) -> FloatArray:
     """Largest sum of the classes' concave majorants for 0, 1, 2, ... joined examples."""
     slopes = [
         scipy.optimize.isotonic_regression(part, increasing=False).x
@@ -157,3 +215,54 @@ def _merged_majorant(steps: FloatArray, ends: IntArray) -> FloatArray:
     ]
     merged = np.sort(np.concatenate(slopes))[::-1] if slopes else np.empty(0)
     return np.concatenate([[0.0], np.cumsum(merged)])
+
+
+def split_delta(delta: float, n_classes: int) -> float:
+    """The share of δ for each of K·K confusion cells, K target cells and the threshold, all equal."""
+    return delta / (n_classes * n_classes + n_classes + 1)
+
+
+def check_intervals(intervals: str) -> None:
+    """Raise unless ``intervals`` is a value of the option of PS-W and PS-C."""
+    if intervals not in get_args(Intervals):
+        raise InputError(f"intervals must be one of {', '.join(get_args(Intervals))}, got {intervals!r}.")
+
+
+def weight_box(tally: Tally, *, delta: float, intervals: Intervals, contamination: float = 0.0) -> Interval:
+    """A box that holds w* with probability at least 1 - K(K+1) ``delta``; raises NoBox where there is none.
+
+    If a share ``contamination`` of the target is not label-shifted, w* are the weights of the rest.
+    """
+    confusion = clopper_pearson(tally.confusion, tally.n_source, delta=delta)
+    target = clean_shares(clopper_pearson(tally.target, tally.n_target, delta=delta), contamination)
+    try:
+        if intervals == "hull":
+            box = hull(confusion, target)
+        else:
+            box = eliminate(confusion, target, form="strict" if intervals == "strict" else "signed")
+    except EmptyBox as empty:
+        raise AssumptionError(f"label shift is refuted: {empty}. No importance weights fit the counts.") from None
+    if not np.isfinite(box.upper).all():
+        label = int(np.argmax(box.upper))
+        raise NoBox("a weight has no upper bound", cell=(label, label), lower=0.0)
+    if box.upper.max() < 1 - ROUNDING:  # source frequencies average the true weights to exactly 1
+        raise AssumptionError(
+            f"label shift is refuted: weights average to 1, but none can exceed {number_up(box.upper.max())}."
+        )
+    return box
+
+
+def lacking(failure: NoBox, tally: Tally, *, delta: float) -> str:
+    """Which class has too little data for a box, and roughly how much more would help."""
+    label = failure.cell[0]
+    share = tally.confusion[label, label] / tally.n_source
+    text = (
+        f"class {tally.classes[label]!r}: {tally.class_counts[label]} source examples, "
+        f"{tally.confusion[label, label]} of them predicted right, cannot bound its importance weight at "
+        f"delta={delta:.2g} per cell ({failure})."
+    )
+    if share == 0:
+        return text + " The classifier never gets this class right: merge classes or use PS-LP or PS-LW."
+    # Interval widths shrink like 1/sqrt(m): this factor would lift the pivot's lower bound above 0.
+    factor = ((share - failure.lower) / share) ** 2
+    return text + f" About {max(factor, 1.1):.2g} times the data would help; PS-LP and PS-LW need less."

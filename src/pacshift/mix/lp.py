@@ -95,6 +95,11 @@ class HighspyProgram:
             self._solver.run()
 
     @property
+    def n_rows(self) -> int:
+        """How many rows the problem has by now."""
+        return int(self._solver.getNumRow())
+
+    @property
     def is_infeasible(self) -> bool:
         """Whether the solver says that no x keeps all bounds."""
         return bool(self._solver.getModelStatus() == self._status.kInfeasible)
@@ -107,7 +112,7 @@ class HighspyProgram:
     @property
     def prices(self) -> FloatArray:
         """How much the least cost grows with the bound of each row, zeros where the solver gave up."""
-        return self._found("row_dual", self._solver.getNumRow())
+        return self._found("row_dual", self.n_rows)
 
     def _found(self, part: str, length: int) -> FloatArray:
         found = np.array(getattr(self._solver.getSolution(), part))
@@ -145,6 +150,11 @@ class ScipyProgram:
         row[columns] = values
         self._matrix = np.vstack([self._matrix, row])
         self._lower, self._upper = np.append(self._lower, -np.inf), np.append(self._upper, upper)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows the problem has by now."""
+        return len(self._lower)
 
     def solve(self) -> None:
         """Rows with equal bounds are equations; the others read "at most", so "at least" changes its sign."""

@@ -64,23 +64,20 @@ def find_gaps(spans: Iterable[Span], until: date | None = None) -> list[Gap]:
     With ``until`` also those after the last one that should have come by that day. One period of grace is left
     for rows that come late: it is missing when the period after it is over as well.
     """
-    known = sorted((_day(start), _day(end)) for start, end in spans if _is_day(start) and _is_day(end))
+    days = [(_day(start), _day(end)) for start, end in spans]
     found: list[Gap] = []
     last: tuple[date, date] | None = None
-    for span in known:
-        if last is not None and span[0] > last[1] + ONE_DAY:
-            found.append(_gap(last[1] + ONE_DAY, span[0] - ONE_DAY, _unit_of(last, span)))
-        last = span if last is None or span[1] > last[1] else last
-    return found if until is None or last is None else [*found, *_overdue(last, until)]
-
-
-def _overdue(last: tuple[date, date], until: date) -> list[Gap]:
-    unit = _unit_of(last, last)
-    first = last[1] + ONE_DAY
-    end = first
-    while unit is not None and _following(_following(end, unit), unit) <= until:
-        end = _following(end, unit)
-    return [] if end == first else [_gap(first, end - ONE_DAY, unit)]
+    for start, end in sorted((start, end) for start, end in days if start is not None and end is not None):
+        if last is not None and start > last[1] + ONE_DAY:
+            found.append(_gap(last[1] + ONE_DAY, start - ONE_DAY, _unit_of(last, (start, end))))
+        last = (start, end) if last is None or end > last[1] else last
+    unit = None if last is None or until is None else _unit_of(last)
+    if last is None or until is None or unit is None:
+        return found
+    first = over = last[1] + ONE_DAY  # what should have come lies between these days
+    while _following(_following(over, unit), unit) <= until:
+        over = _following(over, unit)
+    return found if over == first else [*found, _gap(first, over - ONE_DAY, unit)]
 
 
 def _gap(first: date, last: date, unit: Unit | None) -> Gap:
@@ -115,12 +112,10 @@ def _following(first: date, unit: Unit) -> date:
     return first + timedelta(days=7 if unit == "week" else 1)
 
 
-def _is_day(text: str | None) -> bool:
+def _day(text: str | None) -> date | None:
+    """A text as a day; None if it is none, or so late that no period could follow it."""
     try:
-        return text is not None and date.fromisoformat(text) < date.max - timedelta(days=62)
+        day = date.fromisoformat(text or "")
     except ValueError:
-        return False
-
-
-def _day(text: str | None) -> date:
-    return date.fromisoformat(text or "")
+        return None
+    return day if day < date.max - timedelta(days=62) else None

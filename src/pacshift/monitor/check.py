@@ -9,10 +9,11 @@ from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import Request
 from pacshift.errors import InputError
 from pacshift.methods import PST, Method
-from pacshift.scores.check import shorten
-from pacshift.scores.same_kind import require_same_kind
+from pacshift.monitor.state import Labelled
+from pacshift.scores.kind import require_same_kind
+from pacshift.scores.names import shorten
 from pacshift.tally import Tally
-from pacshift.tally.repeats import may_hold
+from pacshift.tally.once import may_hold
 
 
 def check_source(source: Any) -> Tally:
@@ -121,3 +122,30 @@ def check_certificate(certificate: Certificate, source: Tally) -> None:
             f"the certificate {pair[0]}, but the source {pair[1]}. Count the source as the certificate takes its "
             f"scores: softmax={certificate.softmax}."
         )
+
+
+def is_later_look(known: Labelled, rows: Tally, sheet: str | None) -> bool:
+    """Whether there are more labels of a period than before; False if they are the same. Others are refused."""
+    if known.sheet != sheet:
+        raise InputError(
+            f"{known.period} was labelled with another sheet before. Certificates of two sheets would each be "
+            "wrong with the chance that one may be. Go on with the first sheet."
+        )
+    if not known.in_source:
+        raise InputError(
+            f"the labelled rows of {known.period} are no longer the source: a later period refuted them, or the "
+            "first source was chosen again. Label rows of a later period."
+        )
+    if known.rows == rows:
+        return False
+    if sheet is None:
+        raise InputError(
+            f"{known.period} was labelled before, without a sheet. How many rows are labelled must be fixed "
+            "beforehand, or be one of the looks of a sheet. Keep the labels that were given."
+        )
+    if rows.n_source <= known.rows.n_source or not may_hold(rows, known.rows):
+        raise InputError(
+            f"{known.rows.n_source:,} labelled rows of {known.period} were given before, these are "
+            f"{rows.n_source:,} others. Labels that were given cannot be changed. Give all of them, and more."
+        )
+    return True

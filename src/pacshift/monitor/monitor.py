@@ -1,36 +1,65 @@
 """The monitor: one labelled source, period after period of unlabelled target rows."""
 
+import hashlib
+import json
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace as changed
 from datetime import date
+from pathlib import Path
 from typing import Any
 
-from pacshift.arrays import IntArray, LabelsLike, ScoresLike
+from pacshift.arrays import IntArray, KeyArray, LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
+from pacshift.certification.class_miss import class_miss
+from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.methods import Method, resolve_method
-from pacshift.methods.base import default_options, options_of
-from pacshift.monitor.check import check_source, require_own_promise
-from pacshift.monitor.deliveries import Delivery, digests, find_repeats
-from pacshift.monitor.examine import examine
-from pacshift.monitor.fresh import fresh_certificate
-from pacshift.monitor.in_use import InUse
-from pacshift.monitor.ledger import Ledger
-from pacshift.monitor.periods import Counted
-from pacshift.monitor.report import PeriodReport
-from pacshift.monitor.shares import report_delta, source_delta
-from pacshift.monitor.state import StateFolder, fingerprint, request_settings
+from pacshift.monitor import check
+from pacshift.monitor.calendar import Gap, find_gaps, lies_in
+from pacshift.monitor.periods import (
+    Counted,
+    CountedRows,
+    Delivery,
+    Incoming,
+    Known,
+    Period,
+    digests,
+    find_repeats,
+    in_order,
+    is_new,
+    is_repeated,
+    period_name,
+)
+from pacshift.monitor.report import PeriodReport, estimated_size
+from pacshift.monitor.state import (
+    CURRENT,
+    Choice,
+    InUse,
+    Labelled,
+    Saved,
+    State,
+    StateFolder,
+    fingerprint,
+    settings_of,
+    use_digest,
+)
+from pacshift.monitor.verdict import fresh_certificate, judge, report_delta, source_delta
+from pacshift.progress import Progress
 from pacshift.rows.columns import Columns
-from pacshift.scores.check import ScoreMatrix, check_scores
+from pacshift.rows.sets import mean_and_empty
+from pacshift.scores.check import check_scores
+from pacshift.scores.names import shorten
 from pacshift.tally import Tally
-from pacshift.tally.grouped import Grouped
-from pacshift.tally.groups import one_row_per_group
+from pacshift.tally.groups import Grouped, one_row_per_group
+from pacshift.tally.once import file_sha256, may_hold, rows_sha256
 
 
-class Monitor(Ledger):
+class Monitor:
     """Watch whether a certificate still holds in each new period, and make a fresh one for it.
 
     Each period is compared with the same labelled source under label shift, until ``new_source`` puts labelled
@@ -118,8 +147,8 @@ class Monitor(Ledger):
         columns: Columns | None = None,
         rng: int = 0,
     ) -> None:
-        check_source(source)
-        self._method = require_own_promise(resolve_method(method))
+        check.check_source(source)
+        self._method = check.require_own_promise(resolve_method(method))
         self._request = check_request(
             epsilon=epsilon,
             delta=delta,
@@ -131,14 +160,9 @@ class Monitor(Ledger):
         ).for_classes(source.classes)
         require_fit(self._method, self._request)
         self._forever, self._columns = bool(forever), columns
-        settings = request_settings(self._request) | {
-            "forever": self._forever,
-            "method": self._method.name,
-            "options": options_of(self._method),
-        }
-        defaults = default_options(self._method)
-        folder = None if state is None else StateFolder(state, settings, fingerprint(source), defaults)
-        super().__init__(source, folder)
+        settings = settings_of(self._request, self._method, forever=self._forever)
+        folder = None if state is None else StateFolder(state, settings, fingerprint(source))
+        self._source, self._state = source, State(folder)
         if certificate is not None:
             self.offer(certificate)
 
@@ -171,6 +195,66 @@ class Monitor(Ledger):
     def method(self) -> str:
         """Name of the method that makes the fresh certificates."""
         return self._method.name
+
+    @property
+    def _saved(self) -> Saved:
+        return self._state.saved
+
+    @property
+    def history(self) -> tuple[PeriodReport, ...]:
+        """The last report of every period, in the order of time."""
+        ordered = in_order(self._saved.periods.values())
+        return tuple(period.report for period in ordered if period.report is not None)
+
+    @property
+    def in_use(self) -> InUse | None:
+        """The certificate in use, with who chose it; None before the first period if none was given."""
+        return self._saved.in_use
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """The certificate in use; None before the first period if none was given."""
+        return None if self._saved.in_use is None else self._saved.in_use.certificate
+
+    @property
+    def state_folder(self) -> Path | None:
+        """The folder that remembers; None without one."""
+        return None if self._state.folder is None else self._state.folder.path
+
+    @property
+    def current_file(self) -> Path | None:
+        """The copy of the certificate in use in the state folder, for ``pacshift predict``; None without one."""
+        return None if self.state_folder is None or self.in_use is None else self.state_folder / CURRENT
+
+    @property
+    def deliveries(self) -> tuple[Delivery, ...]:
+        """The files and arrays that were counted, in the order in which they came."""
+        return self._saved.deliveries
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Let no other process use the state folder meanwhile, and begin with what the last one has saved."""
+        return self._state.exclusive()
+
+    def one_step(self) -> AbstractContextManager[None]:
+        """Save all changes made inside at once, or none of them if an error is raised."""
+        return self._state.one_step()
+
+    def warnings(self, *, today: date | None = None) -> list[str]:
+        """Why the certificate in use should not be used: it has expired, or is for another model.
+
+        Parameters
+        ----------
+        today : datetime.date, optional
+            The day of use. Default: today, in UTC.
+
+        Returns
+        -------
+        list of str
+            One sentence or two per reason; empty if there is none.
+        """
+        if self.certificate is None:
+            return []
+        return self.certificate.provenance.warnings(model_id=self._request.model_id, today=today)
 
     def update(
         self,
@@ -213,135 +297,606 @@ class Monitor(Ledger):
             are late rows of a period whose labelled rows are a source.
         """
         with self.one_step():
-            name = self._new_name() if period is None else str(period)
-            rows, n_rows = self._one_per_group(target, groups)
-            counted = self._counted(rows, start, end, n_rows)
-            if replace:
-                self.recount(
-                    {name: counted}, [Delivery(None, None, counted.target.n_target, digests({name: counted}))]
-                )
-            elif not self.add({name: counted}):
-                return self._report_on_known(counted, name)
-            self.report(name)
-            if not isinstance(rows, Tally) and counted.set_sizes is None and self.certificate is not None:
-                self.set_sizes({name: self._sizes(rows)})  # adopted just now
+            number = len(self._saved.periods) + 1
+            while str(number) in self._saved.periods:
+                number += 1
+            name = str(number) if period is None else str(period)
+            counted = self._in_memory(target, name, start, end, groups)
+            if name not in self.follow([Incoming(lambda _known: counted)], replace=name if replace else None):
+                _, was = find_repeats(digests(counted.periods), self.deliveries).get(name, (None, "several"))
+                if was != name:
+                    raise InputError(
+                        f"these rows were counted before, as period {was!r}, not {name!r}. Every row counts once."
+                    )
             self.mark_delivered()
             report = self._saved.periods[name].report
         assert report is not None
         return report
 
-    def _counted(
-        self, target: ScoresLike | ScoreMatrix | Tally, start: str | None, end: str | None, n_rows: int | None
-    ) -> Counted:
-        """The counts of the rows; ``n_rows`` is their number before one of each group was left."""
+    def _in_memory(
+        self,
+        target: ScoresLike | Tally,
+        name: str,
+        start: str | None,
+        end: str | None,
+        groups: LabelsLike | None,
+    ) -> CountedRows:
+        """Rows or counts as those of a period; with ``groups`` one row of each."""
+        source, in_use = self._source, self.certificate
         if isinstance(target, Tally):
-            return Counted(target, start, end)
-        counted = self.count(target)
-        if n_rows is not None:
-            counted = changed(counted, target_grouped=Grouped(n_rows))
-        return Counted(counted, start, end, self._sizes(target))
+            if groups is not None:
+                raise InputError("groups are those of rows, but a Tally was given. Count it with groups=.")
+            return CountedRows({name: Counted(target, start, end)}, target.n_target, lambda _certificate: {})
+        scores, grouped = check_scores(target, name="target", classes=source.classes), None
+        if groups is not None:
+            grouped = Grouped(len(scores))
+            scores = scores.take(one_row_per_group(groups, scores, softmax=source.softmax))
+        soft = self._method.needs_soft
+        tally = Tally.from_target(scores, classes=source.classes, soft=soft, softmax=source.softmax)
+        tally = tally if grouped is None else changed(tally, target_grouped=grouped)
 
-    def _one_per_group(
-        self, target: ScoresLike | Tally, groups: LabelsLike | None
-    ) -> tuple[ScoresLike | ScoreMatrix | Tally, int | None]:
-        """One row of each group, and how many rows there were; all rows and None without groups."""
-        if groups is None:
-            return target, None
-        if isinstance(target, Tally):
-            raise InputError("groups are those of rows, but a Tally was given. Count it with groups=.")
-        scores = check_scores(target, name="target", classes=self._source.classes)
-        return scores.take(one_row_per_group(groups, scores, softmax=self._source.softmax)), len(scores)
+        def sizes(certificate: Certificate) -> IntArray | None:
+            return certificate.with_set_sizes(scores).set_sizes
 
-    def _new_name(self) -> str:
-        number = len(self._saved.periods) + 1
-        while str(number) in self._saved.periods:
-            number += 1
-        return str(number)
+        part = Counted(tally, start, end, None if in_use is None else sizes(in_use))
+        return CountedRows({name: part}, tally.n_target, lambda certificate: {name: sizes(certificate)})
 
-    def _report_on_known(self, counted: Counted, name: str) -> PeriodReport:
-        """The report that there is about rows that were counted before."""
-        _, period = find_repeats(digests({name: counted}), self.deliveries).get(name, (None, "several"))
-        known = self._saved.periods[period].report if period == name else None
-        if known is None:
-            raise InputError(
-                f"these rows were counted before, as period {period!r}, not {name!r}. Every row counts once."
-            )
-        return known
+    def follow(
+        self,
+        incoming: Sequence[Incoming],
+        *,
+        replace: str | None = None,
+        reading: Mapping[str, str | None] | None = None,
+        tell: Callable[[str], None] = lambda _text: None,
+        bar: Callable[[str], AbstractContextManager[Progress | None]] = lambda _what: nullcontext(),
+    ) -> tuple[str, ...]:
+        """Count what is new, add it to its periods, and report on all that got rows: the one way into a monitor.
 
-    def warnings(self, *, today: date | None = None) -> list[str]:
-        """Why the certificate in use should not be used: it has expired, or is for another model.
+        ``update`` comes here with rows in memory, ``pacshift monitor`` with files.
 
         Parameters
         ----------
-        today : datetime.date, optional
-            The day of use. Default: today, in UTC.
+        incoming : sequence of Incoming
+            Rows that may be new. Files whose bytes were counted before are not read.
+        replace : str, optional
+            Count this period anew, from these rows alone. Rows of other periods must have been counted before.
+        reading : mapping of str to str or None, optional
+            How files are read and cut into periods: options by their names, such as ``{"period": "month"}``. It is
+            remembered, and must not change: rows that are cut or chosen in another way are not known again.
+        tell : callable, optional
+            Is called with a sentence for whatever was left out.
+        bar : callable, optional
+            Makes a progress bar of a title.
 
         Returns
         -------
-        list of str
-            One sentence or two per reason; empty if there is none.
-        """
-        if self.certificate is None:
-            return []
-        return self.certificate.provenance.warnings(model_id=self._request.model_id, today=today)
+        tuple of str
+            The periods that were reported on, in the order of time.
 
-    def count(self, scores: ScoresLike | ScoreMatrix) -> Tally:
-        """Count unlabelled rows as the method needs them.
-
-        Parameters
-        ----------
-        scores : array_like or frame
-            One row per example, one column per class.
-
-        Returns
-        -------
-        Tally
-            Counts of the target alone.
-        """
-        source, soft = self._source, self._method.needs_soft
-        return Tally.from_target(scores, classes=source.classes, soft=soft, softmax=source.softmax)
-
-    def report(self, name: str) -> PeriodReport:
-        """Report on a period with all of its rows; this spends the next share of delta.
-
-        Parameters
-        ----------
-        name : str
-            Name of the period.
-
-        Returns
-        -------
-        PeriodReport
-            The last report if no rows were added since, else a new one.
+        Raises
+        ------
+        InputError
+            If rows do not fit the source or earlier rows, or may have been counted before. Nothing is added then.
         """
         with self.one_step():
-            period = self._saved.periods[name]
-            if period.report is not None and period.is_reported:
-                return period.report
-            number = self._saved.n_reports + 1
-            source, looks = self.source, self.source_looks
-            delta = report_delta(self.delta, number, forever=self._forever, looks=looks)
-            request = changed(self._request, delta=delta)
-            tally = source + period.target
-            fresh = fresh_certificate(tally, self._method, request).with_columns(self._columns)
-            if self.in_use is None and fresh.certificate is not None:
-                self._save(in_use=InUse(fresh.certificate, 1, "first", name))
-            made = examine(
-                period,
-                fresh,
-                self.in_use,
-                source,
-                self._request,
-                number=number,
-                delta=delta,
-                source_number=self.source_number,
-                source_looks=looks,
-                source_delta=source_delta(self.delta, self.source_place, forever=self._forever, looks=looks),
-            )
-            periods = self._saved.periods | {name: changed(period, report=made)}
-            self._save(periods=periods, n_reports=number)
-        return made
+            if reading is not None:
+                self._require_same_reading(reading)
+            if replace is None:
+                counted = [rows for one in incoming if (rows := self._add_new(one, incoming, tell)) is not None]
+            else:
+                counted = self._count_anew(replace, incoming, tell)
+            waiting = [period.name for period in in_order(self._saved.periods.values()) if not period.is_reported]
+            with bar("reporting") as progress:
+                for done, name in enumerate(waiting, start=1):
+                    had_certificate = self.certificate is not None
+                    self._report(name)
+                    if not had_certificate:  # only now there are sets to count
+                        self._count_sizes(counted)
+                    if progress:
+                        progress(done, len(waiting))
+        return tuple(waiting)
 
-    def _sizes(self, scores: ScoresLike | ScoreMatrix) -> IntArray | None:
-        in_use = self.certificate
-        return None if in_use is None else in_use.with_set_sizes(scores).set_sizes
+    def _require_same_reading(self, reading: Mapping[str, str | None]) -> None:
+        """Remember how files are read; refuse to read later ones otherwise, because rows would count twice."""
+        known = self._saved.reading
+        if known is None:
+            self._state.change(reading=dict(reading))
+            return
+        for name in (name for name in (*known, *reading) if known.get(name) != reading.get(name)):
+            was, now = (f"{name}={each[name]!r}" if each.get(name) else f"no {name}=" for each in (known, reading))
+            raise InputError(
+                f"{self.state_folder} was begun with {was} and now there is {now}. Rows that are cut or "
+                "chosen in another way would count twice. Give the same as before, or begin with a new folder."
+            )
+
+    def _count_incoming(
+        self,
+        one: Incoming,
+        keys: Mapping[str, KeyArray],
+        all_incoming: Iterable[Incoming],
+        tell: Callable[[str], None],
+    ) -> CountedRows:
+        """The rows of a file by period, without those whose ``keys`` are known; checked against the source."""
+        file, known = one.file, self.deliveries
+
+        def name() -> str:
+            """What the file is called as a period: as its first rows are, if some were counted before."""
+            assert file is not None
+            own = [delivery for delivery in known if delivery.name == str(file)]
+            names = [period for delivery in own for period in delivery.parts]
+            files = [other.file for other in all_incoming if other.file is not None]
+            files += [Path(delivery.name) for delivery in known if delivery.name is not None]
+            return names[0] if names else period_name(file, files, () if own else self._saved.periods)
+
+        counted = one.count(Known(keys, self.certificate, sum(delivery.rows for delivery in known), name))
+        again = [
+            period
+            for period, rows in counted.again.items()
+            if not may_hold(self._saved.periods[period].target, rows)
+        ]
+        for period in dict.fromkeys([*counted.moved, *again]):
+            said = f"{file}: rows of {period} that were counted before (key=) have other scores or times now."
+            if period not in self.labelled_periods:
+                raise InputError(
+                    f"{said} A row counts once, as it came first. If they were corrected, count the period anew "
+                    f"from all of its rows: replace={period!r}. Else leave the file out."
+                )
+            tell(f"{said} They are left out: labelled rows of this period are a source.")
+        if counted.n_dropped:
+            tell(f"{file}: {counted.n_dropped:,} of {counted.n_rows:,} rows left out.")
+        if counted.n_known:
+            tell(
+                f"{file}: {counted.n_known:,} of {counted.n_rows:,} rows were counted before (key=), left out. "
+                "Only replace=PERIOD counts a period anew."
+            )
+        for part in counted.periods.values():
+            check.check_target(part.target, self._source)
+        with_keys = {part.keys is not None for part in counted.periods.values()}
+        with_keys |= {period.keys is not None for period in self._saved.periods.values()}
+        if len(with_keys) > 1:  # a row without a key could be any of the others
+            raise InputError(
+                "some rows would be counted with a key and some without one, so they could not be told apart. "
+                "Give the same key=COLUMN in every run from the first one on, or begin with a new folder."
+            )
+        return counted
+
+    def _known_keys(self, *, but: str | None = None) -> dict[str, KeyArray]:
+        """Hashes of the keys of all rows, by period."""
+        periods = self._saved.periods.values()
+        return {one.name: one.keys for one in periods if one.keys is not None and one.name != but}
+
+    def _add_new(
+        self, one: Incoming, incoming: Iterable[Incoming], tell: Callable[[str], None]
+    ) -> CountedRows | None:
+        """Add rows to their periods; None if all of them were counted before."""
+        known = self.deliveries
+        sha256 = None if one.file is None else file_sha256(one.file)
+        if sha256 is not None and any(delivery.sha256 == sha256 for delivery in known):
+            return None
+        keys = self._known_keys()
+        counted = self._count_incoming(one, keys, incoming, tell)
+        name = None if one.file is None else str(one.file)
+        found = Delivery(name, sha256, counted.n_rows, digests(counted.periods), counted.whole)
+        late = self.labelled_periods & set(counted.periods) - set(find_repeats(found.parts, known))
+        if name is not None and not is_repeated(found.whole, known):
+            for period in (period for period in counted.periods if period in late):
+                tell(
+                    f"{name}: {counted.periods[period].target.n_target:,} late rows of {period} are left out. "
+                    "Labelled rows of this period are a source now, and no row can be compared with itself."
+                )
+                found = found.without(period)
+            found = changed(found, whole=counted.whole)
+        if not keys and not is_new(found, known):
+            if name is not None:  # written again, or copied: its bytes need not be counted to be known
+                own = [delivery for delivery in known if delivery.name == name]
+                again = Delivery(
+                    name,
+                    sha256,
+                    sum(delivery.rows for delivery in own),
+                    {period: digest for delivery in own for period, digest in delivery.parts.items()},
+                    own[0].whole if len(own) == 1 else None,  # of a copy nothing is counted
+                )
+                self._state.change(deliveries=(*(delivery for delivery in known if delivery not in own), again))
+            tell(f"{name} holds rows that were counted before. They are not counted again.")
+            return None
+        self._require_unlabelled(found.parts)
+        number, periods = self._saved.in_use_number, dict(self._saved.periods)
+        for period in found.parts:
+            part, before = counted.periods[period], periods.get(period)
+            periods[period] = Period.of(period, part, number) if before is None else before.plus(part, number)
+        self._state.change(periods=periods, deliveries=(*known, found))
+        return counted
+
+    def _count_anew(
+        self, period: str, incoming: Iterable[Incoming], tell: Callable[[str], None]
+    ) -> list[CountedRows]:
+        """Count a period from all rows that are given. They replace those it had; its next report is a new one."""
+        known, keys = self.deliveries, self._known_keys(but=period)
+        every: list[CountedRows] = []
+        given: list[Delivery] = []
+        whole: Counted | None = None
+        for one in incoming:
+            counted = self._count_incoming(one, keys, incoming, tell)
+            others = {name: part for name, part in counted.periods.items() if name != period}
+            new = [name for name in others if name not in find_repeats(digests(others), known)]
+            if new:  # they would be lost, or counted twice
+                raise InputError(
+                    f"replace={period!r}: {one.file} also holds rows of {shorten(new)} that were not counted "
+                    f"before, or in another form. Give the rows of {period} in files of their own."
+                )
+            own = {name: part for name, part in counted.periods.items() if name == period}
+            for part in own.values():
+                whole = part if whole is None else whole.plus(part)
+                if part.keys is not None:
+                    keys[str(one.file)] = part.keys
+            name, sha256 = (None, None) if one.file is None else (str(one.file), file_sha256(one.file))
+            if find_repeats(digests(own), given):
+                raise InputError(f"{name} holds the same rows as another file. Name every file once.")
+            given.append(Delivery(name, sha256, counted.n_rows, digests(own), counted.whole))
+            every.append(counted)
+        if whole is None:
+            raise InputError(f"replace={period!r}: the files hold no row of this period.")
+        if period not in self._saved.periods:
+            raise InputError(f"no period {period!r} to replace. Leave out replace=True to count it first.")
+        self._require_unlabelled([period])
+        names = {delivery.name for delivery in given if delivery.name is not None}
+        for delivery in known:
+            if period in delivery.parts and delivery.name not in names:
+                tell(
+                    f"{delivery.called} no longer counts in {period}: it was not among the files that were given."
+                )
+        kept = [delivery.without(period) for delivery in known if delivery.name not in names]
+        again: list[Delivery] = []
+        for new_one in given:
+            parts: dict[str, str | None] = {}
+            for delivery in known:  # what else was counted from this file
+                if delivery.name in names and delivery.name == new_one.name:
+                    parts.update(delivery.without(period).parts)
+            again.append(changed(new_one, parts=parts | dict(new_one.parts)))
+        anew = {period: Period.of(period, whole, self._saved.in_use_number)}
+        self._state.change(periods=self._saved.periods | anew, deliveries=(*kept, *again))
+        return every
+
+    def _require_unlabelled(self, periods: Iterable[str]) -> None:
+        """Refuse more rows of a period that is a source: they would be compared with themselves."""
+        for name in self.labelled_periods & set(periods):
+            raise InputError(
+                f"{name}: labelled rows of this period are a source now, so no rows can be added to it, nor "
+                "exchanged. Leave them out."
+            )
+
+    def _report(self, name: str) -> None:
+        """Report on a period with all of its rows; this spends the next share of delta."""
+        period, number = self._saved.periods[name], self._saved.n_reports + 1
+        source, looks = self.source, self.source_looks
+        delta = report_delta(self.delta, number, forever=self._forever, looks=looks)
+        request = changed(self._request, delta=delta)
+        fresh = fresh_certificate(source + period.target, self._method, request, self._columns)
+        if self.in_use is None and fresh.certificate is not None:
+            self._state.change(in_use=InUse(fresh.certificate, 1, "first", name))
+        in_use, band = self.certificate, None
+        if in_use is not None:
+            share = source_delta(self.delta, self.source_place, forever=self._forever, looks=looks)
+            band = class_miss(source, in_use.thresholds, delta=share, never_empty=in_use.never_empty)
+        found, sizes = judge(fresh, in_use, band, self._request), period.set_sizes
+        size, empty = (estimated_size(period.target, in_use), None) if sizes is None else mean_and_empty(sizes)
+        report = PeriodReport(
+            period=name,
+            start=period.start,
+            end=period.end,
+            number=number,
+            rows=period.target.n_target,
+            epsilon=self.epsilon,
+            delta=delta,
+            verdict=found.verdict,
+            finding=found.text,
+            error=found.error,
+            fresh=fresh.certificate,
+            fresh_size=estimated_size(period.target, fresh.certificate),
+            size=size,
+            empty=empty,
+            in_use_number=self._saved.in_use_number,
+            source_number=self.source_number,
+            source_looks=looks,
+            in_use_epsilon=None if in_use is None else in_use.epsilon,
+        )
+        self._state.change(periods=self._saved.periods | {name: changed(period, report=report)}, n_reports=number)
+
+    def _count_sizes(self, counted: Iterable[CountedRows]) -> None:
+        """Count the sizes of the sets in use in rows that were counted before there were any; costs no delta."""
+        if self.certificate is None:
+            return
+        sizes: dict[str, IntArray] = {}
+        for rows in counted:
+            for name, counts in rows.sizes(self.certificate).items():
+                sizes[name] = sizes[name] + counts if name in sizes else counts
+        number, periods = self._saved.in_use_number, self._saved.periods
+        sized = {name: periods[name].sized(counts, number) for name, counts in sizes.items() if name in periods}
+        self._state.change(periods=periods | sized)
+
+    def adopt(self, certificate: Certificate | None) -> None:
+        """Use another certificate until a new one is chosen. Reports that were made stay as they are.
+
+        Parameters
+        ----------
+        certificate : Certificate
+            For example the ``fresh`` certificate of a report. How it is chosen does not matter for the guarantee.
+
+        Raises
+        ------
+        InputError
+            If there is none, or it has other classes or another score than the source.
+        """
+        if certificate is None:
+            raise InputError("no certificate to adopt: the rows of that period refute label shift.")
+        self._use(certificate, "adopted")
+
+    def offer(self, certificate: Certificate) -> bool:
+        """Use the certificate that a monitor is started with, unless the last start had the same one.
+
+        A certificate on a nightly command line is a choice once; what is adopted later persists.
+
+        Parameters
+        ----------
+        certificate : Certificate
+            The certificate of the command line, or of ``Monitor(certificate=...)``.
+
+        Returns
+        -------
+        bool
+            Whether it is in use now.
+
+        Raises
+        ------
+        InputError
+            If it has other classes or another score than the source.
+        """
+        digest = use_digest(certificate)
+        with self.one_step():
+            if self._saved.given != digest:
+                self._use(certificate, "given")
+                self._state.change(given=digest)
+        return self.certificate is not None and use_digest(self.certificate) == digest
+
+    def _use(self, certificate: Certificate, choice: Choice) -> None:
+        check.check_certificate(certificate, self._source)
+        digest = use_digest(certificate)
+        with self.one_step():
+            made = [report for report in self.history if report.fresh and use_digest(report.fresh) == digest]
+            itself = [report for report in made if report.fresh is certificate]
+            period = next((report.period for report in (*itself, *made)), None)
+            now = self.in_use
+            is_same = now is not None and use_digest(now.certificate) == digest
+            if now is None or not is_same:
+                self._state.change(in_use=InUse(certificate, self._saved.in_use_number + 1, choice, period))
+            elif choice == "adopted" and (now.choice, now.period) != (choice, period):
+                self._state.change(
+                    in_use=InUse(certificate, now.number, choice, period)
+                )  # the same sets, chosen now
+
+    @property
+    def source(self) -> Tally:
+        """Counts of the source in use: the first one, or labelled rows of later periods."""
+        rows = [one.rows for one in self._saved.labelled if one.in_source]
+        return Tally.sum(rows) if rows else self._source
+
+    @property
+    def source_number(self) -> int:
+        """Which source is in use: 0 is the first one, later ones are counted as they come."""
+        return self._saved.source_number if self.source_periods else 0
+
+    @property
+    def source_place(self) -> int:
+        """How many periods had been labelled when the source in use came: it decides its share of delta."""
+        return len(self._saved.labelled) if self.source_periods else 0
+
+    @property
+    def source_looks(self) -> int:
+        """In how many sizes the source in use might have come: at any look of each of its sheets."""
+        return math.prod(one.looks for one in self._saved.labelled if one.in_source)
+
+    @property
+    def source_periods(self) -> tuple[str, ...]:
+        """The periods whose labelled rows are the source in use; none if it is the first one."""
+        return tuple(one.period for one in self._saved.labelled if one.in_source)
+
+    @property
+    def source_in_words(self) -> str:
+        """What new periods are compared with."""
+        periods, rows = self.source_periods, f"{self.source.n_source:,} labelled rows"
+        return f"{rows} of {', '.join(periods)}" if periods else f"the source that was given ({rows})"
+
+    @property
+    def labelled_periods(self) -> frozenset[str]:
+        """The periods whose labelled rows are or were the source."""
+        return frozenset(one.period for one in self._saved.labelled)
+
+    def new_source(
+        self, period: str, labelled: Tally, certificate: Certificate, *, sheet: LabelSheet | None = None
+    ) -> None:
+        """Make labelled rows of a period the source of all later reports, and use the certificate they gave.
+
+        For a period that refutes label shift. Rows labelled earlier stay in the source, unless this period refuted
+        a source that they were part of. More labels of the same sheet replace those given before; the same ones
+        again change nothing. How many rows are labelled must be fixed beforehand, or be one of the looks of a
+        sheet: a source of J looks gets a J-th of delta in every later report. From now on rows cannot be added to
+        the period: they would be compared with themselves. ``first_source`` undoes it. "A new source" of the page
+        "Monitor" says what holds then.
+
+        Parameters
+        ----------
+        period : str
+            A period that was reported on.
+        labelled : Tally
+            Counts of a random sample of its rows with their labels, as ``Tally.from_scores`` makes them.
+        certificate : Certificate
+            Made from these labels, by PS-T: ``calibrate(..., labelled=sheet, method="PS-T")``, with at most the
+            monitor's ``epsilon``, ``delta`` and ``class_epsilon``.
+        sheet : LabelSheet, optional
+            The sheet that the labels stand in. It is remembered, so that another sheet of the period is refused.
+            Without one the number of labels is taken as fixed beforehand, and no more can be given.
+
+        Raises
+        ------
+        InputError
+            If the period is not known, or does not refute the first source, if the rows are not rows of the period
+            or not those of a look of the sheet, if rows or certificate do not fit the first source, if the
+            certificate is not PS-T's or promises less than the monitor, or if other labels of the period were
+            given before.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pacshift import Monitor, Tally, calibrate, label_sheet
+        >>> rng = np.random.default_rng(0)
+        >>> def patients(n, scanner):
+        ...     sick = (rng.random(n) < 0.3).astype(int)
+        ...     p = np.round(1 / (1 + np.exp(-rng.normal(5 * sick - 2.0 - scanner, 1.5))), 4)
+        ...     return np.column_stack([1 - p, p]), sick
+        >>> old, old_labels = patients(9000, scanner=0)
+        >>> monitor = Monitor(Tally.from_scores(old, old_labels), epsilon=0.1, delta=0.05)
+        >>> rows, truth = patients(4000, scanner=4)
+        >>> monitor.update(rows, "June").verdict
+        'refuted'
+        >>> sheet = label_sheet(rows, budget=400, epsilon=0.1, delta=0.05, rng=1)
+        >>> sheet = sheet.with_labels(truth[sheet.rows])  # somebody looked at these rows
+        >>> made = calibrate(old, old_labels, rows, labelled=sheet, method="PS-T", epsilon=0.1, delta=0.05)
+        >>> monitor.new_source("June", Tally.from_scores(rows[sheet.rows], truth[sheet.rows]), made, sheet=sheet)
+        >>> monitor.update(patients(4000, scanner=4)[0], "July").verdict != "refuted"
+        True
+        >>> monitor.source_in_words
+        '400 labelled rows of June'
+        """
+        with self.one_step():
+            saved = self._saved
+            found = saved.periods.get(period)
+            if found is None or found.report is None:
+                known = shorten([report.period for report in self.history]) if self.history else "none yet"
+                raise InputError(
+                    f"no report on a period {period!r}, so its labels cannot be used. Reported: {known}."
+                )
+            is_refuted = found.report.verdict == "refuted"
+            if not is_refuted and not self.source_number:
+                raise InputError(
+                    f"{period} does not refute label shift ({found.report.verdict}), so the source that was given "
+                    "stays the better one. Labels can still certify sets for this period: "
+                    "calibrate(..., labelled=...)."
+                )
+            check.check_labelled_rows(labelled, self._source, found.target)
+            check.check_certificate(certificate, self._source)
+            check.check_own_labels(certificate, self._request)
+            digest, looks = None, 1
+            if sheet is not None:
+                check.check_labels_of_sheet(labelled, sheet)
+                digest, looks = _sheet_digest(sheet), len(sheet.looks)
+            number = saved.source_number + 1
+            before = next((one for one in saved.labelled if one.period == period), None)
+            if before is not None and not check.is_later_look(before, labelled, digest):
+                return
+            others = [
+                changed(one, in_source=False) if is_refuted and one.since <= found.report.source_number else one
+                for one in saved.labelled
+                if one is not before
+            ]
+            since = number if before is None else before.since
+            self._state.change(
+                labelled=(*others, Labelled(period, labelled, since, digest, looks=looks)),
+                source_number=number,
+                in_use=InUse(certificate, saved.in_use_number + 1, "labelled", period),
+            )
+
+    def first_source(self) -> None:
+        """Compare later periods with the first source again: what was labelled meanwhile was an exception.
+
+        Its share of delta is the one that it always had. Reports that were made and the certificate in use stay;
+        ``adopt`` changes the latter. Labels that were given cannot be the source again. "A new source" of the page
+        "Monitor" says what holds then.
+        """
+        with self.one_step():
+            self._state.change(labelled=tuple(changed(one, in_source=False) for one in self._saved.labelled))
+
+    def gaps(self, *, until: date | None = None) -> list[Gap]:
+        """Which periods have no rows, by the first and last days of those that have.
+
+        Parameters
+        ----------
+        until : datetime.date, optional
+            Look for missing periods up to this day too. One period of grace is left for rows that come late.
+            Default: only between periods that are there.
+
+        Returns
+        -------
+        list of Gap
+            In the order of time.
+        """
+        return find_gaps([(period.start, period.end) for period in self._saved.periods.values()], until)
+
+    @property
+    def open_reports(self) -> tuple[PeriodReport, ...]:
+        """Reports that have not reached anybody yet; without any, the last one if nothing was done about it.
+
+        What broke is answered by another certificate. That label shift is refuted is answered by another source,
+        or by sets that labels have certified: another certificate that assumes label shift leaves everything as
+        it was.
+        """
+        new = tuple(report for report in self.history if report.number > self._saved.n_delivered)
+        if new or not self.history:
+            return new
+        last, in_use = self.history[-1], self.in_use
+        is_answered = in_use is not None and last.in_use_number != in_use.number
+        if last.verdict == "refuted":
+            by_labels = is_answered and in_use is not None and not in_use.certificate.facts.assumes_label_shift
+            is_answered = by_labels or last.source_number != self.source_number
+        return () if is_answered else (last,)
+
+    def new_gaps(self, *, until: date | None = None) -> list[Gap]:
+        """The gaps that have not been told yet.
+
+        Parameters
+        ----------
+        until : datetime.date, optional
+            As in ``gaps``.
+
+        Returns
+        -------
+        list of Gap
+            In the order of time.
+        """
+        return [gap for gap in self.gaps(until=until) if not lies_in(gap, self._saved.told_gaps)]
+
+    def mark_delivered(self, gaps: Sequence[Gap] = ()) -> None:
+        """Remember that all reports have reached somebody, and these gaps.
+
+        Parameters
+        ----------
+        gaps : sequence of Gap
+            Gaps that were told.
+        """
+        with self.one_step():
+            told = [(gap.start, gap.end) for gap in gaps if not lies_in(gap, self._saved.told_gaps)]
+            if told or self._saved.n_delivered != self._saved.n_reports:
+                self._state.change(n_delivered=self._saved.n_reports, told_gaps=(*self._saved.told_gaps, *told))
+
+    def period_of(self, rows: Tally) -> str | None:
+        """Which period holds these rows and no others.
+
+        Parameters
+        ----------
+        rows : Tally
+            Counts of unlabelled rows, in any order.
+
+        Returns
+        -------
+        str or None
+            Its name; None if there is none, or there are too few rows to tell.
+        """
+        digest = rows_sha256(rows, "target")
+        periods = self._saved.periods.values()
+        same = [one.name for one in periods if digest and rows_sha256(one.target, "target") == digest]
+        return same[0] if same else None
+
+
+def _sheet_digest(sheet: LabelSheet) -> str:
+    """SHA-256 of what is fixed before any label is known: which rows are labelled, and the looks."""
+    plan = [sheet.target_sha256, sheet.rows.tolist(), sheet.looks, sheet.n_pilot, sheet.epsilon, sheet.delta]
+    return hashlib.sha256(json.dumps(plan).encode()).hexdigest()

@@ -1,15 +1,20 @@
-"""A period: its counts, which grow until it is counted anew, and the last report about it."""
+"""Periods and deliveries: which rows were counted in which period, and where they came from. Each counts once."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from pacshift.arrays import IntArray, KeyArray
+from pacshift.certificate import Certificate
+from pacshift.errors import InputError
 from pacshift.monitor.report import PeriodReport
 from pacshift.rows.sets import mean_and_empty
 from pacshift.tally import Tally
+from pacshift.tally.once import rows_sha256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,6 +30,67 @@ class Counted:
     end: str | None = None
     set_sizes: IntArray | None = None
     keys: KeyArray | None = None
+
+    def plus(self, other: "Counted") -> "Counted":
+        """The rows of both. Sizes that not all rows have are dropped."""
+        sized = self.set_sizes is not None and other.set_sizes is not None
+        ends = [end for end in (self.end, other.end) if end is not None]
+        return Counted(
+            target=self.target + other.target,
+            start=self.start,
+            end=max(ends, key=_number) if ends else None,
+            set_sizes=self.set_sizes + other.set_sizes if sized else None,  # type: ignore[operator]
+            keys=None if self.keys is None or other.keys is None else np.append(self.keys, other.keys),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedRows:
+    """The counts of new rows by period, how many rows there were, and how many of them were left out.
+
+    ``n_known`` of the rows were counted before, as their keys say; ``again`` counts them by the period that they
+    were counted in, and ``moved`` are those periods that some of them have left. ``sizes`` counts the sizes of a
+    certificate's sets by period. It reads a file again, unless it was kept.
+    """
+
+    periods: dict[str, Counted]
+    n_rows: int
+    sizes: Callable[[Certificate], Mapping[str, Any]]
+    n_dropped: int = 0
+    n_known: int = 0
+    again: Mapping[str, Tally] = field(default_factory=dict)
+    moved: Sequence[str] = ()
+    digest: str | None = None
+    """Of all rows, where one of each group and period was counted: other periods choose other rows."""
+
+    @property
+    def whole(self) -> str | None:
+        """A digest of all rows, whichever periods they were cut into."""
+        if self.digest is not None or not self.periods:
+            return self.digest
+        return rows_sha256(Tally.sum(part.target for part in self.periods.values()), "target")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """What must be known to count new rows.
+
+    ``keys`` of rows that were counted, by period, the certificate ``in_use``, how many ``rows_before`` came, and
+    what the period is called if all rows are of one.
+    """
+
+    keys: Mapping[str, KeyArray]
+    in_use: Certificate | None
+    rows_before: int
+    name: Callable[[], str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Incoming:
+    """Rows that may be new, those of a ``file`` (its resolved path) or in memory, and how to count them."""
+
+    count: Callable[[Known], CountedRows]
+    file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,17 +114,9 @@ class Period:
 
     def plus(self, counted: Counted, in_use_number: int) -> "Period":
         """The period with more rows. Sizes that not all rows have under one certificate are dropped."""
-        known = self.set_sizes is not None and counted.set_sizes is not None and self.sized_by == in_use_number
-        sizes = self.set_sizes + counted.set_sizes if known else None  # type: ignore[operator]
-        ends = [end for end in (self.end, counted.end) if end is not None]
-        return replace(
-            self,
-            target=self.target + counted.target,
-            set_sizes=sizes,
-            sized_by=in_use_number,
-            end=max(ends, key=_number) if ends else None,
-            keys=None if self.keys is None or counted.keys is None else np.append(self.keys, counted.keys),
-        )
+        sizes = self.set_sizes if self.sized_by == in_use_number else None
+        both = Counted(self.target, self.start, self.end, sizes, self.keys).plus(counted)
+        return replace(Period.of(self.name, both, in_use_number), report=self.report)
 
     @property
     def is_reported(self) -> bool:
@@ -74,39 +132,10 @@ class Period:
         return replace(self, set_sizes=counts, sized_by=in_use_number, report=report)
 
 
-Periods = Mapping[str, Period]
-"""By name, in the order in which they came."""
-
-
-def in_order(periods: Periods) -> list[Period]:
+def in_order(periods: Iterable[Period]) -> list[Period]:
     """By their start, and those without one by their arrival."""
     # Sorting keeps the order of arrival where starts are equal.
-    return sorted(periods.values(), key=lambda period: 0 if period.start is None else _number(period.start))
-
-
-def with_rows(periods: Periods, counted: Mapping[str, Counted], in_use_number: int) -> dict[str, Period]:
-    """The periods with new rows, by the name of the period."""
-    found = dict(periods)
-    for name, part in counted.items():
-        known = found.get(name)
-        found[name] = Period.of(name, part, in_use_number) if known is None else known.plus(part, in_use_number)
-    return found
-
-
-def recounted(periods: Periods, counted: Mapping[str, Counted], in_use_number: int) -> dict[str, Period]:
-    """The periods with some of them counted anew, each in its place, without a report: that was on other rows."""
-    return {
-        name: Period.of(name, counted[name], in_use_number) if name in counted else period
-        for name, period in periods.items()
-    }
-
-
-def sum_of(parts: Sequence[Counted]) -> Counted:
-    """The rows of several files as those of one."""
-    whole = Period.of("", parts[0], 0)
-    for part in parts[1:]:
-        whole = whole.plus(part, 0)
-    return Counted(whole.target, whole.start, whole.end, whole.set_sizes, whole.keys)
+    return sorted(periods, key=lambda period: 0 if period.start is None else _number(period.start))
 
 
 def _number(text: str) -> int:
@@ -115,3 +144,101 @@ def _number(text: str) -> int:
         return date.fromisoformat(text).toordinal()
     except ValueError:
         return int(text) if text.isascii() and text.isdigit() else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """Rows that were counted together.
+
+    ``name`` is the resolved path of their file and ``sha256`` that of its bytes; both are None for rows in memory.
+    ``rows`` counts the unusable ones too. ``parts`` holds a digest of the rows of each period, and ``whole`` one
+    of all rows, which may come again cut into other periods; None where there are too few to tell.
+    """
+
+    name: str | None
+    sha256: str | None
+    rows: int
+    parts: Mapping[str, str | None] = field(default_factory=dict)
+    whole: str | None = None
+
+    @property
+    def called(self) -> str:
+        """What people call it."""
+        return "an earlier update" if self.name is None else self.name
+
+    def without(self, period: str) -> "Delivery":
+        """The same without the rows of a period, which is counted anew."""
+        left = {name: digest for name, digest in self.parts.items() if name != period}
+        return replace(self, parts=left, whole=self.whole if len(left) == len(self.parts) else None)
+
+
+def digests(counted: Mapping[str, Counted]) -> dict[str, str | None]:
+    """A digest of the rows of each period; the order of rows and the format of the file do not matter."""
+    return {name: rows_sha256(part.target, "target") for name, part in counted.items()}
+
+
+def is_repeated(whole: str | None, known: Sequence[Delivery]) -> bool:
+    """Whether all of the rows were counted before, in one delivery or in one period of it."""
+    return whole is not None and any(whole == one.whole or whole in one.parts.values() for one in known)
+
+
+def find_repeats(parts: Mapping[str, str | None], known: Sequence[Delivery]) -> dict[str, tuple[str, str]]:
+    """The periods whose rows were counted before: in which delivery, and as which period."""
+    seen = {
+        digest: (one.called, period) for one in known for period, digest in one.parts.items() if digest is not None
+    }
+    return {name: seen[digest] for name, digest in parts.items() if digest in seen}
+
+
+def is_new(delivery: Delivery, known: Sequence[Delivery]) -> bool:
+    """Whether rows are new; False if all of them were counted before. What might count rows twice is refused.
+
+    Rows with keys are told apart one by one, and do not come here.
+    """
+    if is_repeated(delivery.whole, known):
+        return False
+    repeats = find_repeats(delivery.parts, known)
+    if repeats and len(repeats) == len(delivery.parts):
+        return False
+    if repeats:
+        name, (where, period) = next(iter(repeats.items()))
+        what = "these rows" if delivery.name is None else delivery.name
+        raise InputError(
+            f"{what}: the rows of {name} were counted before (as {period}, from {where}), others were not. Give "
+            "the new rows alone, or name the column that identifies a row from the first run on: key=COLUMN."
+        )
+    if delivery.name is not None and any(delivery.name == one.name for one in known):
+        raise InputError(
+            f"{delivery.name} was counted before with other content, so some of its rows might be counted twice. "
+            "Count a corrected period anew, from all of its rows, with replace=True. To let a file grow, name "
+            "the column that identifies a row from the first run on: key=COLUMN."
+        )
+    return True
+
+
+def period_name(file: Path, others: Iterable[Path], taken: Iterable[str]) -> str:
+    """What a period is called that is a file: by its name, or by the folders that tell it from others of its name.
+
+    All paths are resolved; ``taken`` are names of periods from elsewhere.
+
+    >>> folders = [Path("/visits", month, "data.parquet") for month in ("month=2026-01", "month=2026-02")]
+    >>> period_name(folders[0], folders, ()), period_name(Path("/visits/05.parquet"), folders, ())
+    ('month=2026-01', '05')
+    """
+    name, alike = file.stem, [other for other in others if other.stem == file.stem and other != file]
+    if alike:  # the last folders that no file of the same name shares
+        depths = range(1, len(file.parts) - 1)
+        own = [file.parts[-1 - depth : -1] for depth in depths]
+        apart = [last for last in own if all(other.parts[-1 - len(last) : -1] != last for other in alike)]
+        if not apart:
+            raise InputError(
+                f"{file} and {alike[0]} would both be the period {name!r}, so their rows would be mixed. Rename "
+                "one of them, or name the time of each row: timestamp=COLUMN."
+            )
+        name = "/".join(apart[0])
+    if name in taken:
+        raise InputError(
+            f"{file}: there is a period {name!r} from another file already, so their rows would be mixed. Rename "
+            "the file, or name the time of each row: timestamp=COLUMN."
+        )
+    return name

@@ -1,14 +1,14 @@
 """What is known about one period."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
-from pacshift.monitor.verdict import Verdict as Verdict
-from pacshift.monitor.verdict import missed_in_words
+from pacshift.monitor.calendar import Gap
+from pacshift.monitor.verdict import Verdict, missed_in_words
 from pacshift.tally import Tally
-from pacshift.tally.histogram import mean_binned_size
+from pacshift.tally.grid import mean_binned_size
 from pacshift.words.display import short_repr
 
 
@@ -132,3 +132,14 @@ def estimated_size(target: Tally, certificate: Certificate | None) -> float | No
     if certificate is None or target.bins is None or certificate.score != "probability":
         return None
     return mean_binned_size(target.bins, certificate.thresholds)
+
+
+def timeline(history: Iterable[PeriodReport], gaps: Sequence[Gap]) -> list[PeriodReport | Gap]:
+    """What there is to see along the time axis: reports in their order, each gap before what follows it."""
+    found: list[PeriodReport | Gap] = []
+    left = list(gaps)
+    for report in history:
+        while left and report.start is not None and left[0].end < report.start:
+            found.append(left.pop(0))
+        found.append(report)
+    return [*found, *left]

@@ -1,16 +1,21 @@
-"""The state of a monitor on disk: small files of counts and one manifest, which alone says what counts.
+"""What a monitor remembers, changed in steps, and kept in a folder: small files of counts and one manifest.
 
-A step locks the folder and reads what others have done. New files get new names; then the manifest is replaced
-in one step; then files that it no longer names are removed. So a process that is killed at any moment leaves the
-state before or after a step, never half of one, and no two processes forget each other's rows.
+The manifest alone says what counts. A step locks the folder and reads what others have done. New files get new
+names; then the manifest is replaced in one step; then files that it no longer names are removed. So a process that
+is killed at any moment leaves the state before or after a step, never half of one, and no two processes forget
+each other's rows.
 """
 
 import hashlib
 import json
+import math
 import os
 import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -18,17 +23,20 @@ from pacshift.arrays import KeyArray
 from pacshift.certificate import Certificate
 from pacshift.certification.request import Request
 from pacshift.errors import InputError
-from pacshift.files.codec import CHECKSUM, parse_json, require_seal, seal
+from pacshift.files.codec import Kind, ListOf, Record, Value, parse_json, record, require_seal, seal
 from pacshift.files.lock import LOCK_NAME, FolderLock
 from pacshift.files.reading import read_document
 from pacshift.files.writing import atomic_write
-from pacshift.monitor.manifest import Saved, from_document, to_document, upgraded
-from pacshift.scores.check import shorten
+from pacshift.methods import Method
+from pacshift.methods.base import options_of
+from pacshift.monitor.periods import Delivery, Period
+from pacshift.monitor.report import PeriodReport
+from pacshift.monitor.verdict import report_delta
+from pacshift.scores.names import shorten
 from pacshift.tally import Tally
+from pacshift.words.numbers import given
 
-FORMAT, VERSION = "pacshift-monitor", 2
-READABLE_VERSIONS = (1, 2)
-"""Version 1 had no checksum."""
+FORMAT, VERSION = "pacshift-monitor", 1
 MANIFEST = "manifest.json"
 CURRENT = "current.json"
 """A copy of the certificate in use, under a name that never changes."""
@@ -37,43 +45,177 @@ OWN_NAME = re.compile(rf"{NUMBERED.pattern}|{re.escape(LOCK_NAME)}|\..*\.part(\.
 """What a process may leave that is killed in the first step, before there is a manifest."""
 SHA256_BYTES = 32
 
+Choice: TypeAlias = Literal["first", "given", "adopted", "labelled"]
+"""The fresh certificate of the first period, the one that the monitor was started with, an adopted one, or the one
+that came with a new source."""
 
-def request_settings(request: Request) -> dict[str, Any]:
-    """What is asked for, as a folder remembers it. What is not asked for is left out: older folders lack it."""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InUse:
+    """The certificate in use.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        The certificate itself.
+    number : int
+        How many certificates have been in use, this one included.
+    choice : {"first", "given", "adopted", "labelled"}
+        Why it is in use: as the fresh certificate of the first period, as the one the monitor was started with,
+        because it was adopted, or because it came with a new source.
+    period : str or None
+        The period whose fresh certificate it is, or whose labels made it; None for one made elsewhere.
+
+    Examples
+    --------
+    >>> from pacshift import Monitor, Population, Tally
+    >>> population = Population.synthetic(["healthy", "sick"], strength=5, rng=0)
+    >>> source = Tally.from_scores(*population.draw([0.9, 0.1], 4000, rng=1), classes=["healthy", "sick"])
+    >>> monitor = Monitor(source, epsilon=0.1, delta=0.05)
+    >>> report = monitor.update(population.draw([0.8, 0.2], 4000, rng=2)[0], period="January")
+    >>> monitor.in_use.number, monitor.in_use.choice, monitor.in_use.period
+    (1, 'first', 'January')
+    """
+
+    certificate: Certificate
+    number: int
+    choice: Choice
+    period: str | None = None
+
+    @property
+    def in_words(self) -> str:
+        """Which certificate it is, and how it was made."""
+        made = self.certificate
+        which = "the certificate that was given" if self.choice == "given" else "a certificate made elsewhere"
+        if self.period is not None:
+            kind = "certificate by labelled rows" if self.choice == "labelled" else "fresh certificate"
+            which = f"the {kind} of {self.period}"
+        how = {"first": ", the first period", "adopted": ", adopted"}.get(self.choice, "")
+        return f"{which}{how} ({made.method}, epsilon {given(made.epsilon)}, made {made.provenance.created})"
+
+
+def use_digest(certificate: Certificate) -> str:
+    """SHA-256 of what a certificate does and for whom. When it was made and by which version does not matter."""
+    made = certificate.provenance
+    origin = made.model_id, made.valid_until
+    facts = [[float(cut).hex() for cut in certificate.thresholds], certificate.never_empty, certificate.score]
+    return hashlib.sha256(json.dumps([*facts, *origin]).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labelled:
+    """Labelled rows of a period, a random sample of it.
+
+    ``since`` is the number of the first source that they were part of; ``in_source`` says whether they still are.
+    ``sheet`` tells one label sheet from another, and ``looks`` is after how many numbers of labels it could have
+    ended.
+    """
+
+    period: str
+    rows: Tally
+    since: int
+    sheet: str | None = None
+    in_source: bool = True
+    looks: int = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Saved:
+    """All that a monitor remembers.
+
+    ``given`` is the digest of the certificate that the monitor was started with last. Reports up to number
+    ``n_delivered`` have reached somebody, and so have the gaps in ``told_gaps`` (first and last day). ``labelled``
+    are the rows that are or were the source after the first one, of which there were ``source_number``.
+    ``reading`` says how files are read and cut into periods, by the names of the options; None before it was said.
+    """
+
+    in_use: InUse | None = None
+    given: str | None = None
+    n_reports: int = 0
+    n_delivered: int = 0
+    told_gaps: tuple[tuple[str, str], ...] = ()
+    periods: dict[str, Period] = field(default_factory=dict)
+    deliveries: tuple[Delivery, ...] = ()
+    labelled: tuple[Labelled, ...] = ()
+    source_number: int = 0
+    reading: Mapping[str, str | None] | None = None
+
+    @property
+    def in_use_number(self) -> int:
+        """How many certificates have been in use."""
+        return 0 if self.in_use is None else self.in_use.number
+
+
+def settings_of(request: Request, method: Method, *, forever: bool) -> dict[str, Any]:
+    """What is asked for, as a folder remembers it: the shares of delta that were spent belong to it."""
     known = request.known
-    said: dict[str, Any] = {
-        "epsilon": request.epsilon,
-        "delta": request.delta,
+    return {
+        **{name: getattr(request, name) for name in ("epsilon", "delta", "class_epsilon", "contamination")},
         "known_mix": None if known is None else [known.lower.tolist(), known.upper.tolist()],
+        "forever": forever,
+        "method": method.name,
+        "options": options_of(method),
     }
-    if request.class_epsilon is not None:
-        said["class_epsilon"] = request.class_epsilon
-    return said | ({"contamination": request.contamination} if request.contamination else {})
 
 
 def fingerprint(source: Tally) -> str:
     """SHA-256 of the counts of a source, by which a state folder knows its own."""
     digest = hashlib.sha256(json.dumps([source.classes, source.score, source.grid]).encode())
     cells = source.source_cells
-    # Top scores that are not probabilities were not counted when the first folders were made.
-    cells = cells.without_bins() if cells.bins == "top scores" else cells
     for array in (cells.codes, cells.counts, source.values, source.counts, source.starts):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 
 
+class State:
+    """What a monitor remembers, changed in steps: each is saved whole or not at all, and knows those of others."""
+
+    def __init__(self, folder: "StateFolder | None") -> None:
+        self.folder, self.saved, self._is_step_open = folder, Saved(), False
+        if folder is not None:
+            with folder.lock.held():
+                self.saved = folder.read()
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Let no other process use the folder meanwhile, and begin with what the last one has saved."""
+        if self.folder is None:
+            yield
+            return
+        with self.folder.lock.held() as is_first:
+            if is_first:
+                self.saved = self.folder.read_again(self.saved)
+            yield
+
+    @contextmanager
+    def one_step(self) -> Iterator[None]:
+        """Save all changes made inside at once, or none of them if an error is raised."""
+        if self._is_step_open:
+            yield
+            return
+        with self.exclusive():
+            before, self._is_step_open = self.saved, True
+            try:
+                yield
+                if self.folder is not None and self.saved is not before:
+                    self.folder.write(self.saved)
+            except BaseException:
+                self.saved = before
+                raise
+            finally:
+                self._is_step_open = False
+
+    def change(self, **changes: Any) -> None:
+        """Change what is remembered, within a step."""
+        assert self._is_step_open
+        self.saved = replace(self.saved, **changes)
+
+
 class StateFolder:
     """Reads and writes ``Saved``. Files that are on disk already are not written again."""
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        settings: dict[str, Any],
-        source: str,
-        default_options: dict[str, Any],
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], settings: dict[str, Any], source: str) -> None:
         self.path, self._settings, self._source = Path(path), settings, source
-        self._defaults = default_options
         self._written: dict[int, tuple[Any, str]] = {}  # by identity: what a file holds never changes
         self._serial, self._n_files = 0, 0
         try:
@@ -85,14 +227,21 @@ class StateFolder:
     def read(self) -> Saved:
         """What was saved last; nothing if the folder is new. The folder must be locked."""
         if not (self.path / MANIFEST).exists():
-            self._require_empty()
+            # Files that a manifest does not name are removed, so they must not be someone else's.
+            foreign = [file.name for file in self.path.iterdir() if not OWN_NAME.fullmatch(file.name)]
+            if foreign:
+                raise InputError(
+                    f"{self.path} holds {shorten(sorted(foreign))} but no {MANIFEST}. "
+                    "Choose a new or empty folder for state=."
+                )
             return Saved()
         document = self._document()
         self._require_settings(document)
         try:
             self._written, self._serial = {}, int(document["serial"])
             self._n_files = int(document["n_files"])
-            saved = from_document(document, self, self._settings)
+            saved: Saved = _saved_in(self).read(document, "")
+            _require_sound(saved, self._settings)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             if isinstance(error, InputError):
                 raise
@@ -108,7 +257,7 @@ class StateFolder:
     def write(self, saved: Saved) -> None:
         """Save everything in one step. The folder must be locked."""
         head = {"format": FORMAT, "version": VERSION, "settings": self._settings, "source": self._source}
-        content = to_document(saved, self)  # writes new files, and counts them
+        content = _saved_in(self).write(saved)  # writes new files, and counts them
         document = head | {"serial": self._serial + 1, "n_files": self._n_files} | content
         with atomic_write(self.path / MANIFEST) as draft:
             draft.write_text(json.dumps(seal(document), indent=1), encoding="utf-8")
@@ -117,19 +266,15 @@ class StateFolder:
         self._remove_unnamed()
 
     def _document(self) -> dict[str, Any]:
-        """The manifest in the form of today, whole and unchanged."""
+        """The manifest, whole and unchanged."""
         try:
             document = parse_json(read_document(self.path / MANIFEST))
             if not isinstance(document, dict) or document["format"] != FORMAT:
                 raise ValueError("it does not say what it is")
-            version = document["version"]
-            if type(version) is not int or version not in READABLE_VERSIONS:  # True == 1
-                raise ValueError(f"version {version!r}")
-            if version > 1 or CHECKSUM in document:
-                require_seal(document)
-            if version > 1:
-                return document
-            return upgraded(document)
+            if type(document["version"]) is not int or document["version"] != VERSION:  # True == 1
+                raise ValueError(f"version {document['version']!r}")
+            require_seal(document)
+            return document
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise self._damaged(error) from None
 
@@ -138,15 +283,6 @@ class StateFolder:
             f"{self.path / MANIFEST} is not the state of a monitor ({error!r}). Restore the folder from a "
             "copy, or choose another one with state=."
         )
-
-    def _require_empty(self) -> None:
-        """Files that the manifest does not name are removed, so they must not be someone else's."""
-        foreign = [file.name for file in self.path.iterdir() if not _is_own(file.name)]
-        if foreign:
-            raise InputError(
-                f"{self.path} holds {shorten(sorted(foreign))} but no {MANIFEST}. "
-                "Choose a new or empty folder for state=."
-            )
 
     def _require_settings(self, document: dict[str, Any]) -> None:
         try:
@@ -159,8 +295,6 @@ class StateFolder:
                 f"{self.path} was begun with another source, with which its reports are compared. Use that one, "
                 "or begin another folder for a new source or model."
             )
-        # An option that the folder does not know did not exist then, and was what it is by default.
-        found["options"] = self._defaults | found.get("options", {})
         changed = [name for name in dict.fromkeys([*asked, *found]) if found.get(name) != asked.get(name)]
         if changed:
             was, now = ({name: each.get(name) for name in changed} for each in (found, asked))
@@ -169,58 +303,35 @@ class StateFolder:
                 "The shares of delta that were spent belong to them. Use the same settings, or another folder."
             )
 
-    def name_of(self, content: Tally | Certificate | KeyArray | None, kind: str) -> str | None:
+    def name_of(self, content: Tally | Certificate | KeyArray, role: str) -> str:
         """The name of the file that holds ``content``, written now if it is new."""
-        if content is None:
-            return None
         if id(content) not in self._written:
-            self._n_files += 1  # one number per file: names of periods that look alike share no file
-            self._remember(content, self._write_file(content, f"{_slug(kind)}.{self._n_files}"))
+            self._n_files += 1
+            ending = {Tally: "tally", Certificate: "json"}.get(type(content), "keys")
+            name = f"{role}.{self._n_files}.{ending}"
+            if isinstance(content, np.ndarray):
+                data = np.ascontiguousarray(content, "<u8").tobytes()
+                with atomic_write(self.path / name, private=True) as draft:
+                    draft.write_bytes(hashlib.sha256(data).digest() + data)
+            else:
+                content.save(self.path / name)
+            self._written[id(content)] = (content, name)  # kept alive, so that its id stays its own
         return self._written[id(content)][1]
 
-    def _write_file(self, content: Tally | Certificate | KeyArray, stem: str) -> str:
-        if isinstance(content, np.ndarray):
-            data, name = np.ascontiguousarray(content, "<u8").tobytes(), f"{stem}.keys"
-            with atomic_write(self.path / name, private=True) as draft:
-                draft.write_bytes(hashlib.sha256(data).digest() + data)
-            return name
-        name = stem + (".tally" if isinstance(content, Tally) else ".json")
-        content.save(self.path / name)
-        return name
-
-    def tally(self, name: Any) -> Tally:
-        """The tally in a file."""
-        loaded = Tally.load(self._own(name))
-        self._remember(loaded, name)
-        return loaded
-
-    def certificate(self, name: Any) -> Certificate | None:
-        """The certificate in a file; None for None."""
-        if name is None:
-            return None
-        loaded = Certificate.load(self._own(name))
-        self._remember(loaded, name)
-        return loaded
-
-    def keys(self, name: Any) -> KeyArray | None:
-        """The keys in a file; None for None."""
-        if name is None:
-            return None
-        content = self._own(name).read_bytes()
-        sha256, data = content[:SHA256_BYTES], content[SHA256_BYTES:]
-        if hashlib.sha256(data).digest() != sha256:
-            raise ValueError(f"{name} was changed after it was written")
-        loaded = np.frombuffer(data, "<u8").astype(np.uint64)
-        self._remember(loaded, name)
-        return loaded
-
-    def _own(self, name: Any) -> Path:
+    def content_of(self, name: Any) -> Tally | Certificate | KeyArray:
+        """What a file of this folder holds."""
         if not isinstance(name, str) or not NUMBERED.fullmatch(name):
             raise ValueError(f"{name!r} is not a file of this folder")
-        return self.path / name
-
-    def _remember(self, content: Any, name: str) -> None:
-        self._written[id(content)] = (content, name)  # kept alive, so that its id stays its own
+        path = self.path / name
+        if path.suffix == ".keys":
+            content = path.read_bytes()
+            sha256, data = content[:SHA256_BYTES], content[SHA256_BYTES:]
+            _require(hashlib.sha256(data).digest() == sha256, f"{name} was changed after it was written")
+            loaded: Any = np.frombuffer(data, "<u8").astype(np.uint64)
+        else:
+            loaded = Tally.load(path) if path.suffix == ".tally" else Certificate.load(path)
+        self._written[id(loaded)] = (loaded, name)
+        return loaded  # type: ignore[no-any-return]
 
     def _copy_current(self, saved: Saved) -> None:
         """Make ``current.json`` the certificate in use; a process may have been killed before it could."""
@@ -238,18 +349,99 @@ class StateFolder:
         self._written = {key: kept for key, kept in self._written.items() if f'"{kept[1]}"' in text}
         named = {name for _, name in self._written.values()} | {MANIFEST, CURRENT, LOCK_NAME}
         for file in self.path.iterdir():
-            if _is_own(file.name) and file.name not in named:
+            if OWN_NAME.fullmatch(file.name) and file.name not in named:
                 file.unlink(missing_ok=True)
 
 
-def _is_own(name: str) -> bool:
-    return OWN_NAME.fullmatch(name) is not None
+@dataclass(frozen=True)
+class _Held(Kind):
+    """What has a file of its own in a state folder; the manifest has its name."""
+
+    folder: StateFolder
+    cls: type
+    role: str
+
+    def read(self, value: Any, path: str) -> Any:
+        content = self.folder.content_of(value)
+        _require(isinstance(content, self.cls), f"{path}: {value} where a {self.cls.__name__} belongs")
+        return content
+
+    def write(self, value: Any) -> Any:
+        return self.folder.name_of(value, self.role)
+
+    schema: Any = None  # nobody else reads a manifest
 
 
-def _slug(name: str) -> str:
-    """A file name that any system allows; the manifest has the real name.
+class _ByName(ListOf):
+    """Periods by their names, as a list."""
 
-    >>> _slug("Mai 2026/Süd")
-    'Mai_2026_S_d'
-    """
-    return "".join(char if char.isascii() and (char.isalnum() or char in "-_") else "_" for char in name)[:80]
+    def read(self, value: Any, path: str) -> dict[str, Period]:
+        periods = super().read(value, path)
+        found = {period.name: period for period in periods}
+        _require(len(found) == len(periods), "two periods have one name")
+        return found
+
+    def write(self, value: Any) -> Any:
+        return super().write(value.values())
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, dict) and all(text is None or isinstance(text, str) for text in value.values())
+
+
+def _saved_in(folder: StateFolder) -> Record:
+    """What a monitor remembers, as a manifest says it: what is large has a file of its own."""
+
+    def held(cls: type, role: str) -> Kind:
+        return _Held(folder, cls, role)
+
+    texts = Value("an object of texts", _is_texts, {"type": "object"}, plain=dict)
+    report = record(PeriodReport, fresh=held(Certificate, "fresh").or_null)
+    keys = held(np.ndarray, "keys").or_null
+    return record(
+        Saved,
+        in_use=record(InUse, certificate=held(Certificate, "in-use")).or_null,
+        periods=_ByName(record(Period, target=held(Tally, "period"), keys=keys, report=report.or_null)),
+        deliveries=ListOf(record(Delivery, parts=texts)),
+        labelled=ListOf(record(Labelled, rows=held(Tally, "labelled"))),
+        reading=texts.or_null,
+    )
+
+
+def _require_sound(saved: Saved, settings: Mapping[str, Any]) -> None:
+    """ValueError if what is remembered contradicts itself or the settings: delta that was spent stays spent."""
+    _require(saved.n_delivered <= saved.n_reports, f"{saved.n_delivered} of {saved.n_reports} reports delivered")
+    _require(saved.in_use is None or saved.in_use.number > 0, "no certificate has been in use, but one is")
+    for period in saved.periods.values():
+        n_rows, sizes, keys, report = period.target.n_target, period.set_sizes, period.keys, period.report
+        _require(sizes is None or sizes.sum() == n_rows, f"{sizes}: sets of {n_rows} rows")
+        _require(keys is None or len(keys) == n_rows, f"keys of other than {n_rows} rows")
+        if report is None:
+            continue
+        number, error, verdict = report.number, report.error, report.verdict
+        _require(report.period == period.name, f"a report on {report.period!r} in {period.name!r}")
+        _require(report.rows <= n_rows, f"{report.rows} of {n_rows} rows reported on")
+        is_refuted = verdict == "refuted"
+        _require(is_refuted == (report.fresh is None) == (error is None), f"{verdict} with an error of {error}")
+        _require(error is None or 0 <= error[0] <= error[1] <= 1, f"an error between {error}")
+        _require(report.source_looks > 0, "a source of no size")
+        share = report_delta(settings["delta"], number, forever=settings["forever"], looks=report.source_looks)
+        _require(math.isclose(report.delta, share), f"report {number} with delta {report.delta}")
+        _require(report.epsilon == settings["epsilon"], f"report {number} with epsilon {report.epsilon}")
+        _require(report.source_number <= saved.source_number, f"source {report.source_number}")
+        _require(report.in_use_number <= saved.in_use_number, f"certificate {report.in_use_number} in use")
+    numbers = [period.report.number for period in saved.periods.values() if period.report is not None]
+    _require(len(set(numbers)) == len(numbers), "two reports have one number")
+    _require(set(numbers) <= set(range(1, saved.n_reports + 1)), f"reports {numbers} of {saved.n_reports}")
+    periods = [one.period for one in saved.labelled]
+    _require(len(set(periods)) == len(periods), "a period was labelled twice")
+    _require(set(periods) <= set(saved.periods), f"labels of {periods}")
+    _require(bool(saved.source_number) == bool(periods), "a source without rows")
+    for one in saved.labelled:
+        _require(0 < one.since <= saved.source_number, "labels of a later source")
+        _require(one.looks > 0 and one.rows.n_source > 0, f"{one.looks} looks at {one.rows.n_source} labels")
+
+
+def _require(holds: bool, found: str) -> None:
+    if not holds:
+        raise ValueError(found)

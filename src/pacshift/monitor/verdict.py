@@ -1,19 +1,115 @@
-"""Whether the sets in use keep the promise in a period ("The verdict" of docs/methods/monitor.md)."""
+"""Whether the sets in use keep the promise in a period, in the order of docs/methods/monitor.md.
 
+How δ is spent over reports and sources ("Shares of δ", "A new source"), the fresh certificate of a period, what a
+certificate in use achieves (Lemmas 1 and 3), and the verdict.
+"""
+
+import warnings
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+import numpy as np
+
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
+from pacshift.certification.certify import Data, certify
 from pacshift.certification.request import Request
-from pacshift.monitor.coverage import error_bounds, lies_below
-from pacshift.monitor.fresh import Fresh
+from pacshift.errors import AssumptionError, UninformativeWarning
+from pacshift.methods import Method
+from pacshift.mix.programs import largest_means
+from pacshift.rows.columns import Columns
+from pacshift.tally import Tally
+from pacshift.words.findings import ways_on
 from pacshift.words.numbers import DIGITS, between, digits_apart, given
 
 Verdict: TypeAlias = Literal["kept", "consistent", "broken", "refuted"]
 
+SOURCE_SHARE = 0.1
+"""Share of δ for the miss rates of the first source. It is spent once, however many reports there are.
+A round number; not measured."""
+NEW_SOURCES_SHARE = 0.02
+"""Share of δ for the miss rates of all later sources together, where reports hold simultaneously: what the other
+two leave. So nothing changes before there is a new source."""
+FRESH_SHARE = 0.8
+"""Share of δ for the fresh certificates. What is left covers the test of label shift, at a tenth of theirs.
+A round number; not measured."""
+
+NEW_SOURCE = (
+    "pacshift.label_sheet(...) draws the rows, and Monitor.new_source(...) compares later periods with them"
+)
+"""What to do with labels after a refuted period."""
 USE_FRESH = "Use the fresh certificate of this period instead."
 HAS_FRESH = "The fresh certificate of this period has the guarantee."
+
+
+def report_delta(delta: float, number: int, *, forever: bool, looks: int = 1) -> float:
+    """δ of the fresh certificate of report ``number``, counted from 1 over all reports of a monitor.
+
+    A report by itself gets the whole share. ``forever`` uses the series 1 / (i (i + 1)), which adds up to 1. Every
+    look at a period is a report with a number of its own, so a period that late rows open again pays again.
+    ``looks`` is in how many sizes the source might have come: each of them gets an equal part.
+
+    >>> round(report_delta(0.1, 3, forever=False), 6), round(report_delta(0.1, 3, forever=True), 6)
+    (0.08, 0.006667)
+    """
+    whole = FRESH_SHARE * delta / looks
+    return whole / (number * (number + 1)) if forever else whole
+
+
+def source_delta(delta: float, number: int = 0, *, forever: bool = False, looks: int = 1) -> float:
+    """δ of the band around the miss rates of a source with ``number`` labelled periods so far; 0 is the first one.
+
+    A report by itself uses one source, which gets the whole share. ``forever`` later sources share by the series.
+    ``looks`` is in how many sizes the source might have come, as in ``report_delta``.
+
+    >>> round(source_delta(0.1), 6), round(source_delta(0.1, 1, forever=True), 6)
+    (0.01, 0.001)
+    """
+    if number and forever:
+        return NEW_SOURCES_SHARE * delta / looks / (number * (number + 1))
+    return SOURCE_SHARE * delta / looks
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fresh:
+    """A certificate for a period, or why there is none."""
+
+    certificate: Certificate | None
+    refusal: str = ""
+
+
+def fresh_certificate(tally: Tally, method: Method, request: Request, columns: Columns | None) -> Fresh:
+    """The certificate of the period's rows, which remembers ``columns``, or why label shift is refuted."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UninformativeWarning)  # few rows: the verdict says what is not proven
+            made = certify(Data(tally), method, request)
+    except AssumptionError as error:
+        return Fresh(None, f"{error.refusal} {ways_on(error.expected_sizes, command=NEW_SOURCE)}")
+    return Fresh(made if columns is None else made.changed(columns=columns))
+
+
+def lies_below(in_use: Certificate, fresh: Certificate) -> bool:
+    """Whether every threshold in use is at most the fresh one, so that its error is at most as large (Lemma 1)."""
+    return bool((in_use.thresholds <= fresh.thresholds).all())
+
+
+def error_bounds(
+    miss_rates: Interval, prevalence: Interval | None, contamination: float = 0.0
+) -> tuple[float, float]:
+    """Smallest and largest Σ t_j e_j over the mixes and miss rates that the bounds allow (Lemma 3).
+
+    Without bounds of the mix every mix is allowed. Contaminated rows may all be missed, or none of them.
+
+    >>> error_bounds(Interval(np.array([0.1, 0.3]), np.array([0.2, 0.5])), None)
+    (0.1, 0.5)
+    """
+    size = len(miss_rates.lower)
+    box = prevalence if prevalence is not None else Interval(np.zeros(size), np.ones(size))
+    most = largest_means(np.stack([-miss_rates.lower, miss_rates.upper]), box)
+    lower, upper = -float(most[0]), float(most[1])
+    clean = 1 - contamination
+    return max(clean * lower, 0.0) + 0.0, min(clean * upper + contamination, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,7 @@ from pacshift.paths.sample import numbers_of_all, row_numbers
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
 from pacshift.tally.coins import coins
-from pacshift.tally.grid import CODE_BITS, float_to_code
-from pacshift.tally.histogram import mean_binned_size
-from pacshift.tally.threshold import class_threshold, largest_threshold
+from pacshift.tally.grid import CODE_BITS, class_threshold, float_to_code, largest_threshold, mean_binned_size
 
 SOURCE_ROWS, TARGET_ROWS, PLANNING_SCORES = 20_000, 4_000, 2_000_000
 """Most rows of source and target, and most scores of either, that are planned with. Beyond a few thousand rows a

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.scores.softmax import softmax
+from pacshift.scores.transforms import softmax
 
 SLOPE_RIDGE = 40.0
 """How many rows the guess is worth that all classes have one slope. As for PS-LP's curves; not measured anew."""

@@ -4,21 +4,23 @@ Rows are drawn again as they are. Counts keep less: cells and true-label scores 
 other, and the scores of other classes are known only as they lie in the pilot's target.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from pacshift.arrays import FloatArray, IntArray
+from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike, running_sum
 from pacshift.errors import InputError
 from pacshift.mix.programs import nonnegative_least_squares
-from pacshift.simulate import Population
+from pacshift.scores.frames import in_class_order
+from pacshift.scores.names import by_class, shorten
+from pacshift.simulate import Population, check_mix
 from pacshift.tally import Tally
 from pacshift.tally.cells import Cells
-from pacshift.tally.histogram import count_bins, mean_binned_size
-from pacshift.tally.stores import running_sum, sum_by_key
+from pacshift.tally.grid import count_bins, mean_binned_size
+from pacshift.tally.stores import sum_by_key
 
 CHUNK_VALUES = 1 << 22
 """Scores that are drawn at once: 32 MB."""
@@ -73,21 +75,18 @@ class RowPilot:
     def again(self, rng: np.random.Generator) -> "RowPilot":
         """Another pilot of the same size, drawn from this one: its own uncertainty."""
         index = self._population.index
-        rows = np.concatenate([rng.choice(own, len(own)) for own in _rows_by_label(index)])
+        order = np.argsort(index, kind="stable")
+        by_label = np.split(order, np.flatnonzero(np.diff(index[order])) + 1)
+        rows = np.concatenate([rng.choice(own, len(own)) for own in by_label])
         labels = [self.classes[label] for label in index[rows]]
         return RowPilot(Population(self._population.scores[rows], labels, classes=self.classes))
-
-
-def _rows_by_label(index: IntArray) -> list[IntArray]:
-    order = np.argsort(index, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(index[order])) + 1)
 
 
 class CountPilot:
     """Counts of labelled and unlabelled rows. A plan asks the same of it as of a ``RowPilot``."""
 
     def __init__(self, tally: Tally) -> None:
-        self._tally, self.classes = _check_tally(tally), tally.classes
+        self._tally, self.classes = tally, tally.classes
 
     @property
     def approximate(self) -> bool:
@@ -160,30 +159,60 @@ class CountPilot:
     @cached_property
     def _own_and_others(self) -> tuple[FloatArray, FloatArray]:
         """Shares of the scores of a class in each bin: on rows of that class, and on all other rows."""
-        bins = self._tally.bins
-        assert bins is not None
-        everyone = bins / self._tally.n_target
-        own = np.array([self._own_bins(label) for label in range(len(self.classes))])
+        tally, shares = self._tally, []
+        assert tally.bins is not None
+        for label in range(len(self.classes)):
+            part = slice(tally.starts[label], tally.starts[label + 1])
+            counted = count_bins(np.repeat(tally.values[part], tally.counts[part])[None, :])
+            assert counted is not None  # the target has bins, so scores are probabilities
+            shares.append(counted[0] / counted.sum())
+        own, everyone = np.array(shares), tally.bins / tally.n_target
         mix = self.target_mix[:, None]
         others = np.clip(everyone - mix * own, 0, None) + 1e-12 * everyone  # where a class has all rows: everyone
         return own, np.asarray(others / others.sum(axis=1, keepdims=True))
-
-    def _own_bins(self, label: int) -> FloatArray:
-        part = slice(self._tally.starts[label], self._tally.starts[label + 1])
-        counted = count_bins(np.repeat(self._tally.values[part], self._tally.counts[part])[None, :])
-        assert counted is not None  # the target has bins, so scores are probabilities
-        return np.asarray(counted[0] / counted.sum())
 
 
 Pilot: TypeAlias = RowPilot | CountPilot
 
 
-def _check_tally(tally: Tally) -> Tally:
-    if not tally.n_source or tally.bins is None or tally.score != "probability":
-        raise InputError(
-            "a pilot tally must hold labelled rows and unlabelled rows with bins of plain scores: only these tell "
-            "how large sets are. Add both tallies up (source + target), or give scores and labels."
-        )
-    if (tally.class_counts == 0).any():
-        raise InputError("a pilot needs rows of every class. Add rows of the missing classes, or merge classes.")
-    return tally
+def make_pilot(pilot: ScoresLike | Tally, labels: LabelsLike | None, classes: Sequence[Label] | None) -> Pilot:
+    """A pilot of labelled rows, or of counts, with some rows of every class."""
+    if isinstance(pilot, Tally):
+        if not pilot.n_source or pilot.bins is None or pilot.score != "probability":
+            raise InputError(
+                "a pilot tally must hold labelled rows and unlabelled rows with bins of plain scores: only these "
+                "tell how large sets are. Add both tallies up (source + target), or give scores and labels."
+            )
+        if (pilot.class_counts == 0).any():
+            raise InputError(
+                "a pilot needs rows of every class. Add rows of the missing classes, or merge classes."
+            )
+        return CountPilot(pilot)
+    if labels is None:
+        raise InputError("a pilot of scores needs the labels of its rows: plan(scores, labels, ...).")
+    population = Population(pilot, labels, classes=classes)
+    missing = sorted(set(range(len(population.classes))) - set(population.index.tolist()))
+    if missing:
+        names = shorten([population.classes[label] for label in missing])
+        raise InputError(f"the pilot has no rows of class {names}. It needs some of every class.")
+    return RowPilot(population)
+
+
+def check_mixes(pilot: Pilot, source_mix: Any, target_mix: Any) -> list[Mixes]:
+    """The mix of the source, with each mix that the target may have."""
+    source = pilot.source_mix if source_mix is None else _mix(source_mix, pilot.classes)
+    if target_mix is None:
+        if not isinstance(pilot, CountPilot):
+            raise InputError("target_mix is missing: the expected share of each class on the target.")
+        return [Mixes(source, pilot.target_mix)]
+    several = isinstance(target_mix, Sequence) and not isinstance(target_mix[0], int | float)
+    given = list(target_mix) if several or np.ndim(target_mix) == 2 else [target_mix]
+    return [Mixes(source, _mix(each, pilot.classes)) for each in given]
+
+
+def _mix(given: Any, classes: tuple[Label, ...]) -> FloatArray:
+    """Shares by class name, or in the order of the classes."""
+    if isinstance(given, Mapping):
+        shares = by_class(given, classes, "mix")
+        given = [shares.get(place, 0.0) for place in range(len(classes))]
+    return check_mix(in_class_order(given, classes, "mix"), len(classes))

@@ -9,12 +9,10 @@ import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike
 from pacshift.defaults import DELTA, EPSILON
+from pacshift.errors import InputError
 from pacshift.methods import Method, Task, resolve_method
-from pacshift.planning.curve import Curve
-from pacshift.planning.pilot import CountPilot
-from pacshift.planning.request import Question, check_mixes, check_rows, require_simulable, require_two, row_pilot
-from pacshift.planning.search import find_curve, needed_rows, refined
-from pacshift.planning.simulate import Simulator, half_width
+from pacshift.planning.pilot import check_mixes, make_pilot
+from pacshift.planning.simulate import Curve, Simulator, half_width
 from pacshift.progress import Progress
 from pacshift.scores.check import check_rate
 from pacshift.tally import Tally
@@ -23,6 +21,16 @@ from pacshift.words.numbers import all_but, given, mean_size, percent
 
 MAX_VALUES = 20_000_000
 """Rows times classes that may be asked about: 160 MB of scores; more would take too long to draw."""
+MIN_ROWS = 100
+"""Fewest rows that are tried. A round number: below log(1/δ)/ε, about 30 by default, nothing can be certified."""
+MAX_SEARCHED_VALUES = 4_000_000
+"""Rows times classes up to which wanted sizes are looked for: 32 MB of scores. A round number."""
+FAR_ENOUGH = 0.93
+"""A size below this part of the wanted one is clearly smaller. Wider than the noise of a few draws; not
+measured."""
+CURVE_SPAN = 4.0
+"""A curve around given rows goes from a quarter to four times as many: what one might still change. A round
+number."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -185,30 +193,84 @@ def plan(
     >>> 500 < needed.n_source < 20000
     True
     """
-    require_two(n_source, n_target, size)
-    chosen = require_simulable(resolve_method(method))
-    world = CountPilot(pilot) if isinstance(pilot, Tally) else row_pilot(pilot, labels, classes)
+    n_given = sum(value is not None for value in (n_source, n_target, size))
+    if n_given != 2:
+        raise InputError(
+            f"give two of n_source, n_target and size, and the third is found; got {n_given} of them."
+        )
+    if size is not None and not size > 0:
+        raise InputError(f"size must be the mean number of labels per set, above 0, got {size!r}.")
+    chosen = resolve_method(method)
+    if chosen.needs_weights or chosen.needs_soft or chosen.default_score != "probability":
+        raise InputError(
+            f"a plan cannot simulate method {chosen.name}. Choose PS-LP, PS-W, PS-C, PS-LW, LWCP or PS."
+        )
+    world = make_pilot(pilot, labels, classes)
     mixes = check_mixes(world, source_mix, target_mix)
     task = Task(epsilon=check_rate(epsilon, "epsilon"), delta=check_rate(delta, "delta"), seed=rng)
     limit = MAX_VALUES // len(world.classes)
-    question = Question(check_rows(n_source, limit), check_rows(n_target, limit), size)
+    for rows in (n_source, n_target):
+        if rows is not None and not 1 <= rows <= limit:
+            raise InputError(f"rows must be between 1 and {limit:,} for this number of classes, got {rows!r}.")
+    question = _Question(
+        None if n_source is None else int(n_source), None if n_target is None else int(n_target), size
+    )
     return _answer(question, Simulator(world, mixes, chosen, task, progress), limit)
 
 
-def _answer(question: Question, simulator: Simulator, limit: int) -> Plan:
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What is given; None is what is looked for."""
+
+    n_source: int | None
+    n_target: int | None
+    size: float | None
+
+    @property
+    def found(self) -> Literal["size", "n_source", "n_target"]:
+        return "size" if self.size is None else "n_source" if self.n_source is None else "n_target"
+
+    @property
+    def curve_over(self) -> Literal["n_source", "n_target"]:
+        return "n_target" if self.found == "n_target" else "n_source"
+
+    def rows(self, n_rows: int) -> tuple[int, int]:
+        """Source and target rows where the curve has ``n_rows``."""
+        if self.curve_over == "n_target":
+            return self.n_source or 0, n_rows
+        return n_rows, self.n_target or 0
+
+
+def _answer(question: _Question, simulator: Simulator, limit: int) -> Plan:
     """Find the curve, on it the rows, and with these the size and how sure it is."""
     pilot, mixes, effort = simulator.pilot, simulator.mixes, simulator.effort
-    curve = find_curve(question, simulator, limit)
-    rows = question.n_source or 0
+    curve, rows = _find_curve(question, simulator, limit), question.n_source or 0
     if question.size is not None:
-        curve = refined(curve, question.size, question, simulator)
-        rows = needed_rows(curve, question.size, question)
+        needed = curve.rows_for(question.size)
+        if math.isinf(needed):
+            tried = f"{int(curve.rows[-1]):,} {'source' if question.found == 'n_source' else 'target'} rows"
+            raise InputError(
+                f"a mean size of {question.size:g} cannot be reached: {tried} still give {curve.sizes[-1]:.3f}. "
+                "Ask for larger sets, add rows of the other kind, allow a larger epsilon, or use a better "
+                "classifier."
+            )
+        digits = 10 ** max(0, math.floor(math.log10(needed)) - 1)
+        rows = int(math.ceil(needed / digits) * digits)  # two digits: the simulation does not know more
     n_source, n_target = question.rows(rows)
     simulator.thresholds.clear()  # those of the answer are wanted, not those of the curve
     size = float(simulator.sizes(n_source, n_target, effort.final_draws).mean())
     spread = half_width(simulator.sizes_of_pilots(n_source, n_target, effort.pilots), effort.final_draws)
+    interval = size - spread, size + spread
+    if question.size is not None:
+        interval = curve.rows_for(question.size + spread), curve.rows_for(question.size - spread)
+    # The bottleneck adds most to the variance of the estimated error, Σ t_j² e_j (1 - e_j) / m_j.
     class_rows = np.round(mixes[0].source * n_source).astype(np.int64)
-    label, share = _bottleneck(simulator, class_rows)
+    some = np.maximum(class_rows, 1)
+    thresholds = simulator.thresholds or [np.full(len(some), -np.inf)]
+    rates = np.mean([pilot.class_error(cuts) for cuts in thresholds], axis=0)
+    rates = np.clip(rates, 1 / some, 0.5)  # a class that was never missed may still be missed
+    parts = np.max([mix.target for mix in mixes], axis=0) ** 2 * rates * (1 - rates) / some
+    label = int(np.argmax(parts))
     return Plan(
         epsilon=simulator.task.epsilon,
         delta=simulator.task.delta,
@@ -216,10 +278,10 @@ def _answer(question: Question, simulator: Simulator, limit: int) -> Plan:
         n_target=n_target,
         size=size,
         found=question.found,
-        interval=_interval(question, curve, size, spread),
+        interval=interval,
         approximate=pilot.approximate,
         bottleneck=pilot.classes[label],
-        bottleneck_share=share,
+        bottleneck_share=float(parts[label] / parts.sum()),
         class_rows=class_rows,
         classes=pilot.classes,
         target_mixes=np.array([mix.target for mix in mixes]),
@@ -229,20 +291,28 @@ def _answer(question: Question, simulator: Simulator, limit: int) -> Plan:
     )
 
 
-def _interval(question: Question, curve: Curve, size: float, spread: float) -> tuple[float, float]:
-    """Of the size, or of the rows that give the wanted size."""
-    if question.size is None:
-        return size - spread, size + spread
-    return curve.rows_for(question.size + spread), curve.rows_for(question.size - spread)
-
-
-def _bottleneck(simulator: Simulator, class_rows: IntArray) -> tuple[int, float]:
-    """The class that adds most to the variance of the estimated error, Σ t_j² e_j (1 - e_j) / m_j."""
-    rows = np.maximum(class_rows, 1)
-    thresholds = simulator.thresholds or [np.full(len(rows), -np.inf)]
-    rates = np.mean([simulator.pilot.class_error(cuts) for cuts in thresholds], axis=0)
-    rates = np.clip(rates, 1 / rows, 0.5)  # a class that was never missed may still be missed
-    weights = np.max([mix.target for mix in simulator.mixes], axis=0)
-    parts = weights**2 * rates * (1 - rates) / rows
-    label = int(np.argmax(parts))
-    return label, float(parts[label] / parts.sum())
+def _find_curve(question: _Question, simulator: Simulator, limit: int) -> Curve:
+    """Sizes along the rows that are looked for, or around the source rows that are given."""
+    effort, n_classes, size = simulator.effort, len(simulator.pilot.classes), question.size
+    if size is None:
+        centre = question.n_source or 0
+        first, last = max(MIN_ROWS, int(centre / CURVE_SPAN)), min(limit, int(centre * CURVE_SPAN))
+    else:
+        first, last = max(MIN_ROWS, 10 * n_classes), MAX_SEARCHED_VALUES // n_classes
+    curve = Curve.empty()
+    for n_rows in np.unique(np.geomspace(first, max(last, first), effort.points).astype(np.int64)).tolist():
+        curve = curve.with_point(n_rows, simulator.sizes(*question.rows(n_rows), effort.draws))
+        # Where the wanted size was reached clearly, or at two points, more rows only cost more time.
+        if size is not None and (
+            curve.sizes[-1] < FAR_ENOUGH * size or np.count_nonzero(curve.sizes <= size) >= 2
+        ):
+            break
+    if size is None:
+        return curve
+    for _ in range(effort.refinements):  # more draws where the curve reaches the wanted size
+        needed = curve.rows_for(size)
+        if math.isinf(needed):
+            break
+        n_rows = round(needed)
+        curve = curve.with_point(n_rows, simulator.sizes(*question.rows(n_rows), effort.final_draws))
+    return curve

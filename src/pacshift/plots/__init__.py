@@ -8,12 +8,18 @@ from pacshift.plots.axes import WIDTH as WIDTH
 from pacshift.plots.axes import class_height as class_height
 from pacshift.plots.axes import plain_text as plain_text
 from pacshift.plots.axes import readable as readable
-from pacshift.plots.boxes import boxes
-from pacshift.plots.certificate import bound_curve, label_mix, set_sizes, weight_intervals
-from pacshift.plots.planning import plan_curve
-from pacshift.plots.together import overview
-from pacshift.plots.trust import MAX_GROUPS_SHOWN as MAX_GROUPS_SHOWN
-from pacshift.plots.trust import assumption_groups, class_misses, sensitivity_curve
+from pacshift.plots.certificate import MAX_GROUPS_SHOWN as MAX_GROUPS_SHOWN
+from pacshift.plots.certificate import (
+    assumption_groups,
+    bound_curve,
+    class_misses,
+    label_mix,
+    overview,
+    sensitivity_curve,
+    set_sizes,
+    weight_intervals,
+)
+from pacshift.plots.runs import boxes, plan_curve
 
 __all__ = [
     "assumption_groups",

@@ -1,15 +1,20 @@
-"""Pictures of the numbers of a certificate: label mix, weights, thresholds, sizes of sets."""
+"""Pictures of a certificate: label mix, weights, sizes of sets, and what helps to doubt it; all in one figure."""
+
+from collections.abc import Callable
 
 import numpy as np
+from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from pacshift.bounds import Interval
+from pacshift.assumption import Assumption
 from pacshift.certificate import Certificate
 from pacshift.plots.axes import (
     MAX_CLASSES_SHOWN,
+    WIDTH,
     bars,
     class_axes,
+    class_height,
     legend_above,
     limit_line,
     log_ticks,
@@ -17,12 +22,55 @@ from pacshift.plots.axes import (
     need,
     new_axes,
     percent_ticks,
+    plain_text,
+    row_axes,
 )
-from pacshift.plots.palette import SOURCE, TARGET, UNDECIDED
+from pacshift.plots.palette import LIMIT, SOURCE, TARGET, UNDECIDED
 from pacshift.words.numbers import percent
 
 LARGEST_WEIGHT_SHOWN = 1e6  # no axis goes further
 LARGEST_LINEAR_WEIGHT = 20.0  # beyond it the axis is logarithmic
+MAX_GROUPS_SHOWN = 16
+LONGEST_GROUP = 36
+"""Groups and characters of their names: what can be read in half a page."""
+TITLE_HEIGHT, MIN_HEIGHT = 0.4, 2.4  # inches
+
+
+def overview(certificate: Certificate) -> list[Axes]:
+    """Draw label mix, misses by class and set sizes side by side, as far as the certificate has them.
+
+    ``certificate.plot()`` calls this.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Any certificate.
+
+    Returns
+    -------
+    list of matplotlib.axes.Axes
+        The axes of each picture, from left to right.
+
+    Examples
+    --------
+    >>> from pacshift import calibrate
+    >>> scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 100, [0, 1] * 100
+    >>> certificate = calibrate(scores, labels, scores, method="PS-LW").with_set_sizes(scores)
+    >>> [ax.figure.get_suptitle() for ax in overview(certificate)]
+    ['Label mix', 'Missed, class by class', 'Set sizes']
+    """
+    pictures: list[tuple[str, Callable[..., Axes]]] = [("Label mix", label_mix)]
+    if certificate.class_miss is not None:
+        pictures.append(("Missed, class by class", class_misses))
+    if certificate.set_sizes is not None:
+        pictures.append(("Set sizes", set_sizes))
+    height = max(class_height(min(len(certificate.classes), MAX_CLASSES_SHOWN)), MIN_HEIGHT) + TITLE_HEIGHT
+    figure = plt.figure(figsize=(WIDTH * len(pictures), height), layout="constrained")
+    axes = []
+    for part, (title, draw) in zip(figure.subfigures(1, len(pictures), squeeze=False)[0], pictures, strict=True):
+        part.suptitle(title)  # the title of a part leaves room for the legend above the axes
+        axes.append(draw(certificate, ax=part.subplots()))
+    return axes
 
 
 def weight_intervals(certificate: Certificate, *, ax: Axes | None = None, most: int = MAX_CLASSES_SHOWN) -> Axes:
@@ -60,7 +108,11 @@ def weight_intervals(certificate: Certificate, *, ax: Axes | None = None, most: 
     shown = most_telling(np.nan_to_num(weights.upper, posinf=np.finfo(float).max), most)
     ax = class_axes(ax, certificate, shown)
     largest = float(weights.upper[weights.upper < LARGEST_WEIGHT_SHOWN].max(initial=1.0))
-    left = _weight_scale(ax, weights, largest)
+    left = 0.0
+    if largest > LARGEST_LINEAR_WEIGHT:  # a linear axis would squeeze most classes
+        log_ticks(ax)
+        positive = weights.lower[weights.lower > 0]
+        left = float(max(0.01, 0.7 * min(positive.min(initial=0.3), 1.0)))
     right = largest * (1.5 if left else 1.08)
     low, high = weights.lower[shown], weights.upper[shown]
     colours = [UNDECIDED if undecided else TARGET for undecided in (low <= 1) & (high >= 1)]
@@ -202,7 +254,7 @@ def set_sizes(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
     sizes = np.arange(last + 1)
     columns = ax.bar(sizes, shares, color=[UNDECIDED, *[TARGET] * last], width=0.75)
     if last <= 12:
-        ax.bar_label(columns, [_share(share) for share in shares], padding=2, fontsize=8.5)
+        ax.bar_label(columns, [percent(share) if share else "" for share in shares], padding=2, fontsize=8.5)
     ax.margins(y=0.12)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
     percent_ticks(ax.yaxis)
@@ -211,14 +263,147 @@ def set_sizes(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _weight_scale(ax: Axes, weights: Interval, largest: float) -> float:
-    """A logarithmic axis where a linear one would squeeze most classes; returns its left end."""
-    if largest <= LARGEST_LINEAR_WEIGHT:
-        return 0.0
-    log_ticks(ax)
-    positive = weights.lower[weights.lower > 0]
-    return float(max(0.01, 0.7 * min(positive.min(initial=0.3), 1.0)))
+def class_misses(certificate: Certificate, *, ax: Axes | None = None, most: int = MAX_CLASSES_SHOWN) -> Axes:
+    """Draw the bounds of how often each class is missed, beside what is allowed for all cases together.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        A certificate with ``class_miss``.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; default: a new figure.
+    most : int
+        Largest number of classes drawn; those that may be missed most are kept.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    InputError
+        If the certificate has no bounds of the classes' misses.
+
+    Examples
+    --------
+    >>> from pacshift import calibrate
+    >>> scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 100, [0, 1] * 100
+    >>> made = calibrate(scores, labels, scores, epsilon=0.1, delta=0.05, method="PS-LW")
+    >>> class_misses(made).get_xlabel()
+    'share of the class that is missed'
+    """
+    misses = need(certificate.class_miss, "bounds of the classes' misses", certificate)
+    shown = most_telling(misses.upper, most)
+    ax = class_axes(ax, certificate, shown)
+    low, high, epsilon = misses.lower[shown], misses.upper[shown], certificate.epsilon
+    colours = np.select([low > epsilon, high <= epsilon], [LIMIT, TARGET], UNDECIDED).tolist()
+    bars(ax, low, high, colour=colours)
+    for row, colour in enumerate(colours):  # ends: a narrow interval would be invisible without them
+        ax.plot([low[row], high[row]], [row, row], "|", color=colour, markersize=9, markeredgewidth=2)
+    limit_line(ax, epsilon, f"ε = {epsilon:g}, all cases", vertical=True)
+    if certificate.class_epsilon is not None:
+        ax.axvline(certificate.class_epsilon, color=LIMIT, linestyle=":", linewidth=1.5,
+                   label=f"limit per class {certificate.class_epsilon:g}")  # fmt: skip
+    ax.set_xlim(0, min(1.0, 1.08 * max(float(high.max(initial=0)), epsilon)))
+    percent_ticks(ax.xaxis)
+    ax.set_xlabel("share of the class that is missed", loc="right")
+    legend_above(ax)
+    return ax
 
 
-def _share(share: float) -> str:
-    return percent(share) if share else ""
+def assumption_groups(
+    certificate: Certificate | Assumption, *, ax: Axes | None = None, most: int = MAX_GROUPS_SHOWN
+) -> Axes:
+    """Draw how groups of target rows differ from what the best-fitting mix of the source's classes gives.
+
+    Parameters
+    ----------
+    certificate : Certificate or Assumption
+        A certificate with ``assumption``, or what the test saw: the ``assumption`` of an ``AssumptionError``.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; default: a new figure.
+    most : int
+        Largest number of groups drawn; those that differ most, for their size, are kept.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    InputError
+        If label shift was not tested.
+
+    Examples
+    --------
+    >>> from pacshift import calibrate
+    >>> scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 100, [0, 1] * 100
+    >>> made = calibrate(scores, labels, scores, epsilon=0.1, delta=0.05, method="PS-LW")
+    >>> assumption_groups(made).get_xlabel()
+    'observed minus explained, percentage points'
+    """
+    found: Assumption = certificate if isinstance(certificate, Assumption) else need(
+        certificate.assumption, "test of label shift", certificate
+    )  # fmt: skip
+    allowed = np.maximum(found.allowed.upper - found.allowed.lower, 1e-12)
+    shown = most_telling(np.abs(found.observed - found.explained) / allowed, most)
+    ax = row_axes(ax, [_group_name(found, group) for group in shown.tolist()], fontsize=8.5)
+    middle = found.explained[shown]
+    low, high = 100 * (found.allowed.lower[shown] - middle), 100 * (found.allowed.upper[shown] - middle)
+    bars(ax, low, high, colour=UNDECIDED, label="what chance allows")
+    observed = 100 * (found.observed[shown] - middle)
+    ax.plot(observed, np.arange(len(shown)), "D", color=TARGET, markersize=4.5, label="observed on the target")
+    ax.axvline(0, color=SOURCE, linestyle="--", linewidth=1, zorder=0.5)
+    ax.set_xlabel("observed minus explained, percentage points", loc="right")
+    legend_above(ax)
+    return ax
+
+
+def _group_name(found: Assumption, group: int) -> str:
+    """A group in few words, with its share of the target: long class names lose their middle, not the end."""
+    text = found.groups[group].replace("predicted ", "", 1).replace(", confidence ", ", ", 1)
+    if len(text) > LONGEST_GROUP:
+        text = f"{text[: LONGEST_GROUP - 21]}…{text[-20:]}"
+    return plain_text(f"{text}: {percent(found.observed[group], 2)}", LONGEST_GROUP + 12)
+
+
+def sensitivity_curve(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
+    """Draw how the bound of the target error grows with the share of the target that is not label-shifted.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        A certificate with ``sensitivity``.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    InputError
+        If the certificate holds no sensitivity.
+
+    Examples
+    --------
+    >>> from pacshift import calibrate
+    >>> scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 100, [0, 1] * 100
+    >>> made = calibrate(scores, labels, scores, epsilon=0.1, delta=0.05, method="PS-LW")
+    >>> sensitivity_curve(made).get_ylabel()
+    'missed on the target, at most'
+    """
+    what = "sensitivity to contamination (a file has it if certificate.with_curves() was saved)"
+    found = need(certificate.with_curves().sensitivity, what, certificate)
+    ax = new_axes(ax, height=3.0)
+    ax.plot(found.contamination, found.bounds, "o-", color=TARGET, linewidth=2, markersize=4, label="bound")
+    limit_line(ax, certificate.epsilon, f"promised ε = {certificate.epsilon:g}")
+    ax.set_xlim(left=0)
+    ax.set_ylim(0, min(1.0, 1.08 * max(float(found.bounds.max(initial=0.0)), certificate.epsilon)))
+    percent_ticks(ax.xaxis)
+    percent_ticks(ax.yaxis)
+    ax.set_xlabel("share of the target that is not label-shifted")
+    ax.set_ylabel("missed on the target, at most")
+    legend_above(ax)
+    return ax

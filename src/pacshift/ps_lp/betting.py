@@ -15,7 +15,7 @@ import scipy  # its parts load when first used
 
 from pacshift.arrays import BoolArray, FloatArray, IntArray
 from pacshift.bounds import ROUNDING, Interval, binomial_upper
-from pacshift.mix.lp import Problem, linear_program
+from pacshift.mix.lp import LinearProgram, Problem, linear_program
 from pacshift.mix.programs import MixProgram, most_violated
 from pacshift.mix.region import PrevalenceRegion
 from pacshift.mix.tails import prefactor_parts
@@ -38,6 +38,15 @@ With 1 or 10 sizes change by at most 0.2 %.
 
 WIDER = 1 + ROUNDING
 """Cells are made wider by this factor, so that rounding cannot lose a mix between two cells."""
+
+ROW_PENALTY = 1e4
+"""Price of violating a row in ``WorstCase``: every program stays feasible, so no case needs a ray.
+
+Far above the prices of rows, which are log-wealth per share. Too low a price would cost size, not validity.
+"""
+
+BOUND_STEPS = 3
+"""Steps of ``BettingTest.bound`` towards its answer; each is a bound by itself. For a picture; not measured."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,49 +88,27 @@ def stake_cells(
     if not is_bet_on.any() or least_squares <= 0:
         return
     scale = normal_deviations(delta) / np.sqrt(epsilon * (1 - epsilon))
-    smallest = min(scale / np.sqrt(float(high**2 @ (1 / totals))), _largest_allowed(high, totals))
-    largest = min(scale / np.sqrt(least_squares), _largest_allowed(low, totals))
-    first, last = (_nearest_power(stake) for stake in (smallest / WIDER, largest * WIDER))
-    for power in range(first, last + 1):
+    # The largest λ that keeps all bets at or below MAX_STAKE, with the highest and the lowest shares.
+    cap, high_cap = (MAX_STAKE * float((totals / np.maximum(share, 1e-12)).min()) for share in (high, low))
+    ends = (
+        min(scale / np.sqrt(float(high**2 @ (1 / totals))), cap) / WIDER,
+        min(scale / np.sqrt(least_squares), high_cap) * WIDER,
+    )
+    first, last = (int(np.rint(np.log(stake) / np.log(STAKE_RATIO))) for stake in ends)
+    small, large = low**2 / totals, high**2 / totals
+    for power in range(first, last + 1):  # the mixes whose exact stake rounds to this power
         stake = STAKE_RATIO**power
-        box = _mixes_with_stake(stake, prevalence, class_counts, is_bet_on, scale=scale)
-        some_sum_to_1 = box.lower.sum() <= 1 + ROUNDING and box.upper.sum() >= 1 - ROUNDING
-        if (box.lower <= box.upper).all() and some_sum_to_1:
-            yield StakeCell(stake, box)
-
-
-def _largest_allowed(share: FloatArray, totals: IntArray) -> float:
-    """The largest λ that keeps all bets at or below ``MAX_STAKE`` for these label shares."""
-    return MAX_STAKE * float((totals / np.maximum(share, 1e-12)).min())
-
-
-def _nearest_power(stake: float) -> int:
-    return int(np.rint(np.log(stake) / np.log(STAKE_RATIO)))
-
-
-def _mixes_with_stake(
-    stake: float, prevalence: Interval, class_counts: IntArray, is_bet_on: BoolArray, *, scale: float
-) -> Interval:
-    """Box around the mixes whose exact stake rounds to ``stake``."""
-    least, most = stake / np.sqrt(STAKE_RATIO) / WIDER, stake * np.sqrt(STAKE_RATIO) * WIDER
-    low, high = prevalence.lower.copy(), prevalence.upper.copy()
-    totals = class_counts[is_bet_on]
-    small, large = low[is_bet_on] ** 2 / totals, high[is_bet_on] ** 2 / totals
-    cap = _largest_allowed(high[is_bet_on], totals)
-    squares_at_most = (scale / least) ** 2 - (small.sum() - small)
-    limit = np.minimum(np.sqrt(totals * np.maximum(squares_at_most, 0.0)), MAX_STAKE * totals / least)
-    high[is_bet_on] = np.minimum(high[is_bet_on], limit)
-    if cap > most:  # nowhere in the box does the cap decide the stake, so sum t²/m is bounded from below too
-        squares_at_least = (scale / most) ** 2 - (large.sum() - large)
-        low[is_bet_on] = np.maximum(low[is_bet_on], np.sqrt(totals * np.maximum(squares_at_least, 0.0)))
-    return Interval(low, high)
-
-
-ROW_PENALTY = 1e4
-"""Price of violating a row in ``WorstCase``: every program stays feasible, so no case needs a ray.
-
-Far above the prices of rows, which are log-wealth per share. Too low a price would cost size, not validity.
-"""
+        least, most = stake / np.sqrt(STAKE_RATIO) / WIDER, stake * np.sqrt(STAKE_RATIO) * WIDER
+        lower, upper = prevalence.lower.copy(), prevalence.upper.copy()
+        squares_at_most = (scale / least) ** 2 - (small.sum() - small)
+        limit = np.minimum(np.sqrt(totals * np.maximum(squares_at_most, 0.0)), MAX_STAKE * totals / least)
+        upper[is_bet_on] = np.minimum(high, limit)
+        if cap > most:  # nowhere in the box does the cap decide the stake, so sum t²/m is bounded from below too
+            squares_at_least = (scale / most) ** 2 - (large.sum() - large)
+            lower[is_bet_on] = np.maximum(low, np.sqrt(totals * np.maximum(squares_at_least, 0.0)))
+        some_sum_to_1 = lower.sum() <= 1 + ROUNDING and upper.sum() >= 1 - ROUNDING
+        if (lower <= upper).all() and some_sum_to_1:
+            yield StakeCell(stake, Interval(lower, upper))
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,87 +152,63 @@ class WorstCase:
     extra_rows: FloatArray
     extra_limits: FloatArray
     _used: list[int] = field(default_factory=list)
-    _programs: dict[int, "_CornerProgram"] = field(default_factory=dict)
+    _programs: dict[int, LinearProgram] = field(default_factory=dict)
 
     def solve(self, cell: int, corners: Corners, epsilon: float, enough: float) -> tuple[float, Prices]:
         """A safe lower bound of the least value, and its prices; stops early once the bound is ``enough``.
 
         The corners of one ``cell`` always have the same shares.
         """
+        n_classes = corners.share.shape[1]
+        first, of_mix = 2 * n_classes + 2, np.arange(4 * n_classes, 5 * n_classes)
         if cell not in self._programs:
-            self._programs[cell] = _CornerProgram(corners, self.rows, self.limits)
+            self._programs[cell] = _corner_program(corners, self.rows, self.limits)
         program = self._programs[cell]
-        program.change(corners, epsilon)
+        program.change_costs(np.arange(4 * n_classes), corners.value.ravel())
+        program.change_row(1, corners.missed.ravel())
+        program.change_bounds(np.array([1]), np.array([epsilon]), np.array([np.inf]))
         while True:
-            program.add_rows(self.rows, self.limits)
-            prices, mix = program.run()
+            known = program.n_rows - first  # other cells may have added rows
+            for row, limit in zip(self.rows[known:], self.limits[known:], strict=True):
+                program.add_row(np.append(of_mix, 5 * n_classes), np.append(row, -1.0), limit)
+            program.solve()
+            dual = program.prices
+            prices = Prices(np.maximum(-dual[first:], 0.0), max(float(dual[1]), 0.0), -float(dual[0]))
             value = prices.least(corners, self.rows, self.limits, epsilon)
-            if value >= enough or not self._add_violated_rows(mix):
+            if value >= enough or not len(self.extra_rows):
                 return value, prices
+            excess = self.extra_rows @ program.values[of_mix] - self.extra_limits
+            worst = most_violated(excess, self._used, tolerance=1e-7)
+            if not worst:
+                return value, prices
+            self._used += worst
+            self.rows = np.vstack([self.rows, self.extra_rows[worst]])
+            self.limits = np.append(self.limits, self.extra_limits[worst])
 
     def least(self, prices: Prices, corners: Corners, epsilon: float) -> float:
         """The safe bound by prices found before; rows added since then have no price."""
         known = len(prices.rows)
         return prices.least(corners, self.rows[:known], self.limits[:known], epsilon)
 
-    def _add_violated_rows(self, mix: FloatArray) -> bool:
-        """Add the extra rows that the solution violates most; False where it violates none."""
-        if not len(self.extra_rows):
-            return False
-        worst = most_violated(self.extra_rows @ mix - self.extra_limits, self._used, tolerance=1e-7)
-        self._used += worst
-        self.rows = np.vstack([self.rows, self.extra_rows[worst]])
-        self.limits = np.append(self.limits, self.extra_limits[worst])
-        return bool(worst)
 
-
-class _CornerProgram:
+def _corner_program(corners: Corners, rows: FloatArray, limits: FloatArray) -> LinearProgram:
     """Columns: the weights of the corners, t, one slack. Rows: sum t, sum r, links of t, weights, region."""
-
-    def __init__(self, corners: Corners, rows: FloatArray, limits: FloatArray) -> None:
-        n_classes, self._n_rows = corners.share.shape[1], len(rows)
-        self.n_classes = n_classes
-        eye, none = np.eye(n_classes), np.zeros((n_classes, 1))
-        matrix = np.vstack(
-            [
-                np.concatenate([np.zeros(4 * n_classes), np.ones(n_classes), [0.0]])[None],
-                np.concatenate([corners.missed.ravel(), np.zeros(n_classes), [1.0]])[None],
-                np.hstack([*(corners.share[:, None, :] * eye), -eye, none]),
-                np.hstack([eye, eye, eye, eye, np.zeros((n_classes, n_classes)), none]),
-                np.hstack([np.zeros((len(rows), 4 * n_classes)), rows, -np.ones((len(rows), 1))]),
-            ]
-        )
-        equal = np.concatenate([np.zeros(n_classes), np.ones(n_classes)])
-        lower = np.concatenate([[1.0, 0.0], equal, np.full(len(rows), -np.inf)])
-        upper = np.concatenate([[1.0, np.inf], equal, limits])
-        columns = matrix.shape[1]
-        cost = np.concatenate([np.zeros(columns - 1), [ROW_PENALTY]])
-        self._program = linear_program(Problem(matrix, lower, upper, cost=cost, least=np.zeros(columns)))
-
-    def change(self, corners: Corners, epsilon: float) -> None:
-        """Other values and missed shares at the corners, another ε; the last solution is the start."""
-        self._program.change_costs(np.arange(4 * self.n_classes), corners.value.ravel())
-        self._program.change_row(1, corners.missed.ravel())
-        self._program.change_bounds(np.array([1]), np.array([epsilon]), np.array([np.inf]))
-
-    def add_rows(self, rows: FloatArray, limits: FloatArray) -> None:
-        """Add the rows of the region that the program does not have yet."""
-        index = np.arange(4 * self.n_classes, 5 * self.n_classes + 1)
-        for row, limit in zip(rows[self._n_rows :], limits[self._n_rows :], strict=True):
-            self._program.add_row(index, np.append(row, -1.0), limit)
-        self._n_rows = len(rows)
-
-    def run(self) -> tuple[Prices, FloatArray]:
-        """Prices and mix of the worst case."""
-        self._program.solve()
-        dual, n_classes = self._program.prices, self.n_classes
-        rows = np.maximum(-dual[2 * n_classes + 2 :], 0.0)
-        mix = self._program.values[4 * n_classes : 5 * n_classes]
-        return Prices(rows, max(float(dual[1]), 0.0), -float(dual[0])), mix
-
-
-BOUND_STEPS = 3
-"""Steps of ``BettingTest.bound`` towards its answer; each is a bound by itself. For a picture; not measured."""
+    n_classes = corners.share.shape[1]
+    eye, none = np.eye(n_classes), np.zeros((n_classes, 1))
+    matrix = np.vstack(
+        [
+            np.concatenate([np.zeros(4 * n_classes), np.ones(n_classes), [0.0]])[None],
+            np.concatenate([corners.missed.ravel(), np.zeros(n_classes), [1.0]])[None],
+            np.hstack([*(corners.share[:, None, :] * eye), -eye, none]),
+            np.hstack([eye, eye, eye, eye, np.zeros((n_classes, n_classes)), none]),
+            np.hstack([np.zeros((len(rows), 4 * n_classes)), rows, -np.ones((len(rows), 1))]),
+        ]
+    )
+    equal = np.concatenate([np.zeros(n_classes), np.ones(n_classes)])
+    lower = np.concatenate([[1.0, 0.0], equal, np.full(len(rows), -np.inf)])
+    upper = np.concatenate([[1.0, np.inf], equal, limits])
+    cost = np.concatenate([np.zeros(5 * n_classes), [ROW_PENALTY]])
+    return linear_program(Problem(matrix, lower, upper, cost=cost, least=np.zeros(5 * n_classes + 1)))
 
 
 class BettingTest:
@@ -300,18 +263,15 @@ class BettingTest:
         if self.mixes.largest(rates) < self.epsilon:
             return True
         for place, cell in enumerate(self._order):
-            if not self._cell_passes(cell, misses, rates):
+            needed, corners = self.corners(self.cells[cell], misses, rates, self.epsilon)
+            known = self._prices.get(cell)  # prices found nearby often prove it without a new program
+            if known is not None and self._worst.least(known, corners, self.epsilon) >= needed:
+                continue
+            value, self._prices[cell] = self._worst.solve(cell, corners, self.epsilon, needed)
+            if value < needed:
                 self._order.insert(0, self._order.pop(place))  # what fails here fails nearby: ask it first
                 return False
         return bool(self.cells)
-
-    def _cell_passes(self, cell: int, misses: IntArray, rates: FloatArray) -> bool:
-        needed, corners = self.corners(self.cells[cell], misses, rates, self.epsilon)
-        known = self._prices.get(cell)  # prices found nearby often prove it without a new program
-        if known is not None and self._worst.least(known, corners, self.epsilon) >= needed:
-            return True
-        value, self._prices[cell] = self._worst.solve(cell, corners, self.epsilon, needed)
-        return value >= needed
 
     def miss_rates(self, misses: IntArray) -> FloatArray:
         """Step "Miss rates": upper bounds, all of them right with probability at least ``1 - miss_delta``."""
@@ -393,11 +353,18 @@ class BettingTest:
         per_spread = cell.stake * (cell.stake * low / totals) * (half / np.sinh(half)) ** 2
         variance_per_miss = per_spread * (1 - rate)
         missed_by_bets = epsilon - float((box.upper * rates)[~bet].sum())
+        # Part k: the k + 1 classes of shortest steps miss at least what the others, at their caps, cannot. The
+        # cheapest of them are filled first.
         order = np.argsort(steps, kind="stable")
-        least_by_part = _least_cost(variance_per_miss[order], (high * rate)[order], missed_by_bets)
+        price, caps = variance_per_miss[order], (high * rate)[order]
+        left = missed_by_bets - (caps.sum() - np.cumsum(caps))
+        cheapest = np.argsort(price, kind="stable")
+        open_caps = np.tri(len(caps))[:, cheapest] * caps[cheapest]
+        before = np.cumsum(open_caps, axis=1) - open_caps
+        least_by_part = np.clip(left[:, None] - before, 0.0, open_caps) @ price[cheapest]
         peak = np.minimum(rate, 0.5)
         most = max(float(per_spread @ (high * peak * (1 - peak))), least_by_part[-1] * (1 + 1e-9))
-        return _Spread(variance_per_miss, steps[order], least_by_part, most)
+        return _Spread(variance_per_miss, steps[order], least_by_part, float(least_by_part[-1]), most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,12 +374,8 @@ class _Spread:
     variance_per_miss: FloatArray
     steps: FloatArray
     least_by_part: FloatArray
+    least: float
     most: float
-
-    @property
-    def least(self) -> float:
-        """The least variance of all classes together."""
-        return float(self.least_by_part[-1])
 
 
 def _linear_log_prefactor(inner: float, outer: float, spread: _Spread) -> tuple[float, float]:
@@ -424,16 +387,3 @@ def _linear_log_prefactor(inner: float, outer: float, spread: _Spread) -> tuple[
     slope = np.log(spread.most / spread.least) / 2 / (spread.most - spread.least)
     at_least = np.log(inner + outer * np.sqrt(spread.most)) - np.log(spread.least) / 2
     return float(at_least + slope * spread.least), float(slope)
-
-
-def _least_cost(price: FloatArray, caps: FloatArray, amount: float) -> FloatArray:
-    """For the first 1, 2, ... classes: the least ``sum price r`` over them where all miss ``amount`` together.
-
-    No class misses more than its cap; the cheapest classes are filled first.
-    """
-    first = np.tri(len(caps))
-    left = amount - (caps.sum() - np.cumsum(caps))
-    order = np.argsort(price, kind="stable")
-    open_caps = first[:, order] * caps[order]
-    before = np.cumsum(open_caps, axis=1) - open_caps
-    return np.asarray(np.clip(left[:, None] - before, 0.0, open_caps) @ price[order])

@@ -7,7 +7,6 @@ held-out rows, moved to the target's mix, and per class the isotonic regression 
 score over target rows. Everything here may be wrong without harm to the guarantee; it then costs size.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.paths.path import IsotonicCurves, fit_isotonic
 from pacshift.paths.posterior import Posterior, fit_posterior, log_evidence
-from pacshift.tally.histogram import BINS, bin_edges, bin_of
+from pacshift.tally.grid import BINS, bin_edges, bin_of
 
 SLOPE_RIDGE = 40.0
 """How many held-out rows the guess is worth that log-odds of scores are right up to a constant.
@@ -32,8 +31,12 @@ GOOD_RECALL = 0.8
 MIN_DETECTED = 20
 """Held-out rows of a class that must lie above a score for it to count as high. With 5 or 80: -0.2 to +0.2 %."""
 
-MIX_STEPS, NEWTON_STEPS, HALVINGS = 100, 25, 10
+MIX_STEPS, HALVINGS = 100, 10
 """Far more than enough: a third as many steps of each give the same sizes."""
+
+MIN_HELD_OUT, MIN_TARGET = 10, 200
+"""Held-out rows of every class, and target rows, that curves from rows need; with fewer they come from counts.
+Round numbers: a slope and an offset are fitted to each class."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,43 +77,30 @@ class HeldOutRows:
 def estimated_mix(counts: HeldOutBins) -> FloatArray:
     """A guess of the label mix for "Tuned thresholds", without the confusion, which counts certifying rows too.
 
-    A good classifier: the mix that explains the target's predictions. A weak one: high scores of a label are
-    rarely false, and there the share of the target divided by the share of the class bounds its prevalence.
+    A good classifier: the mix of largest likelihood for the target's predictions. A weak one: high scores of a
+    label are rarely false, and there the share of the target divided by the share of the class bounds its
+    prevalence.
     """
-    recall = estimated_recall(counts)
-    explains = _mix_that_explains(counts, recall)
-    weak = 0.0 if len(recall) == 2 else np.clip((GOOD_RECALL - recall.mean()) / 0.2, 0.0, 1.0)
-    mix = np.maximum(explains, 1e-6) ** (1 - weak) * _most_prevalent(counts) ** weak
-    return np.asarray(mix / mix.sum())
-
-
-def _most_prevalent(counts: HeldOutBins) -> FloatArray:
-    """Upper bounds of the prevalences: the least over scores v of P_target(score >= v) / P(score >= v given j)."""
-    total, rows = np.maximum(counts.held.sum(axis=1, keepdims=True), 1), counts.target[0].sum()
+    recall, rows, edges = estimated_recall(counts), counts.predicted.sum(), bin_edges()
+    n_classes, half = len(recall), bin_of(np.array([0.5]))[0]
+    # P(predicted i given j): the recall, and mistakes spread as low scores on the target are.
+    low = counts.target[:, :half] @ (edges[:half] + edges[1 : half + 1]) / 2 / rows + 1e-4
+    spread = low[:, None] * (1 - np.eye(n_classes))
+    rates = spread / spread.sum(axis=0) * (1 - recall) + np.diag(recall)
+    share = (counts.predicted + 0.5) / (rows + 0.5 * n_classes)
+    explains = share.copy()
+    for _ in range(MIX_STEPS):
+        explains *= rates.T @ (share / (rates @ explains))
+    # The least over scores v of P_target(score >= v) / P(score >= v given j).
+    total = np.maximum(counts.held.sum(axis=1, keepdims=True), 1)
     own = counts.held[:, ::-1].cumsum(axis=1)
-    above = counts.target[:, ::-1].cumsum(axis=1) / rows
+    above = counts.target[:, ::-1].cumsum(axis=1) / counts.target[0].sum()
     enough = own >= np.minimum(total, MIN_DETECTED)
     bound = above * total / np.maximum(own, 1) * (1 + 1 / np.sqrt(np.maximum(own, 1)))
-    return np.asarray(np.clip(np.min(bound, axis=1, where=enough, initial=1.0), 1e-6, 1.0))
-
-
-def _mix_that_explains(counts: HeldOutBins, recall: FloatArray) -> FloatArray:
-    """The mix of largest likelihood for the predictions; mistakes are spread as low scores on the target are."""
-    n_classes, rows = len(recall), counts.predicted.sum()
-    edges, half = bin_edges(), bin_of(np.array([0.5]))[0]
-    low = counts.target[:, :half] @ (edges[:half] + edges[1 : half + 1]) / 2 / rows + 1e-4
-    rates = _confusion(recall, low)
-    share = (counts.predicted + 0.5) / (rows + 0.5 * n_classes)
-    mix = share.copy()
-    for _ in range(MIX_STEPS):
-        mix *= rates.T @ (share / (rates @ mix))
-    return np.asarray(mix)
-
-
-def _confusion(recall: FloatArray, mistaken_for: FloatArray) -> FloatArray:
-    """A guess of P(predicted i given j): the recall, and mistakes in proportion to ``mistaken_for``."""
-    spread = mistaken_for[:, None] * (1 - np.eye(len(recall)))
-    return np.asarray(spread / spread.sum(axis=0) * (1 - recall) + np.diag(recall))
+    most = np.clip(np.min(bound, axis=1, where=enough, initial=1.0), 1e-6, 1.0)
+    weak = 0.0 if n_classes == 2 else np.clip((GOOD_RECALL - recall.mean()) / 0.2, 0.0, 1.0)
+    mix = np.maximum(explains, 1e-6) ** (1 - weak) * most**weak
+    return np.asarray(mix / mix.sum())
 
 
 def estimated_recall(counts: HeldOutBins) -> FloatArray:
@@ -125,7 +115,7 @@ def estimated_recall(counts: HeldOutBins) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Curves:
+class BentLines:
     """log-odds of ρ_j as a function of x, the log-odds of the score: three straight pieces per class."""
 
     knots: FloatArray
@@ -145,44 +135,32 @@ class Curves:
         return np.asarray(1 / (1 + np.exp(-np.clip(x, -36.0, 36.0))))
 
 
-def one_curve_for_all(n_classes: int) -> Curves:
+def one_curve_for_all(n_classes: int) -> BentLines:
     """The curves of well calibrated scores: one threshold for all classes."""
     knots, slopes = np.tile([-1.0, 1.0], (n_classes, 1)), np.ones((n_classes, 3))
-    return Curves(knots, np.zeros(n_classes), slopes)
+    return BentLines(knots, np.zeros(n_classes), slopes)
 
 
-def fit_curves(counts: HeldOutBins, mix: FloatArray, *, epsilon: float) -> Curves:
+def fit_curves(counts: HeldOutBins, mix: FloatArray, *, epsilon: float) -> BentLines:
     """Fit ρ_j(v) = t_j P(v given j) / P_target(v) of "How the path is chosen" by penalised likelihood.
 
-    With h held-out and g target counts per bin it maximises sum h η - c g log(1 + exp η), c such that ρ has the
-    mean t_j. This is concave in η. The guess towards which it is drawn is a straight line of slope 1.
+    With h held-out and g target counts per bin this is sum h η - c g log(1 + exp η), c such that ρ has the mean
+    t_j, which is concave in η. The guess towards which it is drawn is a straight line of slope 1. Curves are one
+    step of Newton's method away from the guess, not the maximum.
     """
     x, held = counts.log_odds, counts.held
-    total = held.sum(axis=1)
-    knots = _knots(counts, epsilon)
+    total = np.maximum(held.sum(axis=1), 1)
+    # The curve may bend at the class's quantiles on both sides of ε, where thresholds are.
+    reached = held.cumsum(axis=1) / total[:, None]
+    place = [np.minimum((reached < share).sum(axis=1), BINS - 1) for share in (epsilon / 2, min(2 * epsilon, 0.5))]
+    low, high = (np.clip(x[at], -18.0, 8.0) for at in place)
+    knots = np.stack([low, np.maximum(high, low + 1)], axis=1)
     design = np.stack(
         np.broadcast_arrays(1.0, x, np.minimum(x - knots[:, :1], 0.0), np.maximum(x - knots[:, 1:], 0.0)),
         axis=-1,
     )
-    scale = np.maximum(total, 1) / mix / counts.target[0].sum()
-    found = _newton(design, held, counts.target * scale[:, None], np.log(mix * len(mix)))
-    intercept, middle, bend_low, bend_high = found.T
-    slopes = np.stack([middle + bend_low, middle, middle + bend_high], axis=1)
-    return Curves(knots, intercept, np.maximum(slopes, MIN_SLOPE))
-
-
-def _knots(counts: HeldOutBins, epsilon: float) -> FloatArray:
-    """Log-odds where the curve may bend: the class's quantiles on both sides of ε, where thresholds are."""
-    total = np.maximum(counts.held.sum(axis=1, keepdims=True), 1)
-    reached = counts.held.cumsum(axis=1) / total
-    place = [np.minimum((reached < share).sum(axis=1), BINS - 1) for share in (epsilon / 2, min(2 * epsilon, 0.5))]
-    low, high = (np.clip(counts.log_odds[at], -18.0, 8.0) for at in place)
-    return np.stack([low, np.maximum(high, low + 1)], axis=1)
-
-
-def _newton(design: FloatArray, held: FloatArray, target: FloatArray, start: FloatArray) -> FloatArray:
-    """Coefficients (intercept, slope, bends) per class; steps are halved where they do not help."""
-    guess = np.array([0.0, 1.0, 0.0, 0.0])
+    scale = total / mix / counts.target[0].sum()
+    target, guess = counts.target * scale[:, None], np.array([0.0, 1.0, 0.0, 0.0])
     ridge = SLOPE_RIDGE * np.array([1e-4, 1.0, 1.0, 1.0])
 
     def gain(coefficients: FloatArray) -> FloatArray:
@@ -190,39 +168,24 @@ def _newton(design: FloatArray, held: FloatArray, target: FloatArray, start: Flo
         fit = (held * eta - target * np.logaddexp(0.0, eta)).sum(axis=1)
         return np.asarray(fit - ((coefficients - guess) ** 2 @ ridge) / 2)
 
-    now = np.tile(guess, (len(held), 1))
-    now[:, 0] = start
-    best = gain(now)
-    for _ in range(NEWTON_STEPS):
-        eta = np.einsum("jbp,jp->jb", design, now)
-        chance = 1 / (1 + np.exp(-np.clip(eta, -500, 500)))
-        gradient = np.einsum("jbp,jb->jp", design, held - target * chance) - ridge * (now - guess)
-        curvature = np.einsum("jbp,jb,jbq->jpq", design, target * chance * (1 - chance), design, optimize=True)
-        step = np.linalg.solve(curvature + np.diag(ridge), gradient[..., None])[..., 0]
-        now, last, best = *_line_search(gain, now, step, best), best
-        if (best - last).max() < 1e-4:
+    # Offsets that give every class its share, and from there one step.
+    start = np.tile(guess, (len(held), 1))
+    start[:, 0] = np.log(mix * len(mix))
+    eta = np.einsum("jbp,jp->jb", design, start)
+    chance = 1 / (1 + np.exp(-np.clip(eta, -500, 500)))
+    gradient = np.einsum("jbp,jb->jp", design, held - target * chance) - ridge * (start - guess)
+    curvature = np.einsum("jbp,jb,jbq->jpq", design, target * chance * (1 - chance), design, optimize=True)
+    step = np.linalg.solve(curvature + np.diag(ridge), gradient[..., None])[..., 0]
+    before, length = gain(start), np.ones(len(start))
+    for _ in range(HALVINGS):  # the longest of 1, 1/2, 1/4, ... that does not lose, class by class
+        tried = start + length[:, None] * step
+        better = gain(tried) >= before
+        if better.all():
             break
-    return now
-
-
-def _line_search(
-    gain: Callable[[FloatArray], FloatArray], now: FloatArray, step: FloatArray, best: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """The longest of the steps 1, 1/2, 1/4, ... that does not lose, class by class."""
-    length = np.ones(len(now))
-    for _ in range(HALVINGS):
-        tried = now + length[:, None] * step
-        found = gain(tried)
-        if (found >= best).all():
-            break
-        length = np.where(found >= best, length, length / 2)
-    better = found >= best
-    return np.where(better[:, None], tried, now), np.where(better, found, best)
-
-
-MIN_HELD_OUT, MIN_TARGET = 10, 200
-"""Held-out rows of every class, and target rows, that curves from rows need; with fewer they come from counts.
-Round numbers: a slope and an offset are fitted to each class."""
+        length = np.where(better, length, length / 2)
+    intercept, middle, bend_low, bend_high = np.where(better[:, None], tried, start).T
+    slopes = np.stack([middle + bend_low, middle, middle + bend_high], axis=1)
+    return BentLines(knots, intercept, np.maximum(slopes, MIN_SLOPE))
 
 
 def enough_rows(rows: HeldOutRows) -> bool:
@@ -235,7 +198,7 @@ def enough_rows(rows: HeldOutRows) -> bool:
 def fit_row_curves(rows: HeldOutRows, mix: FloatArray) -> IsotonicCurves:
     """Where each class's posterior lies along its own score, for a target mix ("How the path is chosen").
 
-    The mix is that of ``score_curves.estimated_mix``. The mix of largest likelihood (EM on target rows) is nearer
+    The mix is that of ``estimated_mix``. The mix of largest likelihood (EM on target rows) is nearer
     to the truth, but gives sets that are 0.2 % larger with 20,000 rows and 0.6 % with 5,000 (development): like
     the region, the guess makes allowance for classes that may be frequent.
     """

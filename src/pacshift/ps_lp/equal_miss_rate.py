@@ -13,9 +13,6 @@ a sum of independent variables, the same for all weights. Each V_j is rounded up
 table count as if they were infinite, and the tables are convolved. So rounding errs on the safe side.
 """
 
-from collections.abc import Callable
-from functools import partial
-
 import numpy as np
 import scipy  # its parts load when first used
 
@@ -23,7 +20,7 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import ROUNDING, Interval, binomial_cut, clean_shares
 from pacshift.mix.programs import MixProgram, largest_in_box
 from pacshift.tally import Tally
-from pacshift.tally.threshold import class_threshold
+from pacshift.tally.grid import class_threshold
 
 CHERNOFF_TILTS = np.linspace(0.9, 3.0, 22)
 """Values of θ tried, in units of log(1/δ) over the distance to ε; each is valid, the best in the box is taken.
@@ -43,6 +40,27 @@ CAUTIOUS_END = 3.0
 LEAST_ERROR_BOUND = 1e-9
 """``error_bound`` does not search below this: far below any ε that data can show."""
 
+MAX_CONVOLVED_CLASSES = 32
+"""Beyond this many classes the lattice would have to be too fine: its step shrinks as 1/K. Not measured."""
+
+MIN_CONVOLVED_DELTA = 1e-9
+"""Below this δ the rounding would matter: ``CONVOLUTION_ERROR`` would be more than 0.1 % of it."""
+
+CONVOLUTION_ERROR = 1e-12
+"""Added to every tail for the rounding of the convolution, which is about 1e-15 for sums up to 1."""
+
+LATTICE_STEP = 0.02
+"""The lattice's step as a share of the standard deviation; shorter where many classes round up.
+
+With 0.005 or 0.08: small -0.2 or +0.4 %, large 0 %.
+"""
+
+CENTRE_SHIFTS = (0.0, 1.0, 2.0)
+"""Centres c that are tried: so many standard deviations of the B_j, on average, above their largest mean.
+
+Only 0: small +3.7 %. Six centres from 0 to 3: small -0.2 %, at twice the time.
+"""
+
 
 def equal_miss_ranks(
     mixes: MixProgram,
@@ -58,49 +76,36 @@ def equal_miss_ranks(
     For every mix of ``mixes``, whose box is ``prevalence``. Rank 0 stands for no threshold: never missed.
     ``caution`` is that of ``ranks_of``.
 
-    >>> anything = MixProgram(np.empty((0, 2)), np.empty(0))
+    >>> every_mix = MixProgram(np.empty((0, 2)), np.empty(0))
     >>> box = Interval(np.zeros(2), np.ones(2))
-    >>> equal_miss_ranks(anything, box, np.array([10_000, 1_000]), epsilon=0.1, delta=0.01).tolist()
+    >>> equal_miss_ranks(every_mix, box, np.array([10_000, 1_000]), epsilon=0.1, delta=0.01).tolist()
     [787, 78]
     """
-    ranks = partial(ranks_of, class_counts=class_counts, caution=caution)
-    end = epsilon if caution == 0 else min(CAUTIOUS_END * epsilon, 1.0)
-    rate = _largest_rate(
-        ranks,
-        lambda k: passes_by_moments(mixes, prevalence, class_counts, k, epsilon=epsilon, delta=delta),
-        end=end,
-    )
-    shift, first = best_shift(class_counts, ranks(rate), prevalence, delta=delta)
-    quantile = partial(upper_quantile, class_counts, box=prevalence, delta=delta, shift=shift)
-    return ranks(_climb(rate, first, lambda tried: quantile(ranks(tried)), epsilon=epsilon, end=end))
 
+    def ranks(rate: float) -> IntArray:
+        return ranks_of(rate, class_counts, caution)
 
-def _largest_rate(ranks: Callable[[float], IntArray], passes: Callable[[IntArray], bool], *, end: float) -> float:
-    """A rate up to ``end`` whose ranks pass, as large as bisection finds it; 0 passes always."""
-    start = 0.0
+    # By moments, which are quick: bisection between rate 0, which passes always, and the end.
+    rate, end = 0.0, epsilon if caution == 0 else min(CAUTIOUS_END * epsilon, 1.0)
+    fails = end
     for _ in range(MOMENT_HALVINGS):
-        if np.array_equal(ranks(start), ranks(end)):
+        if np.array_equal(ranks(rate), ranks(fails)):
             break
-        middle = (start + end) / 2
-        start, end = (middle, end) if passes(ranks(middle)) else (start, middle)
-    return start
-
-
-def _climb(
-    rate: float, quantile: float, quantile_at: Callable[[float], float], *, epsilon: float, end: float
-) -> float:
-    """A rate, not below the first, at which the quantile is at most ε; the first where its quantile is larger.
-
-    The quantile grows about as fast as the rate, so that the distance to ε is a good step.
-    """
+        tried = (rate + fails) / 2
+        if passes_by_moments(mixes, prevalence, class_counts, ranks(tried), epsilon=epsilon, delta=delta):
+            rate = tried
+        else:
+            fails = tried
+    # By convolution, from there. The quantile grows about as fast as the rate: the distance to ε is a good step.
+    shift, quantile = best_shift(class_counts, ranks(rate), prevalence, delta=delta)
     for _ in range(CONVOLUTION_STEPS if quantile <= epsilon else 0):
         tried = min(rate + epsilon - quantile, (rate + end) / 2)
-        reached = quantile_at(tried)
+        reached = upper_quantile(class_counts, ranks(tried), prevalence, delta=delta, shift=shift)
         if reached <= epsilon:
             rate, quantile = tried, reached
         else:
             end = tried
-    return rate
+    return ranks(rate)
 
 
 def ranks_of(rate: float, class_counts: IntArray, caution: float = 0.0) -> IntArray:
@@ -202,28 +207,6 @@ class _Betas:
         return np.where(beyond, np.inf, self.mean * x + self.variance * x**2 * growth)
 
 
-MAX_CONVOLVED_CLASSES = 32
-"""Beyond this many classes the lattice would have to be too fine: its step shrinks as 1/K. Not measured."""
-
-MIN_CONVOLVED_DELTA = 1e-9
-"""Below this δ the rounding would matter: ``CONVOLUTION_ERROR`` would be more than 0.1 % of it."""
-
-CONVOLUTION_ERROR = 1e-12
-"""Added to every tail for the rounding of the convolution, which is about 1e-15 for sums up to 1."""
-
-LATTICE_STEP = 0.02
-"""The lattice's step as a share of the standard deviation; shorter where many classes round up.
-
-With 0.005 or 0.08: small -0.2 or +0.4 %, large 0 %.
-"""
-
-CENTRE_SHIFTS = (0.0, 1.0, 2.0)
-"""Centres c that are tried: so many standard deviations of the B_j, on average, above their largest mean.
-
-Only 0: small +3.7 %. Six centres from 0 to 3: small -0.2 %, at twice the time.
-"""
-
-
 def best_shift(class_counts: IntArray, ranks: IntArray, box: Interval, *, delta: float) -> tuple[float, float]:
     """The centre of "The test by convolution" with the smallest quantile, and that; every centre is valid."""
     found = [upper_quantile(class_counts, ranks, box, delta=delta, shift=shift) for shift in CENTRE_SHIFTS]
@@ -255,13 +238,15 @@ def upper_quantile(
     least = np.maximum(mean - np.sqrt(2 * level) * deviation, 0.0)
     most = np.minimum((ranks + np.sqrt(2 * ranks * level) + level) / (class_counts + 1), 1.0)
     most = np.where(ranks == 0, 0.0, most)  # the constant 0
-    tables = [
-        _table(int(k), int(m), low, high, (bottom, top), centre=centre, step=step)
-        for k, m, low, high, bottom, top in zip(
-            ranks, class_counts, box.lower, box.upper, least, most, strict=True
-        )
-    ]
-    total = _convolve([chances for _, chances, _ in tables])
+    each = zip(ranks.tolist(), class_counts.tolist(), box.lower, box.upper, least, most, strict=True)
+    tables = [_table(*law, centre=centre, step=step) for law in each]
+    # The chances of the sum of the lattice variables, by the Fourier transform.
+    size = sum(len(chances) - 1 for _, chances, _ in tables) + 1
+    length = scipy.fft.next_fast_len(size, real=True)
+    product = np.ones(length // 2 + 1, complex)
+    for _, chances, _ in tables:
+        product *= scipy.fft.rfft(chances, length)
+    total = np.maximum(scipy.fft.irfft(product, length)[:size], 0.0)
     lost = sum(beyond for _, _, beyond in tables)
     above = lost + CONVOLUTION_ERROR + np.append(np.cumsum(total[::-1])[::-1][1:], 0.0)
     enough = np.flatnonzero(above <= delta)
@@ -270,42 +255,22 @@ def upper_quantile(
 
 
 def _table(
-    rank: int, total: int, low: float, high: float, ends: tuple[float, float], *, centre: float, step: float
+    rank: int, total: int, low: float, high: float, bottom: float, top: float, *, centre: float, step: float
 ) -> tuple[int, FloatArray, float]:
     """V_j rounded up to multiples of ``step``: the first multiple, the chances, and the chance of lying beyond."""
-    start = int(np.floor(_weighted(ends[0] - centre, low, high) / step))
-    end = int(np.ceil(_weighted(ends[1] - centre, low, high) / step))
-    places = np.asarray(np.arange(start, end + 1) * step, np.float64)
-    below = _below(centre + _unweighted(places, low, high), rank, total)
-    return start, np.diff(below, prepend=0.0), float(1 - below[-1])  # everything lower is moved up to the start
-
-
-def _weighted(values: float, low: float, high: float) -> float:
-    return values * (high if values > 0 else low)
-
-
-def _unweighted(places: FloatArray, low: float, high: float) -> FloatArray:
-    """The largest B - c whose weighted value is at most each place; a weight of 0 makes everything 0."""
+    ends = [(end - centre) * (high if end > centre else low) / step for end in (bottom, top)]
+    start = int(np.floor(ends[0]))
+    places = np.asarray(np.arange(start, int(np.ceil(ends[1])) + 1) * step, np.float64)
+    # The largest B - c whose weighted value is at most each place; a weight of 0 makes everything 0.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         down = np.where(places < 0, places / low, 0.0) if low > 0 else np.where(places < 0, -np.inf, 0.0)
         up = places / high if high > 0 else np.full(len(places), np.inf)
-    return np.where(places >= 0, up, down)
-
-
-def _below(values: FloatArray, rank: int, total: int) -> FloatArray:
-    """P(B <= values); rank 0 is the constant 0."""
-    if rank == 0:
-        return np.asarray((values >= 0).astype(float))
-    return np.asarray(scipy.special.betainc(rank, total + 1 - rank, np.clip(values, 0.0, 1.0)))
-
-
-def _convolve(tables: list[FloatArray]) -> FloatArray:
-    size = sum(len(table) - 1 for table in tables) + 1
-    length = scipy.fft.next_fast_len(size, real=True)
-    product = np.ones(length // 2 + 1, complex)
-    for table in tables:
-        product *= scipy.fft.rfft(table, length)
-    return np.maximum(scipy.fft.irfft(product, length)[:size], 0.0)
+    values = centre + np.where(places >= 0, up, down)
+    if rank == 0:  # the constant 0
+        below = (values >= 0).astype(float)
+    else:
+        below = scipy.special.betainc(rank, total + 1 - rank, np.clip(values, 0.0, 1.0))
+    return start, np.diff(below, prepend=0.0), float(1 - below[-1])  # everything lower is moved up to the start
 
 
 def known_box(known: Interval, contamination: float) -> Interval:

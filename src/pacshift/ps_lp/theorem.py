@@ -1,7 +1,7 @@
-"""All together: the shares of δ, the kinds of sets, and the choice of the smallest.
+"""The theorem, all together: the shares of δ, the kinds of sets, and the choice of the smallest.
 
-Sections "Theorem" and "All together" of the proof (docs/methods/ps-lp-proof.md). The class ``PSLP`` in
-``pacshift.methods.ps_lp`` calls this module and makes the certificate's contents out of it.
+Sections "Theorem", "Above 200 classes" and "All together" of the proof (docs/methods/ps-lp-proof.md). The class
+``PSLP`` in ``pacshift.methods.ps_lp`` calls this module and makes the certificate's contents out of it.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,12 +20,11 @@ from pacshift.ps_lp.prediction_powered.thresholds import (
     CorrectionPlan,
     CorrectionShares,
     corrected_thresholds,
-    plan_for,
+    correction_plan,
 )
 from pacshift.ps_lp.tuned import PATH_STEPS, Tuning, certified_on_path, expected_size, per_class, tune
 from pacshift.tally import Tally
-from pacshift.tally.histogram import mean_size_range
-from pacshift.tally.threshold import expected_tests, largest_threshold
+from pacshift.tally.grid import expected_tests, largest_threshold, mean_size_range
 
 MAX_LP_CLASSES = 200
 """Above this many classes there are no linear programs: 100 classes (CIFAR-100) take 6 to 17 s already."""
@@ -78,17 +77,49 @@ equal miss rate make small +3.0 or +6.6 %, twice or half the region's share +0.8
 CORRECTED_BESIDE_REGION = CorrectionShares(box=0.14, one_threshold=0.14, rescaled=0.40)
 """Where the bound for many classes replaces bets, it gets their shares of ``MANY_ROWS``."""
 
+CORRECTED = CorrectionShares(box=0.50, one_threshold=0.10, rescaled=0.35)
+"""Shares of δ above 200 classes. The box gets most, for a class whose share is hard to bound. ImageNet scores,
+50,000 rows on each side: with 0.15, 0.15 and 0.40 sets are 3 to 23 % larger, 55 % where one such class decides;
+with 0.60, 0.10 and 0.25, or 0.35, 0.10 and 0.50, they change by -1 to +1 %, and there by -3 and +13 %."""
+ANY_MIX = 0.05
+"""The rest of δ, for ranks that hold for any mix, if the bound is tried; else they get all of it. They are kept
+only where the bound fails: in no draw that was measured."""
 
-def shares_for(class_counts: IntArray, *, epsilon: float, plan: CorrectionPlan | None = None) -> Shares:
-    """The shares of δ, fixed by the numbers of rows and ε alone ("Shares of δ").
 
-    With a ``plan``, the bound for many classes has the shares of bets with many rows.
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is fixed before any score is looked at: the level, its shares, and what tests the first kinds.
+
+    Bets, or the bound for many classes where there is a ``correction``.
+    """
+
+    epsilon: float
+    delta: float
+    shares: Shares
+    correction: CorrectionPlan | None = None
+
+
+def plan_for(tally: Tally, *, epsilon: float, delta: float, contamination: float = 0.0) -> Plan:
+    """Up to 50 classes there are bets; beyond, where rows are many, a bound ("Between 50 and 200 classes").
+
+    The plan depends on the type of the score and the numbers of rows alone. The bound takes the target's
+    predictions as they are, so it is not used where part of the target may be anything. It has the shares of bets
+    with many rows.
+    """
+    if tally.n_classes > MAX_BETTING_CLASSES and tally.score == "probability" and not contamination:
+        shares = CORRECTED_BESIDE_REGION
+        found = correction_plan(tally.class_counts, tally.n_target, epsilon=epsilon, delta=delta, shares=shares)
+        if found is not None:
+            return Plan(epsilon, delta, MANY_ROWS, found)
+    return Plan(epsilon, delta, shares_for(tally.class_counts, epsilon=epsilon))
+
+
+def shares_for(class_counts: IntArray, *, epsilon: float) -> Shares:
+    """The shares of δ where bets are tested, fixed by the numbers of rows and ε alone ("Shares of δ").
 
     >>> shares_for(np.array([100, 100]), epsilon=0.1) is FEW_ROWS
     True
     """
-    if plan is not None:
-        return MANY_ROWS
     seen = class_counts[class_counts > 0]
     typical = np.exp(np.log(seen).mean()) * min(epsilon / USUAL_EPSILON, 1.0) if len(seen) else 0.0
     return MANY_ROWS if typical > MANY_ROWS_PER_CLASS else FEW_ROWS
@@ -99,39 +130,18 @@ def tuning_is_tried(tally: Tally) -> bool:
     return tally.bins is not None and tally.score == "probability"
 
 
-def correction_plan(
-    tally: Tally, *, epsilon: float, delta: float, contamination: float = 0.0
-) -> CorrectionPlan | None:
-    """The plan of the bound that replaces bets, where classes and rows are many ("Between 50 and 200 classes").
-
-    It depends on the type of the score and the numbers of rows alone. The bound takes the target's predictions as
-    they are, so it is not used where part of the target may be anything.
-    """
-    if tally.n_classes <= MAX_BETTING_CLASSES or tally.score != "probability" or contamination:
-        return None
-    return plan_for(
-        tally.class_counts, tally.n_target, epsilon=epsilon, delta=delta, shares=CORRECTED_BESIDE_REGION
-    )
-
-
 def betting_test(
-    tally: Tally,
-    region: PrevalenceRegion,
-    *,
-    epsilon: float,
-    delta: float,
-    included: BoolArray,
-    held: IntArray | None = None,
+    tally: Tally, region: PrevalenceRegion, plan: Plan, *, included: BoolArray, held: IntArray | None = None
 ) -> BettingTest:
     """The test of one family of thresholds at its shares of δ, on the rows that are not ``held`` out."""
-    shares, counts = shares_for(tally.class_counts, epsilon=epsilon), tally.class_counts
+    counts = tally.class_counts
     return BettingTest(
         region,
         counts if held is None else counts - per_class(tally, held),
         tally.target,
-        epsilon=epsilon,
-        delta=shares.wealth * delta,
-        miss_delta=shares.miss_rates * delta,
+        epsilon=plan.epsilon,
+        delta=plan.shares.wealth * plan.delta,
+        miss_delta=plan.shares.miss_rates * plan.delta,
         included=included,
     )
 
@@ -139,62 +149,35 @@ def betting_test(
 def certified_thresholds(
     tally: Tally,
     region: PrevalenceRegion,
+    plan: Plan,
     *,
-    epsilon: float,
-    delta: float,
     included: BoolArray,
-    contamination: float = 0.0,
     tuning: Tuning | None = None,
     steps: Steps | None = None,
 ) -> dict[str, FloatArray]:
     """Thresholds of both kinds, one per class; they are valid at once with probability at least 1 - δ.
 
     "Theorem" and "All together" of the proof page. ``included`` marks classes that the kind tested by bets puts
-    into every set; ``tuning`` is the path of that kind, made from counts if it is not given.
+    into every set; ``tuning`` is the path of that kind, made from counts if it is not given. Without plain scores
+    one threshold for all classes is tested instead.
     """
-    plan = correction_plan(tally, epsilon=epsilon, delta=delta, contamination=contamination)
-    shares = shares_for(tally.class_counts, epsilon=epsilon, plan=plan)
+    steps = steps or Steps()
     ranks = equal_miss_ranks(
         MixProgram(region.rows, region.limits),
         region.prevalence,
         tally.class_counts,
-        epsilon=epsilon,
-        delta=shares.equal_miss_rate * delta,
-        caution=shares.caution,
+        epsilon=plan.epsilon,
+        delta=plan.shares.equal_miss_rate * plan.delta,
+        caution=plan.shares.caution,
     )
-    found = {EQUAL_MISS_RATE: thresholds_at_ranks(tally, ranks)}
-    if plan is None:
-        by_bets = _by_bets(
-            tally, region, epsilon=epsilon, delta=delta, included=included, tuning=tuning, steps=steps or Steps()
-        )
-        return by_bets | found
-    corrected = corrected_thresholds(
-        tally,
-        plan,
-        region.prevalence.upper,
-        epsilon=epsilon,
-        delta=delta,
-        shares=CORRECTED_BESIDE_REGION,
-        steps=steps,
-    )
-    return found | {ONE_THRESHOLD: corrected.one_threshold, RESCALED: corrected.rescaled}
-
-
-def _by_bets(
-    tally: Tally,
-    region: PrevalenceRegion,
-    *,
-    epsilon: float,
-    delta: float,
-    included: BoolArray,
-    tuning: Tuning | None,
-    steps: Steps,
-) -> dict[str, FloatArray]:
-    """Tuned thresholds where scores are plain, else one threshold for all classes."""
+    equal = {EQUAL_MISS_RATE: thresholds_at_ranks(tally, ranks)}
+    if plan.correction is not None:
+        corrected = corrected_thresholds(tally, plan.correction, region.prevalence.upper, steps=steps)
+        return equal | {ONE_THRESHOLD: corrected.one_threshold, RESCALED: corrected.rescaled}
     if tuning is None and tuning_is_tried(tally):
-        tuning = tune(tally, epsilon=epsilon)
+        tuning = tune(tally, epsilon=plan.epsilon)
     held = None if tuning is None else tuning.held
-    test = betting_test(tally, region, epsilon=epsilon, delta=delta, included=included, held=held)
+    test = betting_test(tally, region, plan, included=included, held=held)
 
     def passes(misses: IntArray) -> bool:
         steps()
@@ -202,18 +185,9 @@ def _by_bets(
 
     if tuning is None:
         steps.expect(expected_tests(tally))
-        return {ONE_THRESHOLD: np.where(included, -np.inf, largest_threshold(tally, passes))}
+        return {ONE_THRESHOLD: np.where(included, -np.inf, largest_threshold(tally, passes))} | equal
     steps.expect(PATH_STEPS.bit_length())
-    return {TUNED: np.where(included, -np.inf, certified_on_path(tally, tuning.held, tuning.path, passes))}
-
-
-CORRECTED = CorrectionShares(box=0.50, one_threshold=0.10, rescaled=0.35)
-"""Shares of δ. The box gets most, for a class whose share is hard to bound. ImageNet scores, 50,000 rows on each
-side: with 0.15, 0.15 and 0.40 sets are 3 to 23 % larger, 55 % where one such class decides; with 0.60, 0.10 and
-0.25, or 0.35, 0.10 and 0.50, they change by -1 to +1 %, and there by -3 and +13 %."""
-ANY_MIX = 0.05
-"""The rest of δ, for ranks that hold for any mix, if the bound is tried; else they get all of it. They are kept
-only where the bound fails: in no draw that was measured."""
+    return {TUNED: np.where(included, -np.inf, certified_on_path(tally, tuning.held, tuning.path, passes))} | equal
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,23 +207,21 @@ def certify_many_classes(
     contamination: float = 0.0,
     steps: Steps | None = None,
 ) -> ManyClasses:
-    """All kinds that are valid together with probability at least 1 - δ ("Above 200 classes").
+    """All kinds without linear programs, valid together with probability at least 1 - δ ("Above 200 classes").
 
     Whether the bound is tried depends on the numbers of rows alone. It takes the target's predictions as they are,
     so it is not tried where part of the target may be anything. ``known`` bounds the target's label mix.
     """
-    counts = tally.class_counts
-    plan = plan_for(counts, tally.n_target, epsilon=epsilon, delta=delta, shares=CORRECTED)
-    plan = None if contamination else plan
+    counts, plan = tally.class_counts, None
+    if not contamination:
+        plan = correction_plan(counts, tally.n_target, epsilon=epsilon, delta=delta, shares=CORRECTED)
     box = None if known is None else known_box(known, contamination)
     ranks = ranks_for_any_mix(counts, epsilon=epsilon, delta=delta if plan is None else ANY_MIX * delta, box=box)
     certified = {EQUAL_MISS_RATE: thresholds_at_ranks(tally, ranks)}
     if plan is None:
         return ManyClasses(certified)
     within = Interval(np.zeros(tally.n_classes), np.ones(tally.n_classes)) if box is None else box
-    found = corrected_thresholds(
-        tally, plan, within.upper, epsilon=epsilon, delta=delta, shares=CORRECTED, steps=steps
-    )
+    found = corrected_thresholds(tally, plan, within.upper, steps=steps or Steps())
     certified |= {ONE_THRESHOLD: found.one_threshold, RESCALED: found.rescaled}
     return ManyClasses(certified, Interval(np.minimum(within.lower, found.largest_shares), found.largest_shares))
 

@@ -8,11 +8,10 @@ target the path is fixed, so that the bets on the other rows are valid for it, h
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
-from pacshift.arrays import FloatArray, IntArray
+from pacshift.arrays import FloatArray, IntArray, running_sum
 from pacshift.paths.path import Curves, ThresholdPath, last_passing
 from pacshift.paths.sample import SOURCE_ROWS, TARGET_ROWS, RowSample, own_order
 from pacshift.ps_lp.curves import (
@@ -26,9 +25,7 @@ from pacshift.ps_lp.curves import (
 )
 from pacshift.tally import Tally
 from pacshift.tally.coins import score_coins
-from pacshift.tally.grid import to_grid
-from pacshift.tally.histogram import BINS, bin_edges, bin_of, mean_binned_size
-from pacshift.tally.stores import running_sum
+from pacshift.tally.grid import BINS, bin_edges, bin_of, mean_binned_size, to_grid
 
 HELD_OUT_SHARE = 0.15
 """Each source row is held out with this probability.
@@ -38,6 +35,35 @@ At 0.06, 0.10, 0.22, 0.35: large +0.1, -0.1, +0.2, +0.4 %, middle +1.0, +0.4, -0
 
 MAX_HELD_OUT_ROWS = SOURCE_ROWS // 4
 """Held-out rows that are looked at; more than can be expected, unless many rows are alike."""
+
+CLASS_BALANCE = 3.0
+"""No threshold exceeds its class's held-out quantile at this multiple of ε, so that no class is abandoned.
+
+A policy that the user may change, not tuned. With 2 or 5: large +0.4 or -0.4 %, middle +0.7 or -1.1 %; with 5 a
+class may be missed more often.
+"""
+
+MIN_GAIN = 0.002
+"""Share by which sets must be expected to shrink, or all classes get one threshold. At 0 or 0.01: up to 0.1 %."""
+
+ERRORS_COMPARED = (0.8, 0.9, 1.0)
+"""Errors at which sizes are compared, as multiples of ε. The certified step lies somewhere below ε, and sizes jump
+where scores repeat: compared at ε alone, 8 of 12 draws of AlexNet's Entity-13 scores got sets of 1.75 labels."""
+
+PATH_STEPS = 4096
+"""Threshold vectors on the path: cheap by bisection. With 512, 1,024, 16,384: large +0.09, +0.04, -0.02 %."""
+
+PATH_END = 2.0
+"""Estimated error at the last step of the path, as a multiple of ε. The first step misses no held-out row.
+
+Room for wrong estimates: at 1.5 or 4 sizes change by less than 0.1 %.
+"""
+
+MIN_ROWS_IN_BIN = 20
+"""Source rows in a bin that tell how its scores are spread. With 5 or 80 sizes change by at most 0.2 %."""
+
+LEVELS_TRIED = np.linspace(-20.0, 30.0, 251)
+"""Levels, as log-odds, among which the ends of the path are looked for. With 101 or 1,001 of them: no change."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,70 +102,28 @@ def held_out_rows(tally: Tally, held: HeldOut, sample: RowSample) -> HeldOutRows
     Of c rows with one label and score h are held out, and k are in the sample. How many of these k are held out is
     hypergeometric, and every choice among them is equally likely, as if each row had its own coin.
     """
-    entry = _entries(tally, sample)
-    n_held, n_all = held.counts[entry], tally.counts[entry]
-    unsure = np.flatnonzero((n_held > 0) & (n_held < n_all))
-    drawn = unsure[_drawn(sample.source[unsure], entry[unsure], tally.counts, held)]
-    chosen = np.concatenate([np.flatnonzero(n_held == n_all), drawn])
-    rows, labels = sample.source[chosen], sample.labels[chosen]
-    order = own_order(rows, labels)[:MAX_HELD_OUT_ROWS]
-    return HeldOutRows(rows[order], labels[order], sample.target[own_order(sample.target)[:TARGET_ROWS]])
-
-
-def _entries(tally: Tally, sample: RowSample) -> IntArray:
-    """The entry of ``tally.values`` that each row of the sample was counted in."""
+    # The entry of ``tally.values`` that each row of the sample was counted in.
     own = sample.source[np.arange(len(sample.labels)), sample.labels]
     own = to_grid(own) if tally.grid else own
-    found = np.empty(len(own), np.int64)
+    entry = np.empty(len(own), np.int64)
     for label in range(tally.n_classes):
         rows = np.flatnonzero(sample.labels == label)
         first, last = tally.starts[label], tally.starts[label + 1]
-        found[rows] = first + np.searchsorted(tally.values[first:last], own[rows])
-    assert np.array_equal(tally.values[np.minimum(found, len(tally.values) - 1)], own)  # the rows were counted
-    return found
-
-
-def _drawn(scores: FloatArray, entry: IntArray, counts: IntArray, held: HeldOut) -> IntArray:
-    """Places of rows that are held out, where some rows of their entry are and others are not.
-
-    Every choice among the rows of an entry is equally likely.
-    """
-    distinct, looked_at = np.unique(entry, return_counts=True)
-    taken = held.coins.hypergeometric(held.counts[distinct], counts[distinct] - held.counts[distinct], looked_at)
-    rows = np.lexsort((*scores.T, entry))
-    rows = rows[np.lexsort((held.coins.random(len(rows)), entry[rows]))]
-    rank = np.arange(len(rows)) - np.repeat(np.cumsum(looked_at) - looked_at, looked_at)
-    return np.asarray(rows[rank < np.repeat(taken, looked_at)])
-
-
-CLASS_BALANCE = 3.0
-"""No threshold exceeds its class's held-out quantile at this multiple of ε, so that no class is abandoned.
-
-A policy that the user may change, not tuned. With 2 or 5: large +0.4 or -0.4 %, middle +0.7 or -1.1 %; with 5 a
-class may be missed more often.
-"""
-
-MIN_GAIN = 0.002
-"""Share by which sets must be expected to shrink, or all classes get one threshold. At 0 or 0.01: up to 0.1 %."""
-
-ERRORS_COMPARED = (0.8, 0.9, 1.0)
-"""Errors at which sizes are compared, as multiples of ε. The certified step lies somewhere below ε, and sizes jump
-where scores repeat: compared at ε alone, 8 of 12 draws of AlexNet's Entity-13 scores got sets of 1.75 labels."""
-
-PATH_STEPS = 4096
-"""Threshold vectors on the path: cheap by bisection. With 512, 1,024, 16,384: large +0.09, +0.04, -0.02 %."""
-
-PATH_END = 2.0
-"""Estimated error at the last step of the path, as a multiple of ε. The first step misses no held-out row.
-
-Room for wrong estimates: at 1.5 or 4 sizes change by less than 0.1 %.
-"""
-
-MIN_ROWS_IN_BIN = 20
-"""Source rows in a bin that tell how its scores are spread. With 5 or 80 sizes change by at most 0.2 %."""
-
-LEVELS_TRIED = np.linspace(-20.0, 30.0, 251)
-"""Levels, as log-odds, among which the ends of the path are looked for. With 101 or 1,001 of them: no change."""
+        entry[rows] = first + np.searchsorted(tally.values[first:last], own[rows])
+    assert np.array_equal(tally.values[np.minimum(entry, len(tally.values) - 1)], own)  # the rows were counted
+    n_held, n_all = held.counts[entry], tally.counts[entry]
+    # Where some rows of an entry are held out and others are not, coins draw among them.
+    unsure = np.flatnonzero((n_held > 0) & (n_held < n_all))
+    distinct, looked_at = np.unique(entry[unsure], return_counts=True)
+    others = tally.counts[distinct] - held.counts[distinct]
+    taken = held.coins.hypergeometric(held.counts[distinct], others, looked_at)
+    unsure = unsure[np.lexsort((*sample.source[unsure].T, entry[unsure]))]
+    unsure = unsure[np.lexsort((held.coins.random(len(unsure)), entry[unsure]))]
+    rank = np.arange(len(unsure)) - np.repeat(np.cumsum(looked_at) - looked_at, looked_at)
+    chosen = np.append(np.flatnonzero(n_held == n_all), unsure[rank < np.repeat(taken, looked_at)])
+    scores, labels = sample.source[chosen], sample.labels[chosen]
+    order = own_order(scores, labels)[:MAX_HELD_OUT_ROWS]
+    return HeldOutRows(scores[order], labels[order], sample.target[own_order(sample.target)[:TARGET_ROWS]])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,15 +175,27 @@ def tuned_path(
     scores = HeldOutScores.of(tally, held)
     binned = HeldOutBins(scores.in_bins(), tally.bins, tally.target)
     mix, caps = estimated_mix(binned), scores.quantiles(min(class_balance * epsilon, 1.0))
+
+    def errors_of(curves: Curves) -> FloatArray:
+        """The error that is expected at each level tried."""
+        return np.asarray(scores.missed(np.minimum(curves.scores_at(LEVELS_TRIED[:, None]), caps)) @ mix)
+
+    def mean_size(curves: Curves) -> float:
+        """Mean of the sizes that are expected at the errors compared."""
+        levels = np.interp([part * epsilon for part in ERRORS_COMPARED], errors_of(curves), LEVELS_TRIED)
+        vectors = [np.minimum(curves.scores_at(level), caps) for level in levels.tolist()]
+        return float(np.mean([expected_size(source, bins, thresholds) for thresholds in vectors]))
+
     if rows is not None:
-        best = _Candidate.of(fit_row_curves(rows, mix), caps, mix, scores)
+        best: Curves = fit_row_curves(rows, mix)
     else:
-        plain = _Candidate.of(one_curve_for_all(tally.n_classes), caps, mix, scores)
-        fitted = _Candidate.of(fit_curves(binned, mix, epsilon=epsilon), caps, mix, scores)
-        size = partial(expected_size, replace(tally, counts=held), tally.bins)
-        is_smaller = fitted.mean_size(size, epsilon) <= (1 - MIN_GAIN) * plain.mean_size(size, epsilon)
-        best = fitted if is_smaller else plain
-    return ThresholdPath(best.curves, caps, best.ends(PATH_END * epsilon), PATH_STEPS, tally.grid)
+        bins, source = tally.bins, replace(tally, counts=held)
+        plain, best = one_curve_for_all(tally.n_classes), fit_curves(binned, mix, epsilon=epsilon)
+        if mean_size(best) > (1 - MIN_GAIN) * mean_size(plain):
+            best = plain
+    first, last = np.searchsorted(errors_of(best), [0.0, PATH_END * epsilon], side="right").tolist()
+    ends = LEVELS_TRIED[max(first - 1, 0)], LEVELS_TRIED[min(last, len(LEVELS_TRIED) - 1)]
+    return ThresholdPath(best, caps, (float(ends[0]), float(ends[1])), PATH_STEPS, tally.grid)
 
 
 def certified_on_path(
@@ -264,31 +260,3 @@ class HeldOutScores:
         place = np.searchsorted(below, allowed, side="right") - 1
         enough = (np.floor(share * totals) >= 1) & (place < self.starts[1:])
         return np.where(enough, np.append(self.keys, 0.0)[place] % 2.0, np.inf)
-
-
-@dataclass(frozen=True, eq=False)
-class _Candidate:
-    """Curves that may make the path, with the error that is expected at each level tried."""
-
-    curves: Curves
-    caps: FloatArray
-    errors: FloatArray
-
-    @classmethod
-    def of(cls, curves: Curves, caps: FloatArray, mix: FloatArray, scores: HeldOutScores) -> "_Candidate":
-        cuts = np.minimum(curves.scores_at(LEVELS_TRIED[:, None]), caps)
-        return cls(curves, caps, scores.missed(cuts) @ mix)
-
-    def ends(self, error: float) -> tuple[float, float]:
-        """The last level tried without an expected error, and the first with at least ``error``."""
-        first, last = np.searchsorted(self.errors, [0.0, error], side="right").tolist()
-        return float(LEVELS_TRIED[max(first - 1, 0)]), float(LEVELS_TRIED[min(last, len(LEVELS_TRIED) - 1)])
-
-    def mean_size(self, size: Callable[[FloatArray], float], epsilon: float) -> float:
-        """Mean of the sizes at the errors that are compared."""
-        return float(np.mean([size(self.at_error(part * epsilon)) for part in ERRORS_COMPARED]))
-
-    def at_error(self, error: float) -> FloatArray:
-        """Thresholds at which about this error is expected."""
-        level = float(np.interp(error, self.errors, LEVELS_TRIED))
-        return np.minimum(self.curves.scores_at(level), self.caps)

@@ -8,8 +8,8 @@ from markupsafe import Markup
 
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.calendar import Gap
-from pacshift.monitor.report import Verdict, in_use_epsilons
-from pacshift.monitor.timeline import timeline
+from pacshift.monitor.report import in_use_epsilons, timeline
+from pacshift.monitor.verdict import Verdict
 from pacshift.report import history_pictures as pictures
 from pacshift.report.page import render, write_page
 from pacshift.report.pictures import Picture, drawn

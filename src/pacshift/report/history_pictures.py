@@ -10,8 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.monitor import PeriodReport
 from pacshift.monitor.calendar import Gap, find_gaps
-from pacshift.monitor.report import in_use_epsilons
-from pacshift.monitor.timeline import timeline
+from pacshift.monitor.report import in_use_epsilons, timeline
 from pacshift.plots.axes import legend_above, limit_line, most_telling, new_axes, percent_ticks, plain_text
 from pacshift.plots.palette import LIMIT, SOURCE, TARGET, UNDECIDED
 from pacshift.words.numbers import given, one_of

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pacshift.certification.after_refusal import sheet_plan
+from pacshift.certification.refusal import sheet_plan
 from pacshift.certification.request import check_request
 from pacshift.monitor.monitor import Monitor
 from pacshift.monitor.report import PeriodReport

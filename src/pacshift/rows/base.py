@@ -24,8 +24,8 @@ from pacshift.rows.columns import Columns
 from pacshift.rows.faults import Faults
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
-from pacshift.tally.grouped import Grouped
-from pacshift.tally.inputs import Input, Role
+from pacshift.tally.groups import Grouped
+from pacshift.tally.once import Input, Role
 
 logger = logging.getLogger(__name__)
 
@@ -176,7 +176,7 @@ class Rows(ABC):
     watch: Watch = unwatched
     again: Again = "dear"
     last: Pass = field(default_factory=Pass)
-    """What the last pass has found."""
+    """What the last pass has found; views of the same rows share it."""
 
     @abstractmethod
     def batches(self, keep: Sequence[str] = ()) -> Iterator[Batch]:
@@ -213,7 +213,8 @@ class Rows(ABC):
         """
         jobs = (partial(_worked, work, batch) for batch in self.batches(keep))
         total = self.count_rows() if progress else None
-        self.last = found = self.begin(keep, progress)
+        found = self.begin(keep, progress)
+        self.last.files = found.files
         is_first, bad, n_done = not found.files, found.faults, 0
         # Rows in memory are one batch, and work on it is parallel inside.
         for batch, result in (job() for job in jobs) if self.again == "cheap" else map_ordered(jobs):

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from pacshift.arrays import Label
 from pacshift.errors import InputError
-from pacshift.scores.check import shorten
-from pacshift.tally.inputs import why_in_words
+from pacshift.scores.names import shorten
+from pacshift.tally.once import why_in_words
 
 BAD_SCORES = "scores that are null, NaN or infinite, or a list of another length"
 NO_LABEL = "no label"

@@ -20,7 +20,7 @@ from pacshift.paths.labelled import SOURCE_ROWS, TARGET_ROWS, RowsToPlan, planni
 from pacshift.paths.sample import RowSample, places_below, source_share, target_share
 from pacshift.rows.base import NO_LABEL, Batch, Doing, Matrix, Rows
 from pacshift.rows.groups import OnePerGroup
-from pacshift.rows.sets import labels_at, sizes_at
+from pacshift.rows.sets import labels_at, make_sets, sizes_at
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import TRANSFORMS, Transform
 from pacshift.tally import Tally
@@ -74,6 +74,11 @@ class Cut:
     transform: Transform
     never_empty: bool = False
 
+    def sets(self, batch: Batch) -> BoolArray:
+        """The sets of a batch. Scores of another kind are not refused: they were when they were counted."""
+        matrix = ScoreMatrix(batch.scores, tuple(range(batch.scores.shape[1])))
+        return make_sets(matrix, self.thresholds, self.transform, never_empty=self.never_empty)
+
 
 def sizes(rows: Rows, cuts: Sequence[Cut]) -> list[IntArray]:
     """How many sets hold 0, 1, ..., K labels with each of the cuts, in one pass."""
@@ -100,13 +105,13 @@ def mean_sizes(rows: Rows, cuts: Sequence[FloatArray]) -> list[float]:
 
 
 def misses(
-    rows: Rows, makers: Sequence[Callable[[Matrix], BoolArray]], doing: Doing = "checking"
+    rows: Rows, makers: Sequence[Callable[[Batch], BoolArray]], doing: Doing = "checking"
 ) -> list[EvaluationCounts]:
-    """Rows, misses and sizes by true label, of the sets that each of the ``makers`` makes of scores as given."""
+    """Rows, misses and sizes by true label, of the sets that each of the ``makers`` makes."""
 
     def of_batch(batch: Batch) -> list[EvaluationCounts]:
         assert batch.labels is not None  # rows with labels
-        return [EvaluationCounts.of(make(batch.given), batch.labels) for make in makers]
+        return [EvaluationCounts.of(make(batch), batch.labels) for make in makers]
 
     return [reduce(add, one) for one in zip(*rows.fold(of_batch, doing), strict=True)]
 

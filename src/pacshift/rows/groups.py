@@ -19,9 +19,8 @@ from pacshift.progress import Progress
 from pacshift.rows.base import Batch, Pass, Rows
 from pacshift.rows.faults import NO_GROUP
 from pacshift.tally.coins import group_coins, rows_digest
-from pacshift.tally.grouped import Grouped, LabelsPer
-from pacshift.tally.groups import choose_labelled, choose_rows, row_keys
-from pacshift.tally.inputs import Input, Role
+from pacshift.tally.groups import Grouped, LabelsPer, choose_labelled, choose_rows, row_keys
+from pacshift.tally.once import Input, Role
 
 Periods = Callable[[Batch], IntArray]
 """The period of each row of a batch, where there is one row per group and period."""
@@ -126,7 +125,7 @@ class Chooser:
         names = np.concatenate([part.names for part in parts])[chosen]
         n_by_period = {period: int(digest[0]) for period, digest in digests.items()}
         in_all = np.sum(list(digests.values()), axis=0, dtype="<u8")
-        self.choice = Choice(usable[chosen], names, n_by_period, in_all.tobytes().hex(), rows.last)
+        self.choice = Choice(usable[chosen], names, n_by_period, in_all.tobytes().hex(), deepcopy(rows.last))
         return self.choice
 
 

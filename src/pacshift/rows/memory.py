@@ -24,17 +24,15 @@ from pacshift.scores.check import (
     check_scores,
     is_finite,
     not_finite_error,
+    require_plausible,
     unusable_rows,
 )
-from pacshift.scores.containers import as_array
-from pacshift.scores.frames import require_same_index
+from pacshift.scores.frames import as_array, require_same_index
 from pacshift.scores.names import is_null
-from pacshift.scores.plausible import require_plausible
-from pacshift.scores.softmax import to_probabilities
+from pacshift.scores.transforms import to_probabilities
 from pacshift.tally.counter import BLOCK_VALUES, Counter
-from pacshift.tally.grouped import LabelsPer
-from pacshift.tally.groups import GroupIds, check_groups
-from pacshift.tally.inputs import Role
+from pacshift.tally.groups import GroupIds, LabelsPer, check_groups
+from pacshift.tally.once import Role
 
 
 def memory(

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.arrays import BoolArray, FloatArray, IntArray, Label
+from pacshift.arrays import BoolArray, FloatArray, IntArray, Label, scratch
 from pacshift.parallel import even_slices, run_all
 from pacshift.scores.check import ScoreMatrix, not_finite_error
 from pacshift.scores.transforms import Transform
 from pacshift.tally.counter import BLOCK_VALUES
-from pacshift.tally.scratch import scratch
 
 MAX_TRANSPOSED_CLASSES = 64
 """Up to so many classes sizes are added up class after class. With 10 classes that takes a quarter of the time,

@@ -11,14 +11,17 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, FloatArray, IntArray, Label, LabelsLike, RngLike, ScoresLike
 from pacshift.errors import InputError
-from pacshift.scores.containers import as_array, to_floats, to_matrix
-from pacshift.scores.frames import in_class_order, index_of, require_same_index
-from pacshift.scores.names import is_null, match_labels, text_of
-from pacshift.scores.names import shorten as shorten
+from pacshift.scores.frames import as_array, in_class_order, index_of, require_same_index, to_floats, to_matrix
+from pacshift.scores.names import is_null, match_labels, shorten, text_of
 
 MIN_RATE = 1e-100
 """The smallest epsilon and delta: shares of them stay far from the smallest float."""
 
+SAMPLE_ROWS = 1000
+"""So many rows are looked at to find columns that are no scores: an ``id`` shows in the first few."""
+
+_TOTALS = (1.0, 100.0)  # probabilities and percentages
+_ROUNDING = 0.01  # of two digits
 _UNWRITABLE = re.compile("[\\x00\\ud800-\\udfff]")
 _BLOCK_VALUES = 1 << 17  # scores of one block: few calls per score, and still near the processor
 
@@ -65,8 +68,8 @@ def check_scores(
     """Turn whatever holds a score matrix into a ``ScoreMatrix``, or say in an InputError what is wrong.
 
     Arrays, anything with ``__array__`` or DLPack, nested lists, pandas, polars and Arrow frames are accepted, and
-    what is checked already. A
-    frame's columns are found by the names of the classes, or by ``columns`` (one per class) if it has them all.
+    what is checked already. A frame's columns are found by the names of the classes, or by ``columns`` (one per
+    class) if it has them all.
     Infinite or missing scores are found later, in the one pass over the data (``not_finite_error``).
     """
     if isinstance(scores, ScoreMatrix):
@@ -197,24 +200,19 @@ def check_labels(
     require_same_index(index, labels, name)
     columns = match_labels(values, classes)
     unknown = np.flatnonzero(columns < 0)
-    if len(unknown):
-        raise _unknown_error(values, unknown, classes, name)
-    return columns
-
-
-def _unknown_error(values: NDArray[Any], rows: IntArray, classes: tuple[Label, ...], name: str) -> InputError:
-    """Says how many labels are missing, or, where none is, how many are not among the classes."""
-    found = zip(rows.tolist(), values[rows].tolist(), strict=True)
-    missing = [row for row, label in found if not hasattr(label, "__len__") and is_null(label)]
+    if not len(unknown):
+        return columns
+    found = values[unknown].tolist()
+    places = zip(unknown.tolist(), found, strict=True)
+    missing = [row for row, label in places if not hasattr(label, "__len__") and is_null(label)]
     if missing:
-        return InputError(
+        raise InputError(
             f"{name}: {len(missing)} label(s) are missing (None, NaN or NA), the first in row {missing[0]}. Every "
             "row needs its label: drop those rows from scores and labels, for example where labels.isna()."
         )
-    return InputError(
-        f"{name}: {len(rows)} label(s) have no score column, the first is "
-        f"{values[rows[:1]].tolist()[0]!r} in row {rows[0]}. The classes are {shorten(classes)}. "
-        "Pass classes= with names spelled as in the labels."
+    raise InputError(
+        f"{name}: {len(unknown)} label(s) have no score column, the first is {found[0]!r} in row {unknown[0]}. "
+        f"The classes are {shorten(classes)}. Pass classes= with names spelled as in the labels."
     )
 
 
@@ -227,18 +225,14 @@ def name_array(labels: Any, name: str, what: str) -> NDArray[Any]:
         raise InputError(
             f"{name}: {what} must be text, numbers or booleans, got dtype {values.dtype}. Convert them to text."
         )
-    if isinstance(labels, (list, tuple)) and values.ndim == 1 and not _keeps_names(labels, values):
-        values = np.empty(len(labels), object)
-        values[:] = labels
+    if isinstance(labels, (list, tuple)) and values.ndim == 1:
+        # NumPy gives a list one type, and drops NULs at the end.
+        types = set(map(type, labels))
+        mixed = len(types) > 1 or (types == {int} and values.dtype.kind == "f")
+        if mixed or (values.dtype.kind == "U" and any(label.endswith("\0") for label in labels)):
+            values = np.empty(len(labels), object)
+            values[:] = labels
     return values
-
-
-def _keeps_names(labels: Sequence[Any], values: NDArray[Any]) -> bool:
-    """Whether an array says what the list says: NumPy gives it one type, and drops NULs at the end."""
-    types = set(map(type, labels))
-    if len(types) > 1 or (types == {int} and values.dtype.kind == "f"):
-        return False
-    return values.dtype.kind != "U" or not any(label.endswith("\0") for label in labels)
 
 
 def check_rate(value: Any, name: str) -> float:
@@ -296,3 +290,44 @@ def check_seed(rng: RngLike) -> int:
         return 0
     generator = check_rng(rng)
     return int(rng) if isinstance(rng, (int, np.integer)) else int(generator.integers(2**63))
+
+
+def foreign_columns(sample: NDArray[np.floating[Any]], class_counts: IntArray) -> list[int]:
+    """Columns of classes without labelled rows that cannot be scores of the model that made the others.
+
+    A pattern as wide as ``*`` takes an ``id`` for a class. Only classes without any labelled row are looked at: an
+    ``id`` has none, and a class of the model rarely has none.
+
+    They can be if all columns add up to 1 (or 100 %). If the other columns do so alone, then this one is foreign.
+    If neither is so, as for logits, a column may exceed the range of the others by as much as that range is wide.
+
+    >>> foreign_columns(np.array([[0.9, 0.1, 501], [0.2, 0.8, 502]]), np.array([1, 1, 0]))
+    [2]
+    """
+    known = class_counts > 0
+    if known.all() or not known.any() or adds_up(sample, np.ones_like(known)):
+        return []
+    empty = np.flatnonzero(~known).tolist()
+    if adds_up(sample, known):
+        return [column for column in empty if np.abs(sample[:, column]).max() > _ROUNDING]
+    least, most = float(sample[:, known].min()), float(sample[:, known].max())
+    room = most - least or max(1.0, abs(most))
+    inside = (sample >= least - room) & (sample <= most + room)
+    return [column for column in empty if not inside[:, column].all()]
+
+
+def adds_up(sample: NDArray[np.floating[Any]], columns: BoolArray) -> bool:
+    chosen = sample[:, columns]
+    sums = chosen.sum(axis=1, dtype=np.float64)
+    return bool((chosen >= 0).all()) and any(np.allclose(sums, total, rtol=_ROUNDING, atol=0) for total in _TOTALS)
+
+
+def require_plausible(scores: ScoreMatrix, class_counts: IntArray) -> None:
+    """Raise where a column of a frame, such as ``id``, cannot be a class although its name would make it one."""
+    foreign = foreign_columns(scores.values[:SAMPLE_ROWS], class_counts)
+    if foreign:
+        raise InputError(
+            f"source: column {shorten([scores.classes[place] for place in foreign])} does not look like scores: "
+            "no row has this label, and the values do not fit the other columns. Pass the score columns only, or "
+            "name all classes with classes= if it is right."
+        )

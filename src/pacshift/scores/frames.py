@@ -1,11 +1,191 @@
-"""Frames in give frames out, with the index of the scores; labels with another index are refused."""
+"""What may hold scores, labels and other columns: arrays, tensors, nested lists, frames of any library, streams.
 
-from collections.abc import Sequence
+Frames in give frames out, with the index of the scores; labels with another index are refused. Frames that are
+computed when they are read (polars' lazy frames, relations of DuckDB, other Arrow streams) come piece after piece,
+so only one piece is in memory besides what is made of them.
+"""
+
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pacshift.arrays import BoolArray, Label
-from pacshift.errors import InputError
+from pacshift.errors import InputError, MissingExtraError
 from pacshift.scores.names import shorten, text_of
+
+PIECE_ROWS = 1 << 16
+"""Rows asked for at a time; libraries may give more. A round number: 5 MB with 10 classes."""
+
+
+def to_matrix(
+    scores: Any, name: str, classes: tuple[Label, ...] | None, columns: Sequence[str]
+) -> tuple[NDArray[np.floating[Any]], list[Label] | None]:
+    """The scores of the wanted columns; for a frame also the names of all its columns."""
+    if not is_stream(scores):
+        values, found = to_values(scores, name, classes, columns)
+        return to_floats(values, name), found
+    parts = [to_matrix(piece, name, classes, columns) for piece in stream_pieces(scores)]
+    found = parts[0][1]
+    blocks = [values for values, _ in parts]
+    parts.clear()  # no other column is kept
+    return _join_blocks(blocks), found
+
+
+def to_values(
+    scores: Any, name: str, classes: tuple[Label, ...] | None, columns: Sequence[str]
+) -> tuple[NDArray[Any], list[Label] | None]:
+    """The same for what is no stream, with values of the type they have."""
+    is_arrow, found = _is_arrow(scores), column_names(scores)
+    if found is None or not (is_arrow or hasattr(scores, "to_numpy")):
+        return as_array(scores, name, "scores"), found
+    if classes is not None:
+        scores = _select(scores, found, classes, columns, name)
+    if not is_arrow:
+        return as_array(scores.to_numpy(), name, "scores"), found
+    try:
+        parts = [column.to_numpy(zero_copy_only=False) for column in scores.itercolumns()]  # nulls become NaN
+    except Exception as error:  # of Arrow, which is not imported here
+        raise InputError(f"{name}: scores must be numbers ({error}). Keep only the score columns.") from None
+    return np.column_stack(parts) if parts else np.empty((0, 0)), found
+
+
+def column_names(table: Any) -> list[Label] | None:
+    """The column names of a frame of pandas, polars or Arrow; None for what has none."""
+    found = table.column_names if _is_arrow(table) else getattr(table, "columns", None)
+    return None if found is None else list(found)
+
+
+def _is_arrow(table: Any) -> bool:
+    return hasattr(table, "column_names") and hasattr(table, "itercolumns")  # a table or a record batch
+
+
+def _select(frame: Any, found: list[Label], classes: tuple[Label, ...], columns: Sequence[str], name: str) -> Any:
+    """The columns of a frame in the order of ``classes``, by name, never by position."""
+    texts = [text_of(column) for column in found]
+    has_columns = len(columns) == len(classes) and set(columns) <= set(texts)
+    wanted = [text_of(label) for label in (columns if has_columns else classes)]
+    twice = [text for text in wanted if texts.count(text) > 1]
+    if twice:
+        raise InputError(f"{name}: {len(twice)} score column name(s) occur twice: {shorten(twice)}. Rename them.")
+    missing = [text for text in wanted if text not in texts]
+    if missing:
+        raise InputError(
+            f"{name}: no score column for {shorten(missing)}; the columns are {shorten(found)}. Name them "
+            "after the classes, or pass a plain array (frame.to_numpy()) with columns in the order of the classes."
+        )
+    order = [texts.index(text) for text in wanted]
+    if order == list(range(len(found))):
+        return frame
+    if hasattr(frame, "iloc"):
+        return frame.iloc[:, order]
+    return frame.select(order) if hasattr(frame, "itercolumns") else frame[:, order]
+
+
+def to_floats(scores: Any, name: str) -> NDArray[np.floating[Any]]:
+    """Numbers of any type as float32, if they are, or float64."""
+    values = as_array(scores, name, "scores")
+    kind = values.dtype.kind
+    if values.dtype.name in ("float16", "bfloat16"):
+        raise half_error(name, values.dtype.name)
+    if kind == "O":  # frames with nulls, nested lists with None
+        text = next((value for value in values.flat if isinstance(value, (str, bytes))), None)
+        try:
+            if text is not None:  # NumPy would read "0.5" as a number, and "nan" too
+                raise TypeError(f"found the text {text!r}")
+            return values.astype(np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"{name}: scores must be numbers ({error}). Keep only the score columns.") from None
+    if kind not in "fbiu":
+        raise InputError(
+            f"{name}: scores must be real numbers, got dtype {values.dtype}. Convert the columns to floats."
+        )
+    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+
+
+def half_error(name: str, kind: str) -> InputError:
+    """Thresholds survive a rounding to single precision; the steps of half precision are 8,000 times as wide."""
+    return InputError(
+        f"{name}: scores of half precision ({kind}) are refused, because rows that were rounded so and rows that "
+        "were not get different sets. If the rows that calibrate and the rows in use are both of half precision, "
+        "convert both: scores.astype(np.float32), of a torch tensor .float()."
+    )
+
+
+def as_array(data: Any, name: str, what: str) -> NDArray[Any]:
+    """Any container as an array; what it raises becomes an InputError."""
+    if np.ma.is_masked(data):
+        masked = int(np.ma.getmaskarray(data).sum())
+        raise InputError(f"{name}: {masked} of the {what} are masked. Drop those rows.")
+    try:
+        if is_stream(data):
+            return _stream_column(data, name, what)
+        if not hasattr(data, "__array__") and hasattr(data, "__dlpack__"):
+            return np.from_dlpack(data)
+        return np.asarray(data)
+    except InputError:
+        raise
+    except Exception as error:  # whatever a foreign container raises, the user gets one kind of error
+        if "BFloat16" in str(error):  # of torch
+            raise half_error(name, "bfloat16") from error
+        remedy = "Pass a NumPy array or something np.asarray understands (for torch: tensor.detach().cpu())."
+        raise InputError(f"{name}: cannot read the {what} ({error}). {remedy}") from error
+
+
+def is_lazy(frame: Any) -> bool:
+    """Whether this is a lazy frame of polars."""
+    return hasattr(frame, "collect_schema") and hasattr(frame, "collect")
+
+
+def is_stream(frame: Any) -> bool:
+    """Whether rows have to be read piece by piece: neither an array nor a frame whose columns are in memory."""
+    kinds = ("__array__", "to_numpy", "itercolumns")
+    return is_lazy(frame) or (
+        hasattr(frame, "__arrow_c_stream__") and not any(hasattr(frame, kind) for kind in kinds)
+    )
+
+
+def stream_pieces(frame: Any) -> Iterator[Any]:
+    """The rows of a stream as frames in memory, of polars or Arrow; at least one, which may be empty."""
+    if is_lazy(frame):
+        # Older versions of polars can only collect the whole.
+        pieces = getattr(frame, "collect_batches", None)
+        found = iter([frame.collect()]) if pieces is None else iter(pieces(chunk_size=PIECE_ROWS))
+        first = next(found, None)
+        yield frame.limit(0).collect() if first is None else first
+        yield from found
+        return
+    try:
+        import pyarrow
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("reading a stream of Arrow batches", error, "tables") from None
+    with pyarrow.RecordBatchReader.from_stream(frame) as reader:
+        batches = iter(reader)
+        yield next(batches, reader.schema.empty_table())
+        yield from batches
+
+
+def _join_blocks(blocks: list[NDArray[Any]]) -> NDArray[Any]:
+    """All blocks as one array. Each block is given back as soon as it is copied, so memory holds them once."""
+    whole = np.empty((sum(map(len, blocks)), *blocks[0].shape[1:]), np.result_type(*blocks))
+    end = len(whole)
+    while blocks:
+        block = blocks.pop()
+        whole[end - len(block) : end] = block
+        end -= len(block)
+    return whole
+
+
+def _stream_column(frame: Any, name: str, what: str) -> NDArray[Any]:
+    """The only column of a stream, as an array."""
+    blocks = []
+    for piece in stream_pieces(frame):
+        columns = list(piece.columns if hasattr(piece, "itercolumns") else piece.get_columns())
+        if len(columns) != 1:
+            raise InputError(f"{name}: the {what} must be one column, got {len(columns)}. Select that column.")
+        blocks.append(np.asarray(columns[0]))
+    return _join_blocks(blocks)
 
 
 def frame_like(scores: Any, sets: BoolArray, classes: Sequence[Label]) -> Any:
@@ -43,6 +223,14 @@ def series_like(scores: Any, lists: list[list[Label]]) -> Any:
 
         return polars.Series("labels", lists, strict=False)
     return lists
+
+
+def _library(scores: Any) -> str:
+    """The library of a frame; "" for what is not a frame."""
+    if not hasattr(type(scores), "columns"):  # asking a lazy frame itself would compute its schema
+        return ""
+    origins = (kind.__module__.partition(".")[0] for kind in type(scores).__mro__)
+    return next((library for library in origins if library in ("pandas", "polars", "pyarrow")), "")
 
 
 def index_of(table: Any) -> Any:
@@ -94,11 +282,3 @@ def in_class_order(values: Any, classes: Sequence[Label], name: str) -> Any:
             "class once, or pass a plain list in the order of the classes."
         )
     return values.iloc[[found.index(one) for one in wanted]]
-
-
-def _library(scores: Any) -> str:
-    """The library of a frame; "" for what is not a frame."""
-    if not hasattr(type(scores), "columns"):  # asking a lazy frame itself would compute its schema
-        return ""
-    origins = (kind.__module__.partition(".")[0] for kind in type(scores).__mro__)
-    return next((library for library in origins if library in ("pandas", "polars", "pyarrow")), "")

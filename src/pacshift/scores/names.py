@@ -31,11 +31,7 @@ def text_of(name: Any) -> str | None:
     value = name.item() if isinstance(name, np.generic) else name
     if isinstance(value, (str, int)):
         return str(value)
-    return _text_of_fraction(value) if isinstance(value, (float, Decimal)) else None
-
-
-def _text_of_fraction(value: float | Decimal) -> str | None:
-    if not math.isfinite(value):
+    if not isinstance(value, (float, Decimal)) or not math.isfinite(value):
         return None
     is_exact = isinstance(value, Decimal) or abs(value) < _MAX_EXACT
     return str(int(value)) if is_exact and value == int(value) else str(value)
@@ -109,10 +105,15 @@ def by_class(given: Mapping[Any, _Value], classes: Sequence[Label], name: str) -
 
 def match_labels(values: NDArray[Any], classes: tuple[Label, ...]) -> IntArray:
     """Position of each label among the classes, or ``NOT_FOUND``; fast where labels have one type."""
-    kind = values.dtype.kind
-    if kind in "iu":
-        return _match_whole(values, classes)
+    kind, is_position = values.dtype.kind, classes == tuple(range(len(classes)))
+    if kind in "iu" and is_position and values.min(initial=0) >= 0 and values.max(initial=0) < len(classes):
+        return values.astype(np.int64, copy=False)  # labels that are their own position: the most frequent case
     places = places_by_text(classes)
+    if kind in "iu":
+        limits = np.iinfo(values.dtype)
+        numbers = {int(text): place for text, place in places.items() if _WHOLE_NUMBER.fullmatch(text)}
+        held = {number: place for number, place in numbers.items() if limits.min <= number <= limits.max}
+        return _look_up(np.array(list(held), values.dtype), np.array(list(held.values()), np.int64), values)
     if kind == "U":
         return _look_up(np.array(list(places)), np.array(list(places.values())), values)
     if kind in "bf":
@@ -124,18 +125,6 @@ def match_labels(values: NDArray[Any], classes: tuple[Label, ...]) -> IntArray:
         for value in values.tolist()
     )
     return np.fromiter(one_by_one, np.int64, len(values))
-
-
-def _match_whole(values: NDArray[Any], classes: tuple[Label, ...]) -> IntArray:
-    is_position = classes == tuple(range(len(classes)))
-    if is_position and values.min(initial=0) >= 0 and values.max(initial=0) < len(classes):
-        return values.astype(np.int64, copy=False)  # labels that are their own position: the most frequent case
-    numbers = {
-        int(text): place for text, place in places_by_text(classes).items() if _WHOLE_NUMBER.fullmatch(text)
-    }
-    limits = np.iinfo(values.dtype)
-    held = {number: place for number, place in numbers.items() if limits.min <= number <= limits.max}
-    return _look_up(np.array(list(held), values.dtype), np.array(list(held.values()), np.int64), values)
 
 
 def _look_up(names: NDArray[Any], places: NDArray[Any], values: NDArray[Any]) -> IntArray:

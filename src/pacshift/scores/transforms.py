@@ -1,4 +1,4 @@
-"""Transforms: from the model's scores to the f(x, y) that is compared with a threshold.
+"""Transforms: from the model's scores to the f(x, y) that is compared with a threshold; first of all the softmax.
 
 Label shift leaves p(x given y) alone, so any fixed function of (x, y) keeps every guarantee. Randomised scores are
 fixed functions too: the uniform number of a row is a hash of the row's own scores. So it does not depend on where
@@ -7,7 +7,7 @@ the row stands, in which file or block it comes, or whether it is seen in calibr
 
 import difflib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,8 +16,47 @@ from numpy.typing import NDArray
 from pacshift.arrays import FloatArray
 from pacshift.errors import InputError
 from pacshift.scores.check import ScoreMatrix, is_finite, not_finite_error, rounded
+from pacshift.scores.kind import Row, high_of, low_of, require_logits
 
 TransformFunction: TypeAlias = Callable[[FloatArray], Any]
+
+_BLOCK_ROWS = 4096  # float64 copies of few rows at a time; a round number
+
+
+def softmax(logits: NDArray[np.floating[Any]], *, single: bool = True) -> NDArray[np.floating[Any]]:
+    """exp(z) divided by the row's sum, computed in float64 and given back in the type of the logits.
+
+    ``single``: logits are rounded to single precision first, so that float32 and float64 have the same softmax.
+
+    >>> softmax(np.array([[1000.0, 1000.0], [0.0, -np.inf]])).tolist()
+    [[0.5, 0.5], [1.0, 0.0]]
+    """
+    result = np.empty_like(logits)
+    for start in range(0, len(logits), _BLOCK_ROWS):
+        rows = slice(start, start + _BLOCK_ROWS)
+        block = rounded(logits[rows]) if single else np.ascontiguousarray(logits[rows], np.float64)
+        with np.errstate(invalid="ignore"):  # rows that are not finite become NaN, which is refused later
+            powers = np.exp(block - block.max(axis=1, keepdims=True))
+        result[rows] = powers / powers.sum(axis=1, keepdims=True)
+    return result
+
+
+def softmax_of_row(row: Row) -> Row:
+    """The same of one row, with the same bits, for services."""
+    if row.dtype == np.float32:
+        plain = row
+    else:  # the short way where no number is beyond single precision
+        plain = row.astype(np.float32) if low_of(row) > -3e38 and high_of(row) < 3e38 else rounded(row)
+    powers: Row = np.subtract(plain, high_of(plain), dtype=np.float64)
+    np.exp(powers, out=powers)
+    powers /= np.add.reduce(powers)
+    return powers.astype(row.dtype, copy=False)
+
+
+def to_probabilities(scores: ScoreMatrix, *, name: str) -> ScoreMatrix:
+    """The softmax of checked scores; an InputError if they are probabilities already."""
+    require_logits(scores.values, name=name)
+    return replace(scores, values=softmax(scores.values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,19 +172,16 @@ def resolve_transform(score: str | TransformFunction | Transform) -> Transform:
         return score
     if isinstance(score, str):
         if score not in TRANSFORMS:
-            raise _unknown_score(score)
+            close = difflib.get_close_matches(score.lower(), TRANSFORMS, 1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            raise InputError(
+                f"score must be one of {', '.join(TRANSFORMS)} or a function of the score matrix, got {score!r}."
+                f"{hint}"
+            )
         return TRANSFORMS[score]
     if not callable(score):
         raise InputError(f"score must be a name or a function of the score matrix, got {score!r}.")
     return Transform("custom", UserScore(score))
-
-
-def _unknown_score(score: str) -> InputError:
-    close = difflib.get_close_matches(score.lower(), TRANSFORMS, 1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    return InputError(
-        f"score must be one of {', '.join(TRANSFORMS)} or a function of the score matrix, got {score!r}.{hint}"
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,38 +210,28 @@ class UserScore:
         return np.allclose(alone, result[row], rtol=1e-6, atol=1e-9 * (1 + np.abs(result[row]).max()))
 
     def _checked(self, block: FloatArray) -> FloatArray:
-        made = self._call(block)
-        result = np.empty(0) if np.ma.is_masked(made) else _as_array_or_empty(made)
-        if result.shape != block.shape or result.dtype.kind not in "biuf" or not np.isfinite(result).all():
-            raise InputError(
-                "the score function must give a matrix of finite real numbers of the shape it gets, "
-                f"{block.shape}; got {_described(made, result)}."
-            )
-        return result.astype(np.float64, copy=False)
-
-    def _call(self, block: FloatArray) -> Any:
         view = block.view()
         view.flags.writeable = False
         try:
-            return self.function(view)  # what it raises itself is the user's to see
+            made = self.function(view)  # what it raises itself is the user's to see
         except ValueError as error:
             if "read-only" not in str(error):
                 raise
             raise InputError(
                 f"the score function writes into the scores it gets ({error}). Let it work on a copy."
             ) from error
-
-
-def _as_array_or_empty(made: Any) -> NDArray[Any]:
-    try:
-        return np.asarray(made)
-    except Exception:  # whatever a foreign container raises: not a matrix
-        return np.empty(0)
-
-
-def _described(made: Any, result: NDArray[Any]) -> str:
-    if np.ma.is_masked(made):
-        return "masked entries"
-    if result.dtype.kind not in "biuf":
-        return f"shape {result.shape} of {result.dtype}"
-    return f"shape {result.shape} with {int((~np.isfinite(result)).sum())} entries that are not finite"
+        masked = np.ma.is_masked(made)
+        try:
+            result = np.empty(0) if masked else np.asarray(made)
+        except Exception:  # whatever a foreign container raises: not a matrix
+            result = np.empty(0)
+        is_real = result.dtype.kind in "biuf"
+        if result.shape == block.shape and is_real and np.isfinite(result).all():
+            return result.astype(np.float64, copy=False)
+        found = "masked entries" if masked else f"shape {result.shape} of {result.dtype}"
+        if is_real and not masked:
+            found = f"shape {result.shape} with {int((~np.isfinite(result)).sum())} entries that are not finite"
+        raise InputError(
+            "the score function must give a matrix of finite real numbers of the shape it gets, "
+            f"{block.shape}; got {found}."
+        )

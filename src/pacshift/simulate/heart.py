@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray
 from pacshift.files.reading import read_arrays
-from pacshift.simulate.synthetic import same_everywhere
+from pacshift.simulate.population import same_everywhere
 
 GAP_UNIT = 1024
 """Stored scores are log-probability gaps to the row's largest, in units of 1/1024 (0.1 % of the value): two bytes

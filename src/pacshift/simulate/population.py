@@ -1,21 +1,31 @@
-"""A population of scored rows, where the true error of any thresholds is known."""
+"""A population of scored rows, where the true error of any thresholds, and so the best ones, are known."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike
+from pacshift.arrays import BoolArray, FloatArray, IntArray, Label, LabelsLike, ScoresLike
 from pacshift.scores.check import check_labels, check_rate, check_rng, check_scores, is_finite, not_finite_error
 from pacshift.scores.frames import in_class_order, require_same_index
-from pacshift.simulate.best import cheapest_thresholds, highest_threshold
+from pacshift.scores.transforms import softmax
 from pacshift.simulate.mix import check_mix, check_row_weights, require_rows, resample
-from pacshift.simulate.synthetic import synthetic_scores
 
 ROUNDING = 1e-12
 """Relative rounding error that the sum of many shares may have."""
+
+HARDEST_CLASS_LOSS = 0.25
+"""Share of the strength that the last class lacks. Chosen so that a shift onto it hurts methods that ignore the
+shift."""
+
+BIAS = 0.3
+"""Standard deviation of the bias that the logit of each class has: scores are not calibrated, but not absurd."""
+
+HIGHEST_PRICE = 1e12
+"""Beyond it a missed label costs more than any set size. A round number."""
 
 
 class Population:
@@ -113,7 +123,13 @@ class Population:
         """
         names = tuple(range(classes)) if isinstance(classes, int) else tuple(classes)
         index = np.repeat(np.arange(len(names)), rows_per_class)
-        scores = synthetic_scores(index, len(names), strength, check_rng(rng))
+        draw = check_rng(rng)
+        logits = strength * np.eye(len(names))[index] + draw.gumbel(size=(len(index), len(names)))
+        # With a bias per class the scores are not calibrated, like those of most trained classifiers.
+        logits += draw.normal(0, BIAS, len(names))
+        # A shift onto the hardest class hurts methods that ignore the shift.
+        logits[index == len(names) - 1, -1] -= strength * HARDEST_CLASS_LOSS
+        scores = same_everywhere(softmax(logits, single=False))
         return cls(scores, [names[place] for place in index], classes=names)
 
     def row_shares(self, mix: Any) -> FloatArray:
@@ -132,12 +148,6 @@ class Population:
         per_class = self._class_shares(mix) / np.where(self._class_weight > 0, self._class_weight, 1)
         per_row = per_class[self.index]
         return np.asarray(per_row if self._row_weights is None else per_row * self._row_weights)
-
-    def _draw_rows(self, mix: Any, size: int, rng: Any) -> IntArray:
-        if self._row_weights is None:
-            return resample(self.index, mix, size, rng)
-        share = self.row_shares(mix)
-        return np.asarray(check_rng(rng).choice(len(share), size, p=share / share.sum()))
 
     def draw(self, mix: Any, size: int, rng: Any = None) -> tuple[NDArray[np.floating[Any]], NDArray[Any]]:
         """Draw independent rows with replacement: a label from ``mix``, then a row of that label.
@@ -158,7 +168,11 @@ class Population:
         labels : numpy.ndarray of shape (size,)
             Their true labels, by name.
         """
-        rows = self._draw_rows(mix, size, rng)
+        if self._row_weights is None:
+            rows = resample(self.index, mix, size, rng)
+        else:
+            share = self.row_shares(mix)
+            rows = check_rng(rng).choice(len(share), size, p=share / share.sum())
         alike = len({type(name) for name in self.classes}) == 1
         dtype = None if alike else object  # NumPy would turn a 1 among texts into '1'
         names = np.array(self.classes, dtype=dtype)
@@ -270,7 +284,10 @@ class Population:
         0.7
         """
         allowed = check_rate(epsilon, "epsilon") * (1 + ROUNDING)
-        return highest_threshold(self._true_scores, self.row_shares(mix), allowed)
+        order = np.argsort(self._true_scores)
+        missed = np.cumsum(self.row_shares(mix)[order])  # by a threshold just above each score
+        position = int(np.searchsorted(missed, allowed, side="right"))
+        return float(self._true_scores[order][min(position, len(order) - 1)])
 
     def best_class_thresholds(self, epsilon: float, mix: Any, *, class_epsilon: float = 1.0) -> FloatArray:
         """Find the thresholds per class with the smallest sets whose error under ``mix`` is at most ``epsilon``.
@@ -327,3 +344,73 @@ class Population:
         shares = self._class_shares(mix)
         # A sum, not `@`: the same bits on any number of BLAS threads.
         return float((shares * by_class)[shares > 0].sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """Thresholds worth trying for one class in rising order, what each misses, and what it adds to the size."""
+
+    thresholds: FloatArray
+    missed: FloatArray
+    size: FloatArray
+
+    @classmethod
+    def of(cls, scores: NDArray[np.floating[Any]], shares: FloatArray, own: BoolArray) -> "Candidates":
+        """Only the scores of the class's ``own`` rows change what is missed; infinity is never in a set."""
+        order = np.argsort(scores)
+        thresholds = np.append(np.unique(scores[own]), np.inf)
+        place = np.searchsorted(scores[order], thresholds)
+        below = np.concatenate([[0.0], np.cumsum(shares[order])])
+        own_below = np.concatenate([[0.0], np.cumsum((shares * own)[order])])
+        return cls(thresholds, own_below[place], below[-1] - below[place])
+
+    def up_to(self, share: float) -> "Candidates":
+        """Only the thresholds that miss at most this share of the class."""
+        kept = self.missed <= share * self.missed[-1]
+        return Candidates(self.thresholds[kept], self.missed[kept], self.size[kept])
+
+
+def cheapest_thresholds(
+    scores: NDArray[np.floating[Any]], index: IntArray, shares: FloatArray, allowed: float, most: float = 1.0
+) -> FloatArray:
+    """Thresholds per class that miss at most ``allowed``, and of each class at most the share ``most``.
+
+    ``shares`` are the probabilities of the rows.
+
+    Error and size are sums over the columns. So a price per missed label decides every column by itself, and
+    bisection finds the lowest price at which few enough labels are missed. What is left of the allowed error goes
+    to the column where it saves most.
+    """
+    columns = [Candidates.of(scores[:, y], shares, index == y).up_to(most) for y in range(scores.shape[1])]
+
+    def chosen(price: float) -> list[int]:
+        return [int(np.argmin(column.size + price * column.missed)) for column in columns]
+
+    def missed(places: list[int]) -> float:
+        return sum(float(column.missed[place]) for column, place in zip(columns, places, strict=True))
+
+    low, high = 0.0, 1.0
+    while missed(chosen(high)) > allowed and high < HIGHEST_PRICE:
+        low, high = high, 2 * high
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if missed(chosen(middle)) > allowed else (low, middle)
+    places = chosen(high)
+    for _ in columns:  # raise the one threshold that saves most with the allowed error that is left
+        rest = allowed - missed(places)
+        further = [
+            int(np.searchsorted(column.missed, column.missed[place] + rest, side="right")) - 1
+            for column, place in zip(columns, places, strict=True)
+        ]
+        saved = [column.size[a] - column.size[b] for column, a, b in zip(columns, places, further, strict=True)]
+        best = int(np.argmax(saved))
+        places[best] = max(places[best], further[best])
+    return np.array([column.thresholds[place] for column, place in zip(columns, places, strict=True)])
+
+
+def same_everywhere(scores: NDArray[np.floating[Any]]) -> FloatArray:
+    """Scores rounded to single precision, so that they are the same on every processor.
+
+    Processors disagree about the last bits of an exponential, and coins depend on every bit (tally/coins.py).
+    """
+    return scores.astype(np.float32).astype(np.float64)

@@ -8,20 +8,19 @@ from time import perf_counter
 from typing import Any
 
 from pacshift.arrays import Label
-from pacshift.files.repeated import sha256_beside
 from pacshift.progress import Progress
 from pacshift.rows.arrow.layout import ColumnsError, Layout
 from pacshift.rows.arrow.records import batch_labels, raw_scores, sample_scores, score_rows
 from pacshift.rows.arrow.source import Records, Source, Tables
 from pacshift.rows.columns import Columns
 from pacshift.rows.faults import Faults
+from pacshift.scores.check import foreign_columns
 from pacshift.scores.names import shorten
-from pacshift.scores.plausible import foreign_columns
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tables.reader import TableReader
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
-from pacshift.tally.inputs import Input, Role, printable
+from pacshift.tally.once import Input, Role, printable, sha256_beside
 
 logger = logging.getLogger(__name__)
 

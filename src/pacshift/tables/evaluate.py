@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
 from pacshift.evaluation import Evaluation, EvaluationCounts
-from pacshift.files.repeated import file_sha256
 from pacshift.progress import Progress
 from pacshift.rows.arrow.records import ScoreRows
 from pacshift.rows.arrow.source import Records, Tables
 from pacshift.rows.sets import count_sizes
 from pacshift.tables.count import why_of
 from pacshift.tables.reader import TableReader
-from pacshift.tally.inputs import Role
+from pacshift.tally.once import Role, file_sha256
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,9 +21,8 @@ from pacshift.rows.arrow.source import Records, without_codes
 from pacshift.rows.faults import NO_GROUP, Faults
 from pacshift.scores.names import NOT_FOUND, is_missing, text_of
 from pacshift.tally.coins import group_coins, name_hashes, rows_digest
-from pacshift.tally.grouped import LabelsPer
-from pacshift.tally.groups import choose_labelled, choose_rows, row_keys
-from pacshift.tally.inputs import Role
+from pacshift.tally.groups import LabelsPer, choose_labelled, choose_rows, row_keys
+from pacshift.tally.once import Role
 
 
 @dataclass(frozen=True, slots=True, eq=False)

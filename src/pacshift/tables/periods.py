@@ -1,7 +1,7 @@
 """A table cut into periods: by a column of timestamps, by a number of rows, or one file per period."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
@@ -14,19 +14,18 @@ from pacshift.arrays import IntArray, KeyArray
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 from pacshift.monitor.calendar import Unit, describe
-from pacshift.monitor.deliveries import whole_digest
-from pacshift.monitor.periods import Counted
+from pacshift.monitor.periods import Counted, CountedRows
 from pacshift.progress import Progress
 from pacshift.rows.arrow.records import ScoreRows
 from pacshift.rows.arrow.source import Records
-from pacshift.scores.check import shorten
+from pacshift.scores.names import shorten
 from pacshift.tables.groups import Choice
 from pacshift.tables.keys import RowKeys, read_keys
 from pacshift.tables.reader import TableReader
 from pacshift.tables.timestamps import FIRST_YEAR, LAST_YEAR, column_days
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
-from pacshift.tally.grouped import Grouped
+from pacshift.tally.groups import Grouped
 
 NO_TIME = np.iinfo(np.int64).min
 
@@ -186,31 +185,6 @@ class PeriodCounter:
         return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CountedFile:
-    """The counts of a file by period, its rows in all, and how many of them were left out.
-
-    ``n_known`` of its rows were counted before, as their keys say; ``again`` counts them by the period that they
-    were counted in, and ``moved`` are those periods that some of them have left. ``sizes`` counts the sizes of a
-    certificate's sets by period. It reads the file again, unless it was kept.
-    """
-
-    periods: dict[str, Counted]
-    n_rows: int
-    n_dropped: int
-    n_known: int
-    sizes: Callable[[Certificate], dict[str, IntArray]]
-    again: Mapping[str, Tally] = field(default_factory=dict)
-    moved: Sequence[str] = ()
-    digest: str | None = None
-    """Of all rows, where one of each group and period was counted: other periods choose other rows."""
-
-    @property
-    def whole(self) -> str | None:
-        """A digest of all rows, whichever periods they were cut into."""
-        return self.digest or whole_digest(self.periods)
-
-
 def count_periods(
     file: Path,
     cut: Cut,
@@ -225,7 +199,7 @@ def count_periods(
     key: str | None = None,
     known_keys: Mapping[str, KeyArray] | None = None,
     progress: Progress | None = None,
-) -> CountedFile:
+) -> CountedRows:
     """Count an unlabelled file period by period, in one pass; memory grows with the periods, not with the rows.
 
     ``table`` says how ``TableReader`` finds the score columns, ``keep`` that it keeps a small file in memory.
@@ -268,7 +242,7 @@ def count_periods(
     moved = [names[place] for place in sorted(counter.moved)]
     periods = counter.result(classes, reader.choice)
     digest = None if reader.choice is None else reader.choice.digest
-    return CountedFile(periods, reader.n_in_all, n_dropped, n_known, sizes, again, moved, digest)
+    return CountedRows(periods, reader.n_in_all, sizes, n_dropped, n_known, again, moved, digest)
 
 
 def require_column(reader: TableReader, name: str | None, holding: str) -> None:

@@ -21,10 +21,10 @@ from pacshift.rows.arrow.records import ScoreRows, score_rows
 from pacshift.rows.arrow.source import Records, Tables
 from pacshift.rows.faults import Faults
 from pacshift.scores.check import ScoreMatrix
-from pacshift.scores.softmax import softmax, to_probabilities
+from pacshift.scores.transforms import softmax, to_probabilities
 from pacshift.tables.groups import BatchKeys, Choice, batch_keys
-from pacshift.tally.grouped import Grouped, LabelsPer
-from pacshift.tally.inputs import Role
+from pacshift.tally.groups import Grouped, LabelsPer
+from pacshift.tally.once import Role
 
 MAX_KEPT_BYTES = 1 << 26
 """A table up to this size (64 MB) is kept in memory when it is needed twice; a larger one is read twice."""

@@ -25,7 +25,7 @@ from pacshift.rows.arrow.records import ScoreRows, score_rows
 from pacshift.rows.arrow.source import Records, Tables, is_frame, without_codes
 from pacshift.rows.arrow.writers import JsonLinesWriter, escape_batch
 from pacshift.rows.faults import Faults
-from pacshift.scores.check import shorten
+from pacshift.scores.names import shorten
 from pacshift.tables.reader import TableReader
 
 SET, SET_SIZE = "set", "set_size"

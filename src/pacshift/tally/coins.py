@@ -11,14 +11,16 @@ counts get the same coins, in whatever order and by whatever engine the rows wer
 
 import hashlib
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.scores.transforms import mixed
-from pacshift.tally.counts import Counts
-from pacshift.tally.inputs import Role
+
+if TYPE_CHECKING:
+    from pacshift.tally.once import Role
+    from pacshift.tally.tally import Tally
 
 
 def coins(purpose: str, seed: int, *counts: NDArray[Any]) -> np.random.Generator:
@@ -40,7 +42,7 @@ def coins(purpose: str, seed: int, *counts: NDArray[Any]) -> np.random.Generator
     return np.random.default_rng(int.from_bytes(digest.digest(), "big"))
 
 
-def score_coins(purpose: str, tally: Counts, seed: int) -> np.random.Generator:
+def score_coins(purpose: str, tally: "Tally", seed: int) -> np.random.Generator:
     """The coins for choices among the true-label scores of a tally."""
     return coins(purpose, seed, tally.values, tally.counts, tally.starts)
 
@@ -66,7 +68,7 @@ def rows_digest(names: NDArray[np.uint64], rows: NDArray[np.uint64]) -> NDArray[
     return np.array([len(own), own.sum(dtype=np.uint64), mixed(own).sum(dtype=np.uint64)], np.uint64)
 
 
-def group_coins(names: NDArray[np.uint64], digest: NDArray[np.uint64], role: Role) -> NDArray[np.uint64]:
+def group_coins(names: NDArray[np.uint64], digest: NDArray[np.uint64], role: "Role") -> NDArray[np.uint64]:
     """A number of 64 bits for each group, thrown over its name and all rows of its side (docs/methods/groups.md).
 
     ``names`` are hashes and ``digest`` is the ``rows_digest`` of the side. Different names get different coins.

@@ -15,18 +15,22 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.arrays import FloatArray, IntArray
+from pacshift.arrays import FloatArray, IntArray, scratch
 from pacshift.parallel import run_all
 from pacshift.scores.check import ScoreMatrix, not_finite_error
-from pacshift.scores.kind import ScoreKind, are_whole, kind_of_all
-from pacshift.scores.softmax import require_logits, softmax, to_probabilities
-from pacshift.scores.sums import BlockSums
-from pacshift.scores.transforms import TRANSFORMS, Transform
+from pacshift.scores.kind import BlockSums, ScoreKind, are_whole, kind_of_all, require_logits
+from pacshift.scores.transforms import TRANSFORMS, Transform, softmax, to_probabilities
 from pacshift.tally.cells import Bins, Cells, cell_codes, n_codes
-from pacshift.tally.histogram import BINS, MAX_BINNED_CLASSES, count_bins
-from pacshift.tally.scratch import scratch
-from pacshift.tally.soft import SoftCounter, SoftSums, are_probabilities, block_sums
-from pacshift.tally.stores import ExactScores, GridScores, KeyCounts
+from pacshift.tally.grid import BINS, MAX_BINNED_CLASSES, count_bins
+from pacshift.tally.stores import (
+    ExactScores,
+    GridScores,
+    KeyCounts,
+    SoftCounter,
+    SoftSums,
+    are_probabilities,
+    block_sums,
+)
 
 Matrix: TypeAlias = NDArray[np.floating[Any]]
 """Scores: one row per example, one column per class."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.arrays import IntArray
+from pacshift.arrays import IntArray, running_sum
 from pacshift.errors import InputError
 from pacshift.files.codec import ANYTHING, COUNT, FLAG, TEXT, Entries, ListOf, choice, parse_json, record
 from pacshift.files.origin import TIME_FORMAT, current_time, pacshift_version
@@ -17,14 +17,12 @@ from pacshift.files.writing import atomic_write
 from pacshift.scores.check import check_classes
 from pacshift.scores.kind import ScoreKind
 from pacshift.tally.cells import Bins, Cells, n_codes
-from pacshift.tally.grouped import Grouped
-from pacshift.tally.histogram import BINS
-from pacshift.tally.inputs import Input, all_inputs
-from pacshift.tally.soft import SoftSums
-from pacshift.tally.stores import running_sum
+from pacshift.tally.grid import BINS
+from pacshift.tally.groups import Grouped
+from pacshift.tally.once import Input, all_inputs
+from pacshift.tally.stores import SoftSums
 
 if TYPE_CHECKING:
-    from pacshift.tally.counts import Counts
     from pacshift.tally.tally import Tally
 
 FORMAT = "pacshift-tally"
@@ -70,7 +68,7 @@ def checksums(arrays: Arrays) -> dict[str, str]:
     return {name: hashlib.sha256(np.ascontiguousarray(array).data).hexdigest() for name, array in arrays.items()}
 
 
-def header_of(tally: "Counts") -> dict[str, Any]:
+def header_of(tally: "Tally") -> dict[str, Any]:
     """What is to be said about the counts."""
     bins = {"source_bins": tally.source_cells.bins, "target_bins": tally.target_cells.bins}
     said: dict[str, Any] = HEADER.write(
@@ -79,7 +77,7 @@ def header_of(tally: "Counts") -> dict[str, Any]:
     return said
 
 
-def arrays_of(tally: "Counts") -> Arrays:
+def arrays_of(tally: "Tally") -> Arrays:
     """The counts."""
     arrays: Arrays = {
         "source_codes": tally.source_cells.codes,

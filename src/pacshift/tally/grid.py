@@ -1,13 +1,26 @@
-"""A fixed grid of floats, so that streams of scores become small tables of counts.
+"""Levels of scores: the fixed grid, the target's scores in coarse bins, and the largest threshold that passes.
 
-For a threshold τ on the grid, ``score >= τ`` and ``to_grid(score) >= τ`` say the same: a tally on the grid
-loses only the thresholds between grid points, never the guarantee. Final thresholds are ``single_cuts``.
+Streams of scores become small tables of counts on a grid of floats. For a threshold τ on the grid, ``score >= τ``
+and ``to_grid(score) >= τ`` say the same: a tally on the grid loses only the thresholds between grid points, never
+the guarantee. Final thresholds are ``single_cuts``.
+
+The bins are eight per octave between 2**-32 and 1, read off the leading bits of a float: enough to say how large
+sets will be, too little to tell rows apart. They say which of the certified kinds of sets is the smallest. Counts
+at their edges are exact: the box of docs/methods/many-classes.md rests on them.
 """
 
-import numpy as np
-from numpy.typing import ArrayLike
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from pacshift.arrays import BoolArray, FloatArray, IntArray
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pacshift.arrays import BoolArray, FloatArray, IntArray, running_sum, scratch_like
+from pacshift.parallel import run_all
+
+if TYPE_CHECKING:
+    from pacshift.tally.tally import Tally
 
 MANTISSA_BITS = 12
 """Kept of every score: 4,096 grid points per octave, so that a threshold is lower by at most 0.02 %."""
@@ -77,3 +90,179 @@ def fits_single(thresholds: FloatArray) -> BoolArray:
     with np.errstate(over="ignore", under="ignore"):
         single = thresholds.astype(np.float32)
     return np.asarray((np.abs(single) < np.finfo(np.float32).max) & ((single != 0) | (thresholds <= 0)))
+
+
+_KEPT_BITS = 3  # of the mantissa: 8 bins per octave, 2 kB per class; other numbers were not measured
+_FIRST_EDGE, _LAST_EDGE = 2.0**-32, 1.0
+_LIMIT = _LAST_EDGE + 2.0**-_KEPT_BITS
+
+BINS = 8 * 32 + 1
+"""The first bin holds all that is smaller, down to 0; the last one starts at 1."""
+
+MAX_BINNED_CLASSES = 2000
+"""Bins are kept for up to this many classes, 4 MB: beyond, they would outgrow the blocks that are counted."""
+
+
+def count_bins(columns: NDArray[np.floating[Any]], ends: tuple[float, float] | None = None) -> IntArray | None:
+    """``[j, b]`` counts the scores of class j (``columns[j]``) in bin b; None where they are not probabilities.
+
+    ``ends`` are the smallest and the largest score, where they are known.
+
+    >>> np.nonzero(count_bins(np.array([[1.0, 0.5, 0.0]]))[0])[0].tolist()
+    [0, 248, 256]
+    """
+    least, most = (columns.min(), columns.max()) if ends is None else ends
+    if not (least >= 0 and most < _LIMIT):  # NaN fails both
+        return None
+    first = int(_leading_bits(np.array([_FIRST_EDGE], columns.dtype))[0])
+    codes = _leading_bits(columns)
+    np.maximum(codes, first, out=codes)  # -0.0 has a negative code
+    codes += (np.arange(len(columns)) * BINS - first).astype(codes.dtype)[:, None]
+    counts = np.bincount(codes.ravel(order="K"), minlength=len(columns) * BINS)
+    return counts.reshape(len(columns), BINS)
+
+
+def _leading_bits(values: NDArray[np.floating[Any]]) -> NDArray[np.integer[Any]]:
+    """Sign, exponent and the kept bits of the mantissa as one integer, in the same order as the floats."""
+    integer, mantissa_bits = (np.int32, 23) if values.dtype == np.float32 else (np.int64, 52)
+    bits: NDArray[np.integer[Any]] = scratch_like("bits", values, integer)
+    np.right_shift(values.view(integer), mantissa_bits - _KEPT_BITS, out=bits)  # type: ignore[operator, unused-ignore]
+    return bits
+
+
+def count_at_least(bins: IntArray, level: float) -> IntArray:
+    """For each class the number of scores of at least ``level``, exactly; ``level`` must be an edge of a bin.
+
+    >>> count_at_least(count_bins(np.array([[0.5, 0.49], [0.1, 0.8]])), 0.5).tolist()
+    [1, 1]
+    """
+    place, part = _place_in_bins(np.array([level]))
+    if part[0] != 1:
+        raise ValueError(f"{level} is not an edge of a bin.")
+    return np.asarray(bins[:, place[0] :].sum(axis=1))
+
+
+def mean_binned_size(bins: IntArray, thresholds: FloatArray, parts: FloatArray | None = None) -> float:
+    """Mean number of labels per row that reach their thresholds, estimated from bins.
+
+    The scores in a threshold's bin are taken as spread evenly, except where there are more of them than in either
+    neighbour: the surplus is taken as one repeated score and counted in full. Scores pile up next to 0 and 1
+    without being repeated, so the outermost bins are always spread. ``parts`` may say for each class which part of
+    its threshold's bin lies above the threshold; NaN where that is not known.
+
+    >>> bins = count_bins(np.array([[0.9, 0.2], [0.1, 0.8]]))
+    >>> mean_binned_size(bins, np.array([0.5, 0.5])), mean_binned_size(bins, np.array([-np.inf, 0.5]))
+    (1.0, 1.5)
+    """
+    place, part = _place_in_bins(thresholds)
+    labels = np.arange(len(bins))
+    inside = bins[labels, place]
+    neighbours = np.maximum(bins[labels, np.maximum(place - 1, 0)], bins[labels, np.minimum(place + 1, BINS - 1)])
+    outermost = (place == 0) | (place >= BINS - 2)
+    repeated = np.where(outermost | (part == 0), 0, np.maximum(inside - neighbours, 0))
+    if parts is not None:
+        part, repeated = np.where(np.isnan(parts), part, parts), np.where(np.isnan(parts), repeated, 0)
+    above = bins.sum(axis=1) - np.cumsum(bins, axis=1)[labels, place]
+    return float((above + repeated + part * (inside - repeated)).sum() / bins[0].sum())
+
+
+def mean_size_range(bins: IntArray, thresholds: FloatArray) -> tuple[float, float]:
+    """Bounds of the mean number of labels per row that reach their thresholds, right however scores repeat.
+
+    >>> bins = count_bins(np.array([[0.9, 0.2], [0.1, 0.8]]))
+    >>> mean_size_range(bins, np.array([0.5, 0.78]))
+    (0.5, 1.0)
+    """
+    place, part = _place_in_bins(thresholds)
+    labels = np.arange(len(bins))
+    at_least = bins.sum(axis=1) - np.cumsum(bins, axis=1)[labels, place]
+    at_most = at_least + bins[labels, place]
+    rows = bins[0].sum()
+    low, high = np.where(part == 1, at_most, at_least), np.where(part == 0, at_least, at_most)
+    return float(low.sum() / rows), float(high.sum() / rows)
+
+
+def _place_in_bins(thresholds: FloatArray) -> tuple[IntArray, FloatArray]:
+    """The bin of each threshold, and the part of the bin's width that lies above it."""
+    edges = bin_edges()
+    place = bin_of(thresholds)
+    return place, np.clip((edges[place + 1] - thresholds) / (edges[place + 1] - edges[place]), 0.0, 1.0)
+
+
+def bin_edges() -> FloatArray:
+    """Where the bins start, and where the last one ends: ``BINS + 1`` numbers.
+
+    >>> bin_edges()[[0, 248, 256]].tolist()
+    [0.0, 0.5, 1.0]
+    """
+    first = int(_leading_bits(np.array([_FIRST_EDGE]))[0])
+    edges = ((np.arange(BINS + 1) + first) << (52 - _KEPT_BITS)).view(np.float64)
+    edges[0] = 0.0
+    return edges
+
+
+def bin_of(values: FloatArray) -> IntArray:
+    """The bin of each value; what lies beyond the bins belongs to the nearest one.
+
+    >>> bin_of(np.array([0.0, 0.5, 1.0])).tolist()
+    [0, 248, 256]
+    """
+    return np.clip(np.searchsorted(bin_edges(), values, side="right") - 1, 0, BINS - 1)
+
+
+def largest_threshold(tally: "Tally", passes: Callable[..., bool], *counts: IntArray) -> float:
+    """The largest τ at which ``passes`` says yes, or -inf where no observed score is admissible.
+
+    ``passes`` gets, for each array of ``counts`` (aligned with ``tally.values``; by default the tally's own),
+    the per-class sums of what lies below τ, and must never turn from no to yes as τ grows. Sums only change
+    just above an observed score, so the answer is an observed score and halving the ordered floats finds it.
+    """
+    if not len(tally.values):
+        return -np.inf
+    layers = run_all(
+        [
+            (lambda: tally.cumulative) if one is tally.counts else partial(running_sum, one)
+            for one in counts or [tally.counts]
+        ]
+    )
+
+    def below(order: int) -> tuple[IntArray, ...]:
+        positions = tally.positions(order_to_float(order))
+        return tuple(layer[positions] - layer[tally.starts[:-1]] for layer in layers)
+
+    filled = tally.starts[:-1] < tally.starts[1:]  # scores ascend within a class
+    ends = tally.values[tally.starts[:-1][filled]].min(), tally.values[tally.starts[1:][filled] - 1].max()
+    low, high = (int(float_to_order(end)) for end in ends)
+    high += 1  # just above every score: all examples are missed
+    at_low, at_high = below(low), below(high)
+    if not passes(*at_low):
+        return -np.inf
+    if passes(*at_high):
+        return np.inf
+    while high - low > 1:
+        middle = (low + high) // 2
+        sums = below(middle)
+        if _same(sums, at_low) or (not _same(sums, at_high) and passes(*sums)):
+            low, at_low = middle, sums
+        else:
+            high, at_high = middle, sums
+    return float(order_to_float(low))
+
+
+def expected_tests(tally: "Tally") -> int:
+    """About how often ``largest_threshold`` asks: halving finds one of so many scores, after two ends."""
+    return len(tally.values).bit_length() + 2
+
+
+def _same(one: tuple[IntArray, ...], other: tuple[IntArray, ...]) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def class_threshold(tally: "Tally", label: int, cut: int) -> float:
+    """The largest τ with at most ``cut`` scores of one class below it; -inf for a negative ``cut``."""
+    start, end = tally.starts[label], tally.starts[label + 1]
+    if cut < 0 or start == end:
+        return -np.inf
+    reached = tally.cumulative[start + 1 : end + 1]
+    place = int(np.searchsorted(reached, cut + tally.cumulative[start], side="right"))
+    return float(tally.values[start + min(place, end - start - 1)])

@@ -8,20 +8,53 @@ rows repeat from sample to sample, and the choice is the same in whatever order,
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray, LabelsLike
 from pacshift.errors import InputError
+from pacshift.files.codec import OrNull, choice
 from pacshift.scores.check import ScoreMatrix, is_finite, name_array, not_finite_error, unusable_rows
 from pacshift.scores.frames import require_same_index
 from pacshift.scores.names import is_missing, text_of
-from pacshift.scores.softmax import to_probabilities
-from pacshift.scores.transforms import mixed
+from pacshift.scores.transforms import mixed, to_probabilities
 from pacshift.tally.coins import group_coins, name_hashes, rows_digest
-from pacshift.tally.grouped import LabelsPer
+
+LabelsPer: TypeAlias = Literal["row", "group"]
+"""How target rows in groups were chosen to be labelled (docs/methods/groups.md)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """What is known of rows of which one per group was counted.
+
+    Parameters
+    ----------
+    rows : int
+        Rows in all, of which one per group was counted.
+    parts : int
+        Parts whose rows were chosen apart from each other and then added. A group must not be in two of them;
+        nothing can check it, because a tally holds no names of groups.
+    shared : int
+        Groups of the target whose name is also one of the source, where both were at hand.
+    labels_per : {"row", "group"} or None
+        How target rows were chosen to be labelled, if ``calibrate`` had to be told.
+    """
+
+    rows: int
+    parts: int = 1
+    shared: int = 0
+    labels_per: Annotated[LabelsPer | None, OrNull(choice(*get_args(LabelsPer)), absent=True)] = None
+
+    def __add__(self, other: "Grouped") -> "Grouped":
+        return Grouped(self.rows + other.rows, self.parts + other.parts, self.shared + other.shared)
+
+    def _require_consistent(self) -> None:
+        if not self.parts:
+            raise ValueError("no part where groups were counted")
+
 
 LOG_OF_A_MILLIONTH = -13.8
 """Below this log-probability labels did not come about as they were said to."""

@@ -11,17 +11,17 @@ from pacshift.certificate import Certificate
 from pacshift.evaluation import Evaluation
 from pacshift.methods import Method
 from pacshift.methods.guarantee import MEANINGS
-from pacshift.scores.check import shorten
 from pacshift.scores.kind import OTHER
+from pacshift.scores.names import shorten
 from pacshift.scores.transforms import TRANSFORMS
 from pacshift.tally import Tally
 from pacshift.words.numbers import at_least, between, given, mean_size, percent
 from pacshift.words.statements import filled
 
 if TYPE_CHECKING:
-    from pacshift.certification.after_refusal import Attempt
     from pacshift.certification.answers import Answer
     from pacshift.certification.check import Check
+    from pacshift.certification.refusal import Attempt
     from pacshift.certification.verify import VerifyVerdict
 
 OFTEN_MISSED = 2.0

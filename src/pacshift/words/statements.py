@@ -11,7 +11,7 @@ from pacshift.certificate import Certificate
 from pacshift.certificate.certificate import ONE_LABEL_SHARE
 from pacshift.methods.guarantee import MEANINGS, assumption, condition, promises_target
 from pacshift.rows.sets import mean_and_empty
-from pacshift.scores.check import shorten
+from pacshift.scores.names import shorten
 from pacshift.words.numbers import (
     MAX_LISTED,
     all_but,

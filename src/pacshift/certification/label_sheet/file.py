@@ -18,8 +18,7 @@ import numpy as np
 from pacshift.certification.label_sheet.plan import SheetPlan
 from pacshift.errors import InputError
 from pacshift.files.reading import read_document
-from pacshift.files.spreadsheet import escape_cell, unescape_cell
-from pacshift.files.writing import PathLike, atomic_write
+from pacshift.files.writing import PathLike, atomic_write, escape_cell, unescape_cell
 from pacshift.scores.names import shorten
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from pacshift.errors import InputError
 from pacshift.files.writing import PathLike
 from pacshift.paths.looks import look_cuts
 from pacshift.scores.check import check_scores, check_seed, is_finite, not_finite_error
-from pacshift.scores.containers import as_array, column_names
-from pacshift.scores.frames import require_same_index
+from pacshift.scores.frames import as_array, column_names, require_same_index
 from pacshift.scores.names import NOT_FOUND, is_null, places_by_text, shorten, text_of
 from pacshift.tally.groups import one_row_per_group
 from pacshift.words.display import short_repr

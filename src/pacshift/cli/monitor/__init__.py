@@ -11,6 +11,7 @@ import typer
 from pacshift.cli import options
 from pacshift.cli.console import BROKEN
 from pacshift.cli.options import basic, output
+from pacshift.errors import InputError
 
 if TYPE_CHECKING:
     from pacshift import Certificate
@@ -45,6 +46,97 @@ class MonitorPromise(options.Promise):
         return changed(self, **{name: getattr(default, name) for name in unsaid})
 
 
+@dataclass(frozen=True, kw_only=True)
+class Watching:
+    """How rows are cut into periods and told apart, what is remembered, which certificate and source are used."""
+
+    timestamp: Annotated[
+        str | None, basic("--timestamp COLUMN", "Time of each row; without it each file is a period.")
+    ] = None
+    period: Annotated[str | None, basic("--period day|week|month|ROWS", "Length of a period. Default: month.")] = (
+        None
+    )
+    state: Annotated[Path | None, basic("--state DIR", "Folder that remembers the counts for the next run.")] = (
+        None
+    )
+    certificate_file: Annotated[
+        Path | None,
+        basic(
+            "--certificate FILE",
+            "The certificate in use. Default: the first period's fresh one. Its --epsilon, --class-epsilon and "
+            "--contamination are the defaults of these options.",
+        ),
+    ] = None
+    adopt: Annotated[
+        str | None, basic("--adopt PERIOD", "From now on use the fresh certificate of this period, or a file's.")
+    ] = None
+    replace: Annotated[
+        str | None, basic("--replace PERIOD", "Count this period anew, from the TARGET files alone.")
+    ] = None
+    labelled: Annotated[
+        Path | None,
+        basic(
+            "--labelled SHEET",
+            "Labels of the TARGET, a refuted period: they certify sets, and later periods are compared with them.",
+        ),
+    ] = None
+    back_to: Annotated[
+        SourceChoice | None, basic("--source", "Undo --labelled: compare later periods with SOURCE again.")
+    ] = None
+    key: Annotated[
+        str | None, basic("--key COLUMN", "Identifies rows: none counts twice. State from the first run on.")
+    ] = None
+    forever: Annotated[
+        bool, basic("--forever", "Make all reports hold simultaneously, however many. Needs --state.")
+    ] = False
+
+    def check_state(self) -> None:
+        """Refuse to forget what later runs need, and what does not go together."""
+        if self.forever and self.state is None:
+            raise InputError(
+                "--forever makes all reports hold, so they have to be remembered. Name a folder: --state DIR."
+            )
+        if self.labelled is None:
+            return
+        if self.state is None:
+            raise InputError(
+                "--labelled makes labelled rows the source of later runs. Name the folder: --state DIR."
+            )
+        others = {"adopt": self.adopt, "replace": self.replace, "source": self.back_to}
+        for name in (name for name, value in others.items() if value is not None):
+            raise InputError(
+                f"--labelled does not go with --{name}: the labels choose the certificate. Run twice."
+            )
+
+    def check_periods(self, group: str | None) -> None:
+        """Refuse what would cut or choose rows in more than one way."""
+        if isinstance(self.unit, str) and self.timestamp is None:
+            raise InputError(f"--period {self.unit} needs --timestamp COLUMN, the time of each row.")
+        for name, value in (("--key", self.key), ("--replace", self.replace)):
+            if value is not None and isinstance(self.unit, int):
+                raise InputError(
+                    f"{name} does not go with --period {self.unit}: which rows make a period would change. Use "
+                    "--timestamp COLUMN, or a file per period."
+                )
+        if self.key is not None and group is not None:
+            raise InputError(
+                "--key does not go with --group: of the rows of a group one is counted, and only its key would be "
+                "known. Leave out one of them."
+            )
+
+    @property
+    def unit(self) -> Any:
+        """Of what length periods are, a unit of the calendar or a number of rows; None if each file is one."""
+        from pacshift.tables.periods import read_period
+
+        return read_period(self.period or "month") if self.timestamp or self.period else None
+
+    def remembered(self, group: str | None) -> dict[str, str | None]:
+        """What must be the same in every run, or rows would be cut or chosen otherwise and count again."""
+        unit = None if self.unit is None else str(self.unit)
+        return {"timestamp": self.timestamp, "period": unit, "key": self.key, "group": group}
+
+
 def monitor(
     ctx: typer.Context,
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="Labelled table, or its tally (*.tally).")],
@@ -54,46 +146,7 @@ def monitor(
     ],
     *,
     out: Annotated[Path, basic("--out -o FILE", "The page.")] = Path("monitor.html"),
-    timestamp: Annotated[
-        str | None, basic("--timestamp COLUMN", "Time of each row; without it each file is a period.")
-    ] = None,
-    period: Annotated[
-        str | None, basic("--period day|week|month|ROWS", "Length of a period. Default: month.")
-    ] = None,
-    state: Annotated[
-        Path | None, basic("--state DIR", "Folder that remembers the counts for the next run.")
-    ] = None,
-    certificate_file: Annotated[
-        Path | None,
-        basic(
-            "--certificate FILE",
-            "The certificate in use. Default: the first period's fresh one. Its --epsilon, --class-epsilon and "
-            "--contamination are the defaults of these options.",
-        ),
-    ] = None,
-    adopt: Annotated[
-        str | None, basic("--adopt PERIOD", "From now on use the fresh certificate of this period, or a file's.")
-    ] = None,
-    replace: Annotated[
-        str | None, basic("--replace PERIOD", "Count this period anew, from the TARGET files alone.")
-    ] = None,
-    labelled: Annotated[
-        Path | None,
-        basic(
-            "--labelled SHEET",
-            "Labels of the TARGET, a refuted period: they certify sets, and later periods are compared with them.",
-        ),
-    ] = None,
-    back_to: Annotated[
-        SourceChoice | None,
-        basic("--source", "Undo --labelled: compare later periods with SOURCE again."),
-    ] = None,
-    key: Annotated[
-        str | None, basic("--key COLUMN", "Identifies rows: none counts twice. State from the first run on.")
-    ] = None,
-    forever: Annotated[
-        bool, basic("--forever", "Make all reports hold simultaneously, however many. Needs --state.")
-    ] = False,
+    watching: Watching,
     method: options.Method = "PS-LP",
     promise: MonitorPromise,
     label: options.LabelColumn = "label",
@@ -115,37 +168,37 @@ def monitor(
     Example: pacshift monitor source.parquet visits/ --timestamp seen_at --period month --state watch
     """
     from pacshift import Certificate, Monitor
-    from pacshift.cli.monitor.new_source import NewSource
-    from pacshift.cli.monitor.output import check_outputs, deliver, words_for
-    from pacshift.cli.monitor.reading import Reading, count_source, follow
-    from pacshift.cli.monitor.run import choose_certificate, go_back, outcome_of, require_alone, require_state
+    from pacshift.cli.monitor.output import Outcome, check_outputs, deliver, words_for
+    from pacshift.cli.monitor.run import choose_certificate, follow, go_back, label_period, read_source
     from pacshift.methods import resolve_method
     from pacshift.monitor.check import require_own_promise
 
-    require_state(state, forever=forever, labelled=labelled)
-    require_alone(labelled, adopt=adopt, replace=replace, source=back_to)
+    watching.check_state()
     files = [out] if table is None else [out, table]
-    adopted = None if adopt is None else Path(adopt)  # a period has no file of its name, as a rule
-    check_outputs(files, force, [source, *targets, certificate_file, adopted, labelled], state)
-    certificate = None if certificate_file is None else Certificate.load(certificate_file)
-    asked = promise.as_in(certificate)
+    adopted = (
+        None if watching.adopt is None else Path(watching.adopt)
+    )  # a period has no file of its name, as a rule
+    inputs = [source, *targets, watching.certificate_file, adopted, watching.labelled]
+    check_outputs(files, force, inputs, watching.state)
+    given = None if watching.certificate_file is None else Certificate.load(watching.certificate_file)
+    asked = promise.as_in(given)
     request = asked.check(model_id=model_id)
     chosen = require_own_promise(resolve_method(method))
-    reading = Reading(timestamp, period, columns, chosen, printing.silent, key, replace)
-    counted, found = count_source(source, label, asked.score, reading, certificate, exact=exact)
-    kept: dict[str, Any] = {"model_id": model_id, "state": state, "columns": found}
-    watch = Monitor(counted, method=chosen, forever=forever, **asked.arguments(), **kept)
+    watching.check_periods(columns.group)
+    read = read_source(source, label, asked.score, columns, chosen, given, exact=exact, silent=printing.silent)
+    kept: dict[str, Any] = {"model_id": model_id, "state": watching.state, "columns": read.columns}
+    watch = Monitor(read.counted, method=chosen, forever=watching.forever, **asked.arguments(), **kept)
     with watch.exclusive():
         with watch.one_step():  # rows, reports and choices together: an interrupted run leaves nothing behind
-            if back_to is not None:
+            if watching.back_to is not None:
                 go_back(watch)
-            choose_certificate(watch, certificate, adopt, model_id)
-            if labelled is None:
-                follow(watch, targets, reading, found)
+            choose_certificate(watch, given, watching.adopt, model_id)
+            if watching.labelled is None:
+                follow(watch, targets, read, watching)
             else:
-                NewSource(source, label, counted, found, targets, reading).use(watch, labelled, request)
-        told = outcome_of(watch, fail_on or ())
-        words = words_for(ctx, source, changed(columns, softmax=counted.softmax), found, key)
+                label_period(watch, targets, read, watching.labelled, request)
+        told = Outcome.of(watch, fail_on or ())
+        words = words_for(ctx, source, changed(columns, softmax=read.counted.softmax), read.columns, watching.key)
         deliver(watch, told, files, force, printing, words)
     if told.failed or told.failed_gaps:
         raise typer.Exit(BROKEN)

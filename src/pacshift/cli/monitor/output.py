@@ -1,7 +1,7 @@
 """What ``pacshift monitor`` writes and prints: a page and a table; one JSON object, or the findings."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,10 @@ from pacshift.cli.commands import option_words
 from pacshift.cli.console import messages, note, plain, print_json, results, right_aligned, say_written
 from pacshift.errors import InputError
 from pacshift.files.codec import CHECKSUM
+from pacshift.files.origin import current_time
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.calendar import Gap
-from pacshift.monitor.report import in_use_epsilons
-from pacshift.monitor.timeline import timeline
+from pacshift.monitor.report import in_use_epsilons, timeline
 from pacshift.report import write_history_page
 from pacshift.report.way_on import Words, way_on
 from pacshift.rows.columns import Columns
@@ -37,6 +37,15 @@ class Outcome:
     gaps: Sequence[Gap]
     failed: Sequence[PeriodReport]
     failed_gaps: Sequence[Gap]
+
+    @classmethod
+    def of(cls, watch: Monitor, fail_on: Collection[str]) -> "Outcome":
+        """What there is to say about all that was counted so far."""
+        examined = watch.open_reports
+        failed = [report for report in examined if report.alert or report.verdict in fail_on]
+        # A period that should have come by now is looked for only if it is asked for: old data end somewhere.
+        until = current_time().date() if "gap" in fail_on else None
+        return cls(examined, watch.gaps(until=until), failed, watch.new_gaps(until=until) if until else [])
 
 
 def check_outputs(files: Sequence[Path], force: bool, inputs: Sequence[Path | None], state: Path | None) -> None:

@@ -1,34 +1,170 @@
-"""What a run of ``pacshift monitor`` decides: which certificate is used, and what it fails on."""
+"""What ``pacshift monitor`` reads, files and labels, and which certificate and source it is told to use."""
 
-from collections.abc import Collection
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pacshift.certificate import Certificate
+from pacshift.certification.certify import Data, certify
+from pacshift.certification.counted import cut_of, sheet_target
+from pacshift.certification.label_sheet import LabelSheet
+from pacshift.certification.request import Request
+from pacshift.cli import options
 from pacshift.cli.certificates import require_model
-from pacshift.cli.console import note
-from pacshift.cli.monitor.output import Outcome
+from pacshift.cli.console import note, progress
+from pacshift.cli.inputs import Watch, open_both
+from pacshift.cli.monitor import Watching
 from pacshift.errors import InputError
-from pacshift.files.origin import current_time
-from pacshift.monitor import Monitor, PeriodReport
-from pacshift.scores.check import shorten
+from pacshift.methods import PST, Method
+from pacshift.methods.base import score_for
+from pacshift.monitor import Monitor
+from pacshift.monitor.periods import Counted, CountedRows, Incoming, Known
+from pacshift.rows import fold
+from pacshift.rows.arrow.files import list_files
+from pacshift.rows.arrow.source import Tables
+from pacshift.rows.arrow.table import MAX_KEPT_BYTES, read_rows
+from pacshift.rows.base import Rows
+from pacshift.rows.columns import Columns
+from pacshift.rows.sets import mean_and_empty
+from pacshift.scores.names import shorten
+from pacshift.scores.transforms import resolve_transform
+from pacshift.tables.periods import Calendar, Cut, RowRanges, WholeFile, count_periods
+from pacshift.tally import Tally
+from pacshift.words.numbers import mean_size
 
 
-def require_state(state: Path | None, *, forever: bool, labelled: Path | None) -> None:
-    """Refuse to forget what later runs need."""
-    if forever and state is None:
-        raise InputError(
-            "--forever makes all reports hold, so they have to be remembered. Name a folder: --state DIR."
+@dataclass(frozen=True)
+class Read:
+    """The source, with its counts and the columns of its table (None for a tally); the targets are read alike."""
+
+    source: Path
+    label: str
+    counted: Tally
+    columns: Columns | None
+    asked: options.ColumnOptions
+    method: Method
+    silent: bool
+
+    @property
+    def table(self) -> dict[str, Any]:
+        """How tables of targets are read."""
+        asked = self.asked
+        scores = asked.scores if self.columns is None else None
+        return {"scores": scores, "columns": self.columns, "by_position": asked.by_position, "group": asked.group}
+
+    def rows(self, paths: Tables, *, label: str | None, name: str) -> Rows:
+        """A table, read as the source was."""
+        known = {"classes": self.counted.classes, "softmax": self.counted.softmax, **self.table}
+        known |= {"drop_invalid": self.asked.drop_invalid, "watch": Watch(self.silent)}
+        return read_rows(paths, label=label, name=name, **known)
+
+
+def read_source(
+    path: Path,
+    label: str,
+    score: str,
+    asked: options.ColumnOptions,
+    method: Method,
+    certificate: Certificate | None,
+    *,
+    exact: bool,
+    silent: bool,
+) -> Read:
+    """Count the source, as the certificate in use takes its scores if there is one."""
+    if path.suffix == ".tally":
+        return Read(path, label, Tally.load(path), None, asked, method, silent)
+    reading = asked.reading(label)
+    if certificate is not None:
+        reading["classes"] = reading["classes"] or certificate.classes
+        reading["softmax"] = reading["softmax"] or certificate.softmax
+        score = certificate.score
+    rows, _ = open_both((path,), (), **reading, grid=not exact, silent=silent)
+    counted = fold.tally(rows, resolve_transform(score_for(method, score)), soft=method.needs_soft)
+    return Read(path, label, counted, rows.columns, asked, method, silent)
+
+
+def follow(watch: Monitor, targets: Sequence[Path], read: Read, watching: Watching) -> None:
+    """Let the monitor count the files that are new, and report on every period that got rows."""
+    files = [
+        file.resolve() for path in targets for file in ([path] if path.suffix == ".tally" else list_files(path))
+    ]
+    incoming = [Incoming(partial(_count, file, read, watching), file) for file in files]
+    reading, bar = watching.remembered(read.asked.group), partial(progress, silent=read.silent)
+    watch.follow(incoming, replace=watching.replace, reading=reading, tell=note, bar=bar)
+
+
+def _count(file: Path, read: Read, watching: Watching, known: Known) -> CountedRows:
+    """The rows of a file by period."""
+    classes, unit = read.counted.classes, watching.unit
+    if file.suffix == ".tally":
+        tally = Tally.load(file)
+        if tally.n_source or tally.classes != classes:
+            raise InputError(f"{file}: a period must be the tally of unlabelled rows of the source's classes.")
+        if watching.key is not None:
+            raise InputError(f"{file}: a tally has no rows, so --key cannot tell them apart. Give tables.")
+        name = watching.replace or known.name()
+        return CountedRows({name: Counted(tally)}, tally.n_target, lambda _certificate: {})
+    if isinstance(unit, int):
+        cut: Cut = RowRanges(unit, known.rows_before)
+    elif unit is None or watching.timestamp is None:
+        cut = WholeFile(known.name() if watching.replace is None else watching.replace)
+    else:
+        cut = Calendar(watching.timestamp, unit)
+    with progress(f"counting {file.name}", silent=read.silent) as report:
+        return count_periods(
+            file,
+            cut,
+            classes=classes,
+            table=read.table,
+            soft=read.method.needs_soft,
+            softmax=read.counted.softmax,
+            in_use=known.in_use,
+            drop_invalid=read.asked.drop_invalid,
+            # The first certificate is made from these rows, and then their sets are counted.
+            keep=known.in_use is None and 8 * len(classes) * known.rows_before < MAX_KEPT_BYTES,
+            key=watching.key,
+            known_keys=known.keys,
+            progress=report,
         )
-    if labelled is not None and state is None:
-        raise InputError("--labelled makes labelled rows the source of later runs. Name the folder: --state DIR.")
 
 
-def require_alone(labelled: Path | None, **others: object) -> None:
-    """A new source is a step of its own."""
-    if labelled is None:
-        return
-    for name in (name for name, value in others.items() if value is not None):
-        raise InputError(f"--labelled does not go with --{name}: the labels choose the certificate. Run twice.")
+def label_period(watch: Monitor, targets: Sequence[Path], read: Read, file: Path, request: Request) -> None:
+    """Certify by the labels of a refuted period, use this certificate, and make the labelled rows the source.
+
+    The thresholds are planned with the first source, at every look: what is planned must not have seen the rows of
+    the test, which an earlier look has put into the source in use (Lemma 1 of docs/methods/ps-t.md).
+    """
+    sheet, counted = LabelSheet.load(file), read.counted
+    if any(path.suffix == ".tally" for path in targets):
+        raise InputError("--labelled is about rows of a TARGET table, but a tally has none. Give the table.")
+    target = read.rows(list(targets), label=None, name="period")
+    rows = fold.tally(target, soft=counted.soft is not None, bins=True)
+    period = watch.period_of(rows)
+    if period is None:
+        raise InputError(
+            f"--labelled: the {rows.n_target:,} rows of TARGET are not those of a period that was counted. "
+            "Give all rows of one period and no others, as the sheet was made from them; in any file, if "
+            "periods share files. Count a new period first, without --labelled."
+        )
+    is_tally = read.source.suffix == ".tally"  # which has no rows to plan with
+    source = None if is_tally else read.rows(read.source, label=read.label, name="source")
+    transform = resolve_transform(counted.score)
+    labelled = sheet_target(source, target, sheet, request, transform, counted)
+    # Labelled rows speak for the whole period: there is nothing that bounds of the mix could narrow down.
+    asked = replace(request, contamination=0.0, known_mix=None).for_classes(counted.classes)
+    certificate = certify(Data(counted + rows, labelled, transform), PST(), asked)
+    (sizes,) = fold.sizes(target, [cut_of(certificate)])
+    certificate = certificate.changed(columns=read.columns, set_sizes=sizes)
+    watch.new_source(period, labelled.counted, certificate, sheet=sheet)
+    size, _ = mean_and_empty(sizes)
+    note(f"{labelled.n_rows:,} labelled rows of {period} certify sets of {mean_size(size)} labels on average.")
+    if watch.source_looks > 1:
+        note(
+            f"labelling could have stopped at {watch.source_looks:,} places, so each later report gets 1 of "
+            f"{watch.source_looks:,} parts of its share of delta. A sheet without looks keeps all of it."
+        )
 
 
 def go_back(watch: Monitor) -> None:
@@ -49,48 +185,16 @@ def choose_certificate(watch: Monitor, given: Certificate | None, adopt: str | N
     if given is not None and not watch.offer(given) and adopt is None:
         in_use = "" if watch.in_use is None else f" In use is {watch.in_use.in_words}."
         note(f"--certificate was given before, and another one was adopted since.{in_use} --adopt FILE undoes it.")
-    if adopt is not None:
-        watch.adopt(_named(watch, adopt))
+    if adopt is not None:  # the fresh certificate of a period that was reported in an earlier run, or a file
+        found = {report.period: report for report in watch.history}
+        if adopt not in found and Path(adopt).suffix != ".json":
+            known = shorten(list(found)) if found else "none yet (earlier runs are remembered with --state)"
+            raise InputError(
+                f"--adopt {adopt}: no report on this period, and not the name of a certificate (*.json). The "
+                f"periods are {known}."
+            )
+        watch.adopt(found[adopt].fresh if adopt in found else Certificate.load(adopt))
     if watch.certificate is not None:
         require_model(watch.certificate, model_id)
     for text in watch.warnings():
         note(text)
-
-
-def _named(watch: Monitor, name: str) -> Certificate | None:
-    """The fresh certificate of a period that was reported in an earlier run, or the one in a file."""
-    found = {report.period: report for report in watch.history}
-    if name in found:
-        return found[name].fresh
-    if Path(name).suffix == ".json":
-        return Certificate.load(name)
-    known = shorten(list(found)) if found else "none yet (earlier runs are remembered with --state)"
-    raise InputError(
-        f"--adopt {name}: no report on this period, and not the name of a certificate (*.json). The periods are "
-        f"{known}."
-    )
-
-
-def outcome_of(watch: Monitor, fail_on: Collection[str]) -> Outcome:
-    """Reports that nobody has seen yet; without any, the last one, unless it was answered since."""
-    new = watch.undelivered
-    examined = new or tuple(report for report in watch.history[-1:] if _is_open(report, watch))
-    failed = [report for report in examined if report.alert or report.verdict in fail_on]
-    # A period that should have come by now is looked for only if it is asked for: old data end somewhere.
-    until = current_time().date() if "gap" in fail_on else None
-    failed_gaps = watch.new_gaps(until=until) if "gap" in fail_on else []
-    return Outcome(examined, watch.gaps(until=until), failed, failed_gaps)
-
-
-def _is_open(report: PeriodReport, watch: Monitor) -> bool:
-    """Whether nothing was done about a report.
-
-    What broke is answered by another certificate. That label shift is refuted is answered by another source, or by
-    sets that labels have certified: another certificate that assumes label shift leaves everything as it was.
-    """
-    in_use = watch.in_use
-    if in_use is None or report.in_use_number == in_use.number:
-        return report.verdict != "refuted" or report.source_number == watch.source_number
-    if report.verdict != "refuted":
-        return False
-    return report.source_number == watch.source_number and in_use.certificate.facts.assumes_label_shift

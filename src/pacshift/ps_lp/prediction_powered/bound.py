@@ -17,7 +17,7 @@ from pacshift.arrays import BoolArray, FloatArray, IntArray
 from pacshift.bounds import Interval, binomial_lower, binomial_upper
 from pacshift.mix.programs import largest_means
 from pacshift.tally import Tally
-from pacshift.tally.histogram import count_at_least
+from pacshift.tally.grid import count_at_least
 
 Sparse: TypeAlias = "scipy.sparse.csr_array[Any, tuple[int, int]]"
 
@@ -38,10 +38,6 @@ class Evidence:
     n_target: int
     largest_shares: FloatArray
     in_every_set: BoolArray
-
-    @property
-    def n_classes(self) -> int:
-        return len(self.class_counts)
 
     def miss_rates(self, misses: IntArray) -> FloatArray:
         """ê_j, which is 0 for classes in every set."""

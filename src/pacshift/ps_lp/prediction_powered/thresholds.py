@@ -31,9 +31,7 @@ from pacshift.ps_lp.prediction_powered.bound import (
     sign_cost,
 )
 from pacshift.tally import Tally
-from pacshift.tally.grid import to_grid
-from pacshift.tally.histogram import mean_binned_size
-from pacshift.tally.threshold import expected_tests, largest_threshold
+from pacshift.tally.grid import expected_tests, largest_threshold, mean_binned_size, to_grid
 from pacshift.words.numbers import digits_apart, up
 
 STAKES = (0.25, 0.45, 0.7)
@@ -58,6 +56,34 @@ With 0.6 or 0.9, and with 1 or 4, nothing changes."""
 PROMISING = 0.2
 """Largest bound, in units of ε, of an imagined classifier that misses nothing, if the bound is to be tried. With
 0.1 it would not be tried with 20,000 rows of 100 classes; with 0.4 nothing changes."""
+LARGEST_TILT = 0.95
+"""Tilts stay below 1, where their cost is infinite in slope. With 0.8 or 0.99: +0.3 or 0 %."""
+ROUNDS = ((0.01, 40), (0.002, 80))
+"""Width over which kinks are rounded off, in units of the error, and steps: first roughly, then closely. Without
+the rough round +8 %; with half or twice the steps nothing changes."""
+
+
+DEEPEST_CORRECTION = 0.5
+"""The most negative correction, in units of ε, if classes that are not bet on may be a large part of the mix.
+
+Such classes add as much to the bound as the most negative correction. For long tails; on CIFAR-100 nothing
+changes.
+"""
+LARGE_PART = 0.3
+"""What is a large part. A round number; not measured on long tails."""
+EXPONENT = 0.5
+"""Power of the estimated weights: predicted shares are not label shares, and scores are often not calibrated. With
+0, 0.25, 0.75, 1: +14, +6, -2, -2 %; 1 makes sets larger in one of the four draws."""
+
+TINY = 1e-280
+"""Below this size products and quotients lose digits, so that relative rounding bounds do not hold."""
+SUM_ROUNDING = 1e-12
+"""Room for the rounding of sums, on the side of a larger error."""
+TRIAL_ERROR = 0.6
+"""Options are compared where the predicted mix errs by this part of ε: about where thresholds end up. With 0.4 or
+0.8 nothing changes."""
+FAR_BELOW = 0.5
+"""Options are compared again where thresholds end up with less than this part of the error of the trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,28 +97,51 @@ class CorrectionShares:
 
 @dataclass(frozen=True, eq=False)
 class CorrectionPlan:
-    """What is fixed before the data: the options, and the classes with too few source rows ("Options").
+    """What is fixed before the data: level, options, and the classes with too few source rows ("Options").
 
     ``sparse`` classes are in every set. Rescaled thresholds are also tried with the ``sparsest`` only.
     """
 
+    epsilon: float
+    delta: float
+    shares: CorrectionShares
     options: tuple[Option, ...]
     sparse: BoolArray
     sparsest: BoolArray
 
 
-def plan_for(
+def correction_plan(
     class_counts: IntArray, n_target: int, *, epsilon: float, delta: float, shares: CorrectionShares
 ) -> CorrectionPlan | None:
-    """The plan, or None where the numbers of rows do not promise success ("Options")."""
-    sparse = sparse_classes(class_counts, delta=shares.box * delta)
+    """The plan, or None where the numbers of rows do not promise success ("Options").
+
+    They do if the bound is small for an imagined classifier, where nothing is missed and nothing corrected, all
+    classes being equally frequent.
+    """
+    for_box, n_classes = shares.box * delta, len(class_counts)
+    sparse = sparse_classes(class_counts, delta=for_box)
     if sparse.all() or n_target == 0 or epsilon >= 0.5:
         return None
-    sparsest = sparse_classes(class_counts, delta=shares.box * delta, least_recall=BOLD_LEAST_RECALL)
+    sparsest = sparse_classes(class_counts, delta=for_box, least_recall=BOLD_LEAST_RECALL)
     options = options_for(class_counts, sparse, n_target, epsilon=epsilon, delta=delta)
-    plan = CorrectionPlan(options, sparse, sparsest)
-    found = _bound_of_imagined_classifier(plan, class_counts, n_target, epsilon=epsilon, delta=shares.box * delta)
-    return plan if found <= PROMISING * epsilon else None
+    hits = np.round(IMAGINED_RECALL * class_counts).astype(np.int64)
+    level = critical_level(for_box / (n_classes * N_DETECTORS))
+    recall, nothing = np.full(n_classes, IMAGINED_RECALL), np.zeros(n_classes, np.int64)
+    equal = np.full(n_classes, n_target // n_classes)
+    evidence = Evidence(
+        class_counts=class_counts,
+        predictions=scipy.sparse.diags_array(recall, format="csr"),
+        recall=recall,
+        target_shares=np.full(n_classes, 1 / n_classes),
+        n_target=n_target,
+        largest_shares=largest_ratio(hits, class_counts, equal, n_target, level=level),
+        in_every_set=sparse,
+    )
+    log_cost = float(np.log(len(options) / for_box))
+    bounds = [ErrorBound(evidence, option, epsilon, log_cost) for option in options]
+    if min(bound.value(nothing.astype(float), nothing) for bound in bounds) > PROMISING * epsilon:
+        return None
+    return CorrectionPlan(epsilon, delta, shares, options, sparse, sparsest)
 
 
 def sparse_classes(class_counts: IntArray, *, delta: float, least_recall: float = LEAST_RECALL) -> BoolArray:
@@ -121,45 +170,6 @@ def options_for(
     return tuple(found)
 
 
-def _bound_of_imagined_classifier(
-    plan: CorrectionPlan, class_counts: IntArray, n_target: int, *, epsilon: float, delta: float
-) -> float:
-    """The bound if nothing is missed and nothing corrected, all classes being equally frequent ("Options")."""
-    n_classes, level = len(class_counts), critical_level(delta / (len(class_counts) * N_DETECTORS))
-    hits = np.round(IMAGINED_RECALL * class_counts).astype(np.int64)
-    equal = np.full(n_classes, n_target // n_classes)
-    recall, nothing = np.full(n_classes, IMAGINED_RECALL), np.zeros(n_classes, np.int64)
-    evidence = Evidence(
-        class_counts=class_counts,
-        predictions=scipy.sparse.diags_array(recall, format="csr"),
-        recall=recall,
-        target_shares=np.full(n_classes, 1 / n_classes),
-        n_target=n_target,
-        largest_shares=largest_ratio(hits, class_counts, equal, n_target, level=level),
-        in_every_set=plan.sparse,
-    )
-    log_cost = float(np.log(len(plan.options) / delta))
-    bounds = [ErrorBound(evidence, option, epsilon, log_cost) for option in plan.options]
-    return min(bound.value(nothing.astype(float), nothing) for bound in bounds)
-
-
-LARGEST_TILT = 0.95
-"""Tilts stay below 1, where their cost is infinite in slope. With 0.8 or 0.99: +0.3 or 0 %."""
-ROUNDS = ((0.01, 40), (0.002, 80))
-"""Width over which kinks are rounded off, in units of the error, and steps: first roughly, then closely. Without
-the rough round +8 %; with half or twice the steps nothing changes."""
-
-
-DEEPEST_CORRECTION = 0.5
-"""The most negative correction, in units of ε, if classes that are not bet on may be a large part of the mix.
-
-Such classes add as much to the bound as the most negative correction. For long tails; on CIFAR-100 nothing
-changes.
-"""
-LARGE_PART = 0.3
-"""What is a large part. A round number; not measured on long tails."""
-
-
 def best_tilt(
     bound: ErrorBound,
     misses: IntArray,
@@ -173,12 +183,15 @@ def best_tilt(
     The worst mix Σ_j t_j v_j over t <= top is min over ν of ν + Σ_j top_j max(v_j - ν, 0); the maxima are rounded.
     The search ends as soon as the bound itself is ``enough``.
     """
-    problem = _Smooth(bound, misses, enough)
-    lowest = -LARGEST_TILT
+    problem, evidence, lowest = _Smooth(bound, misses, enough), bound.evidence, -LARGEST_TILT
     if float(problem.shares @ (1 - problem.part)) > LARGE_PART:
         lowest = max(lowest, -DEEPEST_CORRECTION * bound.epsilon / bound.option.spread)
     tilt = np.maximum(start, lowest)
-    point = np.append(tilt, problem.level(tilt))
+    # ν is at first the coefficient of the class that fills up the worst mix.
+    values = bound.coefficients(bound.option.spread * tilt, evidence.miss_rates(misses))
+    order = np.argsort(-values)
+    place = int(np.searchsorted(np.cumsum(problem.shares[order]), 1.0))
+    point = np.append(tilt, values[order[min(place, len(order) - 1)]])
     free = np.full(len(start), lowest), np.full(len(start), LARGEST_TILT)
     limits = scipy.optimize.Bounds(np.append(free[0], -np.inf), np.append(free[1], np.inf))
     for problem.width, steps in rounds:
@@ -233,33 +246,14 @@ class _Smooth:
         if bound.constant + value <= self.enough and bound.value(tilt, self.misses) <= self.enough:
             raise _Enough(tilt.copy())
         mix = self.shares * scipy.special.expit(above)
-        by_correction = target + self._gradient(correction, mean, mix * self.part)
-        by_tilt = option.spread * by_correction + np.arctanh(tilt) / option.stake
-        return value, np.append(by_tilt, 1 - mix.sum())
-
-    def level(self, tilt: FloatArray) -> float:
-        """The ν of "The search" at this tilt: the coefficient of the class that fills up the worst mix."""
-        rates = self.bound.evidence.miss_rates(self.misses)
-        values = self.bound.coefficients(self.bound.option.spread * tilt, rates)
-        order = np.argsort(-values)
-        place = int(np.searchsorted(np.cumsum(self.shares[order]), 1.0))
-        return float(values[order[min(place, len(order) - 1)]])
-
-    def _gradient(self, correction: FloatArray, mean: FloatArray, mix: FloatArray) -> FloatArray:
-        """Derivative by the correction of Σ_j mix_j (slope_j moving_j - mean_j)."""
-        weight, a = mix * self.bound.slopes, OWN_WEIGHT
-        crossed = 2 * a * (1 / CROSS_SHARE + 1)
+        # Derivative by the correction of Σ_j mix_j part_j (slope_j moving_j - mean_j).
+        betted_mix, a = mix * self.part, OWN_WEIGHT
+        weight, crossed = betted_mix * bound.slopes, 2 * a * (1 / CROSS_SHARE + 1)
         squares = 2 * correction * (self.columns @ weight) / CROSS_SHARE
         own = weight * (correction * (2 * a**2 / CROSS_SHARE + 4 * a * self.recall) - crossed * mean)
-        return np.asarray(squares + own - self.columns @ (mix + crossed * weight * correction))
-
-
-EXPONENT = 0.5
-"""Power of the estimated weights: predicted shares are not label shares, and scores are often not calibrated. With
-0, 0.25, 0.75, 1: +14, +6, -2, -2 %; 1 makes sets larger in one of the four draws."""
-
-TINY = 1e-280
-"""Below this size products and quotients lose digits, so that relative rounding bounds do not hold."""
+        by_correction = target + (squares + own - self.columns @ (betted_mix + crossed * weight * correction))
+        by_tilt = option.spread * by_correction + np.arctanh(tilt) / option.stake
+        return value, np.append(by_tilt, 1 - mix.sum())
 
 
 def rescaling_factors(tally: Tally) -> FloatArray:
@@ -291,15 +285,6 @@ def undo_rescaling(threshold: float, factors: FloatArray, tally: Tally) -> Float
     return np.where(np.isfinite(cuts), lowered, -np.inf)  # beyond the range of floats: in every set, always valid
 
 
-SUM_ROUNDING = 1e-12
-"""Room for the rounding of sums, on the side of a larger error."""
-TRIAL_ERROR = 0.6
-"""Options are compared where the predicted mix errs by this part of ε: about where thresholds end up. With 0.4 or
-0.8 nothing changes."""
-FAR_BELOW = 0.5
-"""Options are compared again where thresholds end up with less than this part of the error of the trial."""
-
-
 @dataclass(frozen=True, eq=False)
 class Corrected:
     """Certified thresholds, one per class and kind, and the bounds of the target's label shares behind them."""
@@ -309,43 +294,38 @@ class Corrected:
     largest_shares: FloatArray
 
 
-def corrected_thresholds(
-    tally: Tally,
-    plan: CorrectionPlan,
-    within: FloatArray,
-    *,
-    epsilon: float,
-    delta: float,
-    shares: CorrectionShares,
-    steps: Steps | None = None,
-) -> Corrected:
-    """Both kinds, valid at once with probability at least 1 - δ times the sum of the ``shares`` ("Theorem").
+def corrected_thresholds(tally: Tally, plan: CorrectionPlan, within: FloatArray, *, steps: Steps) -> Corrected:
+    """Both kinds, valid at once with probability at least 1 - δ times the sum of the plan's shares ("Theorem").
 
-    PS-LP uses them for many classes ("Above 200 classes").
-    ``within`` are upper bounds of the label shares that are known already (1 if nothing is known); their chance to
-    be wrong is not counted here.
+    PS-LP uses them for many classes ("Above 200 classes"). ``within`` are upper bounds of the label shares that
+    are known already (1 if nothing is known); their chance to be wrong is not counted here. Label shift is refuted
+    where the label shares cannot add up to 1 ("The box").
     """
+    shares, delta = plan.shares, plan.delta
     largest = np.minimum(within, detected_shares(tally, delta=shares.box * delta))
     largest = np.minimum(largest + ROUNDING, 1.0)
-    _require_a_mix(largest)
+    most = float(largest.sum())
+    if most < 1:
+        raise AssumptionError(
+            "label shift is refuted: label shares add up to 100 %, but by the target's scores those of all "
+            f"classes together cannot exceed {up(most, digits_apart(most, 1.0))}, beyond sampling error. Either "
+            "P(x given y) differs between source and target, or rows depend on each other, or bounds of the label "
+            "mix that were given are wrong. No method for label shift may be used."
+        )
     evidence = Evidence.of_tally(tally, largest, plan.sparse)
-    steps = steps or Steps()
     steps.expect(2 * (len(plan.options) + expected_tests(tally)))
-    one = largest_corrected(
-        tally, evidence, plan, epsilon=epsilon, delta=shares.one_threshold * delta, steps=steps
-    )
-    scaled = rescaled_thresholds(
-        tally, evidence, plan, epsilon=epsilon, delta=shares.rescaled * delta, steps=steps
-    )
+    one = largest_corrected(tally, evidence, plan, delta=shares.one_threshold * delta, steps=steps)
+    scaled = rescaled_thresholds(tally, evidence, plan, delta=shares.rescaled * delta, steps=steps)
     return Corrected(np.where(plan.sparse, -np.inf, one), scaled, largest)
 
 
 def rescaled_thresholds(
-    tally: Tally, evidence: Evidence, plan: CorrectionPlan, *, epsilon: float, delta: float, steps: Steps
+    tally: Tally, evidence: Evidence, plan: CorrectionPlan, *, delta: float, steps: Steps
 ) -> FloatArray:
     """Rescaled thresholds ("Rescaled thresholds"), with either choice of classes in every set ("Options").
 
-    Both choices are fixed beforehand, and where they differ each gets δ/2, so that the smaller sets may be kept.
+    Both choices are fixed beforehand, and where they differ each gets δ/2, so that the smaller sets may be kept:
+    by the target's bins, or by the number of classes in every set if there are none.
     """
     factors = rescaling_factors(tally)
     choices = [plan.sparse] if np.array_equal(plan.sparse, plan.sparsest) else [plan.sparse, plan.sparsest]
@@ -355,49 +335,38 @@ def rescaled_thresholds(
             rescaled(tally, factors),
             replace(evidence, in_every_set=sparse),
             plan,
-            epsilon=epsilon,
             delta=delta / len(choices),
             steps=steps,
         )
         found.append(np.where(sparse, -np.inf, undo_rescaling(cut, factors, tally)))
-    return min(found, key=lambda each: _labels(tally, each))
-
-
-def _labels(tally: Tally, thresholds: FloatArray) -> float:
-    """The size of sets for a choice between valid ones ("Options"): by the target's bins, if there are any."""
     if tally.bins is None or tally.score != "probability":
-        return float((thresholds == -np.inf).sum())
-    return mean_binned_size(tally.bins, thresholds)
-
-
-def _require_a_mix(largest: FloatArray) -> None:
-    """Label shift is refuted where the label shares cannot add up to 1 ("The box")."""
-    most = float(largest.sum())
-    if most < 1:
-        raise AssumptionError(
-            "label shift is refuted: label shares add up to 100 %, but by the target's scores those of all "
-            f"classes together cannot exceed {up(most, digits_apart(most, 1.0))}, beyond sampling error. Either "
-            "P(x given y) differs between source and target, or rows depend on each other, or bounds of the label "
-            "mix that were given are wrong. No method for label shift may be used."
-        )
+        return min(found, key=lambda thresholds: (thresholds == -np.inf).sum())
+    bins = tally.bins
+    return min(found, key=lambda thresholds: mean_binned_size(bins, thresholds))
 
 
 def largest_corrected(
-    tally: Tally, evidence: Evidence, plan: CorrectionPlan, *, epsilon: float, delta: float, steps: Steps
+    tally: Tally, evidence: Evidence, plan: CorrectionPlan, *, delta: float, steps: Steps
 ) -> float:
     """The largest τ that passes with the option that looks best ("From one threshold to all").
 
-    All options are paid for, so that any of them may be chosen by looking at the data. Where thresholds end up far
-    below the one at which options were compared, they are compared again there.
+    All options are paid for, so that any of them may be chosen by looking at the data: the one with the smallest
+    bound at the misses of a trial ("The search"). Where thresholds end up far below the one at which options were
+    compared, they are compared again there.
     """
     log_cost = float(np.log(len(plan.options) / delta))
-    bounds = [ErrorBound(evidence, option, epsilon, log_cost) for option in plan.options]
+    bounds = [ErrorBound(evidence, option, plan.epsilon, log_cost) for option in plan.options]
 
     def seeming_error(misses: IntArray) -> float:  # if the target's labels were mixed as its predictions are
         return float(evidence.target_shares @ evidence.miss_rates(misses))
 
     def found_from(trial: IntArray) -> float:
-        test = best_test(bounds, trial, steps)
+        tilts = []
+        for bound in bounds:
+            tilts.append(best_tilt(bound, trial, np.zeros(len(trial)), rounds=ROUNDS[:1]))
+            steps()
+        best = int(np.argmin([bound.value(tilt, trial) for bound, tilt in zip(bounds, tilts, strict=True)]))
+        test = CorrectedTest(bounds[best], tilts[best])
 
         def passes(misses: IntArray) -> bool:
             steps()
@@ -405,22 +374,12 @@ def largest_corrected(
 
         return largest_threshold(tally, passes)
 
-    trial = tally.misses(largest_threshold(tally, lambda m: seeming_error(m) <= TRIAL_ERROR * epsilon))
+    trial = tally.misses(largest_threshold(tally, lambda m: seeming_error(m) <= TRIAL_ERROR * plan.epsilon))
     found = found_from(trial)
     ended = tally.misses(found)
     if seeming_error(ended) > FAR_BELOW * seeming_error(trial):
         return found
     return max(found, found_from(ended))
-
-
-def best_test(bounds: Sequence[ErrorBound], trial: IntArray, steps: Steps) -> "CorrectedTest":
-    """The test of the option with the smallest bound at the misses ``trial`` ("The search")."""
-    tilts = []
-    for bound in bounds:
-        tilts.append(best_tilt(bound, trial, np.zeros(len(trial)), rounds=ROUNDS[:1]))
-        steps()
-    best = int(np.argmin([bound.value(tilt, trial) for bound, tilt in zip(bounds, tilts, strict=True)]))
-    return CorrectedTest(bounds[best], tilts[best])
 
 
 @dataclass(eq=False)

@@ -12,14 +12,14 @@ import pyarrow as pa
 
 from pacshift.errors import InputError
 from pacshift.files.reading import require_regular
-from pacshift.files.repeated import counted_twice, repeated_files
 from pacshift.files.writing import FOLDER_TABLES, is_in_table
 from pacshift.rows.arrow.arrays import NpySource, NpzSource
 from pacshift.rows.arrow.formats import FORMATS
 from pacshift.rows.arrow.frames import frame_source
 from pacshift.rows.arrow.source import Records, Source, Tables, batch_rows, is_frame, numbered, readable
 from pacshift.rows.columns import Columns
-from pacshift.scores.check import shorten
+from pacshift.scores.names import shorten
+from pacshift.tally.once import counted_twice, repeated_files
 
 KINDS = {suffix: kind.name for suffix, kind in FORMATS.items()} | {".npz": "npz", ".npy": "npy"}
 

@@ -18,10 +18,9 @@ from pacshift.rows.arrow.layout import Asked, ColumnsError, Layout
 from pacshift.rows.arrow.records import sample_scores
 from pacshift.rows.arrow.source import Source
 from pacshift.rows.columns import Columns
-from pacshift.scores.check import check_classes
-from pacshift.scores.containers import half_error
+from pacshift.scores.check import adds_up, check_classes, foreign_columns
+from pacshift.scores.frames import half_error
 from pacshift.scores.names import numbers_if_all, places_by_text, shorten, text_of
-from pacshift.scores.plausible import adds_up, foreign_columns
 
 DEFAULT_PATTERN = "p_*"
 _HOW = "scores= takes a pattern such as 'p_*', a comma list of columns, or one column of lists"

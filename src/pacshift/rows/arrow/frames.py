@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from pacshift.errors import InputError, PacshiftError
 from pacshift.rows.arrow.source import Records, Source, batch_rows, cut, numbered
-from pacshift.scores.streams import is_lazy, stream_pieces
+from pacshift.scores.frames import is_lazy, stream_pieces
 
 
 def frame_source(frame: Any) -> Source:

@@ -14,9 +14,8 @@ from pacshift.arrays import BoolArray, IntArray, Label
 from pacshift.rows.arrow.layout import Layout
 from pacshift.rows.arrow.source import Records, Source, without_codes
 from pacshift.rows.faults import BAD_SCORES, NO_LABEL, UNKNOWN, Faults
-from pacshift.scores.check import is_finite, unusable_rows
+from pacshift.scores.check import SAMPLE_ROWS, is_finite, unusable_rows
 from pacshift.scores.names import NOT_FOUND, find_name, is_missing, match_labels, places_by_text, text_of
-from pacshift.scores.plausible import SAMPLE_ROWS
 from pacshift.tally.coins import name_hashes
 
 NULL = -2  # instead of a column index, as NOT_FOUND is

@@ -14,7 +14,7 @@ from pacshift.arrays import Frame
 from pacshift.errors import InputError, PacshiftError
 from pacshift.files.writing import PathLike
 from pacshift.rows.columns import Columns
-from pacshift.scores.streams import is_lazy
+from pacshift.scores.frames import is_lazy
 
 BATCH_VALUES = 1 << 20  # scores in one batch: 8 MB, whatever the number of classes
 MAX_LABEL_VALUES = 100_000  # so many classes may be named by the labels alone

@@ -11,7 +11,6 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from pacshift.arrays import BoolArray, IntArray, KeyArray, Label
-from pacshift.files.repeated import sha256_beside
 from pacshift.rows.arrow.files import open_source
 from pacshift.rows.arrow.find import find_layout
 from pacshift.rows.arrow.layout import Asked, ColumnsError, Layout
@@ -26,16 +25,16 @@ from pacshift.rows.arrow.records import (
     without_view,
 )
 from pacshift.rows.arrow.source import Records, Source, Tables, without_codes
-from pacshift.rows.base import Batch, Labels, Matrix, Pass, Rows
+from pacshift.rows.base import Batch, Labels, Matrix, Pass, Rows, Watch, unwatched
 from pacshift.rows.columns import Columns
 from pacshift.rows.faults import Faults
 from pacshift.rows.groups import OnePerGroup, Periods
+from pacshift.scores.check import foreign_columns
 from pacshift.scores.names import shorten
-from pacshift.scores.plausible import foreign_columns
-from pacshift.scores.softmax import softmax
+from pacshift.scores.transforms import softmax
 from pacshift.tally.counter import Counter
-from pacshift.tally.grouped import LabelsPer
-from pacshift.tally.inputs import Input, Role, printable
+from pacshift.tally.groups import LabelsPer
+from pacshift.tally.once import Input, Role, printable, sha256_beside
 
 MAX_KEPT_BYTES = 1 << 26
 """A table up to this size (64 MB) is kept in memory when it is needed twice; a larger one is read twice."""
@@ -71,6 +70,7 @@ def read_rows(
     keep: bool = True,
     grid: bool = True,
     within: Periods | None = None,
+    watch: Watch = unwatched,
 ) -> Rows:
     """A table as ``Rows``: files, folders or a frame, read batch by batch whenever a verb needs it.
 
@@ -103,6 +103,7 @@ def read_rows(
         drop_invalid=drop_invalid,
         grid=grid,
         described=files or "the frame",
+        watch=watch,
         source=source,
         layout=layout,
         kept=_Kept(keep),

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pacshift.errors import InputError
-from pacshift.files.spreadsheet import FORMULA, NUMBER, escape_cell
+from pacshift.files.writing import FORMULA, NUMBER, escape_cell
 
 
 class JsonLinesWriter:

@@ -19,7 +19,7 @@ from pacshift.tables.spark.groups import digest_usable, one_per_group
 from pacshift.tables.spark.jobs import PACKED, add, add_parts, counter_of, unpack
 from pacshift.tally import Tally
 from pacshift.tally.counter import CountOptions
-from pacshift.tally.grouped import Grouped
+from pacshift.tally.groups import Grouped
 
 _N_REDUCERS = 8  # tallies that reach the driver, however many partitions there are
 

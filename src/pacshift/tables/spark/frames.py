@@ -14,7 +14,7 @@ from pacshift.files.writing import PathLike
 from pacshift.rows.arrow.files import KINDS, list_files
 from pacshift.rows.arrow.source import MAX_LABEL_VALUES, Records, Source
 from pacshift.rows.columns import Columns
-from pacshift.scores.plausible import SAMPLE_ROWS
+from pacshift.scores.check import SAMPLE_ROWS
 
 
 def read_frame(

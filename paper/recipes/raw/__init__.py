@@ -1,1 +1,0 @@
-"""Readers of the official formats. They need NumPy, pyarrow (tables) and Pillow (images), never torch."""
