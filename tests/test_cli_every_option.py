@@ -82,6 +82,7 @@ SPECIAL = {
     "calibrate --weights": ("calibrate s.csv t.csv -m ORACLE -o out.json", "0.3,1,5"),
     "check --by-position": ("check base.json odd.csv --scores x*", ""),
     "check --scores": ("check base.json odd.csv --by-position", "x1,x2,x3"),
+    "check --fail-on": ("check base.json few.csv", "consistent"),
     "check --drop-invalid": ("check base.json lb.csv", ""),
     "compare --by-position": ("compare odd.csv oddt.csv --scores x* --classes a,b,c", ""),
     "compare --classes": ("compare odd.csv oddt.csv --scores x1,x2,x3 --by-position", "a,b,c"),
@@ -132,6 +133,7 @@ SPECIAL = {
     "tally --classes": ("tally odd.csv --label label --scores x1,x2,x3 --by-position -o out.tally", "a,b,c"),
     "tally --drop-invalid": ("tally sb.csv --label label -o out.tally", ""),
     "tally --force": ("tally s.csv --label label -o old.csv", ""),
+    "tally --no-bins": ("tally t.csv -o out.tally", ""),
     "tally --label": ("tally s.csv -o out.tally", "label"),
     "verify --labelled": ("verify base.json s.csv t.csv", "sheet.csv"),
 }
@@ -148,6 +150,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for number, name in enumerate("abc", start=1):
             text = text.replace(f'"p_{name}"', f'"x{number}"')
         Path(f"{odd}.csv").write_text(text, encoding="utf-8")
+    few = Path("l.csv").read_text(encoding="utf-8").splitlines()[:41]
+    Path("few.csv").write_text("\n".join(few), encoding="utf-8")
     head, *lines = Path("t.csv").read_text(encoding="utf-8").splitlines()
     dated = [f"{line},2026-{(1, 2, 4)[row % 3]:02}-05" for row, line in enumerate(lines)]
     Path("dated.csv").write_text("\n".join([f'{head},"seen"', *dated]), encoding="utf-8")
@@ -190,7 +194,7 @@ def outcome(words: str, option: str) -> str:
 
 def cases() -> list[str]:
     return [
-        f"{name} {max(param.opts, key=len)}"
+        f"{name} {max(param.secondary_opts or param.opts, key=len)}"  # what turns off what is on by itself
         for name, command in sorted(all_commands().items())
         for param in command.params
         if param.param_type_name == "option" and param.name != "help"
