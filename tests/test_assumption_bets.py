@@ -1,6 +1,6 @@
 """Bets: their expected wealth is at most 1 for the true mix, whatever the world; checked by exact enumeration."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -15,7 +15,6 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.assumption.bets import (
     LEAST_REACH,
     MAX_STAKE,
-    Bets,
     FoldBets,
     Means,
     Mixture,
@@ -267,23 +266,6 @@ def test_the_true_mix_rarely_loses_all_bets_and_each_as_rarely_as_promised(conta
         wins = int((np.array(found) >= 1 / alpha).sum())
         assert binomtest(wins, repeats, alpha, alternative="greater").pvalue > 1e-3
     assert np.max(found) > 1.5  # something is at stake
-
-
-def test_folds_are_stacked_along_their_own_axis() -> None:
-    rng = np.random.default_rng(6)
-    bets = difference_bets(stages_of(make_world(rng, 3, (500, 500)), rng), 6.0, 0.0).folds
-    assert bets.stake.shape == (5, 5, 5)
-    assert bets.source_moments.shape == (3, 5, 5, 5, 3)
-    one = FoldBets(
-        **{
-            field.name: getattr(bets, field.name)[(slice(None), 2) if "moments" in field.name else 2]
-            for field in fields(FoldBets)
-        }
-    )
-    low, top = np.zeros(3), np.full(3, 0.8)
-    assert np.allclose(one.lines(low, top, 0.0)[1], bets.lines(low, top, 0.0)[1][2])
-    assert np.allclose(one.constant(0.0), bets.constant(0.0)[2])
-    assert np.allclose(Bets(bets, 0.0).lines(low, top)[1], bets.lines(low, top, 0.0)[1].sum(axis=0).reshape(25, 3))
 
 
 def random_mixture(rng: np.random.Generator, n_classes: int) -> Mixture:

@@ -38,8 +38,3 @@ def test_what_is_promised_about_the_target_can_be_asked_of_guarantees_methods_an
         assert promises_target(method()) == promises_target(method.guarantee)
     assert promises_target(birds())
     assert [guarantee for guarantee in MEANINGS if promises_target(guarantee)] == ["pac-target", "marginal"]
-
-
-def test_no_other_module_lists_the_guarantees_about_the_target() -> None:
-    inlined = '("pac-target", "marginal")'
-    assert [path.name for path in SOURCES if inlined in path.read_text("utf-8")] == []

@@ -151,14 +151,6 @@ def test_class_wise_worst_case_lies_between_the_example_wise_one_and_the_exact_m
     assert by_example <= found <= by_class or found == np.inf  # +inf: even missing all passes
 
 
-def test_the_class_wise_worst_case_is_valid_and_not_exact() -> None:
-    """A path of errors 0, 0, 0, 1, 2 has the majorant 0, 0.5, 1, 1.5, 2: never below, sometimes above."""
-    majorant = merged_majorant(np.array([0.0, 0.0, 1.0, 1.0]), np.array([4]))
-    path = np.array([0, 0, 0, 1, 2])
-    assert majorant.tolist() == [0, 0.5, 1, 1.5, 2]
-    assert (majorant >= path).all()
-
-
 @given(seeds, st.integers(1, 4), st.integers(1, 6))
 def test_no_choice_of_one_weight_per_class_has_more_errors_than_the_majorant(
     seed: int, n_classes: int, rows: int

@@ -145,15 +145,6 @@ def test_a_curve_of_no_points_marks_none(full: Certificate) -> None:
     assert "</svg>" in drawn(ax)
 
 
-def test_the_default_method_marks_its_source_error_below_epsilon() -> None:
-    certificate = SHAPES["default"].with_curves()
-    assert certificate.curve is not None
-    chosen = plots.bound_curve(certificate).lines[-1]
-    assert chosen.get_xdata() == [certificate.curve.chosen]
-    assert 0 < certificate.curve.chosen < 1
-    assert np.asarray(chosen.get_ydata()) <= 1.02 * certificate.epsilon
-
-
 def test_set_sizes_are_shares_of_the_target(full: Certificate) -> None:
     ax = plots.set_sizes(replace(full, set_sizes=np.array([100, 600, 300, 0, 0, 0])))
     heights = [bar.get_height() for bar in ax.patches]  # type: ignore[attr-defined]

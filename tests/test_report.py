@@ -21,7 +21,7 @@ from pacshift.methods import MethodFacts
 from pacshift.plots import palette, readable
 from pacshift.report import ComparisonRow, render_report, write_report
 from pacshift.report.build import key_figures
-from pacshift.report.pictures import to_inline
+from pacshift.report.page import to_inline
 from pacshift.words.numbers import all_but, capital
 from pacshift.words.statements import MAX_NOTES, statements
 from reports import ROWS, Page, every_page, page_text, sound_page

@@ -21,6 +21,7 @@ from pacshift.scores.check import (
     check_rng,
     check_scores,
     check_weights,
+    foreign_columns,
 )
 from pacshift.scores.names import find_name, match_labels, places_by_text
 
@@ -68,28 +69,21 @@ def test_containers_without_names_get_0_to_k_minus_1(wrap: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
-def test_frames_name_their_classes(kind: str) -> None:
-    scores = check_scores(frame(kind), name="source")
-    assert np.array_equal(scores.values, MATRIX)
-    assert scores.classes == NAMES
-
-
-@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
-def test_columns_of_a_frame_are_found_by_name_whatever_their_order(kind: str) -> None:
-    shuffled = frame(kind, MATRIX[:, [2, 0, 1]], ["eel", "cat", "dog"])
-    scores = check_scores(shuffled, name="target", classes=NAMES)
-    assert np.array_equal(scores.values, MATRIX)
-    assert scores.classes == NAMES
-
-
-@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
-def test_chunks_and_nulls_of_frames(kind: str) -> None:
+def test_nulls_of_frames(kind: str) -> None:
     columns = {"a": [0.5, None, 0.25], "b": [0.5, 0.5, 0.75]}
     table = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table}[kind](columns)
     with pytest.raises(InputError, match=r"source: 1 row\(s\) hold NaN or infinite scores, the first is row 1"):
         Tally.from_scores(table, ["a", "b", "a"])
+
+
+def test_chunks_and_batches_of_arrow() -> None:
     two = pa.concat_tables([frame("arrow"), frame("arrow")])
     assert np.array_equal(check_scores(two, name="x").values, np.vstack([MATRIX, MATRIX]))
+    batch = pa.record_batch({"a": [0.5, None, 0.25], "b": [0.5, 0.5, 0.75]})
+    assert check_scores(batch.slice(2), name="x").values.tolist() == [[0.25, 0.75]]
+    unions = pa.UnionArray.from_sparse(pa.array([0, 0], pa.int8()), [pa.array([1.0, 2.0])])
+    with pytest.raises(InputError, match="x: scores must be numbers"):
+        check_scores(pa.record_batch({"a": unions, "b": [0.5, 0.5]}), name="x")
 
 
 def test_torch_tensors() -> None:
@@ -145,12 +139,6 @@ def test_float64_arrays_are_not_copied() -> None:
 )
 def test_labels_are_matched_by_value(labels: Any, classes: Any) -> None:
     assert check_labels(labels, classes, n_rows=4, name="source").tolist() == [1, 0, 1, 2]
-
-
-@pytest.mark.parametrize("labels", [[True, False], np.array([1, 0]), pd.Series([True, False]), [1.0, 0.0]])
-def test_booleans_are_labels(labels: Any) -> None:
-    assert check_labels(labels, (False, True), n_rows=2, name="source").tolist() == [1, 0]
-    assert check_labels(labels, (True, False), n_rows=2, name="source").tolist() == [0, 1]
 
 
 @settings(deadline=None, max_examples=60)
@@ -229,6 +217,10 @@ BAD_CLASSES = {
     "twice": (["a", "b", "a"], r"class names must differ, but 'a' occurs twice"),
     "equal": ([1, 2, 1.0], r"class names must differ"),
     "true is 1": ([0, 1, True], r"class names must differ"),
+    "1 is '1'": ([1, "1"], r"class names must differ, but .* compared as text"),
+    "'True' is True": (["True", True], r"class names must differ, but .* compared as text"),
+    "0.5 is '0.5'": (["0.5", 0.5], r"class names must differ, but .* compared as text"),
+    "2.0 is '2'": ([2.0, "2"], r"class names must differ, but .* compared as text"),
     "None": (["a", None], r"strings, finite numbers or booleans, got None. Convert it to str"),
     "NaN": ([1.0, np.nan], r"got nan"),
     "infinite": ([1.0, np.inf], r"got inf"),
@@ -301,11 +293,15 @@ def test_a_frame_must_hold_every_class() -> None:
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
-def test_a_frame_with_other_names_is_refused(kind: str) -> None:
+def test_columns_of_a_frame_are_found_by_name_alone(kind: str) -> None:
     """By position, columns in another order would give wrong sets without a word."""
-    with pytest.raises(
-        InputError, match=r"no score column for 'u', 'v', 'w'; the columns are .*frame.to_numpy\(\)"
-    ):
+    named = check_scores(frame(kind), name="source")
+    turned = check_scores(frame(kind, MATRIX[:, [2, 0, 1]], ["eel", "cat", "dog"]), name="target", classes=NAMES)
+    for scores in (named, turned):
+        assert np.array_equal(scores.values, MATRIX)
+        assert scores.classes == NAMES
+    message = r"no score column for 'u', 'v', 'w'; the columns are .*frame.to_numpy\(\)"
+    with pytest.raises(InputError, match=message):
         check_scores(frame(kind), name="x", classes=["u", "v", "w"])
     scores = check_scores(np.asarray(frame(kind)), name="x", classes=["u", "v", "w"])
     assert np.array_equal(scores.values, MATRIX)
@@ -324,22 +320,6 @@ def test_columns_are_compared_as_text(columns: list[Any], classes: Any) -> None:
     assert np.array_equal(made.sets(turned), made.sets(MATRIX))
 
 
-def test_record_batches_with_nulls() -> None:
-    batch = pa.record_batch({"a": [0.5, None, 0.25], "b": [0.5, 0.5, 0.75]})
-    with pytest.raises(InputError, match=r"source: 1 row\(s\) hold NaN or infinite scores, the first is row 1"):
-        Tally.from_scores(batch, ["a", "b", "a"])
-    assert check_scores(batch.slice(2), name="x").values.tolist() == [[0.25, 0.75]]
-    unions = pa.UnionArray.from_sparse(pa.array([0, 0], pa.int8()), [pa.array([1.0, 2.0])])
-    with pytest.raises(InputError, match="x: scores must be numbers"):
-        check_scores(pa.record_batch({"a": unions, "b": [0.5, 0.5]}), name="x")
-
-
-@pytest.mark.parametrize("classes", [[1, "1"], ["1", 1], [True, "True"], ["0.5", 0.5], [2.0, "2"], ["2", 2.0]])
-def test_names_of_one_text_are_one_name(classes: Any) -> None:
-    with pytest.raises(InputError, match=r"class names must differ, but .* compared as text"):
-        check_classes(classes)
-
-
 @pytest.mark.parametrize(
     ("labels", "classes"),
     [
@@ -354,6 +334,10 @@ def test_names_of_one_text_are_one_name(classes: Any) -> None:
         (np.array([2**63, 5], np.uint64), (2**63, 5)),
         (np.array([-5, 7], np.int8), (-5, 7)),
         ([2**53 + 1, 2**53], (2**53 + 1, 2**53)),
+        ([True, False], (True, False)),
+        (np.array([0, 1]), (False, True)),
+        (pd.Series([True, False]), (True, False)),
+        ([0.0, 1.0], (False, True)),
     ],
 )
 def test_labels_are_compared_as_text(labels: Any, classes: Any) -> None:
@@ -415,27 +399,10 @@ def test_number_of_classes_must_agree() -> None:
         calibrate(MATRIX, [0, 1, 2], MATRIX[:, :2], epsilon=0.1, delta=0.1, method="PS-W")
 
 
-BAD_RATES = [
-    0,
-    1,
-    -0.1,
-    1.5,
-    np.nan,
-    np.inf,
-    "much",
-    None,
-    [0.1, 0.2],
-    True,
-    "0.1",
-    b"0.1",
-    memoryview(b"0.1"),
-    10**400,
-]
+BAD_RATES = [0, 1, -0.1, 1.5, np.nan, np.inf, "much", None, [0.1, 0.2], True, "0.1", b"0.1", 10**400]
 
 
-@pytest.mark.parametrize(
-    "rate", BAD_RATES, ids=lambda rate: "memoryview" if isinstance(rate, memoryview) else str(rate)[:20]
-)
+@pytest.mark.parametrize("rate", [*BAD_RATES, memoryview(b"0.1")], ids=lambda rate: type(rate).__name__)
 def test_rates_lie_strictly_between_0_and_1(rate: Any) -> None:
     with pytest.raises(InputError, match="epsilon must lie strictly between 0 and 1, got") as caught:
         check_rate(rate, "epsilon")
@@ -470,3 +437,42 @@ def test_weights_are_one_number_per_class(weights: Any) -> None:
 def test_rng_is_a_seed_or_a_generator(rng: Any) -> None:
     with pytest.raises(InputError, match="rng must be a seed >= 0"):
         check_rng(rng)
+
+
+RNG = np.random.default_rng(0)
+PROBABILITIES = RNG.dirichlet(np.ones(4), 200)
+LOGITS = RNG.normal(0, 4, (200, 4))
+SOME = np.array([90, 60, 50, 0])  # no row of the last class
+
+
+@pytest.mark.parametrize("scale", [1, 100])
+def test_probabilities_and_percentages_of_an_unseen_class(scale: float) -> None:
+    assert foreign_columns(scale * PROBABILITIES, SOME) == []
+    assert foreign_columns((scale * PROBABILITIES).astype(np.float16), SOME) == []
+    assert foreign_columns(scale * PROBABILITIES, np.array([200, 0, 0, 0])) == []
+    never = np.column_stack(
+        [PROBABILITIES[:, :3] / PROBABILITIES[:, :3].sum(axis=1, keepdims=True), np.zeros(200)]
+    )
+    assert foreign_columns(scale * never, SOME) == []
+
+
+@pytest.mark.parametrize(
+    "column",
+    [np.arange(200), np.full(200, 2024), RNG.integers(0, 2, 200), np.ones(200), RNG.random(200), -np.arange(200)],
+    ids=["id", "year", "flag", "constant", "share", "negative"],
+)
+def test_columns_beside_probabilities(column: np.ndarray) -> None:
+    scores = np.column_stack([PROBABILITIES, column])
+    assert foreign_columns(scores, np.array([90, 60, 50, 10, 0])) == [4]
+    both = np.column_stack([PROBABILITIES, column, np.arange(200) + 5])
+    assert foreign_columns(both, np.array([90, 60, 50, 10, 0, 0])) == [4, 5]
+
+
+def test_columns_beside_logits() -> None:
+    assert foreign_columns(LOGITS, SOME) == []
+    assert foreign_columns(np.column_stack([LOGITS, np.arange(200)]), np.array([90, 60, 50, 0, 0])) == [4]
+
+
+def test_nothing_is_said_about_classes_with_rows() -> None:
+    assert foreign_columns(np.column_stack([PROBABILITIES, np.arange(200)]), np.array([1, 1, 1, 1, 1])) == []
+    assert foreign_columns(LOGITS, np.zeros(4, np.int64)) == []

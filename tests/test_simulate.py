@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pacshift import InputError, Population, evaluate, resample, tweak_one
+from pacshift import InputError, Population, resample, tweak_one
 from pacshift.arrays import FloatArray
 from strategies import seeds
 
@@ -30,13 +30,6 @@ def test_resample_draws_the_mix_and_rows_of_a_label_equally() -> None:
     within = np.bincount(rows, minlength=6)
     assert stats.chisquare(within[[0, 4, 5]]).pvalue > 1e-3
     assert stats.chisquare(within[[1, 3]]).pvalue > 1e-3
-
-
-def test_resample_is_reproducible_and_takes_a_seed() -> None:
-    labels = np.arange(10) % 3
-    one, other = (resample(labels, [1, 1, 1], 50, np.random.default_rng(5)) for _ in range(2))
-    assert np.array_equal(one, other)
-    assert np.array_equal(one, resample(labels, [1, 1, 1], 50, 5))
 
 
 def test_classes_that_are_not_asked_for_may_be_absent() -> None:
@@ -98,18 +91,6 @@ def test_error_size_and_empty_sets_are_expectations_over_the_rows(seed: int, thr
     assert population.row_shares(mix).sum() == pytest.approx(1)
 
 
-def test_large_draws_approach_the_population() -> None:
-    for population in (Population.synthetic(["a", "b", "c"], rng=1), brute_population()[0]):
-        mix, thresholds = [0.2, 0.1, 0.7], np.array([0.1, 0.4, 0.3])
-        scores, labels = population.draw(mix, 200_000, rng=3)
-        sample = evaluate(scores >= thresholds, labels, classes=population.classes)
-        assert population.error(thresholds, mix) == pytest.approx(sample.error, abs=6e-3)
-        assert population.size(thresholds, mix) == pytest.approx(sample.size, abs=1e-2)
-        assert population.empty(thresholds, mix) == pytest.approx(sample.empty, abs=6e-3)
-        np.testing.assert_allclose(population.class_error(thresholds), sample.class_error, atol=1e-2)
-        np.testing.assert_allclose(population.class_size(thresholds), sample.class_size, atol=2e-2)
-
-
 def test_counts_are_exact_without_weights() -> None:
     population = Population(np.linspace(0, 1, 20).reshape(10, 2), np.zeros(10, int))
     for missed in range(10):
@@ -133,22 +114,10 @@ def test_no_single_threshold_beats_the_best(seed: int, epsilon: float) -> None:
     assert population.error(np.nextafter(best, 2), mix) > epsilon
 
 
-@given(seeds, st.sampled_from([0.05, 0.1, 0.3]))
-@settings(max_examples=20)
-def test_thresholds_per_class_are_about_the_best_of_all(seed: int, epsilon: float) -> None:
-    population, mix = Population.synthetic(2, strength=2, rows_per_class=12, rng=seed), [0.3, 0.7]
-    found = population.best_class_thresholds(epsilon, mix)
-    assert population.error(found, mix) <= epsilon + 1e-12
-    columns = [np.append(np.unique(column), np.inf) for column in population.scores.T]
-    allowed = [pair for pair in itertools.product(*columns) if population.error(pair, mix) <= epsilon]
-    best = min(population.size(pair, mix) for pair in allowed)
-    assert best - 1e-12 <= population.size(found, mix) <= best + 0.7 / 12  # at most one row of the larger class
-
-
 @pytest.mark.slow
-@given(seeds, st.sampled_from([0.05, 0.1, 0.3]), st.sampled_from([1.5, 3.0]))
-@settings(max_examples=20)
-def test_a_limit_per_class_is_kept_and_about_the_best_under_it_is_found(
+@given(seeds, st.sampled_from([0.05, 0.1, 0.3]), st.sampled_from([1.5, 3.0, np.inf]))
+@settings(max_examples=30)
+def test_thresholds_per_class_are_about_the_best_of_all_also_under_a_limit_per_class(
     seed: int, epsilon: float, times: float
 ) -> None:
     population, mix = Population.synthetic(2, strength=2, rows_per_class=12, rng=seed), [0.3, 0.7]

@@ -111,52 +111,20 @@ class _Graph:
         if self._certificate.softmax:
             scores, top = self._softmax(scores)
             bad = self._add("Or", bad, self._add("IsInf", top))
-        sets = self._add("GreaterOrEqual", scores, self._constant(self._cuts()))
-        if self._certificate.never_empty:
-            sets = self._with_top(sets, scores)
+            cuts = forgiving_cuts(self._certificate.thresholds).astype(self._width)[None]
+        else:
+            cuts = exact_cuts(self._certificate.thresholds, self._width)
+        cuts = np.broadcast_to(cuts, (1, self._n_classes)).copy()
+        sets = self._add("GreaterOrEqual", scores, self._constant(cuts))
+        if self._certificate.never_empty:  # an empty set gets the label with the highest score, the first on ties
+            place = self._add("ArgMax", scores, axis=1, select_last_index=0)
+            is_top = self._add("Equal", place, self._constant(np.arange(self._n_classes)[None]))
+            fill = self._add("And", is_top, self._add("Not", self._any(sets)))
+            sets = self._add("Or", sets, fill)
         usable = self._add("Not", bad)
         self._add("And", sets, usable, name="sets")
         self._add("Squeeze", usable, self._constant(np.array([1])), name="usable")
-        return self._whole()
 
-    def _cuts(self) -> Any:
-        cuts = self._certificate.thresholds
-        if self._certificate.softmax:
-            return forgiving_cuts(cuts).astype(self._width)[None]
-        return np.broadcast_to(exact_cuts(cuts, self._width), (1, self._n_classes)).copy()
-
-    def _softmax(self, logits: str) -> tuple[str, str]:
-        """In double precision, rounded to the type of the logits, as ``softmax`` of the package; the top logit."""
-        single = self._add("Cast", logits, to=TensorProto.FLOAT)
-        wide = self._add("Cast", single, to=TensorProto.DOUBLE)
-        top = self._add("ReduceMax", wide, axes=[1])
-        powers = self._add("Exp", self._add("Sub", wide, top))
-        total = self._add("ReduceSum", powers, self._constant(np.array([1])))
-        return self._add("Cast", self._add("Div", powers, total), to=self._type), top
-
-    def _with_top(self, sets: str, scores: str) -> str:
-        """Empty sets get the label with the highest score, the first on ties."""
-        place = self._add("ArgMax", scores, axis=1, select_last_index=0)
-        is_top = self._add("Equal", place, self._constant(np.arange(self._n_classes)[None]))
-        fill = self._add("And", is_top, self._add("Not", self._any(sets)))
-        return self._add("Or", sets, fill)
-
-    def _any(self, flags: str) -> str:
-        """Whether any flag of a row is set; the reductions of ONNX take numbers."""
-        numbers = self._add("Cast", flags, to=TensorProto.FLOAT)
-        return self._add("Cast", self._add("ReduceMax", numbers, axes=[1]), to=TensorProto.BOOL)
-
-    def _add(self, kind: str, *inputs: str, name: str = "", **options: Any) -> str:
-        name = name or f"pacshift_{len(self._nodes)}"
-        self._nodes.append(helper.make_node(kind, list(inputs), [name], **options))
-        return name
-
-    def _constant(self, values: Any) -> str:
-        name = f"pacshift_constant_{len(self._constants)}"
-        self._constants.append(numpy_helper.from_array(values, name))
-        return name
-
-    def _whole(self) -> Any:
         def tensor(name: str, kind: int, shape: Sequence[str | int]) -> Any:
             return helper.make_tensor_value_info(name, kind, list(shape))
 
@@ -174,11 +142,33 @@ class _Graph:
             producer_version=pacshift_version(),
             doc_string=self._certificate.explain(),
         )
-        helper.set_model_props(model, self._facts())
-        return model
-
-    def _facts(self) -> dict[str, str]:
         made = self._certificate
         facts = {name: str(getattr(made, name)) for name in ("method", "epsilon", "delta", "guarantee")}
-        classes = json.dumps(list(made.classes), ensure_ascii=False)
-        return facts | {"classes": classes, "checksum": str(to_document(made)[CHECKSUM])}
+        facts["classes"] = json.dumps(list(made.classes), ensure_ascii=False)
+        facts["checksum"] = str(to_document(made)[CHECKSUM])
+        helper.set_model_props(model, facts)
+        return model
+
+    def _softmax(self, logits: str) -> tuple[str, str]:
+        """In double precision, rounded to the type of the logits, as ``softmax`` of the package; the top logit."""
+        single = self._add("Cast", logits, to=TensorProto.FLOAT)
+        wide = self._add("Cast", single, to=TensorProto.DOUBLE)
+        top = self._add("ReduceMax", wide, axes=[1])
+        powers = self._add("Exp", self._add("Sub", wide, top))
+        total = self._add("ReduceSum", powers, self._constant(np.array([1])))
+        return self._add("Cast", self._add("Div", powers, total), to=self._type), top
+
+    def _any(self, flags: str) -> str:
+        """Whether any flag of a row is set; the reductions of ONNX take numbers."""
+        numbers = self._add("Cast", flags, to=TensorProto.FLOAT)
+        return self._add("Cast", self._add("ReduceMax", numbers, axes=[1]), to=TensorProto.BOOL)
+
+    def _add(self, kind: str, *inputs: str, name: str = "", **options: Any) -> str:
+        name = name or f"pacshift_{len(self._nodes)}"
+        self._nodes.append(helper.make_node(kind, list(inputs), [name], **options))
+        return name
+
+    def _constant(self, values: Any) -> str:
+        name = f"pacshift_constant_{len(self._constants)}"
+        self._constants.append(numpy_helper.from_array(values, name))
+        return name

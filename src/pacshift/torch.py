@@ -71,18 +71,26 @@ def score_loader(model: Any, loader: Iterable[Any], *, device: Any = None, softm
         import torch
     except ModuleNotFoundError as error:
         raise MissingExtraError("pacshift.torch", error, "torch") from None
-    place = _device_of(model) if device is None else device
+    if device is None:  # where the model's first parameter is, if it has any
+        first = next(model.parameters(), None) if hasattr(model, "parameters") else None
+        device = None if first is None else first.device
     parts: list[NDArray[Any]] = []
     labels: list[NDArray[Any]] = []
     with _evaluation_mode(model), torch.inference_mode():
         for batch in loader:
             inputs, named, truth = _split(batch)
             output = model(
-                *(_to(part, place) for part in inputs), **{key: _to(named[key], place) for key in named}
+                *(_to(part, device) for part in inputs), **{key: _to(named[key], device) for key in named}
             )
             parts.append(getattr(output, "logits", output).float().cpu().numpy())
             labels += [] if truth is None else [np.asarray(truth)]
-    return _collected(parts, labels, softmax=softmax)
+    if not parts:
+        raise InputError("loader: no batches. A generator is empty the second time: pass a data loader.")
+    if labels and len(labels) < len(parts):
+        raise InputError(f"loader: only {len(labels)} of {len(parts)} batches have labels. Label all or none.")
+    scores = check_scores(np.concatenate(parts), name="model")
+    found = to_probabilities(scores, name="model") if softmax else scores
+    return LoaderScores(found.values, np.concatenate(labels) if labels else None)
 
 
 def _split(batch: Any) -> tuple[list[Any], dict[str, Any], Any]:
@@ -99,12 +107,6 @@ def _to(part: Any, device: Any) -> Any:
     return part.to(device) if hasattr(part, "to") and device is not None else part
 
 
-def _device_of(model: Any) -> Any:
-    """Where the model's first parameter is; None if it has none."""
-    first = next(model.parameters(), None) if hasattr(model, "parameters") else None
-    return None if first is None else first.device
-
-
 @contextmanager
 def _evaluation_mode(model: Any) -> Iterator[None]:
     """Dropout off, batch statistics fixed; afterwards every layer is as it was."""
@@ -117,13 +119,3 @@ def _evaluation_mode(model: Any) -> Iterator[None]:
     finally:
         for layer, mode in zip(layers, modes, strict=True):
             layer.training = mode
-
-
-def _collected(parts: list[NDArray[Any]], labels: list[NDArray[Any]], *, softmax: bool) -> LoaderScores:
-    if not parts:
-        raise InputError("loader: no batches. A generator is empty the second time: pass a data loader.")
-    if labels and len(labels) < len(parts):
-        raise InputError(f"loader: only {len(labels)} of {len(parts)} batches have labels. Label all or none.")
-    scores = check_scores(np.concatenate(parts), name="model")
-    found = to_probabilities(scores, name="model") if softmax else scores
-    return LoaderScores(found.values, np.concatenate(labels) if labels else None)

@@ -17,12 +17,9 @@ from pathlib import Path
 from benchmarks.page import DOCS, conditions, fill
 from soak.damage import damage_files
 from soak.damage import outcome as damage_outcome
-from soak.disks import fill_disks
-from soak.kills import kill_writers
+from soak.disturb import fill_disks, interrupt_starts, kill_writers, write_together
 from soak.outcome import Outcome, as_text, findings_as_json
-from soak.starts import interrupt_starts
 from soak.states import damage_manifests, kill_runs, run_together
-from soak.writers import write_together
 
 FILES = {"parquet": 4800, "feather": 5400, "csv": 2800, "npz": 2800, "tally": 2400, "json": 2900}
 KILLS, DISKS, ROUNDS, STARTS, MANIFESTS, TOGETHER = 26, 32, 150, 60, 3000, 20

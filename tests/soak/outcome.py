@@ -1,6 +1,7 @@
 """What a part of the soak found, and when a file counts as whole."""
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 
+import pacshift
 from pacshift import Certificate, Tally
 from pacshift.files.codec import parse_json, require_seal
 
@@ -73,3 +75,15 @@ def as_text(outcomes: list[Outcome]) -> str:
 def findings_as_json(outcomes: list[Outcome]) -> str:
     """All findings, for whoever has to fix them."""
     return json.dumps({line.what: line.findings for line in outcomes if line.findings}, indent=1)
+
+
+def environment() -> dict[str, str]:
+    """The environment of this process, with pacshift and the soak importable."""
+    paths = [str(Path(pacshift.__file__).parents[1]), str(Path(__file__).parents[1])]
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "OMP_NUM_THREADS": "1",
+        "NO_COLOR": "1",
+        "SOURCE_DATE_EPOCH": "0",
+    }

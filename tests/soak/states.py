@@ -15,11 +15,9 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from pacshift import Certificate, InputError, Monitor, Tally
-from soak.damage import environment
-from soak.mutants import mutate
-from soak.outcome import Outcome, drafts, require_whole
-from soak.samples import NAMES, make_scores, make_table
-from soak.writing import START
+from soak.damage import NAMES, make_scores, make_table, mutate
+from soak.disturb import START
+from soak.outcome import Outcome, drafts, environment, require_whole
 
 GOOD: dict[str, Any] = {"epsilon": 0.2, "delta": 0.2, "method": "PS-LW", "forever": True}
 RUNS = 3

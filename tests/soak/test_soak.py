@@ -7,16 +7,11 @@ from pathlib import Path
 import pytest
 
 from commands import all_commands
-from soak.damage import damage_files
+from soak.damage import damage_files, mutate
 from soak.damage import outcome as damage_outcome
-from soak.disks import fill_disks
-from soak.kills import kill_writers
-from soak.mutants import mutate
+from soak.disturb import WRITINGS, fill_disks, interrupt_starts, kill_writers, write_together
 from soak.outcome import Outcome, as_text
-from soak.starts import interrupt_starts
 from soak.states import damage_manifests, kill_runs, run_together
-from soak.writers import write_together
-from soak.writing import WRITINGS
 
 pytestmark = [pytest.mark.soak, pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")]
 FIRST = 1_000_000  # other cases than those of the full soak

@@ -282,6 +282,6 @@ def cutting_planes(rows: FloatArray, limits: FloatArray, mixture: Mixture | None
         row, end = mixture.row(mix)
         program.add(row, end)
         cuts, ends = np.vstack([cuts, row]), np.append(ends, end)
-        violation, mix = program.solve()
+        violation, _, mix = program.solve()
         refuted = violation > ROUNDING
     return CuttingPlanes(cuts, ends, refuted)

@@ -5,7 +5,7 @@ import re
 import stat
 import zipfile
 from collections.abc import Iterable
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,18 +82,13 @@ def read_arrays(path: PathLike, names: Iterable[str] | None = None) -> dict[str,
             unpacked = sum(member.file_size for member in archive.infolist())
             if unpacked > max_bytes():
                 raise too_large(path, unpacked)
-            return _unpack(file, names)
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as arrays:
+                found = {name: arrays[name] for name in arrays.files if names is None or name in names}
+        if not all(isinstance(array, np.ndarray) for array in found.values()):
+            raise ValueError("a member is not an array")  # NumPy hands out other members as bytes
+        return found
     except InputError:
         raise
     except Exception as error:  # damaged archives raise a dozen kinds, from zlib.error to SystemError
         raise ValueError(str(error) or type(error).__name__) from None
-
-
-def _unpack(file: BinaryIO, names: Iterable[str] | None) -> dict[str, NDArray[Any]]:
-    file.seek(0)
-    with np.load(file, allow_pickle=False) as arrays:
-        wanted = [name for name in arrays.files if names is None or name in names]
-        found = {name: arrays[name] for name in wanted}
-    if not all(isinstance(array, np.ndarray) for array in found.values()):
-        raise ValueError("a member is not an array")  # NumPy hands out other members as bytes
-    return found

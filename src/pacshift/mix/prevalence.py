@@ -22,6 +22,21 @@ if TYPE_CHECKING:
     from pacshift.assumption import Assumption
 
 
+KnownMix: TypeAlias = Mapping[Any, tuple[float, float]]
+"""Class name to the least and the largest share that the target may have of it."""
+
+REGION_SHARE = 0.95
+"""Share of δ for the label mix; the rest is for the source priors, which only the weights need.
+A round number; not measured."""
+
+MAX_ROUNDS_CLASSES, MAX_EXACT_CLASSES = 50, 200
+"""Up to the first number of classes the region is tightened several times, up to the second by linear programs.
+Round numbers; not measured."""
+
+ROUNDS = 5
+"""How often the region is tightened where classes are few. A round number; not measured."""
+
+
 def check_known_mix(known_mix: Any, classes: tuple[Label, ...]) -> Interval:
     """Bounds of every class's share of the target; a class that is not named may have any share.
 
@@ -53,40 +68,23 @@ def check_known_mix(known_mix: Any, classes: tuple[Label, ...]) -> Interval:
         )
     lower, upper = np.zeros(len(classes)), np.ones(len(classes))
     for label, ends in by_class(known_mix, classes, "known_mix").items():
-        lower[label], upper[label] = _pair(classes[label], ends)
+        try:
+            low, high = (float(end) for end in ends)
+        except (TypeError, ValueError):
+            low = high = np.nan
+        if not (low >= -ROUNDING and low <= high + ROUNDING and high <= 1 + ROUNDING):
+            raise InputError(
+                f"known_mix: the share of {classes[label]!r} must be given as two numbers, "
+                f"0 <= low <= high <= 1, got {ends!r}."
+            )
+        # 1 - .7 - .3 is 6e-17, .1 + .2 is above .3
+        lower[label], upper[label] = max(min(low, high), 0.0), min(max(low, high), 1.0)
     if lower.sum() > 1 + ROUNDING or upper.sum() < 1 - ROUNDING:
         raise InputError(
             "known_mix: no label mix lies within these bounds. The shares of all classes sum to 1, but the lower "
             f"bounds sum to {lower.sum():.4g} and the upper bounds to {upper.sum():.4g}. Widen the bounds."
         )
     return Interval(lower, upper)
-
-
-def _pair(name: Any, ends: Any) -> tuple[float, float]:
-    try:
-        low, high = (float(end) for end in ends)
-    except (TypeError, ValueError):
-        low = high = np.nan
-    if not (low >= -ROUNDING and low <= high + ROUNDING and high <= 1 + ROUNDING):
-        raise InputError(
-            f"known_mix: the share of {name!r} must be given as two numbers, 0 <= low <= high <= 1, got {ends!r}."
-        )
-    return max(min(low, high), 0.0), min(max(low, high), 1.0)  # 1 - .7 - .3 is 6e-17, .1 + .2 is above .3
-
-
-KnownMix: TypeAlias = Mapping[Any, tuple[float, float]]
-"""Class name to the least and the largest share that the target may have of it."""
-
-REGION_SHARE = 0.95
-"""Share of δ for the label mix; the rest is for the source priors, which only the weights need.
-A round number; not measured."""
-
-MAX_ROUNDS_CLASSES, MAX_EXACT_CLASSES = 50, 200
-"""Up to the first number of classes the region is tightened several times, up to the second by linear programs.
-Round numbers; not measured."""
-
-ROUNDS = 5
-"""How often the region is tightened where classes are few. A round number; not measured."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import scipy  # its parts load when first used
 
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
-from pacshift.mix.lp import LinearProgram, Problem, linear_program
+from pacshift.mix.lp import Problem, linear_program
 
 ROWS_PER_CUT = 4
 """How many violated rows are added before the program is solved again. With 1 or 16 sizes do not change."""
@@ -68,70 +68,63 @@ def largest_means(values: FloatArray, box: Interval) -> FloatArray:
     return np.asarray(values @ box.lower + largest_in_box(values, room, rest))
 
 
-def least_violation(rows: FloatArray, limits: FloatArray, first: int) -> tuple[float, FloatArray]:
-    """By how much every mix violates some row at least, and the prices y that prove it (step "The region").
-
-    Not above 0 where some mix violates none. For y >= 0 with sum 1: max_i (rows t - limits)_i >= y·(rows t -
-    limits) >= min_j (y·rows)_j - y·limits. The ``first`` rows are always part of the program, the others are added
-    where a solution violates them.
-    """
-    n_classes, first = rows.shape[1], min(first, len(rows))
-    used = list(range(first))
-    program = _violation_program(rows[:first], limits[:first])
-    while True:
-        program.solve()
-        prices = np.zeros(len(rows))
-        prices[used] = np.maximum(-np.delete(program.prices, first), 0.0)
-        prices = prices / prices.sum() if prices.sum() > 0 else np.full(len(rows), 1 / len(rows))
-        violation = float((prices @ rows).min() - prices @ limits)
-        mix = program.values[:n_classes]
-        worst = most_violated(rows @ mix - limits, used, tolerance=1e-9)
-        if violation > 0 or not worst:
-            return violation, prices
-        for i in worst:
-            program.add_row(np.arange(n_classes + 1), np.append(rows[i], -1.0), limits[i])
-        used += worst
-
-
-def _violation_program(rows: FloatArray, limits: FloatArray) -> LinearProgram:
-    """The least s with ``rows t - s <= limits``; the row ``sum t = 1`` comes last."""
-    n_rows, n_classes = rows.shape
-    problem = Problem(
-        np.vstack([np.hstack([rows, -np.ones((n_rows, 1))]), np.append(np.ones(n_classes), 0.0)]),
-        np.append(np.full(n_rows, -np.inf), 1.0),
-        np.append(limits, 1.0),
-        cost=np.append(np.zeros(n_classes), 1.0),
-        least=np.append(np.zeros(n_classes), -np.inf),
-    )
-    return linear_program(problem)
-
-
-def most_violated(excess: FloatArray, used: list[int], *, tolerance: float) -> list[int]:
-    """The few rows with the largest excess that are not in use yet."""
-    order = np.argsort(-excess, kind="stable")[:ROWS_PER_CUT].tolist()
-    return [i for i in order if excess[i] > tolerance and i not in used]
-
-
 class ViolationProgram:
-    """By how much every mix violates some of ``rows t <= limits`` at least, where rows come one by one."""
+    """By how much every mix violates some of ``rows t <= limits`` at least, where rows come one by one.
+
+    It is the least s with ``rows t - s <= limits``.
+    """
 
     def __init__(self, rows: FloatArray, limits: FloatArray) -> None:
+        self._n_first, n_classes = rows.shape
         self._rows, self._limits = rows, limits
-        self._n_first = len(rows)
-        self._program = _violation_program(rows, limits)
+        problem = Problem(
+            np.vstack([np.hstack([rows, -np.ones((len(rows), 1))]), np.append(np.ones(n_classes), 0.0)]),
+            np.append(np.full(len(rows), -np.inf), 1.0),
+            np.append(limits, 1.0),
+            cost=np.append(np.zeros(n_classes), 1.0),
+            least=np.append(np.zeros(n_classes), -np.inf),
+        )
+        self._program = linear_program(problem)
 
     def add(self, row: FloatArray, limit: float) -> None:
         """One more inequality ``row · t <= limit``."""
         self._program.add_row(np.arange(len(row) + 1), np.append(row, -1.0), limit)
         self._rows, self._limits = np.vstack([self._rows, row]), np.append(self._limits, limit)
 
-    def solve(self) -> tuple[float, FloatArray]:
-        """The violation, proven by prices as in ``least_violation``, and the mix that violates least."""
+    def solve(self) -> tuple[float, FloatArray, FloatArray]:
+        """The violation, the prices y of the rows that prove it, and the mix that violates least.
+
+        Not above 0 where some mix violates none. For y >= 0 with sum 1: max_i (rows t - limits)_i >= y·(rows t -
+        limits) >= min_j (y·rows)_j - y·limits.
+        """
         self._program.solve()
         prices = np.maximum(-np.delete(self._program.prices, self._n_first), 0.0)  # without the row "sum t = 1"
         prices = prices / prices.sum() if prices.sum() > 0 else np.full(len(prices), 1 / len(prices))
         violation = float((prices @ self._rows).min() - prices @ self._limits)
-        return violation, self._program.values[:-1]
+        return violation, prices, self._program.values[:-1]
+
+
+def least_violation(rows: FloatArray, limits: FloatArray, first: int) -> tuple[float, FloatArray]:
+    """By how much every mix violates some row at least, and the prices that prove it (step "The region").
+
+    The ``first`` rows are always part of the program, the others are added where a solution violates them.
+    """
+    used = list(range(min(first, len(rows))))
+    program = ViolationProgram(rows[used], limits[used])
+    while True:
+        violation, prices, mix = program.solve()
+        worst = most_violated(rows @ mix - limits, used, tolerance=1e-9)
+        if violation > 0 or not worst:
+            return violation, np.asarray(np.bincount(used, prices, len(rows)), float)
+        for row in worst:
+            program.add(rows[row], limits[row])
+        used += worst
+
+
+def most_violated(excess: FloatArray, used: list[int], *, tolerance: float) -> list[int]:
+    """The few rows with the largest excess that are not in use yet."""
+    order = np.argsort(-excess, kind="stable")[:ROWS_PER_CUT].tolist()
+    return [i for i in order if excess[i] > tolerance and i not in used]
 
 
 def nonnegative_least_squares(matrix: FloatArray, wanted: FloatArray) -> FloatArray:

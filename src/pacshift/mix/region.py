@@ -34,6 +34,27 @@ MAX_SETS = 4096
 """Sets of predicted classes: all of them up to K = 12, small ones and their complements beyond.
 With 512 sizes do not change (up to 20 classes)."""
 
+BOX_SHARE = 0.03
+"""Share of the region's delta for its boxes; the sums get the rest.
+With 0.01 or 0.1: small +0.3 or -0.5 %, middle and large 0."""
+
+QUICK_BOXES = 3
+"""How many boxes are computed from one row at a time, before any linear program.
+With 1 or 6: middle and small +0.2 or 0 %."""
+
+ROUNDS = 1
+"""How often, after that, a box is computed by linear programs, and the widths of the sums over it.
+Not measured."""
+
+MAX_EXACT_BOX_CLASSES = 50
+"""Beyond this many classes no box is exact unless asked for: programs take seconds, and change little."""
+
+QUICK_BOX_ROUNDS = 6
+"""How often a quick box is computed from the one before. With 2 or 15 nothing changes."""
+
+MIN_ENTRY = 1e-6
+"""Smaller entries of a row are not divided by: the room for rounding would grow beyond use."""
+
 
 def predicted_sets(n_classes: int, most: int = MAX_SETS) -> tuple[FloatArray, FloatArray]:
     """Sets S of predicted classes as 0/1 rows: single ones, then larger ones, both with their complements.
@@ -100,11 +121,6 @@ class SetCounts:
             n_target,
             contamination,
         )
-
-    @property
-    def box_limits(self) -> FloatArray:
-        """Right-hand sides of the boxes: those of (1-η) A_S lower · t <= q_S upper, divided by 1-η."""
-        return self.share.upper / (1 - self.contamination)
 
     def sums(self, prevalence: Interval, delta: float) -> tuple[FloatArray, FloatArray]:
         """Step "Sums": rows and right-hand sides, with the width w_S(t) of Lemma 4 as a linear function of t.
@@ -175,13 +191,6 @@ def known_rows(known: Interval | None, contamination: float, *, n_classes: int) 
     return np.vstack([np.eye(n_classes), 1 - np.eye(n_classes)]), np.concatenate([clean.upper, 1 - clean.lower])
 
 
-QUICK_BOX_ROUNDS = 6
-"""How often a quick box is computed from the one before. With 2 or 15 nothing changes."""
-
-MIN_ENTRY = 1e-6
-"""Smaller entries of a row are not divided by: the room for rounding would grow beyond use."""
-
-
 def quick_box(rows: FloatArray, limits: FloatArray) -> Interval:
     """Step "Sums": a box around the region from one row at a time, what the other classes leave for each class.
 
@@ -210,22 +219,6 @@ def exact_box(rows: FloatArray, limits: FloatArray) -> Interval:
     units = np.eye(rows.shape[1])
     lower: FloatArray = np.clip([-program.largest(-unit) for unit in units], 0.0, 1.0)
     return Interval(lower, np.clip([program.largest(unit) for unit in units], lower, 1.0))
-
-
-BOX_SHARE = 0.03
-"""Share of the region's delta for its boxes; the sums get the rest.
-With 0.01 or 0.1: small +0.3 or -0.5 %, middle and large 0."""
-
-QUICK_BOXES = 3
-"""How many boxes are computed from one row at a time, before any linear program.
-With 1 or 6: middle and small +0.2 or 0 %."""
-
-ROUNDS = 1
-"""How often, after that, a box is computed by linear programs, and the widths of the sums over it.
-Not measured."""
-
-MAX_EXACT_BOX_CLASSES = 50
-"""Beyond this many classes no box is exact unless asked for: programs take seconds, and change little."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,15 +343,25 @@ def prevalence_region(
         return SetCounts.of(sets, confusion, target, bound=bound, delta=for_boxes, contamination=contamination)
 
     counts = count(single, exact_upper)
-    given = known_rows(known, contamination, n_classes=len(target))
+    given, given_limits = known_rows(known, contamination, n_classes=len(target))
+    # Boxes: (1-η) A_S lower · t <= q_S upper, divided by 1-η. The rows that are given come last; they are about no
+    # set of predicted classes. Raised limits only add mixes; without them a known mix that is exactly true would
+    # be lost to rounding.
+    boxes, most = counts.rate.lower, counts.share.upper / (1 - contamination)
+    rows, limits = np.vstack([boxes, given]), np.concatenate([most, given_limits]) + ROUNDING
+    prevalence = quick_box(rows, limits)
+    # Sums, whose widths are computed over the box of the mixes that are left, in a few rounds.
     exact = len(target) <= MAX_EXACT_BOX_CLASSES if exact is None else exact
-    rows, limits, prevalence = _tightened(counts, for_sums / len(single), given, rounds=rounds, exact=exact)
+    for box in [quick_box] * (QUICK_BOXES - 1) + [exact_box if exact else quick_box] * rounds:
+        sums, widths = counts.sums(prevalence, for_sums / len(single))
+        rows, limits = np.vstack([boxes, sums, given]), np.concatenate([most, widths, given_limits]) + ROUNDING
+        prevalence = box(rows, limits)
     extra_rows, extra_limits = np.empty((0, len(target))), np.empty(0)
     if len(larger):
         extra_rows, extra_limits = count(larger, bernstein_upper).sums(prevalence, for_sums / len(larger))
         extra_limits = extra_limits + ROUNDING
     everything = np.vstack([rows, extra_rows]), np.concatenate([limits, extra_limits])
-    about = np.vstack([single, single, 0 * given[0], larger])
+    about = np.vstack([single, single, 0 * given, larger])
     _require_some_mix(*everything, about, counts, range(len(target)) if classes is None else classes)
     recall = Interval(*(np.diag(end[: len(target)]) for end in (counts.rate.lower, counts.rate.upper)))
     accuracy = max(0.0, -(1 - contamination) * MixProgram(rows, limits).largest(-recall.lower))
@@ -389,24 +392,6 @@ def weight_bounds(prevalence: Interval, class_counts: IntArray, *, delta: float)
     unbounded = np.full(len(class_counts), np.inf)
     upper = np.divide(prevalence.upper, priors.lower, out=unbounded, where=priors.lower > 0)
     return Interval(prevalence.lower / priors.upper, upper)
-
-
-def _tightened(
-    counts: SetCounts, level: float, given: tuple[FloatArray, FloatArray], *, rounds: int, exact: bool
-) -> tuple[FloatArray, FloatArray, Interval]:
-    """Boxes, then sums whose widths are computed over the box of the mixes that are left, in a few rounds.
-
-    The rows ``given`` come last; they are about no set of predicted classes.
-    """
-    boxes, most = counts.rate.lower, counts.box_limits
-    # Raised limits only add mixes; without them a known mix that is exactly true would be lost to rounding.
-    rows, limits = np.vstack([boxes, given[0]]), np.concatenate([most, given[1]]) + ROUNDING
-    prevalence = quick_box(rows, limits)
-    for box in [quick_box] * (QUICK_BOXES - 1) + [exact_box if exact else quick_box] * rounds:
-        sums, widths = counts.sums(prevalence, level)
-        rows, limits = np.vstack([boxes, sums, given[0]]), np.concatenate([most, widths, given[1]]) + ROUNDING
-        prevalence = box(rows, limits)
-    return rows, limits, prevalence
 
 
 def _require_some_mix(

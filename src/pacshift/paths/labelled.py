@@ -7,7 +7,8 @@ Every family is nested: a larger parameter never lowers a threshold.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy  # its parts load when first used
@@ -27,6 +28,23 @@ SOURCE_ROWS, TARGET_ROWS, PLANNING_SCORES = 20_000, 4_000, 2_000_000
 """Most rows of source and target, and most scores of either, that are planned with. Beyond a few thousand rows a
 path hardly changes; the limit on scores keeps a thousand classes within a second or two."""
 
+MIN_UNLABELLED = 200
+"""With fewer unlabelled target rows, source rows stand in for them. A round number; not measured."""
+
+AIM = 2.0
+"""No threshold is planned to miss more than this multiple of ε of a class of the source: an aim, not a promise.
+
+Without it a rare class is given up: on halves of a survey the worst class was missed 61 % with 400 labels, with
+the aim 26 %, at sets that are 16 % larger.
+"""
+
+LEVEL_ENDS, LEVEL_STEPS = (-25.0, 25.0), 1 << 20
+"""Levels, as log-odds, from "every label" to "none", further than scores of 1e-9 reach; steps too small to
+matter, which bisection finds at once."""
+
+EQUAL_STEPS = 1000
+"""Steps of the family of equal miss rates. A round number; not measured."""
+
 ScoreRows = NDArray[np.floating[Any]]
 
 
@@ -43,10 +61,6 @@ class Planning:
     pilot: ScoreRows
     pilot_labels: IntArray
     transform: Transform
-
-
-MIN_UNLABELLED = 200
-"""With fewer unlabelled target rows, source rows stand in for them. A round number; not measured."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -263,32 +277,13 @@ def typical_error(cut: int, rows: int) -> float:
     return (cut + 0.5) / (rows + 1)
 
 
-AIM = 2.0
-"""No threshold is planned to miss more than this multiple of ε of a class of the source: an aim, not a promise.
+@dataclass(frozen=True, slots=True, eq=False)
+class Family:
+    """A nested family of thresholds; ``is_tuned`` says whether labels of the target planned it."""
 
-Without it a rare class is given up: on halves of a survey the worst class was missed 61 % with 400 labels, with
-the aim 26 %, at sets that are 16 % larger.
-"""
-
-LEVEL_ENDS, LEVEL_STEPS = (-25.0, 25.0), 1 << 20
-"""Levels, as log-odds, from "every label" to "none", further than scores of 1e-9 reach; steps too small to
-matter, which bisection finds at once."""
-
-EQUAL_STEPS = 1000
-"""Steps of the family of equal miss rates. A round number; not measured."""
-
-
-class Family(Protocol):
-    """A nested family of thresholds."""
-
-    @property
-    def is_tuned(self) -> bool:
-        """Whether labels of the target planned it."""
-        ...
-
-    def largest(self, test: Tally, cut: int) -> FloatArray:
-        """The largest member at which at most ``cut`` rows of the test are missed; -inf where there is none."""
-        ...
+    largest: Callable[[Tally, int], FloatArray]
+    """The largest member at which at most so many rows of the test are missed; -inf where there is none."""
+    is_tuned: bool = False
 
 
 def families(labelled: LabelledTarget, source: Tally, *, epsilon: float) -> list[Family]:
@@ -299,53 +294,33 @@ def families(labelled: LabelledTarget, source: Tally, *, epsilon: float) -> list
     """
     planning = labelled.planning
     if planning is None:
-        return [OneThreshold(), EqualMissRates(source)]
+        return [Family(largest_single), Family(partial(largest_equal_misses, source))]
     if not len(planning.pilot):
-        return [OneThreshold()]
-    return [Tuned(tuned_path(forecast(planning), source, epsilon=epsilon))]
+        return [Family(largest_single)]
+    path = tuned_path(forecast(planning), source, epsilon=epsilon)
+
+    def last_step(test: Tally, cut: int) -> FloatArray:
+        return last_passing(path, lambda thresholds: bool(test.misses(thresholds).sum() <= cut))
+
+    return [Family(last_step, is_tuned=True)]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Tuned:
-    """Thresholds along a path."""
-
-    path: ThresholdPath
-    is_tuned: ClassVar[bool] = True
-
-    def largest(self, test: Tally, cut: int) -> FloatArray:
-        """The last step that passes."""
-        return last_passing(self.path, lambda thresholds: bool(test.misses(thresholds).sum() <= cut))
+def largest_single(test: Tally, cut: int) -> FloatArray:
+    """The same threshold for all classes: the largest that passes."""
+    found = largest_threshold(test, lambda missed: bool(missed.sum() <= cut))
+    return np.full(test.n_classes, found)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OneThreshold:
-    """The same threshold for all classes."""
-
-    is_tuned: ClassVar[bool] = False
-
-    def largest(self, test: Tally, cut: int) -> FloatArray:
-        """The largest threshold that passes."""
-        found = largest_threshold(test, lambda missed: bool(missed.sum() <= cut))
-        return np.full(test.n_classes, found)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class EqualMissRates:
-    """Thresholds that miss the same share of every class of the source."""
-
-    source: Tally
-    is_tuned: ClassVar[bool] = False
-
-    def largest(self, test: Tally, cut: int) -> FloatArray:
-        """The largest share, in steps of a thousandth, that passes."""
-        if cut < 0:
-            return np.full(test.n_classes, -np.inf)
-        low, high = 0, EQUAL_STEPS + 1  # step 0 misses nothing
-        while high - low > 1:
-            middle = (low + high) // 2
-            missed = test.misses(equal_miss_thresholds(self.source, middle / EQUAL_STEPS)).sum()
-            low, high = (middle, high) if missed <= cut else (low, middle)
-        return equal_miss_thresholds(self.source, low / EQUAL_STEPS)
+def largest_equal_misses(source: Tally, test: Tally, cut: int) -> FloatArray:
+    """Thresholds that miss the same share of every class of the source: the largest, in steps of a thousandth."""
+    if cut < 0:
+        return np.full(test.n_classes, -np.inf)
+    low, high = 0, EQUAL_STEPS + 1  # step 0 misses nothing
+    while high - low > 1:
+        middle = (low + high) // 2
+        missed = test.misses(equal_miss_thresholds(source, middle / EQUAL_STEPS)).sum()
+        low, high = (middle, high) if missed <= cut else (low, middle)
+    return equal_miss_thresholds(source, low / EQUAL_STEPS)
 
 
 def forecast(planning: Planning) -> Forecast:

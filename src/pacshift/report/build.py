@@ -3,8 +3,10 @@
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+
+from matplotlib.axes import Axes
 
 from pacshift import plots
 from pacshift.certificate import Certificate
@@ -12,8 +14,7 @@ from pacshift.certificate.file import to_document
 from pacshift.comparison.table import ComparisonRow
 from pacshift.errors import AssumptionError
 from pacshift.methods.guarantee import MEANINGS, promises_target
-from pacshift.report.page import render, write_page
-from pacshift.report.pictures import certificate_pictures, drawn, groups_picture
+from pacshift.report.page import Picture, drawn, groups_picture, render, write_page
 from pacshift.rows.sets import mean_and_empty
 from pacshift.words.findings import LABELS_CERTIFY, OTHER_WAYS, too_small
 from pacshift.words.numbers import all_but, capital, down, given, mean_size, one_of, percent, up
@@ -33,6 +34,13 @@ MAX_INPUTS_SHOWN = 10
 """Files named on the page; the certificate itself, also on the page, names more."""
 
 MODEL_NOT_STATED = "Not stated: the certificate does not say which classifier the scores come from."
+
+IN_TABLE = "The numbers are in the table of classes."
+CURVE_ALT = (
+    "How the bound of the target error rises with the share of labels missed on the source: a picture, not a "
+    "second guarantee."
+)
+SENSITIVITY_ALT = "How the bound of the target error grows with the share of the target that is not label-shifted."
 
 
 def write_report(
@@ -114,7 +122,7 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
         clean_part=clean_part(certificate),
         promises_target=promises_target(certificate),
         threshold_shown=threshold_shown,
-        pictures=drawn(certificate_pictures(certificate)),
+        pictures=drawn(_pictures(certificate)),
         most=plots.MAX_CLASSES_SHOWN,
         comparison=list(comparison or ()),
         size_note=_size_note(certificate, comparison or ()),
@@ -216,6 +224,38 @@ def threshold_shown(cut: float) -> str:
     ('0.1235', 'in every set', 'in no set')
     """
     return f"{cut:.4g}" if math.isfinite(cut) else "in every set" if cut < 0 else "in no set"
+
+
+def _pictures(certificate: Certificate) -> dict[str, Picture]:
+    """The pictures for which the certificate has numbers."""
+
+    def picture(plot: Callable[..., Axes], height: float, alt: str) -> Picture:
+        return Picture(lambda figure: plot(certificate, ax=figure.subplots()), height, alt)
+
+    tall = plots.class_height(min(len(certificate.classes), plots.MAX_CLASSES_SHOWN))
+    what = "the interval of its share" if certificate.prevalence is not None else "the share of predictions"
+    mix = f"Share of each class on the source and {what} on the target. {IN_TABLE}"
+    pictures = {"mix": picture(plots.label_mix, tall, mix)}
+    if certificate.weights is not None:
+        weights = f"Interval of the importance weight of each class. {IN_TABLE}"
+        pictures["weights"] = picture(plots.weight_intervals, tall, weights)
+    if certificate.class_miss is not None:
+        misses = f"Bounds of the share of each class that is missed. {IN_TABLE}"
+        pictures["misses"] = picture(plots.class_misses, tall, misses)
+    if certificate.assumption is not None:
+        pictures["groups"] = groups_picture(certificate.assumption)
+    if certificate.curve is not None:
+        allowed = f"{CURVE_ALT} The allowed error is {given(certificate.epsilon)}."
+        pictures["curve"] = picture(plots.bound_curve, 3.0, allowed)
+    if certificate.sensitivity is not None:
+        pictures["sensitivity"] = picture(plots.sensitivity_curve, 3.0, SENSITIVITY_ALT)
+    sizes = certificate.set_sizes
+    if sizes is not None:
+        parts = [f"{percent(count / sizes.sum())} hold {size}" for size, count in enumerate(sizes) if count]
+        more = f" and {len(parts) - 8} further sizes" if len(parts) > 8 else ""
+        said = f"Sizes of the target's sets: {', '.join(parts[:8])}{more}." if parts else ""
+        pictures["sizes"] = picture(plots.set_sizes, 3.0, said)
+    return pictures
 
 
 def write_refusal(error: AssumptionError, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:

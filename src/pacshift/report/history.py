@@ -1,19 +1,21 @@
 """The history of a monitor as one HTML page: what held, when, and what to do now."""
 
 import os
+import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from markupsafe import Markup
 
+from pacshift.certification.refusal import sheet_plan
+from pacshift.certification.request import check_request
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.calendar import Gap
 from pacshift.monitor.report import in_use_epsilons, timeline
 from pacshift.monitor.verdict import Verdict
 from pacshift.report import history_pictures as pictures
-from pacshift.report.page import render, write_page
-from pacshift.report.pictures import Picture, drawn
-from pacshift.report.way_on import Words, way_on
+from pacshift.report.page import Picture, drawn, render, write_page
 from pacshift.words.numbers import all_but, given
 
 VERDICTS: dict[Verdict, tuple[str, str]] = {
@@ -26,6 +28,17 @@ VERDICTS: dict[Verdict, tuple[str, str]] = {
 
 MAX_ALERTS = 12
 """The last so many are told in words; the table of periods has them all."""
+
+SHEET = "to_label.csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a command line knows and a monitor does not: the name of SOURCE, and the options that were given."""
+
+    source: str
+    label: Sequence[str]
+    monitor: Sequence[str]
 
 
 def write_history_page(
@@ -124,31 +137,24 @@ NO_FEEDBACK = (
 
 
 def _promise(monitor: Monitor) -> str:
-    return " ".join([_confidence(monitor), NO_FEEDBACK, *_conditions(monitor)])
-
-
-def _conditions(monitor: Monitor) -> list[str]:
-    """What is asked for besides epsilon, and what should be known about the certificate in use."""
-    found = []
-    if monitor.class_epsilon is not None:
-        whose = " of the label-shifted part" if monitor.contamination else ""
-        found.append(f"The sets may miss at most {given(monitor.class_epsilon)} of any one class{whose}.")
-    if monitor.contamination:
-        found.append(f"Up to {given(monitor.contamination)} of every period may be of any kind.")
-    return [*found, *(f"Note: {text}" for text in monitor.warnings())]
-
-
-def _confidence(monitor: Monitor) -> str:
+    """What holds with what confidence, what else is asked for, and what to know of the certificate in use."""
     sure, unsure = all_but(monitor.delta), given(monitor.delta)
+    said = [
+        f"Confidence {sure} for each report by itself. Of many reports up to {unsure} may be wrong. "
+        "The option forever makes all of them hold simultaneously.",
+        NO_FEEDBACK,
+    ]
     if monitor.forever:
-        return (
+        said[0] = (
             f"Confidence {sure} for all reports at once, past and future: "
             f"the chance that any of them is ever wrong is at most {unsure}."
         )
-    return (
-        f"Confidence {sure} for each report by itself. Of many reports up to {unsure} may be wrong. "
-        "The option forever makes all of them hold simultaneously."
-    )
+    if monitor.class_epsilon is not None:
+        whose = " of the label-shifted part" if monitor.contamination else ""
+        said.append(f"The sets may miss at most {given(monitor.class_epsilon)} of any one class{whose}.")
+    if monitor.contamination:
+        said.append(f"Up to {given(monitor.contamination)} of every period may be of any kind.")
+    return " ".join([*said, *(f"Note: {text}" for text in monitor.warnings())])
 
 
 def _pictures(monitor: Monitor, history: Sequence[PeriodReport]) -> dict[str, Markup]:
@@ -165,3 +171,26 @@ def _pictures(monitor: Monitor, history: Sequence[PeriodReport]) -> dict[str, Ma
         draw_sizes = partial(pictures.size_over_time, history)
         found["size"] = Picture(draw_sizes, 3.0, f"Mean number of labels in a set {table}")
     return drawn(found)
+
+
+def way_on(monitor: Monitor, report: PeriodReport, words: Words | None = None) -> tuple[str, ...]:
+    """What to type after a refuted period; nothing where it is labelled, is too small, or there is no state.
+
+    FILE stands for a file with the rows of this period alone, where there is none. Without ``words`` SOURCE stands
+    for the source, and options are missing.
+    """
+    folder = monitor.state_folder
+    if report.verdict != "refuted" or folder is None or report.period in monitor.labelled_periods:
+        return ()
+    plan = sheet_plan(check_request(epsilon=monitor.epsilon, delta=monitor.delta), report.rows)
+    if plan is None:  # all labels of the period would certify nothing
+        return ()
+    # The files of the period, where they hold nothing else.
+    own = [one for one in monitor.deliveries if report.period in one.parts]
+    files = [one.name for one in own if one.name is not None and list(one.parts) == [report.period]]
+    files = files if files and len(files) == len(own) else ["FILE"]
+    draw = ["pacshift", "label", *files, "--budget", str(plan.looks[-1])]  # each look more costs later reports
+    rates = ["--epsilon", repr(monitor.epsilon), "--delta", repr(monitor.delta)]
+    said = Words("SOURCE", (), ("--state", str(folder))) if words is None else words
+    use = ["pacshift", "monitor", said.source, *files, *said.monitor, "--labelled", SHEET]
+    return shlex.join([*draw, *rates, *said.label, "-o", SHEET]), shlex.join(use)

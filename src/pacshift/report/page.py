@@ -1,13 +1,24 @@
-"""What every page shares: the templates, and a file that is written whole or not at all."""
+"""What every page shares: templates, a file that is written whole, plots as inline SVG that follows the page."""
 
+import io
 import os
+import re
+import warnings
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import jinja2
+import matplotlib
+from markupsafe import Markup
+from matplotlib.figure import Figure
 
+from pacshift import plots
+from pacshift.assumption import Assumption
 from pacshift.files.origin import pacshift_version
 from pacshift.files.writing import atomic_write
-from pacshift.plots import readable
+from pacshift.plots import WIDTH, palette, readable
 from pacshift.words.numbers import between, capital, down, given, mean_size, numbers_between, percent
 
 ENVIRONMENT = jinja2.Environment(
@@ -22,6 +33,33 @@ ENVIRONMENT.filters.update(
 )
 ENVIRONMENT.globals.update(between=between, numbers_between=numbers_between)
 
+INK = "#111213"
+COLOURS = {
+    INK: "var(--ink)",
+    "#ffffff": "var(--card)",
+    palette.TARGET: "var(--target)",
+    palette.SOURCE: "var(--source)",
+    palette.LIMIT: "var(--limit)",
+    palette.UNDECIDED: "var(--undecided)",
+    palette.RULE: "var(--rule)",
+}
+SETTINGS: Any = {
+    "svg.fonttype": "none",  # texts stay texts: any script, any size, selectable
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+}
+
+
+GROUPS_ALT = (
+    "Share of the target in groups of predicted label and confidence: observed, and what the label mix that fits "
+    "best gives, with what chance allows."
+)
+
 
 def render(template: str, **content: Any) -> str:
     """The HTML of a template."""
@@ -32,3 +70,80 @@ def write_page(html: str, path: str | os.PathLike[str], *, overwrite: bool) -> N
     """Write the file whole or not at all."""
     with atomic_write(path, overwrite=overwrite) as draft:
         draft.write_text(html, encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What ``draw`` puts into a figure of ``height`` inches, and its description for those who cannot see it."""
+
+    draw: Callable[[Figure], object]
+    height: float
+    alt: str
+
+
+def drawn(pictures: Mapping[str, Picture]) -> dict[str, Markup]:
+    """Each picture as SVG."""
+    return {name: drawing(picture, name) for name, picture in pictures.items()}
+
+
+def groups_picture(tested: Assumption) -> Picture:
+    """What the test of label shift saw."""
+    height = plots.class_height(min(len(tested.groups), plots.MAX_GROUPS_SHOWN))
+    return Picture(lambda figure: plots.assumption_groups(tested, ax=figure.subplots()), height, GROUPS_ALT)
+
+
+def drawing(picture: Picture, name: str) -> Markup:
+    """A picture as SVG; ``name`` keeps its ids apart from those of the other pictures."""
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        matplotlib.rcdefaults()  # the user's own style is not the page's
+        matplotlib.rcParams.update({**SETTINGS, "svg.hashsalt": name})
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # the browser draws the text, with its own fonts
+        figure = Figure(figsize=(WIDTH, picture.height), layout="constrained")
+        picture.draw(figure)
+        buffer = io.StringIO()
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    return to_inline(buffer.getvalue(), name=name, alt=picture.alt)
+
+
+def to_inline(svg: str, *, name: str, alt: str) -> Markup:
+    """Rewrite a whole SVG file into an element for an HTML page.
+
+    Done on the parsed tree, so that a class name that looks like markup, a style or an id stays a text.
+    """
+    root = ET.fromstring(svg)
+    for element in root.iter():
+        element.tag = _local(element.tag)
+        element.attrib = {_local(key): value for key, value in element.attrib.items()}
+        _rewrite(element, name)
+    for child in [child for child in root if child.tag in ("metadata", "defs")]:
+        if child.tag == "metadata" or child.find("style") is not None:  # its `*` rule would reach the whole page
+            root.remove(child)
+    _, _, width, height = root.attrib["viewBox"].split()
+    root.attrib = {
+        "viewBox": root.attrib["viewBox"],
+        "width": width,
+        "height": height,
+        "role": "img",
+        "aria-label": alt,
+    }
+    return Markup(ET.tostring(root, encoding="unicode"))  # the serialiser escapes every text
+
+
+def _local(name: str) -> str:
+    return name.rpartition("}")[2]
+
+
+def _rewrite(element: ET.Element, name: str) -> None:
+    """Ids get the picture's name in front, colours become the page's, fonts are the page's."""
+    attributes = element.attrib
+    if "id" in attributes:
+        attributes["id"] = f"{name}-{attributes['id']}"
+    if attributes.get("href", "").startswith("#"):
+        attributes["href"] = f"#{name}-{attributes['href'][1:]}"
+    if "clip-path" in attributes:
+        attributes["clip-path"] = attributes["clip-path"].replace("url(#", f"url(#{name}-")
+    if "style" in attributes:
+        style = re.sub(r"font-family: [^;]*;? ?", "", attributes["style"])
+        for colour, variable in COLOURS.items():
+            style = style.replace(colour, variable)
+        attributes["style"] = style

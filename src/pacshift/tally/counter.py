@@ -107,7 +107,8 @@ def count_block(
     once: they may be larger than the block.
     """
     n_rows, n_classes, dtype = _shape(scores)
-    predicted, top = _room_for_labels(n_rows, n_classes), np.empty(n_rows, dtype)
+    few, top = n_classes <= MAX_COLUMN_CLASSES, np.empty(n_rows, dtype)
+    predicted: NDArray[np.integer[Any]] = np.empty(n_rows, np.uint8 if few else np.int64)  # as top_scores writes
     counts = BlockCounts(n_classes, predicted, top, labels, scores=np.empty(n_rows))
     wants_bins = options.bins and labels is None and n_classes <= MAX_BINNED_CLASSES
     low, sums, whole = math.inf, BlockSums(n_rows), True
@@ -127,7 +128,7 @@ def count_block(
         if own is not None:
             counts.scores[rows] = pick(options.transform.apply(piece), own)
         if soft is not None and counts.are_probabilities:
-            soft.add(*block_sums(piece, own, few=n_classes <= MAX_COLUMN_CLASSES))
+            soft.add(*block_sums(piece, own, few=few))
         if wants_bins:
             found = count_bins(piece.T, (least, most))
             wants_bins = found is not None
@@ -180,33 +181,22 @@ def top_scores(block: Matrix, predicted: NDArray[np.integer[Any]], top: Matrix) 
         _single(block).argmax(axis=1, out=predicted)
         top[:] = pick(block, predicted)
     else:
-        _few_tops(block, predicted, top)
+        columns = np.ascontiguousarray(block.T)
+        np.maximum.reduce(columns, axis=0, out=top)
+        reached = scratch("is top", columns.shape, np.bool_)
+        is_top = np.equal(_single(columns), _single(top), out=reached).view(np.uint8)
+        is_top *= np.arange(n_classes, 0, -1, dtype=np.uint8)[:, None]  # the first column ranks highest
+        np.maximum.reduce(is_top, axis=0, out=predicted)
+        np.subtract(n_classes, predicted, out=predicted)
     most = np.finfo(np.float32).max
     if block.dtype != np.float32 and not (-most <= top.min() and top.max() <= most):
         huge = np.flatnonzero(~(np.abs(top) <= most))  # single precision cannot tell them apart
         predicted[huge], top[huge] = block[huge].argmax(axis=1), block[huge].max(axis=1)
 
 
-def _few_tops(block: Matrix, predicted: NDArray[np.integer[Any]], top: Matrix) -> None:
-    """The same for few classes, column after column."""
-    n_classes = block.shape[1]
-    columns = np.ascontiguousarray(block.T)
-    np.maximum.reduce(columns, axis=0, out=top)
-    reached = scratch("is top", columns.shape, np.bool_)
-    is_top = np.equal(_single(columns), _single(top), out=reached).view(np.uint8)
-    is_top *= np.arange(n_classes, 0, -1, dtype=np.uint8)[:, None]  # the first column ranks highest
-    np.maximum.reduce(is_top, axis=0, out=predicted)
-    np.subtract(n_classes, predicted, out=predicted)
-
-
 def _single(scores: Matrix) -> Matrix:
     with np.errstate(over="ignore", invalid="ignore"):  # beyond its range all are alike: ties, like any
         return scores.astype(np.float32, copy=False)
-
-
-def _room_for_labels(n_rows: int, n_classes: int) -> NDArray[np.integer[Any]]:
-    """Memory for predicted labels, in the type that ``top_scores`` writes."""
-    return np.empty(n_rows, np.uint8) if n_classes <= MAX_COLUMN_CLASSES else np.empty(n_rows, np.int64)
 
 
 def pick(block: Matrix, index: NDArray[np.integer[Any]]) -> Matrix:
@@ -247,7 +237,11 @@ class Counter:
         part = count_block(scores, labels, options, soft=self._soft)
         if not part.n_rows:
             return 0
-        self._store(part.cell_bins).add(part.cells)
+        with self._lock:
+            if part.cell_bins not in self._cells:
+                self._cells[part.cell_bins] = KeyCounts(n_codes(self.n_classes, self._n_labels, part.cell_bins))
+            store = self._cells[part.cell_bins]
+        store.add(part.cells)
         if part.labels is not None:
             self.scores.add(part.labels[: part.n_rows], part.scores[: part.n_rows])
         with self._lock:  # one block of scores that are not probabilities takes these away for all
@@ -255,12 +249,6 @@ class Counter:
             self._soft = self._soft if part.are_probabilities else None
             self.bins = None if self.bins is None or part.bins is None else self.bins + part.bins
         return part.n_rows
-
-    def _store(self, bins: Bins) -> KeyCounts:
-        with self._lock:
-            if bins not in self._cells:
-                self._cells[bins] = KeyCounts(n_codes(self.n_classes, self._n_labels, bins))
-            return self._cells[bins]
 
     @property
     def cells(self) -> Cells:

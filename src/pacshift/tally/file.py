@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.arrays import IntArray, running_sum
+from pacshift.arrays import running_sum
 from pacshift.errors import InputError
 from pacshift.files.codec import ANYTHING, COUNT, FLAG, TEXT, Entries, ListOf, choice, parse_json, record
 from pacshift.files.origin import TIME_FORMAT, current_time, pacshift_version
@@ -25,9 +25,7 @@ from pacshift.tally.stores import SoftSums
 if TYPE_CHECKING:
     from pacshift.tally.tally import Tally
 
-FORMAT = "pacshift-tally"
-VERSION = 1
-SIDES = ("source", "target")
+FORMAT, VERSION = "pacshift-tally", 1
 MAX_TOTAL = 2.0**62
 """Larger sums would come close to overflow."""
 
@@ -58,9 +56,9 @@ def write(tally: "Tally", path: str | os.PathLike[str]) -> None:
     origin = ORIGIN.write({"inputs": all_inputs(tally), "n_more_inputs": tally.n_more_inputs})
     arrays = arrays_of(tally)
     head = {"format": FORMAT, "version": VERSION, **written, **origin, "arrays": checksums(arrays)}
-    document = head | header_of(tally)
+    header = np.array(json.dumps(head | header_of(tally)))
     with atomic_write(path) as draft, open(draft, "wb") as file:
-        np.savez_compressed(file, header=np.array(json.dumps(document)), **arrays)  # type: ignore[arg-type]
+        np.savez_compressed(file, header=header, **arrays)  # type: ignore[arg-type]
 
 
 def checksums(arrays: Arrays) -> dict[str, str]:
@@ -98,8 +96,7 @@ def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
     header, arrays = _read(path)
     try:
         found: dict[str, Any] = HEADER.read(header, "") | ORIGIN.read(header, "")
-        sides = {"source": len(found["classes"]), "target": 1}
-        for side, n_labels in sides.items():
+        for side, n_labels in (("source", len(found["classes"])), ("target", 1)):
             codes, counts = arrays[f"{side}_codes"], arrays[f"{side}_counts"]
             found[f"{side}_cells"] = Cells(codes, counts, n_labels, found.pop(f"{side}_bins"))
         _require_sound(arrays, found["source_cells"], found["target_cells"])
@@ -130,57 +127,36 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
 
 def _require_sound(arrays: Arrays, source: Cells, target: Cells) -> None:
     """ValueError where the arrays contradict each other or the header."""
-    n_classes = source.n_labels
-    shapes = _shapes(arrays, n_classes)
-    for name, array in arrays.items():
-        if name != "values":
-            _require_counts(name, array, shapes[name])
-    _require_cells("source", source, n_classes)
-    _require_cells("target", target, n_classes)
-    if "bins" in arrays and (arrays["bins"].sum(axis=1) != arrays["target_counts"].sum()).any():
-        raise ValueError("the bins of a class must hold every target row")
-    class_counts = source.label_counts()
-    _require_scores(arrays, class_counts)
-    if "soft_labels" in arrays and not np.array_equal(arrays["soft_labels"], np.flatnonzero(class_counts)):
-        raise ValueError("soft_labels must be the labels that occur")
-
-
-def _shapes(arrays: Arrays, n_classes: int) -> dict[str, tuple[int, ...]]:
-    """The shape that each array of counts must have."""
+    n_classes, values, n_soft = source.n_labels, arrays["values"], arrays.get("soft_labels", source.codes).size
+    n_source, n_target = source.codes.size, target.codes.size
     shapes: dict[str, tuple[int, ...]] = {
+        "source_codes": (n_source,),
+        "source_counts": (n_source,),
+        "target_codes": (n_target,),
+        "target_counts": (n_target,),
+        "counts": values.shape,
         "starts": (n_classes + 1,),
-        "counts": arrays["values"].shape,
+        "soft_labels": (n_soft,),
+        "soft_sums": (n_soft, n_classes),
         "soft_target": (n_classes,),
         "bins": (n_classes, BINS),
     }
-    for side in SIDES:
-        n_cells = arrays[f"{side}_codes"].size
-        shapes |= {f"{side}_codes": (n_cells,), f"{side}_counts": (n_cells,)}
-    if "soft_labels" in arrays:
-        n_labels = arrays["soft_labels"].size
-        shapes |= {"soft_labels": (n_labels,), "soft_sums": (n_labels, n_classes)}
-    return shapes
-
-
-def _require_counts(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> None:
-    if array.dtype != np.int64 or array.shape != shape or (array < 0).any():
-        raise ValueError(f"{name} must hold counts of shape {shape}")
-    if not name.endswith("_codes") and array.sum(dtype=np.float64) > MAX_TOTAL:
-        raise ValueError(f"{name} adds up to more than {MAX_TOTAL:g}")
-
-
-def _require_cells(side: str, cells: Cells, n_classes: int) -> None:
-    limit = n_codes(n_classes, cells.n_labels, cells.bins)
-    if (np.diff(cells.codes) <= 0).any() or cells.codes.max(initial=0) >= limit:
-        raise ValueError(f"{side}_codes must ascend and name cells of {n_classes} classes")
-    if (cells.counts == 0).any():
-        raise ValueError(f"{side}_counts must be at least 1")
-    if cells.bins == "none" and cells.bin.any():
-        raise ValueError(f"{side}_codes name bins, which the header denies")
-
-
-def _require_scores(arrays: Arrays, class_counts: IntArray) -> None:
-    values, counts, starts = arrays["values"], arrays["counts"], arrays["starts"]
+    for name, array in arrays.items():
+        if name == "values":
+            continue
+        if array.dtype != np.int64 or array.shape != shapes[name] or (array < 0).any():
+            raise ValueError(f"{name} must hold counts of shape {shapes[name]}")
+        if not name.endswith("_codes") and array.sum(dtype=np.float64) > MAX_TOTAL:
+            raise ValueError(f"{name} adds up to more than {MAX_TOTAL:g}")
+    for side, cells in (("source", source), ("target", target)):
+        limit = n_codes(n_classes, cells.n_labels, cells.bins)
+        if (np.diff(cells.codes) <= 0).any() or cells.codes.max(initial=0) >= limit:
+            raise ValueError(f"{side}_codes must ascend and name cells of {n_classes} classes")
+        if (cells.counts == 0).any():
+            raise ValueError(f"{side}_counts must be at least 1")
+        if cells.bins == "none" and cells.bin.any():
+            raise ValueError(f"{side}_codes name bins, which the header denies")
+    counts, starts, class_counts = arrays["counts"], arrays["starts"], source.label_counts()
     if values.dtype != np.float64 or values.ndim != 1 or not np.isfinite(values).all():
         raise ValueError("values must be finite floats")
     if (np.diff(starts) < 0).any() or starts[0] != 0 or starts[-1] != len(values):
@@ -191,3 +167,7 @@ def _require_scores(arrays: Arrays, class_counts: IntArray) -> None:
         raise ValueError("scores of a class must ascend and occur at least once")
     if not np.array_equal(np.diff(running_sum(counts)[starts]), class_counts):
         raise ValueError("the scores of a class must be as many as its examples")
+    if "bins" in arrays and (arrays["bins"].sum(axis=1) != target.n_rows).any():
+        raise ValueError("the bins of a class must hold every target row")
+    if "soft_labels" in arrays and not np.array_equal(arrays["soft_labels"], np.flatnonzero(class_counts)):
+        raise ValueError("soft_labels must be the labels that occur")

@@ -95,22 +95,19 @@ def check_groups(groups: LabelsLike, *, n_rows: int, name: str, index: Any = Non
     texts = [None if is_missing(one) else text_of(one) for one in distinct]
     bad = np.array([text is None for text in texts], bool)[place]
     if bad.any():
-        raise _no_group(values, bad, name)
+        row = int(bad.argmax())
+        first = values[[row]].tolist()[0]
+        if is_missing(first):
+            raise InputError(
+                f"{name}: {int(bad.sum()):,} row(s) have no group id, the first is row {row}. Every row must name "
+                "its group: fill in the ids, or leave these rows out."
+            )
+        raise InputError(
+            f"{name}: group ids must be text, numbers or booleans, got {first!r} in row {row}. Convert them to "
+            "text."
+        )
     numbers = {text: number for number, text in enumerate(dict.fromkeys(map(str, texts)))}
     return GroupIds(list(numbers), np.array([numbers[str(text)] for text in texts], np.int64)[place])
-
-
-def _no_group(values: NDArray[Any], bad: NDArray[np.bool_], name: str) -> InputError:
-    row = int(bad.argmax())
-    first = values[[row]].tolist()[0]
-    if is_missing(first):
-        return InputError(
-            f"{name}: {int(bad.sum()):,} row(s) have no group id, the first is row {row}. Every row must name its "
-            "group: fill in the ids, or leave these rows out."
-        )
-    return InputError(
-        f"{name}: group ids must be text, numbers or booleans, got {first!r} in row {row}. Convert them to text."
-    )
 
 
 def row_keys(scores: NDArray[np.floating[Any]], labels: IntArray | None = None) -> NDArray[np.uint64]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
@@ -123,13 +124,12 @@ def _total(numbers: Sequence[int | None]) -> int | None:
 
 def merged(parts: Sequence["Tally"]) -> tuple[tuple[Input, ...], int]:
     """The inputs of a sum, and how many more there are. How the parts are ordered or grouped does not matter."""
-    found = sorted((one for part in parts for one in part.inputs), key=_sort_key)
+    found = sorted(
+        (one for part in parts for one in part.inputs),
+        key=lambda one: (one.role, one.name or "", one.sha256 or "", one.rows or 0, one.columns),
+    )
     n_more = sum(part.n_more_inputs for part in parts)
     return tuple(found[:MAX_INPUTS]), n_more + max(0, len(found) - MAX_INPUTS)
-
-
-def _sort_key(one: Input) -> tuple[str, str, str, int, tuple[str, ...]]:
-    return one.role, one.name or "", one.sha256 or "", one.rows or 0, one.columns
 
 
 def all_inputs(tally: "Tally") -> list[Input]:
@@ -183,20 +183,18 @@ MIN_NUMBERS = 50
 
 
 def require_distinct(parts: Sequence["Tally"], names: Sequence[str] = ()) -> None:
-    """Refuse a sum that would count rows twice; ``names`` says how its parts are called."""
-    called = names or [f"tally {place}" for place in range(1, len(parts) + 1)]
-    _require_distinct_inputs(parts, called)
-    if len(parts) > 1:
-        _require_distinct_counts(parts, called)
+    """Refuse a sum that would count rows twice; ``names`` says how its parts are called.
 
-
-def _require_distinct_inputs(parts: Sequence["Tally"], names: Sequence[str]) -> None:
-    seen: dict[tuple[Role, str], str] = {}
-    for name, part in zip(names, parts, strict=True):
+    The same rows in another order or in another kind of file have another SHA-256, but the same counts.
+    """
+    files: dict[tuple[Role, str], str] = {}
+    counts: dict[tuple[Role, str | None], str] = {}
+    for name, part in zip(names or [f"tally {place + 1}" for place in range(len(parts))], parts, strict=True):
         for one in part.inputs:
-            if one.sha256 is None or not _is_telling(one):
+            # Without a file it is the SHA-256 of counts, and those of few rows agree by chance.
+            if one.sha256 is None or (one.name is None and (one.rows or 0) < MIN_NUMBERS):
                 continue
-            other = seen.get((one.role, one.sha256))
+            other = files.get((one.role, one.sha256))
             if other is not None:
                 where = f"counted twice in {name}" if other == name else f"in both {other} and {name}"
                 what = "the same rows are" if one.name is None else f"the file {one.name!r} is"
@@ -204,46 +202,27 @@ def _require_distinct_inputs(parts: Sequence["Tally"], names: Sequence[str]) -> 
                     f"{what} {where} ({one.role}, SHA-256 {one.sha256[:12]}…). Rows must be counted once: leave "
                     "one tally out, or count it again without these rows."
                 )
-            seen[one.role, one.sha256] = name
-
-
-def _is_telling(one: Input) -> bool:
-    """Whether an equal SHA-256 says that the rows are the same: without a file it is that of the counts."""
-    return one.name is not None or (one.rows or 0) >= MIN_NUMBERS
-
-
-def _require_distinct_counts(parts: Sequence["Tally"], names: Sequence[str]) -> None:
-    """The same rows in another order or in another kind of file have another SHA-256, but the same counts."""
-    seen: dict[tuple[Role, str], str] = {}
-    for name, part in zip(names, parts, strict=True):
-        for role in sorted({one.role for one in part.inputs}):
-            sha256 = rows_sha256(part, role)
-            if sha256 is None:
-                continue
-            key = role, sha256
-            if key in seen:
+            files[one.role, one.sha256] = name
+        for role in sorted({one.role for one in part.inputs}) if len(parts) > 1 else ():
+            key = role, rows_sha256(part, role)
+            if key in counts:
                 raise InputError(
-                    f"{seen[key]} and {name} hold the same {role} counts, so the same rows. Rows must be counted "
-                    "once: leave one of the tallies out."
+                    f"{counts[key]} and {name} hold the same {role} counts, so the same rows. Rows must be "
+                    "counted once: leave one of the tallies out."
                 )
-            seen[key] = name
-
-
-def _n_numbers(part: "Tally", role: Role) -> int:
-    if role == "source":
-        return len(part.values)
-    return len(part.target_cells.codes) if part.bins is None else int(np.count_nonzero(part.bins))
+            if key[1] is not None:
+                counts[key] = name
 
 
 def rows_sha256(part: "Tally", role: Role) -> str | None:
     """A digest of the rows of one side: equal for the same rows in any order. None where equal means nothing."""
-    if _n_numbers(part, role) < MIN_NUMBERS:
-        return None
-    counts = counts_sha256(part, role)
-    if role == "source" or part.bins is None:
-        return counts
-    bins = np.ascontiguousarray(part.bins, dtype="<i8").tobytes()
-    return hashlib.sha256(counts.encode() + bins).hexdigest()
+    if role == "target" and part.bins is not None:
+        if np.count_nonzero(part.bins) < MIN_NUMBERS:
+            return None
+        bins = np.ascontiguousarray(part.bins, dtype="<i8").tobytes()
+        return hashlib.sha256(counts_sha256(part, role).encode() + bins).hexdigest()
+    numbers = part.values if role == "source" else part.target_cells.codes
+    return None if len(numbers) < MIN_NUMBERS else counts_sha256(part, role)
 
 
 def may_hold(many: "Tally", few: "Tally") -> bool:
@@ -301,13 +280,18 @@ _HEAD_BYTES = 1 << 16  # files of one size that differ mostly do so within these
 _READ_BYTES = 1 << 18  # at a time: fits the cache
 
 
-def file_sha256(path: PathLike, stop: Event | None = None) -> str:
-    """SHA-256 of the bytes of a file; of those before ``stop`` was set, which nobody asks for any more."""
-    digest, room = hashlib.sha256(), memoryview(bytearray(_READ_BYTES))
+def file_sha256(path: PathLike, stop: Event | None = None, *, head: int | None = None) -> str:
+    """SHA-256 of the bytes of a file, or of its ``head``.
+
+    If ``stop`` is set meanwhile, of the bytes before: nobody asks for it any more.
+    """
+    digest, room = hashlib.sha256(), memoryview(bytearray(head or _READ_BYTES))
     try:
         with open(path, "rb", buffering=0) as file:
             while (n_read := file.readinto(room)) and not (stop and stop.is_set()):
                 digest.update(room[:n_read])  # lets other threads run
+                if head:
+                    break
         return digest.hexdigest()
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
@@ -330,36 +314,26 @@ def repeated_files(paths: Iterable[Path]) -> list[list[Path]]:
     Nothing is read of a file whose size no other has, and little of one that begins like no other. What is not a
     regular file is not looked at: it may have no end.
     """
-    regular = [path for path in paths if path.is_file()]
-    groups = _alike(regular, _identity)
-    if groups:
-        return groups
-    groups = _alike(regular, lambda path: path.stat().st_size)
-    for key in (_head, file_sha256):
-        groups = [part for group in groups for part in _alike(group, key)]
+
+    def identity(path: Path) -> Hashable:
+        """Equal for links to one file, and for every way to write its path."""
+        found = path.stat()
+        return (found.st_dev, found.st_ino) if found.st_ino else os.path.realpath(path)
+
+    def alike(groups: list[list[Path]], key: Callable[[Path], Hashable]) -> list[list[Path]]:
+        """The files of each group that share their key with another one."""
+        found: dict[Hashable, list[Path]] = {}
+        for place, path in ((place, path) for place, group in enumerate(groups) for path in group):
+            found.setdefault((place, key(path)), []).append(path)
+        return [group for group in found.values() if len(group) > 1]
+
+    groups = [[path for path in paths if path.is_file()]]
+    same = alike(groups, identity)
+    if same:
+        return same
+    for key in (lambda path: path.stat().st_size, partial(file_sha256, head=_HEAD_BYTES), file_sha256):
+        groups = alike(groups, key)
     return groups
-
-
-def _alike(paths: Iterable[Path], key: Callable[[Path], Hashable]) -> list[list[Path]]:
-    """The files that share their key with another one."""
-    found: dict[Hashable, list[Path]] = {}
-    for path in paths:
-        found.setdefault(key(path), []).append(path)
-    return [group for group in found.values() if len(group) > 1]
-
-
-def _identity(path: Path) -> Hashable:
-    """Equal for links to one file, and for every way to write its path."""
-    found = path.stat()
-    return (found.st_dev, found.st_ino) if found.st_ino else os.path.realpath(path)
-
-
-def _head(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return hashlib.sha256(file.read(_HEAD_BYTES)).digest()
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
 
 
 def counted_twice(first: Path, second: Path) -> InputError:
