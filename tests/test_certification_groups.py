@@ -26,12 +26,12 @@ from pacshift import (
 )
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.certificate.file import to_document
+from pacshift.certification.counted import sheet_scores
 from pacshift.estimator import PACClassifier
 from pacshift.report import render_report
+from pacshift.rows.arrow.table import read_rows
+from pacshift.rows.fold import labelled
 from pacshift.tables import label_table, tally_table
-from pacshift.tables.label import sheet_scores
-from pacshift.tables.labelled import labelled_rows
-from pacshift.tables.reader import TableReader
 from pacshift.tally.groups import Grouped
 
 EPSILON, DELTA = 0.1, 0.05
@@ -224,7 +224,7 @@ def test_equal_rows_of_a_group_with_and_without_labels_in_any_order(tmp_path: Pa
     for name, rows in (("one", np.arange(len(order))), ("two", order)):
         frame = pd.DataFrame(coarse[rows], columns=["p_0", "p_1"]).assign(truth=labels[rows], patient=ids[rows])
         frame.to_parquet(tmp_path / f"{name}.parquet")
-        reader = TableReader(
+        read = read_rows(
             tmp_path / f"{name}.parquet",
             label="truth",
             classes=(0, 1),
@@ -232,7 +232,7 @@ def test_equal_rows_of_a_group_with_and_without_labels_in_any_order(tmp_path: Pa
             some_labels=True,
             labels_per="row",
         )
-        scores, index, _others = labelled_rows(reader)
+        scores, index, _others = labelled(read)
         tables.append(sorted(zip(scores[:, 1].tolist(), index.tolist(), strict=True)))
     assert len(tables[0]) == first.n_target_labels
     assert tables[0] == tables[1]
@@ -244,9 +244,9 @@ def test_a_label_that_is_no_class_is_refused_although_its_row_is_not_chosen(tmp_
         calibrate(SOURCE, LABELS, TARGET, target_labels=labels, **BOTH)
     frame = pd.DataFrame(TARGET, columns=["p_0", "p_1"]).assign(truth=list(map(str, labels)), patient=TARGET_IDS)
     frame.to_parquet(tmp_path / "t.parquet")
-    reader = TableReader(tmp_path / "t.parquet", label="truth", classes=(0, 1), group="patient", some_labels=True)
+    rows = read_rows(tmp_path / "t.parquet", label="truth", classes=(0, 1), group="patient", some_labels=True)
     with pytest.raises(InputError, match="1 label"):
-        labelled_rows(reader)
+        labelled(rows)
 
 
 def test_logits_give_the_certificate_of_probabilities() -> None:
@@ -414,7 +414,7 @@ def test_a_sheet_by_group_draws_one_row_of_each_group_and_comes_back() -> None:
     assert np.array_equal(again.rows, sheet.rows)
     assert again.target_sha256 == sheet.target_sha256
     assert again.kept == sheet.kept
-    found, others = sheet_scores(TableReader(table, label=None, group="who"), again)
+    found, others = sheet_scores(read_rows(table, group="who"), again)
     assert np.array_equal(found, TARGET[sheet.rows])
     assert len(others) == 200
     assert not {tuple(row) for row in found} & {tuple(row) for row in others}
@@ -423,7 +423,7 @@ def test_a_sheet_by_group_draws_one_row_of_each_group_and_comes_back() -> None:
     with pytest.raises(InputError, match="not those that its seed 1 draws"):
         calibrate(SOURCE, LABELS, TARGET, labelled=forged, method="PS-T", **BOTH)
     with pytest.raises(InputError, match="not those that its seed 1 draws"):
-        sheet_scores(TableReader(table, label=None, group="who"), forged)
+        sheet_scores(read_rows(table, group="who"), forged)
 
 
 def test_a_refusal_prints_the_line_that_draws_by_group() -> None:

@@ -21,12 +21,11 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.parallel import cores, map_ordered
 from pacshift.rows.arrow import formats
 from pacshift.rows.arrow.find import class_names
+from pacshift.rows.arrow.table import read_rows
+from pacshift.rows.fold import tally
 from pacshift.scores.transforms import TRANSFORMS
-from pacshift.tables import count_set_sizes, read_table, reader, tally_table
-from pacshift.tables.count import count_table
-from pacshift.tables.reader import TableReader
+from pacshift.tables import count_set_sizes, read_table, tally_table
 from pacshift.tally import counter, stores
-from pacshift.tally.counter import CountOptions
 from pacshift.tally.grid import MAX_BINNED_CLASSES, to_grid
 
 SAVE: dict[str, Callable[[Any, Path], Any]] = {
@@ -324,19 +323,19 @@ def test_a_table_that_is_needed_twice_is_read_once_if_it_fits(
     fits: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 300)
-    monkeypatch.setattr(reader, "MAX_KEPT_BYTES", 1 << 20 if fits else 1000)
+    monkeypatch.setattr("pacshift.rows.arrow.table.MAX_KEPT_BYTES", 1 << 20 if fits else 1000)
     scores, labels = simulate(1000, 3)
     path = save(as_table(scores, label=labels), tmp_path / "table.parquet")
-    table = TableReader(path, label="label", scores="p_*", classes=None, keep=True)
-    first = count_table(table, CountOptions(grid=True)).tally
+    rows = read_rows(path, label="label", scores="p_*")
+    first = tally(rows, soft=True)
     assert first == Tally.from_scores(scores, labels, grid=True)
     path.unlink()
     if fits:
-        assert count_table(table, CountOptions(grid=True)).tally == first
-        assert count_table(table, CountOptions(grid=True), labelled=False).tally == Tally.from_target(scores)
+        assert tally(rows, soft=True) == first
+        assert tally(rows.unlabelled(), soft=True, bins=True) == Tally.from_target(scores)
     else:
         with pytest.raises(InputError, match="cannot read"):
-            count_table(table, CountOptions(grid=True))
+            tally(rows, soft=True)
 
 
 @pytest.mark.parametrize("max_bytes", [0, 1 << 25])

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from pacshift import InputError, LabelSheet, label_sheet
+from pacshift.certification.counted import sheet_scores
+from pacshift.rows.arrow.table import read_rows
 from pacshift.tables import label_table
-from pacshift.tables.label import sheet_scores
-from pacshift.tables.reader import TableReader
 from score_tables import NAMES, SCORES, save, table
 
 EXACT = np.round(SCORES * 1024) / 1024  # the same numbers as text, as float32 and as float64
@@ -70,7 +70,7 @@ def test_rows_that_are_left_out_keep_their_numbers(tmp_path: Path, monkeypatch: 
         label_table(path, budget=271, drop_invalid=True)
     same = save(whole().filter(pa.array(np.arange(300) % 10 > 0)), tmp_path / "usable.parquet")
     with pytest.raises(InputError, match="it has 270 rows"):  # row numbers would be other ones
-        sheet_scores(TableReader(same, label=None), made.sheet)
+        sheet_scores(read_rows(same), made.sheet)
 
 
 @pytest.mark.parametrize("drop", [False, True])
@@ -80,8 +80,8 @@ def test_scores_of_the_rows_when_labels_come_back(
     monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 60)
     path = save(broken() if drop else whole(), tmp_path / "t.parquet")
     sheet = label_table(path, budget=60, rng=2, drop_invalid=drop).sheet
-    turned = TableReader(path, label=None, classes=NAMES[::-1])  # the source may have another order of classes
-    found, others = sheet_scores(turned, sheet, drop_invalid=drop)
+    turned = read_rows(path, classes=NAMES[::-1], drop_invalid=drop)  # in the order of the source
+    found, others = sheet_scores(turned, sheet)
     assert np.array_equal(found, EXACT[sheet.rows][:, ::-1])
     drawn, rest = {tuple(row) for row in found}, {tuple(row) for row in others}
     assert len(rest) == (210 if drop else 240)  # every other row that is usable, and none of the sheet's
@@ -92,10 +92,10 @@ def test_another_table_is_refused_by_name(tmp_path: Path) -> None:
     sheet = label_table(save(whole(), tmp_path / "april.parquet"), budget=60).sheet
     other = save(whole().take(pa.array(range(299, -1, -1))), tmp_path / "may.parquet")
     with pytest.raises(InputError, match=r"may\.parquet is not that one, its scores or their order differ"):
-        sheet_scores(TableReader(other, label=None), sheet)
+        sheet_scores(read_rows(other), sheet)
     fewer = save(whole()[:299], tmp_path / "fewer.parquet")
     with pytest.raises(InputError, match=r"fewer\.parquet is not that one, it has 299 rows"):
-        sheet_scores(TableReader(fewer, label=None), sheet)
+        sheet_scores(read_rows(fewer), sheet)
 
 
 @pytest.mark.parametrize("drop", [False, True])
@@ -104,7 +104,7 @@ def test_rows_that_the_seed_does_not_draw_are_refused(drop: bool, tmp_path: Path
     sheet = label_table(path, budget=60, rng=2, drop_invalid=drop).sheet
     for forged in (replace(sheet, rows=np.sort(sheet.rows)), replace(sheet, seed=3)):
         with pytest.raises(InputError, match=rf"its seed {forged.seed} draws from .*t\.parquet"):
-            sheet_scores(TableReader(path, label=None), forged, drop_invalid=drop)
+            sheet_scores(read_rows(path, drop_invalid=drop), forged)
 
 
 def test_kept_columns_are_texts(tmp_path: Path) -> None:

@@ -191,8 +191,14 @@ def check(
 
 def check_rows(certificate: Certificate, rows: Rows, *, level: float) -> Check:
     """The verb: make the sets of labelled rows, count what they miss, and compare that with epsilon."""
+    found, seen_as = evaluated(certificate, rows)
+    return check_evaluation(certificate, found, level=level, seen_as=seen_as)
+
+
+def evaluated(certificate: Certificate, rows: Rows) -> tuple[Evaluation, Role | None]:
+    """Error and size of the sets of labelled rows, and as what the certificate was made from them, if it was."""
     (found,) = misses(rows, [lambda batch: certificate.sets_of_rows(batch.given)])
-    return check_evaluation(certificate, found.evaluation(), level=level, seen_as=_seen_as(certificate, rows))
+    return found.evaluation(), _seen_as(certificate, rows)
 
 
 def _seen_as(certificate: Certificate, rows: Rows) -> Role | None:

@@ -18,7 +18,7 @@ from pacshift.errors import InputError
 from pacshift.methods import Method
 from pacshift.paths.labelled import LabelledTarget
 from pacshift.rows import fold
-from pacshift.rows.base import Rows
+from pacshift.rows.base import Matrix, Rows
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
@@ -75,16 +75,22 @@ def looked_at(
     )
 
 
-def sheet_target(
-    source: Rows | None, target: Rows, sheet: LabelSheet, request: Request, transform: Transform, tally: Tally
-) -> LabelledTarget:
-    """The target rows of a sheet that are filled in, with rows that are not on it to plan with.
+def sheet_scores(target: Rows, sheet: LabelSheet) -> tuple[Matrix, Matrix]:
+    """The scores of the sheet's rows, in the order of the sheet, and of a sample of the other rows.
 
     An InputError if this is another target, or if the sheet's seed draws other rows.
     """
     draw = RowDraw(len(sheet.rows), sheet.seed, len(target.classes))
-    scores, others = fold.pick(target, sheet.rows, lambda batch: draw.add(batch.given, batch.kept))
+    found = fold.pick(target, sheet.rows, lambda batch: draw.add(batch.given, batch.kept))
     sheet.require_target(draw, target.numbers, target.described)
+    return found
+
+
+def sheet_target(
+    source: Rows | None, target: Rows, sheet: LabelSheet, request: Request, transform: Transform, tally: Tally
+) -> LabelledTarget:
+    """The target rows of a sheet that are filled in, with rows that are not on it to plan with."""
+    scores, others = sheet_scores(target, sheet)
     to_plan = None if source is None else fold.to_plan(source, others)
     return split_by_sheet(sheet, ScoreMatrix(scores, tally.classes), request, to_plan, transform, tally)
 

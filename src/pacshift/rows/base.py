@@ -155,6 +155,11 @@ def unwatched(_rows: "Rows", _doing: Doing) -> "AbstractContextManager[Progress 
     return nullcontext()
 
 
+def told(progress: Progress | None) -> Watch:
+    """A watch that tells a callable how far each pass is."""
+    return unwatched if progress is None else lambda _rows, _doing: nullcontext(progress)
+
+
 @dataclass(eq=False, kw_only=True)
 class Rows(ABC):
     """A table of scores that can be folded any number of times, its rows in the same order each time."""
@@ -195,6 +200,11 @@ class Rows(ABC):
     def numbers(self) -> IntArray | None:
         """The rows' numbers in the whole table, where one of each group is given."""
         return None
+
+    @property
+    def column_names(self) -> Sequence[str]:
+        """The columns that can be kept."""
+        return ()
 
     def count_rows(self) -> int | None:
         """Rows in all, or None where only a pass would tell."""

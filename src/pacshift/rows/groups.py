@@ -159,6 +159,10 @@ class OnePerGroup(Rows):
     def numbers(self) -> IntArray:
         return self.choice.places
 
+    @property
+    def column_names(self) -> Sequence[str]:
+        return self.rows.column_names
+
     def count_rows(self) -> int | None:
         return self.rows.count_rows()
 

@@ -1,25 +1,19 @@
 """Sets of a table of any size, measured: their sizes, and against labels their errors."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
-from itertools import groupby
-from operator import add
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
-from pacshift.evaluation import Evaluation, EvaluationCounts
+from pacshift.certification.check import evaluated
+from pacshift.certification.counted import cut_of
+from pacshift.evaluation import Evaluation
 from pacshift.progress import Progress
-from pacshift.rows.arrow.records import ScoreRows
-from pacshift.rows.arrow.source import Records, Tables
-from pacshift.rows.sets import count_sizes
-from pacshift.tables.count import why_of
-from pacshift.tables.reader import TableReader
-from pacshift.tally.once import Role, file_sha256
+from pacshift.rows.arrow.source import Tables
+from pacshift.rows.arrow.table import read_rows
+from pacshift.rows.base import told
+from pacshift.rows.fold import sizes
+from pacshift.tally.once import Role
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,36 +96,20 @@ def evaluate_table(
     >>> folder.cleanup()
     """
     remembered = None if certificate.columns is None else certificate.columns.label
-    reader = TableReader.for_certificate(
-        certificate,
+    rows = read_rows(
         paths,
         label=label or remembered or "label",
         scores=scores,
         by_position=by_position,
         group=group,
+        drop_invalid=drop_invalid,
+        like=certificate,
+        keep=False,
+        watch=told(progress),
     )
-
-    def count(rows: ScoreRows, _batch: Records) -> EvaluationCounts:
-        assert rows.index is not None  # a reader with a label has one
-        return EvaluationCounts.of(certificate.sets_of_rows(rows.scores), rows.index)
-
-    parts = reader.map_rows(count, drop_invalid=drop_invalid, progress=progress)
-    evaluation, faults = reduce(add, parts).evaluation(), reader.faults
-    seen_as = _seen_as(certificate, reader)
-    return TableEvaluation(evaluation, faults.n_rows, reader.n_in_all, why_of(faults), seen_as)
-
-
-def _seen_as(certificate: Certificate, reader: TableReader) -> Role | None:
-    """As what the certificate was made from one of the files. Only files with as many rows are looked at again."""
-    made = certificate.provenance
-    for file in reader.source.files:
-        n_rows = reader.rows_of.get(str(file))
-        alike = [one for one in made.inputs if one.name is not None and one.rows_read == n_rows]
-        sha256 = file_sha256(file) if alike else None
-        for one in alike:
-            if one.sha256 is not None and one.sha256 == sha256:
-                return one.role
-    return None
+    found, seen_as = evaluated(certificate, rows)
+    faults = rows.last.faults
+    return TableEvaluation(found, faults.n_rows, rows.last.n_rows, faults.why, seen_as)
 
 
 def count_set_sizes(
@@ -182,49 +160,12 @@ def count_set_sizes(
     [1, 1, 0]
     >>> folder.cleanup()
     """
-    reader = TableReader.for_certificate(certificate, paths, label=None, scores=scores, by_position=by_position)
-    (measured,) = measure_sets(reader, [certificate], drop_invalid=drop_invalid, progress=progress)
-    return measured.set_sizes
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MeasuredSets:
-    """Counts of sets by their size, and of true labels that they miss (0 where labels are not known)."""
-
-    set_sizes: IntArray
-    n_missed: int
-
-    def __add__(self, other: "MeasuredSets") -> "MeasuredSets":
-        return MeasuredSets(self.set_sizes + other.set_sizes, self.n_missed + other.n_missed)
-
-
-def measure_sets(
-    reader: TableReader,
-    certificates: Sequence[Certificate],
-    *,
-    drop_invalid: bool = False,
-    progress: Progress | None = None,
-) -> list[MeasuredSets]:
-    """The sets of several certificates made from the same scores, measured in one pass over the table."""
-
-    def measure(rows: ScoreRows, _batch: Records) -> list[MeasuredSets]:
-        if rows.index is None:
-            return [MeasuredSets(sizes, 0) for sizes in _sizes(certificates, rows.scores)]
-        return [_measured(certificate, rows.scores, rows.index) for certificate in certificates]
-
-    parts = reader.map_rows(measure, drop_invalid=drop_invalid, progress=progress)
-    return [reduce(add, column) for column in zip(*parts, strict=True)]
-
-
-def _sizes(certificates: Sequence[Certificate], scores: NDArray[Any]) -> list[IntArray]:
-    """Counts of sets by size. Certificates that differ in their thresholds alone are measured together."""
-    found: list[IntArray] = []
-    for _, alike in groupby(certificates, key=lambda one: (one.score, one.transform, one.never_empty)):
-        first, *others = alike
-        found += first.sizes_of_rows(scores, [one.thresholds for one in (first, *others)])
+    how: dict[str, Any] = {
+        "scores": scores,
+        "by_position": by_position,
+        "drop_invalid": drop_invalid,
+        "keep": False,
+    }
+    rows = read_rows(paths, **how, like=certificate, watch=told(progress))
+    (found,) = sizes(rows, [cut_of(certificate)])
     return found
-
-
-def _measured(certificate: Certificate, scores: NDArray[Any], index: IntArray) -> MeasuredSets:
-    sets = certificate.sets_of_rows(scores)
-    return MeasuredSets(count_sizes(sets), int((~sets[np.arange(len(sets)), index]).sum()))

@@ -1,25 +1,18 @@
-"""Rows of a table to be labelled, drawn in one pass, and their scores when the labels come back."""
+"""Rows of a table to be labelled, drawn in one pass."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from pacshift.arrays import BoolArray, Label, RngLike
+from pacshift.arrays import Label, RngLike
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.label_sheet.file import COLUMNS
-from pacshift.certification.label_sheet.plan import RowDraw, plan_sheet
+from pacshift.certification.label_sheet.plan import RowDraw, SheetPlan, plan_sheet
 from pacshift.certification.label_sheet.sheet import cell_text, class_places, drawn_sheet, sheet_seed
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.progress import Progress
-from pacshift.rows.arrow.records import score_rows
-from pacshift.rows.arrow.source import Records, Tables, without_codes
-from pacshift.rows.faults import Faults
-from pacshift.tables.count import why_of
-from pacshift.tables.labelled import planning_sample
-from pacshift.tables.reader import TableReader
+from pacshift.rows.arrow.source import Tables
+from pacshift.rows.arrow.table import read_rows
+from pacshift.rows.base import Batch, Rows, told
 from pacshift.tables.sets import require_columns
 
 
@@ -46,16 +39,6 @@ class TableSheet:
     classes: tuple[Label, ...]
     n_rows: int
     dropped_why: tuple[tuple[str, int], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """Rows of one batch: scores of the ``usable`` ones (None: all), and every column that was read."""
-
-    n_rows: int
-    scores: NDArray[np.floating[Any]]
-    usable: BoolArray | None
-    columns: Any
 
 
 def label_table(
@@ -130,58 +113,37 @@ def label_table(
     >>> folder.cleanup()
     """
     plan, seed, keep = plan_sheet(budget, looks, epsilon=epsilon, delta=delta), sheet_seed(rng), tuple(keep)
-    asked: dict[str, Any] = {"scores": scores, "classes": classes, "by_position": by_position, "group": group}
-    reader = TableReader(paths, label=None, softmax=softmax, **asked)
-    class_places(reader.layout.classes)  # refuses names that would not come back
-    require_columns(keep, reader.source.schema.names, taken=COLUMNS)
-    draw = RowDraw(plan.looks[-1], seed, len(reader.layout.classes))
-    kept: dict[int, list[str]] = {}
-    for piece in _pieces(reader, keep, drop_invalid=drop_invalid, progress=progress):
+    rows = read_rows(
+        paths,
+        scores=scores,
+        classes=classes,
+        by_position=by_position,
+        group=group,
+        softmax=softmax,
+        drop_invalid=drop_invalid,
+        keep=False,
+        watch=told(progress),
+    )
+    sheet = label_rows(rows, plan, seed, keep)
+    faults = rows.last.faults
+    return TableSheet(sheet, faults.n_rows, rows.classes, rows.last.n_rows, faults.why)
+
+
+def label_rows(rows: Rows, plan: SheetPlan, seed: int, keep: Sequence[str] = ()) -> LabelSheet:
+    """The verb: draw rows in one pass, and copy the columns to ``keep`` of those that were drawn."""
+    class_places(rows.classes)  # refuses names that would not come back
+    require_columns(keep, rows.column_names, taken=COLUMNS)
+    draw, kept = RowDraw(plan.looks[-1], seed, len(rows.classes)), dict[int, list[str]]()
+
+    def read(batch: Batch) -> Batch:
+        _ = batch.given  # on all cores; what follows is one batch after the other
+        return batch
+
+    for batch in rows.fold(read, "drawing rows", keep=keep, every=True):
         first = draw.n_rows
-        draw.add(piece.scores, piece.usable)
-        kept |= {row: _cells(piece, row - first, keep) for row in draw.rows.tolist() if row >= first}
+        draw.add(batch.given, batch.kept)
+        for row in (row for row in draw.rows.tolist() if row >= first):
+            kept[row] = [cell_text(cell) for cell in batch.cells(row - first, keep)]
         kept = {row: kept[row] for row in draw.rows.tolist()}
     columns = {name: tuple(cells[place] for cells in kept.values()) for place, name in enumerate(keep)}
-    numbers = None if reader.choice is None else reader.choice.places
-    sheet = drawn_sheet(plan, draw, numbers, columns)
-    faults = reader.faults
-    return TableSheet(sheet, faults.n_rows, reader.layout.classes, reader.n_in_all, why_of(faults))
-
-
-def _pieces(
-    reader: TableReader, columns: Sequence[str], *, drop_invalid: bool, progress: Progress | None
-) -> Iterator[_Piece]:
-    def work(batch: Records) -> tuple[_Piece, Faults]:
-        rows = score_rows(batch, reader.layout, softmax=reader.softmax)
-        return _Piece(batch.data.num_rows, rows.scores, rows.kept, batch.data), rows.faults
-
-    return reader.map_batches(work, columns=columns, drop_invalid=drop_invalid, progress=progress)
-
-
-def _cells(piece: _Piece, place: int, keep: Sequence[str]) -> list[str]:
-    return [cell_text(without_codes(piece.columns.column(name).slice(place, 1))[0].as_py()) for name in keep]
-
-
-def sheet_scores(
-    reader: TableReader, sheet: LabelSheet, *, drop_invalid: bool = False, progress: Progress | None = None
-) -> tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]:
-    """The scores of the sheet's rows, in the order of the sheet, and of a sample of the other rows.
-
-    An InputError if this is another target, or if the sheet's seed draws other rows.
-    """
-    draw = RowDraw(len(sheet.rows), sheet.seed, len(reader.layout.classes))
-    found = np.full((len(sheet.rows), len(reader.layout.classes)), np.nan)
-    others = [found[:0]]
-    for piece in _pieces(reader, (), drop_invalid=drop_invalid, progress=progress):
-        first = draw.n_rows
-        draw.add(piece.scores, piece.usable)
-        every = np.full((piece.n_rows, found.shape[1]), np.nan)
-        every[slice(None) if piece.usable is None else piece.usable] = reader.probabilities(piece.scores)
-        rows = sheet.rows if reader.choice is None else np.searchsorted(reader.choice.places, sheet.rows)
-        here = (rows >= first) & (rows < first + piece.n_rows)
-        found[here] = every[rows[here] - first]
-        every[rows[here] - first] = np.nan  # rows of the test must not be planned with
-        others.append(planning_sample(every[np.isfinite(every).all(axis=1)]))
-    files = ", ".join(map(str, reader.source.files[:3])) + (", ..." if len(reader.source.files) > 3 else "")
-    sheet.require_target(draw, None if reader.choice is None else reader.choice.places, files or "the frame")
-    return found, np.concatenate(others)
+    return drawn_sheet(plan, draw, rows.numbers, columns)

@@ -19,6 +19,7 @@ from pacshift.rows.arrow.find import find_layout
 from pacshift.rows.arrow.layout import Asked
 from pacshift.rows.arrow.records import ScoreRows, score_rows
 from pacshift.rows.arrow.source import Records, Tables
+from pacshift.rows.arrow.table import read_rows
 from pacshift.rows.faults import Faults
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import softmax, to_probabilities
@@ -269,17 +270,25 @@ def read_table(
     ['cat', 'dog']
     >>> folder.cleanup()
     """
-    asked: dict[str, Any] = {"label": label, "scores": scores, "classes": classes, "by_position": by_position}
-    asked["group"] = group
-    reader = TableReader(paths, softmax=softmax, **asked)
-    parts = list(reader.map_rows(lambda rows, _batch: rows, drop_invalid=drop_invalid))
-    values, known = np.concatenate([part.scores for part in parts]), reader.layout.classes
+    rows = read_rows(
+        paths,
+        label=label,
+        scores=scores,
+        classes=classes,
+        by_position=by_position,
+        group=group,
+        softmax=softmax,
+        drop_invalid=drop_invalid,
+        keep=False,
+    )
+    parts = list(rows.map(lambda batch: (batch.given, batch.labels)))
+    values = np.concatenate([scores for scores, _ in parts])
     if softmax:
-        values = to_probabilities(ScoreMatrix(values, known), name="the table").values
+        values = to_probabilities(ScoreMatrix(values, rows.classes), name="the table").values
     if label is None:
-        return LoadedTable(values, None, known)
-    index = np.concatenate([part.index for part in parts if part.index is not None])
-    return LoadedTable(values, _names(known)[index], known)
+        return LoadedTable(values, None, rows.classes)
+    index = np.concatenate([labels for _, labels in parts if labels is not None])
+    return LoadedTable(values, _names(rows.classes)[index], rows.classes)
 
 
 def _names(classes: tuple[Label, ...]) -> NDArray[Any]:

@@ -21,12 +21,11 @@ from pacshift.errors import InputError
 from pacshift.files.writing import PathLike, atomic_write, check_output
 from pacshift.progress import Progress
 from pacshift.rows.arrow.files import KINDS
-from pacshift.rows.arrow.records import ScoreRows, score_rows
-from pacshift.rows.arrow.source import Records, Tables, is_frame, without_codes
+from pacshift.rows.arrow.source import Tables, is_frame, without_codes
+from pacshift.rows.arrow.table import ArrowBatch, ArrowRows, read_rows
 from pacshift.rows.arrow.writers import JsonLinesWriter, escape_batch
-from pacshift.rows.faults import Faults
+from pacshift.rows.base import Batch
 from pacshift.scores.names import shorten
-from pacshift.tables.reader import TableReader
 
 SET, SET_SIZE = "set", "set_size"
 _SEPARATOR = ";"  # between the labels of a set in CSV, which has no lists
@@ -125,27 +124,34 @@ def write_sets(
     """
     kind = _kind(output, certificate.classes)
     refuse_both(drop_invalid, keep_invalid)
-    reader = TableReader.for_certificate(certificate, paths, label=None, scores=scores, by_position=by_position)
+    rows = read_rows(
+        paths,
+        scores=scores,
+        by_position=by_position,
+        drop_invalid=drop_invalid or keep_invalid,
+        like=certificate,
+        keep=False,
+    )
+    assert isinstance(rows, ArrowRows)  # there are no groups
     given: Any = () if is_frame(paths) else [paths] if isinstance(paths, (str, os.PathLike)) else paths
-    check_output(output, overwrite=overwrite, inputs=[*given, *reader.source.files])
-    require_columns(keep, reader.source.schema.names)
+    check_output(output, overwrite=overwrite, inputs=[*given, *rows.source.files])
+    require_columns(keep, rows.column_names)
     if kind == "csv":
-        _require_flat(keep, reader.source.schema)
+        _require_flat(keep, rows.source.schema)
 
-    def work(batch: Records) -> tuple[Any, Faults]:
-        rows = score_rows(batch, reader.layout, softmax=reader.softmax)
-        if not (keep_invalid or len(rows.scores)):
-            return None, rows.faults
-        return sets_batch(certificate, keep, rows, batch, keep_invalid=keep_invalid), rows.faults
+    def made_of(batch: Batch) -> Any:
+        assert isinstance(batch, ArrowBatch)
+        return sets_batch(certificate, keep, batch, keep_invalid=keep_invalid)
 
-    made = reader.map_batches(work, columns=keep, drop_invalid=drop_invalid or keep_invalid, progress=progress)
+    made = (found for found in rows.map(made_of, keep=keep, progress=progress) if found is not None)
     total = np.zeros(len(certificate.classes) + 1, np.int64)
     with atomic_write(output, overwrite=overwrite) as draft:
-        for batch in _write(made, draft, kind):
-            total += np.bincount(batch.column(SET_SIZE).drop_null(), minlength=len(total))
+        for written in _write(made, draft, kind):
+            total += np.bincount(written.column(SET_SIZE).drop_null(), minlength=len(total))
+    n_bad = rows.last.faults.n_rows
     if keep_invalid:
-        return SetsWritten(reader.n_rows, 0, total, reader.faults.n_rows)
-    return SetsWritten(reader.n_usable, reader.faults.n_rows, total)
+        return SetsWritten(rows.last.n_rows, 0, total, n_bad)
+    return SetsWritten(rows.last.n_given, n_bad, total)
 
 
 def refuse_both(drop_invalid: bool, keep_invalid: bool) -> None:
@@ -157,18 +163,20 @@ def refuse_both(drop_invalid: bool, keep_invalid: bool) -> None:
 
 
 def sets_batch(
-    certificate: Certificate, keep: Sequence[str], rows: ScoreRows, batch: Records, *, keep_invalid: bool = False
+    certificate: Certificate, keep: Sequence[str], batch: ArrowBatch, *, keep_invalid: bool = False
 ) -> Any:
     """A record batch of the columns to ``keep``, the sets and their sizes, for usable rows or for all.
 
-    Rows that are kept although they cannot be used have nulls for both.
+    Rows that are kept although they cannot be used have nulls for both. None if there is nothing to write.
     """
-    data, has_set = batch.data, rows.kept
+    data, has_set, scores = batch.data, batch.kept, batch.given
+    if not (keep_invalid or len(scores)):
+        return None
     if has_set is not None and not keep_invalid:
         data, has_set = data.filter(pa.array(has_set)), None
     sets = np.zeros((data.num_rows, len(certificate.classes)), bool)
-    if len(rows.scores):
-        sets[slice(None) if has_set is None else has_set] = certificate.sets_of_rows(rows.scores)
+    if len(scores):
+        sets[slice(None) if has_set is None else has_set] = certificate.sets_of_rows(scores)
     unknown = None if has_set is None else ~has_set
     # An Arrow file cannot hold a dictionary that changes from batch to batch.
     kept = {name: without_codes(data.column(name)) for name in keep}

@@ -157,20 +157,15 @@ class ArrowRows(Rows):
     def unlabelled(self) -> "ArrowRows":
         return replace(self, labels="none")
 
+    @property
+    def column_names(self) -> Sequence[str]:
+        return list(self.source.schema.names)
+
     def count_rows(self) -> int | None:
         return self.source.count_rows()
 
     def require_plausible(self, class_counts: IntArray) -> None:
-        layout = self.layout
-        if layout.is_named or layout.is_list or class_counts.all():
-            return
-        foreign = foreign_columns(sample_scores(self.source, layout), class_counts)
-        if foreign:
-            raise ColumnsError(
-                f"column {shorten([layout.columns[place] for place in foreign])} does not look like scores: no "
-                "row has this label, and the values do not fit the other score columns. Leave it out with "
-                "scores=, or name all classes with classes= if it is right."
-            )
+        require_score_columns(class_counts, self.layout, self.source)
 
     def hashes(self) -> "AbstractContextManager[Mapping[str, Any]]":
         return sha256_beside(self.source.files)
@@ -185,6 +180,19 @@ class ArrowRows(Rows):
         return tuple(
             table_input(self.columns, file, one.n_given, one.n_rows, one.faults, digests.get(str(file)))
             for file, one in counted.items()
+        )
+
+
+def require_score_columns(class_counts: IntArray, layout: Layout, source: Source) -> None:
+    """Refuse a column that was not named as a class, such as ``id``, and cannot be one."""
+    if layout.is_named or layout.is_list or class_counts.all():
+        return
+    foreign = foreign_columns(sample_scores(source, layout), class_counts)
+    if foreign:
+        raise ColumnsError(
+            f"column {shorten([layout.columns[place] for place in foreign])} does not look like scores: no row "
+            "has this label, and the values do not fit the other score columns. Leave it out with scores=, or "
+            "name all classes with classes= if it is right."
         )
 
 

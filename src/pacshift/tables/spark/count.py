@@ -10,10 +10,11 @@ from pacshift.arrays import Label
 from pacshift.errors import InputError
 from pacshift.rows.arrow.find import find_layout
 from pacshift.rows.arrow.layout import Asked
+from pacshift.rows.arrow.table import require_score_columns
 from pacshift.rows.columns import Columns
 from pacshift.rows.faults import Faults
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
-from pacshift.tables.count import TableTally, require_score_columns, why_of
+from pacshift.tables.count import TableTally
 from pacshift.tables.spark.frames import SparkSource, select, without_vectors
 from pacshift.tables.spark.groups import digest_usable, one_per_group
 from pacshift.tables.spark.jobs import PACKED, add, add_parts, counter_of, unpack
@@ -137,7 +138,7 @@ def tally_frame(
     if total.tally is None or not n_usable:
         raise InputError("the data frame has no usable row. At least one example is needed.")
     if label is not None:
-        require_score_columns(total.tally, layout, source)
+        require_score_columns(total.tally.class_counts, layout, source)
     unlabelled = label is None
     counted = replace(
         total.tally,
@@ -146,4 +147,4 @@ def tally_frame(
     )
     n_dropped = total.faults.n_rows + left_out.n_rows
     left_out.add(total.faults)
-    return TableTally(counted, n_usable, n_dropped, layout.remembered, why_of(left_out))
+    return TableTally(counted, n_usable, n_dropped, layout.remembered, left_out.why)

@@ -8,7 +8,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from pacshift.rows.arrow.layout import Layout
 from pacshift.rows.faults import Faults
-from pacshift.tables.spark.jobs import KEYS, PACKED, fault_finder, keys_of, unpack
+from pacshift.tables.spark.jobs import KEYS, PACKED, fault_finder, keys_job, unpack
 
 
 def digest_usable(
@@ -29,7 +29,7 @@ def one_per_group(frame: DataFrame, layout: Layout, digest: NDArray[np.uint64], 
     """The chosen rows: ``pacshift.tally.groups.choose_rows`` in the words of Spark."""
     group, row = KEYS
     fields = [*frame.schema.fields, *(StructField(name, LongType()) for name in KEYS)]
-    keyed = frame.mapInArrow(keys_of(layout, digest, softmax=softmax), StructType(fields))
+    keyed = frame.mapInArrow(keys_job(layout, digest, softmax=softmax), StructType(fields))
     own = Window.partitionBy(group)
     size, place = f.count(f.lit(1)).over(own), f.row_number().over(own.orderBy(row)) - 1
     coin = f.shiftrightunsigned(group, 11) * f.lit(2.0**-53)

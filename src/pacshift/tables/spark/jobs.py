@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 from pacshift.certificate import Certificate
 from pacshift.errors import PacshiftError
 from pacshift.rows.arrow.layout import Layout
-from pacshift.rows.arrow.records import score_rows
 from pacshift.rows.arrow.source import numbered
+from pacshift.rows.arrow.table import ArrowBatch
+from pacshift.rows.base import Labels
 from pacshift.rows.faults import Faults
-from pacshift.tables.count import count_batch
-from pacshift.tables.groups import batch_keys
+from pacshift.rows.groups import keys_of
 from pacshift.tables.sets import sets_batch
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
+from pacshift.tally.once import Role
 
 Batches: TypeAlias = Iterator[Any]
 KEYS = ("group", "row")
@@ -49,9 +50,10 @@ def counter_of(layout: Layout, options: CountOptions) -> Callable[[Batches], Bat
         counter = Counter(len(layout.classes), options, labelled=layout.label is not None)
         n_rows, faults = 0, Faults()
         try:
-            for batch in numbered(batches, _partition()):
-                faults.add(count_batch(batch, layout, counter))
-                n_rows += batch.data.num_rows
+            for batch in _batches(batches, layout, options.softmax):
+                batch.count(counter)
+                faults.add(batch.faults)
+                n_rows += batch.n_rows
             yield _pack(Part(Tally.from_counter(counter, layout.classes), n_rows, faults))
         except PacshiftError as error:  # Spark would wrap it into a page of Java
             yield _pack(Part(None, n_rows, faults, str(error)))
@@ -64,26 +66,25 @@ def fault_finder(layout: Layout, *, softmax: bool) -> Callable[[Batches], Batche
 
     def find_faults(batches: Batches) -> Batches:
         n_usable, faults, digest = 0, Faults(), np.zeros(3, np.uint64)
-        for batch in numbered(batches, _partition()):
+        for batch in _batches(batches, layout, softmax):
             if layout.group is None:
-                found = score_rows(batch, layout, softmax=softmax).faults
+                _ = batch.rows
             else:
-                keys, found = batch_keys(batch, layout, softmax=softmax)
-                digest += keys.digests[0]
-            faults.add(found)
-            n_usable += batch.data.num_rows - found.n_rows
+                digest += keys_of(batch, _role(layout)).digests[0]
+            faults.add(batch.faults)
+            n_usable += batch.n_rows - batch.faults.n_rows
         yield _pack(Part(None, n_usable, faults, digest=digest))
 
     return find_faults
 
 
-def keys_of(layout: Layout, digest: NDArray[np.uint64], *, softmax: bool) -> Callable[[Batches], Batches]:
+def keys_job(layout: Layout, digest: NDArray[np.uint64], *, softmax: bool) -> Callable[[Batches], Batches]:
     """A job that gives the usable rows with the coin of their group and their own number, as signed integers."""
 
     def add_keys(batches: Batches) -> Batches:
-        for batch in numbered(batches, _partition()):
-            keys, _ = batch_keys(batch, layout, softmax=softmax)
-            coins = keys.coins({0: digest}, "target" if layout.label is None else "source")
+        for batch in _batches(batches, layout, softmax):
+            keys = keys_of(batch, _role(layout))
+            coins = keys.coins({0: digest}, _role(layout))
             rows, in_order = batch.data.filter(pa.array(keys.kept)), keys.rows ^ np.uint64(1 << 63)
             columns = [*rows.columns, pa.array(coins.view(np.int64)), pa.array(in_order.view(np.int64))]
             yield pa.RecordBatch.from_arrays(columns, names=[*rows.schema.names, *KEYS])
@@ -97,10 +98,11 @@ def predictor_of(
     """A job that makes the sets of a partition; rows that cannot be used are left out, or have null for a set."""
 
     def predict_partition(batches: Batches) -> Batches:
-        for batch in numbered((data.rename_columns(columns) for data in batches), _partition()):
-            rows = score_rows(batch, layout, softmax=certificate.softmax)
-            if keep_invalid or len(rows.scores):
-                yield sets_batch(certificate, keep, rows, batch, keep_invalid=keep_invalid)
+        named = (data.rename_columns(columns) for data in batches)
+        for batch in _batches(named, layout, certificate.softmax):
+            made = sets_batch(certificate, keep, batch, keep_invalid=keep_invalid)
+            if made is not None:
+                yield made
 
     return predict_partition
 
@@ -123,6 +125,16 @@ def add(parts: Iterable[Part]) -> Part:
         faults.add(part.faults)
         tallies.append(part.tally)
     return Part(Tally.sum(tallies) if tallies else None, n_rows, faults)
+
+
+def _batches(batches: Iterable[Any], layout: Layout, softmax: bool) -> Iterator[ArrowBatch]:
+    kind: Labels = "none" if layout.label is None else "all"
+    for records in numbered(batches, _partition()):
+        yield ArrowBatch(records, layout, kind, is_logits=softmax)
+
+
+def _role(layout: Layout) -> Role:
+    return "target" if layout.label is None else "source"
 
 
 def _pack(part: Part) -> Any:
