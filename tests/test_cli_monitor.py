@@ -13,7 +13,6 @@ from commands import bad, good, run
 from hospital import USUAL, month_days, patients, table, write_hospital
 from pacshift.monitor.state import StateFolder
 from pacshift.rows.arrow.files import FileSource
-from pacshift.tables import reader
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +74,7 @@ def test_files_are_read_once_or_if_they_are_large_twice(
     fits: bool, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first certificate is made from the rows whose sets are then counted."""
-    monkeypatch.setattr(reader, "MAX_KEPT_BYTES", 1 << 26 if fits else 0)
+    monkeypatch.setattr("pacshift.rows.arrow.table.MAX_KEPT_BYTES", 1 << 26 if fits else 0)
     opened: list[str] = []
     batches, write = FileSource.batches, StateFolder.write
 

@@ -16,8 +16,10 @@ import pytest
 from commands import good, run
 from pacshift import Certificate, InputError, Tally, calibrate_tally
 from pacshift.files.codec import seal
+from pacshift.monitor.periods import Counted
+from pacshift.monitor.tables import Calendar, Cut, RowRanges, WholeFile, count_periods
+from pacshift.rows.arrow.table import read_rows
 from pacshift.tables import evaluate_table, read_table, tally_table
-from pacshift.tables.periods import Calendar, RowRanges, WholeFile, count_periods
 from pacshift.tally.groups import Grouped
 
 N_ROWS = 3000
@@ -155,18 +157,22 @@ def test_read_and_evaluate_look_at_the_same_rows() -> None:
 def test_periods_choose_one_row_per_group_and_period(tmp_path: Path) -> None:
     days = np.datetime64("2026-01-01") + RNG.integers(0, 59, N_ROWS).astype("m8[D]")
     file = save(TABLE.append_column("day", pa.array(days)), tmp_path / "rows.parquet")
-    table = {"scores": "p_*", "group": "patient"}
-    found = count_periods(file, Calendar("day", "month"), classes=(0, 1), table=table).periods
+
+    def counted(cut: Cut) -> dict[str, Counted]:
+        rows = read_rows(file, scores="p_*", group="patient", classes=(0, 1), within=cut.keys)
+        return count_periods(rows, cut).periods
+
+    found = counted(Calendar("day", "month"))
     for name, month in (("2026-01", 1), ("2026-02", 2)):
         own = pd.DatetimeIndex(days).month == month
         assert found[name].target.n_target == len(set(PATIENTS[own]))
         alone = Tally.from_target(SCORES[own], groups=PATIENTS[own], soft=False)
         assert found[name].target == alone
         assert found[name].target.target_grouped == Grouped(int(own.sum()))
-    whole = count_periods(file, WholeFile("all"), classes=(0, 1), table=table).periods["all"].target
+    whole = counted(WholeFile("all"))["all"].target
     assert whole.n_target == N_GROUPS
     with pytest.raises(InputError, match="periods of a number of rows cannot be told"):
-        count_periods(file, RowRanges(500, 0), classes=(0, 1), table=table)
+        counted(RowRanges(500, 0))
 
 
 def test_what_is_left_out_with_groups_is_said_by_every_command(tmp_path: Path) -> None:
@@ -211,6 +217,6 @@ def test_what_is_left_out_with_groups_is_said_by_every_command(tmp_path: Path) -
     assert (json.loads(result.stdout)["dropped"], one.left_out, one.rows_read) == (48, 48, 3000)
     result = good("label", target, "--scores", "p_*", *options, "--budget", 100, "-o", tmp_path / "l.csv")
     assert "target: 10 of 3,000 rows left out (10 with scores" in result.stderr
-    counted = count_periods(target, WholeFile("t"), classes=(0, 1), drop_invalid=True,
-                            table={"scores": "p_*", "group": "patient"})  # fmt: skip
+    rows = read_rows(target, scores="p_*", group="patient", classes=(0, 1), drop_invalid=True)
+    counted = count_periods(rows, WholeFile("t"))
     assert (counted.n_dropped, counted.n_rows) == (10, 3000)

@@ -1,9 +1,12 @@
 """Days, weeks and months: what they are called, when they end, and which of them have no rows."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
+
+from pacshift.errors import InputError
 
 Unit: TypeAlias = Literal["day", "week", "month"]
 Span: TypeAlias = tuple[str | None, str | None]
@@ -56,6 +59,20 @@ def describe(first: date, unit: Unit) -> tuple[str, str, str]:
     """
     names = {"day": first.isoformat(), "week": f"{first:%G-W%V}", "month": f"{first:%Y-%m}"}
     return names[unit], first.isoformat(), (_following(first, unit) - ONE_DAY).isoformat()
+
+
+def read_period(text: str) -> Unit | int:
+    """``day``, ``week``, ``month``, or a number of rows.
+
+    >>> read_period("week"), read_period("5000")
+    ('week', 5000)
+    """
+    for unit in get_args(Unit):
+        if text == unit:
+            return unit  # type: ignore[no-any-return]
+    if re.fullmatch(r"[0-9]{1,15}", text) and int(text) > 0:
+        return int(text)
+    raise InputError(f"a period must be day, week, month or a number of rows, got {text!r}.")
 
 
 def find_gaps(spans: Iterable[Span], until: date | None = None) -> list[Gap]:

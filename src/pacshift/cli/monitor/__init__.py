@@ -127,7 +127,7 @@ class Watching:
     @property
     def unit(self) -> Any:
         """Of what length periods are, a unit of the calendar or a number of rows; None if each file is one."""
-        from pacshift.tables.periods import read_period
+        from pacshift.monitor.calendar import read_period
 
         return read_period(self.period or "month") if self.timestamp or self.period else None
 

@@ -1,6 +1,7 @@
 """What ``pacshift monitor`` reads, files and labels, and which certificate and source it is told to use."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,16 +22,17 @@ from pacshift.methods import PST, Method
 from pacshift.methods.base import score_for
 from pacshift.monitor import Monitor
 from pacshift.monitor.periods import Counted, CountedRows, Incoming, Known
+from pacshift.monitor.tables import Calendar, Cut, RowRanges, WholeFile, count_periods
+from pacshift.progress import Progress
 from pacshift.rows import fold
 from pacshift.rows.arrow.files import list_files
 from pacshift.rows.arrow.source import Tables
 from pacshift.rows.arrow.table import MAX_KEPT_BYTES, read_rows
-from pacshift.rows.base import Rows
+from pacshift.rows.base import Doing, Rows
 from pacshift.rows.columns import Columns
 from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.names import shorten
 from pacshift.scores.transforms import resolve_transform
-from pacshift.tables.periods import Calendar, Cut, RowRanges, WholeFile, count_periods
 from pacshift.tally import Tally
 from pacshift.words.numbers import mean_size
 
@@ -47,18 +49,20 @@ class Read:
     method: Method
     silent: bool
 
-    @property
-    def table(self) -> dict[str, Any]:
-        """How tables of targets are read."""
-        asked = self.asked
-        scores = asked.scores if self.columns is None else None
-        return {"scores": scores, "columns": self.columns, "by_position": asked.by_position, "group": asked.group}
-
-    def rows(self, paths: Tables, *, label: str | None, name: str) -> Rows:
+    def rows(self, paths: Tables, **options: Any) -> Rows:
         """A table, read as the source was."""
-        known = {"classes": self.counted.classes, "softmax": self.counted.softmax, **self.table}
-        known |= {"drop_invalid": self.asked.drop_invalid, "watch": Watch(self.silent)}
-        return read_rows(paths, label=label, name=name, **known)
+        asked = self.asked
+        return read_rows(
+            paths,
+            scores=asked.scores if self.columns is None else None,
+            columns=self.columns,
+            by_position=asked.by_position,
+            group=asked.group,
+            classes=self.counted.classes,
+            softmax=self.counted.softmax,
+            drop_invalid=asked.drop_invalid,
+            **options,
+        )
 
 
 def read_source(
@@ -112,22 +116,15 @@ def _count(file: Path, read: Read, watching: Watching, known: Known) -> CountedR
         cut = WholeFile(known.name() if watching.replace is None else watching.replace)
     else:
         cut = Calendar(watching.timestamp, unit)
-    with progress(f"counting {file.name}", silent=read.silent) as report:
-        return count_periods(
-            file,
-            cut,
-            classes=classes,
-            table=read.table,
-            soft=read.method.needs_soft,
-            softmax=read.counted.softmax,
-            in_use=known.in_use,
-            drop_invalid=read.asked.drop_invalid,
-            # The first certificate is made from these rows, and then their sets are counted.
-            keep=known.in_use is None and 8 * len(classes) * known.rows_before < MAX_KEPT_BYTES,
-            key=watching.key,
-            known_keys=known.keys,
-            progress=report,
-        )
+    # The first certificate is made from these rows, and then their sets are counted.
+    keep = known.in_use is None and 8 * len(classes) * known.rows_before < MAX_KEPT_BYTES
+    rows = read.rows(file, keep=keep, within=cut.keys, watch=partial(_bar, file, read.silent))
+    soft = read.method.needs_soft
+    return count_periods(rows, cut, soft=soft, in_use=known.in_use, key=watching.key, known_keys=known.keys)
+
+
+def _bar(file: Path, silent: bool, _rows: Rows, _doing: Doing) -> AbstractContextManager[Progress | None]:
+    return progress(f"counting {file.name}", silent=silent)
 
 
 def label_period(watch: Monitor, targets: Sequence[Path], read: Read, file: Path, request: Request) -> None:
@@ -139,7 +136,8 @@ def label_period(watch: Monitor, targets: Sequence[Path], read: Read, file: Path
     sheet, counted = LabelSheet.load(file), read.counted
     if any(path.suffix == ".tally" for path in targets):
         raise InputError("--labelled is about rows of a TARGET table, but a tally has none. Give the table.")
-    target = read.rows(list(targets), label=None, name="period")
+    watched = Watch(read.silent)
+    target = read.rows(list(targets), name="period", watch=watched)
     rows = fold.tally(target, soft=counted.soft is not None, bins=True)
     period = watch.period_of(rows)
     if period is None:
@@ -149,7 +147,7 @@ def label_period(watch: Monitor, targets: Sequence[Path], read: Read, file: Path
             "periods share files. Count a new period first, without --labelled."
         )
     is_tally = read.source.suffix == ".tally"  # which has no rows to plan with
-    source = None if is_tally else read.rows(read.source, label=read.label, name="source")
+    source = None if is_tally else read.rows(read.source, label=read.label, name="source", watch=watched)
     transform = resolve_transform(counted.score)
     labelled = sheet_target(source, target, sheet, request, transform, counted)
     # Labelled rows speak for the whole period: there is nothing that bounds of the mix could narrow down.

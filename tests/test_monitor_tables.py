@@ -11,12 +11,19 @@ import pytest
 
 from hospital import NAMES, USUAL, patients, table
 from pacshift import InputError, Tally, calibrate_tally
-from pacshift.tables.periods import Calendar, RowRanges, WholeFile, count_periods, read_period
+from pacshift.monitor.calendar import read_period
+from pacshift.monitor.periods import CountedRows
+from pacshift.monitor.tables import Calendar, Cut, RowRanges, WholeFile, count_periods
+from pacshift.rows.arrow.table import read_rows
 from pacshift.tally.once import file_sha256
 
 N = 900
 SCORES, LABELS = patients(N, USUAL, np.random.default_rng(0))
 TIMES = np.datetime64("2026-01-28T12:00", "s") + np.arange(N) * np.timedelta64(3600 * 6, "s")  # 6 hours apart
+
+
+def counted(file: Path, cut: Cut, *, drop_invalid: bool = False, **options: Any) -> CountedRows:
+    return count_periods(read_rows(file, classes=NAMES, drop_invalid=drop_invalid), cut, **options)
 
 
 @pytest.fixture
@@ -34,7 +41,7 @@ def expected(keys: Any) -> dict[str, Tally]:
 @pytest.mark.parametrize("batch", [64, 1 << 20])
 def test_months_hold_the_rows_of_the_month(file: Path, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", batch)
-    found = count_periods(file, Calendar("seen", "month"), classes=NAMES)
+    found = counted(file, Calendar("seen", "month"))
     wanted = expected(TIMES.astype("M8[M]").astype(str))
     assert {name: part.target for name, part in found.periods.items()} == wanted
     assert (found.n_rows, found.n_dropped) == (N, 0)
@@ -43,9 +50,9 @@ def test_months_hold_the_rows_of_the_month(file: Path, batch: int, monkeypatch: 
 
 
 def test_days_and_weeks(file: Path) -> None:
-    days = count_periods(file, Calendar("seen", "day"), classes=NAMES).periods
+    days = counted(file, Calendar("seen", "day")).periods
     assert {name: part.target for name, part in days.items()} == expected(TIMES.astype("M8[D]").astype(str))
-    weeks = count_periods(file, Calendar("seen", "week"), classes=NAMES).periods
+    weeks = counted(file, Calendar("seen", "week")).periods
     first = next(iter(weeks.items()))
     assert first[0] == "2026-W05"
     assert (first[1].start, first[1].end) == ("2026-01-26", "2026-02-01")  # Monday to Sunday
@@ -55,7 +62,7 @@ def test_days_and_weeks(file: Path) -> None:
 def test_rows_in_the_order_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     pa.parquet.write_table(table(SCORES), path)
-    found = count_periods(path, RowRanges(400, offset=700), classes=NAMES).periods
+    found = counted(path, RowRanges(400, offset=700)).periods
     assert {name: part.target.n_target for name, part in found.items()} == {
         "rows 401 to 800": 100,
         "rows 801 to 1200": 400,
@@ -68,7 +75,7 @@ def test_a_file_is_a_period_and_its_sets_are_counted(file: Path) -> None:
     labels = np.array(NAMES)[LABELS]
     source = Tally.from_scores(SCORES, labels, classes=NAMES)
     in_use = calibrate_tally(source, epsilon=0.1, delta=0.1, method="PS")
-    (part,) = count_periods(file, WholeFile("visits"), classes=NAMES, in_use=in_use).periods.values()
+    (part,) = counted(file, WholeFile("visits"), in_use=in_use).periods.values()
     sizes = in_use.sets(SCORES).sum(axis=1)
     assert part.set_sizes is not None
     assert part.set_sizes.tolist() == np.bincount(sizes, minlength=4).tolist()
@@ -98,8 +105,8 @@ def test_kinds_of_timestamps(column: Any, tmp_path: Path) -> None:
     made = table(SCORES[:3]).append_column("seen", column)
     pa.parquet.write_table(made, path)
     with pytest.raises(InputError, match=r"1 row\(s\) have no timestamp"):
-        count_periods(path, Calendar("seen", "month"), classes=NAMES)
-    found = count_periods(path, Calendar("seen", "month"), classes=NAMES, drop_invalid=True)
+        counted(path, Calendar("seen", "month"))
+    found = counted(path, Calendar("seen", "month"), drop_invalid=True)
     assert {name: part.target.n_target for name, part in found.periods.items()} == {"2026-03": 1, "2026-04": 1}
     assert found.n_dropped == 1
 
@@ -107,7 +114,7 @@ def test_kinds_of_timestamps(column: Any, tmp_path: Path) -> None:
 def test_csv(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     pa.csv.write_csv(table(SCORES, days=TIMES), path)
-    found = count_periods(path, Calendar("seen", "month"), classes=NAMES).periods
+    found = counted(path, Calendar("seen", "month")).periods
     assert {name: part.target.n_target for name, part in found.items()} == {
         name: part.n_target for name, part in expected(TIMES.astype("M8[M]").astype(str)).items()
     }
@@ -121,9 +128,9 @@ def test_columns_that_are_no_timestamps(column: Any, message: str, tmp_path: Pat
     path = tmp_path / "t.parquet"
     pa.parquet.write_table(table(SCORES[:3]).append_column("seen", column), path)
     with pytest.raises(InputError, match=message):
-        count_periods(path, Calendar("seen", "month"), classes=NAMES)
+        counted(path, Calendar("seen", "month"))
     with pytest.raises(InputError, match="no column 'when'"):
-        count_periods(path, Calendar("when", "month"), classes=NAMES)
+        counted(path, Calendar("when", "month"))
 
 
 def test_an_unknown_time_zone_is_named(tmp_path: Path) -> None:
@@ -131,7 +138,7 @@ def test_an_unknown_time_zone_is_named(tmp_path: Path) -> None:
     times = pa.array(TIMES[:3]).cast(pa.timestamp("s", "Mars/Olympus"))
     pa.parquet.write_table(table(SCORES[:3]).append_column("seen", times), path)
     with pytest.raises(InputError, match=r"time zone 'Mars/Olympus', which this machine does not know"):
-        count_periods(path, Calendar("seen", "month"), classes=NAMES)
+        counted(path, Calendar("seen", "month"))
 
 
 @pytest.mark.parametrize("last", ["9999-12-31", "1900-01-01", "0001-01-01"])
@@ -140,34 +147,34 @@ def test_sentinels_are_no_times(last: str, tmp_path: Path) -> None:
     times = pa.array(["2026-03-31", "2026-04-01", last])
     pa.parquet.write_table(table(SCORES[:3]).append_column("seen", times), path)
     with pytest.raises(InputError, match=r"1 row\(s\) have no timestamp .* outside the years 1901 to 2199"):
-        count_periods(path, Calendar("seen", "day"), classes=NAMES)
+        counted(path, Calendar("seen", "day"))
 
 
 def test_rows_are_known_by_their_keys(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     keys = np.r_[np.arange(600), np.arange(300)]  # the last 300 rows repeat the first ones
     pa.parquet.write_table(table(SCORES, days=TIMES).append_column("visit", pa.array(keys)), path)
-    found = count_periods(path, WholeFile("a"), classes=NAMES, key="visit")
+    found = counted(path, WholeFile("a"), key="visit")
     assert found.periods["a"].target == Tally.from_target(SCORES[:600], classes=NAMES, soft=False)
     assert (found.n_rows, found.n_known, found.n_dropped) == (900, 300, 0)
     hashes = found.periods["a"].keys
     assert hashes is not None
     more = tmp_path / "t.csv"
     pa.csv.write_csv(table(SCORES).append_column("visit", pa.array(np.arange(900))), more)
-    later = count_periods(more, WholeFile("b"), classes=NAMES, key="visit", known_keys={"a": hashes})
+    later = counted(more, WholeFile("b"), key="visit", known_keys={"a": hashes})
     assert later.periods["b"].target.n_target == 300  # 7 in Parquet and 7 in CSV are one key
     assert later.n_known == 600
     nobody = pa.array([None, 1, 2])
     pa.parquet.write_table(table(SCORES[:3]).append_column("visit", nobody), path)
     with pytest.raises(InputError, match=r"1 row\(s\) have no key in column 'visit'"):
-        count_periods(path, WholeFile("a"), classes=NAMES, key="visit")
-    dropped = count_periods(path, WholeFile("a"), classes=NAMES, key="visit", drop_invalid=True)
+        counted(path, WholeFile("a"), key="visit")
+    dropped = counted(path, WholeFile("a"), key="visit", drop_invalid=True)
     assert (dropped.periods["a"].target.n_target, dropped.n_dropped) == (2, 1)
     with pytest.raises(InputError, match="no column 'nurse' with keys"):
-        count_periods(path, WholeFile("a"), classes=NAMES, key="nurse")
+        counted(path, WholeFile("a"), key="nurse")
     pa.parquet.write_table(table(SCORES[:3]).append_column("visit", pa.array([[1], [2], [3]])), path)
     with pytest.raises(InputError, match="cannot be a key"):
-        count_periods(path, WholeFile("a"), classes=NAMES, key="visit")
+        counted(path, WholeFile("a"), key="visit")
 
 
 def test_periods_on_the_command_line() -> None:
