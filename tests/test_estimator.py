@@ -20,7 +20,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptro
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
@@ -154,13 +154,6 @@ def test_binary_decision_values_become_two_columns(data: Any) -> None:
     assert np.array_equal(model.predict_set(X), expected)
     # The sets' best label is the classifier's own answer.
     assert np.array_equal(model.classes_[np.column_stack([-values, values]).argmax(axis=1)], model.predict(X))
-
-
-@pytest.mark.parametrize(
-    "estimator", [SVC(), Perceptron(), RandomForestClassifier(n_estimators=20, random_state=0)]
-)
-def test_estimators_with_either_kind_of_score(data: Any, estimator: Any) -> None:
-    assert trained(data, estimator).predict_set(data[0]).shape == (3000, 3)
 
 
 def test_sets_before_calibrate_are_refused(data: Any) -> None:

@@ -35,24 +35,6 @@ def test_chunks_in_any_order_add_up_to_the_whole(
     assert total == whole
 
 
-@settings(deadline=None, max_examples=60)
-@given(labelled())
-def test_counts_are_what_a_loop_counts(data: tuple[FloatArray, IntArray]) -> None:
-    scores, labels = data
-    tally = Tally.from_scores(scores, labels) + Tally.from_target(scores)
-    confusion = np.zeros((tally.n_classes, tally.n_classes), int)
-    for row, label in zip(scores, labels, strict=True):
-        confusion[row.argmax(), label] += 1
-    assert np.array_equal(tally.confusion, confusion)
-    assert np.array_equal(tally.target, confusion.sum(axis=1))
-    assert np.array_equal(tally.class_counts, np.bincount(labels, minlength=tally.n_classes))
-    assert (tally.n_source, tally.n_target) == (len(labels), len(labels))
-    own = scores[np.arange(len(labels)), labels]
-    for cut in [*own[:5], -np.inf, np.inf]:
-        expected = np.bincount(labels[own < cut], minlength=tally.n_classes)
-        assert np.array_equal(tally.misses(cut), expected)
-
-
 def test_a_sum_has_bins_where_every_target_has() -> None:
     scores = np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8]])
     source, target = Tally.from_scores(scores, [0, 1, 1]), Tally.from_target(scores)

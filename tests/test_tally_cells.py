@@ -1,7 +1,5 @@
 """Cells by predicted label, confidence bin and true label: additive, sparse, and what a loop counts."""
 
-from collections import Counter
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,14 +11,13 @@ from pacshift.tally.cells import (
     CONFIDENCE_EDGES,
     N_CONFIDENCE,
     N_TOP,
-    Cells,
     cell_codes,
     confidence_bin,
     least_top,
     top_bin,
     typical_tops,
 )
-from strategies import are_probabilities, labelled
+from strategies import labelled
 
 
 def test_bins_have_the_edges_that_were_fixed() -> None:
@@ -40,30 +37,6 @@ def test_bins_of_float32_are_those_of_the_same_numbers_in_float64(tops: list[flo
     assert np.array_equal(confidence_bin(single), confidence_bin(single.astype(np.float64)))
 
 
-def bin_of(top: float) -> int:
-    return sum(bool(np.float32(top) >= np.float32(1) - np.float32(edge)) for edge in CONFIDENCE_EDGES)
-
-
-@given(labelled())
-def test_cells_are_what_a_loop_counts(data: tuple[FloatArray, IntArray]) -> None:
-    scores, labels = data
-    tally = Tally.from_scores(scores, labels) + Tally.from_target(scores)
-    known = are_probabilities(scores)
-    assert tally.source_cells.bins == tally.target_cells.bins == ("confidence" if known else "top scores")
-    expected: Counter[tuple[int, int, int]] = Counter()
-    for row, label in zip(scores, labels.tolist(), strict=True):
-        expected[int(row.argmax()), bin_of(row.max()) if known else int(top_bin(row.max()[None])[0]), label] += 1
-    cells = tally.source_cells
-    found = zip(cells.predicted.tolist(), cells.bin.tolist(), cells.labels.tolist(), strict=True)
-    assert dict(zip(found, cells.counts.tolist(), strict=True)) == expected
-    target: Counter[tuple[int, int]] = Counter()
-    for (predicted, confidence, _), count in expected.items():
-        target[predicted, confidence] += count
-    cells = tally.target_cells
-    found_target = zip(cells.predicted.tolist(), cells.bin.tolist(), strict=True)
-    assert dict(zip(found_target, cells.counts.tolist(), strict=True)) == target
-
-
 @given(labelled())
 def test_confusion_and_target_are_marginals(data: tuple[FloatArray, IntArray]) -> None:
     tally = Tally.from_scores(*data) + Tally.from_target(data[0])
@@ -71,9 +44,6 @@ def test_confusion_and_target_are_marginals(data: tuple[FloatArray, IntArray]) -
     assert np.array_equal(plain.table(tally.n_classes), tally.confusion)
     assert np.array_equal(plain.label_counts(), tally.class_counts)
     assert np.array_equal(tally.target, tally.confusion.sum(axis=1))
-    dense = Cells.of_table(tally.confusion)
-    assert np.array_equal(dense.codes, plain.codes)
-    assert np.array_equal(dense.counts, plain.counts)
 
 
 def test_parts_of_both_kinds_have_no_bins_in_the_sum() -> None:
@@ -120,7 +90,7 @@ def test_typical_top_scores_are_quantiles_of_the_classes(scale: float) -> None:
     low, high = typical_tops(Tally.from_scores(scores, labels).source_cells) or (0.0, 0.0)
     assert low == pytest.approx(expected[0][0], rel=0.05)
     assert high == pytest.approx(expected[1][1], rel=0.05)
-    assert typical_tops(Cells.of_table(np.eye(3, dtype=np.int64))) is None
+    assert typical_tops(Tally.from_scores(scores, labels).source_cells.without_bins()) is None
     probabilities = Tally.from_scores([[0.9, 0.1]] * 20, [0] * 20)
     assert typical_tops(probabilities.source_cells) == pytest.approx((0.88, 0.92))
 

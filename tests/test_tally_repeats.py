@@ -5,13 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 import pytest
 
 from commands import bad, good, make_tables
-from pacshift import Certificate, Tally, calibrate_tally
+from pacshift import Certificate, Tally
 from pacshift.errors import InputError
 from pacshift.tables import tally_table
 from pacshift.tally.once import MAX_INPUTS, MIN_NUMBERS, Input
@@ -39,7 +36,7 @@ def test_tallies_that_share_a_file_do_not_add() -> None:
         Tally.sum([counted_from(HASHES[0], HASHES[0])])
 
 
-def test_a_sum_that_an_older_version_made_is_not_loaded(tmp_path: Path) -> None:
+def test_a_file_that_counts_rows_twice_is_not_loaded(tmp_path: Path) -> None:
     path = tmp_path / "old.tally"
     counted_from(HASHES[0], HASHES[0], rows=1).save(path)
     with pytest.raises(InputError, match=f"'ward.csv' is counted twice in {path}"):
@@ -102,7 +99,7 @@ def test_commands_name_the_tallies(tmp_path: Path) -> None:
     good("tally", data.source, "-l", "label", "-o", hidden, "--no-inputs")
     good("tally", data.target, "-o", target)
     for command in (("calibrate", "-o", tmp_path / "c.json"), ("prevalence",)):
-        words = (*command, "--tallies", target)
+        words = (*command, target)
         assert f"{a} is given twice" in bad(*words, a, a)
         assert f"'source.parquet' is in both {a} and {b} (source, SHA-256" in bad(*words, a, b)
         assert f"{a} and {hidden} hold the same source counts" in bad(*words, a, hidden)
@@ -113,13 +110,3 @@ def test_commands_name_the_tallies(tmp_path: Path) -> None:
     made = Certificate.load(tmp_path / "c.json").provenance
     assert made is not None
     assert [one.name for one in made.inputs] == ["target.tally", "a.tally"]
-
-
-def test_three_hospitals_still_add_up(tmp_path: Path) -> None:
-    table = labelled()
-    parts = []
-    for number in range(3):
-        file = tmp_path / f"{number}.parquet"
-        pa.parquet.write_table(table.slice(100 * number, 100), file)
-        parts.append(tally_table(file, label="label", sha256=True).tally)
-    assert calibrate_tally(Tally.sum(parts), epsilon=0.2, delta=0.2, method="PS").n_source == 300

@@ -116,14 +116,6 @@ class Cells:
         codes, counts = (np.concatenate([getattr(part, name) for part in filled]) for name in ("codes", "counts"))
         return cls(*sum_by_key(codes, counts), parts[0].n_labels, bins)
 
-    @classmethod
-    def of_table(cls, table: IntArray) -> "Cells":
-        """Cells without bins from a dense ``table[predicted, label]``."""
-        predicted, label = np.nonzero(table)
-        n_labels = table.shape[1]
-        codes = predicted * (N_CONFIDENCE * n_labels) + label
-        return cls(codes, table[predicted, label], n_labels, "none" if len(codes) else "confidence")
-
     def without_bins(self) -> "Cells":
         """The same rows, all in bin 0."""
         codes = self.predicted * (N_CONFIDENCE * self.n_labels) + self.labels
