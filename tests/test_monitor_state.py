@@ -194,16 +194,6 @@ def test_default_names_do_not_meet_given_ones() -> None:
     assert [report.rows for report in monitor.history] == [600, 600]
 
 
-def test_names_that_look_alike_have_files_of_their_own(tmp_path: Path) -> None:
-    monitor = Monitor(SOURCE, **GOOD, state=tmp_path)
-    with monitor.one_step():
-        for seed, name in enumerate(["a/b", "a b", "A B"]):
-            monitor.update(rows(seed, 600 + seed), name)
-    again = Monitor(SOURCE, **GOOD, state=tmp_path)
-    assert facts(again) == facts(monitor)
-    assert [report.rows for report in again.history] == [600, 601, 602]
-
-
 def test_other_settings_are_refused(tmp_path: Path) -> None:
     Monitor(SOURCE, **GOOD, state=tmp_path).update(rows(0))
     with pytest.raises(InputError, match=r"other settings.*epsilon"):

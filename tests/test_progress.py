@@ -53,7 +53,12 @@ def test_the_log_says_what_is_done_before_and_after(caplog: pytest.LogCaptureFix
     with caplog.at_level(logging.INFO, logger="pacshift"):
         calibrate(*drawn(3, 2000))
     said = [record.getMessage() for record in caplog.records]
-    order = ["counted 2000 source rows", "counted 2000 target", "testing label shift", "label shift was tested"]
+    order = [
+        "counted 2000 rows of the source",
+        "counted 2000 rows of the target",
+        "testing label shift",
+        "label shift was tested",
+    ]
     order += ["PS-LP looks for thresholds of 3 classes", "PS-LP found thresholds in"]
     places = [next(place for place, text in enumerate(said) if text.startswith(start)) for start in order]
     assert places == sorted(places)

@@ -200,9 +200,14 @@ def _assumptions(certificate: Certificate) -> Iterator[str]:
         yield f"The labelled target examples are a random sample of the {whose}."
     yield from _about_groups(certificate)
     if certificate.known_mix is not None and facts.assumes_label_shift:
-        known = certificate.known_mix
-        listed = shares_listed(certificate.classes, known.lower, known.upper) or "nothing"
-        yield f"Known about the target, and relied on: {listed}."
+        lower, upper = certificate.known_mix.lower, certificate.known_mix.upper
+        named = np.flatnonzero((lower > 0) | (upper < 1)).tolist()
+        parts = [
+            f"class {certificate.classes[label]!r} makes up {between(lower[label], upper[label])}"
+            for label in named[:MAX_LISTED]
+        ]
+        more = f" and {len(named) - MAX_LISTED} more" if len(named) > MAX_LISTED else ""
+        yield f"Known about the target, and relied on: {', '.join(parts) or 'nothing'}{more}."
 
 
 def _about_groups(certificate: Certificate) -> Iterator[str]:
@@ -219,16 +224,6 @@ def _about_groups(certificate: Certificate) -> Iterator[str]:
     how = None if certificate.target_grouped is None else certificate.target_grouped.labels_per
     if how is not None and certificate.n_target_labels:
         yield LABELLED[how]
-
-
-def shares_listed(classes: tuple[object, ...], lower: FloatArray, upper: FloatArray) -> str:
-    """The bounds of the label mix that the user gave, in words."""
-    named = np.flatnonzero((lower > 0) | (upper < 1)).tolist()
-    parts = [
-        f"class {classes[label]!r} makes up {between(lower[label], upper[label])}" for label in named[:MAX_LISTED]
-    ]
-    more = f" and {len(named) - MAX_LISTED} more" if len(named) > MAX_LISTED else ""
-    return ", ".join(parts) + more
 
 
 def _what_the_test_saw(certificate: Certificate) -> str:
