@@ -32,7 +32,7 @@ for hospital, (n, seed) in HOSPITALS.items():
     )
     tally_table(f"{hospital}-winter.parquet", label=None, soft=False).tally.save(f"{hospital}-winter.tally")
 
-# In one place: add and calibrate. As `pacshift calibrate --tallies *.tally --epsilon 0.05 --delta 0.05` does.
+# In one place: add and calibrate. As `pacshift calibrate *.tally --epsilon 0.05 --delta 0.05` does.
 files = sorted(Path().glob("*.tally"))
 for file in files:
     print(f"received {file}: {file.stat().st_size:,} bytes")

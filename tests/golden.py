@@ -525,7 +525,7 @@ compare drop KIND: compare sb.KIND tb.KIND --drop-invalid
 OTHERS = """
 calibrate target label group: calibrate BOTH --target-label truth --group patient_id --labels-per row
 calibrate target label softmax: calibrate sl.parquet tl.parquet --target-label truth --softmax
-calibrate two targets exact: calibrate s.parquet t1.parquet --target t2.parquet --exact
+calibrate two targets exact: calibrate s.parquet t[12].parquet --exact
 calibrate all options: calibrate BOTH --class-epsilon 0.2 --contamination 0.01 --known c=0.1..0.9 --never-empty
 calibrate without target: calibrate s.parquet -m PS-LW
 calibrate without target PS-LP: calibrate s.parquet
@@ -544,7 +544,7 @@ check logits instead: check base.json ll.csv
 compare: compare BOTH
 compare labels: compare s.parquet tt.parquet --target-label label
 compare group softmax: compare sl.parquet tl.parquet --softmax --group patient_id
-prevalence two targets: prevalence s.parquet t1.parquet --target t2.parquet --known c=0..0.9
+prevalence two targets: prevalence s.parquet t[12].parquet --known c=0..0.9
 verify made in memory: verify base.json BOTH
 plan: plan s.csv --target-mix a=0.2,b=0.3,c=0.5 --n-source 500 --n-target 500
 """

@@ -266,7 +266,7 @@ def test_commands_record_files_and_command(data: Data, tmp_path: Path) -> None:
     assert f"'{made}'" in found.command  # can be copied into a shell
     good("tally", data.source, "--label", "label", "-o", tmp_path / "s.tally")
     good("tally", data.target, "-o", tmp_path / "t.tally")
-    good("calibrate", "--tallies", tmp_path / "s.tally", tmp_path / "t.tally", "-m", "PS-LW", "-o", made, "-f")
+    good("calibrate", tmp_path / "s.tally", tmp_path / "t.tally", "-m", "PS-LW", "-o", made, "-f")
     inputs = origin(Certificate.load(made)).inputs
     assert [(one.role, one.name, one.sha256) for one in inputs] == [
         (role, f"{role[0]}.tally", sha256(tmp_path / f"{role[0]}.tally")) for role in ("source", "target")

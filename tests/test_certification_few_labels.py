@@ -411,5 +411,5 @@ def test_the_command_reads_a_column_with_nulls(tmp_path: Path) -> None:
     assert "labelled target rows are in the source too" in said
     assert "use --method 'PS' with the labelled rows as the source and no target" in said
     good("calibrate", own, "--method", "PS", "-o", tmp_path / "alone.json")
-    counts = ("calibrate", "--tallies", "a.tally")
-    assert "--tallies gives no tables" in bad(*counts, "--target-label", "seen", "-o", tmp_path / "x.json")
+    counts = ("calibrate", "a.tally")
+    assert "tallies hold no rows" in bad(*counts, "--target-label", "seen", "-o", tmp_path / "x.json")

@@ -101,11 +101,12 @@ def test_several_files_and_folders_are_one_table(data: Data, tmp_path: Path) -> 
     same = Certificate.load(data.certificate).thresholds
     good("calibrate", tmp_path / "source", target, "-m", "PS-W", "-o", tmp_path / "a.json")
     files = [tmp_path / "source" / f"{part}.parquet" for part in range(3)]
-    more = ("--source", files[1], "--source", files[2], "--target", target)
-    good("calibrate", files[0], *more, "-m", "PS-W", "-o", tmp_path / "b.json")
+    good("calibrate", tmp_path / "source" / "[012].parquet", target, "-m", "PS-W", "-o", tmp_path / "b.json")
     for name in ("a", "b"):
         assert np.array_equal(Certificate.load(tmp_path / f"{name}.json").thresholds, same)
-    assert "one SOURCE and one TARGET, got 3 paths. Add more files with --source" in bad("calibrate", *files)
+    assert "one SOURCE and one TARGET, got 3 paths. Put the files of each into a folder" in bad(
+        "calibrate", *files
+    )
 
 
 def test_columns_of_the_target_may_stand_in_any_order(data: Data, tmp_path: Path) -> None:
@@ -128,12 +129,11 @@ def test_tallies_of_sites_give_the_certificate_of_all(data: Data, tmp_path: Path
     matrix = np.column_stack([target.column(f"p_{name}").to_numpy() for name in NAMES])
     Tally.from_target(matrix, classes=NAMES).save(tmp_path / "t.tally")
     files = [tmp_path / name for name in ("t.tally", "1.tally", "0.tally")]
-    good("calibrate", "--tallies", *files, "-m", "PS-W", "-o", tmp_path / "c.json")
+    good("calibrate", *files, "-m", "PS-W", "-o", tmp_path / "c.json")
     made = Certificate.load(tmp_path / "c.json")
     assert np.array_equal(made.thresholds, Certificate.load(data.certificate).thresholds)
     assert made.set_sizes is None
-    assert "name at least one tally file" in bad("calibrate", "--tallies", "-o", tmp_path / "d.json")
-    assert "is not a pacshift tally" in bad("calibrate", "--tallies", data.source, "-o", tmp_path / "d.json")
+    assert "tallies and tables do not mix" in bad("calibrate", data.source, files[0], "-o", tmp_path / "d.json")
 
 
 def test_exact_keeps_every_score(data: Data, tmp_path: Path) -> None:

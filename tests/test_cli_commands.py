@@ -6,13 +6,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from commands import Data, all_commands, bad, good, make_tables
-from pacshift import METHODS, Certificate
+from pacshift import METHODS
 from pacshift.cli.options import METHOD_NAMES, PANELS, SCORE_NAMES
 from pacshift.scores.transforms import TRANSFORMS
 
@@ -51,12 +50,6 @@ def test_by_position_from_source_to_check(data: Data, tmp_path: Path) -> None:
         [labels[name] for name in row] for row in pq.read_table(tmp_path / "expected.parquet")["set"].to_pylist()
     ]
     assert pq.read_table(tmp_path / "sets.parquet")["set"].to_pylist() == expected
-
-
-def test_source_and_target_as_options(data: Data, tmp_path: Path) -> None:
-    good("calibrate", "--source", data.source, "--target", data.target, "-m", "psw", "-o", tmp_path / "c.json")
-    made = Certificate.load(tmp_path / "c.json")
-    assert np.array_equal(made.thresholds, Certificate.load(data.certificate).thresholds)
 
 
 def test_methods_in_any_spelling(data: Data, tmp_path: Path) -> None:

@@ -35,13 +35,14 @@ def test_a_sheet_and_what_to_do_next(data: Data, tmp_path: Path, monkeypatch: py
 
 def test_the_next_command_has_the_users_names_and_options(data: Data, tmp_path: Path) -> None:
     table = pq.read_table(data.target)
-    first, second, out = tmp_path / "north of.parquet", tmp_path / "south.parquet", tmp_path / "my labels.csv"
-    pq.write_table(table[:1000], first)
-    pq.write_table(table[1000:], second)
-    words = ["label", first, second, "-b", "150", "-e", "0.2", "-d", "0.01", "--scores", "p_*", "-o", out]
+    folder, out = tmp_path / "both of them", tmp_path / "my labels.csv"
+    folder.mkdir()
+    pq.write_table(table[:1000], folder / "north.parquet")
+    pq.write_table(table[1000:], folder / "south.parquet")
+    words = ["label", folder, "-b", "150", "-e", "0.2", "-d", "0.01", "--scores", "p_*", "-o", out]
     words += ["--classes", "crow,owl,wren", "--drop-invalid"]
     document = json.loads(good(*words, "--json").stdout)
-    expected = ["pacshift", "calibrate", "SOURCE", str(first), "--target", str(second), "--labelled", str(out)]
+    expected = ["pacshift", "calibrate", "SOURCE", str(folder), "--labelled", str(out)]
     expected += ["--epsilon", "0.2", "--delta", "0.01", "--scores", "p_*", "--classes", "crow,owl,wren"]
     assert shlex.split(document["next"]) == [*expected, "--drop-invalid", "-o", "certificate.json"]
     assert document["sheet"] == str(out)

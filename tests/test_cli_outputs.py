@@ -29,8 +29,6 @@ def overwriting(data: Data, out: Path, read: Path) -> dict[str, list[object]]:
     return {
         "calibrate": ["calibrate", read, table, "-m", "PS", "-o", out, "--force"],
         "calibrate target": ["calibrate", data.source, read, "-m", "PS", "-o", out, "--force"],
-        "calibrate --source": ["calibrate", data.source, "--source", read, "-m", "PS", "-o", out, "--force"],
-        "calibrate --tallies": ["calibrate", "--tallies", read, "-m", "PS", "-o", out, "--force"],
         "calibrate --labelled": ["calibrate", data.source, table, "--labelled", read, "-o", out, "--force"],
         "calibrate --refusal-page": ["calibrate", data.source, read, "--refusal-page", out, "--force"],
         "predict": ["predict", certificate, read, "-o", out, "--force"],
@@ -87,7 +85,7 @@ def test_no_command_replaces_a_file_without_being_asked(data: Data, tmp_path: Pa
     old.write_bytes(b"precious")
     for call, words in overwriting(data, old, data.source).items():
         asking = [word for word in words if word != "--force"]
-        if "--table" not in call and "--tallies" not in call:  # these name the page by themselves, or need tallies
+        if "--table" not in call:  # it names the page by itself
             assert "exists already" in bad(*asking), call
     assert old.read_bytes() == b"precious"
 

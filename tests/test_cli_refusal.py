@@ -93,9 +93,9 @@ def test_the_printed_commands_work_with_every_option(words: tuple[str, ...]) -> 
 
 
 def test_names_with_blanks_and_several_files(folder: Path) -> None:
-    save(table(TARGET[:900]), folder / "north  of here.parquet")
-    save(table(TARGET[900:]), folder / "it's south.parquet")
-    made = go_on("calibrate", "source.parquet", "north  of here.parquet", "--target", "it's south.parquet")
+    save(table(TARGET[:900]), folder / "part  north.parquet")
+    save(table(TARGET[900:]), folder / "part  it's south.parquet")
+    made = go_on("calibrate", "source.parquet", "part  *.parquet")
     assert made.method == "PS-T"
 
 
@@ -126,13 +126,13 @@ def test_a_small_target(folder: Path) -> None:
 def test_tallies_name_the_tables_in_general() -> None:
     Tally.from_scores(SOURCE, np.array(NAMES)[SOURCE_LABELS], classes=NAMES).save("s.tally")
     Tally.from_target(TARGET, classes=NAMES).save("t.tally")
-    said = bad("calibrate", "--tallies", "s.tally", "t.tally", "-e", "0.09", code=3)
+    said = bad("calibrate", "s.tally", "t.tally", "-e", "0.09", code=3)
     assert label_command(said)[:4] == ["label", "TARGET", "--budget", "400"]
     assert "run `pacshift calibrate SOURCE TARGET --epsilon 0.09 --labelled to_label.csv`" in said
     good("label", "target.parquet", "--budget", "400", "-e", "0.09")
     people(400)
-    said = bad("calibrate", "--tallies", "s.tally", "t.tally", "-m", "PS-T", "--labelled", "to_label.csv")
-    assert "--labelled is about rows of the TARGET table, but --tallies gives no tables" in said
+    said = bad("calibrate", "s.tally", "t.tally", "-m", "PS-T", "--labelled", "to_label.csv")
+    assert "--labelled is about rows of the TARGET table, but tallies hold no rows" in said
 
 
 def test_machines_get_a_refusal_as_every_error() -> None:

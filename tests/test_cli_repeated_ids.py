@@ -161,7 +161,6 @@ def test_mistakes_are_named_by_their_flag(folder: Path, tmp_path: Path) -> None:
         )
     mixed = (
         "calibrate",
-        "--tallies",
         tmp_path / "a.tally",
         tmp_path / "b.tally",
         "-m",

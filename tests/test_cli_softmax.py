@@ -76,9 +76,9 @@ def test_tallies_remember_it_and_do_not_mix(data: Logits, tmp_path: Path) -> Non
     good("tally", data.target, "--scores", "logits", "--softmax", "-o", target)
     good("tally", data.target, "--scores", "logits", "-o", plain)
     assert Tally.load(source) + Tally.load(target) == replace(data.tally, softmax=True)
-    good("calibrate", "--tallies", source, target, "-o", tmp_path / "c.json")
+    good("calibrate", source, target, "-o", tmp_path / "c.json")
     assert Certificate.load(tmp_path / "c.json").softmax
-    said = bad("calibrate", "--tallies", source, plain, "-o", tmp_path / "d.json")
+    said = bad("calibrate", source, plain, "-o", tmp_path / "d.json")
     assert "do not add. Count all of them from logits with --softmax" in said
 
 

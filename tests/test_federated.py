@@ -82,7 +82,7 @@ def test_the_commands_give_the_pooled_certificate(sites: Path, tmp_path: Path) -
         shown = run("tally", sites / "target" / f"{site}.parquet", "-o", tmp_path / f"{site}-t.tally", "--json")
         answer = json.loads(shown.stdout)
         assert (answer["rows"], answer["n_source"], answer["n_target"]) == (SITES[site][0], 0, SITES[site][0])
-    run("calibrate", "--tallies", *tmp_path.glob("*.tally"), "-e", 0.1, "-o", tmp_path / "sent.json")
+    run("calibrate", *tmp_path.glob("*.tally"), "-e", 0.1, "-o", tmp_path / "sent.json")
     run("calibrate", sites / "source", sites / "target", "-e", 0.1, "-o", tmp_path / "pooled.json")
     sent, pooled = (json.loads((tmp_path / name).read_text()) for name in ("sent.json", "pooled.json"))
     assert sent["classes"] == pooled["classes"]
@@ -97,7 +97,7 @@ def test_bins_stay_at_home_if_asked(sites: Path, tmp_path: Path) -> None:
     run("tally", sites / "target", "-o", target, "--no-bins", "--force")
     assert with_bins.bins is not None
     assert Tally.load(target) == replace(with_bins, bins=None)
-    run("calibrate", "--tallies", source, target, "-e", 0.03, "-o", tmp_path / "one.json")
+    run("calibrate", source, target, "-e", 0.03, "-o", tmp_path / "one.json")
     thresholds = Certificate.load(tmp_path / "one.json").thresholds
     assert np.isfinite(thresholds).all()
     assert len(np.unique(thresholds)) == 1  # nothing to compare by: one threshold for all classes

@@ -116,7 +116,7 @@ def calls(
         ["calibrate", bad, bad, "-m", method, "-o", json_out, "--scores", name, "--label", name],
         ["calibrate", good, bad, "-m", method, "-o", json_out, "--classes", name, "-e", rate],
         ["calibrate", good, good, "-m", method, "-o", json_out, "-e", rate, "-d", str(pick(rng, RATES))],
-        ["calibrate", "--tallies", bad, good, "-o", json_out, "-m", "PS"],
+        ["calibrate", bad, good, "-o", json_out, "-m", "PS"],
         ["predict", certificate, bad, "-o", sets, "--keep", "id"],
         ["predict", certificate, bad, "-o", sets, "--keep", name, "--drop-invalid"],
         ["predict", broken, good, "-o", sets, "--json"],

@@ -1,7 +1,8 @@
-"""Linear programs over mixes: as good as an independent solver's, and safe whatever the prices."""
+"""Linear programs over mixes: as good as an independent solver's, and safe whatever the prices; least squares."""
 
 import numpy as np
 import pytest
+import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -9,7 +10,7 @@ from scipy.optimize import linprog
 from lp_solvers import each_solver  # noqa: F401  tests run with both
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
-from pacshift.mix.programs import MixProgram, largest_means, least_violation
+from pacshift.mix.programs import MixProgram, largest_means, least_violation, nonnegative_least_squares
 from pacshift.ps_lp.betting import Corners, Prices, WorstCase
 from strategies import seeds
 
@@ -113,3 +114,31 @@ def test_the_worst_mix_is_the_one_a_linear_program_finds(seed: int) -> None:
     found = linprog(-values, A_eq=np.ones((1, 6)), b_eq=[1.0], bounds=[(0, min(top, 1.0)) for top in largest])
     box = Interval(np.zeros(6), largest)
     assert largest_means(values[None], box)[0] == pytest.approx(float(values @ np.asarray(found.x)), abs=1e-9)
+
+
+def give_up(*_: object) -> None:
+    raise RuntimeError("Maximum number of iterations reached.")
+
+
+def test_the_answer_stays_when_scipy_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As nnls of SciPy 1.12 does on nearly dependent columns."""
+    rng = np.random.default_rng(0)
+    matrix, truth = rng.random((30, 5)), np.array([0.0, 0.5, 0.0, 0.2, 0.3])
+    wanted = matrix @ truth + rng.normal(0, 0.01, 30)
+    exact = nonnegative_least_squares(matrix, wanted)
+    monkeypatch.setattr(scipy.optimize, "nnls", give_up)
+    close = nonnegative_least_squares(matrix, wanted)
+    assert (close >= 0).all()
+    assert close == pytest.approx(exact, abs=1e-3)
+
+
+def test_the_answer_is_that_of_scipy_with_and_without_a_limit_that_binds() -> None:
+    rng = np.random.default_rng(1)
+    binds = set()
+    for _ in range(50):
+        matrix, wanted = rng.random((12, 4)), rng.normal(0.5, 1.0, 12)
+        found, (exact, _) = nonnegative_least_squares(matrix, wanted), scipy.optimize.nnls(matrix, wanted)
+        assert (found >= 0).all()
+        assert found == pytest.approx(exact, abs=1e-9)
+        binds.add(bool((found == 0).any()))
+    assert binds == {True, False}

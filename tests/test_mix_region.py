@@ -119,15 +119,6 @@ def test_sums_stay_below_their_limits_as_often_as_they_should_and_not_much_more(
     assert (above >= level / 4).all()
 
 
-def test_counts_become_frequencies() -> None:
-    confusion, target = np.array([[8, 0], [2, 0]]), np.array([1, 3])
-    counts = SetCounts.of(predicted_sets(2)[0], confusion, target, bound=exact_upper, delta=0.05)
-    assert np.array_equal(counts.observed, [[0.8, 0], [0.2, 0]])
-    assert np.array_equal(counts.observed_share, [0.25, 0.75])
-    assert np.array_equal(counts.rate.lower[:, 1], [0, 0])
-    assert np.array_equal(counts.rate.upper[:, 1], [1, 1])
-
-
 @pytest.mark.montecarlo
 @pytest.mark.parametrize(("n_classes", "accuracy", "size"), [(2, 0.6, 300), (3, 0.8, 60), (5, 0.3, 1000)])
 def test_the_region_misses_the_truth_in_at_most_a_delta_share_of_draws(
@@ -247,18 +238,6 @@ def test_known_bounds_join_the_region_and_can_refute() -> None:
     assert not told.contains(np.array([0.32, 0.3, 0.38]))
     with pytest.raises(AssumptionError, match="or the known bounds are wrong"):
         prevalence_region(confusion, target, delta=0.05, known=Interval(np.zeros(3), np.array([0.2, 1.0, 1.0])))
-
-
-@pytest.mark.parametrize("n_classes", [2, 3, 60])
-def test_without_the_new_arguments_nothing_changes(n_classes: int) -> None:
-    truth = Truth(n_classes, n_classes, 0.8, 9000, 9000)
-    confusion, target = truth.draw()
-    plain = prevalence_region(confusion, target, delta=0.05)
-    same = prevalence_region(confusion, target, delta=0.05, known=None, contamination=0.0)
-    assert np.array_equal(plain.limits, same.limits)
-    assert np.array_equal(plain.prevalence.lower, same.prevalence.lower)
-    vacuous = Interval(np.zeros(n_classes), np.ones(n_classes))
-    assert prevalence_region(confusion, target, delta=0.05, known=vacuous).contains(truth.mix)
 
 
 @pytest.mark.montecarlo

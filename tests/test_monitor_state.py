@@ -12,7 +12,7 @@ import pytest
 
 from hospital import NAMES, USUAL, patients, source_tally
 from pacshift import Certificate, InputError, Monitor, Tally
-from pacshift.files import lock
+from pacshift.files import writing
 from pacshift.files.codec import seal
 from pacshift.monitor.periods import Counted, CountedRows, Incoming
 from pacshift.monitor.state import StateFolder
@@ -194,16 +194,6 @@ def test_default_names_do_not_meet_given_ones() -> None:
     assert [report.rows for report in monitor.history] == [600, 600]
 
 
-def test_names_that_look_alike_have_files_of_their_own(tmp_path: Path) -> None:
-    monitor = Monitor(SOURCE, **GOOD, state=tmp_path)
-    with monitor.one_step():
-        for seed, name in enumerate(["a/b", "a b", "A B"]):
-            monitor.update(rows(seed, 600 + seed), name)
-    again = Monitor(SOURCE, **GOOD, state=tmp_path)
-    assert facts(again) == facts(monitor)
-    assert [report.rows for report in again.history] == [600, 601, 602]
-
-
 def test_other_settings_are_refused(tmp_path: Path) -> None:
     Monitor(SOURCE, **GOOD, state=tmp_path).update(rows(0))
     with pytest.raises(InputError, match=r"other settings.*epsilon"):
@@ -326,7 +316,7 @@ def test_two_monitors_at_once_do_not_forget_each_others_rows(tmp_path: Path) -> 
 
 
 def test_a_folder_in_use_is_waited_for_and_then_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lock, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(writing, "WAIT_SECONDS", 0.1)
     one, other = (Monitor(SOURCE, **GOOD, state=tmp_path) for _ in range(2))
     with one.exclusive():
         with pytest.raises(InputError, match="in use by another process"):

@@ -139,11 +139,15 @@ def test_commands(tmp_path: Path) -> None:
     data = make_tables(tmp_path)
     copy = tmp_path / "copy.parquet"
     assert "is given twice" in bad("check", data.certificate, *[data.labelled] * 3)
-    for original, option in ((data.source, "--source"), (data.target, "--target")):
-        shutil.copy(original, copy)
+    twice = tmp_path / "twice"
+    twice.mkdir()
+    for original in (data.source, data.target):
+        for name in ("a.parquet", "b.parquet"):
+            shutil.copy(original, twice / name)
+        pair = (twice, data.target) if original == data.source else (data.source, twice / "?.parquet")
         for command in ("calibrate", "compare", "prevalence"):
-            said = bad(command, data.source, data.target, option, copy)
-            assert f"{original} and {copy} have the same content" in said
+            said = bad(command, *pair)
+            assert f"{twice / 'a.parquet'} and {twice / 'b.parquet'} have the same content" in said
     assert "is given twice" in bad("tally", data.source, data.source, "-l", "label", "-o", tmp_path / "x.tally")
     shutil.copy(data.labelled, copy)
     assert "have the same content" in bad("check", data.certificate, data.labelled, copy)

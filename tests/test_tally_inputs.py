@@ -115,7 +115,7 @@ def test_what_several_tallies_left_out_reaches_the_certificate(tmp_path: Path) -
     site = tmp_path / "site.tally"
     counted = json.loads(good("tally", path, "--label", "y", "--drop-invalid", "--json", "-o", site).stdout)
     assert (counted["dropped"], counted["dropped_why"]) == (200, {NO_LABEL: 200})
-    good("calibrate", "--tallies", site, "-m", "PS", "-o", tmp_path / "c.json")
+    good("calibrate", site, "-m", "PS", "-o", tmp_path / "c.json")
     said = Certificate.load(tmp_path / "c.json").explain()
     assert "Left out, not counted: 200 of 600 rows (200 with no label) of source 'site.tally'." in said
 

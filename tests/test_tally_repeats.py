@@ -99,7 +99,7 @@ def test_commands_name_the_tallies(tmp_path: Path) -> None:
     good("tally", data.source, "-l", "label", "-o", hidden, "--no-inputs")
     good("tally", data.target, "-o", target)
     for command in (("calibrate", "-o", tmp_path / "c.json"), ("prevalence",)):
-        words = (*command, "--tallies", target)
+        words = (*command, target)
         assert f"{a} is given twice" in bad(*words, a, a)
         assert f"'source.parquet' is in both {a} and {b} (source, SHA-256" in bad(*words, a, b)
         assert f"{a} and {hidden} hold the same source counts" in bad(*words, a, hidden)

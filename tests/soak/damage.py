@@ -230,7 +230,7 @@ def commands(kind: str, bad: Path, folder: Path) -> list[list[object]]:
             ["predict", bad, good, "-o", f"{out}.parquet", "--json"],
         ]
     if kind == "tally":
-        return [["calibrate", "--tallies", bad, "-m", "PS", "-e", "0.2", "-o", f"{out}.json", "--json"]]
+        return [["calibrate", bad, "-m", "PS", "-e", "0.2", "-o", f"{out}.json", "--json"]]
     scores = ["--scores", "scores"] if "lists" in bad.name else []
     label = ["--label", "labels" if kind == "npz" else "label"]
     return [

@@ -25,7 +25,6 @@ def calibrate(
     ctx: typer.Context,
     *,
     files: options.Files,
-    tallies: options.Tallies = False,
     out: Annotated[Path, basic("--out -o FILE", "The certificate.")] = Path("certificate.json"),
     method: options.Method = "PS-LP",
     promise: options.Promise,
@@ -50,8 +49,7 @@ def calibrate(
     origin: options.Origin,
     seed: options.Seed = 0,
     exact: options.Exact = False,
-    engine: options.Engine = "arrow",
-    master: options.Master = None,
+    engine: options.Engine,
     force: options.Force = False,
     printing: options.Printing,
 ) -> None:
@@ -83,10 +81,10 @@ def calibrate(
     after.check_page(page, force, files.named, out)
     rows = None
     try:
-        if tallies:
+        if files.are_tallies:
             options.require_no_table(target_label, labelled)
             certificate = with_tally_files(
-                _certify(Data(load_tallies(files.paths)), chosen, request, printing), files.paths or ()
+                _certify(Data(load_tallies(files.named)), chosen, request, printing), files.named
             )
         else:
             both = files.split()
@@ -94,17 +92,17 @@ def calibrate(
                 raise InputError(
                     f"no TARGET: method {chosen.name} needs unlabelled target scores as well as the source."
                 )
-            if engine == "spark" and labelled is not None:
+            if engine.engine == "spark" and labelled is not None:
                 raise InputError("--labelled does not work with --engine spark. Leave out one of them.")
             sheet = None if labelled is None else LabelSheet.load(labelled)
-            asked: dict[str, Any] = {**both, **columns.reading(label), "engine": engine, "master": master}
+            asked: dict[str, Any] = {**both, **columns.reading(label), **asdict(engine.check())}
             asked |= {"target_label": target_label, "some_labels": True, "labels_per": labels_per}
             rows = open_both(**asked, grid=not exact, silent=printing.silent)
             with _without_warnings(printing):
                 certificate = calibrate_rows(*rows, chosen, request, promise.score, sheet=sheet)
     except AssumptionError as refusal:
         found = None if rows is None else rows[0].columns
-        given = None if rows is None else after.Given(files.split()["target"], found, engine)
+        given = None if rows is None else after.Given(files.split()["target"], found, engine.engine)
         told = after.with_commands(refusal, ctx, promise, columns, given)
         after.write_page(told, page, force=force, silent=printing.silent)
         raise told from None

@@ -23,7 +23,6 @@ def compare(
     ] = None,
     weights: options.Weights = None,
     columns: options.ColumnOptions,
-    exact: options.Exact = False,
     printing: options.Printing,
 ) -> None:
     """Run all methods on the same SOURCE and TARGET; ORACLE only with --weights.
@@ -38,7 +37,6 @@ def compare(
     source, target = open_both(
         **files.split(target="a table of target scores to measure the sets on"),
         **columns.reading(label),
-        grid=not exact,
         silent=printing.silent,
         target_label=target_label,
         labels_per="row",  # every row has a label

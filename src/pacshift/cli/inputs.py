@@ -105,10 +105,8 @@ def tell_logits(source: Tally) -> None:
         note(text)
 
 
-def load_tallies(paths: Sequence[Path] | None) -> Tally:
+def load_tallies(paths: Sequence[Path]) -> Tally:
     """The sum of tally files, whatever site each came from."""
-    if not paths:
-        raise InputError("--tallies: name at least one tally file (made with `pacshift tally`).")
     for first, second, *_ in repeated_files(paths):  # also those of arrays
         raise counted_twice(first, second)
     tallies = [Tally.load(path) for path in paths]

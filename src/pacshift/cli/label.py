@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def label(
-    table: Annotated[list[Path], typer.Argument(metavar="TARGET", help="Files or folders with scores.")],
+    table: Annotated[
+        Path, typer.Argument(metavar="TARGET", help="Scores: a file, a folder, or a pattern such as 'part-*.csv'.")
+    ],
     *,
     budget: Annotated[int, basic("--budget -b ROWS", "How many rows to label at most.")],
     looks: Annotated[
@@ -41,13 +43,13 @@ def label(
     from pacshift.cli.inputs import tell_dropped
     from pacshift.tables import label_table
 
-    if out.is_file() and not force and out not in table:
+    if out.is_file() and not force and out != table:
         raise InputError(
             f"{out} exists already. If it is a sheet of this target, go on with it: a second sheet, or a larger "
             "one with the same seed, spends delta again. Otherwise choose another name, or overwrite it with "
             "overwrite=True."
         )
-    options.check_output(out, force, table)
+    options.check_output(out, force, [table])
     require_csv(out)
     promise.check()
     asked: dict[str, Any] = {"budget": budget, "looks": _read_looks(looks)}
@@ -55,7 +57,7 @@ def label(
     reading = {name: value for name, value in columns.reading(None).items() if name != "label"}
     kept = tuple(dict.fromkeys(options.read_names(keep)))
     with progress("reading the target", silent=printing.silent) as report:
-        made = label_table(list(table), **asked, **reading, rng=seed, keep=kept, progress=report)
+        made = label_table([table], **asked, **reading, rng=seed, keep=kept, progress=report)
     tell_dropped("target", made.n_dropped, made.n_rows - made.n_dropped, made.dropped_why)
     made.sheet.save(out, overwrite=force)
     _show(made, out, next_command(table, out, promise, columns), printing)
@@ -68,11 +70,10 @@ def _read_looks(text: str | None) -> list[int]:
         raise InputError(f"--looks takes whole numbers separated by commas, got {text!r}.") from None
 
 
-def next_command(table: list[Path], sheet: Path, promise: options.Promise, columns: options.ColumnOptions) -> str:
+def next_command(table: Path, sheet: Path, promise: options.Promise, columns: options.ColumnOptions) -> str:
     """What to type once labels are filled in. Only the user knows the SOURCE."""
-    targets = [str(table[0]), *(word for more in table[1:] for word in ("--target", str(more)))]
     asked = ["--labelled", str(sheet), *words(promise), *words(columns)]
-    return shlex.join(["pacshift", "calibrate", "SOURCE", *targets, *asked, "-o", "certificate.json"])
+    return shlex.join(["pacshift", "calibrate", "SOURCE", str(table), *asked, "-o", "certificate.json"])
 
 
 def _show(made: "TableSheet", out: Path, command: str, printing: options.Printing) -> None:

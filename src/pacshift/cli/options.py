@@ -5,6 +5,7 @@ This module and the commands import NumPy only when a command runs: help and com
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -78,7 +79,6 @@ Weights = Annotated[
     known("--weights W,W,...", "For ORACLE: true importance weights q(y)/p(y), in the order of classes."),
 ]
 
-Tallies = Annotated[bool, tables("--tallies", "The paths are tallies (`pacshift tally`), which are added up.")]
 KnownLabel = Annotated[
     str | None,
     basic("--label -l COLUMN", "Column of the true labels, if it is named differently from the certificate's."),
@@ -111,12 +111,24 @@ Json = Annotated[bool, output("--json", "Print one JSON object, nothing else.")]
 Score = Annotated[
     str, expert("--score NAME", f"Score to threshold: {', '.join(SCORE_NAMES)}.", autocompletion=SCORE_NAMES.copy)
 ]
-Exact = Annotated[bool, expert("--exact", "Keep every score instead of rounding down to 12 bits: more memory.")]
-Engine = Annotated[
-    Literal["arrow", "spark"], expert("--engine", "Where tables are read: on this machine or on a cluster.")
-]
-Master = Annotated[str | None, expert("--master URL", "Spark master, for --engine spark.")]
 Seed = Annotated[int, expert("--seed N", "Seed of the coins that methods throw over the counts.", min=0)]
+Exact = Annotated[bool, expert("--exact", "Keep every score instead of rounding down to 12 bits: more memory.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """Where tables are read."""
+
+    engine: Annotated[
+        Literal["arrow", "spark"], expert("--engine", "Where tables are read: on this machine or on a cluster.")
+    ] = "arrow"
+    master: Annotated[str | None, expert("--master URL", "Spark master, for --engine spark.")] = None
+
+    def check(self) -> "Engine":
+        """The engine, if its parts agree."""
+        if self.master is not None and self.engine != "spark":
+            raise InputError("--master is for --engine spark. Leave it out, or give both.")
+        return self
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,43 +209,44 @@ class ColumnOptions(PilotColumns):
 
 @dataclass(frozen=True, kw_only=True)
 class Files:
-    """SOURCE and TARGET."""
+    """SOURCE and TARGET, or tallies of them."""
 
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="SOURCE TARGET", help="Tables, each a file or a folder; with --tallies: tally files."
+            metavar="SOURCE TARGET",
+            help="Tables, each a file, a folder or a pattern such as 'part-*.csv'; or tallies (*.tally).",
         ),
     ] = None
-    source: Annotated[list[Path] | None, tables("--source PATH", "More files of the source; can be repeated.")] = (
-        None
-    )
-    target: Annotated[list[Path] | None, tables("--target PATH", "More files of the target; can be repeated.")] = (
-        None
-    )
 
     @property
     def named(self) -> list[Path]:
         """All of them."""
-        return [*(self.paths or ()), *(self.source or ()), *(self.target or ())]
+        return list(self.paths or ())
+
+    @property
+    def are_tallies(self) -> bool:
+        """Whether they were counted before."""
+        counted = [path.suffix == ".tally" for path in self.named]
+        if any(counted) and not all(counted):
+            raise InputError(
+                f"tallies and tables do not mix: {self.named[counted.index(True)]} is a tally, "
+                f"{self.named[counted.index(False)]} is not. Count the tables first, with `pacshift tally`."
+            )
+        return any(counted)
 
     def split(self, target: str | None = None) -> dict[str, Any]:
-        """Source and target: the first path and the second, with those of the
-
-        ``target`` says what is missing if there is none.
-        """
-        named = list(self.paths or ())
-        if len(named) > 2:
+        """Source and target: the first path and the second. ``target`` says what is missing if there is none."""
+        if len(self.named) > 2:
             raise InputError(
-                f"one SOURCE and one TARGET, got {len(named)} paths. Add more files with --source FILE and "
-                "--target FILE, or put the files of each into a folder."
+                f"one SOURCE and one TARGET, got {len(self.named)} paths. Put the files of each into a folder, or "
+                "name them by a pattern in quotes: 'part-*.parquet'."
             )
-        first, second = [*named[:1], *(self.source or ())], [*named[1:], *(self.target or ())]
-        if not first:
+        if not self.named:
             raise InputError("no SOURCE: name a labelled table (a file or a folder).")
-        if target is not None and not second:
+        if target is not None and len(self.named) < 2:
             raise InputError(f"no TARGET: name {target}.")
-        return {"source": tuple(first), "target": tuple(second)}
+        return {"source": tuple(self.named[:1]), "target": tuple(self.named[1:])}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -329,9 +342,9 @@ def read_known(texts: Sequence[str] | None) -> dict[str, tuple[float, float]] | 
 def require_no_table(target_label: str | None, labelled: Path | None) -> None:
     """Labels of the target belong to rows of a table, which is not here."""
     if target_label is not None:
-        raise InputError("--target-label names a column of the TARGET table, but --tallies gives no tables.")
+        raise InputError("--target-label names a column of the TARGET table, but tallies hold no rows.")
     if labelled is not None:
-        raise InputError("--labelled is about rows of the TARGET table, but --tallies gives no tables.")
+        raise InputError("--labelled is about rows of the TARGET table, but tallies hold no rows.")
 
 
 def require_one_way(target_label: str | None, labelled: Path | None) -> None:
@@ -343,9 +356,11 @@ def require_one_way(target_label: str | None, labelled: Path | None) -> None:
 def check_output(path: Path, force: bool, inputs: Iterable[Path | None] = ()) -> None:
     """Refuse an output that cannot be written, exists, or is an input, before the work and not after it.
 
-    An input is never overwritten, not even with --force. Folders among the ``inputs`` stand for all their files.
+    An input is never overwritten, not even with --force. Folders and patterns among the ``inputs`` stand for all
+    their files.
     """
-    given = [read for read in inputs if read is not None]
+    named = [read for read in inputs if read is not None]
+    given = [file for one in named for file in ([one] if one.exists() else map(Path, glob(str(one))))]
     inside = [file for folder in given if folder.is_dir() for file in folder.rglob("*") if file.is_file()]
     writing.check_output(path, overwrite=force, inputs=[*given, *inside])
 

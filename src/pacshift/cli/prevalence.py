@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 def prevalence(
     *,
     files: options.Files,
-    tallies: options.Tallies = False,
     delta: options.Delta = DELTA,
     known: options.Known = None,
     label: options.LabelColumn = "label",
@@ -32,8 +31,8 @@ def prevalence(
     from pacshift.rows.fold import both
 
     options.Promise(delta=delta, known=known).check()
-    if tallies:
-        tally = load_tallies(files.paths)
+    if files.are_tallies:
+        tally = load_tallies(files.named)
     else:
         named = files.split(target="an unlabelled table after the labelled one")
         rows = open_both(**named, **columns.reading(label), silent=printing.silent)

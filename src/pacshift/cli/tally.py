@@ -32,15 +32,14 @@ def tally(
     ] = True,
     score: options.Score = "probability",
     exact: options.Exact = False,
-    engine: options.Engine = "arrow",
-    master: options.Master = None,
+    engine: options.Engine,
     force: options.Force = False,
     printing: options.Printing,
 ) -> None:
     """Count a table and write only the counts: a labelled source with --label, else an unlabelled target.
 
     Example: pacshift tally ward.parquet --label diagnosis -o ward.tally, then elsewhere
-    pacshift calibrate --tallies ward.tally clinic.tally target.tally
+    pacshift calibrate ward.tally clinic.tally target.tally
     """
     from pacshift.cli.inputs import Watch, tell_logits
     from pacshift.rows.fold import tally as count
@@ -48,11 +47,11 @@ def tally(
 
     options.check_output(out, force, table)
     reading = {**columns.reading(label), "name": "table", "role": "target" if label is None else "source"}
-    reading["watch"] = Watch(printing.silent, table if engine == "arrow" else ())
-    if engine == "spark":
+    reading["watch"] = Watch(printing.silent, table if engine.check().engine == "arrow" else ())
+    if engine.engine == "spark":
         from pacshift.cli.spark import cluster_rows
 
-        rows: Rows = cluster_rows(master, table, **reading)
+        rows: Rows = cluster_rows(engine.master, table, **reading)
     else:
         from pacshift.rows.arrow.table import read_rows
 

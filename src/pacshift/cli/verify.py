@@ -16,10 +16,7 @@ def verify(
     certificate_file: options.CertificateFile,
     *,
     files: options.Files,
-    tallies: options.Tallies = False,
     label: options.KnownLabel = None,
-    scores: options.KnownScores = None,
-    by_position: options.ByPosition = False,
     target_label: Annotated[
         str | None, known("--target-label COLUMN", "The target's labels, if the certificate was made with them.")
     ] = None,
@@ -41,19 +38,17 @@ def verify(
 
     options.require_one_way(target_label, labelled)
     certificate = Certificate.load(certificate_file)
-    if tallies:
+    if files.are_tallies:
         options.require_no_table(target_label, labelled)
-        inputs = tally_inputs(files.paths or ())
-        found = verify_data(certificate_file, Data(load_tallies(files.paths)), inputs=inputs)
+        inputs = tally_inputs(files.named)
+        found = verify_data(certificate_file, Data(load_tallies(files.named)), inputs=inputs)
     else:
         known = certificate.columns
         rows = open_both(
             **files.split(),
             label=label or (None if known is None else known.label) or "label",
-            scores=scores,
-            by_position=by_position,
             classes=certificate.classes,
-            columns=None if scores else known,
+            columns=known,
             group=None if known is None else known.group,
             softmax=certificate.softmax,
             drop_invalid=True,  # rows are left out again, and compared with those on record
@@ -63,8 +58,7 @@ def verify(
             silent=printing.silent,
         )
         sheet = None if labelled is None else LabelSheet.load(labelled)
-        named = known is not None and not scores and not by_position
-        found = verify_rows(certificate_file, *rows, sheet=sheet, named=named)
+        found = verify_rows(certificate_file, *rows, sheet=sheet, named=known is not None)
     if printing.as_json:
         parts = ("verdict", "differences", "provenance_differences", "unverified")
         print_json({name: getattr(found, name) for name in parts})

@@ -477,15 +477,15 @@ class Monitor:
         counted = self._count_incoming(one, keys, incoming, tell)
         name = None if one.file is None else str(one.file)
         found = Delivery(name, sha256, counted.n_rows, digests(counted.periods), counted.whole)
-        late = self.labelled_periods & set(counted.periods) - set(find_repeats(found.parts, known))
         if name is not None and not is_repeated(found.whole, known):
-            for period in (period for period in counted.periods if period in late):
+            repeats = find_repeats(found.parts, known)
+            late = [each for each in found.parts if each in self.labelled_periods and each not in repeats]
+            for period in late:
                 tell(
                     f"{name}: {counted.periods[period].target.n_target:,} late rows of {period} are left out. "
                     "Labelled rows of this period are a source now, and no row can be compared with itself."
                 )
-                found = found.without(period)
-            found = changed(found, whole=counted.whole)
+            found = changed(found, parts={each: found.parts[each] for each in found.parts if each not in late})
         if not keys and not is_new(found, known):
             if name is not None:  # written again, or copied: its bytes need not be counted to be known
                 own = [delivery for delivery in known if delivery.name == name]

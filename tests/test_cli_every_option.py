@@ -1,0 +1,211 @@
+"""Every option of every command changes something, or is refused: none is ignored."""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import golden
+from commands import all_commands
+from pacshift.cli import app
+
+pytestmark = pytest.mark.thorough
+
+BASES = {
+    "demo": "demo --draws 1 -o demo",
+    "methods": "methods",
+    "calibrate": "calibrate s.csv t.csv -o out.json",
+    "predict": "predict base.json t.csv -o out.csv",
+    "check": "check base.json l.csv",
+    "report": "report base.json -o out.html",
+    "verify": "verify base.json s.csv t.csv",
+    "plan": "plan s.csv --target-mix a=0.2,b=0.3,c=0.5 --n-source 400 --n-target 400 -m PS-LW",
+    "label": "label t.csv --budget 90 --seed 1 -o out.csv",
+    "compare": "compare s.csv t.csv",
+    "prevalence": "prevalence s.csv t.csv",
+    "tally": "tally s.csv --label label -o out.tally",
+    "monitor": "monitor s.csv t1.parquet t2.parquet -o out.html",
+}
+"""What is asked for without the option."""
+
+VALUES = {
+    "--budget": "80",
+    "--certificate": "base.json",
+    "--class-balance": "none",
+    "--class-epsilon": "0.3",
+    "--contamination": "0.01",
+    "--delta": "0.2",
+    "--engine": "spark",
+    "--epsilon": "0.2",
+    "--fail-on": "consistent",
+    "--group": "patient_id",
+    "--keep": "patient_id",
+    "--key": "patient_id",
+    "--known": "c=0.5..0.52",
+    "--label": "patient_id",
+    "--labelled": "sheet.csv",
+    "--level": "0.2",
+    "--looks": "50",
+    "--master": "local[1]",
+    "--method": "PS-W",
+    "--model-id": "net",
+    "--n-source": "500",
+    "--n-target": "500",
+    "--note": "after the new scanner",
+    "--out": "other.json",
+    "--score": "margin",
+    "--scores": "p_b,p_a,p_c",
+    "--seed": "5",
+    "--size": "1.2",
+    "--source-mix": "a=0.2,b=0.3,c=0.5",
+    "--state": "watch",
+    "--table": "periods.csv",
+    "--target-label": "truth",
+    "--target-mix": "a=0.5,b=0.3,c=0.2",
+    "--valid-until": "2099-01-31",
+}
+"""A value for each option that takes one; {command option: value} where a command needs another."""
+
+SPECIAL = {
+    "calibrate --by-position": ("calibrate odd.csv oddt.csv --scores x* --classes a,b,c -o out.json", ""),
+    "calibrate --classes": ("calibrate odd.csv oddt.csv --scores x1,x2,x3 --by-position -o out.json", "a,b,c"),
+    "calibrate --drop-invalid": ("calibrate sb.csv tb.csv -o out.json", ""),
+    "calibrate --force": ("calibrate s.csv t.csv -o base.json", ""),
+    "calibrate --labels-per": ("calibrate s.csv t.csv --group patient_id --target-label truth -o out.json", "row"),
+    "calibrate --never-empty": ("calibrate s.csv t.csv -e 0.4 -o out.json", ""),
+    "calibrate --refusal-page": ("calibrate s.csv r.parquet -o out.json", "refused.html"),
+    "calibrate --weights": ("calibrate s.csv t.csv -m ORACLE -o out.json", "0.3,1,5"),
+    "check --by-position": ("check base.json odd.csv --scores x*", ""),
+    "check --scores": ("check base.json odd.csv --by-position", "x1,x2,x3"),
+    "check --fail-on": ("check base.json few.csv", "consistent"),
+    "check --drop-invalid": ("check base.json lb.csv", ""),
+    "compare --by-position": ("compare odd.csv oddt.csv --scores x* --classes a,b,c", ""),
+    "compare --classes": ("compare odd.csv oddt.csv --scores x1,x2,x3 --by-position", "a,b,c"),
+    "compare --drop-invalid": ("compare sb.csv tb.csv", ""),
+    "compare --target-label": ("compare s.csv tt.parquet", "label"),
+    "demo --draws": ("demo -o demo", "1"),
+    "demo --out": ("demo --draws 1", "elsewhere"),
+    "label --by-position": (
+        "label oddt.csv --scores x1,x2,x3 --classes a,b,c --budget 90 --seed 1 -o out.csv",
+        "",
+    ),
+    "label --classes": ("label oddt.csv --scores x1,x2,x3 --by-position --budget 90 --seed 1 -o out.csv", "a,b,c"),
+    "label --drop-invalid": ("label tb.csv --budget 90 --seed 1 -o out.csv", ""),
+    "label --force": ("label t.csv --budget 90 --seed 1 -o sheet.csv", ""),
+    "label --seed": ("label t.csv --budget 90 -o out.csv --seed 1", "5"),
+    "monitor --adopt": ("monitor s.csv t1.parquet t2.parquet -o out.html --state kept", "t1"),
+    "monitor --by-position": ("monitor odd.csv oddt.csv --scores x* --classes a,b,c -o out.html", ""),
+    "monitor --classes": ("monitor odd.csv oddt.csv --scores x1,x2,x3 --by-position -o out.html", "a,b,c"),
+    "monitor --drop-invalid": ("monitor s.csv tb.csv -o out.html", ""),
+    "monitor --fail-on": ("monitor s.csv dated.csv -o out.html --timestamp seen --period month", "gap"),
+    "monitor --force": ("monitor s.csv t1.parquet -o base.json", ""),
+    "monitor --forever": ("monitor s.csv t1.parquet -o out.html --state forever", ""),
+    "monitor --key": ("monitor s.csv t1.parquet -o out.html --state keyed", "patient_id"),
+    "monitor --labelled": ("monitor s.csv r.parquet -o out.html --state labelled", "sheet.csv"),
+    "monitor --model-id": ("monitor s.csv t1.parquet -o out.html --certificate named.json", "other"),
+    "monitor --period": ("monitor s.csv dated.csv -o out.html --timestamp seen", "week"),
+    "monitor --replace": ("monitor s.csv t1.parquet -o out.html --state replaced", "t1"),
+    "monitor --softmax": ("monitor sl.csv tl.csv -o out.html", ""),
+    "monitor --source": ("monitor s.csv t1.parquet -o out.html --state back", "first"),
+    "monitor --timestamp": ("monitor s.csv dated.csv -o out.html", "seen"),
+    "plan --force": ("plan s.csv --target-mix a=1,b=1,c=1 --n-source 400 --n-target 400 -m PS-LW -o old.png", ""),
+    "plan --n-source": ("plan s.csv --target-mix a=0.2,b=0.3,c=0.5 --n-target 400 -m PS-LW --size 2", "500"),
+    "plan --n-target": ("plan s.csv --target-mix a=0.2,b=0.3,c=0.5 --n-source 400 -m PS-LW --size 2", "500"),
+    "plan --out": ("plan s.csv --target-mix a=0.2,b=0.3,c=0.5 --n-source 400 --n-target 400 -m PS-LW", "c.png"),
+    "plan --size": ("plan s.csv --target-mix a=0.2,b=0.3,c=0.5 --n-source 400 -m PS-LW", "2"),
+    "plan --target-mix": ("plan s.csv --n-source 400 --n-target 400 -m PS-LW", "a=0.5,b=0.3,c=0.2"),
+    "predict --by-position": ("predict base.json oddt.csv --scores x* -o out.csv", ""),
+    "predict --scores": ("predict base.json oddt.csv --by-position -o out.csv", "x1,x2,x3"),
+    "predict --drop-invalid": ("predict base.json tb.csv -o out.csv", ""),
+    "predict --force": ("predict base.json t.csv -o old.csv", ""),
+    "predict --keep-invalid": ("predict base.json tb.csv -o out.csv", ""),
+    "prevalence --by-position": ("prevalence odd.csv oddt.csv --scores x* --classes a,b,c", ""),
+    "prevalence --classes": ("prevalence odd.csv oddt.csv --scores x1,x2,x3 --by-position", "a,b,c"),
+    "prevalence --drop-invalid": ("prevalence sb.csv tb.csv", ""),
+    "report --comparison": ("report base.json -o out.html", "compared.json"),
+    "report --force": ("report base.json -o old.csv", ""),
+    "tally --by-position": ("tally odd.csv --label label --scores x* --classes a,b,c -o out.tally", ""),
+    "tally --classes": ("tally odd.csv --label label --scores x1,x2,x3 --by-position -o out.tally", "a,b,c"),
+    "tally --drop-invalid": ("tally sb.csv --label label -o out.tally", ""),
+    "tally --force": ("tally s.csv --label label -o old.csv", ""),
+    "tally --no-bins": ("tally t.csv -o out.tally", ""),
+    "tally --label": ("tally s.csv -o out.tally", "label"),
+    "verify --labelled": ("verify base.json s.csv t.csv", "sheet.csv"),
+}
+"""Options that show only on other rows: the command without them, and their value."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    before = Path.cwd()
+    os.chdir(tmp_path_factory.mktemp("options"))
+    golden.write_tables()
+    for file, odd in (("s", "odd"), ("t", "oddt")):
+        text = Path(f"{file}.csv").read_text(encoding="utf-8")
+        for number, name in enumerate("abc", start=1):
+            text = text.replace(f'"p_{name}"', f'"x{number}"')
+        Path(f"{odd}.csv").write_text(text, encoding="utf-8")
+    few = Path("l.csv").read_text(encoding="utf-8").splitlines()[:41]
+    Path("few.csv").write_text("\n".join(few), encoding="utf-8")
+    head, *lines = Path("t.csv").read_text(encoding="utf-8").splitlines()
+    dated = [f"{line},2026-{(1, 2, 4)[row % 3]:02}-05" for row, line in enumerate(lines)]
+    Path("dated.csv").write_text("\n".join([f'{head},"seen"', *dated]), encoding="utf-8")
+    for words in (
+        "compare s.csv t.csv --json > compared.json",
+        "predict base.json t.csv -o old.csv",
+        "calibrate s.csv t.csv --model-id net -o named.json",
+        "plan s.csv --target-mix a=1,b=1,c=1 --n-source 400 --n-target 400 -m PS-LW -o old.png",
+        "monitor s.csv t1.parquet -o kept.html --state kept",
+        "monitor s.csv t1.parquet -o replaced.html --state replaced",
+    ):
+        asked, _, into = words.partition(" > ")
+        result = CliRunner().invoke(app, asked.split())
+        if into:
+            Path(into).write_text(result.stdout, encoding="utf-8")
+    yield
+    os.chdir(before)
+
+
+@cache
+def outcome(words: str, option: str) -> str:
+    """Everything that a command prints and writes, without the words of the option itself and without seals."""
+    kept = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    result = CliRunner().invoke(app, words.split())
+    seen = [str(result.exit_code), result.stdout, result.stderr]
+    for path in sorted(path for path in Path().rglob("*") if path.is_file()):
+        content = path.read_bytes()
+        if kept.get(path) != content:
+            shown = content if content.startswith((b"{", b"<", b"#", b'"')) else hashlib.sha256(content).digest()
+            seen += [str(path), shown.decode("utf-8", "replace")]
+        if path not in kept:
+            path.unlink()
+        else:
+            path.write_bytes(kept[path])
+    text = "\n".join(seen)
+    if not words.startswith("label"):  # it is for another command that label takes some options
+        text = text.replace(option, "")
+    return re.sub(r"sha256:[0-9a-f]{64}", "", " ".join(text.split()))
+
+
+def cases() -> list[str]:
+    return [
+        f"{name} {max(param.secondary_opts or param.opts, key=len)}"  # what turns off what is on by itself
+        for name, command in sorted(all_commands().items())
+        for param in command.params
+        if param.param_type_name == "option" and param.name != "help"
+    ]
+
+
+@pytest.mark.parametrize("case", cases())
+def test_an_option_changes_something_or_is_refused(case: str) -> None:
+    name, flag = case.split()
+    base, value = SPECIAL.get(case, (BASES[name], VALUES.get(flag, "")))
+    words = f"{flag} {value}".strip()
+    is_there = flag in base.split()  # with a value: another one must give something else
+    changed = re.sub(rf"{flag} \S+", words, base) if is_there else f"{base} {words}"
+    assert outcome(changed, words) != outcome(base, ""), f"{changed} gives what {base} gives"
