@@ -13,7 +13,7 @@ from scipy.stats import norm
 from benchmarks.lab import Blocks, Lab
 from benchmarks.page import DOCS
 from benchmarks.ps_lp_figures import ps_lp_figures
-from pacshift import Tally, calibrate_tally
+from pacshift import Tally, calibrate
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval, clopper_pearson
 from pacshift.methods.elimination import eliminate
@@ -94,7 +94,7 @@ def draw_shift() -> Figure:
 
 def draw_breaks(tally: Tally) -> Figure:
     """A threshold that is right on the source is wrong on the target."""
-    tau = calibrate_tally(tally, epsilon=EPSILON, delta=DELTA, method="PS").thresholds[0]
+    tau = calibrate(tally, epsilon=EPSILON, delta=DELTA, method="PS").thresholds[0]
     grid = np.linspace(0.01, 0.8, 300)
     figure = Figure(figsize=(6.4, 3.2))
     axis = figure.subplots()
@@ -166,8 +166,8 @@ def draw_box(confusion: Interval, target: Interval) -> Figure:
 def draw_bound(tally: Tally) -> Figure:
     """The bound that PS-LP computes, the truth below it, and where the thresholds are."""
     one = replace(tally, bins=None)  # without bins PS-LP takes the one threshold for all classes
-    certificate = calibrate_tally(one, epsilon=EPSILON, delta=DELTA, method="PS-LP")
-    published = calibrate_tally(tally, epsilon=EPSILON, delta=DELTA, method="PS-W", rng=0)
+    certificate = calibrate(one, epsilon=EPSILON, delta=DELTA, method="PS-LP")
+    published = calibrate(tally, epsilon=EPSILON, delta=DELTA, method="PS-W", rng=0)
     curve, truth = certificate.with_curves().curve, miss_rates(np.linspace(0.001, 0.6, 300))
     figure = Figure(figsize=(6.4, 3.2))
     axis = figure.subplots()

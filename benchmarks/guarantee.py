@@ -17,7 +17,6 @@ from pacshift import (
     Tally,
     UninformativeWarning,
     calibrate,
-    calibrate_tally,
 )
 from pacshift.methods import METHODS
 from pacshift.methods.base import Method
@@ -132,7 +131,7 @@ def certify(method: Method, drawn: Drawn, tally: Tally, rng: np.random.Generator
     """By counts; by rows where some are labelled: they come in random order, so the first are a random sample."""
     asked: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA, "method": method, "rng": rng}
     if not method.needs_labels:
-        return calibrate_tally(tally, weights=TARGET_MIX / SOURCE_MIX if method.needs_weights else None, **asked)
+        return calibrate(tally, weights=TARGET_MIX / SOURCE_MIX if method.needs_weights else None, **asked)
     target, truth = drawn.target
     known = [label if place < N_LABELS else None for place, label in enumerate(truth.tolist())]
     return calibrate(*drawn.source, target, target_labels=known, **asked)

@@ -19,7 +19,6 @@ from pacshift import (
     Monitor,
     Tally,
     calibrate,
-    calibrate_tally,
     label_sheet,
 )
 from pacshift.arrays import FloatArray
@@ -93,7 +92,7 @@ def _from_tally(
         known = [labels[place] for place in places]
         classes = range(sample.source.shape[1])
         given["target_labels"] = Tally.from_scores(sample.target[places], known, classes=classes, **counting)
-    return calibrate_tally(tally, method=method, **given)
+    return calibrate(tally, method=method, **given)
 
 
 Stop = Callable[[Sequence[Callable[[], Certificate]], Sample], Certificate]
@@ -174,7 +173,7 @@ def _by_monitor(sample: Sample, method: Method, asked: dict[str, Any]) -> Certif
     *_, last = filled
     labelled = [Tally.from_scores(period[last.rows[:look]], truth[last.rows[:look]]) for look in last.looks]
     # Stop where they give the largest threshold.
-    best = int(np.argmax([calibrate_tally(rows, method=method, **rates).thresholds.max() for rows in labelled]))
+    best = int(np.argmax([calibrate(rows, method=method, **rates).thresholds.max() for rows in labelled]))
     made = calibrate(old, sample.labels, period, method="PS-T", labelled=filled[best], **rates)
     monitor.new_source("labelled", labelled[best], made, sheet=filled[best])
     report = monitor.update(sample.target[order[half:]], "later")

@@ -16,7 +16,7 @@ from pacshift import AssumptionError, Certificate, InputError, UninformativeWarn
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.assumption import check_assumption
 from pacshift.bounds import Interval
-from pacshift.certification.label_mix import prevalence_tally
+from pacshift.certification.label_mix import prevalence
 from pacshift.methods import METHODS, Method
 from pacshift.mix.prevalence import check_known_mix
 from pacshift.scores.transforms import TRANSFORMS
@@ -339,7 +339,7 @@ def _tested(case: Try, sample: Sample, asked: dict[str, Any]) -> Outcome:
 def _bounded(case: Try, sample: Sample, asked: dict[str, Any]) -> Outcome:
     """Whether the intervals hold the label mix, the recall of each class and the accuracy, all at once."""
     tally = both_sides(sample, grid=case.route == "grid", in_groups=case.route == "groups")
-    found = prevalence_tally(tally, delta=case.delta, **asked)
+    found = prevalence(tally, delta=case.delta, **asked)
     mix, recall = np.array(case.world.mix), case.world.target_law.recall
     accuracy = Interval(np.array(found.accuracy), np.array(found.accuracy_at_most))
     held = _within(found.mix, mix) and _within(found.recall, recall) and _within(accuracy, mix @ recall)

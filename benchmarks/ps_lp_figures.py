@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pacshift import Population, Tally, calibrate_tally
+from pacshift import Population, Tally, calibrate
 from pacshift.arrays import BoolArray, FloatArray
 from pacshift.mix.region import PrevalenceRegion, prevalence_region
 from pacshift.plots.palette import TARGET, UNDECIDED
@@ -33,7 +33,7 @@ def ps_lp_figures() -> Iterator[tuple[str, Figure]]:
     certified = certified_thresholds(tally, region, plan, included=nothing)
     yield "ps-lp-region", draw_region(region)
     yield "ps-lp-error", draw_error(region, tally.misses(certified[TUNED]) / tally.class_counts)
-    published = calibrate_tally(tally, epsilon=EPSILON, delta=DELTA, method="PS-W", rng=0)
+    published = calibrate(tally, epsilon=EPSILON, delta=DELTA, method="PS-W", rng=0)
     thresholds = {
         "PS-W": published.thresholds,
         "equal\nmiss rate": certified[EQUAL_MISS_RATE],

@@ -145,11 +145,11 @@ def _tally(job: dict[str, Any], *, soft: bool = True) -> Any:
 
 
 def _sets(job: dict[str, Any]) -> Any:
-    from pacshift import calibrate_tally
+    from pacshift import calibrate
     from pacshift.tables import tally_table, write_sets
 
     first = sorted(Path(job["path"]).iterdir())[0]
-    certificate = calibrate_tally(tally_table(first, label="label").tally, epsilon=0.1, delta=0.05, method="PS")
+    certificate = calibrate(tally_table(first, label="label").tally, epsilon=0.1, delta=0.05, method="PS")
     return write_sets(certificate, job["path"], Path(job["path"]).parent / "sets.parquet", overwrite=True)
 
 

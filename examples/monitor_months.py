@@ -22,7 +22,7 @@ def letters(mix: np.ndarray, n: int, rng: int) -> tuple[np.ndarray, np.ndarray]:
 source = pacshift.Tally.from_scores(*letters(USUAL, 20_000, rng=1), classes=CLASSES)
 july = pacshift.Tally.from_target(letters(USUAL, 5_000, rng=2)[0], classes=CLASSES)
 # Certified at a stricter epsilon than the 10 % that are watched: small changes of the mix then do not matter.
-certificate = pacshift.calibrate_tally(source + july, epsilon=0.08, delta=0.05)
+certificate = pacshift.calibrate(source + july, epsilon=0.08, delta=0.05)
 monitor = pacshift.Monitor(source, epsilon=0.1, delta=0.05, certificate=certificate)
 
 for number, (month, mix) in enumerate(MONTHS.items()):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from pacshift import Population, Tally, calibrate_tally
+from pacshift import Population, Tally, calibrate
 
 CLASSES = ["cat", "dog", "bird"]
 animals = Population.synthetic(CLASSES, strength=3, rng=0)
@@ -45,7 +45,7 @@ for way in ways:
     except ModuleNotFoundError as missing:
         print(f"{way.__name__}: left out, {missing.name} is not installed")
         continue
-    certificate = calibrate_tally(tally, epsilon=0.05, delta=0.05)
+    certificate = calibrate(tally, epsilon=0.05, delta=0.05)
     thresholds.append(certificate.thresholds)
     print(f"{way.__name__}: {tally.n_source:,} labelled and {tally.n_target:,} unlabelled rows")
 assert all(np.array_equal(thresholds[0], other) for other in thresholds)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pacshift import Population, Tally, calibrate_tally, evaluate
+from pacshift import Population, Tally, calibrate, evaluate
 from pacshift.tables import read_table, tally_table
 
 NAMES = ["healthy", "pneumonia", "effusion"]
@@ -36,7 +36,7 @@ for hospital, (n, seed) in HOSPITALS.items():
 files = sorted(Path().glob("*.tally"))
 for file in files:
     print(f"received {file}: {file.stat().st_size:,} bytes")
-certificate = calibrate_tally(Tally.sum(map(Tally.load, files)), epsilon=0.05, delta=0.05)
+certificate = calibrate(Tally.sum(map(Tally.load, files)), epsilon=0.05, delta=0.05)
 certificate.save("certificate.json")
 print(certificate.explain())
 
@@ -47,7 +47,7 @@ assert labelled.labels is not None
 assert winter.labels is not None
 pooled = Tally.from_scores(labelled.scores, labelled.labels, classes=labelled.classes, grid=True, soft=False)
 pooled = pooled + Tally.from_target(winter.scores, classes=winter.classes, soft=False)
-together = calibrate_tally(pooled, epsilon=0.05, delta=0.05)
+together = calibrate(pooled, epsilon=0.05, delta=0.05)
 assert certificate.thresholds.tolist() == together.thresholds.tolist()
 assert certificate.explain() == together.explain()
 

@@ -366,13 +366,13 @@ def in_memory() -> Iterator[tuple[str, Request]]:
     grid = Tally.from_scores(S, ys, grid=True, **named) + Tally.from_target(T, **named)
     for name, tally in (("exact", both), ("grid", grid)):
         yield f"tally {name}", lambda: counts_of(tally)
-        yield f"tally {name} prevalence", lambda: shares_of(pacshift.prevalence_tally(tally))
+        yield f"tally {name} prevalence", lambda: shares_of(pacshift.prevalence(tally))
         for method in METHODS:
             yield (
                 f"tally {name} {method}",
-                lambda: file_of(pacshift.calibrate_tally(tally, method=method)),
+                lambda: file_of(pacshift.calibrate(tally, method=method)),
             )
-    yield "tally verify", lambda: verified(pacshift.verify_tally(pacshift.calibrate_tally(grid), grid))
+    yield "tally verify", lambda: verified(pacshift.verify(pacshift.calibrate(grid), grid))
 
     yield "prevalence", shares(S, ys, T)
     yield "prevalence groups", shares(S, ys, T, **groups)

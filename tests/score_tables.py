@@ -9,7 +9,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet as pq
 
-from pacshift import Certificate, Tally, calibrate_tally
+from pacshift import Certificate, Tally, calibrate
 from pacshift.rows.columns import Columns
 
 NAMES = ("cat", "dog", "eel")
@@ -38,7 +38,7 @@ def save(content: Any, path: Path) -> Path:
 def unlike_its_columns() -> Certificate:
     """Classes that no column is called: only the remembered columns tell which is which."""
     classes = ("x", "y", "z")
-    made = calibrate_tally(
+    made = calibrate(
         Tally.from_scores(SCORES, np.array(classes)[LABELS], classes=classes), epsilon=0.1, delta=0.1, method="PS"
     )
     return Certificate(**{**made.__dict__, "columns": Columns(("p_cat", "p_dog", "p_eel"), "label")})

@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 from certificates import birds
 from commands import NAMES, Data, bad, good, make_tables
-from pacshift import Certificate, InputError, PACClassifier, Tally, calibrate, calibrate_tally
+from pacshift import Certificate, InputError, PACClassifier, Tally, calibrate
 from pacshift.certificate.provenance import AskedMethod, Counting, Provenance
 from pacshift.files.codec import from_json, seal, to_json
 from pacshift.files.origin import code_identity, current_time
@@ -56,7 +56,7 @@ def test_the_hash_of_counts_depends_on_the_rows_only() -> None:
     whole = Tally.from_scores(SCORES, LABELS) + Tally.from_target(SCORES)
     parts = Tally.from_scores(SCORES[60:], LABELS[60:]) + Tally.from_target(SCORES[:30])
     parts += Tally.from_scores(SCORES[:60], LABELS[:60], soft=False) + Tally.from_target(SCORES[30:], bins=False)
-    made = [origin(calibrate_tally(one, epsilon=0.4, delta=0.1, method="PS-LW")).inputs for one in (whole, parts)]
+    made = [origin(calibrate(one, epsilon=0.4, delta=0.1, method="PS-LW")).inputs for one in (whole, parts)]
     assert made[0] == made[1]
     assert [(one.role, one.rows) for one in made[0]] == [("source", 120), ("target", 120)]
     other = Tally.from_scores(SCORES, [1, *LABELS[1:]]) + Tally.from_target([[0.7, 0.3], *SCORES[1:]])
@@ -130,7 +130,7 @@ def test_it_says_how_rows_were_counted() -> None:
     rows = origin(calibrate(SCORES, LABELS, SCORES, epsilon=0.4, delta=0.1, method="PS-LW")).counting
     assert rows == Counting(grid=False, bins=False, rows=True, sample=True)
     tally = Tally.from_scores(SCORES, LABELS, grid=True) + Tally.from_target(SCORES)
-    counts = origin(calibrate_tally(tally, epsilon=0.4, delta=0.1, method="PS-LW")).counting
+    counts = origin(calibrate(tally, epsilon=0.4, delta=0.1, method="PS-LW")).counting
     assert counts == Counting(grid=True, bins=True, rows=False, sample=False)
 
 

@@ -21,7 +21,6 @@ from pacshift import (
     Tally,
     UninformativeWarning,
     calibrate,
-    calibrate_tally,
 )
 from pacshift.arrays import FloatArray
 from pacshift.assumption import ASSUMPTION_SHARE, check_assumption
@@ -60,7 +59,7 @@ def certify(tally: Tally, method: str, **request: Any) -> Certificate:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UninformativeWarning)
         asked = {"epsilon": 0.1, "delta": 0.1, "weights": weights, **request}
-        return calibrate_tally(tally, method=method, rng=0, **asked)
+        return calibrate(tally, method=method, rng=0, **asked)
 
 
 def miss_rates(thresholds: FloatArray) -> FloatArray:

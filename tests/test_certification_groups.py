@@ -17,7 +17,6 @@ from pacshift import (
     Monitor,
     Tally,
     calibrate,
-    calibrate_tally,
     check,
     compare,
     label_sheet,
@@ -281,13 +280,13 @@ def test_ids_that_are_in_both_earn_a_note() -> None:
 def test_tallies_give_the_same_certificate_and_say_what_was_not_checked() -> None:
     made = calibrate(SOURCE, LABELS, TARGET, **BOTH)
     target = Tally.from_target(TARGET, groups=TARGET_IDS)
-    again = calibrate_tally(Tally.from_scores(SOURCE, LABELS, groups=IDS) + target)
+    again = calibrate(Tally.from_scores(SOURCE, LABELS, groups=IDS) + target)
     assert np.array_equal(made.thresholds, again.thresholds)
     halves = [
         Tally.from_scores(SOURCE[part], LABELS[part], groups=IDS[part])
         for part in (slice(1000), slice(1000, None))
     ]
-    added = calibrate_tally(halves[0] + halves[1] + target)  # each half throws its own coins
+    added = calibrate(halves[0] + halves[1] + target)  # each half throws its own coins
     assert (added.n_source, added.n_target) == (400, 400)
     assert "No group is in two of the 2 source tallies that were added; this was not checked." in added.explain()
     assert "not checked" not in again.explain()
@@ -301,7 +300,7 @@ def test_target_labels_are_those_of_the_chosen_rows() -> None:
         calibrate(SOURCE, LABELS, TARGET, target_labels=labels[:5], **BOTH)
     tally = Tally.from_scores(SOURCE, LABELS, groups=IDS) + Tally.from_target(TARGET, groups=TARGET_IDS)
     with pytest.raises(InputError, match="must both be counted with groups="):
-        calibrate_tally(tally, target_labels=Tally.from_scores(TARGET[:100], TRUTH[:100]))
+        calibrate(tally, target_labels=Tally.from_scores(TARGET[:100], TRUTH[:100]))
 
 
 def test_how_rows_were_chosen_to_be_labelled_is_asked_for_and_remembered(tmp_path: Path) -> None:

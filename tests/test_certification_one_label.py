@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from commands import good, make_tables
-from pacshift import METHODS, Certificate, Population, Tally, calibrate, calibrate_tally
+from pacshift import METHODS, Certificate, Population, Tally, calibrate
 from pacshift.arrays import FloatArray
 from pacshift.certificate.certificate import ONE_LABEL_SHARE
 from pacshift.certification.one_label import NET_MISSES, NetPoint, net_below, one_label_error, points_below
@@ -87,7 +87,7 @@ def test_only_a_pac_promise_about_the_target_bounds_it() -> None:
         labels = TRUTH.tolist() if name == "PS-T" else None
         made = certify(method=name, weights=weights, score=score, target_labels=labels)
         assert (made.one_label_error is None) == (made.guarantee != "pac-target"), name
-    assert calibrate_tally(TALLY, epsilon=0.1, delta=0.05).one_label_error is None  # no rows to count
+    assert calibrate(TALLY, epsilon=0.1, delta=0.05).one_label_error is None  # no rows to count
     assert certify(delta=0.95).one_label_error is None  # the levels would add up to more than 1
     assert calibrate(SOURCE, LABELS, None, epsilon=0.1, method="PS-LW").one_label_error is None
     with pytest.warns(match="all labels"):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pacshift
-from pacshift import AssumptionError, InputError, Tally, UninformativeWarning, calibrate, calibrate_tally, compare
+from pacshift import AssumptionError, InputError, Tally, UninformativeWarning, calibrate, compare
 from pacshift.certification.few_labels import mix_bounds
 from pacshift.certification.refusal import sheet_plan
 from pacshift.certification.request import check_request
@@ -122,13 +122,13 @@ def test_counts_alone_give_an_estimate_too() -> None:
         TARGET, **CLASSES
     )
     with pytest.raises(AssumptionError) as counted:
-        calibrate_tally(tally)
+        calibrate(tally)
     by_rows = dict(refused().expected_sizes)
     assert [count for count, _ in counted.value.expected_sizes] == [100, 200, 400]
     for count, size in counted.value.expected_sizes:
         assert 0.7 < size / by_rows[count] < 1.4
     with pytest.raises(AssumptionError) as without:
-        calibrate_tally(replace(tally, bins=None))
+        calibrate(replace(tally, bins=None))
     assert without.value.expected_sizes == ()  # nothing tells the sizes
     assert "budget=400, looks=(100, 200)" in str(without.value)
 

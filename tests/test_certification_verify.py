@@ -22,9 +22,7 @@ from pacshift import (
     Population,
     Tally,
     calibrate,
-    calibrate_tally,
     verify,
-    verify_tally,
 )
 from pacshift.certificate.provenance import AskedMethod, Provenance
 from pacshift.files.codec import from_json, seal, to_json
@@ -110,10 +108,10 @@ def test_rows_in_any_order_and_frames_with_the_columns_of_the_certificate() -> N
 def test_counts_are_made_again_from_counts_and_from_rows(grid: bool, bins: bool) -> None:
     tally = Tally.from_scores(SOURCE, LABELS, classes=NAMES, grid=grid)
     tally = tally + Tally.from_target(TARGET, classes=NAMES, bins=bins)
-    made = calibrate_tally(tally, epsilon=0.1, delta=0.05)
-    assert verify_tally(made, tally).verdict == "equal"
+    made = calibrate(tally, epsilon=0.1, delta=0.05)
+    assert verify(made, tally).verdict == "equal"
     assert verify(made, SOURCE, LABELS, TARGET).verdict == "equal"
-    assert verify_tally(made, tally + Tally.from_target(TARGET[:1], classes=NAMES)).verdict == "different"
+    assert verify(made, tally + Tally.from_target(TARGET[:1], classes=NAMES)).verdict == "different"
 
 
 def test_a_method_and_a_score_of_ones_own_must_be_given() -> None:
@@ -141,7 +139,7 @@ def test_what_is_missing_is_asked_for() -> None:
         verify(oracle, SOURCE, LABELS, TARGET)
     tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50)
     with pytest.raises(InputError, match="the data have the classes"):
-        verify_tally(certify(method="PS-LW"), tally)
+        verify(certify(method="PS-LW"), tally)
 
 
 def test_the_method_that_was_asked_for_is_run() -> None:

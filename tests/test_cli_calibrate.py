@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from commands import NAMES, Data, bad, good, make_tables, run
-from pacshift import METHODS, Certificate, Tally, calibrate_tally
+from pacshift import METHODS, Certificate, Tally, calibrate
 from pacshift.cli.flags import in_flags
 from pacshift.report import render_report
 from pacshift.tally.grid import single_cuts
@@ -33,7 +33,7 @@ def test_calibrate_says_and_writes_what_the_library_gives(data: Data, tmp_path: 
     matrix = np.column_stack([column.to_numpy() for column in target.itercolumns()])
     tally = Tally.from_scores(data.scores, np.array(NAMES)[data.labels], classes=NAMES, grid=True)
     tally = tally + Tally.from_target(matrix, classes=NAMES)
-    same = calibrate_tally(tally, epsilon=0.08, delta=0.02, method="PS-W", rng=0)
+    same = calibrate(tally, epsilon=0.08, delta=0.02, method="PS-W", rng=0)
     assert np.array_equal(made.thresholds, same.thresholds)
     assert made.set_sizes is not None
     assert np.array_equal(made.set_sizes, np.bincount(same.sets(matrix).sum(axis=1), minlength=4))

@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from commands import bad, good
-from pacshift import Certificate, Population, Tally, calibrate_tally
+from pacshift import Certificate, Population, Tally, calibrate
 from pacshift.scores.transforms import softmax
 
 
@@ -46,7 +46,7 @@ def test_calibrate_predict_and_check_with_one_flag(data: Logits, tmp_path: Path)
     good("calibrate", data.source, data.target, *call, "-o", out)
     made = Certificate.load(out)
     assert made.softmax
-    assert np.array_equal(made.thresholds, calibrate_tally(data.tally, method="PS-W").thresholds)
+    assert np.array_equal(made.thresholds, calibrate(data.tally, method="PS-W").thresholds)
     good("predict", out, data.target, "-o", tmp_path / "sets.parquet")
     sizes = pa.parquet.read_table(tmp_path / "sets.parquet").column("set_size").to_numpy()
     assert np.array_equal(sizes, made.sets(data.scores).sum(axis=1))

@@ -103,7 +103,7 @@ def test_tallies_are_verified_too(data: Data, tmp_path: Path) -> None:
 def test_what_python_made_from_arrays_is_verified_from_tables(data: Data, tmp_path: Path) -> None:
     source = read_table(data.source, label="label")
     target = read_table(data.target)
-    made = calibrate(source.scores, source.labels, target.scores, classes=source.classes)  # type: ignore[arg-type]
+    made = calibrate(source.scores, source.labels, target.scores, classes=source.classes)
     made.save(tmp_path / "c.json")
     assert len(np.unique(made.thresholds)) > 1
     shown = good("verify", tmp_path / "c.json", data.source, data.target).stdout

@@ -30,7 +30,6 @@ from pacshift import (
     Tally,
     UninformativeWarning,
     calibrate,
-    calibrate_tally,
     label_sheet,
 )
 from pacshift.methods import Method
@@ -204,7 +203,7 @@ def certify(method: Method, values: dict[str, Any], *, counted: bool) -> Certifi
         if "target_labels" in asked:
             some = None if others is None else others[:200]
             asked["target_labels"] = Tally.from_scores(TARGET[:200], TRUTH[:200], groups=some, **how)
-        return calibrate_tally(tally, **asked)
+        return calibrate(tally, **asked)
 
 
 def name_of(option: str) -> str:

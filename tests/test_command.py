@@ -83,10 +83,10 @@ def make_table(path: Path, rows: int) -> None:
 def test_a_signal_while_writing_leaves_the_old_file_and_no_draft(
     number: signal.Signals, code: int, tmp_path: Path
 ) -> None:
-    from pacshift import Tally, calibrate_tally
+    from pacshift import Tally, calibrate
 
     tally = Tally.from_scores(np.eye(4)[[0, 1, 2, 3] * 20], list("abcd") * 20, classes=list("abcd"))
-    calibrate_tally(tally, epsilon=0.1, delta=0.1, method="PS").save(tmp_path / "c.json")
+    calibrate(tally, epsilon=0.1, delta=0.1, method="PS").save(tmp_path / "c.json")
     make_table(tmp_path / "t.parquet", 1_000_000)
     (tmp_path / "sets.csv").write_text("old")
     command = [sys.executable, "-c", COMMAND, "predict", "c.json", "t.parquet", "-o", "sets.csv", "--force"]

@@ -16,14 +16,12 @@ from pacshift.cli.prevalence import prevalence as prevalence_command
 
 DOORS = (
     pacshift.calibrate,
-    pacshift.calibrate_tally,
     pacshift.compare,
     pacshift.label_sheet,
     pacshift.Monitor,
     pacshift.PACClassifier,
     pacshift.plan,
     pacshift.prevalence,
-    pacshift.prevalence_tally,
     *(one_by_one(command) for command in (calibrate_command, compare_command, plan_command, prevalence_command)),
     one_by_one(label_command),
 )

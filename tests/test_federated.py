@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from pacshift import METHODS, Certificate, InputError, Tally, UninformativeWarning, calibrate_tally
+from pacshift import METHODS, Certificate, InputError, Tally, UninformativeWarning, calibrate
 from pacshift.cli import app
 from pacshift.tables import tally_table
 
@@ -60,11 +60,11 @@ def test_files_of_counts_give_the_pooled_certificate(method: str, sites: Path, t
     options["weights"] = [0.5, 1.0, 2.0] if method == "ORACLE" else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UninformativeWarning)
-        expected = calibrate_tally(pooled, **options, rng=7)
+        expected = calibrate(pooled, **options, rng=7)
         for order in list(permutations(sorted(tmp_path.glob("*.tally"))))[::119]:
             total = Tally.sum(Tally.load(file) for file in order)
             assert total == pooled
-            certificate = calibrate_tally(total, **options, rng=7)
+            certificate = calibrate(total, **options, rng=7)
             assert certificate.thresholds.tolist() == expected.thresholds.tolist()
             assert certificate.explain() == expected.explain()
 

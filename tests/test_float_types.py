@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands import run
-from pacshift import METHODS, InputError, Tally, calibrate, calibrate_tally
+from pacshift import METHODS, InputError, Tally, calibrate
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.rows.sets import exact_cuts
 from pacshift.tables import tally_table
@@ -188,7 +188,7 @@ def test_counts_alone_give_the_same_cuts() -> None:
     source, labels = votes(3000, 0.4, 20, 1)
     for grid in (False, True):
         made = [
-            calibrate_tally(Tally.from_scores(source.astype(width), labels, grid=grid), method="PS-LW")
+            calibrate(Tally.from_scores(source.astype(width), labels, grid=grid), method="PS-LW")
             for width in WIDTHS
         ]
         assert np.array_equal(made[0].sets(source), made[1].sets(source.astype(np.float32)))

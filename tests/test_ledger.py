@@ -29,7 +29,6 @@ from pacshift import (
     bounds,
     calibrate,
     calibrate_strata,
-    calibrate_tally,
     label_sheet,
     strata,
 )
@@ -43,7 +42,7 @@ from pacshift.certification import (
     sensitivity,
 )
 from pacshift.certification.delta import one_candidate, two_candidates
-from pacshift.certification.label_mix import prevalence_tally
+from pacshift.certification.label_mix import prevalence as bound_shares
 from pacshift.certification.label_sheet import plan
 from pacshift.certification.request import check_request
 from pacshift.methods import METHODS, PSLP, Solution, Task, class_wise, ps, ps_t, ps_w
@@ -500,7 +499,7 @@ def by_tally(
 ) -> Any:
     data = rows(n_classes, per_class, shifted=shifted)
     labels: dict[str, Any] = {"target_labels": data.labelled(n_labels)} if n_labels else {}
-    return calibrate_tally(data.tally, delta=DELTA, **labels, **asked)
+    return calibrate(data.tally, delta=DELTA, **labels, **asked)
 
 
 def by_rows(n_classes: int, *, n_labels: int = 0, **asked: Any) -> Any:
@@ -628,7 +627,7 @@ def test_ranks_for_any_mix_spend_at_most_delta(few: int, box: Any, ledger: Ledge
 
 @pytest.mark.parametrize("n_classes", [2, 13, 70])
 def test_prevalence_spends_at_most_delta(n_classes: int, ledger: Ledger) -> None:
-    prevalence_tally(rows(n_classes, 100).tally, delta=DELTA, known_mix={0: (0.0, 0.9)})
+    bound_shares(rows(n_classes, 100).tally, delta=DELTA, known_mix={0: (0.0, 0.9)})
     assert not ledger.overdrawn, "\n".join(ledger.overdrawn)
     assert ledger.spent == {"check_label_shift": 0.1 * DELTA, "mix_intervals": DELTA}
 

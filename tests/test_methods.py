@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pacshift import InputError, Tally, UninformativeWarning, calibrate, calibrate_tally
+from pacshift import InputError, Tally, UninformativeWarning, calibrate
 from pacshift.bounds import Interval, clopper_pearson
 from pacshift.methods import (
     APS,
@@ -181,7 +181,7 @@ def test_class_that_cannot_be_weighed_is_named(method: Method) -> None:
     tally = Tally.from_scores(wide, np.array(["a", "b"])[labels], classes=["a", "b", "c"])
     tally += Tally.from_target(wide, classes=["a", "b", "c"])
     with pytest.warns(UninformativeWarning, match=r"class 'c': 0 source examples"):
-        certificate = calibrate_tally(tally, epsilon=0.1, delta=0.05, method=method, rng=0)
+        certificate = calibrate(tally, epsilon=0.1, delta=0.05, method=method, rng=0)
     assert certificate.trivial
     assert certificate.sets(wide).all()
 
@@ -201,14 +201,14 @@ def test_too_little_data_is_said_aloud(method: str, cause: str) -> None:
     tally = binary(ladder(10), ladder(10, 0.7), target=(10, 10))
     weights = [1.0, 1.0] if method == "ORACLE" else None
     with pytest.warns(UninformativeWarning, match=cause):
-        certificate = calibrate_tally(tally, epsilon=0.1, delta=0.05, method=method, weights=weights, rng=0)
+        certificate = calibrate(tally, epsilon=0.1, delta=0.05, method=method, weights=weights, rng=0)
     assert certificate.trivial
 
 
 def test_strict_form_says_which_cell_stopped_it() -> None:
     tally = drawn_tally(np.random.default_rng(0), 5, 4000, 3.0)
     with pytest.warns(UninformativeWarning, match=r"strict form needs it to be >= 0"):
-        certificate = calibrate_tally(tally, epsilon=0.1, delta=0.05, method=PSW("strict"), rng=0)
+        certificate = calibrate(tally, epsilon=0.1, delta=0.05, method=PSW("strict"), rng=0)
     assert certificate.trivial
 
 

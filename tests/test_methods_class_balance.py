@@ -16,7 +16,6 @@ from pacshift import (
     Population,
     Tally,
     calibrate,
-    calibrate_tally,
     verify,
 )
 from pacshift.methods.ps_lp import ClassBalance
@@ -62,7 +61,7 @@ def test_every_class_is_printed_where_the_balance_is_another() -> None:
     tally = Tally.from_scores(*population.draw(np.ones(8), 3000, rng)) + Tally.from_target(
         population.draw(np.ones(8), 3000, rng)[0]
     )
-    usual, other = (calibrate_tally(tally, epsilon=0.2, class_balance=each).explain() for each in (3, 6))
+    usual, other = (calibrate(tally, epsilon=0.2, class_balance=each).explain() for each in (3, 6))
     assert "(the classes missed most)" in usual
     assert "(all classes)" in other
     assert all(f"class {label} " in other for label in range(8))

@@ -12,7 +12,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
-from pacshift import METHODS, PS, PSW, Certificate, InputError, PACClassifier, Tally, calibrate, calibrate_tally
+from pacshift import METHODS, PS, PSW, Certificate, InputError, PACClassifier, Tally, calibrate
 from pacshift.certificate.file import to_document
 from pacshift.cli import app
 from pacshift.methods import Guarantee, Method, Solution, Task, resolve_method
@@ -214,7 +214,7 @@ class NoPromise(PS):
 def test_what_is_not_a_method_is_refused(method: Any, message: str) -> None:
     tally = Tally.from_scores(*drawn())
     with pytest.raises(InputError, match=message):
-        calibrate_tally(tally, epsilon=0.1, delta=0.05, method=method)
+        calibrate(tally, epsilon=0.1, delta=0.05, method=method)
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -16,8 +16,7 @@ from pacshift import (
     Tally,
     UninformativeWarning,
     calibrate,
-    calibrate_tally,
-    prevalence_tally,
+    prevalence,
 )
 from pacshift.assumption import ASSUMPTION_SHARE
 from pacshift.assumption.inequalities import JointRows, MixRows
@@ -39,7 +38,7 @@ def refuses(tally: Tally, known: dict[int, tuple[float, float]] | None) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UninformativeWarning)
-            calibrate_tally(tally, epsilon=0.1, delta=0.05, known_mix=known)
+            calibrate(tally, epsilon=0.1, delta=0.05, known_mix=known)
     except AssumptionError:
         return True
     return False
@@ -70,7 +69,7 @@ def test_an_exactly_true_mix_is_refuted_only_where_the_data_are_without_it(
     known = {label: (share, share) for label, share in enumerate(mix)}
     if not refuses(tally, None):
         assert not refuses(tally, known)
-        found = prevalence_tally(tally, delta=0.05, known_mix=known)
+        found = prevalence(tally, delta=0.05, known_mix=known)
         assert found.mix.contains(mix).all()
 
 
@@ -105,7 +104,7 @@ def test_sets_with_an_exact_mix_keep_their_promise_and_are_smaller() -> None:
         tally = tally + Tally.from_target(population.draw(mix, 1200, rng=2 * seed + 1)[0])
         try:
             cuts = [
-                calibrate_tally(tally, epsilon=epsilon, delta=delta, known_mix=known).thresholds
+                calibrate(tally, epsilon=epsilon, delta=delta, known_mix=known).thresholds
                 for known in ({0: (0.34, 0.34), 1: (0.66, 0.66)}, None)
             ]
         except AssumptionError:

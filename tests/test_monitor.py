@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from hospital import NAMES, PANDEMIC, USUAL, patients, source_tally
-from pacshift import InputError, Interval, Monitor, Tally, calibrate_tally
+from pacshift import InputError, Interval, Monitor, Tally, calibrate
 from pacshift.arrays import FloatArray
 from pacshift.certification.request import Request
 from pacshift.monitor.verdict import Fresh, judge, report_delta, source_delta
@@ -22,7 +22,7 @@ def month(mix: list[float], seed: int, n: int = 3000, bias: float = 0.0) -> Floa
 
 
 def test_a_year_in_short() -> None:
-    old = calibrate_tally(SOURCE, epsilon=0.06, delta=0.05, method="PS")
+    old = calibrate(SOURCE, epsilon=0.06, delta=0.05, method="PS")
     monitor = Monitor(SOURCE, epsilon=0.1, delta=0.05, certificate=old)
     usual = monitor.update(month(USUAL, 1), "April", start="2026-04-01", end="2026-04-30")
     shifted = monitor.update(month(PANDEMIC, 2), "May", start="2026-05-01")
@@ -59,7 +59,7 @@ def test_the_first_fresh_certificate_is_used_until_another_is_adopted() -> None:
 def test_frames_are_counted_as_arrays_are(frame: Any) -> None:
     rows = month(USUAL, 1)
     columns = dict(zip(NAMES, rows.T, strict=True))
-    old = calibrate_tally(SOURCE, method="PS")
+    old = calibrate(SOURCE, method="PS")
     first, second = (Monitor(SOURCE, certificate=old).update(given) for given in (rows, frame(columns)))
     assert (first.size, first.empty, first.error) == (second.size, second.empty, second.error)
     assert len(repr(second)) < 1000  # its certificate is named, not listed
@@ -134,7 +134,7 @@ def test_periods_are_in_the_order_of_time() -> None:
 
 
 def test_a_certificate_that_fills_empty_sets_is_never_called_broken() -> None:
-    old = calibrate_tally(SOURCE, epsilon=0.1, delta=0.05, method="PS", never_empty=True)
+    old = calibrate(SOURCE, epsilon=0.1, delta=0.05, method="PS", never_empty=True)
     report = Monitor(SOURCE, epsilon=0.1, delta=0.05, certificate=old).update(month(PANDEMIC, 2))
     assert report.verdict == "consistent"
     assert report.error is not None
@@ -147,7 +147,7 @@ def test_a_certificate_that_fills_empty_sets_is_never_called_broken() -> None:
 
 
 def test_methods_without_bounds_of_the_mix_use_every_mix() -> None:
-    old = calibrate_tally(SOURCE, epsilon=0.1, delta=0.05, method="PS-LW")
+    old = calibrate(SOURCE, epsilon=0.1, delta=0.05, method="PS-LW")
     report = Monitor(SOURCE, epsilon=0.1, delta=0.05, method="PS-LW", certificate=old).update(month(PANDEMIC, 2))
     assert report.prevalence is None
     assert report.error is not None
@@ -230,10 +230,10 @@ def test_bad_input_is_named() -> None:
     refuted = monitor.update(month(USUAL, 3, bias=-9.0))
     with pytest.raises(InputError, match="refute label shift"):
         monitor.adopt(refuted.fresh)
-    two = calibrate_tally(Tally.from_scores([[0.9, 0.1], [0.1, 0.9]] * 50, [0, 1] * 50), method="PS", **good)
+    two = calibrate(Tally.from_scores([[0.9, 0.1], [0.1, 0.9]] * 50, [0, 1] * 50), method="PS", **good)
     with pytest.raises(InputError, match="same classes"):
         monitor.adopt(two)
     with pytest.raises(InputError, match="softmax of logits"):
-        monitor.adopt(calibrate_tally(SOURCE, method="PS", **good).changed(softmax=True))
+        monitor.adopt(calibrate(SOURCE, method="PS", **good).changed(softmax=True))
     with pytest.raises(InputError, match="score"):
-        Monitor(SOURCE, certificate=replace(calibrate_tally(SOURCE, method="PS", **good), score="margin"), **good)
+        Monitor(SOURCE, certificate=replace(calibrate(SOURCE, method="PS", **good), score="margin"), **good)

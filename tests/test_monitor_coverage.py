@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from hospital import patients, population, source_tally
-from pacshift import Interval, Tally, calibrate_tally
+from pacshift import Interval, Tally, calibrate
 from pacshift.arrays import FloatArray
 from pacshift.monitor.verdict import error_bounds, lies_below
 
@@ -72,7 +72,7 @@ def test_lower_thresholds_miss_less_in_every_mix() -> None:
     target = Tally.from_target(
         patients(3000, [0.5, 0.1, 0.4], np.random.default_rng(3))[0], classes=source_tally().classes
     )
-    fresh = calibrate_tally(source_tally() + target, epsilon=0.1, delta=0.05)
+    fresh = calibrate(source_tally() + target, epsilon=0.1, delta=0.05)
     lowered = replace(fresh, thresholds=fresh.thresholds * [0.9, 1.0, 0.5])
     assert lies_below(lowered, fresh)
     assert lies_below(fresh, fresh)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from pacshift import Monitor, PeriodReport, Population, Tally, calibrate_tally
+from pacshift import Monitor, PeriodReport, Population, Tally, calibrate
 from pacshift.certificate import Certificate
 
 EPSILON, DELTA = 0.15, 0.1
@@ -65,7 +65,7 @@ def run_stream(seed: int, *, forever: bool, contamination: float = 0.0, **promis
     """Five months; rows of the second arrive late; the certificate in use changes with what is found."""
     rng = np.random.default_rng([seed, 7])
     source = Tally.from_scores(*POPULATION.draw([0.8, 0.2], 5000, rng), soft=False)
-    in_use = calibrate_tally(source, epsilon=0.08, delta=0.3, method="PS")  # ignores shifts
+    in_use = calibrate(source, epsilon=0.08, delta=0.3, method="PS")  # ignores shifts
     monitor = Monitor(
         source,
         epsilon=EPSILON,
@@ -132,7 +132,7 @@ def steered_stream(seed: int) -> Stream:
     """Verdicts choose the next mix, the hard one after ``kept``, and whether a month gets more rows."""
     rng = np.random.default_rng([seed, 8])
     source = Tally.from_scores(*POPULATION.draw([0.8, 0.2], 5000, rng), soft=False)
-    in_use = calibrate_tally(source, epsilon=0.1, delta=0.3, method="PS")
+    in_use = calibrate(source, epsilon=0.1, delta=0.3, method="PS")
     monitor = Monitor(source, epsilon=EPSILON, delta=DELTA, forever=True, certificate=in_use)
     made, mix, month = Stream([], [], []), MIXES[0], 0
     for look in range(6):

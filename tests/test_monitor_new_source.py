@@ -17,7 +17,6 @@ from pacshift import (
     PeriodReport,
     Tally,
     calibrate,
-    calibrate_tally,
     label_sheet,
 )
 from pacshift.monitor.verdict import report_delta, source_delta
@@ -314,7 +313,7 @@ def test_stopping_by_the_labels_is_paid_for() -> None:
         sheet = label_sheet(scores, budget=LOOKS[-1], looks=LOOKS[:-1], rng=stream, **promise)
         sources = {look: Tally.from_scores(scores[sheet.rows[:look]], truth[sheet.rows[:look]]) for look in LOOKS}
         hoped = {
-            look: calibrate_tally(rows, method="PS-LW", epsilon=0.1, delta=0.8 * 0.2).thresholds.max()
+            look: calibrate(rows, method="PS-LW", epsilon=0.1, delta=0.8 * 0.2).thresholds.max()
             for look, rows in sources.items()
         }
         look = max(LOOKS, key=hoped.__getitem__)

@@ -12,7 +12,7 @@ import pytest
 
 from hospital import NAMES, USUAL, patients, source_tally
 from pacshift import Certificate, InputError, Monitor, Tally
-from pacshift.files import lock
+from pacshift.files import writing
 from pacshift.files.codec import seal
 from pacshift.monitor.periods import Counted, CountedRows, Incoming
 from pacshift.monitor.state import StateFolder
@@ -316,7 +316,7 @@ def test_two_monitors_at_once_do_not_forget_each_others_rows(tmp_path: Path) -> 
 
 
 def test_a_folder_in_use_is_waited_for_and_then_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lock, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(writing, "WAIT_SECONDS", 0.1)
     one, other = (Monitor(SOURCE, **GOOD, state=tmp_path) for _ in range(2))
     with one.exclusive():
         with pytest.raises(InputError, match="in use by another process"):

@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from hospital import NAMES, USUAL, patients, table
-from pacshift import InputError, Tally, calibrate_tally
+from pacshift import InputError, Tally, calibrate
 from pacshift.monitor.calendar import read_period
 from pacshift.monitor.periods import CountedRows
 from pacshift.monitor.tables import Calendar, Cut, RowRanges, WholeFile, count_periods
@@ -74,7 +74,7 @@ def test_rows_in_the_order_of_the_file(tmp_path: Path) -> None:
 def test_a_file_is_a_period_and_its_sets_are_counted(file: Path) -> None:
     labels = np.array(NAMES)[LABELS]
     source = Tally.from_scores(SCORES, labels, classes=NAMES)
-    in_use = calibrate_tally(source, epsilon=0.1, delta=0.1, method="PS")
+    in_use = calibrate(source, epsilon=0.1, delta=0.1, method="PS")
     (part,) = counted(file, WholeFile("visits"), in_use=in_use).periods.values()
     sizes = in_use.sets(SCORES).sum(axis=1)
     assert part.set_sizes is not None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from pacshift import InputError, Population, Tally, calibrate_tally, plan
+from pacshift import InputError, Population, Tally, calibrate, plan
 from pacshift.arrays import FloatArray
 from pacshift.methods import Task, resolve_method
 from pacshift.planning import simulate
@@ -34,7 +34,7 @@ def true_size(
         rng = np.random.default_rng([seed, 5])
         source = Tally.from_scores(*population.draw(source_mix, rows, rng), soft=False)
         target = Tally.from_target(population.draw(target_mix, rows, rng)[0], soft=False)
-        made = calibrate_tally(source + target, epsilon=epsilon, delta=0.05, method=method)
+        made = calibrate(source + target, epsilon=epsilon, delta=0.05, method=method)
         found.append(population.size(made.thresholds, target_mix))
     return float(np.mean(found))
 
@@ -177,7 +177,7 @@ def test_real_plans_hold_the_size_of_a_future_certificate(monkeypatch: pytest.Mo
         pilot = POPULATION.draw(SOURCE_MIX, 1000, rng)
         made = plan(*pilot, n_source=1500, n_target=200, **QUICK, rng=seed)
         source = Tally.from_scores(*POPULATION.draw(SOURCE_MIX, 1500, rng), soft=False)
-        fresh = calibrate_tally(source, epsilon=0.05, delta=0.05, method="PS-LW")
+        fresh = calibrate(source, epsilon=0.05, delta=0.05, method="PS-LW")
         size = POPULATION.size(fresh.thresholds, TARGET_MIX)
         held.append(made.interval[0] <= size <= made.interval[1])
     assert binomtest(sum(held), len(held), 0.9, alternative="less").pvalue > 1e-3

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from pacshift import AssumptionError, InputError, Population, Tally, calibrate_tally, prevalence, prevalence_tally
+from pacshift import AssumptionError, InputError, Population, Tally, calibrate, prevalence
 from pacshift.arrays import BoolArray, FloatArray
 from pacshift.mix.region import prevalence_region
 from worlds import make_world
@@ -26,7 +26,7 @@ def test_two_classes_and_a_weak_classifier_get_a_narrow_interval() -> None:
     rng = np.random.default_rng(0)
     widths = [
         np.ptp([box.lower[0], box.upper[0]])
-        for box in (prevalence_tally(weak_tally(rng), delta=0.05).mix for _ in range(20))
+        for box in (prevalence(weak_tally(rng), delta=0.05).mix for _ in range(20))
     ]
     assert np.mean(widths) <= 0.45
 
@@ -38,7 +38,7 @@ def test_the_truth_is_inside_in_all_but_a_delta_share_of_draws(share: float) -> 
     rng, delta, repeats, missed = np.random.default_rng(1), 0.2, 150, 0
     for _ in range(repeats):
         try:
-            found = prevalence_tally(weak_tally(rng, share), delta=delta)
+            found = prevalence(weak_tally(rng, share), delta=delta)
             rates = found.recall.contains([0.65, 0.65]).all() and found.accuracy <= 0.65 <= found.accuracy_at_most
             missed += not (found.mix.contains([1 - share, share]).all() and rates)
         except AssumptionError:
@@ -71,7 +71,7 @@ def test_accuracy_and_recalls_are_inside_and_not_much_too_wide(n_classes: int) -
 def test_it_is_narrower_than_a_certificate_and_holds_the_truth(n_classes: int) -> None:
     world = make_world(n_classes, strength=3, shift=0.3)
     tally = world.draw(3000, 3000, np.random.default_rng(0))
-    found, certificate = prevalence_tally(tally, delta=0.05), calibrate_tally(tally, epsilon=0.1, delta=0.05)
+    found, certificate = prevalence(tally, delta=0.05), calibrate(tally, epsilon=0.1, delta=0.05)
     assert found.mix.contains(world.target_mix).all()
     assert found.weights.contains(world.weights).all()
     recall = np.diag(_rates(world.population))
@@ -95,12 +95,12 @@ def _rates(population: Population) -> FloatArray:
 
 def test_known_bounds_narrow_the_intervals_of_all_classes() -> None:
     tally = weak_tally(np.random.default_rng(2))
-    free, known = (prevalence_tally(tally, delta=0.05, known_mix=each) for each in (None, {1: (0.0, 0.5)}))
+    free, known = (prevalence(tally, delta=0.05, known_mix=each) for each in (None, {1: (0.0, 0.5)}))
     assert known.mix.upper[1] == pytest.approx(0.5)
     assert known.mix.lower[0] == pytest.approx(0.5)
     assert (known.mix.upper <= free.mix.upper + 1e-12).all()
     with pytest.raises(AssumptionError, match="known bounds"):
-        prevalence_tally(tally, delta=0.05, known_mix={1: (0.0, 0.05)})
+        prevalence(tally, delta=0.05, known_mix={1: (0.0, 0.05)})
 
 
 @pytest.mark.parametrize(
@@ -109,12 +109,12 @@ def test_known_bounds_narrow_the_intervals_of_all_classes() -> None:
 )
 def test_impossible_bounds_are_refused(known: dict[object, tuple[float, float]], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        prevalence_tally(weak_tally(np.random.default_rng(0)), delta=0.05, known_mix=known)
+        prevalence(weak_tally(np.random.default_rng(0)), delta=0.05, known_mix=known)
 
 
 def test_both_samples_and_a_proper_delta_are_needed() -> None:
     source = Tally.from_scores([[0.9, 0.1]], [0])
     with pytest.raises(InputError, match="no target rows"):
-        prevalence_tally(source, delta=0.05)
+        prevalence(source, delta=0.05)
     with pytest.raises(InputError, match="delta"):
         prevalence([[0.9, 0.1]], [0], [[0.9, 0.1]], delta=1.5)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacshift import Population, Tally, calibrate, calibrate_tally
+from pacshift import Population, Tally, calibrate
 from pacshift.progress import Steps
 
 
@@ -45,7 +45,7 @@ def test_counts_tell_it_too() -> None:
     told: list[int] = []
     scores, labels, target = drawn(3, 2000)
     tally = Tally.from_scores(scores, labels) + Tally.from_target(target)
-    calibrate_tally(tally, progress=lambda done, total: told.append(done))
+    calibrate(tally, progress=lambda done, total: told.append(done))
     assert told[-1] == 100
 
 

@@ -18,7 +18,7 @@ from pacshift import (
     Oracle,
     Population,
     Tally,
-    calibrate_tally,
+    calibrate,
     resample,
 )
 from pacshift.arrays import BoolArray, FloatArray
@@ -300,7 +300,7 @@ def test_nearly_singular_confusion_keeps_the_error(file: str, shared_data: Path)
     for _ in range(3):
         source, target = resample(labels, even, 6000, rng), resample(labels, mix, 6000, rng)
         tally = Tally.from_scores(probs[source], labels[source]) + Tally.from_target(probs[target])
-        thresholds = calibrate_tally(tally, epsilon=0.1, delta=0.05).thresholds
+        thresholds = calibrate(tally, epsilon=0.1, delta=0.05).thresholds
         own = probs[np.arange(len(labels)), labels] < thresholds[labels]
         error = float(np.bincount(labels, own) / np.bincount(labels) @ mix)
         assert error <= 0.1

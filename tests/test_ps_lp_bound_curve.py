@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pacshift import PSLP, AssumptionError, Certificate, Tally, calibrate, calibrate_tally
+from pacshift import PSLP, AssumptionError, Certificate, Tally, calibrate
 from pacshift.bounds import BoundCurve
 from pacshift.methods import Task
 from pacshift.mix.region import prevalence_region
@@ -132,9 +132,9 @@ def test_with_curves_computes_it_and_saving_and_pickling_do_not(
 
 def test_a_certificate_takes_a_curve_or_none_as_well() -> None:
     tally = make_world(3, strength=3, shift=0.3).draw(3000, 3000, np.random.default_rng(0))
-    certificate = calibrate_tally(tally, epsilon=0.1, delta=0.05)
+    certificate = calibrate(tally, epsilon=0.1, delta=0.05)
     curve = BoundCurve(np.array([0.1]), np.array([0.2]), 0.1)
     taken = replace(certificate, curve=curve).with_curves().curve
     assert taken is not None
     assert taken.bounds.tolist() == [0.2]
-    assert calibrate_tally(tally, epsilon=0.1, delta=0.05, method="PS").with_curves().curve is None
+    assert calibrate(tally, epsilon=0.1, delta=0.05, method="PS").with_curves().curve is None

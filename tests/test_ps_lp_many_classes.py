@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta, binomtest
 
 from benchmarks.many import hidden_error
-from pacshift import AssumptionError, Population, Tally, calibrate, calibrate_tally
+from pacshift import AssumptionError, Population, Tally, calibrate
 from pacshift.bounds import Interval, binomial_cut
 from pacshift.methods.ps_lp import reasons_for_many_classes
 from pacshift.mix.programs import MixProgram
@@ -80,7 +80,7 @@ def test_what_is_known_makes_sets_smaller_above_200_classes(method: str) -> None
     else:
         tally = Tally.from_scores(scores, labels) + Tally.from_target(target)
         known = Tally.from_scores(target[:100], truth[:100])  # counts: with rows PS-T has the smaller sets
-        better = calibrate_tally(tally, **asked, target_labels=known)
+        better = calibrate(tally, **asked, target_labels=known)
         assert better.method == "PS-LP"
     assert better.sets(target).sum() < 0.97 * plain.sets(target).sum()
     assert population.error(better.thresholds, shares) <= 0.1
@@ -95,7 +95,7 @@ def test_bounds_that_the_target_contradicts_refute(n_classes: int) -> None:
     tally = Tally.from_scores(population.scores, population.index, soft=False)
     tally = tally + Tally.from_target(target, soft=False)
     with pytest.raises(AssumptionError, match="but known_mix says at least 50 %"):
-        calibrate_tally(tally, known_mix={0: (0.5, 1)})
+        calibrate(tally, known_mix={0: (0.5, 1)})
 
 
 @pytest.mark.slow

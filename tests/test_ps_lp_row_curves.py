@@ -16,9 +16,7 @@ from pacshift import (
     Population,
     Tally,
     calibrate,
-    calibrate_tally,
     verify,
-    verify_tally,
 )
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
@@ -130,15 +128,15 @@ def certificate(rows: Rows, **more: Any) -> Certificate:
 @pytest.mark.slow
 def test_the_certificate_says_what_thresholds_were_tuned_on_and_can_be_made_again() -> None:
     rows = draw(WORLDS["strong shift"], 12_000, np.random.default_rng(1))  # where tuned sets are clearly smaller
-    on_rows, on_counts = certificate(rows), calibrate_tally(counted(rows), epsilon=0.1, delta=0.05)
+    on_rows, on_counts = certificate(rows), calibrate(counted(rows), epsilon=0.1, delta=0.05)
     assert on_rows.facts.tuned_on == "score rows"
     assert on_counts.facts.tuned_on == "counts"
     assert not np.array_equal(on_rows.thresholds, on_counts.thresholds)
     assert on_rows.provenance.counting is not None
     assert on_rows.provenance.counting.sample
     assert verify(on_rows, *rows).verdict == "equal"
-    assert verify_tally(on_counts, counted(rows)).verdict == "equal"
-    assert verify_tally(on_rows, counted(rows)).verdict == "different"  # counts alone do not give it
+    assert verify(on_counts, counted(rows)).verdict == "equal"
+    assert verify(on_rows, counted(rows)).verdict == "different"  # counts alone do not give it
     order = np.random.default_rng(2).permutation(12_000)
     again = certificate((rows[0][order], rows[1][order], rows[2][order[::-1]]))
     assert np.array_equal(again.thresholds, on_rows.thresholds)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pacshift import Tally, calibrate, calibrate_tally, resample
+from pacshift import Tally, calibrate, resample
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.mix.region import prevalence_region
 from pacshift.ps_lp.theorem import (
@@ -66,7 +66,7 @@ def test_the_kind_with_the_smallest_sets_on_the_target_is_kept() -> None:
         sizes = {kind: world.size(thresholds) for kind, thresholds in kinds.items()}
         kind = smallest_kind(tally, kinds)
         assert sizes[kind] <= 1.02 * min(sizes.values())
-        assert np.array_equal(calibrate_tally(tally, epsilon=0.1, delta=0.05).thresholds, single_cuts(kinds[kind]))
+        assert np.array_equal(calibrate(tally, epsilon=0.1, delta=0.05).thresholds, single_cuts(kinds[kind]))
         chosen.add(kind)
     assert len(chosen) > 1
 
@@ -126,9 +126,7 @@ def test_scores_beyond_0_and_1_are_compared_where_rows_are_at_hand() -> None:
     assert sizes[EQUAL_MISS_RATE] < sizes[ONE_THRESHOLD]
     found = calibrate(source, labels, target, epsilon=0.1, delta=0.05)
     assert found.sets(target).sum(axis=1).mean() == min(sizes.values())
-    assert np.array_equal(
-        calibrate_tally(tally, epsilon=0.1, delta=0.05).thresholds, single_cuts(kinds[ONE_THRESHOLD])
-    )
+    assert np.array_equal(calibrate(tally, epsilon=0.1, delta=0.05).thresholds, single_cuts(kinds[ONE_THRESHOLD]))
 
 
 def test_repeated_scores_of_alexnet(shared_data: Path) -> None:
@@ -155,5 +153,5 @@ def test_many_classes_raise_no_warning(n_classes: int, rows: int) -> None:
     tally = world.draw(rows, rows, np.random.default_rng(0))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        certificate = calibrate_tally(tally, epsilon=0.1, delta=0.05).with_curves()
+        certificate = calibrate(tally, epsilon=0.1, delta=0.05).with_curves()
         assert certificate.curve is not None

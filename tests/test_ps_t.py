@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from pacshift import InputError, Tally, UninformativeWarning, calibrate, calibrate_tally, label_sheet
+from pacshift import InputError, Tally, UninformativeWarning, calibrate, label_sheet
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import binomial_cut
 from pacshift.certification.counted import count_rows
@@ -282,7 +282,7 @@ def test_lemma_3_sheets_pilots_and_counts() -> None:
             calibrate(source, labels, target, method="PS-T", labelled=sheet)
     counted = Tally.from_scores(rows, own)
     with pytest.raises(InputError, match="labelled target rows are in the source too"):
-        calibrate_tally(counted + Tally.from_target(target), method="PS-T", target_labels=counted)
+        calibrate(counted + Tally.from_target(target), method="PS-T", target_labels=counted)
 
 
 def _tied(kind: str, n_rows: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
@@ -418,7 +418,7 @@ def test_counts_alone_are_enough() -> None:
     places = np.array([place for place, label in enumerate(labels) if label is not None])
     tally = Tally.from_scores(SOURCE, SOURCE_LABELS) + Tally.from_target(target)
     counted = Tally.from_scores(target[places], truth[places])
-    made = calibrate_tally(tally, epsilon=0.1, delta=0.1, method="PS-T", target_labels=counted)
+    made = calibrate(tally, epsilon=0.1, delta=0.1, method="PS-T", target_labels=counted)
     missed = counted.misses(made.thresholds).sum()
     assert missed <= binomial_cut(400, epsilon=0.1, delta=0.05) < missed + 8
     assert made.n_target_labels == 400

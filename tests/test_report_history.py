@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from certificates import HOSTILE, draw
 from hospital import PANDEMIC, USUAL, patients, source_tally
-from pacshift import Interval, Monitor, Tally, calibrate_tally
+from pacshift import Interval, Monitor, Tally, calibrate
 from pacshift.certification.request import Request
 from pacshift.monitor.verdict import Fresh, judge, missed_in_words
 from pacshift.plots import readable
@@ -24,7 +24,7 @@ DESK = 1200
 
 def year() -> Monitor:
     source = source_tally(20_000)
-    old = calibrate_tally(source, epsilon=0.06, delta=0.05, method="PS")
+    old = calibrate(source, epsilon=0.06, delta=0.05, method="PS")
     monitor = Monitor(source, epsilon=0.1, delta=0.05, certificate=old)
     for name, mix, bias in (("April", USUAL, 0.0), ("May", PANDEMIC, 0.0), ("September", USUAL, -9.0)):
         monitor.update(patients(3000, mix, np.random.default_rng(1), bias=bias)[0], name)
@@ -137,7 +137,7 @@ def test_an_interval_is_rounded_the_same_everywhere() -> None:
 
 def test_the_page_says_what_else_was_asked_for_and_what_is_wrong_with_the_certificate() -> None:
     source = source_tally(9000)
-    old = calibrate_tally(source, epsilon=0.06, delta=0.05, method="PS", model_id="net 3")
+    old = calibrate(source, epsilon=0.06, delta=0.05, method="PS", model_id="net 3")
     monitor = Monitor(source, certificate=old, class_epsilon=0.4, contamination=0.02, model_id="net 4")
     monitor.update(patients(1000, USUAL, np.random.default_rng(1))[0], "April")
     page = render_history(monitor)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pacshift.errors import InputError
+from pacshift import InputError, calibrate, prevalence, read, verify
 from pacshift.rows import fold
 from pacshift.rows.arrow.table import read_rows
 from pacshift.rows.base import Batch, Rows
@@ -163,6 +163,50 @@ def test_a_small_table_is_read_once(table: pd.DataFrame, tmp_path: Path, monkeyp
     assert len(opened) == 1
     assert sum(rows.map(n_rows, keep=["patient"])) == N_ROWS
     assert len(opened) == 2  # other columns were not kept
+
+
+@pytest.mark.parametrize("group", [None, "patient"])
+def test_verbs_take_tables_arrays_and_counts(table: pd.DataFrame, tmp_path: Path, group: str | None) -> None:
+    path = tmp_path / "rows.parquet"
+    table.to_parquet(path)
+    source = read(path, label="label", scores="p_*", group=group)
+    target = read(path, like=source, group=group)
+    made = calibrate(source, target, method="PS-LW", epsilon=0.3)
+    assert verify(made, source, target).verdict == "equal"
+    counts = fold.both(source, target, soft=False, bins=False)
+    again = calibrate(counts, method="PS-LW", epsilon=0.3)
+    assert np.array_equal(made.thresholds, again.thresholds)
+    shares = [prevalence(*data, delta=0.5).mix.lower.tolist() for data in ((source, target), (counts,))]
+    assert shares[0] == shares[1]
+    if group is None:  # a source in a file beside a target in memory
+        scores = table[[f"p_{name}" for name in CLASSES]].to_numpy()
+        mixed = calibrate(source, None, scores, method="PS-LW", epsilon=0.3)
+        assert np.array_equal(made.thresholds, mixed.thresholds)
+        some = read(path, target_label="some", like=source)
+        with pytest.raises(InputError, match="labelled target rows are in the source too"):
+            calibrate(source, some, method="PS-T", epsilon=0.5, delta=0.2)
+
+
+def test_what_is_said_of_other_data_is_refused(table: pd.DataFrame) -> None:
+    source = read(table, label="label", scores="p_*")
+    target = read(table, like=source)
+    counts = fold.both(source, target, soft=False, bins=False)
+    turned = read(table, scores="p_*", classes=CLASSES[::-1])
+    wrong: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
+        ((source, target), {"groups": table["patient"]}, "groups is about arrays"),
+        ((source, target), {"target_labels": table["some"]}, "target_labels is about arrays"),
+        ((target, target), {}, "the source has no labels"),
+        ((source, source), {}, "the target was read with label="),
+        ((source, turned), {}, "Read it with like=SOURCE"),
+        ((counts, table["label"]), {}, "source_labels is about rows"),
+        ((counts,), {"target_labels": table["some"]}, "must be a tally of the labelled target rows"),
+        ((table[["p_a", "p_b", "p_c"]],), {}, "source_labels is missing"),
+    ]
+    for data, options, said in wrong:
+        with pytest.raises(InputError, match=said):
+            calibrate(*data, **options)
+    with pytest.raises(InputError, match="Give one of them"):
+        read(table, label="label", target_label="some")
 
 
 def _counting(function: Any, calls: list[Any]) -> Any:

@@ -15,7 +15,6 @@ from pacshift import (
     Population,
     Tally,
     calibrate,
-    calibrate_tally,
     compare,
     plan,
     prevalence,
@@ -149,12 +148,12 @@ def test_tallies_remember_it_and_do_not_mix(tmp_path: Path) -> None:
     assert "softmax of logits" in repr(source)
     source.save(tmp_path / "s.tally")
     assert Tally.load(tmp_path / "s.tally") == source != Tally.from_scores(softmax(SOURCE), LABELS)
-    assert calibrate_tally(source + target).softmax
+    assert calibrate(source + target).softmax
     with pytest.raises(InputError, match=r"do not add\. Count all of them from logits with softmax=True"):
         source + Tally.from_target(softmax(TARGET))
     labelled = Tally.from_scores(softmax(TARGET[:50]), LABELS[:50])
     with pytest.raises(InputError, match="and with softmax=True if the source was"):
-        calibrate_tally(source + target, target_labels=labelled)
+        calibrate(source + target, target_labels=labelled)
 
 
 def test_a_class_may_be_ruled_out_in_a_table_too(certificate: Certificate, tmp_path: Path) -> None:
@@ -192,7 +191,7 @@ def test_raw_logits_get_a_note_with_the_remedy(caplog: pytest.LogCaptureFixture)
     assert note in made.explain()
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [note]
     caplog.clear()
-    calibrate_tally(Tally.from_scores(SOURCE, LABELS) + Tally.from_target(TARGET))
+    calibrate(Tally.from_scores(SOURCE, LABELS) + Tally.from_target(TARGET))
     assert "softmax=True" in caplog.text
 
 

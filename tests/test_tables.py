@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pacshift import InputError, Tally, calibrate_tally
+from pacshift import InputError, Tally, calibrate
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.parallel import cores, map_ordered
 from pacshift.rows.arrow import formats
@@ -223,7 +223,7 @@ def test_read_table_and_set_sizes(tmp_path: Path) -> None:
     np.savez(tmp_path / "b.npz", probs=more, labels=truth, class_names=["x", "y", "z"])
     tally = tally_table([tmp_path / "a.npz", tmp_path / "b.npz"], label="label").tally
     assert tally.n_source == 400
-    certificate = calibrate_tally(tally, epsilon=0.1, delta=0.1, method="PS")
+    certificate = calibrate(tally, epsilon=0.1, delta=0.1, method="PS")
     sizes = np.bincount(certificate.sets(scores).sum(axis=1), minlength=4)
     assert count_set_sizes(certificate, tmp_path / "a.npz").tolist() == sizes.tolist()
 

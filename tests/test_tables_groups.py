@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from commands import good, run
-from pacshift import Certificate, InputError, Tally, calibrate_tally
+from pacshift import Certificate, InputError, Tally, calibrate
 from pacshift.files.codec import seal
 from pacshift.monitor.periods import Counted
 from pacshift.monitor.tables import Calendar, Cut, RowRanges, WholeFile, count_periods
@@ -148,7 +148,7 @@ def test_read_and_evaluate_look_at_the_same_rows() -> None:
     loaded = read_table(TABLE, label="label", group="patient")
     assert loaded.labels is not None
     assert Tally.from_scores(loaded.scores, loaded.labels, grid=True).n_source == N_GROUPS
-    made = calibrate_tally(in_memory(), method="PS")
+    made = calibrate(in_memory(), method="PS")
     found = evaluate_table(made, TABLE, label="label", scores="p_*", group="patient").evaluation
     assert found.n == N_GROUPS
     assert np.array_equal(found.class_counts, in_memory().class_counts)

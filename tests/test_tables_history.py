@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from hospital import PANDEMIC, USUAL, patients, source_tally
-from pacshift import InputError, Monitor, calibrate_tally
+from pacshift import InputError, Monitor, calibrate
 from pacshift.tables.history import history_rows, write_history
 
 COLUMNS = ["period", "start", "end", "metric", "value", "lower", "upper", "alert", "epsilon"]
@@ -20,7 +20,7 @@ COLUMNS = ["period", "start", "end", "metric", "value", "lower", "upper", "alert
 @pytest.fixture(scope="module")
 def monitor() -> Monitor:
     source = source_tally(20_000)
-    old = calibrate_tally(source, epsilon=0.06, delta=0.05, method="PS")
+    old = calibrate(source, epsilon=0.06, delta=0.05, method="PS")
     made = Monitor(source, epsilon=0.1, delta=0.05, certificate=old)
     for name, mix, bias in (("April", USUAL, 0.0), ("May", PANDEMIC, 0.0), ("September", USUAL, -9.0)):
         made.update(patients(3000, mix, np.random.default_rng(1), bias=bias)[0], name)

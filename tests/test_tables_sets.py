@@ -11,7 +11,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from pacshift import Certificate, InputError, Tally, calibrate_tally, evaluate
+from pacshift import Certificate, InputError, Tally, calibrate, evaluate
 from pacshift.tables import count_set_sizes, evaluate_table, write_sets
 
 CLASSES = ("ant", "bee", "cow")
@@ -27,7 +27,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def calibrated(score: str = "probability") -> Certificate:
     tally = Tally.from_scores(SCORES, LABELS, classes=CLASSES, grid=True, score=score)
-    return calibrate_tally(tally, epsilon=0.2, delta=0.1, method="PS")
+    return calibrate(tally, epsilon=0.2, delta=0.1, method="PS")
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_outputs_and_columns_that_cannot_be(table: Path, tmp_path: Path) -> None
         write_sets(calibrated(), table, tmp_path / "sets.csv", keep=["age"])
     classes = [f"{name};" for name in CLASSES]
     tally = Tally.from_scores(SCORES, np.char.add(LABELS, ";"), classes=classes)
-    joined = calibrate_tally(tally, epsilon=0.2, delta=0.1, method="PS")
+    joined = calibrate(tally, epsilon=0.2, delta=0.1, method="PS")
     with pytest.raises(InputError, match="a class name holds ';'"):
         write_sets(joined, table, tmp_path / "sets.csv")
 

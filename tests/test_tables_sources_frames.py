@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from pacshift import InputError, Tally, calibrate, calibrate_tally
+from pacshift import InputError, Tally, calibrate
 from pacshift.scores import frames
 from pacshift.tables import tally_table, write_sets
 
@@ -105,9 +105,7 @@ def test_labels_may_be_a_column_of_a_stream() -> None:
 
 def test_sets_of_a_stream_are_written(tmp_path: Path) -> None:
     table = columns()
-    made = calibrate_tally(
-        tally_table(pl.LazyFrame(table), label="animal").tally, epsilon=0.1, delta=0.05, method="PS"
-    )
+    made = calibrate(tally_table(pl.LazyFrame(table), label="animal").tally, epsilon=0.1, delta=0.05, method="PS")
     for place, frame in enumerate((duckdb_relation(table), pl.LazyFrame(table), pd.DataFrame(table))):
         written = write_sets(made, frame, tmp_path / f"{place}.parquet", keep=["id"])
         assert written.n_rows == 3000

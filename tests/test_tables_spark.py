@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pacshift import Certificate, InputError, Tally, calibrate_tally
+from pacshift import Certificate, InputError, Tally, calibrate
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.cli.spark import with_names
 from pacshift.rows.columns import Columns
@@ -70,7 +70,7 @@ def test_logits_are_counted_and_predicted_as_in_memory(spark: Any, tmp_path: Pat
     rows = spark.read.parquet(str(path)).repartition(3)
     counted = tally(rows, label="label", softmax=True)
     assert counted == Tally.from_scores(logits, NAMES[:3000], classes=CLASSES, grid=True, softmax=True)
-    certificate = calibrate_tally(counted, epsilon=0.2, delta=0.1, method="PS")
+    certificate = calibrate(counted, epsilon=0.2, delta=0.1, method="PS")
     found = predict_sets(rows, certificate, keep=["id"]).orderBy("id").collect()
     assert [row.set_size for row in found] == certificate.sets(logits).sum(axis=1).tolist()
 
@@ -169,7 +169,7 @@ def test_a_killed_executor_does_not_change_the_answer(frame: Any, tmp_path: Path
 
 @pytest.fixture(scope="module")
 def certificate() -> Certificate:
-    return calibrate_tally(in_memory(), epsilon=0.05, delta=0.05, method="PS")
+    return calibrate(in_memory(), epsilon=0.05, delta=0.05, method="PS")
 
 
 def test_predicted_sets_equal_those_of_memory(frame: Any, certificate: Certificate) -> None:
@@ -270,7 +270,7 @@ def test_bad_rows_and_names_that_differ_in_case(spark: Any, certificate: Certifi
     twins = spark.createDataFrame(rows, ["p_a", "p_A", "p_b.c", "label", "id"])
     expected = Tally.from_scores([row[:3] for row in rows], ["a", "A"], classes=["a", "A", "b.c"], grid=True)
     assert tally(twins, label="label") == expected
-    own = calibrate_tally(expected, epsilon=0.5, delta=0.5, method="PS")
+    own = calibrate(expected, epsilon=0.5, delta=0.5, method="PS")
     assert [row["set"] for row in predict_sets(twins, own).collect()] == [["a"], ["A"]]
     bad = spark.createDataFrame(
         [(0.7, 0.3, None), (0.2, float("nan"), 0.0)], "p_a double, p_A double, `p_b.c` double"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pacshift import InputError, Tally, calibrate_tally
+from pacshift import InputError, Tally, calibrate
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.tally.grid import MAX_BINNED_CLASSES, float_to_order, order_to_float, to_grid
 from strategies import labelled
@@ -111,13 +111,13 @@ def test_tallies_of_different_things_do_not_add() -> None:
 def test_methods_ask_for_what_a_tally_lacks() -> None:
     source, target = Tally.from_scores(np.eye(2), [0, 1], soft=False), Tally.from_target(np.eye(2), soft=False)
     with pytest.raises(InputError, match="no source examples: every method needs a labelled source"):
-        calibrate_tally(target, epsilon=0.1, delta=0.1, method="PS")
+        calibrate(target, epsilon=0.1, delta=0.1, method="PS")
     with pytest.raises(InputError, match="no target examples: method PS-W needs unlabelled target scores"):
-        calibrate_tally(source, epsilon=0.1, delta=0.1, method="PS-W")
+        calibrate(source, epsilon=0.1, delta=0.1, method="PS-W")
     with pytest.raises(InputError, match="needs sums of probabilities, which this tally lacks"):
-        calibrate_tally(source + target, epsilon=0.1, delta=0.1, method="PS-R")
+        calibrate(source + target, epsilon=0.1, delta=0.1, method="PS-R")
     with pytest.raises(InputError, match="method APS needs a tally of adaptive scores"):
-        calibrate_tally(source, epsilon=0.1, delta=0.1, method="APS")
+        calibrate(source, epsilon=0.1, delta=0.1, method="APS")
 
 
 def test_only_tallies_add_up() -> None:

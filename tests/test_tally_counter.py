@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pacshift import InputError, Tally, UninformativeWarning, calibrate_tally, parallel
+from pacshift import InputError, Tally, UninformativeWarning, calibrate, parallel
 from pacshift.scores.transforms import TRANSFORMS
 from pacshift.tables import tally_table
 from pacshift.tally import counter, stores
@@ -286,7 +286,7 @@ def test_ten_thousand_classes_need_no_square_table(tmp_path: Path, monkeypatch: 
     for method in ("PS", "PS-LW", "LWCP", "PS-LP"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UninformativeWarning)  # two rows per class say little
-            made = calibrate_tally(again, epsilon=0.1, delta=0.1, method=method)
+            made = calibrate(again, epsilon=0.1, delta=0.1, method=method)
         assert made.trivial == (method != "PS"), method
 
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands import good, make_tables, run
-from pacshift import Certificate, Tally, calibrate_tally
+from pacshift import Certificate, Tally, calibrate
 from pacshift.cli.spark import with_names
 from pacshift.files.codec import from_json, to_json
 from pacshift.rows.faults import BAD_SCORES, NO_LABEL
@@ -51,7 +51,7 @@ def test_files_are_listed_with_rows_columns_and_hash(tmp_path: Path) -> None:
     plain = tally_table(files, label="y").tally
     assert plain == tally  # equal counts, whatever is known about the files
     assert {one.sha256 for one in plain.inputs} == {None}
-    assert calibrate_tally(loaded, epsilon=0.4, delta=0.3, method="PS").provenance.inputs == loaded.inputs
+    assert calibrate(loaded, epsilon=0.4, delta=0.3, method="PS").provenance.inputs == loaded.inputs
 
 
 def test_rows_that_were_left_out_do_not_count(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_certificate_says_how_many_more_there_are() -> None:
     )
     assert many.n_more_inputs == 9
     assert len(all_inputs(many)) == MAX_INPUTS
-    made = calibrate_tally(many, epsilon=0.4, delta=0.3, method="PS").provenance
+    made = calibrate(many, epsilon=0.4, delta=0.3, method="PS").provenance
     assert made is not None
     assert made.inputs[-1].name == "10 more files"
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pacshift import AssumptionError, Population, Tally, UninformativeWarning, calibrate_tally
+from pacshift import AssumptionError, Population, Tally, UninformativeWarning, calibrate
 from pacshift.arrays import FloatArray
 from pacshift.methods import Method
 
@@ -67,9 +67,7 @@ def run(method: Method, world: World, tally: Tally, epsilon: float, delta: float
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UninformativeWarning)  # all labels is a valid answer here
-            certificate = calibrate_tally(
-                tally, epsilon=epsilon, delta=delta, method=method, weights=weights, rng=seed
-            )
+            certificate = calibrate(tally, epsilon=epsilon, delta=delta, method=method, weights=weights, rng=seed)
     except AssumptionError:
         return Run(None)
     return Run(certificate.thresholds)

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from pacshift import Monitor, Tally, calibrate, calibrate_tally, label_sheet
+from pacshift import Monitor, Tally, calibrate, label_sheet
 from pacshift.plots import WIDTH
 from pacshift.report import history_pictures, write_history_page
 from pacshift.words.numbers import given
@@ -34,7 +34,7 @@ CALENDAR = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct"
 last_year = patients(60_000, USUAL)  # with diagnoses
 source = Tally.from_scores(*last_year, classes=NAMES)
 january = patients(5_000, USUAL)[0]
-first = calibrate_tally(source + Tally.from_target(january, classes=NAMES), epsilon=0.04, delta=0.05)
+first = calibrate(source + Tally.from_target(january, classes=NAMES), epsilon=0.04, delta=0.05)
 monitor = Monitor(source, epsilon=0.05, delta=0.05, forever=True, certificate=first, state="watch")
 # --8<-- [end:begin]
 
@@ -77,7 +77,7 @@ for number, month in enumerate(CALENDAR[9:], start=10):
 december = patients(6_000, USUAL, 4.0)[0]
 for rows in (400, 1_000, 10_000):
     labelled = Tally.from_scores(*patients(rows, USUAL, 4.0), classes=NAMES)
-    made = calibrate_tally(labelled + Tally.from_target(december, classes=NAMES), epsilon=0.08, delta=0.05)
+    made = calibrate(labelled + Tally.from_target(december, classes=NAMES), epsilon=0.08, delta=0.05)
     print(f"Source of {rows:,} rows: {made.sets(december).sum(axis=1).mean():.2f} labels in a set")
 # --8<-- [end:sizes]
 

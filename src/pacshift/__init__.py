@@ -8,16 +8,13 @@ if typing.TYPE_CHECKING:  # "as" says that they are public
     from pacshift.bounds import Interval as Interval
     from pacshift.certificate import Certificate as Certificate
     from pacshift.certification.calibrate import calibrate as calibrate
-    from pacshift.certification.calibrate import calibrate_tally as calibrate_tally
     from pacshift.certification.check import Check as Check
     from pacshift.certification.check import check as check
     from pacshift.certification.label_mix import prevalence as prevalence
-    from pacshift.certification.label_mix import prevalence_tally as prevalence_tally
     from pacshift.certification.label_sheet import LabelSheet as LabelSheet
     from pacshift.certification.label_sheet import label_sheet as label_sheet
     from pacshift.certification.verify import Verification as Verification
     from pacshift.certification.verify import verify as verify
-    from pacshift.certification.verify import verify_tally as verify_tally
     from pacshift.comparison.compare import compare as compare
     from pacshift.comparison.table import Comparison as Comparison
     from pacshift.errors import AssumptionError as AssumptionError
@@ -46,6 +43,7 @@ if typing.TYPE_CHECKING:  # "as" says that they are public
     from pacshift.monitor import PeriodReport as PeriodReport
     from pacshift.planning import Plan as Plan
     from pacshift.planning import plan as plan
+    from pacshift.rows.arrow.table import read as read
     from pacshift.simulate import Population as Population
     from pacshift.simulate import resample as resample
     from pacshift.simulate import tweak_one as tweak_one
@@ -60,11 +58,11 @@ __version__ = "0.2.0"
 _HOMES = {
     "bounds": ["Interval"],
     "certificate": ["Certificate"],
-    "certification.calibrate": ["calibrate", "calibrate_tally"],
+    "certification.calibrate": ["calibrate"],
     "certification.check": ["Check", "check"],
-    "certification.label_mix": ["prevalence", "prevalence_tally"],
+    "certification.label_mix": ["prevalence"],
     "certification.label_sheet": ["LabelSheet", "label_sheet"],
-    "certification.verify": ["Verification", "verify", "verify_tally"],
+    "certification.verify": ["Verification", "verify"],
     "comparison.compare": ["compare"],
     "comparison.table": ["Comparison"],
     "errors": ["AssumptionError", "InputError", "PacshiftError", "UnfinishedSheetError", "UninformativeWarning"],
@@ -74,6 +72,7 @@ _HOMES = {
     "mix.prevalence": ["Prevalence"],
     "monitor": ["Monitor", "PeriodReport"],
     "planning": ["Plan", "plan"],
+    "rows.arrow.table": ["read"],
     "simulate": ["Population", "resample", "tweak_one"],
     "strata": ["calibrate_strata", "sets_in_strata"],
     "tally": ["Tally"],

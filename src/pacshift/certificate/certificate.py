@@ -31,7 +31,7 @@ class Certificate(SetRule):
     """Thresholds, what they guarantee, and what is needed to check, save and use them.
 
     Label y is in the set of x if and only if its score f(x, y) is at least ``thresholds[y]``. ``calibrate`` and
-    ``calibrate_tally`` make certificates.
+    ``calibrate`` make certificates.
 
     Attributes
     ----------

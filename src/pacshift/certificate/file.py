@@ -250,8 +250,9 @@ def to_document(certificate: "Certificate") -> dict[str, Any]:
 
 def _per_class(given: Any, n_classes: int) -> Iterable[Any]:
     if isinstance(given, Interval):
-        return zip(given.lower, given.upper, strict=True)
-    return [None] * n_classes if given is None else given
+        return zip(given.lower.tolist(), given.upper.tolist(), strict=True)
+    plain_list = given.tolist() if isinstance(given, np.ndarray) else given
+    return [None] * n_classes if given is None else list(plain_list)
 
 
 def read_fields(path: PathLike) -> dict[str, Any]:

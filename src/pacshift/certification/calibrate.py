@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 
 from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
 from pacshift.certificate import Certificate
-from pacshift.certification.certify import Data, certify
-from pacshift.certification.counted import count_rows, measured
-from pacshift.certification.few_labels import require_both_grouped
+from pacshift.certification.certify import certify
+from pacshift.certification.counted import count_rows, counted_before, measured
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
@@ -21,7 +20,6 @@ from pacshift.errors import InputError
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import score_for
 from pacshift.methods.ps_lp import ClassBalance, balanced
-from pacshift.paths.labelled import LabelledTarget
 from pacshift.progress import Progress
 from pacshift.rows.base import Rows, unwatched
 from pacshift.rows.memory import pair
@@ -34,9 +32,9 @@ logger = logging.getLogger(__name__)
 
 
 def calibrate(
-    source_scores: ScoresLike,
-    source_labels: LabelsLike,
-    target_scores: ScoresLike | None,
+    source_scores: ScoresLike | Rows | Tally,
+    source_labels: LabelsLike | Rows | None = None,
+    target_scores: ScoresLike | Rows | None = None,
     *,
     epsilon: float = EPSILON,
     delta: float = DELTA,
@@ -51,7 +49,7 @@ def calibrate(
     class_balance: ClassBalance | None = None,
     contamination: float = 0.0,
     known_mix: Mapping[Any, Any] | None = None,
-    target_labels: LabelsLike | None = None,
+    target_labels: LabelsLike | Tally | None = None,
     labels_per: LabelsPer | None = None,
     labelled: LabelSheet | str | os.PathLike[str] | None = None,
     groups: LabelsLike | None = None,
@@ -69,14 +67,16 @@ def calibrate(
 
     Parameters
     ----------
-    source_scores : array or frame of shape (m, K)
+    source_scores : array or frame of shape (m, K), Rows or Tally
         Scores of the labelled source examples: one row per example, one column per class, higher is more likely.
         NumPy arrays, torch CPU tensors, nested lists, and pandas, polars or Arrow frames. The classifier must not
-        have been trained on these examples. Scores need not be calibrated or sum to 1.
+        have been trained on these examples. Scores need not be calibrated or sum to 1. Or a table that
+        ``pacshift.read`` opens, with its labels. Or counts of source and target that were made elsewhere and added
+        up, ``Tally.from_scores(...) + Tally.from_target(...)``: there is nothing else to give then.
     source_labels : array or series of length m
         The true labels of the source examples. They are matched to ``classes`` by value. If scores and labels have
         a pandas index, it must be the same.
-    target_scores : array or frame of shape (n, K), or None
+    target_scores : array or frame of shape (n, K), Rows or None
         Scores of unlabelled examples from the population that the sets are for. None is allowed for methods that
         do not use the target, such as ``"PS"`` and ``"PS-LW"``.
     epsilon : float, default 0.1
@@ -127,6 +127,8 @@ def calibrate(
         None of these rows may be in the source. ``delta`` pays for one look at one sample, of a size fixed
         beforehand: every further sample, and every look at more labels, spends it again.
         Leave rows of a new kind, which have no class, unlabelled, and allow for them with ``contamination``.
+        Beside a tally these are counts, ``Tally.from_scores`` of the labelled rows, which the tally counts as
+        unlabelled ones; with groups they must be one random row, or all rows, of random groups.
     labels_per : {"row", "group"}, optional
         How rows were chosen to be labelled, if there are ``target_groups`` and labels of rows that are not the
         counted one of their group. ``"row"``: at random among all rows; the labels of counted rows are used.
@@ -184,6 +186,15 @@ def calibrate(
     ('pac-target', False)
     >>> certificate.sets([[0.99, 0.01], [0.01, 0.99]]).tolist()
     [[True, False], [False, True]]
+
+    Tallies of files, months or hospitals add up, so raw scores need not be in one place:
+
+    >>> from pacshift import Tally
+    >>> scores, labels = np.tile([[0.9, 0.1], [0.2, 0.8]], (500, 1)), np.tile([0, 1], 500)
+    >>> north, south = Tally.from_scores(scores, labels), Tally.from_scores(scores, labels)
+    >>> made = calibrate(north + south + Tally.from_target(scores), epsilon=0.1, delta=0.05)
+    >>> made.n_source, made.n_target, made.sets([[0.9, 0.1]]).tolist()
+    (2000, 1000, [[True, False]])
     """
     chosen = balanced(resolve_method(method), class_balance)
     request = check_request(
@@ -199,10 +210,26 @@ def calibrate(
         model_id=model_id,
         valid_until=valid_until,
     )
-    require_fit(chosen, request, has_labels=target_labels is not None or labelled is not None)
-    if target_labels is not None and labelled is not None:
+    on_rows = any(isinstance(one, Rows) and one.labels == "some" for one in (source_labels, target_scores))
+    has_labels = target_labels is not None or on_rows
+    require_fit(chosen, request, has_labels=has_labels or labelled is not None)
+    if has_labels and labelled is not None:
         raise InputError("target_labels and labelled are two ways to say the same. Give one of them.")
     check_labels_per(labels_per, has_labels=target_labels is not None, has_groups=target_groups is not None)
+    if isinstance(source_scores, Tally):
+        about: dict[str, object] = {"source_labels": source_labels, "target_scores": target_scores}
+        about |= {
+            "labelled": labelled,
+            "classes": classes,
+            "softmax": softmax,
+            "groups": groups,
+            "target_groups": target_groups,
+        }
+        data = counted_before(source_scores, target_labels, **about)
+        _log_notes(data.tally)
+        return certify(data, chosen, request.for_classes(data.tally.classes), progress=progress)
+    if isinstance(target_labels, Tally):
+        raise InputError("target_labels is a tally, but the source is not: pass labels of the target's rows.")
     source, target = pair(
         source_scores,
         source_labels,
@@ -237,119 +264,6 @@ def calibrate_rows(
         certificate = certify(data, method, request, progress=report)
     made = measured(certificate, data, method, sizes=target is not None and target.again == "dear")
     return made if source.columns is None else made.changed(columns=source.columns)
-
-
-def calibrate_tally(
-    tally: Tally,
-    *,
-    epsilon: float = EPSILON,
-    delta: float = DELTA,
-    method: str | Method = "PS-LP",
-    weights: ArrayLike | None = None,
-    rng: RngLike = None,
-    never_empty: bool = False,
-    class_epsilon: float | None = None,
-    class_balance: ClassBalance | None = None,
-    contamination: float = 0.0,
-    known_mix: Mapping[Any, Any] | None = None,
-    target_labels: Tally | None = None,
-    note: str | None = None,
-    model_id: str | None = None,
-    valid_until: str | date | None = None,
-    progress: Progress | None = None,
-) -> Certificate:
-    """Find the thresholds from counts alone, for data that were counted elsewhere.
-
-    A ``Tally`` holds everything that a method needs. Tallies of files, months or hospitals add up, so raw scores
-    need not be in one place. How the data were split does not change the result.
-
-    Parameters
-    ----------
-    tally : Tally
-        Counts of the labelled source and of the unlabelled target, for example
-        ``Tally.from_scores(...) + Tally.from_target(...)``.
-    epsilon : float, default 0.1
-        The largest share of the target population whose true label the sets may miss. Between 0 and 1.
-    delta : float, default 0.05
-        The largest probability that the calibration data mislead us, so that the sets miss more than
-        ``epsilon``. Between 0 and 1. A smaller ``delta`` gives larger sets.
-    method : str or Method, default "PS-LP"
-        A name from ``pacshift.METHODS`` or a method object with options.
-    weights : array of length K, optional
-        The true importance weights q(y)/p(y), one per class. Only for ``"ORACLE"``.
-    rng : int, numpy.random.Generator or None, optional
-        Seed of the coins that some methods throw over the counts; a generator gives its next number, None is 0.
-    never_empty : bool, default False
-        Add the label with the highest score to sets that would be empty.
-    class_epsilon : float, optional
-        The largest share of any one class that the sets may miss, promised besides ``epsilon``. With
-        ``contamination`` it is promised for the label-shifted part of the target, or, where target labels certify
-        instead (PS-T), for the cases that have a class.
-    class_balance : {3, 6, "none"}, optional
-        For PS-LP: tuned thresholds aim at missing no class more often than this multiple of epsilon; default 3.
-    contamination : float, default 0
-        A share of the target that may be anything; the promise of ``epsilon`` holds even so. Must be below
-        ``epsilon``.
-    known_mix : dict of class to (low, high), optional
-        Bounds that you are sure of on how frequent a class is in the target.
-    target_labels : Tally, optional
-        Counts of labelled rows of the target, ``Tally.from_scores`` of them. These rows must be a random sample of
-        the target and be counted in ``tally`` too, as unlabelled ones, but not in its source. ``delta`` pays for
-        one look at one sample. With groups they must be one random row, or all rows, of random groups: of rows
-        chosen at random whatever their group, large groups would have more.
-    note, model_id : str, optional
-        What the certificate should remember: anything, and which classifier the scores come from.
-    valid_until : str or datetime.date, optional
-        The last day on which the sets should be used, such as ``"2027-01-31"``.
-    progress : callable, optional
-        Called as ``progress(percent, 100)``, as in ``calibrate``.
-
-    Returns
-    -------
-    Certificate
-        The thresholds and what they guarantee.
-
-    Raises
-    ------
-    InputError
-        If the tally has no source, or no target where the method needs one, or if a parameter breaks a rule.
-    AssumptionError
-        If the counts contradict label shift. Nothing is certified then.
-
-    Warns
-    -----
-    UninformativeWarning
-        If every set has to contain all labels. The message names the class that lacks data.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> scores, labels = np.tile([[0.9, 0.1], [0.2, 0.8]], (500, 1)), np.tile([0, 1], 500)
-    >>> north, south = Tally.from_scores(scores, labels), Tally.from_scores(scores, labels)
-    >>> tally = north + south + Tally.from_target(scores)
-    >>> certificate = calibrate_tally(tally, epsilon=0.1, delta=0.05)
-    >>> certificate.n_source, certificate.n_target, certificate.sets([[0.9, 0.1]]).tolist()
-    (2000, 1000, [[True, False]])
-    """
-    chosen = balanced(resolve_method(method), class_balance)
-    request = check_request(
-        epsilon=epsilon,
-        delta=delta,
-        class_epsilon=class_epsilon,
-        contamination=contamination,
-        known_mix=known_mix,
-        never_empty=never_empty,
-        weights=weights,
-        rng=rng,
-        note=note,
-        model_id=model_id,
-        valid_until=valid_until,
-    )
-    require_fit(chosen, request, has_labels=target_labels is not None)
-    require_both_grouped(tally, target_labels)
-    _log_notes(tally)
-    labelled = None if target_labels is None else LabelledTarget.of_tally(target_labels)
-    return certify(Data(tally, labelled), chosen, request.for_classes(tally.classes), progress=progress)
 
 
 def _log_notes(tally: Tally) -> None:

@@ -9,6 +9,7 @@ from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import Counting
 from pacshift.certificate.rule import transform_of
 from pacshift.certification.answers import Data
+from pacshift.certification.few_labels import require_both_grouped
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.label_sheet.plan import RowDraw
 from pacshift.certification.labelled import split_at_random, split_by_sheet
@@ -26,6 +27,21 @@ from pacshift.tally import Tally
 MAX_ROWS_READ_TWICE = 1_000_000
 """Tables with more rows, source and target together, are not read again: thresholds are then tuned on counts.
 About as many rows as are read in a second."""
+
+
+def counted_before(tally: Tally, target_labels: object = None, **rows: object) -> Data:
+    """Counts that were made elsewhere, with those of labelled target rows. What is about ``rows`` is refused."""
+    for name in (name for name, value in rows.items() if value is not None and value is not False):
+        raise InputError(f"{name} is about rows, but a tally holds counts alone. Leave it out, or pass rows.")
+    if target_labels is None:
+        return Data(tally)
+    if not isinstance(target_labels, Tally):
+        raise InputError(
+            "target_labels must be a tally of the labelled target rows, as the first argument is a tally: "
+            "Tally.from_scores of them."
+        )
+    require_both_grouped(tally, target_labels)
+    return Data(tally, LabelledTarget.of_tally(target_labels))
 
 
 def count_rows(

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 
 from pacshift.arrays import Label, LabelsLike, ScoresLike
+from pacshift.certification.counted import counted_before
 from pacshift.certification.refusal import check_label_shift, refusal_of
 from pacshift.certification.request import check_request
 from pacshift.defaults import DELTA
 from pacshift.errors import AssumptionError, InputError
 from pacshift.mix.prevalence import KnownMix, Prevalence, mix_intervals
+from pacshift.rows.base import Rows
 from pacshift.rows.fold import both
 from pacshift.rows.memory import pair
 from pacshift.tally import Tally
@@ -15,9 +17,9 @@ from pacshift.words.findings import ways_on
 
 
 def prevalence(
-    source_scores: ScoresLike,
-    source_labels: LabelsLike,
-    target_scores: ScoresLike,
+    source_scores: ScoresLike | Rows | Tally,
+    source_labels: LabelsLike | Rows | None = None,
+    target_scores: ScoresLike | Rows | None = None,
     *,
     delta: float = DELTA,
     classes: Sequence[Label] | None = None,
@@ -34,11 +36,11 @@ def prevalence(
 
     Parameters
     ----------
-    source_scores : array_like or frame
-        Scores of the labelled source, one row per example, one column per class.
+    source_scores : array_like, frame, Rows or Tally
+        Scores of the labelled source, one row per example, one column per class; or counts of source and target.
     source_labels : array_like
         True label of each source row, matched to ``classes`` by value.
-    target_scores : array_like or frame
+    target_scores : array_like, frame or Rows
         Scores of the unlabelled target.
     delta : float, default 0.05
         Allowed probability that an interval is wrong, for all of them together. Between 0 and 1.
@@ -72,50 +74,25 @@ def prevalence(
     >>> found = prevalence(source, labels, target, delta=0.05, known_mix={1: (0.0, 0.7)})
     >>> found.mix.upper.round(2), found.accuracy > 0.9
     (array([0.33, 0.7 ]), True)
-    """
-    rows = pair(
-        source_scores,
-        source_labels,
-        target_scores,
-        classes=classes,
-        softmax=softmax,
-        groups=groups,
-        target_groups=target_groups,
-    )
-    return prevalence_tally(both(*rows, soft=False, bins=False), delta=delta, known_mix=known_mix)
-
-
-def prevalence_tally(tally: Tally, *, delta: float = DELTA, known_mix: KnownMix | None = None) -> Prevalence:
-    """Bound the share of every class on the target, from counts.
-
-    Parameters
-    ----------
-    tally : Tally
-        Counts of the labelled source and of the unlabelled target.
-    delta : float, default 0.05
-        Allowed probability that an interval is wrong, for all of them together. Between 0 and 1.
-    known_mix : mapping, optional
-        Bounds that you are sure of: class name to (least, largest) share on the target.
-
-    Returns
-    -------
-    Prevalence
-        Intervals for the mix, the weights, the accuracy on the target and the recall of each class.
-
-    Raises
-    ------
-    InputError
-        If source or target are empty, or a parameter breaks a rule.
-    AssumptionError
-        If no label mix fits the counts: label shift, or what was said to be known, is refuted.
-
-    Examples
-    --------
-    >>> tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 500, [0, 1] * 500)
-    >>> tally = tally + Tally.from_target([[0.2, 0.8]] * 700)
-    >>> prevalence_tally(tally, delta=0.05).mix.lower.round(2)
+    >>> tally = Tally.from_scores(source, labels) + Tally.from_target([[0.2, 0.8]] * 700)
+    >>> prevalence(tally, delta=0.05).mix.lower.round(2)
     array([0.  , 0.99])
     """
+    if isinstance(source_scores, Tally):
+        about: dict[str, object] = {"source_labels": source_labels, "target_scores": target_scores}
+        about |= {"groups": groups, "target_groups": target_groups, "classes": classes, "softmax": softmax}
+        tally = counted_before(source_scores, **about).tally
+    else:
+        given = pair(
+            source_scores,
+            source_labels,
+            target_scores,
+            classes=classes,
+            softmax=softmax,
+            groups=groups,
+            target_groups=target_groups,
+        )
+        tally = both(*given, soft=False, bins=False)
     request = check_request(delta=delta, known_mix=known_mix).for_classes(tally.classes)
     for what, rows in (("labelled source", tally.n_source), ("target", tally.n_target)):
         if not rows:

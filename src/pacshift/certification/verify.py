@@ -11,14 +11,13 @@ from pacshift.certificate.file import words_in
 from pacshift.certificate.provenance import Provenance
 from pacshift.certificate.rule import transform_of
 from pacshift.certification.certify import Data, certify
-from pacshift.certification.counted import count_rows, measured
+from pacshift.certification.counted import count_rows, counted_before, measured
 from pacshift.certification.differences import differences, left_open, origins_differ
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.remembered import method_of, request_of
 from pacshift.certification.request import require_fit
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.methods import Method
-from pacshift.paths.labelled import LabelledTarget
 from pacshift.rows.base import Rows
 from pacshift.rows.memory import pair
 from pacshift.scores.frames import column_names
@@ -75,11 +74,11 @@ class Verification:
 
 def verify(
     certificate: CertificateLike,
-    source_scores: ScoresLike,
-    source_labels: LabelsLike,
-    target_scores: ScoresLike | None,
+    source_scores: ScoresLike | Rows | Tally,
+    source_labels: LabelsLike | Rows | None = None,
+    target_scores: ScoresLike | Rows | None = None,
     *,
-    target_labels: LabelsLike | None = None,
+    target_labels: LabelsLike | Tally | None = None,
     labelled: LabelSheet | str | os.PathLike[str] | None = None,
     groups: LabelsLike | None = None,
     target_groups: LabelsLike | None = None,
@@ -95,12 +94,12 @@ def verify(
     ----------
     certificate : Certificate or path
         The certificate, or its file. Of a file the words that it holds are compared too.
-    source_scores : array or frame of shape (m, K)
+    source_scores : array or frame of shape (m, K), Rows or Tally
         Scores of the labelled source examples, as in ``calibrate``. Columns of a frame are found by the names that
         the certificate remembers.
     source_labels : array or series of length m
         Their true labels.
-    target_scores : array or frame of shape (n, K), or None
+    target_scores : array or frame of shape (n, K), Rows or None
         Scores of the target examples.
     target_labels : array or list of length n, optional
         Labels of some target rows, if the certificate was made with them.
@@ -135,22 +134,29 @@ def verify(
     >>> verify(made, source, labels, target[:-1]).differences[0]
     'n_target: the certificate says 500, these data give 499'
     """
+    if isinstance(source_scores, Tally):
+        about: dict[str, object] = {"source_labels": source_labels, "target_scores": target_scores}
+        about |= {"labelled": labelled, "groups": groups, "target_groups": target_groups, "score": score}
+        return verify_data(certificate, counted_before(source_scores, target_labels, **about), method)
+    if isinstance(target_labels, Tally):
+        raise InputError("target_labels is a tally, but the source is not: pass labels of the target's rows.")
     stored = _loaded(certificate)
     names = () if stored.columns is None else stored.columns.scores
     source, target = pair(
         source_scores,
         source_labels,
         target_scores,
-        classes=stored.classes,
+        classes=None if isinstance(source_scores, Rows) else stored.classes,
         columns=names,
-        softmax=stored.softmax,
+        softmax=stored.softmax and not isinstance(source_scores, Rows),
         groups=groups,
         target_groups=target_groups,
         target_labels=target_labels,
         labels_per=None if stored.target_grouped is None else stored.target_grouped.labels_per,
     )
     sheet = LabelSheet.load(labelled) if isinstance(labelled, (str, os.PathLike)) else labelled
-    named = set(names) <= set(map(str, column_names(source_scores) or ())) and bool(names)
+    found = column_names(source_scores) if not isinstance(source_scores, Rows) else source_scores.column_names
+    named = set(names) <= set(map(str, found or ())) and bool(names)
     return verify_rows(certificate, source, target, method=method, score=score, sheet=sheet, named=named)
 
 
@@ -176,43 +182,6 @@ def verify_rows(
     )
     data = count_rows(source, target, chosen, request_of(stored), transform, sheet=sheet, counting=counting)
     return verify_data(certificate, data, method, named=named)
-
-
-def verify_tally(
-    certificate: CertificateLike, tally: Tally, *, target_labels: Tally | None = None, method: Method | None = None
-) -> Verification:
-    """Make a certificate again from the same counts, and say whether it is the same.
-
-    Parameters
-    ----------
-    certificate : Certificate or path
-        The certificate, or its file.
-    tally : Tally
-        Counts of source and target.
-    target_labels : Tally, optional
-        Counts of the labelled target rows, if the certificate was made with them.
-    method : Method, optional
-        The method object, if it is one of your own.
-
-    Returns
-    -------
-    Verification
-        The verdict, where it differs, and what could not be compared.
-
-    Raises
-    ------
-    InputError
-        If the counts do not fit the certificate's classes, or something that it was made with is missing here.
-
-    Examples
-    --------
-    >>> from pacshift import calibrate_tally
-    >>> tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 500, [0, 1] * 500)
-    >>> verify_tally(calibrate_tally(tally, method="PS-LW"), tally).verdict
-    'equal'
-    """
-    labelled = None if target_labels is None else LabelledTarget.of_tally(target_labels)
-    return verify_data(certificate, Data(tally, labelled), method)
 
 
 def verify_data(

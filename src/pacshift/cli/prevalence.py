@@ -26,7 +26,7 @@ def prevalence(
 
     Example: pacshift prevalence source.parquet target.parquet --label diagnosis --known 'heart disease=0..0.3'
     """
-    from pacshift import prevalence_tally
+    from pacshift import prevalence
     from pacshift.cli.inputs import load_tallies, open_both
     from pacshift.rows.fold import both
 
@@ -37,7 +37,7 @@ def prevalence(
         named = files.split(target="an unlabelled table after the labelled one")
         rows = open_both(**named, **columns.reading(label), silent=printing.silent)
         tally = both(*rows, soft=False, bins=False)
-    found = prevalence_tally(tally, delta=delta, known_mix=options.read_known(known))
+    found = prevalence(tally, delta=delta, known_mix=options.read_known(known))
     if printing.as_json:
         print_json(document(found))
     else:

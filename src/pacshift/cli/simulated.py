@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pacshift.certificate import Certificate
-from pacshift.certification.calibrate import calibrate, calibrate_tally
+from pacshift.certification.calibrate import calibrate
 from pacshift.certification.certify import Data
 from pacshift.certification.counted import measured
 from pacshift.comparison.table import ComparisonRow
@@ -151,7 +151,7 @@ def find(draws: int, seed: int, report: Progress | None) -> Findings:
         trials.append([draw.run(method) for method in methods])
     first = Draw(world, seed, 0)
     tally = replace(first.tally("probability"), classes=world.class_names)
-    made = calibrate_tally(tally, epsilon=EPSILON, delta=DELTA, method=METHOD, rng=first.rng(METHOD))
+    made = calibrate(tally, epsilon=EPSILON, delta=DELTA, method=METHOD, rng=first.rng(METHOD))
     target = world.scores[first.target]
 
     rows = memory(target, name="target", role="target", classes=world.class_names)

@@ -153,7 +153,7 @@ def compare_methods(
     progress : callable, optional
         Called with the number of methods done and of all methods.
     **request
-        ``epsilon``, ``delta`` and whatever else ``calibrate_tally`` takes. Methods that promise nothing about the
+        ``epsilon``, ``delta`` and whatever else ``calibrate`` takes. Methods that promise nothing about the
         target do not get ``class_epsilon``, ``contamination`` and ``known_mix``. Only ORACLE gets ``weights``.
 
     Returns

@@ -146,12 +146,11 @@ class Entries(Kind):
         return found
 
     def write(self, value: Any) -> Any:
-        given = {name: (value[name], kind) for name, kind in self.kinds.items()}
-        return {
-            name: kind.write(one)
-            for name, (one, kind) in given.items()
-            if not (one is None and isinstance(kind, OrNull) and kind.absent)
-        }
+        said = {}
+        for name, kind in self.kinds.items():
+            if value[name] is not None or not (isinstance(kind, OrNull) and kind.absent):
+                said[name] = kind.write(value[name])
+        return said
 
     @property
     def schema(self) -> dict[str, Any]:

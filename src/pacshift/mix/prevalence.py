@@ -117,9 +117,9 @@ class Prevalence:
 
     Examples
     --------
-    >>> from pacshift import Tally, prevalence_tally
+    >>> from pacshift import Tally, prevalence
     >>> tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 500, [0, 1] * 500)
-    >>> found = prevalence_tally(tally + Tally.from_target([[0.9, 0.1]] * 300 + [[0.2, 0.8]] * 700), delta=0.05)
+    >>> found = prevalence(tally + Tally.from_target([[0.9, 0.1]] * 300 + [[0.2, 0.8]] * 700), delta=0.05)
     >>> found.mix.lower.round(2), found.mix.upper.round(2)
     (array([0.26, 0.66]), array([0.34, 0.74]))
     """

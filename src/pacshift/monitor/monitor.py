@@ -111,14 +111,14 @@ class Monitor:
     Examples
     --------
     >>> import numpy as np
-    >>> from pacshift import Monitor, Tally, calibrate_tally
+    >>> from pacshift import Monitor, Tally, calibrate
     >>> rng = np.random.default_rng(0)
     >>> def patients(share_sick):
     ...     sick = (rng.random(9000) < share_sick).astype(int)
     ...     p = np.round(1 / (1 + np.exp(-rng.normal(5 * sick - 4.0, 1.5))), 4)
     ...     return np.column_stack([1 - p, p]), sick
     >>> source = Tally.from_scores(*patients(0.05))
-    >>> old = calibrate_tally(source, epsilon=0.05, delta=0.05, method="PS")  # a method that ignores the shift
+    >>> old = calibrate(source, epsilon=0.05, delta=0.05, method="PS")  # a method that ignores the shift
     >>> monitor = Monitor(source, epsilon=0.1, delta=0.05, certificate=old)
     >>> for month, share_sick in (("January", 0.05), ("February", 0.6)):
     ...     report = monitor.update(patients(share_sick)[0], period=month)

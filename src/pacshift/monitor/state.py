@@ -24,9 +24,8 @@ from pacshift.certificate import Certificate
 from pacshift.certification.request import Request
 from pacshift.errors import InputError
 from pacshift.files.codec import Kind, ListOf, Record, Value, parse_json, record, require_seal, seal
-from pacshift.files.lock import LOCK_NAME, FolderLock
 from pacshift.files.reading import read_document
-from pacshift.files.writing import atomic_write
+from pacshift.files.writing import LOCK_NAME, FolderLock, atomic_write
 from pacshift.methods import Method
 from pacshift.methods.base import options_of
 from pacshift.monitor.periods import Delivery, Period

@@ -72,9 +72,9 @@ def write_report(
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from pacshift import Tally, calibrate_tally
+    >>> from pacshift import Tally, calibrate
     >>> tally = Tally.from_scores([[0.8, 0.2], [0.3, 0.7]] * 100, [0, 1] * 100)
-    >>> certificate = calibrate_tally(tally, epsilon=0.1, delta=0.05, method="PS-LW")
+    >>> certificate = calibrate(tally, epsilon=0.1, delta=0.05, method="PS-LW")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_report(certificate, Path(folder) / "report.html")
     """
@@ -97,9 +97,9 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
 
     Examples
     --------
-    >>> from pacshift import Tally, calibrate_tally
+    >>> from pacshift import Tally, calibrate
     >>> tally = Tally.from_scores([[0.8, 0.2], [0.3, 0.7]] * 100, [0, 1] * 100)
-    >>> page = render_report(calibrate_tally(tally, epsilon=0.1, delta=0.05, method="PS-LW"))
+    >>> page = render_report(calibrate(tally, epsilon=0.1, delta=0.05, method="PS-LW"))
     >>> page[:15], "Guaranteed on the target" in page
     ('<!doctype html>', True)
     """

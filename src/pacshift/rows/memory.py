@@ -28,7 +28,7 @@ from pacshift.scores.check import (
     unusable_rows,
 )
 from pacshift.scores.frames import as_array, require_same_index
-from pacshift.scores.names import is_null
+from pacshift.scores.names import is_null, shorten
 from pacshift.scores.transforms import to_probabilities
 from pacshift.tally.counter import BLOCK_VALUES, Counter
 from pacshift.tally.groups import GroupIds, LabelsPer, check_groups
@@ -67,9 +67,9 @@ def memory(
 
 
 def pair(
-    source_scores: ScoresLike | ScoreMatrix,
-    source_labels: LabelsLike,
-    target_scores: ScoresLike | ScoreMatrix | None,
+    source_scores: ScoresLike | ScoreMatrix | Rows,
+    source_labels: LabelsLike | Rows | None,
+    target_scores: ScoresLike | ScoreMatrix | Rows | None,
     *,
     classes: Sequence[Label] | None = None,
     columns: Sequence[str] = (),
@@ -80,17 +80,45 @@ def pair(
     some_labels: bool = True,
     labels_per: LabelsPer | None = None,
 ) -> tuple[Rows, Rows | None]:
-    """A labelled source and, if there is one, a target whose columns are those of the source."""
-    source = memory(
-        source_scores,
-        source_labels,
-        name="source",
-        role="source",
-        classes=classes,
-        columns=columns,
-        softmax=softmax,
-        groups=groups,
-    )
+    """A labelled source and, if there is one, a target whose columns are those of the source.
+
+    Each may be ``Rows`` already, as ``read`` gives them; the target is then the second argument or the third.
+    """
+    if isinstance(source_scores, Rows):
+        source = source_scores
+        if isinstance(source_labels, Rows):
+            source_labels, target_scores = None, source_labels
+        _require_not_said(source_labels=source_labels, classes=classes, softmax=softmax or None, groups=groups)
+        if source.labels != "all" or source.role != "source":
+            raise InputError("the source has no labels. Name their column when it is read: label=COLUMN.")
+        softmax = source.softmax
+    else:
+        if source_labels is None or isinstance(source_labels, Rows):
+            raise InputError("source_labels is missing: pass the true label of each source row.")
+        source = memory(
+            source_scores,
+            source_labels,
+            name="source",
+            role="source",
+            classes=classes,
+            columns=columns,
+            softmax=softmax,
+            groups=groups,
+        )
+    if isinstance(target_scores, Rows):
+        target = target_scores
+        _require_not_said(target_labels=target_labels, target_groups=target_groups, labels_per=labels_per)
+        if target.role != "target":
+            raise InputError(
+                "the target was read with label=, as a source is. Leave it out; labels of some target rows are "
+                "named with target_label=COLUMN."
+            )
+        if (target.classes, target.softmax) != (source.classes, source.softmax):
+            raise InputError(
+                f"the target has the classes {shorten(target.classes)}, the source {shorten(source.classes)}; "
+                "both must be the same, in the same order, and both logits or none. Read it with like=SOURCE."
+            )
+        return source, target
     if target_scores is None:
         if target_groups is not None:
             raise InputError(
@@ -101,7 +129,7 @@ def pair(
                 "target_labels are labels of target rows, but target_scores is None. Pass the scores too."
             )
         return source, None
-    target = memory(
+    return source, memory(
         target_scores,
         target_labels,
         name="target",
@@ -113,7 +141,14 @@ def pair(
         groups=target_groups,
         labels_per=labels_per,
     )
-    return source, target
+
+
+def _require_not_said(**given: Any) -> None:
+    """Refuse arguments about arrays beside rows that were read."""
+    for name in (name for name, value in given.items() if value is not None):
+        raise InputError(
+            f"{name} is about arrays, but these rows were read from a table. Leave it out, and say it to read()."
+        )
 
 
 @dataclass(eq=False, kw_only=True)

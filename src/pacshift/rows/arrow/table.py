@@ -11,6 +11,8 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from pacshift.arrays import BoolArray, IntArray, KeyArray, Label
+from pacshift.errors import InputError
+from pacshift.progress import Progress
 from pacshift.rows.arrow.files import open_source
 from pacshift.rows.arrow.find import find_layout
 from pacshift.rows.arrow.layout import Asked, ColumnsError, Layout
@@ -25,7 +27,7 @@ from pacshift.rows.arrow.records import (
     without_view,
 )
 from pacshift.rows.arrow.source import Records, Source, Tables, without_codes
-from pacshift.rows.base import Batch, Labels, Matrix, Pass, Rows, Watch, unwatched
+from pacshift.rows.base import Batch, Labels, Matrix, Pass, Rows, Watch, told, unwatched
 from pacshift.rows.columns import Columns
 from pacshift.rows.faults import Faults
 from pacshift.rows.groups import OnePerGroup, Periods
@@ -51,6 +53,101 @@ class Known(Protocol):
     def softmax(self) -> bool: ...
 
 
+def read(
+    table: Tables,
+    *,
+    label: str | None = None,
+    target_label: str | None = None,
+    scores: str | None = None,
+    classes: Sequence[Label] | None = None,
+    by_position: bool = False,
+    group: str | None = None,
+    labels_per: LabelsPer | None = None,
+    softmax: bool = False,
+    drop_invalid: bool = False,
+    like: Known | None = None,
+    progress: Progress | None = None,
+) -> Rows:
+    """Open a table of any size as rows, for ``calibrate`` and the others.
+
+    Nothing but the names of the columns is read now. Rows are read batch by batch, by all cores, whenever they are
+    needed; a table of up to 64 MB is then kept in memory. True-label scores are counted on a grid of 12 bits, so
+    that memory stays bounded: the guarantee is the same.
+
+    Parameters
+    ----------
+    table : path-like, sequence of path-like or frame
+        Parquet, Feather, CSV, NPZ or NPY files, or folders of them. All together are one table. Or a frame of
+        pandas or polars, a lazy frame of polars, a relation of DuckDB, or anything else with
+        ``__arrow_c_stream__``.
+    label : str, optional
+        Column of the true labels: the table is a source. Without it, it is a target.
+    target_label : str, optional
+        Column of the labels of a random sample of a target's rows, null elsewhere, as ``target_labels`` of
+        ``calibrate``.
+    scores : str, optional
+        The score columns: a pattern whose star stands for the class name (``"p_*"``), a comma list of columns, or
+        one column of lists. Default: ``"p_*"`` if there are such columns, else those named after the classes
+        or, in a labelled table, after the labels.
+    classes : sequence, optional
+        Class names. Columns are matched to them by name. Names are compared as text.
+    by_position : bool, default False
+        Match the score columns to ``classes`` in the order in which they stand in the table.
+    group : str, optional
+        Column that names the group of each row, such as the patient: one random row of each group is used.
+    labels_per : {"row", "group"}, optional
+        How rows of groups were chosen to be labelled, as in ``calibrate``.
+    softmax : bool, default False
+        Whether the scores are logits, of which the softmax is taken.
+    drop_invalid : bool, default False
+        Leave out rows that cannot be used, instead of raising an error.
+    like : Rows or Certificate, optional
+        Find the columns, the classes and whether scores are logits as there: a target like its source.
+    progress : callable, optional
+        Called in every pass with the rows done so far and, where known, the rows in all.
+
+    Returns
+    -------
+    Rows
+        The table.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, or columns are missing.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from pacshift import calibrate
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "source.csv")
+    >>> _ = path.write_text("p_cat,p_dog,animal\\n" + "0.9,0.1,cat\\n0.3,0.7,dog\\n" * 200)
+    >>> source = read(path, label="animal")
+    >>> calibrate(source, read(path, like=source), method="PS-LW").n_source
+    400
+    >>> folder.cleanup()
+    """
+    if label is not None and target_label is not None:
+        raise InputError("label= is for a source, target_label= for a target. Give one of them.")
+    return read_rows(
+        table,
+        label=label if target_label is None else target_label,
+        some_labels=target_label is not None,
+        scores=scores,
+        classes=classes,
+        by_position=by_position,
+        group=group,
+        labels_per=labels_per,
+        softmax=softmax,
+        drop_invalid=drop_invalid,
+        like=like,
+        name="target" if label is None else "source",
+        role="source" if label is not None else "target",
+        watch=told(progress),
+    )
+
+
 def read_rows(
     paths: Tables,
     *,
@@ -72,7 +169,7 @@ def read_rows(
     within: Periods | None = None,
     watch: Watch = unwatched,
 ) -> Rows:
-    """A table as ``Rows``: files, folders or a frame, read batch by batch whenever a verb needs it.
+    """A table as ``Rows``, for every adapter: what ``read`` takes, and how messages call it.
 
     ``label``, ``scores``, ``classes``, ``by_position``, ``group``, ``softmax`` and ``drop_invalid`` are what the
     command line calls so. ``columns`` are those that a certificate or the source remembers; ``like`` gives these,
