@@ -105,7 +105,7 @@ def test_bad_requests_are_refused_at_once(wrong: dict[str, Any], message: str) -
 
 def test_a_target_is_needed() -> None:
     with pytest.raises(InputError, match="target_scores is None"):
-        compare(SOURCE, LABELS, None, classes=CLASSES)  # type: ignore[arg-type]
+        compare(SOURCE, LABELS, None, classes=CLASSES)
 
 
 def test_names_of_methods_are_escaped() -> None:

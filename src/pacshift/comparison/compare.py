@@ -21,9 +21,9 @@ from pacshift.scores.transforms import resolve_transform
 
 
 def compare(
-    source_scores: ScoresLike,
-    source_labels: LabelsLike,
-    target_scores: ScoresLike,
+    source_scores: ScoresLike | Rows,
+    source_labels: LabelsLike | Rows | None = None,
+    target_scores: ScoresLike | Rows | None = None,
     *,
     epsilon: float = EPSILON,
     delta: float = DELTA,
@@ -50,11 +50,11 @@ def compare(
 
     Parameters
     ----------
-    source_scores : array or frame of shape (m, K)
+    source_scores : array or frame of shape (m, K), or Rows
         Scores of the labelled source examples.
     source_labels : array or series of length m
         The true labels of the source examples.
-    target_scores : array or frame of shape (n, K)
+    target_scores : array or frame of shape (n, K), or Rows
         Scores of the target. The sets are measured on these rows.
     epsilon, delta : float
         As in ``calibrate``. Defaults: 0.1 and 0.05.
@@ -130,6 +130,8 @@ def compare(
     )
     if target is None:
         raise InputError("target_scores is None, but sets are compared on the target. Pass its scores.")
+    if target.labels == "some":  # an error is that of all rows
+        target = target.requiring_labels()
     return compare_rows(source, target, chosen, request, score)
 
 
