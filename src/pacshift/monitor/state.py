@@ -262,7 +262,12 @@ class StateFolder:
             draft.write_text(json.dumps(seal(document), indent=1), encoding="utf-8")
         self._serial += 1
         self._copy_current(saved)
-        self._remove_unnamed()
+        text = (self.path / MANIFEST).read_text(encoding="utf-8")
+        self._written = {key: kept for key, kept in self._written.items() if f'"{kept[1]}"' in text}
+        named = {name for _, name in self._written.values()} | {MANIFEST, CURRENT, LOCK_NAME}
+        for file in self.path.iterdir():  # what it no longer names
+            if OWN_NAME.fullmatch(file.name) and file.name not in named:
+                file.unlink(missing_ok=True)
 
     def _document(self) -> dict[str, Any]:
         """The manifest, whole and unchanged."""
@@ -343,14 +348,6 @@ class StateFolder:
             with atomic_write(current) as draft:
                 draft.write_bytes(content)
 
-    def _remove_unnamed(self) -> None:
-        text = (self.path / MANIFEST).read_text(encoding="utf-8")
-        self._written = {key: kept for key, kept in self._written.items() if f'"{kept[1]}"' in text}
-        named = {name for _, name in self._written.values()} | {MANIFEST, CURRENT, LOCK_NAME}
-        for file in self.path.iterdir():
-            if OWN_NAME.fullmatch(file.name) and file.name not in named:
-                file.unlink(missing_ok=True)
-
 
 @dataclass(frozen=True)
 class _Held(Kind):
@@ -384,17 +381,16 @@ class _ByName(ListOf):
         return super().write(value.values())
 
 
-def _is_texts(value: Any) -> bool:
-    return isinstance(value, dict) and all(text is None or isinstance(text, str) for text in value.values())
-
-
 def _saved_in(folder: StateFolder) -> Record:
     """What a monitor remembers, as a manifest says it: what is large has a file of its own."""
 
     def held(cls: type, role: str) -> Kind:
         return _Held(folder, cls, role)
 
-    texts = Value("an object of texts", _is_texts, {"type": "object"}, plain=dict)
+    def is_texts(value: Any) -> bool:
+        return isinstance(value, dict) and all(text is None or isinstance(text, str) for text in value.values())
+
+    texts = Value("an object of texts", is_texts, {"type": "object"}, plain=dict)
     report = record(PeriodReport, fresh=held(Certificate, "fresh").or_null)
     keys = held(np.ndarray, "keys").or_null
     return record(

@@ -85,7 +85,7 @@ def size_over_time(history: Sequence[PeriodReport], figure: Figure) -> None:
     styles = (("size", "o-", TARGET, in_use), ("fresh_size", "D:", "white", fresh))
     for name, style, face, label in styles:
         sizes = np.full(places[-1] + 1, np.nan)  # a line breaks where there is no period
-        sizes[places] = [_value(getattr(report, name)) for report in history]
+        sizes[places] = [np.nan if (size := getattr(report, name)) is None else size for report in history]
         ax.plot(sizes, style, linewidth=1, markersize=4, color=TARGET, markerfacecolor=face, label=label)
     ax.set_ylabel("labels in a set")
     legend_above(ax)
@@ -120,7 +120,3 @@ def _places(history: Sequence[PeriodReport]) -> tuple[list[int], int]:
 
 def _thickness(history: Sequence[PeriodReport]) -> float:
     return float(np.clip(100 / len(history), 1.5, 7))
-
-
-def _value(value: float | None) -> float:
-    return np.nan if value is None else value

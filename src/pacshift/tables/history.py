@@ -11,7 +11,6 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 
-from pacshift.bounds import Interval
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike, atomic_write
 from pacshift.monitor import PeriodReport
@@ -75,12 +74,9 @@ def _rows(report: PeriodReport) -> Iterator[dict[str, Any]]:
     yield row("fresh size", report.fresh_size, epsilon=report.epsilon)
     classes = () if report.fresh is None else report.fresh.classes
     for name, interval in (("share", report.prevalence), ("weight", report.weights)):
-        for label, ends in zip(classes, _ends(interval), strict=False):
-            yield row(f"{name}: {label}", bounds=ends)
-
-
-def _ends(interval: Interval | None) -> list[tuple[float, float]]:
-    return [] if interval is None else list(zip(interval.lower.tolist(), interval.upper.tolist(), strict=True))
+        if interval is not None:
+            for label, *ends in zip(classes, interval.lower.tolist(), interval.upper.tolist(), strict=True):
+                yield row(f"{name}: {label}", bounds=ends)
 
 
 def _finite(value: Any) -> float | None:

@@ -163,7 +163,13 @@ def _print(watch: Monitor, found: Outcome, files: Sequence[Path], words: Words) 
     shown = right_aligned("period", "rows", "sets in use", "they miss", size, "empty", fresh, "accuracy", left=1)
     shown.columns[2].justify = "left"
     for one in timeline(watch.history, found.gaps):
-        shown.add_row(*(_gap_row(one) if isinstance(one, Gap) else _row(watch, one, len(epsilons) > 1)))
+        shown.add_row(
+            *(
+                [plain(one.in_words), "0", "no rows", *["-"] * 5]
+                if isinstance(one, Gap)
+                else _row(watch, one, len(epsilons) > 1)
+            )
+        )
     console = results()
     console.print(shown)
     for gap in found.failed_gaps:
@@ -203,10 +209,6 @@ def _row(watch: Monitor, report: PeriodReport, name_epsilon: bool) -> list[str]:
     labelled = ", labelled" if report.period in watch.labelled_periods else ""
     verdict = f"[{COLOURS[report.verdict]}]{report.verdict}[/]{labelled}"
     return [plain(report.period), f"{report.rows:,}", verdict, report.missed or "-", *sizes, accuracy]
-
-
-def _gap_row(gap: Gap) -> list[str]:
-    return [plain(gap.in_words), "0", "no rows", *["-"] * 5]
 
 
 def _cell(value: float | None, in_words: Callable[[float], str]) -> str:
