@@ -98,9 +98,7 @@ def test_a_certificate_requires_its_columns(certificate: Certificate, tmp_path: 
         write_sets(certificate, other, tmp_path / "more.parquet", scores="q_*")
 
 
-def test_a_table_is_checked_by_the_columns_of_the_certificate(
-    certificate: Certificate, tmp_path: Path
-) -> None:
+def test_a_table_is_checked_by_the_columns_of_the_certificate(certificate: Certificate, tmp_path: Path) -> None:
     marked = table(label=np.array(["x", "y", "z"])[LABELS], truth=["?"] * 300)
     missed = int((~certificate.sets(SCORES)[np.arange(300), LABELS]).sum())
     found = check(
