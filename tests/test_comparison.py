@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from pacshift import METHODS, PSW, Comparison, InputError, Population, calibrate, compare, evaluate
-from pacshift.comparison.table import ComparisonRow
+from pacshift.comparison import ComparisonRow
 
 POPULATION = Population.synthetic(["cat", "dog", "owl"], strength=4, rng=0)
 SOURCE, LABELS = POPULATION.draw([0.6, 0.3, 0.1], 2000, rng=1)
