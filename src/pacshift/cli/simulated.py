@@ -16,7 +16,7 @@ from pacshift.certificate import Certificate
 from pacshift.certification.calibrate import calibrate
 from pacshift.certification.certify import Data
 from pacshift.certification.counted import measured
-from pacshift.comparison.table import ComparisonRow
+from pacshift.comparison import ComparisonRow
 from pacshift.errors import AssumptionError, UninformativeWarning
 from pacshift.files.writing import atomic_write
 from pacshift.methods import METHODS, Method, Task, usable_methods
