@@ -43,8 +43,8 @@ METHODS = ("PS-LP", "PS-W", "PS-C", "PS-LW", "PS", "APS", "WCP", "PS-R", "LWCP")
 SCORES = ("aps", "raps", "margin")
 PASSING_FIELDS = """
 created code checksum sha256 version pacshift_version solver command certificate in_words sheet method_facts
-finding noticeable note notes reasons groups text evidence changed first_step next_steps error message question file
-log answers
+finding noticeable note notes reasons groups text evidence changed first_step next_steps error message question
+file log answers
 """
 PASSING = set(PASSING_FIELDS.split())
 
@@ -248,8 +248,7 @@ def sheet_of(found: LabelSheet) -> object:
 
 
 def numbers_of(found: Any) -> object:
-    kinds = int | float | np.ndarray | tuple
-    return {name: value for name, value in vars(found).items() if isinstance(value, kinds)}
+    return {key: one for key, one in vars(found).items() if isinstance(one, int | float | np.ndarray | tuple)}
 
 
 # -- requests ------------------------------------------------------------------------------------------
