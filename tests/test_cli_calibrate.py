@@ -12,7 +12,7 @@ import pyarrow.parquet
 
 from commands import NAMES, Data, bad, good, run
 from pacshift import Certificate, Tally, calibrate
-from pacshift.cli.flags import in_flags
+from pacshift.cli.console import in_flags
 from pacshift.report import render_report
 
 

@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -14,10 +15,9 @@ from pacshift.certification.certify import Data, certify
 from pacshift.certification.counted import count_rows, counted_before, measured
 from pacshift.certification.differences import differences, left_open, origins_differ
 from pacshift.certification.label_sheet import LabelSheet
-from pacshift.certification.remembered import method_of, request_of
-from pacshift.certification.request import require_fit
+from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
-from pacshift.methods import Method
+from pacshift.methods import METHODS, Method, resolve_method
 from pacshift.rows.base import Rows
 from pacshift.rows.memory import pair
 from pacshift.scores.frames import column_names
@@ -255,3 +255,50 @@ def _said(
 
 def _code(made: Provenance) -> tuple[str, str | None, str]:
     return made.pacshift_version, made.code, made.solver
+
+
+def method_of(certificate: Certificate, method: Method | None) -> Method:
+    """The method that was asked for, with its options."""
+    asked = certificate.provenance.asked_method
+    name, options = (certificate.method, certificate.options) if asked is None else (asked.name, asked.options)
+    if method is not None:
+        return resolve_method(method)
+    if name not in METHODS:
+        raise InputError(f"method {name} is not part of pacshift: pass the method object as method=.")
+    try:
+        return METHODS[name](**options)
+    except TypeError:
+        raise InputError(
+            f"method {name} has no such options ({options!r}) in this version: verify the certificate with the "
+            "version that made it."
+        ) from None
+
+
+def request_of(certificate: Certificate) -> Request:
+    """What was asked for, as the certificate says."""
+    known, known_mix = certificate.known_mix, None
+    if known is not None:
+        known_mix = dict(zip(certificate.classes, zip(known.lower, known.upper, strict=True), strict=True))
+    return check_request(
+        epsilon=certificate.epsilon,
+        delta=certificate.delta,
+        class_epsilon=certificate.class_epsilon,
+        contamination=certificate.contamination,
+        known_mix=known_mix,
+        never_empty=certificate.never_empty,
+        weights=_weights_of(certificate),
+        rng=certificate.provenance.seed,
+    )
+
+
+def _weights_of(certificate: Certificate) -> Sequence[float] | None:
+    """The weights that were given to ORACLE, whether it answered or labelled target rows did."""
+    asked, weights = certificate.provenance.asked_method, certificate.weights
+    if asked is None:
+        needed, given = certificate.facts.needs_weights, None if weights is None else weights.lower.tolist()
+    else:
+        known = METHODS.get(asked.name)
+        needed, given = asked.weights is not None or bool(known and known.needs_weights), asked.weights
+    if needed and given is None:
+        raise InputError("this certificate does not say its weights: it cannot be verified.")
+    return given if needed else None
