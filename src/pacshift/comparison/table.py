@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 
 from pacshift.assumption import Assumption
 from pacshift.certificate import Certificate
-from pacshift.certification.certify import Data, certify
+from pacshift.certification.certify import certify
+from pacshift.certification.counted import Data
 from pacshift.certification.refusal import check_label_shift
 from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.errors import PacshiftError, UninformativeWarning
