@@ -27,6 +27,9 @@ Case = dict[str, Any]
 def certificate(case: Case) -> Certificate:
     """A certificate with the rule of a case; it does not know the kind of its scores, which the cases mix."""
     n_classes = len(case["classes"])
+    unknown: dict[str, Any] = dict.fromkeys(
+        ("score_kind", "columns", "weights", "prevalence", "class_miss", "assumption", "set_sizes")
+    )
     return replace(
         birds(),
         thresholds=np.array(case["thresholds"], float),
@@ -35,9 +38,7 @@ def certificate(case: Case) -> Certificate:
         never_empty=case["never_empty"],
         class_counts=np.ones(n_classes, int),
         predicted_counts=np.ones(n_classes, int),
-        **dict.fromkeys(
-            ("score_kind", "columns", "weights", "prevalence", "class_miss", "assumption", "set_sizes")
-        ),
+        **unknown,
     )
 
 
