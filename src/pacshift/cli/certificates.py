@@ -11,8 +11,7 @@ import typer
 from pacshift.certificate import Certificate
 from pacshift.cli import options
 from pacshift.cli.commands import words, words_of
-from pacshift.cli.console import OTHER_MODEL, fail, note, say_written
-from pacshift.cli.flags import in_flags
+from pacshift.cli.console import OTHER_MODEL, fail, in_flags, note, say_written
 from pacshift.errors import AssumptionError, InputError, PacshiftError
 from pacshift.tally import Tally
 from pacshift.tally.once import Input, Role, file_sha256, limited, printable, together
