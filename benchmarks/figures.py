@@ -18,7 +18,7 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval, clopper_pearson
 from pacshift.methods.elimination import eliminate
 from pacshift.methods.hull import hull
-from pacshift.plots import palette
+from pacshift.plots.axes import LIMIT, SOURCE, TARGET, UNDECIDED
 
 NAMES = ("healthy", "sick")
 CLASS_COLOURS = ("#a8d8c2", "#00735c")  # greens: no meaning of the palette is green
@@ -98,12 +98,12 @@ def draw_breaks(tally: Tally) -> Figure:
     grid = np.linspace(0.01, 0.8, 300)
     figure = Figure(figsize=(6.4, 3.2))
     axis = figure.subplots()
-    for mix, name, colour in ((SOURCE_MIX, "source", palette.SOURCE), (TARGET_MIX, "target", palette.TARGET)):
+    for mix, name, colour in ((SOURCE_MIX, "source", SOURCE), (TARGET_MIX, "target", TARGET)):
         axis.plot(grid, miss_rates(grid) @ mix, color=colour, label=f"error on the {name}")
-    axis.axhline(EPSILON, color=palette.LIMIT, ls="--", lw=1.5, label="ε, allowed")
-    axis.axvline(tau, color=palette.UNDECIDED, lw=1, label="threshold of PS")
+    axis.axhline(EPSILON, color=LIMIT, ls="--", lw=1.5, label="ε, allowed")
+    axis.axvline(tau, color=UNDECIDED, lw=1, label="threshold of PS")
     truth = float(miss_rates(np.array([tau]))[0] @ TARGET_MIX)
-    axis.plot(tau, truth, "o", color=palette.LIMIT)
+    axis.plot(tau, truth, "o", color=LIMIT)
     axis.annotate(f"{truth:.3f}", (tau, truth), xytext=(8, -4), textcoords="offset points")
     axis.set(xlabel="threshold τ", ylabel="share of true labels missed", ylim=(0, 0.4))
     axis.legend(frameon=False)
@@ -127,7 +127,7 @@ def draw_system(confusion: Interval, target: Interval) -> Figure:
     weights = eliminate(confusion, target)
     for axis, box, title in ((axes[1], weights, "w: wanted"), (axes[2], target, "q: counted on the target")):
         centre = (box.lower + box.upper) / 2
-        axis.errorbar(centre, [1, 0], xerr=(box.upper - box.lower) / 2, fmt="o", capsize=4, color=palette.TARGET)
+        axis.errorbar(centre, [1, 0], xerr=(box.upper - box.lower) / 2, fmt="o", capsize=4, color=TARGET)
         axis.set(yticks=[1, 0], yticklabels=NAMES, ylim=(-0.6, 1.6), title=title)
         axis.set_xlim(left=0)
     axes[1].plot(TARGET_MIX / SOURCE_MIX, [1, 0], "x", color=TRUTH, ms=9, mew=2, zorder=3, label="truth")
@@ -152,8 +152,8 @@ def draw_box(confusion: Interval, target: Interval) -> Figure:
     axis.contourf(first, second, inside, levels=[0.5, 1.5], colors=["#cfe3f2"])
     axis.plot([], [], "s", color="#cfe3f2", ms=9, label="fits the counts")
     for box, colour, name in (
-        (elimination, palette.UNDECIDED, "interval elimination"),
-        (tight, palette.TARGET, "hull"),
+        (elimination, UNDECIDED, "interval elimination"),
+        (tight, TARGET, "hull"),
     ):
         size = box.upper - box.lower
         axis.add_patch(Rectangle(tuple(box.lower), *size, fill=False, ec=colour, lw=2, label=name))
@@ -173,11 +173,11 @@ def draw_bound(tally: Tally) -> Figure:
     axis = figure.subplots()
     axis.plot(truth @ SOURCE_MIX, truth @ TARGET_MIX, color=TRUTH, label="true target error")
     if curve is not None:
-        axis.plot(curve.source_errors, curve.bounds, color=palette.TARGET, label="bound of PS-LP")
-        axis.axvline(curve.chosen, color=palette.TARGET, lw=1, ls="--", label="threshold of PS-LP")
+        axis.plot(curve.source_errors, curve.bounds, color=TARGET, label="bound of PS-LP")
+        axis.axvline(curve.chosen, color=TARGET, lw=1, ls="--", label="threshold of PS-LP")
     missed = tally.misses(published.thresholds).sum() / tally.n_source
-    axis.axvline(missed, color=palette.UNDECIDED, lw=1, ls="--", label="threshold of PS-W")
-    axis.axhline(EPSILON, color=palette.LIMIT, ls="--", lw=1.5, label="ε, allowed")
+    axis.axvline(missed, color=UNDECIDED, lw=1, ls="--", label="threshold of PS-W")
+    axis.axhline(EPSILON, color=LIMIT, ls="--", lw=1.5, label="ε, allowed")
     axis.set(xlabel="missed on the source: the higher τ, the more", ylabel="missed on the target")
     axis.set(xlim=(0, 0.1), ylim=(0, 0.35))
     axis.legend(fontsize=8, loc="upper right")

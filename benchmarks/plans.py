@@ -10,7 +10,7 @@ from pacshift import Population, Tally, UninformativeWarning
 from pacshift.arrays import FloatArray
 from pacshift.methods import PSLP, Task
 from pacshift.planning.pilot import CountPilot, Mixes, Pilot, RowPilot
-from pacshift.planning.simulate import Effort, Simulator, effort_for, half_width
+from pacshift.planning.solve import Effort, Simulator, effort_for, half_width
 from paper.experiments.datasets import load_dataset
 from paper.experiments.panels import PANELS, Panel
 from paper.experiments.summary import markdown_table

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from pacshift import Population, Tally, calibrate
 from pacshift.arrays import BoolArray, FloatArray
 from pacshift.mix.region import PrevalenceRegion, prevalence_region
-from pacshift.plots.palette import TARGET, UNDECIDED
+from pacshift.plots.axes import TARGET, UNDECIDED
 from pacshift.ps_lp.theorem import EQUAL_MISS_RATE, TUNED, certified_thresholds, plan_for
 
 NAMES = ["healthy", "flu", "pneumonia"]

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import pacshift
-from pacshift.report.history_pictures import error_over_time
+from pacshift.report.history import error_over_time
 
 CLASSES = ["order", "delivery", "refund"]
 USUAL = np.array([0.6, 0.3, 0.1])

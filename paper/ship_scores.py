@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray
-from pacshift.simulate import heart
+from pacshift.simulate import population
 from paper.experiments.datasets import DATA, FILES, load_scores
 
 
@@ -32,7 +32,7 @@ def ship(name: str, file: Path) -> None:
         raise SystemExit(f"{name}: not a data set of the paper, or {file} was not made by python -m paper train")
     gaps = pack_scores(data.probs)
     facts = {key: value for key, value in data.facts.items() if key != "raw"}
-    path = (Path(heart.__file__).parent if name == "heart" else DATA) / f"{name}.npz"
+    path = (Path(population.__file__).parent if name == "heart" else DATA) / f"{name}.npz"
     np.savez_compressed(
         path,
         allow_pickle=False,
@@ -50,12 +50,12 @@ def ship(name: str, file: Path) -> None:
 def pack_scores(probs: FloatArray) -> NDArray[np.uint16]:
     """Pack probabilities as gaps to the largest of the row, in units of 1/1024 of a natural logarithm.
 
-    >>> heart.unpack_scores(pack_scores(np.array([[0.7, 0.2, 0.1]]))).round(3)
+    >>> population.unpack_scores(pack_scores(np.array([[0.7, 0.2, 0.1]]))).round(3)
     array([[0.7, 0.2, 0.1]])
     """
     with np.errstate(divide="ignore"):  # a probability of 0 becomes the largest gap that fits
         gaps = np.log(probs.max(axis=1, keepdims=True)) - np.log(probs)
-    return np.asarray(np.minimum(np.rint(gaps * heart.GAP_UNIT), np.iinfo(np.uint16).max), np.uint16)
+    return np.asarray(np.minimum(np.rint(gaps * population.GAP_UNIT), np.iinfo(np.uint16).max), np.uint16)
 
 
 def _small(ids: NDArray[Any]) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from PIL import Image
 
 from pacshift import evaluate
 from pacshift.plots import label_mix
-from pacshift.plots.palette import LIMIT, TARGET, UNDECIDED
+from pacshift.plots.axes import LIMIT, TARGET, UNDECIDED
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs" / "figures" / "gallery"

@@ -398,7 +398,7 @@ def test_what_takes_time_is_logged_and_nothing_is_printed(
         "counted 400 rows of the target",
         "label shift was tested and not refuted",
         "PS-LW found thresholds",
-        "counted 400 rows of a table",
+        "counted 400 rows of the table",
     ]
     assert {record.name.partition(".")[0] for record in caplog.records} == {"pacshift"}
     assert capsys.readouterr() == ("", "")

@@ -13,7 +13,7 @@ import pytest
 
 from commands import NAMES, Data, bad, good, make_tables, run
 from pacshift import METHODS, Certificate, Tally, calibrate
-from pacshift.cli.flags import in_flags
+from pacshift.cli.console import in_flags
 from pacshift.report import render_report
 from pacshift.tally.grid import single_cuts
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from pacshift import METHODS, PSW, Comparison, InputError, Population, calibrate, compare, evaluate
-from pacshift.comparison.table import ComparisonRow
+from pacshift.comparison import ComparisonRow
 
 POPULATION = Population.synthetic(["cat", "dog", "owl"], strength=4, rng=0)
 SOURCE, LABELS = POPULATION.draw([0.6, 0.3, 0.1], 2000, rng=1)
@@ -105,7 +105,7 @@ def test_bad_requests_are_refused_at_once(wrong: dict[str, Any], message: str) -
 
 def test_a_target_is_needed() -> None:
     with pytest.raises(InputError, match="target_scores is None"):
-        compare(SOURCE, LABELS, None, classes=CLASSES)  # type: ignore[arg-type]
+        compare(SOURCE, LABELS, None, classes=CLASSES)
 
 
 def test_names_of_methods_are_escaped() -> None:

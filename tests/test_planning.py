@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from pacshift import InputError, Population, Tally, calibrate, plan
 from pacshift.arrays import FloatArray
 from pacshift.methods import Task, resolve_method
-from pacshift.planning import simulate
+from pacshift.planning import solve
 from pacshift.planning.pilot import CountPilot, Mixes, RowPilot
 
 SOURCE_MIX, TARGET_MIX = [0.7, 0.3], [0.4, 0.6]
@@ -21,7 +21,7 @@ QUICK: dict[str, Any] = {"epsilon": 0.05, "delta": 0.05, "target_mix": TARGET_MI
 @pytest.fixture(autouse=True)
 def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """The real number of draws is for people who want to know; tests want to end."""
-    monkeypatch.setattr("pacshift.planning.simulate.effort_for", lambda _: simulate.Effort(6, 2, 5, 5))
+    monkeypatch.setattr("pacshift.planning.solve.effort_for", lambda _: solve.Effort(6, 2, 5, 5))
     monkeypatch.setattr("pacshift.planning.solve.MAX_SEARCHED_VALUES", 100_000)
 
 
@@ -57,7 +57,7 @@ def test_the_questions_answer_each_other() -> None:
 
 
 def test_target_rows_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pacshift.planning.simulate.effort_for", lambda _: simulate.Effort(5, 1, 2, 2, 1))
+    monkeypatch.setattr("pacshift.planning.solve.effort_for", lambda _: solve.Effort(5, 1, 2, 2, 1))
     pslp = QUICK | {"method": "PS-LP"}
     size = plan(*PILOT, n_source=4000, n_target=1000, **pslp).size
     needed = plan(*PILOT, n_source=4000, size=size, **pslp)
@@ -153,7 +153,7 @@ def test_the_interval_holds_a_future_size_in_90_of_100_cases_whatever_the_effort
     n_classes: int, of_pilot: float
 ) -> None:
     """Sizes vary by the pilot and by the data; a normal quantile would hold 87.5 % with 12 pilots at worst."""
-    effort, rng, cases = simulate.effort_for(n_classes), np.random.default_rng(0), 20_000
+    effort, rng, cases = solve.effort_for(n_classes), np.random.default_rng(0), 20_000
     by_pilot, by_data = of_pilot**0.5, (1 - of_pilot) ** 0.5
 
     def sizes(draws: int) -> FloatArray:
@@ -162,7 +162,7 @@ def test_the_interval_holds_a_future_size_in_90_of_100_cases_whatever_the_effort
     foreseen = by_pilot * rng.normal(size=cases) + sizes(effort.final_draws).mean(axis=1)
     pilots = by_pilot * rng.normal(size=(cases, effort.pilots)) + sizes(effort.pilots)
     future = sizes(1)[:, 0]
-    widths = np.array([simulate.half_width(each, effort.final_draws) for each in pilots])
+    widths = np.array([solve.half_width(each, effort.final_draws) for each in pilots])
     held = float((np.abs(future - foreseen) <= widths).mean())
     assert 0.895 < held < 0.96
 
@@ -170,7 +170,7 @@ def test_the_interval_holds_a_future_size_in_90_of_100_cases_whatever_the_effort
 @pytest.mark.montecarlo
 def test_real_plans_hold_the_size_of_a_future_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole plans from few pilots, where the t quantile matters most: a normal one holds about 3 of 4 sizes."""
-    monkeypatch.setattr("pacshift.planning.simulate.effort_for", lambda _: simulate.Effort(1, 1, 4, 3))
+    monkeypatch.setattr("pacshift.planning.solve.effort_for", lambda _: solve.Effort(1, 1, 4, 3))
     held = []
     for seed in range(150):
         rng = np.random.default_rng([seed, 21])
@@ -188,9 +188,9 @@ def test_no_draw_comes_twice() -> None:
     """Asked again at the same rows, the simulator draws further data: means over both are over twice as many."""
     mixes = [Mixes(np.array(SOURCE_MIX), np.array(TARGET_MIX))]
 
-    def simulator() -> simulate.Simulator:
+    def simulator() -> solve.Simulator:
         pilot, task = RowPilot(Population(*PILOT)), Task(epsilon=0.05, delta=0.05)
-        return simulate.Simulator(pilot, mixes, resolve_method("PS-LW"), task)
+        return solve.Simulator(pilot, mixes, resolve_method("PS-LW"), task)
 
     at_once, in_turn = simulator(), simulator()
     sizes = np.concatenate([in_turn.sizes(900, 300, 2), in_turn.sizes(900, 300, 3)])
@@ -260,7 +260,7 @@ CASES: dict[str, tuple[FloatArray, FloatArray, float]] = {
 @pytest.mark.parametrize("name", ["heart", pytest.param("agnews", marks=pytest.mark.long)])
 def test_real_scores_from_a_small_pilot(name: str, shared_data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """10,000 rows of a real model's scores tell within 5 % how large sets of 20,000 rows are."""
-    monkeypatch.setattr("pacshift.planning.simulate.effort_for", lambda _: simulate.Effort(1, 1, 6, 4))
+    monkeypatch.setattr("pacshift.planning.solve.effort_for", lambda _: solve.Effort(1, 1, 6, 4))
     source_mix, target_mix, epsilon = CASES[name]
     file = np.load(shared_data / name / "scores.npz")
     everyone = Population(file["probs"], file["labels"])

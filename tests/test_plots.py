@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from certificates import HOSTILE, certify, every_shape, with_everything
 from pacshift import Certificate, InputError, Interval, plots
 from pacshift.bounds import BoundCurve
-from pacshift.plots import palette
+from pacshift.plots import axes
 
 SHAPES = every_shape()
 PLOTS = (
@@ -97,7 +97,7 @@ def test_weights_are_drawn_where_they_are(full: Certificate) -> None:
         assert line[:, 0].tolist() == [weights.lower[row], min(weights.upper[row], right)]
         assert line[:, 1].tolist() == [row, row]
     assert right > 3.0
-    surely_changed, undecided = to_rgba(palette.TARGET), to_rgba(palette.UNDECIDED)
+    surely_changed, undecided = to_rgba(axes.TARGET), to_rgba(axes.UNDECIDED)
     assert colours_of_bars(ax) == [surely_changed, undecided, surely_changed, surely_changed, undecided]
 
 
@@ -195,7 +195,7 @@ def test_misses_are_drawn_where_they_are(full: Certificate) -> None:
     assert ends == list(zip(misses.lower, misses.upper, strict=True))
     limits = [line for line in ax.lines if line.get_linestyle() in ("--", ":")]
     assert [np.asarray(line.get_xdata())[0] for line in limits] == [full.epsilon, 0.4]
-    surely_below, beyond, open_yet = map(to_rgba, (palette.TARGET, palette.LIMIT, palette.UNDECIDED))
+    surely_below, beyond, open_yet = map(to_rgba, (axes.TARGET, axes.LIMIT, axes.UNDECIDED))
     assert colours_of_bars(ax) == [surely_below, open_yet, beyond, surely_below, surely_below]
 
 

@@ -18,7 +18,7 @@ from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve, Sensitivity
 from pacshift.certificate.file import to_document
 from pacshift.methods import MethodFacts
-from pacshift.plots import palette, readable
+from pacshift.plots import axes, readable
 from pacshift.report import ComparisonRow, render_report, write_report
 from pacshift.report.build import key_figures
 from pacshift.report.page import to_inline
@@ -166,7 +166,7 @@ def test_in_short_stands_above_everything_else_and_needs_no_symbols(pages: dict[
 def test_the_last_day_stands_above_everything_else() -> None:
     certificate = SHAPES["default"]
     assert certificate.provenance is not None
-    dated = certificate.changed(provenance=replace(certificate.provenance, valid_until="2027-01-31"))
+    dated = replace(certificate, provenance=replace(certificate.provenance, valid_until="2027-01-31"))
     head, _, _ = render_report(dated).partition("<nav")
     assert "Valid until 2027-01-31." in head
 
@@ -291,7 +291,7 @@ def test_page_and_pictures_have_the_same_colours(pages: dict[str, str]) -> None:
         for theme in re.findall(r":root \{(.*?)\}", pages["full"], flags=re.DOTALL)
     )
     for name in (*MEANINGS, "rule"):
-        assert light[name] == paper[name] == getattr(palette, name.upper()), name
+        assert light[name] == paper[name] == getattr(axes, name.upper()), name
 
 
 def contrast(one: str, other: str) -> float:

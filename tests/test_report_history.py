@@ -16,7 +16,7 @@ from pacshift.certification.request import Request
 from pacshift.monitor.verdict import Fresh, judge, missed_in_words
 from pacshift.plots import readable
 from pacshift.report import render_history, write_history_page
-from pacshift.report.history_pictures import error_over_time, size_over_time
+from pacshift.report.history import error_over_time, size_over_time
 from test_report_browser import PHONE, _note_dialog
 
 DESK = 1200

@@ -24,7 +24,7 @@ from pacshift.rows.arrow.find import class_names
 from pacshift.rows.arrow.table import read_rows
 from pacshift.rows.fold import tally
 from pacshift.scores.transforms import TRANSFORMS
-from pacshift.tables import count_set_sizes, read_table, tally_table
+from pacshift.tables import read_table, tally_table, write_sets
 from pacshift.tally import counter, stores
 from pacshift.tally.grid import MAX_BINNED_CLASSES, to_grid
 
@@ -225,7 +225,8 @@ def test_read_table_and_set_sizes(tmp_path: Path) -> None:
     assert tally.n_source == 400
     certificate = calibrate(tally, epsilon=0.1, delta=0.1, method="PS")
     sizes = np.bincount(certificate.sets(scores).sum(axis=1), minlength=4)
-    assert count_set_sizes(certificate, tmp_path / "a.npz").tolist() == sizes.tolist()
+    written = write_sets(certificate, tmp_path / "a.npz", tmp_path / "sets.parquet")
+    assert written.set_sizes.tolist() == sizes.tolist()
 
 
 def test_progress_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

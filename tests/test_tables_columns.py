@@ -12,10 +12,10 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from pacshift import Certificate, InputError, Tally
+from pacshift import Certificate, InputError, Tally, check, read
 from pacshift.rows.arrow.layout import ColumnsError
 from pacshift.rows.columns import Columns
-from pacshift.tables import evaluate_table, read_table, tally_table, write_sets
+from pacshift.tables import read_table, tally_table, write_sets
 from score_tables import EXPECTED, LABELS, LOGITS, NAMES, RNG, SCORES, labelled, save, table, unlike_its_columns
 
 
@@ -98,15 +98,17 @@ def test_a_certificate_requires_its_columns(certificate: Certificate, tmp_path: 
         write_sets(certificate, other, tmp_path / "more.parquet", scores="q_*")
 
 
-def test_a_certificate_remembers_the_label(certificate: Certificate, tmp_path: Path) -> None:
+def test_a_table_is_checked_by_the_columns_of_the_certificate(certificate: Certificate, tmp_path: Path) -> None:
     marked = table(label=np.array(["x", "y", "z"])[LABELS], truth=["?"] * 300)
     missed = int((~certificate.sets(SCORES)[np.arange(300), LABELS]).sum())
-    found = evaluate_table(certificate, save(marked, tmp_path / "a.parquet")).evaluation
+    found = check(
+        certificate, read(save(marked, tmp_path / "a.parquet"), label="label", like=certificate)
+    ).evaluation
     assert round(found.error * 300) == missed
     renamed = save(
         marked.drop_columns("truth").rename_columns([*marked.column_names[:3], "y"]), tmp_path / "b.parquet"
     )
-    assert evaluate_table(certificate, renamed, label="y").evaluation.error == found.error
+    assert check(certificate, read(renamed, label="y", like=certificate)).error == found.error
 
 
 def test_by_position_only_if_asked_for(tmp_path: Path) -> None:

@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from commands import good, run
-from pacshift import Certificate, InputError, Tally, calibrate
+from pacshift import Certificate, InputError, Tally, calibrate, check, read
 from pacshift.files.codec import seal
 from pacshift.monitor.periods import Counted
 from pacshift.monitor.tables import Calendar, Cut, RowRanges, WholeFile, count_periods
 from pacshift.rows.arrow.table import read_rows
-from pacshift.tables import evaluate_table, read_table, tally_table
+from pacshift.tables import read_table, tally_table
 from pacshift.tally.groups import Grouped
 
 N_ROWS = 3000
@@ -149,7 +149,7 @@ def test_read_and_evaluate_look_at_the_same_rows() -> None:
     assert loaded.labels is not None
     assert Tally.from_scores(loaded.scores, loaded.labels, grid=True).n_source == N_GROUPS
     made = calibrate(in_memory(), method="PS")
-    found = evaluate_table(made, TABLE, label="label", scores="p_*", group="patient").evaluation
+    found = check(made, read(TABLE, label="label", scores="p_*", group="patient", like=made)).evaluation
     assert found.n == N_GROUPS
     assert np.array_equal(found.class_counts, in_memory().class_counts)
 

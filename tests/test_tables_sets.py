@@ -11,8 +11,10 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from pacshift import Certificate, InputError, Tally, calibrate, evaluate
-from pacshift.tables import count_set_sizes, evaluate_table, write_sets
+from pacshift import Certificate, InputError, Tally, calibrate, check, evaluate, read
+from pacshift.certification.counted import cut_of
+from pacshift.rows.fold import sizes
+from pacshift.tables import write_sets
 
 CLASSES = ("ant", "bee", "cow")
 RNG = np.random.default_rng(8)
@@ -75,8 +77,10 @@ def test_randomised_sets_can_be_written(table: Path, tmp_path: Path) -> None:
 def test_randomised_sets_of_tables_are_those_of_memory(table: Path) -> None:
     certificate = calibrated("aps")
     sets = certificate.sets(SCORES)
-    assert count_set_sizes(certificate, table).tolist() == np.bincount(sets.sum(axis=1), minlength=4).tolist()
-    found = evaluate_table(certificate, table, label="who").evaluation
+    rows = read(table, label="who", like=certificate)
+    (found_sizes,) = sizes(rows, [cut_of(certificate)])
+    assert found_sizes.tolist() == np.bincount(sets.sum(axis=1), minlength=4).tolist()
+    found = check(certificate, rows).evaluation
     assert found.error == evaluate(sets, LABELS, classes=CLASSES).error
 
 

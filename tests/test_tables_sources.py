@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import pacshift
 from commands import bad, good, make_tables
 from pacshift import Certificate
 from pacshift.errors import InputError
 from pacshift.rows.arrow.files import list_files
-from pacshift.tables import evaluate_table, read_table, tally_table, write_sets
+from pacshift.tables import read_table, tally_table, write_sets
 from pacshift.tally.once import repeated_files
 from score_tables import LABELS, NAMES, SCORES, labelled, save, unlike_its_columns
 
@@ -78,7 +79,7 @@ def test_all_who_read_tables_refuse(folder: Path, tmp_path: Path) -> None:
     shutil.copy(first, folder / f"c{first.suffix}")
     for read in (
         lambda: read_table(folder, label="label"),
-        lambda: evaluate_table(certificate, folder, label="label"),
+        lambda: pacshift.read(folder, label="label", like=certificate),
         lambda: write_sets(certificate, folder, tmp_path / "sets.parquet"),
     ):
         with pytest.raises(InputError, match="have the same content"):

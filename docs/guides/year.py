@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from pacshift import Monitor, Tally, calibrate, label_sheet
 from pacshift.plots import WIDTH
-from pacshift.report import history_pictures, write_history_page
+from pacshift.report import history, write_history_page
 from pacshift.words.numbers import given
 
 # --8<-- [start:hospital]
@@ -85,11 +85,9 @@ write_history_page(monitor, "whole-year.html")
 
 # The pictures of this page, the same as on the HTML page.
 pictures = {
-    "year-error": (lambda figure: history_pictures.error_over_time(monitor.history, figure), 3.2),
+    "year-error": (lambda figure: history.error_over_time(monitor.history, figure), 3.2),
     "year-mix": (
-        lambda figure: history_pictures.mix_over_time(
-            monitor.history, source.class_counts / source.n_source, figure
-        ),
+        lambda figure: history.mix_over_time(monitor.history, source.class_counts / source.n_source, figure),
         4.2,
     ),
 }

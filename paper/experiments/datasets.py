@@ -17,8 +17,7 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.errors import InputError
 from pacshift.files.reading import read_arrays
 from pacshift.scores.check import check_labels, check_scores
-from pacshift.simulate.heart import heart_arrays, unpack_scores
-from pacshift.simulate.population import same_everywhere
+from pacshift.simulate.population import heart_arrays, same_everywhere, unpack_scores
 
 # Twins: a seeded generator of scores that resemble those of a real classifier, which we may not ship.
 #

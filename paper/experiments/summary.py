@@ -268,7 +268,7 @@ def draw_panel(result: PanelResult) -> Any:
     """A matplotlib figure of one panel."""
     from matplotlib.figure import Figure
 
-    from pacshift.plots.palette import LIMIT, SOURCE
+    from pacshift.plots.axes import LIMIT, SOURCE
 
     figure = Figure(figsize=(0.46 * 2 * len(result.methods) + 1.6, 2.9), layout="constrained")
     error_axes, size_axes = figure.subplots(1, 2)
@@ -298,7 +298,7 @@ def _line(axes: Any, height: float, label: str, *, style: str, colour: str) -> N
 
 def _boxes(axes: Any, result: PanelResult, quantity: str) -> None:
     from pacshift.plots import boxes  # loads matplotlib
-    from pacshift.plots.palette import PROMISE_FILLS
+    from pacshift.plots.axes import PROMISE_FILLS
 
     measured = [row for row in result.rows if row.status != "refused"]
     values = {

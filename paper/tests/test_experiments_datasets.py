@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pacshift.errors import InputError
-from pacshift.simulate.heart import unpack_scores
+from pacshift.simulate.population import unpack_scores
 from paper.experiments.datasets import FILES, load_dataset, load_scores
 from paper.experiments.panels import select_panels
 from paper.recipes.catalogue import find_recipe

@@ -15,8 +15,8 @@ if typing.TYPE_CHECKING:  # "as" says that they are public
     from pacshift.certification.prevalence import prevalence as prevalence
     from pacshift.certification.verify import Verification as Verification
     from pacshift.certification.verify import verify as verify
-    from pacshift.comparison.compare import compare as compare
-    from pacshift.comparison.table import Comparison as Comparison
+    from pacshift.comparison import Comparison as Comparison
+    from pacshift.comparison import compare as compare
     from pacshift.errors import AssumptionError as AssumptionError
     from pacshift.errors import InputError as InputError
     from pacshift.errors import PacshiftError as PacshiftError
@@ -63,8 +63,7 @@ _HOMES = {
     "certification.prevalence": ["prevalence"],
     "certification.label_sheet": ["LabelSheet", "label_sheet"],
     "certification.verify": ["Verification", "verify"],
-    "comparison.compare": ["compare"],
-    "comparison.table": ["Comparison"],
+    "comparison": ["Comparison", "compare"],
     "errors": ["AssumptionError", "InputError", "PacshiftError", "UnfinishedSheetError", "UninformativeWarning"],
     "estimator": ["PACClassifier", "set_scorer"],
     "evaluation": ["Evaluation", "evaluate"],

@@ -17,6 +17,7 @@ from pacshift.rows.fold import misses, tally
 from pacshift.rows.memory import memory
 from pacshift.scores.check import check_labels, check_rate, check_scores
 from pacshift.scores.frames import index_of, is_stream, to_values
+from pacshift.scores.names import shorten
 from pacshift.tally.once import Role, counts_sha256
 from pacshift.words.display import short_repr
 from pacshift.words.findings import are_its_labels, check_in_words, class_limit, label_shares, stated_shares
@@ -117,8 +118,8 @@ class Check:
 
 def check(
     certificate: Certificate,
-    sets_or_scores: ScoresLike,
-    labels: LabelsLike,
+    sets_or_scores: ScoresLike | Rows,
+    labels: LabelsLike | None = None,
     *,
     level: float = 0.95,
     groups: LabelsLike | None = None,
@@ -133,11 +134,12 @@ def check(
     ----------
     certificate : Certificate
         Made by ``calibrate`` before these labels were known.
-    sets_or_scores : array_like or frame of shape (n, K)
+    sets_or_scores : array_like or frame of shape (n, K), or Rows
         Booleans are prediction sets, as ``Certificate.sets`` gives them. Any other numbers are scores, of which
         the certificate makes the sets; 0 and 1 as integers are scores too. Columns of a frame are found by name.
+        Or a labelled table, ``pacshift.read(table, label=..., like=certificate)``.
     labels : array_like of shape (n,)
-        True labels, matched to the certificate's classes by value.
+        True labels, matched to the certificate's classes by value; None for a table, which has them.
     level : float
         Confidence of the intervals.
     groups : array_like of shape (n,), optional
@@ -174,6 +176,17 @@ def check(
     ('consistent', True)
     """
     level = check_rate(level, "level")
+    if isinstance(sets_or_scores, Rows):
+        if sets_or_scores.labels != "all" or labels is not None or groups is not None:
+            raise InputError("labels and groups of a table are named when it is read: read(..., label=, group=).")
+        if sets_or_scores.classes != certificate.classes:
+            raise InputError(
+                f"the table has the classes {shorten(sets_or_scores.classes)}, the certificate "
+                f"{shorten(certificate.classes)}. Read it with like=CERTIFICATE."
+            )
+        return check_rows(certificate, sets_or_scores, level=level)
+    if labels is None:
+        raise InputError("labels is missing: pass the true label of each row.")
     classes, names = certificate.classes, () if certificate.columns is None else certificate.columns.scores
     given = sets_or_scores
     is_set = is_stream(given) or to_values(given, "scores", classes, names)[0].dtype == np.bool_
@@ -191,14 +204,8 @@ def check(
 
 def check_rows(certificate: Certificate, rows: Rows, *, level: float) -> Check:
     """The verb: make the sets of labelled rows, count what they miss, and compare that with epsilon."""
-    found, seen_as = evaluated(certificate, rows)
-    return check_evaluation(certificate, found, level=level, seen_as=seen_as)
-
-
-def evaluated(certificate: Certificate, rows: Rows) -> tuple[Evaluation, Role | None]:
-    """Error and size of the sets of labelled rows, and as what the certificate was made from them, if it was."""
     (found,) = misses(rows, [lambda batch: certificate.sets_of_rows(batch.given)])
-    return found.evaluation(), _seen_as(certificate, rows)
+    return check_evaluation(certificate, found.evaluation(), level=level, seen_as=_seen_as(certificate, rows))
 
 
 def _seen_as(certificate: Certificate, rows: Rows) -> Role | None:

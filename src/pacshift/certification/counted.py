@@ -164,5 +164,5 @@ def measured(
     own = cut_of(certificate)
     cuts = [replace(own, thresholds=point.thresholds) for point in points]
     found = fold.sizes(data.target, [own, *cuts] if sizes else cuts)
-    made = certificate.changed(set_sizes=found.pop(0)) if sizes else certificate
-    return made.changed(one_label_error=one_label_error(points, found, epsilon=certificate.epsilon))
+    made = replace(certificate, set_sizes=found.pop(0)) if sizes else certificate
+    return replace(made, one_label_error=one_label_error(points, found, epsilon=certificate.epsilon))

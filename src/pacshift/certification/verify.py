@@ -210,7 +210,7 @@ def verify_data(
         said = f"nothing can be certified from these data: {refusal}"
         return _said("different", [said], [], left_open(stored, None, named=named), None)
     if inputs is not None:
-        found = found.changed(provenance=replace(found.provenance, inputs=inputs))
+        found = replace(found, provenance=replace(found.provenance, inputs=inputs))
     one_label = stored.one_label_error is not None
     found = measured(found, data, chosen, sizes=stored.set_sizes is not None, one_label=one_label)
     if stored.curve is not None or stored.sensitivity is not None:

@@ -150,5 +150,5 @@ def _show(certificate: "Certificate", out: Path, printing: options.Printing) -> 
         document = {"certificate": str(out), "trivial": certificate.trivial, **to_document(certificate)}
         print_json(seal(document))  # so that what is printed can be loaded like the file
         return
-    print_words("\n".join(map(str, statements(certificate))))
+    print_words(statements(certificate))
     say_written(out)

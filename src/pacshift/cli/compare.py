@@ -10,7 +10,7 @@ from pacshift.cli.options import known
 from pacshift.words.numbers import mean_size, percent
 
 if TYPE_CHECKING:
-    from pacshift.comparison.table import ComparisonRow
+    from pacshift.comparison import ComparisonRow
 
 
 def compare(
@@ -30,7 +30,7 @@ def compare(
     Example: pacshift compare source.parquet target.parquet --label diagnosis --epsilon 0.05
     """
     from pacshift.cli.inputs import open_both
-    from pacshift.comparison.compare import compare_rows
+    from pacshift.comparison import compare_rows
     from pacshift.methods import usable_methods
 
     request = promise.check(weights=options.read_numbers(weights, "--weights"))

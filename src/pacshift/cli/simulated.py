@@ -15,19 +15,18 @@ from matplotlib.figure import Figure
 from pacshift.certificate import Certificate
 from pacshift.certification.calibrate import calibrate
 from pacshift.certification.counted import Data, measured
-from pacshift.comparison.table import ComparisonRow
+from pacshift.comparison import ComparisonRow
 from pacshift.errors import AssumptionError, UninformativeWarning
 from pacshift.files.writing import atomic_write
 from pacshift.methods import METHODS, Method, Task, usable_methods
-from pacshift.plots.axes import new_axes
-from pacshift.plots.palette import LIMIT, PROMISE_MARKS
+from pacshift.plots.axes import LIMIT, PROMISE_MARKS, new_axes
 from pacshift.progress import Progress
 from pacshift.report import write_report
 from pacshift.rows.memory import memory
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import resolve_transform
 from pacshift.simulate import Population, resample
-from pacshift.simulate.heart import heart_arrays, unpack_scores
+from pacshift.simulate.population import heart_arrays, unpack_scores
 from pacshift.tally import Tally
 
 EPSILON, DELTA = 0.1, 5e-4

@@ -1,6 +1,6 @@
 """Pictures of certificates and plans. Each draws into ``ax`` (default: a new figure) and returns it.
 
-Every colour has one meaning, see ``pacshift.plots.palette``.
+Every colour has one meaning, see ``pacshift.plots.axes``.
 """
 
 from pacshift.plots.axes import MAX_CLASSES_SHOWN as MAX_CLASSES_SHOWN

@@ -1,4 +1,8 @@
-"""What all pictures share: axes, bars, legends, and names that are drawn as they are."""
+"""What all pictures share: colours, axes, bars, legends, and names that are drawn as they are.
+
+There is one colour per meaning, the same in every picture, report and page. Colours stay apart for colour-blind
+readers and in dark mode (``tests/test_plots.py``), and are never the only cue: marks differ in shape too.
+"""
 
 from typing import Any
 
@@ -7,7 +11,7 @@ import numpy as np
 from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError, MissingExtraError
-from pacshift.plots.palette import LIMIT, RULE, TARGET
+from pacshift.methods.guarantee import MEANINGS, Guarantee
 
 try:
     from matplotlib.axes import Axes
@@ -15,6 +19,32 @@ try:
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 except ModuleNotFoundError as error:
     raise MissingExtraError("pacshift.plots", error, "plots") from None
+
+TARGET = "#0072b2"
+"""What is known about the target, and promises that are kept."""
+SOURCE = "#1c2430"
+"""The source: its label mix, and promises that hold there only."""
+LIMIT = "#c44f00"
+"""What is allowed, and what is proven to exceed it."""
+UNDECIDED = "#8a939c"
+"""What the data leave open, and lines to compare with."""
+RULE = "#d5dbe1"
+"""Grid lines."""
+
+PROMISE_MARKS: dict[Guarantee, tuple[str, dict[str, Any]]] = {
+    "pac-target": (MEANINGS["pac-target"].title, {"marker": "o", "color": TARGET}),
+    "marginal": (MEANINGS["marginal"].title, {"marker": "o", "color": TARGET, "markerfacecolor": "white"}),
+    "pac-source": (MEANINGS["pac-source"].title, {"marker": "s", "color": SOURCE}),
+    "none": (MEANINGS["none"].title, {"marker": "x", "color": UNDECIDED}),
+}
+"""How methods are marked by what they promise: words and the properties of a line."""
+PROMISE_FILLS: dict[Guarantee, str] = {
+    "pac-target": TARGET,
+    "marginal": "#cfe3f2",
+    "pac-source": SOURCE,
+    "none": UNDECIDED,
+}
+"""The same for areas, where there is no mark: a promise on average is a light blue."""
 
 MAX_CLASSES_SHOWN = 30  # more rows cannot be read; the table of the report has them all
 WIDTH = 4.6  # inches: fits half a desktop page and a whole phone

@@ -10,7 +10,11 @@ from matplotlib.ticker import MaxNLocator
 from pacshift.assumption import Assumption
 from pacshift.certificate import Certificate
 from pacshift.plots.axes import (
+    LIMIT,
     MAX_CLASSES_SHOWN,
+    SOURCE,
+    TARGET,
+    UNDECIDED,
     WIDTH,
     bars,
     class_axes,
@@ -25,7 +29,6 @@ from pacshift.plots.axes import (
     plain_text,
     row_axes,
 )
-from pacshift.plots.palette import LIMIT, SOURCE, TARGET, UNDECIDED
 from pacshift.words.numbers import percent
 
 LARGEST_WEIGHT_SHOWN = 1e6  # no axis goes further

@@ -7,8 +7,7 @@ from matplotlib.axes import Axes
 
 from pacshift.arrays import FloatArray
 from pacshift.planning import Plan
-from pacshift.plots.axes import legend_above, limit_line, log_ticks, new_axes, plain_text
-from pacshift.plots.palette import TARGET, UNDECIDED
+from pacshift.plots.axes import TARGET, UNDECIDED, legend_above, limit_line, log_ticks, new_axes, plain_text
 
 
 def plan_curve(plan: Plan, *, ax: Axes | None = None) -> Axes:

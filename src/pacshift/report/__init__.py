@@ -7,7 +7,7 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtraError("pacshift.report", error, "report") from None
 
-from pacshift.comparison.table import ComparisonRow, compare_methods
+from pacshift.comparison import ComparisonRow, compare_methods
 from pacshift.report.build import render_refusal, render_report, write_refusal, write_report
 from pacshift.report.history import render_history, write_history_page
 

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from pacshift import plots
 from pacshift.certificate import Certificate
 from pacshift.certificate.file import to_document
-from pacshift.comparison.table import ComparisonRow
+from pacshift.comparison import ComparisonRow
 from pacshift.errors import AssumptionError
 from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.report.page import Picture, drawn, groups_picture, render, write_page

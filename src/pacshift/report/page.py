@@ -18,7 +18,7 @@ from pacshift import plots
 from pacshift.assumption import Assumption
 from pacshift.files.origin import pacshift_version
 from pacshift.files.writing import atomic_write
-from pacshift.plots import WIDTH, palette, readable
+from pacshift.plots import WIDTH, axes, readable
 from pacshift.words.numbers import between, capital, down, given, mean_size, numbers_between, percent
 
 ENVIRONMENT = jinja2.Environment(
@@ -37,11 +37,11 @@ INK = "#111213"
 COLOURS = {
     INK: "var(--ink)",
     "#ffffff": "var(--card)",
-    palette.TARGET: "var(--target)",
-    palette.SOURCE: "var(--source)",
-    palette.LIMIT: "var(--limit)",
-    palette.UNDECIDED: "var(--undecided)",
-    palette.RULE: "var(--rule)",
+    axes.TARGET: "var(--target)",
+    axes.SOURCE: "var(--source)",
+    axes.LIMIT: "var(--limit)",
+    axes.UNDECIDED: "var(--undecided)",
+    axes.RULE: "var(--rule)",
 }
 SETTINGS: Any = {
     "svg.fonttype": "none",  # texts stay texts: any script, any size, selectable

@@ -191,6 +191,10 @@ class Rows(ABC):
     def unlabelled(self) -> "Rows":
         """The same rows as if they had no labels; what was read or chosen stays so."""
 
+    def requiring_labels(self) -> "Rows":
+        """The same rows, of which none without a label can be used."""
+        return replace(self, labels="all")
+
     @property
     def grouped(self) -> Grouped | None:
         """Of how many rows one per group is given; None where every row is."""

@@ -193,6 +193,9 @@ class OnePerGroup(Rows):
     def unlabelled(self) -> "OnePerGroup":
         return replace(self, labels="none", rows=self.rows.unlabelled())
 
+    def requiring_labels(self) -> "OnePerGroup":
+        return replace(self, labels="all", rows=self.rows.requiring_labels())
+
     def n_shared(self, other: Rows) -> int:
         """How many groups are in both."""
         if not isinstance(other, OnePerGroup):

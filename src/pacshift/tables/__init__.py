@@ -8,7 +8,6 @@ except ModuleNotFoundError as error:
     raise MissingExtraError("pacshift.tables", error, "tables") from None
 
 from pacshift.tables.count import TableTally, tally_table
-from pacshift.tables.evaluate import TableEvaluation, count_set_sizes, evaluate_table
 from pacshift.tables.history import history_rows, write_history
 from pacshift.tables.label import TableSheet, label_table
 from pacshift.tables.reader import LoadedTable, read_table
@@ -17,11 +16,8 @@ from pacshift.tables.sets import SetsWritten, write_sets
 __all__ = [
     "LoadedTable",
     "SetsWritten",
-    "TableEvaluation",
     "TableSheet",
     "TableTally",
-    "count_set_sizes",
-    "evaluate_table",
     "history_rows",
     "label_table",
     "read_table",
