@@ -74,5 +74,5 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def untested(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the test of label shift, which takes most of the time and has Monte-Carlo tests of its own."""
-    for module in ("certify", "label_mix"):
+    for module in ("certify", "prevalence"):
         monkeypatch.setattr(f"pacshift.certification.{module}.check_label_shift", lambda *_, **__: None)

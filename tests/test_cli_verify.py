@@ -1,6 +1,7 @@
 """``pacshift verify``: tables and tallies, verdicts and exit codes."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -104,7 +105,7 @@ def test_what_python_made_from_arrays_is_verified_from_tables(data: Data, tmp_pa
     assert len(np.unique(made.thresholds)) > 1
     shown = good("verify", tmp_path / "c.json", data.source, data.target).stdout
     assert "all numbers of the certificate are the same" in shown or "the certificate is the same" in shown
-    logits = made.changed(softmax=True)
+    logits = replace(made, softmax=True)
     logits.save(tmp_path / "logits.json")
     assert "is for logits, but" in bad("verify", tmp_path / "logits.json", data.source, data.target)
     assert Certificate.load(tmp_path / "c.json").provenance is not None

@@ -26,12 +26,12 @@ SHEET = "to_label.csv"
 def with_origin(certificate: Certificate, ctx: typer.Context, seed: int) -> Certificate:
     """The certificate with the seed and the command that it was made by."""
     command = printable(shlex.join(["pacshift", *words_of(ctx)]))
-    return certificate.changed(provenance=replace(certificate.provenance, seed=seed, command=command))
+    return replace(certificate, provenance=replace(certificate.provenance, seed=seed, command=command))
 
 
 def with_tally_files(certificate: Certificate, paths: Sequence[Path]) -> Certificate:
     """The certificate with the tally files it was made from; each of them says what was counted for it."""
-    return certificate.changed(provenance=replace(certificate.provenance, inputs=tally_inputs(paths)))
+    return replace(certificate, provenance=replace(certificate.provenance, inputs=tally_inputs(paths)))
 
 
 def tally_inputs(paths: Sequence[Path]) -> tuple[Input, ...]:
