@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import pacshift
-from pacshift.cli.flags import CALLED, in_flags, options
+from pacshift.cli.console import CALLED, all_options, in_flags
 
 PACKAGE = Path(pacshift.__file__).parent
 
@@ -50,7 +50,7 @@ def test_names_from_outside_stay(message: str) -> None:
 
 
 def test_other_names_of_options_are_those_of_some_option() -> None:
-    assert set(CALLED.values()) - set(options()) == set()
+    assert set(CALLED.values()) - set(all_options()) == set()
 
 
 def test_the_library_does_not_speak_of_flags() -> None:

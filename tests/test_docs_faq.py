@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pacshift.cli.flags import in_flags
+from pacshift.cli.console import in_flags
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "faq.md").read_text(encoding="utf-8")

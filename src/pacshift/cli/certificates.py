@@ -11,8 +11,7 @@ import typer
 from pacshift.certificate import Certificate
 from pacshift.cli import options
 from pacshift.cli.commands import words, words_of
-from pacshift.cli.console import OTHER_MODEL, fail, note, say_written
-from pacshift.cli.flags import in_flags
+from pacshift.cli.console import OTHER_MODEL, fail, in_flags, note, say_written
 from pacshift.errors import AssumptionError, InputError, PacshiftError
 from pacshift.tally import Tally
 from pacshift.tally.once import Input, Role, file_sha256, limited, printable, together
@@ -27,12 +26,12 @@ SHEET = "to_label.csv"
 def with_origin(certificate: Certificate, ctx: typer.Context, seed: int) -> Certificate:
     """The certificate with the seed and the command that it was made by."""
     command = printable(shlex.join(["pacshift", *words_of(ctx)]))
-    return certificate.changed(provenance=replace(certificate.provenance, seed=seed, command=command))
+    return replace(certificate, provenance=replace(certificate.provenance, seed=seed, command=command))
 
 
 def with_tally_files(certificate: Certificate, paths: Sequence[Path]) -> Certificate:
     """The certificate with the tally files it was made from; each of them says what was counted for it."""
-    return certificate.changed(provenance=replace(certificate.provenance, inputs=tally_inputs(paths)))
+    return replace(certificate, provenance=replace(certificate.provenance, inputs=tally_inputs(paths)))
 
 
 def tally_inputs(paths: Sequence[Path]) -> tuple[Input, ...]:

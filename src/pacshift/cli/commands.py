@@ -7,8 +7,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from pacshift.cli.console import exit_codes
-from pacshift.cli.flags import options
+from pacshift.cli.console import all_options, exit_codes
 from pacshift.cli.options import PANELS
 from pacshift.errors import InputError
 
@@ -88,7 +87,7 @@ def words(group: Any) -> list[str]:
     """The words of a command that ask for the same as a group of options: what differs from the defaults."""
     asked = {field.name: getattr(group, field.name) for field in fields(group)}
     changed = [field.name for field in fields(group) if asked[field.name] != field.default]
-    return [word for name in changed if name in options() for word in _words(options()[name], asked[name])]
+    return [word for name in changed if name in all_options() for word in _words(all_options()[name], asked[name])]
 
 
 def option_words(ctx: Any, *leave_out: str) -> list[str]:

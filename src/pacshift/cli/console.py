@@ -1,12 +1,17 @@
-"""What commands print: results to stdout, everything else to stderr, one JSON object for machines."""
+"""What commands print: results to stdout, everything else to stderr, one JSON object for machines.
+
+Messages of the library name parameters; on the command line these are flags.
+"""
 
 import json
 import os
+import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import typer
 from rich.console import Console
@@ -21,7 +26,6 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from pacshift.cli.flags import in_flags
 from pacshift.cli.process import stop_code, whole_output
 from pacshift.errors import (
     AssumptionError,
@@ -32,8 +36,25 @@ from pacshift.errors import (
 )
 from pacshift.files.origin import EPOCH_VARIABLE, current_time
 
+if TYPE_CHECKING:
+    from pacshift.words.statements import Statement
+
 BAD_INPUT, NOTHING_CERTIFIED, BROKEN, OTHER_MODEL, UNEXPECTED = 2, 3, 4, 5, 1
 PIPE_WIDTH = 120  # columns of tables that go into a file or a pipe
+
+CALLED = {
+    "groups": "group",
+    "known_mix": "known",
+    "overwrite": "force",
+    "target_groups": "group",
+    "target_labels": "target_label",
+}
+"""Parameters of the library that an option has another name for."""
+ROLES = {"source", "target", "table"}
+"""What messages call the rows: "target: 3 rows hold NaN"."""
+_QUOTED = r"""(?<!\w)(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""  # names of columns, classes and labels
+_PARAMETER = r"(?<![^\s(])([a-z_]+)=([A-Z]+|True|False|'[^']*')?(?=[.,;:)]*(?:\s|$))"  # "label=NAME", "known_mix="
+_SUBJECT = re.compile(r"^(\w+)(?=: | (?:must|is|cannot) )")  # "epsilon must lie between 0 and 1"
 
 _UsageError: type[Any] = typer.BadParameter.__bases__[0]  # the same class in every version of Typer
 
@@ -68,6 +89,42 @@ def visible(text: object) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in str(text))
 
 
+@cache
+def all_options() -> dict[str, Any]:
+    """Every option of every command, as Typer knows it, by its name."""
+    from pacshift.cli import app
+
+    program: Any = typer.main.get_command(app)
+    commands = [program.get_command(None, name) for name in program.list_commands(None)]
+    return {param.name: param for one in commands for param in one.params if param.param_type_name == "option"}
+
+
+def in_flags(message: str) -> str:
+    """A message of the library with flags in place of parameters; what is quoted stays as it is.
+
+    >>> in_flags("No column 'label=NAME'. Name the label column: label=NAME, or use by_position=True.")
+    "No column 'label=NAME'. Name the label column: --label NAME, or use --by-position."
+    >>> in_flags("valid_until must be a day such as 2027-01-31, got 'soon'.")
+    "--valid-until must be a day such as 2027-01-31, got 'soon'."
+    """
+
+    def flag_of(name: str, value: str | None, otherwise: str) -> str:
+        option = all_options().get(CALLED.get(name, name))
+        named = getattr(option, "secondary_opts" if value == "False" else "opts", ())
+        if option is None or not named:
+            return otherwise
+        flag = max(named, key=len)
+        return flag if option.is_flag or value in (None, "True", "False") else f"{flag} {value}"
+
+    if (found := _SUBJECT.match(message)) and found[1] not in ROLES:
+        message = flag_of(found[1], None, found[1]) + message[found.end() :]
+    return re.sub(
+        f"{_QUOTED}|{_PARAMETER}",
+        lambda found: found[0] if found[1] is None else flag_of(found[1], found[2], found[0]),
+        message,
+    )
+
+
 def note(text: object) -> None:
     """Print something the user should know besides the answer."""
     messages().print(f"[yellow]note:[/] {plain(in_flags(str(text)))}")
@@ -88,12 +145,14 @@ def visible_json(document: object) -> str:
     return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
 
 
-def print_words(text: str) -> None:
-    """Print the explanation of a certificate, with the words before each colon in bold."""
+def print_words(statements: "Iterable[Statement]") -> None:
+    """Print what is said about a certificate, with the heads in bold."""
     console = results()
-    for line in in_flags(text).splitlines():
-        head, colon, rest = line.partition(": ")
-        console.print(f"[bold]{plain(head)}[/]{colon}{plain(rest)}" if colon else plain(line))
+    for one in statements:
+        first, *more = in_flags(str(one)).removeprefix(one.head).splitlines()
+        console.print(f"[bold]{plain(one.head)}[/]{plain(first)}" if one.head else plain(first))
+        for line in more:
+            console.print(plain(line))
 
 
 def right_aligned(*headings: str, left: int) -> Table:

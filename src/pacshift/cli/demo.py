@@ -61,6 +61,8 @@ def _document(found: "Findings", files: dict[str, Path]) -> dict[str, object]:
 
 def _show(found: "Findings", files: dict[str, Path]) -> None:
     """The answer for people."""
+    from pacshift.words.statements import statements
+
     console, epsilon, draws, world = results(), found.certificate.epsilon, len(found.trials), found.world
     name = plain(repr(world.class_names[1]))
     rows, before, after = f"{world.n_rows:,}", percent(world.source_mix[1]), percent(world.target_mix[1])
@@ -80,9 +82,9 @@ def _show(found: "Findings", files: dict[str, Path]) -> None:
         f"Target error is exact: the share of the whole target population whose set misses the true label. "
         f"Last column: in how many of {draws} draws of all the data it was above {given(epsilon)}.\n"
     )
-    print_words(_why_ps_lp(found))
+    console.print(plain(_why_ps_lp(found)))
     console.print()
-    print_words(found.certificate.explain())
+    print_words(one for one in statements(found.certificate) if one.name != "sizes")
     console.print()
     for kind in ("report", "figure"):
         console.print(f"{kind}: {plain(files[kind])}")
