@@ -13,7 +13,7 @@ from commands import good, make_tables
 from pacshift import METHODS, Certificate, Population, Tally, calibrate
 from pacshift.arrays import FloatArray
 from pacshift.certificate.certificate import ONE_LABEL_SHARE
-from pacshift.certification.one_label import NET_MISSES, NetPoint, net_below, one_label_error, points_below
+from pacshift.certification.trust import NET_MISSES, NetPoint, net_below, one_label_error, points_below
 from pacshift.paths.labelled import EQUAL_STEPS, equal_miss_thresholds
 from pacshift.report import render_report
 from pacshift.tally.grid import single_cuts

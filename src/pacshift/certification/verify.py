@@ -1,22 +1,23 @@
 """Make a certificate again from the data it was made from, and say whether it is the same."""
 
+import math
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from pacshift.arrays import LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
-from pacshift.certificate.file import words_in
+from pacshift.certificate.file import COMPARED, Compared, how_compared, to_document, words_in
 from pacshift.certificate.provenance import Provenance
 from pacshift.certificate.rule import transform_of
-from pacshift.certification.certify import Data, certify
-from pacshift.certification.counted import count_rows, counted_before, measured
-from pacshift.certification.differences import differences, left_open, origins_differ
+from pacshift.certification.certify import certify
+from pacshift.certification.counted import Data, count_rows, counted_before, measured
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
+from pacshift.files.codec import is_number
 from pacshift.methods import METHODS, Method, resolve_method
 from pacshift.rows.base import Rows
 from pacshift.rows.memory import pair
@@ -30,6 +31,16 @@ from pacshift.words.findings import verification_in_words
 CertificateLike: TypeAlias = Certificate | str | os.PathLike[str]
 
 VerifyVerdict: TypeAlias = Literal["equal", "equal up to provenance", "different"]
+
+SAME_THRESHOLD = 1e-12
+"""Relative amount by which a threshold may be lower: another machine may round the last digit otherwise. A higher
+one misses more, by all rows at it if scores repeat."""
+
+COMPARED_HERE: tuple[Compared, ...] = ("equal", "downward", "rounding", "words")
+"""What else there is, ``origins_differ`` compares or ``left_open`` lists."""
+
+SAME_BOUND = 1e-6
+"""Relative difference of bounds that is rounding: solvers of linear programs compute them to about this."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,11 +186,8 @@ def verify_rows(
     ``named``: scores were found by the names of columns that the certificate remembers.
     """
     stored = _loaded(certificate)
-    chosen, transform, counting = (
-        method_of(stored, method),
-        transform_of(stored, score),
-        stored.provenance.counting,
-    )
+    chosen, transform = method_of(stored, method), transform_of(stored, score)
+    counting = stored.provenance.counting
     data = count_rows(source, target, chosen, request_of(stored), transform, sheet=sheet, counting=counting)
     return verify_data(certificate, data, method, named=named)
 
@@ -194,7 +202,11 @@ def verify_data(
     """The same from what was counted. ``inputs`` are the files, if the counts do not say them."""
     stored = _loaded(certificate)
     chosen, request = method_of(stored, method), request_of(stored)
-    _require_labels(stored, data)
+    if stored.n_target_labels and data.labelled is None:
+        raise InputError(
+            f"this certificate was made with labels of {stored.n_target_labels:,} target rows: pass them as "
+            "target_labels= or labelled=."
+        )
     require_fit(chosen, request, has_labels=data.labelled is not None)
     if tuple(map(str, data.tally.classes)) != tuple(map(str, stored.classes)):
         raise InputError(
@@ -214,36 +226,19 @@ def verify_data(
     found = measured(found, data, chosen, sizes=stored.set_sizes is not None, one_label=one_label)
     if stored.curve is not None or stored.sensitivity is not None:
         found = found.with_curves()
-    return _compared(stored, found, _wrong_words(certificate, stored), named=named)
+    made, now = stored.provenance, found.provenance
+    differ, origin = differences(stored, found), origins_differ(made, now)
+    numbers, words = list(differ.numbers), list(differ.words)
+    if not isinstance(certificate, Certificate) and words_in(certificate) != stored.explain().splitlines():
+        words.append("in_words is not what the numbers of the file say")
+    if (made.pacshift_version, made.code, made.solver) == (now.pacshift_version, now.code, now.solver):
+        numbers, words = numbers + words, []  # nothing else can be the reason
+    verdict: VerifyVerdict = "different" if numbers else "equal up to provenance" if origin or words else "equal"
+    return _said(verdict, numbers, [*origin, *words], left_open(stored, now, named=named), found)
 
 
 def _loaded(certificate: CertificateLike) -> Certificate:
     return certificate if isinstance(certificate, Certificate) else Certificate.load(certificate)
-
-
-def _require_labels(certificate: Certificate, data: Data) -> None:
-    if certificate.n_target_labels and data.labelled is None:
-        raise InputError(
-            f"this certificate was made with labels of {certificate.n_target_labels:,} target rows: pass them as "
-            "target_labels= or labelled=."
-        )
-
-
-def _wrong_words(certificate: CertificateLike, stored: Certificate) -> list[str]:
-    """Whether a file's own words are those of its numbers."""
-    if isinstance(certificate, Certificate) or words_in(certificate) == stored.explain().splitlines():
-        return []
-    return ["in_words is not what the numbers of the file say"]
-
-
-def _compared(stored: Certificate, found: Certificate, wrong_words: list[str], *, named: bool) -> Verification:
-    made, now = stored.provenance, found.provenance
-    differ, origin = differences(stored, found), origins_differ(made, now)
-    numbers, words = list(differ.numbers), [*differ.words, *wrong_words]
-    if _code(made) == _code(now):  # then nothing else can be the reason
-        numbers, words = numbers + words, []
-    verdict: VerifyVerdict = "different" if numbers else "equal up to provenance" if origin or words else "equal"
-    return _said(verdict, numbers, [*origin, *words], left_open(stored, now, named=named), found)
 
 
 def _said(
@@ -251,10 +246,6 @@ def _said(
 ) -> Verification:
     text = verification_in_words(verdict, differ, origin, unverified)
     return Verification(verdict, tuple(differ), tuple(origin), tuple(unverified), text, found)
-
-
-def _code(made: Provenance) -> tuple[str, str | None, str]:
-    return made.pacshift_version, made.code, made.solver
 
 
 def method_of(certificate: Certificate, method: Method | None) -> Method:
@@ -275,7 +266,16 @@ def method_of(certificate: Certificate, method: Method | None) -> Method:
 
 
 def request_of(certificate: Certificate) -> Request:
-    """What was asked for, as the certificate says."""
+    """What was asked for, as the certificate says; with ORACLE's weights, whether it or target labels answered."""
+    asked = certificate.provenance.asked_method
+    if asked is None:
+        found, needs_weights = certificate.weights, certificate.facts.needs_weights
+        weights = None if found is None else found.lower.tolist()
+    else:
+        method, weights = METHODS.get(asked.name), asked.weights
+        needs_weights = weights is not None or bool(method and method.needs_weights)
+    if needs_weights and weights is None:
+        raise InputError("this certificate does not say its weights: it cannot be verified.")
     known, known_mix = certificate.known_mix, None
     if known is not None:
         known_mix = dict(zip(certificate.classes, zip(known.lower, known.upper, strict=True), strict=True))
@@ -286,19 +286,117 @@ def request_of(certificate: Certificate) -> Request:
         contamination=certificate.contamination,
         known_mix=known_mix,
         never_empty=certificate.never_empty,
-        weights=_weights_of(certificate),
+        weights=weights if needs_weights else None,
         rng=certificate.provenance.seed,
     )
 
 
-def _weights_of(certificate: Certificate) -> Sequence[float] | None:
-    """The weights that were given to ORACLE, whether it answered or labelled target rows did."""
-    asked, weights = certificate.provenance.asked_method, certificate.weights
-    if asked is None:
-        needed, given = certificate.facts.needs_weights, None if weights is None else weights.lower.tolist()
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """Numbers that differ and words that differ, one sentence each."""
+
+    numbers: tuple[str, ...]
+    words: tuple[str, ...]
+
+
+def differences(stored: Certificate, found: Certificate) -> Differences:
+    """Compare all that is computed from data, each field as ``COMPARED`` says."""
+    numbers, words = dict[str, str](), dict[str, str]()
+    for path, compared, said, made in _walk(_content(stored), _content(found), "", ""):
+        name = path.partition("[")[0]  # of a list that differs the first place is enough
+        if compared == "words":
+            words.setdefault(name, f"{name} is worded otherwise")
+        else:
+            numbers.setdefault(
+                name, f"{path}: the certificate says {_short(said)}, these data give {_short(made)}"
+            )
+    return Differences(tuple(numbers.values()), tuple(words.values()))
+
+
+def _content(certificate: Certificate) -> dict[str, Any]:
+    """The file's fields; classes by name, because that is how people speak of them."""
+    document = to_document(certificate)
+    return document | {"classes": {repr(row["name"]): row for row in document["classes"]}}
+
+
+def _walk(said: Any, made: Any, path: str, field: str) -> Iterator[tuple[str, Compared, Any, Any]]:
+    """Every place where two documents differ, with its name for people and how it was compared."""
+    if isinstance(said, dict) and isinstance(made, dict):
+        for name in [*said, *(name for name in made if name not in said)]:
+            below = "classes[]" if field == "classes" else f"{field}.{name}" if field else name
+            yield from _walk(said.get(name), made.get(name), f"{path}.{name}" if path else name, below)
+    elif isinstance(said, list) and isinstance(made, list) and len(said) == len(made):
+        for place, (one, other) in enumerate(zip(said, made, strict=True)):
+            yield from _walk(one, other, f"{path}[{place}]", f"{field}[]")
     else:
-        known = METHODS.get(asked.name)
-        needed, given = asked.weights is not None or bool(known and known.needs_weights), asked.weights
-    if needed and given is None:
-        raise InputError("this certificate does not say its weights: it cannot be verified.")
-    return given if needed else None
+        compared = how_compared(field)
+        if compared in COMPARED_HERE and not _same(said, made, compared):
+            yield path, compared, said, made
+
+
+def _same(said: Any, made: Any, compared: Compared) -> bool:
+    if compared == "downward" and is_number(said) and is_number(made):
+        return bool(said == made or 0 < made - said <= SAME_THRESHOLD * abs(made))
+    if compared == "rounding" and is_number(said) and is_number(made):
+        return math.isclose(said, made, rel_tol=SAME_BOUND, abs_tol=SAME_BOUND)
+    return bool(said == made)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def origins_differ(stored: Provenance, found: Provenance) -> list[str]:
+    """What is recorded about code and data and is another one now."""
+    code = {"pacshift": "pacshift_version", "code": "code", "solver": "solver"}
+    differ = [
+        f"{name}: made by {getattr(stored, field)}, made again by {getattr(found, field)}"
+        for name, field in code.items()
+        if None not in (getattr(stored, field), getattr(found, field))
+        and getattr(stored, field) != getattr(found, field)
+    ]
+    for role in ("source", "target"):
+        before, now = ([one for one in made.inputs if one.role == role] for made in (stored, found))
+        if not comparable(before, now):
+            continue
+        if sorted(str(one.sha256) for one in before) != sorted(str(one.sha256) for one in now):
+            differ.append(f"{role}: other files than those on record, by their SHA-256")
+        left_out = [
+            sorted(((one.left_out, one.left_out_why, one.rows_read) for one in inputs), key=str)
+            for inputs in (before, now)
+        ]
+        if left_out[0] != left_out[1]:
+            differ.append(f"{role}: other rows were left out than those on record")
+    return differ
+
+
+def comparable(stored: list[Input], found: list[Input]) -> bool:
+    """Whether both are files, or both are rows in memory, with a known SHA-256 each."""
+    both = [*stored, *found]
+    kinds = {one.name is None for one in both}
+    return bool(stored and found) and len(kinds) == 1 and all(one.sha256 is not None for one in both)
+
+
+def left_open(stored: Certificate, now: Provenance | None, *, named: bool = False) -> list[str]:
+    """What cannot be compared: what the maker said.
+
+    ``named``: the data have the names of the columns that the certificate was made from, and were read by them.
+    """
+    made, given = stored.provenance, () if now is None else now.inputs
+    open_ends = []
+    if stored.columns is not None and not named:
+        open_ends.append("columns: the maker's word, because these data have no names of columns")
+    stated = [name.partition(".")[2] for name, compared in COMPARED.items() if compared == "maker"]
+    said = [name for name in stated if getattr(made, name) is not None]
+    open_ends.append(f"{', '.join(said)}: the maker's word")
+    if stored.n_target_labels:
+        chosen = "the target's labels, and how their rows, or the seed of their sheet, were chosen"
+        open_ends.append(f"{chosen}: the maker's word")
+    if made.code is None:
+        open_ends.append("the file does not say by which code it was made")
+    for role in ("source", "target"):
+        before, after = ([one for one in inputs if one.role == role] for inputs in (made.inputs, given))
+        if before and after and not comparable(before, after):
+            open_ends.append(f"{role}: it is of another kind than the {role} on record, so SHA-256 tells nothing")
+    return open_ends

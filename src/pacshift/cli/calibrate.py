@@ -16,7 +16,7 @@ from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 
 if TYPE_CHECKING:
     from pacshift import Certificate
-    from pacshift.certification.certify import Data
+    from pacshift.certification.counted import Data
     from pacshift.certification.request import Request
     from pacshift.methods import Method as MethodObject
 
@@ -58,7 +58,7 @@ def calibrate(
     Example: pacshift calibrate source.parquet target.parquet --label diagnosis --epsilon 0.05 -o certificate.json
     """
     from pacshift.certification.calibrate import calibrate_rows
-    from pacshift.certification.certify import Data
+    from pacshift.certification.counted import Data
     from pacshift.certification.label_sheet import LabelSheet
     from pacshift.certification.request import require_fit
     from pacshift.cli import certificates as after

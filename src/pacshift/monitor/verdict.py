@@ -12,7 +12,8 @@ import numpy as np
 
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
-from pacshift.certification.certify import Data, certify
+from pacshift.certification.certify import certify
+from pacshift.certification.counted import Data
 from pacshift.certification.request import Request
 from pacshift.errors import AssumptionError, UninformativeWarning
 from pacshift.methods import Method

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from pacshift.certificate import Certificate
-from pacshift.certification.certify import Data, certify
-from pacshift.certification.counted import cut_of, sheet_target
+from pacshift.certification.certify import certify
+from pacshift.certification.counted import Data, cut_of, sheet_target
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import Request
 from pacshift.cli import options
