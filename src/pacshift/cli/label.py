@@ -52,7 +52,7 @@ def label(
     options.check_output(out, force, [table])
     require_csv(out)
     promise.check()
-    asked: dict[str, Any] = {"budget": budget, "looks": _read_looks(looks)}
+    asked: dict[str, Any] = {"budget": budget, "looks": options.read_numbers(looks, "--looks", int) or []}
     asked |= {"epsilon": promise.epsilon, "delta": promise.delta}
     reading = {name: value for name, value in columns.reading(None).items() if name != "label"}
     kept = tuple(dict.fromkeys(options.read_names(keep)))
@@ -60,33 +60,18 @@ def label(
         made = label_table([table], **asked, **reading, rng=seed, keep=kept, progress=report)
     tell_dropped("target", made.n_dropped, made.n_rows - made.n_dropped, made.dropped_why)
     made.sheet.save(out, overwrite=force)
-    _show(made, out, next_command(table, out, promise, columns), printing)
-
-
-def _read_looks(text: str | None) -> list[int]:
-    try:
-        return [] if text is None else [int(word) for word in text.split(",")]
-    except ValueError:
-        raise InputError(f"--looks takes whole numbers separated by commas, got {text!r}.") from None
-
-
-def next_command(table: Path, sheet: Path, promise: options.Promise, columns: options.ColumnOptions) -> str:
-    """What to type once labels are filled in. Only the user knows the SOURCE."""
-    asked = ["--labelled", str(sheet), *words(promise), *words(columns)]
-    return shlex.join(["pacshift", "calibrate", "SOURCE", str(table), *asked, "-o", "certificate.json"])
-
-
-def _show(made: "TableSheet", out: Path, command: str, printing: options.Printing) -> None:
-    sheet = made.sheet
+    again = ["--labelled", str(out), *words(promise), *words(columns), "-o", "certificate.json"]
+    command = shlex.join(["pacshift", "calibrate", "SOURCE", str(table), *again])  # only the user knows SOURCE
     if printing.as_json:
+        sheet = made.sheet
         numbers = {"rows": len(sheet.rows), "pilot": sheet.n_pilot, "looks": list(sheet.looks), "seed": sheet.seed}
         target = {"target_rows": sheet.n_target, "dropped": made.n_dropped, "classes": list(made.classes)}
         print_json({"sheet": str(out), **numbers, **target, "next": command})
     else:
-        _tell(made, out, command)
+        _show(made, out, command)
 
 
-def _tell(made: "TableSheet", out: Path, command: str) -> None:
+def _show(made: "TableSheet", out: Path, command: str) -> None:
     from pacshift.scores.names import shorten
     from pacshift.words.numbers import one_of
 
