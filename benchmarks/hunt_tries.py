@@ -16,7 +16,7 @@ from pacshift import AssumptionError, Certificate, InputError, UninformativeWarn
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.assumption import check_assumption
 from pacshift.bounds import Interval
-from pacshift.certification.label_mix import prevalence
+from pacshift.certification.prevalence import prevalence
 from pacshift.methods import METHODS, Method
 from pacshift.mix.prevalence import check_known_mix
 from pacshift.scores.transforms import TRANSFORMS

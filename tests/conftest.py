@@ -51,6 +51,14 @@ def browser() -> Iterator[Any]:
         chromium.close()
 
 
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Tables of birds and a certificate, as `commands.Data`, for tests that only read them."""
+    from commands import make_tables
+
+    return make_tables(tmp_path_factory.mktemp("birds"))
+
+
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports with empty pictures, for tests of their words: drawing takes nearly all of their time."""
@@ -66,5 +74,5 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def untested(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the test of label shift, which takes most of the time and has Monte-Carlo tests of its own."""
-    for module in ("certify", "label_mix"):
+    for module in ("certify", "prevalence"):
         monkeypatch.setattr(f"pacshift.certification.{module}.check_label_shift", lambda *_, **__: None)

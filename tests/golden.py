@@ -41,41 +41,12 @@ RECORD = Path(__file__).parent / "files" / "golden.json"
 NAMES = np.array(["a", "b", "c"], object)
 METHODS = ("PS-LP", "PS-W", "PS-C", "PS-LW", "PS", "APS", "WCP", "PS-R", "LWCP")
 SCORES = ("aps", "raps", "margin")
-PASSING = {
-    "created",
-    "code",
-    "checksum",
-    "sha256",
-    "version",
-    "pacshift_version",
-    "solver",
-    "command",
-    "certificate",
-}
-PASSING |= {
-    "in_words",
-    "sheet",
-    "method_facts",
-    "finding",
-    "noticeable",
-    "note",
-    "notes",
-    "reasons",
-    "groups",
-    "text",
-}
-PASSING |= {
-    "evidence",
-    "changed",
-    "first_step",
-    "next_steps",
-    "error",
-    "message",
-    "question",
-    "file",
-    "log",
-    "answers",
-}
+PASSING_FIELDS = """
+created code checksum sha256 version pacshift_version solver command certificate in_words sheet method_facts
+finding noticeable note notes reasons groups text evidence changed first_step next_steps error message question
+file log answers
+"""
+PASSING = set(PASSING_FIELDS.split())
 
 Request = Callable[[], object]
 
@@ -276,187 +247,131 @@ def sheet_of(found: LabelSheet) -> object:
     return [found.rows, found.looks, found.n_pilot, found.seed, found.n_target, found.target_sha256, found.kept]
 
 
+def numbers_of(found: Any) -> object:
+    return {key: one for key, one in vars(found).items() if isinstance(one, int | float | np.ndarray | tuple)}
+
+
 # -- requests ------------------------------------------------------------------------------------------
+
+
+def asking(verb: Callable[..., Any], shown: Callable[[Any], object], **always: Any) -> Callable[..., Request]:
+    """Requests to a verb, that answer with what `shown` makes of its result."""
+
+    def ask(*given: Any, **options: Any) -> Request:
+        return lambda: shown(verb(*given, **{**always, **options}))
+
+    return ask
 
 
 def in_memory() -> Iterator[tuple[str, Request]]:
     rows = data()
     S, ys, T = rows["s"], rows["s labels"], rows["t"]
     L, yl, some = rows["l"], rows["l labels"], rows["t some"]
+    logits_s, logits_t = logits(S), logits(T)
+    single: dict[str, Any] = {"softmax": True, "epsilon": 0.05}
     groups: dict[str, Any] = {"groups": rows["s groups"], "target_groups": rows["t groups"]}
     named: dict[str, Any] = {"classes": list(NAMES)}
-    per_group: dict[str, Any] = {"labels_per": "row"}
+    known: dict[str, Any] = {"known_mix": {"c": (0.1, 0.9)}}
     lacking = S.copy()
     lacking[7, 1] = np.nan
 
-    def calibrate(*given: Any, **options: Any) -> Request:
-        return lambda: file_of(pacshift.calibrate(*given, **{**named, **options}))
-
-    def shares(*given: Any, **options: Any) -> Request:
-        return lambda: shares_of(pacshift.prevalence(*given, **{**named, **options}))
-
+    calibrate = asking(pacshift.calibrate, file_of, **named)
     for method in METHODS:
         yield f"calibrate {method}", calibrate(S, ys, T, method=method)
-        yield (
-            f"calibrate {method} softmax float32",
-            calibrate(
-                logits(S).astype("f4"), ys, logits(T).astype("f4"), method=method, softmax=True, epsilon=0.05
-            ),
-        )
+        request = calibrate(logits_s.astype("f4"), ys, logits_t.astype("f4"), method=method, **single)
+        yield f"calibrate {method} softmax float32", request
         yield f"calibrate {method} groups seed", calibrate(S, ys, T, method=method, rng=7, **groups)
-    for score in SCORES:
-        yield f"calibrate score {score}", calibrate(S, ys, T, score=score)
-    weights = [0.3, 1.0, 5.0]
-    yield "calibrate ORACLE", calibrate(S, ys, T, method="ORACLE", weights=weights)
-    for intervals in ("strict", "hull"):
-        yield f"calibrate PS-W {intervals}", calibrate(S, ys, T, method=pacshift.PSW(intervals=intervals))
-    yield "calibrate PS-W class", calibrate(S, ys, T, method=pacshift.PSW(worst_case="class"))
-    yield "calibrate groups of the source", calibrate(S, ys, T, groups=rows["s groups"])
-    yield "calibrate target labels", calibrate(S, ys, T, target_labels=some)
-    yield (
-        "calibrate target labels groups softmax",
-        calibrate(logits(S), ys, logits(T), target_labels=some, softmax=True, **groups, **per_group),
-    )
-    yield "calibrate PS-T", calibrate(S, ys, T, target_labels=some, method="PS-T")
-    yield "calibrate target labels aps", calibrate(S, ys, T, target_labels=some, score="aps")
-    for option in (
+    options: dict[str, dict[str, Any]] = {f"score {score}": {"score": score} for score in SCORES}
+    options |= {
+        "ORACLE": {"method": "ORACLE", "weights": [0.3, 1.0, 5.0]},
+        "PS-W strict": {"method": pacshift.PSW(intervals="strict")},
+        "PS-W hull": {"method": pacshift.PSW(intervals="hull")},
+        "PS-W class": {"method": pacshift.PSW(worst_case="class")},
+        "groups of the source": {"groups": rows["s groups"]},
+        "target labels": {"target_labels": some},
+        "PS-T": {"target_labels": some, "method": "PS-T"},
+        "target labels aps": {"target_labels": some, "score": "aps"},
+        "sheet": {"labelled": sheet(T)},
+        "sheet groups": {"labelled": sheet(T, groups=rows["t groups"]), **groups},
+    }
+    each: tuple[dict[str, Any], ...] = (
         {"class_epsilon": 0.2},
         {"contamination": 0.01},
         {"never_empty": True},
-        {"known_mix": {"c": (0.1, 0.9)}},
-    ):
-        yield f"calibrate {option}", calibrate(S, ys, T, **option)
-    yield (
-        "calibrate all options",
-        calibrate(
-            S,
-            ys,
-            T,
-            class_epsilon=0.2,
-            contamination=0.01,
-            never_empty=True,
-            known_mix={"c": (0.1, 0.9)},
-            epsilon=0.05,
-        ),
+        known,
     )
+    options |= {str(option): option for option in each}
+    options["all options"] = {"epsilon": 0.05} | each[0] | each[1] | each[2] | each[3]
+    for name, option in options.items():
+        yield f"calibrate {name}", calibrate(S, ys, T, **option)
+    per_group: dict[str, Any] = {"target_labels": some, "labels_per": "row"}
+    request = calibrate(logits_s, ys, logits_t, softmax=True, **per_group, **groups)
+    yield "calibrate target labels groups softmax", request
     yield "calibrate without target", calibrate(S, ys, None, method="PS-LW")
     yield "calibrate NaN", calibrate(lacking, ys, T)
     yield "calibrate NaN groups", calibrate(lacking, ys, T, groups=rows["s groups"])
     yield "calibrate refuted", calibrate(S, ys, rows["refuted"])
     yield "calibrate refuted labels", calibrate(S, ys, rows["refuted"], target_labels=some)
-    yield "calibrate sheet", lambda: file_of(pacshift.calibrate(S, ys, T, labelled=sheet(T), **named))
-    yield (
-        "calibrate sheet groups",
-        lambda: file_of(
-            pacshift.calibrate(S, ys, T, labelled=sheet(T, groups=rows["t groups"]), **groups, **named)
-        ),
-    )
-    yield (
-        "calibrate sheet of another target",
-        lambda: file_of(pacshift.calibrate(S, ys, T[::-1], labelled=sheet(T), **named)),
-    )
-    yield (
-        "calibrate sheet float32",
-        lambda: file_of(
-            pacshift.calibrate(S.astype("f4"), ys, T.astype("f4"), labelled=sheet(T.astype("f4")), **named)
-        ),
-    )
+    yield "calibrate sheet of another target", calibrate(S, ys, T[::-1], labelled=sheet(T))
+    S32, T32 = S.astype("f4"), T.astype("f4")
+    yield "calibrate sheet float32", calibrate(S32, ys, T32, labelled=sheet(T32))
 
     both = Tally.from_scores(S, ys, **named) + Tally.from_target(T, **named)
     grid = Tally.from_scores(S, ys, grid=True, **named) + Tally.from_target(T, **named)
     for name, tally in (("exact", both), ("grid", grid)):
         yield f"tally {name}", lambda: counts_of(tally)
-        yield f"tally {name} prevalence", lambda: shares_of(pacshift.prevalence(tally))
+        yield f"tally {name} prevalence", asking(pacshift.prevalence, shares_of)(tally)
         for method in METHODS:
-            yield (
-                f"tally {name} {method}",
-                lambda: file_of(pacshift.calibrate(tally, method=method)),
-            )
-    yield "tally verify", lambda: verified(pacshift.verify(pacshift.calibrate(grid), grid))
+            yield f"tally {name} {method}", asking(pacshift.calibrate, file_of)(tally, method=method)
+    verify = asking(pacshift.verify, verified)
+    yield "tally verify", verify(pacshift.calibrate(grid), grid)
 
+    shares = asking(pacshift.prevalence, shares_of, **named)
     yield "prevalence", shares(S, ys, T)
     yield "prevalence groups", shares(S, ys, T, **groups)
-    yield "prevalence softmax known", shares(logits(S), ys, logits(T), softmax=True, known_mix={"c": (0.1, 0.9)})
+    yield "prevalence softmax known", shares(logits_s, ys, logits_t, softmax=True, **known)
     yield "prevalence NaN", shares(S, ys, lacking)
     yield "prevalence unknown label", shares(S, np.where(ys == "c", "d", ys), T)
 
-    yield "check", lambda: checked(pacshift.check(base(), L, yl))
-    yield "check sets", lambda: checked(pacshift.check(base(), base().sets(L), yl))
-    yield "check groups", lambda: checked(pacshift.check(base(), L, yl, groups=rows["l groups"]))
-    yield (
-        "check softmax groups",
-        lambda: checked(pacshift.check(softmaxed(), logits(L), yl, groups=rows["l groups"])),
-    )
-    yield "check logits instead", lambda: checked(pacshift.check(base(), logits(L), yl))
+    check = asking(pacshift.check, checked)
+    yield "check", check(base(), L, yl)
+    yield "check sets", check(base(), base().sets(L), yl)
+    yield "check groups", check(base(), L, yl, groups=rows["l groups"])
+    yield "check softmax groups", check(softmaxed(), logits(L), yl, groups=rows["l groups"])
+    yield "check logits instead", check(base(), logits(L), yl)
     frame = pa.table({"id": range(len(L)), "c": L[:, 2], "b": L[:, 1], "a": L[:, 0]}).to_pandas()
-    yield "check frame", lambda: checked(pacshift.check(base(), frame, yl))
+    yield "check frame", check(base(), frame, yl)
 
-    yield "compare", lambda: compared(pacshift.compare(S, ys, T, **named))
-    yield (
-        "compare labels groups",
-        lambda: compared(
-            pacshift.compare(
-                S, ys, T, target_labels=rows["t labels"], methods=["PS-LP", "PS-LW", "APS"], **groups, **named
-            )
-        ),
-    )
-    yield (
-        "compare softmax",
-        lambda: compared(
-            pacshift.compare(logits(S), ys, logits(T), softmax=True, methods=["PS-LP", "PS-W"], **named)
-        ),
-    )
+    compare = asking(pacshift.compare, compared, **named)
+    yield "compare", compare(S, ys, T)
+    options_of_labels: dict[str, Any] = {"target_labels": rows["t labels"], "methods": ["PS-LP", "PS-LW", "APS"]}
+    yield "compare labels groups", compare(S, ys, T, **options_of_labels, **groups)
+    yield "compare softmax", compare(logits_s, ys, logits_t, softmax=True, methods=["PS-LP", "PS-W"])
 
     designs: dict[str, tuple[Any, Any, dict[str, Any], dict[str, Any]]] = {
         "plain": (S, T, {}, {}),
         "groups": (S, T, groups, {}),
-        "softmax": (logits(S), logits(T), {}, {"softmax": True}),
+        "softmax": (logits_s, logits_t, {}, {"softmax": True}),
         "labels": (S, T, {"target_labels": some}, {}),
-        "labels groups": (S, T, {"target_labels": some, **groups}, per_group),
+        "labels groups": (S, T, {"target_labels": some, **groups}, {"labels_per": "row"}),
     }
     for name, (scores, target, again, once) in designs.items():
-        yield (
-            f"verify {name}",
-            lambda: verified(
-                pacshift.verify(
-                    pacshift.calibrate(scores, ys, target, **named, **again, **once), scores, ys, target, **again
-                )
-            ),
-        )
-    yield "verify another target", lambda: verified(pacshift.verify(base().with_curves(), S, ys, T[:-1]))
+        made = pacshift.calibrate(scores, ys, target, **named, **again, **once)
+        yield f"verify {name}", verify(made, scores, ys, target, **again)
+    yield "verify another target", verify(base().with_curves(), S, ys, T[:-1])
 
-    yield "label", lambda: sheet_of(pacshift.label_sheet(T, budget=300, looks=(150,), rng=3))
-    yield (
-        "label groups",
-        lambda: sheet_of(
-            pacshift.label_sheet(T, budget=300, rng=3, groups=rows["t groups"], keep={"id": rows["t groups"]})
-        ),
-    )
-    halves: dict[str, Any] = {
-        "strata": np.where(rows["s groups"] % 2, "n", "s"),
-        "target_strata": np.where(rows["t groups"] % 2, "n", "s"),
-    }
-    yield (
-        "strata",
-        lambda: [
-            pacshift.calibrate_strata(
-                S, ys, T, known_mix={"n": {"c": (0, 0.9)}, "s": {"c": (0, 0.9)}}, **halves, **named
-            ).thresholds
-        ],
-    )
+    label = asking(pacshift.label_sheet, sheet_of, budget=300, rng=3)
+    yield "label", label(T, looks=(150,))
+    yield "label groups", label(T, groups=rows["t groups"], keep={"id": rows["t groups"]})
+    stratum = {name: np.where(rows[f"{name} groups"] % 2, "n", "s") for name in "st"}
+    strata = asking(pacshift.calibrate_strata, lambda found: [found.thresholds], **named)
+    mixes = {"n": {"c": (0, 0.9)}, "s": {"c": (0, 0.9)}}
+    yield "strata", strata(S, ys, T, known_mix=mixes, strata=stratum["s"], target_strata=stratum["t"])
     yield "sets", lambda: base().sets(T)
-    yield "sets softmax float32", lambda: softmaxed().sets(logits(T).astype("f4"))
+    yield "sets softmax float32", lambda: softmaxed().sets(logits_t.astype("f4"))
     yield "predictor", lambda: [base().predictor().sets(row) for row in T[:50]]
-    yield (
-        "plan",
-        lambda: {
-            name: value
-            for name, value in vars(
-                pacshift.plan(S, ys, target_mix=[0.2, 0.3, 0.5], n_source=500, n_target=500, **named)
-            ).items()
-            if isinstance(value, int | float | np.ndarray | tuple)
-        },
-    )
+    plan = asking(pacshift.plan, numbers_of, target_mix=[0.2, 0.3, 0.5], **named)
+    yield "plan", plan(S, ys, n_source=500, n_target=500)
 
 
 def on_tables() -> Iterator[tuple[str, Request]]:

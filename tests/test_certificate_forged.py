@@ -6,6 +6,7 @@ import pickle
 import re
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -201,7 +202,7 @@ def test_nobody_can_write_to_a_certificate(tmp_path: Path) -> None:
 
 def test_what_was_given_stays_the_callers() -> None:
     own = np.array([0.5, 0.5])
-    changed = CERTIFICATES["PS-LP"].changed(thresholds=own)
+    changed = replace(CERTIFICATES["PS-LP"], thresholds=own)
     own[:] = 0.9
     assert changed.thresholds.tolist() == [0.5, 0.5]
 

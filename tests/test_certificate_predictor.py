@@ -1,6 +1,7 @@
 """A predictor answers what ``Certificate.sets`` answers, bit for bit, and refuses what that refuses."""
 
 import warnings
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -85,9 +86,9 @@ def test_it_answers_as_the_certificate_does(
     rows = MAKERS[given_kind](logits(n_rows, seed))
     with np.errstate(over="ignore"):
         rows = damaged(rows, damage, rng).astype(width)
-    made = certificate(*case).changed(never_empty=never_empty)
+    made = replace(certificate(*case), never_empty=never_empty)
     if case[1] == "probability" and np.isfinite(rows).all() and rng.random() < 0.5:  # ties
-        made = made.changed(thresholds=rows[rng.integers(n_rows)].astype(float) * rng.choice([1.0, 1.0000001]))
+        made = replace(made, thresholds=rows[rng.integers(n_rows)].astype(float) * rng.choice([1.0, 1.0000001]))
     predictor = made.predictor()
     assert answer(predictor.sets, rows) == answer(made.sets, rows)
     for row in rows:
@@ -99,13 +100,13 @@ def test_it_answers_as_the_certificate_does(
 @given(st.sampled_from(CASES), st.integers(1, 9), st.sampled_from([np.float32, np.float64]), seeds)
 def test_labels_come_in_the_same_order(case: tuple[str, str, bool], n_rows: int, width: Any, seed: int) -> None:
     rows = MAKERS[case[0]](logits(n_rows, seed)).astype(width)
-    made = certificate(*case).changed(thresholds=np.full(N_CLASSES, -1e9))
+    made = replace(certificate(*case), thresholds=np.full(N_CLASSES, -1e9))
     assert made.predictor().labels(rows) == made.labels(rows)
     assert made.predictor().labels(rows[0]) == made.labels(rows[:1])[0]
 
 
 def test_equal_probabilities_of_different_logits_stay_in_the_order_of_columns() -> None:
-    made = certificate("logits", "probability", True).changed(thresholds=np.zeros(N_CLASSES))
+    made = replace(certificate("logits", "probability", True), thresholds=np.zeros(N_CLASSES))
     row = np.array([1.0, 50.0, 2.0, 50.0 + 1e-15, 1.0])
     assert made.predictor().labels(row) == made.labels(row[None])[0] == [1, 3, 2, 0, 4]
 
@@ -169,7 +170,7 @@ def test_a_series_of_a_frame_with_other_columns_is_read_by_name() -> None:
 def test_a_score_of_your_own_is_given_once() -> None:
     scores = MAKERS["probabilities"](logits(400, 0))
     made = calibrate(scores, scores.argmax(axis=1), None, method="PS", score=np.sqrt)
-    loaded = made.changed(transform=None)
+    loaded = replace(made, transform=None)
     with pytest.raises(InputError, match="pass it as score="):
         loaded.predictor()
     predictor = loaded.predictor(score=np.sqrt)

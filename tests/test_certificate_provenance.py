@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from certificates import birds
-from commands import NAMES, Data, bad, good, make_tables
+from commands import NAMES, Data, bad, good
 from pacshift import Certificate, InputError, PACClassifier, Tally, calibrate
 from pacshift.certificate.provenance import AskedMethod, Counting, Provenance
 from pacshift.files.codec import from_json, seal, to_json
@@ -227,31 +227,14 @@ def test_many_files_are_limited_and_still_identified() -> None:
     assert limited(files[:MAX_INPUTS]) == tuple(files[:MAX_INPUTS])
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
-    return make_tables(tmp_path_factory.mktemp("tables"))
-
-
 def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def test_commands_record_files_and_command(data: Data, tmp_path: Path) -> None:
     made = tmp_path / "a certificate.json"
-    words = [
-        "calibrate",
-        data.source,
-        data.target,
-        "-m",
-        "PS-LW",
-        "--seed",
-        7,
-        "--model-id",
-        "net",
-        "-o",
-        made,
-    ]
-    good(*words)
+    both = (data.source, data.target)
+    good("calibrate", *both, "-m", "PS-LW", "--seed", 7, "--model-id", "net", "-o", made)
     found = origin(Certificate.load(made))
     source, target = found.inputs
     scores = tuple(f"p_{name}" for name in NAMES)
@@ -279,18 +262,8 @@ def test_commands_warn_of_old_certificates_and_refuse_those_of_another_model(
     made, out = tmp_path / "c.json", tmp_path / "sets.parquet"
     with monkeypatch.context() as then:
         then.setenv("SOURCE_DATE_EPOCH", "86400")
-        good(
-            "calibrate",
-            data.source,
-            "-m",
-            "PS-LW",
-            "--valid-until",
-            "1999-12-31",
-            "--model-id",
-            "a",
-            "-o",
-            made,
-        )
+        said = ("--valid-until", "1999-12-31", "--model-id", "a")
+        good("calibrate", data.source, "-m", "PS-LW", *said, "-o", made)
     uses = (("predict", data.target, "-o", out), ("check", data.labelled))
     for command, *words in uses:
         how = "-f" if command != "check" else "--json"

@@ -3,6 +3,7 @@
 import json
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
@@ -107,7 +108,7 @@ def require_softmax_sets(found: list[Any], rows: Rows, never_empty: bool) -> Non
     """Every label of ``sets`` is there, in single and in double precision, and others only at the threshold."""
     assert found[-4:] == [None] * 4
     cuts = softmax(TIED[None])[0].astype(float)
-    certificate = birds_with(softmax=True, never_empty=never_empty, score_kind=None).changed(thresholds=cuts)
+    certificate = replace(birds_with(softmax=True, never_empty=never_empty, score_kind=None), thresholds=cuts)
     for (_, *row), members in zip(rows[:-4], found[:-4], strict=True):
         probabilities = softmax(np.array([row], float))[0]
         allowed = set(np.array(certificate.classes)[probabilities >= cuts * (1 - 2e-7)].tolist())
@@ -280,7 +281,7 @@ def test_unknown_dialect_is_refused_with_the_list() -> None:
 
 def birds_with(**fields: Any) -> Certificate:
     """A certificate of three classes, with some fields changed."""
-    return birds().changed(thresholds=THRESHOLDS, **fields)
+    return replace(birds(), thresholds=THRESHOLDS, **fields)
 
 
 @pytest.mark.parametrize("never_empty", [False, True])

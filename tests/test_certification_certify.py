@@ -25,9 +25,8 @@ from pacshift import (
 from pacshift.arrays import FloatArray
 from pacshift.assumption import ASSUMPTION_SHARE, check_assumption
 from pacshift.bounds import clean_shares
-from pacshift.certification.class_miss import class_miss
-from pacshift.certification.delta import CLASS_EPSILON_SHARE
-from pacshift.certification.sensitivity import MAX_REGION_CLASSES, clean_epsilon
+from pacshift.certification.certify import CLASS_EPSILON_SHARE
+from pacshift.certification.trust import MAX_REGION_CLASSES, class_miss, clean_epsilon
 from pacshift.methods import resolve_method
 from pacshift.methods.class_wise import capped
 from pacshift.ps_lp import theorem

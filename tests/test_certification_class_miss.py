@@ -15,7 +15,7 @@ from scipy.stats import binomtest
 from pacshift import Interval, Population, Tally, calibrate
 from pacshift.arrays import FloatArray
 from pacshift.bounds import clopper_pearson
-from pacshift.certification.class_miss import RANK_STEP, band_ranks, class_miss, rate_bounds
+from pacshift.certification.trust import RANK_STEP, band_ranks, class_miss, rate_bounds
 from pacshift.tally.grid import to_grid
 from pacshift.words.findings import often_missed_note
 

@@ -26,13 +26,11 @@ from pacshift import (
 )
 from pacshift.assumption.inequalities import known_box
 from pacshift.bounds import clean_shares
-from pacshift.certification import answers
-from pacshift.certification.answers import Data as Counts
-from pacshift.certification.certify import certify
-from pacshift.certification.class_miss import class_miss
-from pacshift.certification.delta import one_candidate, two_candidates
-from pacshift.certification.few_labels import both_bounds, mix_bounds
+from pacshift.certification.certify import certify, one_candidate, two_candidates
+from pacshift.certification.counted import Data as Counts
+from pacshift.certification.labelled import both_bounds, mix_bounds
 from pacshift.certification.request import check_request
+from pacshift.certification.trust import class_miss
 from pacshift.methods import PSC, PSLP, Oracle, Solution, Task, resolve_method
 from pacshift.mix.region import known_rows
 from pacshift.paths.labelled import LabelledTarget
@@ -223,7 +221,7 @@ def test_bounds_of_misses_gain_nothing_from_a_refusal_by_the_method(monkeypatch:
         return class_miss(rows, thresholds, delta=delta, **more)
 
     monkeypatch.setattr(PSLP, "solve", refuses)
-    monkeypatch.setattr(answers, "class_miss", counted)
+    monkeypatch.setattr("pacshift.certification.certify.class_miss", counted)
     for class_epsilon, share in ((None, 0.45), (0.2, 0.3)):
         request = check_request(delta=0.1, class_epsilon=class_epsilon).for_classes((0, 1))
         made = certify(Counts(tally, LabelledTarget.of_tally(tally_of([25, 23]))), PSLP(), request)

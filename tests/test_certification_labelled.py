@@ -23,9 +23,9 @@ from pacshift import (
 from pacshift import label_sheet as make_sheet
 from pacshift.arrays import FloatArray
 from pacshift.bounds import binomial_cut
-from pacshift.certification.class_miss import class_miss
 from pacshift.certification.counted import sheet_target
 from pacshift.certification.request import check_request
+from pacshift.certification.trust import class_miss
 from pacshift.paths.labelled import LabelledTarget, families
 from pacshift.paths.looks import look_cuts
 from pacshift.rows.fold import both
@@ -216,7 +216,7 @@ def test_a_class_with_too_few_labels_is_said_to_lack_target_labels() -> None:
 
 
 def test_unknown_rows_widen_the_bounds_of_the_mix_also_from_the_pilot() -> None:
-    from pacshift.certification.few_labels import mix_within
+    from pacshift.certification.labelled import mix_within
 
     request = replace(check_request(), classes=(0, 1, 2))
     found = [

@@ -1,5 +1,6 @@
 """Sets with one label: the net, the bound, and draws that count how often it holds."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from commands import good, make_tables
 from pacshift import METHODS, Certificate, Population, Tally, calibrate
 from pacshift.arrays import FloatArray
 from pacshift.certificate.certificate import ONE_LABEL_SHARE
-from pacshift.certification.one_label import NET_MISSES, NetPoint, net_below, one_label_error, points_below
+from pacshift.certification.trust import NET_MISSES, NetPoint, net_below, one_label_error, points_below
 from pacshift.paths.labelled import EQUAL_STEPS, equal_miss_thresholds
 from pacshift.report import render_report
 from pacshift.tally.grid import single_cuts
@@ -99,7 +100,7 @@ def test_thresholds_that_do_not_know_the_target_need_no_net() -> None:
     (point,) = points_below(made, TALLY, METHODS["PS-LW"]())
     assert point.thresholds is made.thresholds
     assert point.level == pytest.approx(ONE_LABEL_SHARE * 0.05 / 2)
-    assert len(points_below(made.changed(n_target_labels=5), TALLY, METHODS["PS-LW"]())) == 3
+    assert len(points_below(replace(made, n_target_labels=5), TALLY, METHODS["PS-LW"]())) == 3
 
 
 def test_empty_sets_help_unless_they_are_filled() -> None:
@@ -124,7 +125,7 @@ def test_words_page_and_file_say_it(tmp_path: Any) -> None:
     page = render_report(made)
     assert "It is not the error of sets with one label. Sets with one label: at most" in page
     assert "wrong if one label" in page
-    assert "they may be wrong more often than ε" in render_report(made.changed(one_label_error=None))
+    assert "they may be wrong more often than ε" in render_report(replace(made, one_label_error=None))
     made.save(tmp_path / "c.json")
     assert Certificate.load(tmp_path / "c.json").one_label_error == made.one_label_error
 

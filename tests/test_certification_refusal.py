@@ -10,7 +10,7 @@ import pytest
 
 import pacshift
 from pacshift import AssumptionError, InputError, Tally, UninformativeWarning, calibrate, compare
-from pacshift.certification.few_labels import mix_bounds
+from pacshift.certification.labelled import mix_bounds
 from pacshift.certification.refusal import sheet_plan
 from pacshift.certification.request import check_request
 from pacshift.errors import MissingExtraError, PacshiftError, UnfinishedSheetError

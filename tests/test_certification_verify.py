@@ -122,10 +122,10 @@ def test_a_method_and_a_score_of_ones_own_must_be_given() -> None:
     with pytest.raises(InputError, match="method MINE is not part of pacshift: pass the method object"):
         verify(made, SOURCE, LABELS, TARGET)
     assert verify(made, SOURCE, LABELS, TARGET, method=Mine(), score=np.sqrt).verdict == "equal"
-    loaded = made.changed(transform=None)
+    loaded = replace(made, transform=None)
     with pytest.raises(InputError, match="a score function of your own: pass it as score="):
         verify(loaded, SOURCE, LABELS, TARGET, method=Mine())
-    strange = certified().changed(options={"nonsense": 1})
+    strange = replace(certified(), options={"nonsense": 1})
     with pytest.raises(InputError, match="has no such options"):
         verify(strange, SOURCE, LABELS, TARGET)
 
@@ -134,7 +134,7 @@ def test_what_is_missing_is_asked_for() -> None:
     made = certify(target_labels=SOME_LABELS)
     with pytest.raises(InputError, match=r"labels of 300 target rows: pass them as target_labels="):
         verify(made, SOURCE, LABELS, TARGET)
-    oracle = certify(method="ORACLE", weights=WEIGHTS).changed(weights=None)
+    oracle = replace(certify(method="ORACLE", weights=WEIGHTS), weights=None)
     with pytest.raises(InputError, match="does not say its weights"):
         verify(oracle, SOURCE, LABELS, TARGET)
     tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50)
@@ -147,7 +147,7 @@ def test_the_method_that_was_asked_for_is_run() -> None:
     asked = to_json(made.provenance) | {
         "asked_method": {"name": "PS-LP", "options": {"unseen": "include"}, "weights": None}
     }
-    answered = made.changed(method="OTHER", options={}, provenance=from_json(Provenance, asked))
+    answered = replace(made, method="OTHER", options={}, provenance=from_json(Provenance, asked))
     assert answered.provenance.asked_method == AskedMethod("PS-LP", {"unseen": "include"})
     found = verify(answered, SOURCE, LABELS, TARGET)
     assert found.recomputed is not None
@@ -164,7 +164,7 @@ def test_the_weights_of_oracle_are_remembered_where_labels_answer(tmp_path: Path
     assert verify(made, SOURCE, LABELS, TARGET, target_labels=labels).verdict == "equal"
     older = replace(made.provenance, asked_method=AskedMethod("ORACLE", {}))
     with pytest.raises(InputError, match="does not say its weights"):
-        verify(made.changed(provenance=older), SOURCE, LABELS, TARGET, target_labels=labels)
+        verify(replace(made, provenance=older), SOURCE, LABELS, TARGET, target_labels=labels)
 
 
 def tampered(change: Callable[[dict[str, Any]], None], folder: Path) -> Path:
@@ -229,20 +229,20 @@ def test_rounding_is_no_difference() -> None:
     made = certified()
     assert made.class_miss is not None
     rounded = Interval(made.class_miss.lower, made.class_miss.upper * (1 + 1e-9))
-    assert verify(made.changed(class_miss=rounded), SOURCE, LABELS, TARGET).verdict == "equal"
-    moved = made.changed(thresholds=made.thresholds * (1 + 1e-9))
+    assert verify(replace(made, class_miss=rounded), SOURCE, LABELS, TARGET).verdict == "equal"
+    moved = replace(made, thresholds=made.thresholds * (1 + 1e-9))
     assert verify(moved, SOURCE, LABELS, TARGET).verdict == "different"
 
 
 def test_thresholds_may_be_lower_by_rounding_and_never_higher() -> None:
     made = certified()
     lower, higher = (np.nextafter(made.thresholds, end) for end in (-np.inf, np.inf))
-    assert verify(made.changed(thresholds=lower), SOURCE, LABELS, TARGET).verdict == "equal"
-    found = verify(made.changed(thresholds=higher), SOURCE, LABELS, TARGET)
+    assert verify(replace(made, thresholds=lower), SOURCE, LABELS, TARGET).verdict == "equal"
+    found = verify(replace(made, thresholds=higher), SOURCE, LABELS, TARGET)
     assert found.verdict == "different"
     assert found.differences[0].startswith("classes.'crow'.threshold")
     tiny = made.thresholds * 1e-13
-    assert verify(made.changed(thresholds=tiny), SOURCE, LABELS, TARGET).verdict == "different"
+    assert verify(replace(made, thresholds=tiny), SOURCE, LABELS, TARGET).verdict == "different"
 
 
 @pytest.mark.parametrize(
@@ -269,8 +269,8 @@ def test_another_version_excuses_words_alone(change: Any, named: str, tmp_path: 
 def test_columns_are_compared_where_there_are_any() -> None:
     names = ("p_crow", "p_owl", "p_wren")
     source, target = (pandas.DataFrame(rows, columns=names) for rows in (SOURCE, TARGET))
-    made = certified().changed(columns=Columns(names))
-    swapped = made.changed(columns=Columns(names[::-1]))
+    made = replace(certified(), columns=Columns(names))
+    swapped = replace(made, columns=Columns(names[::-1]))
     assert "columns" not in verify(made, source, LABELS, target).text
     assert verify(swapped, source, LABELS, target).verdict == "different"
     for each in (made, swapped):

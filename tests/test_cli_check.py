@@ -6,15 +6,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
-import pytest
 
-from commands import NAMES, Data, bad, good, make_tables, run
+from commands import NAMES, Data, bad, good, run
 from pacshift import Certificate
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
-    return make_tables(tmp_path_factory.mktemp("tables"))
 
 
 def test_check_counts_and_judges(data: Data) -> None:

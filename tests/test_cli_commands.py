@@ -10,15 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from commands import Data, all_commands, bad, good, make_tables
+from commands import Data, all_commands, bad, good
 from pacshift import METHODS
 from pacshift.cli.options import METHOD_NAMES, PANELS, SCORE_NAMES
 from pacshift.scores.transforms import TRANSFORMS
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
-    return make_tables(tmp_path_factory.mktemp("tables"))
 
 
 def test_errors_say_which_table(data: Data, tmp_path: Path) -> None:

@@ -6,13 +6,8 @@ from typing import Any
 
 import pytest
 
-from commands import Data, good, make_tables
+from commands import Data, good
 from pacshift.rows.arrow.files import FileSource
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
-    return make_tables(tmp_path_factory.mktemp("tables"))
 
 
 @pytest.mark.parametrize("fits", [True, False])

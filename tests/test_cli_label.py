@@ -9,13 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from commands import Data, bad, good, make_tables
+from commands import Data, bad, good
 from pacshift import LabelSheet, label_sheet
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
-    return make_tables(tmp_path_factory.mktemp("label"))
 
 
 def test_a_sheet_and_what_to_do_next(data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,17 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from commands import Data, all_commands, bad, good, make_tables, run
+from commands import Data, all_commands, bad, good, run
 from special import special_file
 
 RISKY = ("=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\tx", "\rx", "plain", "-5")
 
 NO_DATA = Data(Path(), np.empty(0), np.empty(0, np.int64))
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
-    return make_tables(tmp_path_factory.mktemp("outputs"))
 
 
 def overwriting(data: Data, out: Path, read: Path) -> dict[str, list[object]]:
@@ -138,8 +133,8 @@ def test_csv_does_not_run_in_a_spreadsheet(tmp_path: Path) -> None:
     assert set(kept["=id"].to_pylist()) == set(RISKY)  # other formats hold the names as they are
 
 
-def test_invisible_characters_are_escaped(tmp_path: Path) -> None:
-    names = ["safe", "\u202eexe.txt", "a\u2066b\x1b[2J"]
+def test_class_names_cannot_speak_to_the_terminal(data: Data, tmp_path: Path) -> None:
+    names = ["[red]crow\x07", "\u202eexe.txt", "a\u2066b\x1b[2J"]
     scores = np.tile(np.eye(3) * 0.8 + 0.1, (40, 1))
     columns = {f"p_{name}": scores[:, place] for place, name in enumerate(names)}
     pa.parquet.write_table(pa.table({**columns, "label": np.tile(names, 40)}), tmp_path / "t.parquet")
@@ -147,8 +142,10 @@ def test_invisible_characters_are_escaped(tmp_path: Path) -> None:
     printed = good(*call, "--json").stdout
     assert all(char.isprintable() or char == "\n" for char in printed)
     assert [row["name"] for row in json.loads(printed)["classes"]] == names
-    shown = [good(*call), run("check", tmp_path / "c.json", tmp_path / "t.parquet")]
-    assert all(char.isprintable() or char == "\n" for result in shown for char in result.output)
+    shown = good(*call).output + run("check", tmp_path / "c.json", tmp_path / "t.parquet").output
+    shown += bad("check", tmp_path / "c.json", data.labelled)
+    assert all(char.isprintable() or char == "\n" for char in shown)
+    assert "[red]crow" in shown
 
 
 def test_what_calibrate_prints_as_json_is_a_certificate(data: Data, tmp_path: Path) -> None:

@@ -9,26 +9,15 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from commands import NAMES, Data, bad, good, make_tables, run
+from commands import Data, bad, good, run
 from pacshift import Certificate
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
-    return make_tables(tmp_path_factory.mktemp("tables"))
 
 
 def test_predict_writes_lists_of_names(data: Data, tmp_path: Path) -> None:
     out = tmp_path / "sets.parquet"
     shown = good("predict", data.certificate, data.target, "--keep", "id", "-o", out).stdout
-    table = pa.parquet.read_table(out)
-    assert table.column_names == ["id", "set", "set_size"]
+    assert pa.parquet.read_table(out).column_names == ["id", "set", "set_size"]
     certificate = Certificate.load(data.certificate)
-    target = pa.parquet.read_table(data.target)
-    sets = certificate.sets(np.column_stack([target.column(f"p_{name}").to_numpy() for name in NAMES]))
-    assert table.column("id").to_pylist() == list(range(100, 2100))
-    assert table.column("set").to_pylist() == [[NAMES[place] for place in np.flatnonzero(row)] for row in sets]
-    assert table.column("set_size").to_pylist() == sets.sum(axis=1).tolist()
     assert shown.startswith("2,000 sets, ")
     document = json.loads(good("predict", data.certificate, data.target, "-o", out, "-f", "--json").stdout)
     assert document == {

@@ -1,16 +1,10 @@
 """``pacshift prevalence``: a table for people, one JSON object for machines, bounds that users know."""
 
 import json
-from pathlib import Path
 
 import pytest
 
-from commands import NAMES, Data, bad, good, make_tables
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
-    return make_tables(tmp_path_factory.mktemp("tables"))
+from commands import NAMES, Data, bad, good
 
 
 def test_the_intervals_hold_the_truth_and_are_shown(data: Data) -> None:
@@ -40,19 +34,13 @@ def test_known_bounds_narrow_the_intervals_and_may_be_refuted(data: Data) -> Non
     [
         ("wren", "CLASS=LOW..HIGH"),
         ("wren=0.5", "CLASS=LOW..HIGH"),
-        ("emu=0..1", "not a class"),
+        ("wren=0-0.3", "--known takes CLASS=LOW..HIGH"),
+        ("emu=0..1", "'emu' is not a class"),
         ("owl=1..0", "low <="),
     ],
 )
 def test_bounds_that_cannot_be_read_are_refused(data: Data, known: str, message: str) -> None:
     assert message in bad("prevalence", data.source, data.target, "--known", known)
-
-
-def test_tallies_are_as_good_as_tables(data: Data, tmp_path: Path) -> None:
-    good("tally", data.source, "--label", "label", "-o", tmp_path / "source.tally")
-    good("tally", data.target, "-o", tmp_path / "target.tally")
-    one = good("prevalence", data.source, data.target, "--json").stdout
-    assert good("prevalence", tmp_path / "source.tally", tmp_path / "target.tally", "--json").stdout == one
 
 
 def test_a_target_is_needed(data: Data) -> None:

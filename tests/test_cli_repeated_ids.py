@@ -150,24 +150,9 @@ def test_mistakes_are_named_by_their_flag(folder: Path, tmp_path: Path) -> None:
     rows = "monitor", *both, "--group", "patient_id", "--period", 200, "-o", tmp_path / "page.html"
     assert "or leave --group out" in bad(*rows)
     for name, group in (("a", ["--group", "patient_id"]), ("b", [])):
-        good(
-            "tally",
-            folder / f"{'source' if name == 'a' else 'later'}.parquet",
-            "-l",
-            "label",
-            *group,
-            "-o",
-            tmp_path / f"{name}.tally",
-        )
-    mixed = (
-        "calibrate",
-        tmp_path / "a.tally",
-        tmp_path / "b.tally",
-        "-m",
-        "PS",
-        "-o",
-        tmp_path / "c.json",
-    )
+        table = folder / f"{'source' if name == 'a' else 'later'}.parquet"
+        good("tally", table, "-l", "label", *group, "-o", tmp_path / f"{name}.tally")
+    mixed = ("calibrate", tmp_path / "a.tally", tmp_path / "b.tally", "-m", "PS", "-o", tmp_path / "c.json")
     assert "Count all of them with --group, or none" in bad(*mixed)
 
 

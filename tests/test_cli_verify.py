@@ -1,6 +1,7 @@
 """``pacshift verify``: tables and tallies, verdicts and exit codes."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,15 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from commands import Data, bad, good, make_tables, run
+from commands import Data, bad, good, run
 from pacshift import Certificate, calibrate
 from pacshift.files.codec import seal
 from pacshift.tables import read_table
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
-    return make_tables(tmp_path_factory.mktemp("tables"))
 
 
 @pytest.mark.parametrize(
@@ -95,6 +91,7 @@ def test_tallies_are_verified_too(data: Data, tmp_path: Path) -> None:
     good("calibrate", source, target, "-o", made)
     assert good("verify", made, source, target).stdout.startswith("equal: ")
     assert run("verify", made, source).exit_code == 2
+    assert "tallies and tables do not mix" in bad("calibrate", data.source, target, "-o", tmp_path / "d.json")
     assert "tallies hold no rows" in bad("verify", made, source, target, "--target-label", "label")
     shown = good("verify", made, data.source, data.target).stdout  # the tables behind the tallies
     assert shown.startswith("equal up to provenance: ")
@@ -108,7 +105,7 @@ def test_what_python_made_from_arrays_is_verified_from_tables(data: Data, tmp_pa
     assert len(np.unique(made.thresholds)) > 1
     shown = good("verify", tmp_path / "c.json", data.source, data.target).stdout
     assert "all numbers of the certificate are the same" in shown or "the certificate is the same" in shown
-    logits = made.changed(softmax=True)
+    logits = replace(made, softmax=True)
     logits.save(tmp_path / "logits.json")
     assert "is for logits, but" in bad("verify", tmp_path / "logits.json", data.source, data.target)
     assert Certificate.load(tmp_path / "c.json").provenance is not None

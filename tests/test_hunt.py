@@ -328,7 +328,7 @@ def random_thresholds(n_classes: int) -> Any:
     certificate = calibrate(
         rng.dirichlet(np.ones(n_classes), 200), rng.integers(n_classes, size=200), None, method="PS-LW"
     )
-    return certificate.changed(thresholds=rng.uniform(0.3, 0.9, n_classes))
+    return replace(certificate, thresholds=rng.uniform(0.3, 0.9, n_classes))
 
 
 LAW = Pieces(
@@ -402,7 +402,7 @@ def test_without_label_shift_only_labels_promise_something(by_labels: bool) -> N
     """Thresholds that miss everything break a promise only if there is one."""
     case = NAMED[REFUTED]
     facts = replace(random_thresholds(2).facts, assumes_label_shift=not by_labels)
-    certificate = random_thresholds(2).changed(thresholds=np.array([2.0, 2.0]), facts=facts, class_miss=None)
+    certificate = replace(random_thresholds(2), thresholds=np.array([2.0, 2.0]), facts=facts, class_miss=None)
     found = judge(case, certificate)
     assert found.error == pytest.approx(1 / 0.3)
     assert (ERROR in found.broken) == by_labels

@@ -33,17 +33,11 @@ from pacshift import (
     strata,
 )
 from pacshift.assumption import bets, check, inequalities, words
-from pacshift.certification import (
-    answers,
-    class_miss,
-    few_labels,
-    one_label,
-    refusal,
-    sensitivity,
-)
-from pacshift.certification.delta import one_candidate, two_candidates
-from pacshift.certification.label_mix import prevalence as bound_shares
+from pacshift.certification import certify, refusal, trust
+from pacshift.certification import labelled as few_labels
+from pacshift.certification.certify import one_candidate, two_candidates
 from pacshift.certification.label_sheet import plan
+from pacshift.certification.prevalence import prevalence as bound_shares
 from pacshift.certification.request import check_request
 from pacshift.methods import METHODS, PSLP, Solution, Task, class_wise, ps, ps_t, ps_w
 from pacshift.mix import prevalence, region, tails
@@ -284,7 +278,7 @@ def at_every_look(own: Given, line: Line, n_events: float) -> float:
 def all_ranks(own: Given, line: Line, n_events: float) -> float:
     """The band of class misses has two events at each of its ranks, of which two per class are looked at."""
     rows = own["tally"].class_counts + own["n_unknown"]
-    return sum(len(class_miss.band_ranks(total)) for total in rows.tolist())
+    return sum(len(trust.band_ranks(total)) for total in rows.tolist())
 
 
 def chance_of_misses(given: Given, threshold: float) -> float:
@@ -371,11 +365,11 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
         lambda given: sum(asdict(given["plan"].shares).values()) * given["plan"].delta,
     )
     made.promise(few_labels, "mix_within", events=at_every_look)
-    made.promise(class_miss, "class_miss", events=all_ranks)
+    made.promise(trust, "class_miss", events=all_ranks)
     made.promise(check, "check_assumption", lambda given: float(given["level"]))
     made.promise(refusal, "check_label_shift", lambda given: 0.1 * given["request"].delta)
-    made.promise(sensitivity, "largest_clean_error")
-    made.promise(sensitivity, "sensitivity", lambda given: given["request"].delta, total=at_one_share)
+    made.promise(trust, "largest_clean_error")
+    made.promise(trust, "sensitivity", lambda given: given["request"].delta, total=at_one_share)
     for method in METHODS.values():
         if "solve" in vars(method):
             made.promise(
@@ -385,8 +379,8 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
                 events=n_families if method.name == "PS-T" else None,
             )
     _wrap_net(made)
-    made.part(answers, "_by_method")
-    made.part(answers, "_by_labels", at_every_look)
+    made.part(certify, "_by_method")
+    made.part(certify, "_by_labels", at_every_look)
     # Nothing is promised.
     silent: list[tuple[Any, ...]] = [
         (thresholds, "correction_plan"),
@@ -399,7 +393,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
         (ps_t, "next_look"),
         (ps, "too_few"),
         (bound_curve.CurveOnDemand, "__call__"),
-        (one_label, "one_label_error"),  # at the levels of the net, which is counted
+        (trust, "one_label_error"),  # at the levels of the net, which is counted
     ]
     for owner, *names in silent:
         for name in names:
@@ -439,16 +433,16 @@ def _wrap_net(ledger: Ledger) -> None:
         return found
 
     for name in ("_one_threshold", "_equal_misses", "_each_class"):
-        ledger.replace(one_label, name, remembered)
+        ledger.replace(trust, name, remembered)
     ledger.spender(
-        one_label.NetPoint,
+        trust.NetPoint,
         "__init__",
         level=lambda given: float(given["level"]),
         events=lambda given: 2 * (n_points.pop(0) if n_points else 1),
         key=None,
     )
-    ledger.promise(one_label, "net_below", lambda given: float(given["level"]))
-    ledger.promise(one_label, "points_below", lambda given: 0.1 * given["certificate"].delta)
+    ledger.promise(trust, "net_below", lambda given: float(given["level"]))
+    ledger.promise(trust, "points_below", lambda given: 0.1 * given["certificate"].delta)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from pacshift import (
 from pacshift.assumption import ASSUMPTION_SHARE
 from pacshift.assumption.inequalities import JointRows, MixRows
 from pacshift.bounds import ROUNDING, Interval
-from pacshift.certification.few_labels import both_bounds
+from pacshift.certification.labelled import both_bounds
 from pacshift.mix.prevalence import check_known_mix
 from pacshift.mix.region import exact_box, prevalence_region
 

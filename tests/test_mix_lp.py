@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lp_solvers import solved_by
 from pacshift import Population, calibrate
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.certification.differences import differences
+from pacshift.certification.verify import differences
 from pacshift.methods import PSW
 from pacshift.methods.hull import hull
 from pacshift.mix import lp

@@ -141,7 +141,7 @@ def test_a_certificate_that_fills_empty_sets_is_never_called_broken() -> None:
     assert report.error[0] == 0
     limited = Monitor(SOURCE, epsilon=0.1, delta=0.05, certificate=old, class_epsilon=0.15)
     assert limited.update(month(PANDEMIC, 2)).verdict == "consistent"
-    plain = old.changed(never_empty=False)
+    plain = replace(old, never_empty=False)
     strict = Monitor(SOURCE, epsilon=0.1, delta=0.05, certificate=plain, class_epsilon=0.15)
     assert strict.update(month(PANDEMIC, 2)).verdict == "broken"
 
@@ -234,6 +234,6 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(InputError, match="same classes"):
         monitor.adopt(two)
     with pytest.raises(InputError, match="softmax of logits"):
-        monitor.adopt(calibrate(SOURCE, method="PS", **good).changed(softmax=True))
+        monitor.adopt(replace(calibrate(SOURCE, method="PS", **good), softmax=True))
     with pytest.raises(InputError, match="score"):
         Monitor(SOURCE, certificate=replace(calibrate(SOURCE, method="PS", **good), score="margin"), **good)

@@ -1,6 +1,7 @@
 """A certificate as an ONNX graph: the same sets in onnxruntime."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def run(model: Any, scores: Any) -> tuple[Any, Any]:
 @pytest.mark.parametrize("width", ["float32", "float64"])
 def test_plain_scores_give_exactly_the_same_sets(width: Any, never_empty: bool) -> None:
     rows = np.random.default_rng(0).dirichlet([1, 1, 1], 500).astype(width)
-    made = birds().changed(thresholds=rows[7].astype(float) * [1, 1.5, 1], never_empty=never_empty)
+    made = replace(birds(), thresholds=rows[7].astype(float) * [1, 1.5, 1], never_empty=never_empty)
     sets, usable = run(to_onnx(made, dtype=width), rows)
     assert usable.all()
     assert np.array_equal(sets, made.sets(rows))
@@ -39,7 +40,7 @@ def test_plain_scores_give_exactly_the_same_sets(width: Any, never_empty: bool) 
 def test_a_softmax_loses_no_label_and_adds_hardly_any(width: Any, never_empty: bool) -> None:
     rows = np.random.default_rng(0).normal(0, 4, (2000, 3)).astype(width)
     cuts = softmax(rows[:1])[0].astype(float)
-    made = birds().changed(thresholds=cuts, softmax=True, never_empty=never_empty)
+    made = replace(birds(), thresholds=cuts, softmax=True, never_empty=never_empty)
     (sets, usable), expected = run(to_onnx(made, dtype=width), rows), made.sets(rows)
     assert usable.all()
     assert sets[0].all()  # at its thresholds
@@ -63,7 +64,7 @@ def test_it_tells_what_it_is(tmp_path: Path) -> None:
 
 def test_what_a_graph_cannot_do_is_refused() -> None:
     with pytest.raises(InputError, match=r"score 'margin'\). Use `sets` or `predictor`"):
-        to_onnx(birds().changed(score="margin"))
+        to_onnx(replace(birds(), score="margin"))
     with pytest.raises(InputError, match="dtype must be 'float32' or 'float64', got 'float16'"):
         to_onnx(birds(), dtype="float16")  # type: ignore[arg-type]
 
@@ -80,7 +81,7 @@ def test_it_stands_behind_the_graph_of_a_model() -> None:
     constants = [onnx.numpy_helper.from_array(weights, "weights")]
     graph = helper.make_graph([node], "model", [features], [logits], constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    made = birds().changed(softmax=True)
+    made = replace(birds(), softmax=True)
     both = onnx.compose.merge_models(model, to_onnx(made), io_map=[("logits", "scores")])
     rows = np.random.default_rng(1).normal(size=(50, 4)).astype(np.float32)
     session = runtime.InferenceSession(both.SerializeToString(), providers=["CPUExecutionProvider"])

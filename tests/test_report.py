@@ -166,7 +166,7 @@ def test_in_short_stands_above_everything_else_and_needs_no_symbols(pages: dict[
 def test_the_last_day_stands_above_everything_else() -> None:
     certificate = SHAPES["default"]
     assert certificate.provenance is not None
-    dated = certificate.changed(provenance=replace(certificate.provenance, valid_until="2027-01-31"))
+    dated = replace(certificate, provenance=replace(certificate.provenance, valid_until="2027-01-31"))
     head, _, _ = render_report(dated).partition("<nav")
     assert "Valid until 2027-01-31." in head
 

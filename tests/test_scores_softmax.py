@@ -213,7 +213,7 @@ def test_prevalence_and_the_monitor_take_logits() -> None:
     with pytest.raises(InputError, match="the source was counted with softmax=True"):
         watch.update(Tally.from_target(softmax(TARGET)))
     with pytest.raises(InputError, match="takes scores as they are, but the source was counted as the softmax"):
-        watch.adopt(report.fresh.changed(softmax=False))
+        watch.adopt(replace(report.fresh, softmax=False))
 
 
 def test_a_plan_takes_a_tally_of_logits() -> None:

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +27,18 @@ Case = dict[str, Any]
 def certificate(case: Case) -> Certificate:
     """A certificate with the rule of a case; it does not know the kind of its scores, which the cases mix."""
     n_classes = len(case["classes"])
-    return birds().changed(
+    unknown: dict[str, Any] = dict.fromkeys(
+        ("score_kind", "columns", "weights", "prevalence", "class_miss", "assumption", "set_sizes")
+    )
+    return replace(
+        birds(),
         thresholds=np.array(case["thresholds"], float),
         classes=tuple(case["classes"]),
         softmax=case["softmax"],
         never_empty=case["never_empty"],
         class_counts=np.ones(n_classes, int),
         predicted_counts=np.ones(n_classes, int),
-        **dict.fromkeys(
-            ("score_kind", "columns", "weights", "prevalence", "class_miss", "assumption", "set_sizes")
-        ),
+        **unknown,
     )
 
 

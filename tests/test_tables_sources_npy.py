@@ -1,5 +1,6 @@
 """Arrays of NumPy as tables: scores in one file, labels in a second one."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,13 +51,13 @@ def test_any_number_type_and_order(dtype: Any, order: Any, tmp_path: Path) -> No
 
 
 def test_a_column_is_called_as_the_certificate_remembers_it(tmp_path: Path) -> None:
-    made = calibrate(SCORES, LABELS, None, method="PS").changed(columns=Columns(("logits",), "y"))
+    made = replace(calibrate(SCORES, LABELS, None, method="PS"), columns=Columns(("logits",), "y"))
     written = write_sets(made, save(tmp_path / "a.npy", SCORES), tmp_path / "sets.parquet")
     assert written.n_rows == len(SCORES)
 
 
 def test_columns_with_names_are_matched_by_position_only_if_asked(tmp_path: Path) -> None:
-    made = calibrate(SCORES, LABELS, None, method="PS").changed(columns=Columns(("p_a", "p_b", "p_c"), "y"))
+    made = replace(calibrate(SCORES, LABELS, None, method="PS"), columns=Columns(("p_a", "p_b", "p_c"), "y"))
     path = save(tmp_path / "a.npy", SCORES)
     with pytest.raises(InputError, match="this table has no column 'p_a'"):
         write_sets(made, path, tmp_path / "sets.parquet")

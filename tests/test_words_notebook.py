@@ -93,7 +93,7 @@ def test_html_says_what_the_certificate_says(shape: str) -> None:
 
 
 def test_html_escapes_hostile_names() -> None:
-    page = Page(CERTIFICATES["hostile"].changed(notes=HOSTILE)._repr_html_())
+    page = Page(replace(CERTIFICATES["hostile"], notes=HOSTILE)._repr_html_())
     shown = [row[0] for row in page.rows[1:]]
     assert shown[0] == HOSTILE[0]
     assert shown[3] == r"two\nlines\x08\u202e"  # nothing breaks or turns the line

@@ -10,9 +10,9 @@ if typing.TYPE_CHECKING:  # "as" says that they are public
     from pacshift.certification.calibrate import calibrate as calibrate
     from pacshift.certification.check import Check as Check
     from pacshift.certification.check import check as check
-    from pacshift.certification.label_mix import prevalence as prevalence
     from pacshift.certification.label_sheet import LabelSheet as LabelSheet
     from pacshift.certification.label_sheet import label_sheet as label_sheet
+    from pacshift.certification.prevalence import prevalence as prevalence
     from pacshift.certification.verify import Verification as Verification
     from pacshift.certification.verify import verify as verify
     from pacshift.comparison import Comparison as Comparison
@@ -60,7 +60,7 @@ _HOMES = {
     "certificate": ["Certificate"],
     "certification.calibrate": ["calibrate"],
     "certification.check": ["Check", "check"],
-    "certification.label_mix": ["prevalence"],
+    "certification.prevalence": ["prevalence"],
     "certification.label_sheet": ["LabelSheet", "label_sheet"],
     "certification.verify": ["Verification", "verify"],
     "comparison": ["Comparison", "compare"],

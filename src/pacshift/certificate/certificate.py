@@ -223,22 +223,7 @@ class Certificate(SetRule):
         [1, 1, 0]
         """
         (sizes,) = self._sizes(self._checked(scores), [self.thresholds])
-        return self.changed(set_sizes=sizes)
-
-    def changed(self, **fields: Any) -> "Certificate":
-        """A copy with other values of some fields.
-
-        Parameters
-        ----------
-        **fields : Any
-            New values by the name of the field.
-
-        Returns
-        -------
-        Certificate
-            The copy.
-        """
-        return replace(self, **fields)
+        return replace(self, set_sizes=sizes)
 
     def with_curves(self) -> "Certificate":
         """The same certificate, with ``curve`` and ``sensitivity``, which take some linear programs.

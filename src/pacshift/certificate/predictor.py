@@ -6,6 +6,7 @@ the kind that the thresholds belong to. Whatever the quick look cannot tell goes
 answers.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,7 +46,7 @@ class Predictor:
     """
 
     def __init__(self, certificate: "Certificate", transform: Transform) -> None:
-        self._certificate = certificate.changed(transform=transform)
+        self._certificate = replace(certificate, transform=transform)
         self._transform, self._is_plain = transform, transform.function is None
         self._softmax, self._never_empty = certificate.softmax, certificate.never_empty
         self._shape = (len(certificate.classes),)

@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -263,7 +264,7 @@ def calibrate_rows(
     with nullcontext(progress) if progress else source.watch(source, "finding thresholds (%)") as report:
         certificate = certify(data, method, request, progress=report)
     made = measured(certificate, data, method, sizes=target is not None and target.again == "dear")
-    return made if source.columns is None else made.changed(columns=source.columns)
+    return made if source.columns is None else replace(made, columns=source.columns)
 
 
 def _log_notes(tally: Tally) -> None:

@@ -1,40 +1,87 @@
-"""From a tally to a certificate: the test of label shift, the method, the limit per class, the notes."""
+"""From counts to a certificate: the test of label shift, who certifies, how δ is spent, the notes.
 
+Who certifies is a method that assumes label shift, labelled target rows alone (PS-T), or the better of both: the
+theorem of docs/methods/few-labels.md. The limit per class is Lemma 2 of docs/methods/trust-proofs.md.
+"""
+
+import logging
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from time import perf_counter
 
 import numpy as np
 
-from pacshift.assumption import Assumption
-from pacshift.bounds import BoundCurve, Sensitivity
+from pacshift.assumption import ASSUMPTION_SHARE, Assumption
+from pacshift.bounds import BoundCurve, Interval, Sensitivity
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import AskedMethod, Counting, Provenance
-from pacshift.certification.answers import Answer, Data, answer
-from pacshift.certification.few_labels import check_labelled
-from pacshift.certification.labelled import require_unseen
+from pacshift.certification.counted import Data
+from pacshift.certification.labelled import check_labelled, mix_within, require_unseen
 from pacshift.certification.refusal import check_label_shift, refusal_of, with_ways_on
 from pacshift.certification.request import Request
-from pacshift.certification.sensitivity import sensitivity
+from pacshift.certification.trust import class_miss, clean_epsilon, sensitivity
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.files.origin import TIME_FORMAT, code_identity, current_time, pacshift_version
-from pacshift.methods import Method
+from pacshift.methods import PST, Method, Solution, Task
 from pacshift.methods.base import facts_of, options_of
+from pacshift.methods.class_wise import capped
 from pacshift.methods.guarantee import promises_target
 from pacshift.mix.lp import solved_by
 from pacshift.parallel import in_background
+from pacshift.paths.labelled import smallest
 from pacshift.progress import Progress, Steps, tell
 from pacshift.scores.kind import require_same_kind
 from pacshift.tally import Tally
+from pacshift.tally.grid import single_cuts
 from pacshift.tally.once import Input, all_inputs, limited
 from pacshift.words.findings import by_labels_note, often_missed_note, suspicious
 
-__all__ = ["Data", "certify"]
+logger = logging.getLogger(__name__)
 
 TESTED, SOLVED = 30, 95
 """Percents of the work that are done when label shift is tested and when the method has its thresholds: about so
 with 100 classes."""
+
+CLASS_EPSILON_SHARE = 0.2
+"""Share of δ for the limit on every class's misses; the method gets the rest. Only where a limit is asked for.
+
+A round number; not measured.
+"""
+
+MIX_SHARE = 0.1
+"""Share of δ for the bounds of the label mix from target labels (Lemma 1 of few-labels.md). A round
+number; not measured."""
+
+DIRECT_SHARE = 0.3
+"""Share of δ for PS-T beside a method that assumes label shift. A round number; not measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaShares:
+    """The parts of δ for one candidate, or for two that must hold at once; they add up to δ at most."""
+
+    method: float = 0.0
+    mix: float = 0.0
+    labels: float = 0.0
+    cap: float = 0.0
+    """For the limit per class, of each candidate."""
+    misses: float = 0.0
+    """For the bounds of the classes' misses, of each candidate: a statement beside the guarantee."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """Thresholds, what is known about them, and the method that certifies them.
+
+    ``refused`` is the refusal of the method that was asked for, where labelled target rows certify instead.
+    """
+
+    solution: Solution
+    misses: Interval
+    method: Method
+    refused: AssumptionError | None = None
 
 
 def certify(
@@ -186,3 +233,126 @@ def _curves(
         return drawn, sensitivity(tally, cuts, request, looks_at_target=method.needs_target)
 
     return find if rests_on_shift or curve is not None else None
+
+
+def answer(
+    data: Data, method: Method, request: Request, refused: AssumptionError | None, steps: Steps | None = None
+) -> Answer:
+    """The thresholds. ``refused`` says that label shift was refuted; without target labels it is raised."""
+    if not method.assumes_label_shift:
+        return _by_labels(data, request, one_candidate(request, by_labels=True))
+    if data.labelled is None:
+        if refused is not None:
+            raise refused
+        return _by_method(data, method, request, one_candidate(request, by_labels=False), steps)
+    alone = one_candidate(request, by_labels=True)
+    if refused is None:
+        shares = two_candidates(request, method)
+        known = mix_within(request, data.labelled, delta=shares.mix) if shares.mix else request.known
+        try:
+            by_method = _by_method(data, method, replace(request, known=known), shares, steps)
+            return _smaller(data, by_method, _by_labels(data, request, shares))
+        except AssumptionError as refusal:
+            # The method found it on its own, within its delta. That pays for the promise; the bounds of the misses
+            # are a statement of their own, for which such a refusal is not paid.
+            refused, alone = refusal, replace(alone, misses=shares.misses)
+    return replace(_by_labels(data, request, alone), refused=refused)
+
+
+def _smaller(data: Data, *found: Answer) -> Answer:
+    """The answer with the smallest sets. All hold at once, so any rule may choose."""
+    return found[smallest(data.tally, [each.solution.thresholds for each in found], data.count_labels)]
+
+
+def _by_method(data: Data, method: Method, request: Request, shares: DeltaShares, steps: Steps | None) -> Answer:
+    """What ``method`` certifies; the classes' misses are bounded by the source."""
+    tally, task = data.tally, _task(data, request, shares.method)
+    known, weights = request.known, request.weights
+    task = replace(task, known=known, weights=weights, sample=data.sample, steps=steps or Steps())
+    start = perf_counter()
+    logger.info("%s looks for thresholds of %d classes", method.name, tally.n_classes)
+    solution = method.solve(tally, task)
+    logger.info("%s found thresholds in %.2f s", method.name, perf_counter() - start)
+    return _limited(Answer(solution, _anything(tally), method), tally, request, shares)
+
+
+def _by_labels(data: Data, request: Request, shares: DeltaShares) -> Answer:
+    """What labelled target rows certify alone; they also bound the classes' misses (docs/methods/ps-t.md)."""
+    method = PST()
+    # Rows of a new kind have no label; all may be missed, the others at task.epsilon (few-labels.md, Lemma 3).
+    task = replace(_task(data, request, shares.labels), labelled=data.labelled)
+    solution = method.solve(data.tally, task)
+    labelled = data.labelled
+    assert labelled is not None  # else PS-T has refused
+    n_looks = len(labelled.looks)  # what is said of classes holds at all of them: each has its share
+    at_look = replace(shares, cap=shares.cap / n_looks, misses=shares.misses / n_looks)
+    found = Answer(solution, _anything(data.tally), method)
+    return _limited(
+        found, labelled.counted, request, at_look, n_unknown=labelled.n_without_class, what="labelled target rows"
+    )
+
+
+def _task(data: Data, request: Request, delta: float) -> Task:
+    return Task(
+        epsilon=clean_epsilon(request.epsilon, request.contamination),
+        delta=delta,
+        seed=request.seed,
+        count_labels=data.count_labels,
+        contamination=request.contamination,
+    )
+
+
+def _limited(
+    found: Answer,
+    rows: Tally,
+    request: Request,
+    shares: DeltaShares,
+    *,
+    n_unknown: int = 0,
+    what: str = "source examples",
+) -> Answer:
+    """The answer below the limit per class, with bounds of the classes' misses, both from ``rows``.
+
+    Here thresholds become final. Plain scores may come in single precision at one time and in double at another,
+    so their thresholds are those that make the same sets of both (docs/serving.md). A transform rounds its scores
+    first, and needs no such care.
+    """
+    solution, limit = found.solution, 1.0
+    if request.class_epsilon is not None:
+        limit = request.class_epsilon
+        solution = capped(solution, rows, class_epsilon=limit, delta=shares.cap, n_unknown=n_unknown, what=what)
+    if rows.score == "probability":
+        solution = replace(solution, thresholds=single_cuts(solution.thresholds))
+    misses = class_miss(
+        rows, solution.thresholds, delta=shares.misses, never_empty=request.never_empty, n_unknown=n_unknown
+    )
+    bounds = Interval(np.minimum(misses.lower, limit), np.minimum(misses.upper, limit))
+    return replace(found, solution=solution, misses=bounds)
+
+
+def _anything(tally: Tally) -> Interval:
+    return Interval(np.zeros(tally.n_classes), np.ones(tally.n_classes))
+
+
+def one_candidate(request: Request, *, by_labels: bool) -> DeltaShares:
+    """The parts of δ where one method certifies: PS-T, or one that assumes label shift, without target labels."""
+    cap = 0.0 if request.class_epsilon is None else CLASS_EPSILON_SHARE * request.delta
+    rest = request.delta - cap
+    return DeltaShares(**{"labels" if by_labels else "method": rest}, cap=cap, misses=rest)
+
+
+def two_candidates(request: Request, method: Method) -> DeltaShares:
+    """The parts of δ where PS-T is tried beside ``method``, which assumes label shift.
+
+    Bounds of the mix from labels cost something only where the method uses them. The level of the test of label
+    shift is left over: after a refusal PS-T has all of δ (the theorem of few-labels.md).
+    """
+    delta = request.delta
+    cap = 0.0 if request.class_epsilon is None else CLASS_EPSILON_SHARE * delta / 2
+    labels = DIRECT_SHARE * delta
+    mix = MIX_SHARE * delta if getattr(method, "uses_known_mix", False) else 0.0
+    rest = delta - ASSUMPTION_SHARE * delta - 2 * cap - labels - mix
+    # Under label shift the test refuses with its level, after which PS-T's bounds have all of δ. Where the method
+    # refuses on its own, which may take its whole share, the bounds stay as they are, and PS-T's limit has 2 caps.
+    misses = (delta - ASSUMPTION_SHARE * delta - 3 * cap) / 2
+    return DeltaShares(method=rest, mix=mix, labels=labels, cap=cap, misses=misses)

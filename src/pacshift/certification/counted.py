@@ -3,21 +3,22 @@
 ``calibrate`` decides by what the rows allow, ``verify`` by what the certificate says: the same ``Counting``.
 """
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import Counting
 from pacshift.certificate.rule import transform_of
-from pacshift.certification.answers import Data
-from pacshift.certification.few_labels import require_both_grouped
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.label_sheet.plan import RowDraw
-from pacshift.certification.labelled import split_at_random, split_by_sheet
-from pacshift.certification.one_label import one_label_error, points_below
+from pacshift.certification.labelled import require_both_grouped, split_at_random, split_by_sheet
 from pacshift.certification.request import Request
+from pacshift.certification.trust import one_label_error, points_below
 from pacshift.errors import InputError
 from pacshift.methods import Method
-from pacshift.paths.labelled import LabelledTarget
+from pacshift.paths.labelled import CountLabels, LabelledTarget, RowsToPlan
+from pacshift.paths.sample import RowSample
 from pacshift.rows import fold
 from pacshift.rows.base import Matrix, Rows
 from pacshift.scores.check import ScoreMatrix
@@ -27,6 +28,43 @@ from pacshift.tally import Tally
 MAX_ROWS_READ_TWICE = 1_000_000
 """Tables with more rows, source and target together, are not read again: thresholds are then tuned on counts.
 About as many rows as are read in a second."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Data:
+    """What was counted: source and target, the labelled target rows, and rows that can be looked at again.
+
+    ``counts_sizes``: sizes of sets are counted on the target's rows, not on bins. ``samples``: thresholds are
+    tuned on samples of rows. ``explains``: after a refusal rows say what labels would bring.
+    """
+
+    tally: Tally
+    labelled: LabelledTarget | None = None
+    transform: Transform | None = None
+    source: Rows | None = None
+    target: Rows | None = None
+    counts_sizes: bool = False
+    samples: bool = False
+    explains: bool = False
+
+    @property
+    def count_labels(self) -> CountLabels | None:
+        """Counts mean sizes of sets on the target's rows, where that is to be done."""
+        return partial(fold.mean_sizes, self.target) if self.target is not None and self.counts_sizes else None
+
+    @property
+    def sample(self) -> Callable[[], RowSample] | None:
+        """Reads samples of source and target rows to tune thresholds with, where that is to be done."""
+        if self.source is None or self.target is None or not self.samples:
+            return None
+        return partial(fold.sample, self.source, self.target, self.tally)
+
+    @property
+    def to_plan(self) -> Callable[[], RowsToPlan] | None:
+        """Reads rows to plan with after a refusal, where there are any to look at."""
+        if self.source is None or self.target is None or not self.explains:
+            return None
+        return partial(fold.plan_after_refusal, self.source, self.target)
 
 
 def counted_before(tally: Tally, target_labels: object = None, **rows: object) -> Data:
@@ -126,5 +164,5 @@ def measured(
     own = cut_of(certificate)
     cuts = [replace(own, thresholds=point.thresholds) for point in points]
     found = fold.sizes(data.target, [own, *cuts] if sizes else cuts)
-    made = certificate.changed(set_sizes=found.pop(0)) if sizes else certificate
-    return made.changed(one_label_error=one_label_error(points, found, epsilon=certificate.epsilon))
+    made = replace(certificate, set_sizes=found.pop(0)) if sizes else certificate
+    return replace(made, one_label_error=one_label_error(points, found, epsilon=certificate.epsilon))

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 
 from pacshift.assumption import ASSUMPTION_SHARE, Assumption, check_assumption
-from pacshift.certification.answers import Data
-from pacshift.certification.few_labels import mix_within
+from pacshift.certification.counted import Data
 from pacshift.certification.label_sheet.plan import LARGEST_BUDGET, SheetPlan, plan_sheet
+from pacshift.certification.labelled import mix_within
 from pacshift.certification.request import Request, takes_labels
-from pacshift.certification.sensitivity import clean_epsilon
+from pacshift.certification.trust import clean_epsilon
 from pacshift.errors import AssumptionError, InputError
 from pacshift.methods import PSLP, Method
 from pacshift.paths.labelled import (

@@ -53,7 +53,8 @@ def calibrate(
     Example: pacshift calibrate source.parquet target.parquet --label diagnosis --epsilon 0.05 -o certificate.json
     """
     from pacshift.certification.calibrate import calibrate_rows
-    from pacshift.certification.certify import Data, certify
+    from pacshift.certification.certify import certify
+    from pacshift.certification.counted import Data
     from pacshift.certification.label_sheet import LabelSheet
     from pacshift.certification.request import require_fit
     from pacshift.cli import certificates as after
@@ -83,7 +84,7 @@ def calibrate(
             data = Data(load_tallies(files.named))
             with progress("finding thresholds (%)", silent=printing.silent) as report:
                 made = certify(data, chosen, request.for_classes(data.tally.classes), progress=report)
-            certificate = made.changed(provenance=replace(made.provenance, inputs=tally_inputs(files.named)))
+            certificate = replace(made, provenance=replace(made.provenance, inputs=tally_inputs(files.named)))
         else:
             both = files.split()
             if chosen.needs_target and not both["target"]:

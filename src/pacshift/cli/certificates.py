@@ -26,7 +26,7 @@ SHEET = "to_label.csv"
 def with_origin(certificate: Certificate, ctx: typer.Context, seed: int) -> Certificate:
     """The certificate with the seed and the command that it was made by."""
     command = printable(shlex.join(["pacshift", *words_of(ctx)]))
-    return certificate.changed(provenance=replace(certificate.provenance, seed=seed, command=command))
+    return replace(certificate, provenance=replace(certificate.provenance, seed=seed, command=command))
 
 
 def tally_inputs(paths: Sequence[Path]) -> tuple[Input, ...]:

@@ -49,7 +49,9 @@ def read_comparison(path: Path) -> "list[ComparisonRow]":
     content, rows = read_document(path), []
     try:
         for row in parse_json(content)["methods"]:
-            size, empty, error = (None if row[key] is None else float(row[key]) for key in ("size", "empty", "error"))
+            size, empty, error = (
+                None if row[key] is None else float(row[key]) for key in ("size", "empty", "error")
+            )
             if not all(number is None or math.isfinite(number) for number in (size, empty, error)):
                 raise ValueError("a number that is not finite")
             method, promise = str(row["method"]), row["guarantee"]

@@ -14,8 +14,7 @@ from matplotlib.figure import Figure
 
 from pacshift.certificate import Certificate
 from pacshift.certification.calibrate import calibrate
-from pacshift.certification.certify import Data
-from pacshift.certification.counted import measured
+from pacshift.certification.counted import Data, measured
 from pacshift.comparison import ComparisonRow
 from pacshift.errors import AssumptionError, UninformativeWarning
 from pacshift.files.writing import atomic_write

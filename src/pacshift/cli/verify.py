@@ -27,7 +27,7 @@ def verify(
     Example: pacshift verify certificate.json source.parquet target.parquet
     """
     from pacshift import Certificate
-    from pacshift.certification.certify import Data
+    from pacshift.certification.counted import Data
     from pacshift.certification.label_sheet import LabelSheet
     from pacshift.certification.verify import verify_data, verify_rows
     from pacshift.cli.certificates import tally_inputs

@@ -1,7 +1,7 @@
 """How frequent is each class on the target? What the user knows of it, and intervals from counts.
 
 "By-products" of the proof page (docs/methods/ps-lp-proof.md). The test of label shift comes first:
-``pacshift.prevalence`` asks it (``certification/label_mix.py``).
+``pacshift.prevalence`` asks it (``certification/prevalence.py``).
 """
 
 from collections.abc import Mapping

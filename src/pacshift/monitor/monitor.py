@@ -13,9 +13,9 @@ from typing import Any
 
 from pacshift.arrays import IntArray, KeyArray, LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
-from pacshift.certification.class_miss import class_miss
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import check_request, require_fit
+from pacshift.certification.trust import class_miss
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.methods import Method, resolve_method

@@ -5,14 +5,15 @@ certificate in use achieves (Lemmas 1 and 3), and the verdict.
 """
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
-from pacshift.certification.certify import Data, certify
+from pacshift.certification.certify import certify
+from pacshift.certification.counted import Data
 from pacshift.certification.request import Request
 from pacshift.errors import AssumptionError, UninformativeWarning
 from pacshift.methods import Method
@@ -86,7 +87,7 @@ def fresh_certificate(tally: Tally, method: Method, request: Request, columns: C
             made = certify(Data(tally), method, request)
     except AssumptionError as error:
         return Fresh(None, f"{error.refusal} {ways_on(error.expected_sizes, command=NEW_SOURCE)}")
-    return Fresh(made if columns is None else made.changed(columns=columns))
+    return Fresh(made if columns is None else replace(made, columns=columns))
 
 
 def lies_below(in_use: Certificate, fresh: Certificate) -> bool:

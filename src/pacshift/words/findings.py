@@ -19,7 +19,7 @@ from pacshift.words.numbers import at_least, between, given, mean_size, percent
 from pacshift.words.statements import filled
 
 if TYPE_CHECKING:
-    from pacshift.certification.answers import Answer
+    from pacshift.certification.certify import Answer
     from pacshift.certification.check import Check
     from pacshift.certification.refusal import Attempt
     from pacshift.certification.verify import VerifyVerdict

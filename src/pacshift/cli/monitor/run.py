@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from pacshift.certificate import Certificate
-from pacshift.certification.certify import Data, certify
-from pacshift.certification.counted import cut_of, sheet_target
+from pacshift.certification.certify import certify
+from pacshift.certification.counted import Data, cut_of, sheet_target
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import Request
 from pacshift.cli import options
@@ -154,7 +154,7 @@ def label_period(watch: Monitor, targets: Sequence[Path], read: Read, file: Path
     asked = replace(request, contamination=0.0, known_mix=None).for_classes(counted.classes)
     certificate = certify(Data(counted + rows, labelled, transform), PST(), asked)
     (sizes,) = fold.sizes(target, [cut_of(certificate)])
-    certificate = certificate.changed(columns=read.columns, set_sizes=sizes)
+    certificate = replace(certificate, columns=read.columns, set_sizes=sizes)
     watch.new_source(period, labelled.counted, certificate, sheet=sheet)
     size, _ = mean_and_empty(sizes)
     note(f"{labelled.n_rows:,} labelled rows of {period} certify sets of {mean_size(size)} labels on average.")
