@@ -392,9 +392,9 @@ def on_tables() -> Iterator[tuple[str, Request]]:
             yield (
                 f"label {file} {group}",
                 lambda: sheet_of(
-                    tables.label_table(
-                        file, budget=300, rng=3, keep=["truth"], group=group, drop_invalid=True
-                    ).sheet
+                    pacshift.label_sheet(
+                        pacshift.read(file, group=group, drop_invalid=True), budget=300, rng=3, keep=["truth"]
+                    )
                 ),
             )
     written: dict[str, tuple[str, dict[str, Any]]] = {

@@ -21,6 +21,7 @@ from pacshift import (
     compare,
     label_sheet,
     prevalence,
+    read,
     verify,
 )
 from pacshift.arrays import FloatArray, IntArray
@@ -30,7 +31,7 @@ from pacshift.estimator import PACClassifier
 from pacshift.report import render_report
 from pacshift.rows.arrow.table import read_rows
 from pacshift.rows.fold import labelled
-from pacshift.tables import label_table, tally_table
+from pacshift.tables import tally_table
 from pacshift.tally.groups import Grouped
 
 EPSILON, DELTA = 0.1, 0.05
@@ -409,7 +410,7 @@ def test_a_sheet_by_group_draws_one_row_of_each_group_and_comes_back() -> None:
     with pytest.raises(InputError, match="another target"):
         calibrate(SOURCE, LABELS, TARGET, labelled=filled, method="PS-T")
     table = pa.table({"p_0": TARGET[:, 0], "p_1": TARGET[:, 1], "who": TARGET_IDS})
-    again = label_table(table, group="who", keep=["who"], **asked).sheet
+    again = label_sheet(read(table, group="who"), keep=["who"], **asked)
     assert np.array_equal(again.rows, sheet.rows)
     assert again.target_sha256 == sheet.target_sha256
     assert again.kept == sheet.kept

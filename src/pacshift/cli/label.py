@@ -2,18 +2,19 @@
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pacshift.cli import options
 from pacshift.cli.commands import words
-from pacshift.cli.console import plain, print_json, progress, results, say_written
+from pacshift.cli.console import plain, print_json, results, say_written
 from pacshift.cli.options import basic, expert
 from pacshift.errors import InputError
 
 if TYPE_CHECKING:
-    from pacshift.tables import TableSheet
+    from pacshift import LabelSheet
+    from pacshift.rows.base import Rows
 
 
 def label(
@@ -40,8 +41,10 @@ def label(
     Example: pacshift label target.parquet --budget 400 --looks 100,200 --keep id -o to_label.csv
     """
     from pacshift.certification.label_sheet.file import require_csv
-    from pacshift.cli.inputs import tell_dropped
-    from pacshift.tables import label_table
+    from pacshift.certification.label_sheet.plan import plan_sheet
+    from pacshift.certification.label_sheet.sheet import label_rows, sheet_seed
+    from pacshift.cli.inputs import Watch
+    from pacshift.rows.arrow.table import read_rows
 
     if out.is_file() and not force and out != table:
         raise InputError(
@@ -52,30 +55,28 @@ def label(
     options.check_output(out, force, [table])
     require_csv(out)
     promise.check()
-    asked: dict[str, Any] = {"budget": budget, "looks": options.read_numbers(looks, "--looks", int) or []}
-    asked |= {"epsilon": promise.epsilon, "delta": promise.delta}
-    reading = {name: value for name, value in columns.reading(None).items() if name != "label"}
-    kept = tuple(dict.fromkeys(options.read_names(keep)))
-    with progress("reading the target", silent=printing.silent) as report:
-        made = label_table([table], **asked, **reading, rng=seed, keep=kept, progress=report)
-    tell_dropped("target", made.n_dropped, made.n_rows - made.n_dropped, made.dropped_why)
-    made.sheet.save(out, overwrite=force)
+    plan = plan_sheet(
+        budget, options.read_numbers(looks, "--looks", int) or [], epsilon=promise.epsilon, delta=promise.delta
+    )
+    watch = Watch(printing.silent)
+    rows = read_rows([table], **columns.reading(None), name="target", role="target", keep=False, watch=watch)
+    sheet = label_rows(rows, plan, sheet_seed(seed), tuple(dict.fromkeys(options.read_names(keep))))
+    sheet.save(out, overwrite=force)
     again = ["--labelled", str(out), *words(promise), *words(columns), "-o", "certificate.json"]
     command = shlex.join(["pacshift", "calibrate", "SOURCE", str(table), *again])  # only the user knows SOURCE
     if printing.as_json:
-        sheet = made.sheet
         numbers = {"rows": len(sheet.rows), "pilot": sheet.n_pilot, "looks": list(sheet.looks), "seed": sheet.seed}
-        target = {"target_rows": sheet.n_target, "dropped": made.n_dropped, "classes": list(made.classes)}
+        target = {"target_rows": sheet.n_target, "dropped": rows.last.faults.n_rows, "classes": list(rows.classes)}
         print_json({"sheet": str(out), **numbers, **target, "next": command})
     else:
-        _show(made, out, command)
+        _show(sheet, rows, out, command)
 
 
-def _show(made: "TableSheet", out: Path, command: str) -> None:
+def _show(sheet: "LabelSheet", rows: "Rows", out: Path, command: str) -> None:
     from pacshift.scores.names import shorten
     from pacshift.words.numbers import one_of
 
-    sheet, console = made.sheet, results()
+    console = results()
     n_rows, n_pilot = len(sheet.rows), sheet.n_pilot
     parts = f"the first {n_pilot:,} tune the thresholds, the others test them"
     if not n_pilot:
@@ -83,7 +84,7 @@ def _show(made: "TableSheet", out: Path, command: str) -> None:
     when = one_of([f"{look:,}" for look in sheet.looks])
     console.print(f"{n_rows:,} of {sheet.n_target:,} rows to label, in random order: {parts}.")
     console.print(
-        f"1. Fill in the column label from the top: {plain(shorten(made.classes))}, or ? where nobody can tell. "
+        f"1. Fill in the column label from the top: {plain(shorten(rows.classes))}, or ? where nobody can tell. "
         "Leave out no row, and do not sort."
     )
     console.print(f"2. After {when} labels run this; SOURCE is your labelled source:")

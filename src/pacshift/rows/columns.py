@@ -1,6 +1,10 @@
-"""Which columns of a table a certificate was made from."""
+"""Columns of a table: those that a certificate was made from, those that are kept beside an answer."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from pacshift.errors import InputError
+from pacshift.scores.names import shorten
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +33,14 @@ class Columns:
     def _require_consistent(self) -> None:
         if len(set(self.scores)) != len(self.scores):
             raise ValueError("the score columns must differ")
+
+
+def require_columns(keep: Sequence[str], columns: Sequence[str], taken: Sequence[str]) -> None:
+    """Raise where a column to ``keep`` is not there once, or has a name that is ``taken`` in the output."""
+    absent = [name for name in keep if list(columns).count(name) != 1 or name in taken]
+    if absent:
+        called = f"{shorten(taken[:-1])} or {taken[-1]!r}"
+        raise InputError(
+            f"cannot keep {shorten(absent)}: each must be one column of the table and not be called {called}. "
+            f"The columns are {shorten(columns, 20)}."
+        )

@@ -9,17 +9,14 @@ except ModuleNotFoundError as error:
 
 from pacshift.tables.count import TableTally, tally_table
 from pacshift.tables.history import history_rows, write_history
-from pacshift.tables.label import TableSheet, label_table
 from pacshift.tables.reader import LoadedTable, read_table
 from pacshift.tables.sets import SetsWritten, write_sets
 
 __all__ = [
     "LoadedTable",
     "SetsWritten",
-    "TableSheet",
     "TableTally",
     "history_rows",
-    "label_table",
     "read_table",
     "tally_table",
     "write_history",

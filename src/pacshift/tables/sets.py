@@ -25,6 +25,7 @@ from pacshift.rows.arrow.source import Tables, is_frame, without_codes
 from pacshift.rows.arrow.table import ArrowBatch, ArrowRows, read_rows
 from pacshift.rows.arrow.writers import JsonLinesWriter, escape_batch
 from pacshift.rows.base import Batch
+from pacshift.rows.columns import require_columns
 from pacshift.scores.names import shorten
 
 SET, SET_SIZE = "set", "set_size"
@@ -135,7 +136,7 @@ def write_sets(
     assert isinstance(rows, ArrowRows)  # there are no groups
     given: Any = () if is_frame(paths) else [paths] if isinstance(paths, (str, os.PathLike)) else paths
     check_output(output, overwrite=overwrite, inputs=[*given, *rows.source.files])
-    require_columns(keep, rows.column_names)
+    require_columns(keep, rows.column_names, taken=(SET, SET_SIZE))
     if kind == "csv":
         _require_flat(keep, rows.source.schema)
 
@@ -199,17 +200,6 @@ def _kind(output: PathLike, classes: tuple[Label, ...]) -> str:
             f"a class name holds {_SEPARATOR!r}, which separates labels in CSV. Write .parquet instead."
         )
     return kind
-
-
-def require_columns(keep: Sequence[str], columns: Sequence[str], taken: Sequence[str] = (SET, SET_SIZE)) -> None:
-    """Raise where a column to ``keep`` is not there once, or has a name that is ``taken`` in the output."""
-    absent = [name for name in keep if list(columns).count(name) != 1 or name in taken]
-    if absent:
-        called = f"{shorten(taken[:-1])} or {taken[-1]!r}"
-        raise InputError(
-            f"cannot keep {shorten(absent)}: each must be one column of the table and not be called {called}. "
-            f"The columns are {shorten(columns, 20)}."
-        )
 
 
 def _require_flat(keep: Sequence[str], schema: Any) -> None:

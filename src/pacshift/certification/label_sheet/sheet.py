@@ -15,10 +15,13 @@ from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike
 from pacshift.paths.looks import look_cuts
-from pacshift.scores.check import check_scores, check_seed, is_finite, not_finite_error
+from pacshift.rows.base import Batch, Rows
+from pacshift.rows.columns import require_columns
+from pacshift.rows.memory import memory
+from pacshift.scores.check import check_flag, check_scores, check_seed, is_finite, not_finite_error
 from pacshift.scores.frames import as_array, column_names, require_same_index
 from pacshift.scores.names import NOT_FOUND, is_null, places_by_text, shorten, text_of
-from pacshift.tally.groups import one_row_per_group
+from pacshift.scores.transforms import to_probabilities
 from pacshift.words.display import short_repr
 
 UNKNOWN = "?"
@@ -265,16 +268,17 @@ def require_no_gap(labels: Sequence[str | None], name: str) -> None:
 
 
 def label_sheet(
-    target: ScoresLike,
+    target: ScoresLike | Rows,
     *,
     budget: int,
     looks: Sequence[int] = (),
     epsilon: float = EPSILON,
     delta: float = DELTA,
     rng: RngLike = None,
-    keep: Mapping[str, Any] | Frame | None = None,
+    keep: Mapping[str, Any] | Frame | Sequence[str] | None = None,
     classes: Sequence[Label] | None = None,
     groups: LabelsLike | None = None,
+    softmax: bool = False,
 ) -> LabelSheet:
     """Draw rows of a target to be labelled, in random order.
 
@@ -286,8 +290,8 @@ def label_sheet(
 
     Parameters
     ----------
-    target : array or frame of shape (n, K)
-        Scores of the target, as for ``calibrate``.
+    target : array or frame of shape (n, K), or rows
+        Scores of the target, as for ``calibrate``; or a table of any size by ``pacshift.read``, read once.
     budget : int
         How many rows to label at most.
     looks : sequence of int, optional
@@ -300,14 +304,17 @@ def label_sheet(
     rng : int, numpy.random.Generator or None, optional
         Seed of the random order. None takes one from the operating system: with a fixed seed, the rows that are
         drawn from a sorted file would not be random. The sheet remembers the seed.
-    keep : dict of columns or frame, optional
-        Columns to copy into the sheet, such as an id or a text, with one entry per row of the target.
+    keep : dict of columns, frame, or names of columns, optional
+        Columns to copy into the sheet, such as an id or a text, with one entry per row of the target; of a table
+        their names.
     classes : sequence of labels, optional
         The class of each score column, as for ``calibrate``: if the target is a frame, these columns are its
         scores.
     groups : array or series of length n, optional
         The group of each row, such as the patient: at most one row of each group is drawn, the one that
         ``calibrate`` counts with the same ``target_groups``.
+    softmax : bool, default False
+        Whether the scores are logits, in which a class may be ruled out with -inf.
 
     Returns
     -------
@@ -329,16 +336,19 @@ def label_sheet(
     ((100, 200, 400), 24, (2, 9, 26))
     """
     plan, seed = plan_sheet(budget, looks, epsilon=epsilon, delta=delta), sheet_seed(rng)
+    if isinstance(target, Rows):
+        if groups is not None or classes is not None or softmax:
+            raise InputError("groups, classes and softmax belong to the rows: say them to pacshift.read.")
+        if keep is not None and (isinstance(keep, str) or not isinstance(keep, Sequence)):
+            raise InputError("keep must be a list of columns of the table, such as ['id'].")
+        return label_rows(target, plan, seed, tuple(keep or ()))
     matrix = check_scores(target, name="target", classes=classes)
-    class_places(matrix.classes)  # refuses names that would not come back
-    numbers = None if groups is None else one_row_per_group(groups, matrix, name="target")
-    counted = matrix if numbers is None else matrix.take(numbers)
-    draw = RowDraw(plan.looks[-1], seed, len(matrix.classes))
-    for block in counted.blocks():
-        if not is_finite(counted.values[block]):
-            raise not_finite_error(matrix, "target")
-        draw.add(counted.values[block])
-    sheet = drawn_sheet(plan, draw, numbers)
+    if check_flag(softmax, "softmax"):
+        to_probabilities(matrix, name="target")  # or says what is wrong with the logits
+    elif not is_finite(matrix.values):
+        raise not_finite_error(matrix, "target")
+    rows = memory(matrix, name="target", role="target", softmax=softmax, groups=groups)
+    sheet = label_rows(rows, plan, seed)
     if keep is None:
         return sheet
     names = list(keep) if isinstance(keep, Mapping) else column_names(keep)
@@ -365,6 +375,26 @@ def label_sheet(
             )
         kept[str(name)] = tuple(map(cell_text, np.asarray(column, object)[sheet.rows]))
     return replace(sheet, kept=kept)
+
+
+def label_rows(rows: Rows, plan: SheetPlan, seed: int, keep: Sequence[str] = ()) -> LabelSheet:
+    """The verb: draw rows in one pass, and copy the columns to ``keep`` of those that were drawn."""
+    class_places(rows.classes)  # refuses names that would not come back
+    require_columns(keep, rows.column_names, taken=file.COLUMNS)
+    draw, kept = RowDraw(plan.looks[-1], seed, len(rows.classes)), dict[int, list[str]]()
+
+    def read(batch: Batch) -> Batch:
+        _ = batch.given  # on all cores; what follows is one batch after the other
+        return batch
+
+    for batch in rows.fold(read, "drawing rows", keep=keep, every=True):
+        first = draw.n_rows
+        draw.add(batch.given, batch.kept)
+        for row in (row for row in draw.rows.tolist() if row >= first):
+            kept[row] = [cell_text(cell) for cell in batch.cells(row - first, keep)]
+        kept = {row: kept[row] for row in draw.rows.tolist()}
+    columns = {name: tuple(cells[place] for cells in kept.values()) for place, name in enumerate(keep)}
+    return drawn_sheet(plan, draw, rows.numbers, columns)
 
 
 def sheet_seed(rng: RngLike) -> int:

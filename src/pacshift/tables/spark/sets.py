@@ -8,8 +8,9 @@ from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, S
 from pacshift.certificate import Certificate
 from pacshift.rows.arrow.find import find_layout
 from pacshift.rows.arrow.layout import Asked, Layout
+from pacshift.rows.columns import require_columns
 from pacshift.rows.faults import Faults
-from pacshift.tables.sets import SET, SET_SIZE, refuse_both, require_columns
+from pacshift.tables.sets import SET, SET_SIZE, refuse_both
 from pacshift.tables.spark.frames import SparkSource, select, without_vectors
 from pacshift.tables.spark.jobs import PACKED, fault_finder, predictor_of, unpack
 
@@ -64,7 +65,7 @@ def predict_sets(
     layout = find_layout(SparkSource(plain), asked)
     others = [name for name in frame.columns if name not in layout.columns]
     kept = others if keep is None else list(dict.fromkeys(keep))
-    require_columns(kept, frame.columns)
+    require_columns(kept, frame.columns, taken=(SET, SET_SIZE))
     if not (drop_invalid or keep_invalid):
         _require_usable(plain, layout, softmax=certificate.softmax)
     fields = [plain.schema[name] for name in kept]
