@@ -221,9 +221,11 @@ def test_a_certificate_may_come_through_a_pipe() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b'{"a": 1, "a": 1}', "'a' occurs twice"),
-        (b"[1e999]", "beyond the range"),
-        (b"[NaN]", "not a JSON number"),
+        (b'{"a": 1, "a": 1}', "the key 'a' occurs twice"),
+        (b'[{"a": [{"b": 1, "b": 1}]}]', "the key 'b' occurs twice"),
+        (b"[1e999]", "1e999 is beyond the range of numbers"),
+        (b"[NaN]", "NaN is not a JSON number"),
+        (b"[-Infinity]", "-Infinity is not a JSON number"),
         (b"\xff", "can't decode"),
         (b"[" * 10**5, "nested too deeply"),
         (b'"\\ud800"', "surrogates"),

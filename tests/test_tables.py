@@ -2,7 +2,6 @@
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -132,19 +131,6 @@ def test_targets_of_many_classes_have_the_bins_of_memory(
     assert (target.bins is None) == (n_classes > MAX_BINNED_CLASSES)
 
 
-def test_one_batch_that_is_no_probability_takes_the_bins_away(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 400)
-    scores, _ = simulate(500, 4)
-    scores[333] = [-1.0, 3.0, 0.5, 0.2]
-    target = tally_table(save(as_table(scores), tmp_path / "table.parquet"), label=None).tally
-    assert target.target_cells.bins == "none"  # batches of both kinds
-    whole = Tally.from_target(scores)
-    assert target == replace(whole, target_cells=whole.target_cells.without_bins())
-    assert target.bins is None
-
-
 def test_flags_are_names_of_classes(tmp_path: Path) -> None:
     scores, labels = simulate(400, 2)
     flags = pa.table({"p_False": scores[:, 0], "p_True": scores[:, 1], "label": labels.astype(bool)})
@@ -170,17 +156,6 @@ def test_numbered_columns_are_ordered_by_number_and_named_ones_by_place(tmp_path
     np.testing.assert_array_equal(loaded.scores[:, :2], scores[:, [3, 1]])
     named = save(pa.table({"p_b": scores[:, 0], "p_a": scores[:, 1]}), tmp_path / "named.parquet")
     assert tally_table(named, label=None).tally.classes == ("b", "a")
-
-
-@pytest.mark.parametrize("batch_values", [7, 100, 1 << 20])
-def test_random_numbers_belong_to_rows_not_to_batches(
-    batch_values: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", batch_values)
-    scores, labels = simulate(200, 3)
-    path = save(as_table(scores, label=labels), tmp_path / "table.parquet")
-    counted = tally_table(path, label="label", score="aps")
-    assert counted.tally == Tally.from_scores(scores, labels, grid=True, score="aps")
 
 
 def test_read_table_and_set_sizes(tmp_path: Path) -> None:

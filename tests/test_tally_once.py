@@ -57,15 +57,6 @@ def test_files_are_listed_with_rows_columns_and_hash(tmp_path: Path) -> None:
     assert calibrate(loaded, epsilon=0.4, delta=0.3, method="PS").provenance.inputs == loaded.inputs
 
 
-def test_rows_that_were_left_out_do_not_count(tmp_path: Path) -> None:
-    path = tmp_path / "t.parquet"
-    pa.parquet.write_table(pa.table({"p_0": [0.9, None, 0.5], "p_1": [0.1, 0.8, 0.5]}), path)
-    counted = tally_table(path, label=None, drop_invalid=True)
-    (one,) = counted.tally.inputs
-    assert (one.role, one.rows) == ("target", 2)
-    assert (one.left_out, one.left_out_why) == (1, counted.dropped_why) == (1, ((BAD_SCORES, 1),))
-
-
 def test_rows_that_were_left_out_are_counted_file_by_file_with_reasons(tmp_path: Path) -> None:
     files = [tmp_path / f"{name}.parquet" for name in "abc"]
     for path, labels in zip(files, ([0, None, None], [0, 1, 1], [None, 1, 0]), strict=True):
