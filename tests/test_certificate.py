@@ -10,7 +10,6 @@ from typing import Any
 
 import joblib
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -94,13 +93,6 @@ def test_set_sizes_are_counted(certificate: Certificate) -> None:
     counted = cut.with_set_sizes([[0.2, 0.3, 0.5], [0.9, 0.05, 0.05], [0.4, 0.3, 0.3]])
     assert counted.set_sizes is not None
     assert counted.set_sizes.tolist() == [0, 1, 0, 2]
-
-
-def test_columns_of_a_frame_are_found_by_name(certificate: Certificate) -> None:
-    scores = np.array([[0.8, 0.05, 0.15], [0.0, 0.5, 0.5]])
-    cut = replace(certificate, thresholds=np.full(3, 0.5))
-    shuffled = pd.DataFrame(scores[:, ::-1], columns=["wren", "owl", "crow"])
-    assert np.array_equal(cut.sets(shuffled), cut.sets(scores))
 
 
 def test_wrong_scores_are_refused(certificate: Certificate) -> None:

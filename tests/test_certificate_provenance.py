@@ -184,13 +184,7 @@ def spoil(*path: str | int, value: Any) -> Callable[[dict[str, Any]], None]:
 @pytest.mark.parametrize(
     "change",
     [
-        spoil("created", value="yesterday"),
         spoil("valid_until", value="20300131"),
-        spoil("valid_until", value="never"),
-        spoil("seed", value=-1),
-        spoil("inputs", 0, "role", value="test"),
-        spoil("inputs", 0, "rows", value=1.5),
-        spoil("inputs", 0, "sha256", value="abc"),
         spoil("inputs", value=[None] * (MAX_INPUTS + 1)),
         lambda document: document.pop("command"),
         spoil("counting", value={"grid": 1, "bins": True, "rows": True}),

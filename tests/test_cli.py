@@ -56,6 +56,8 @@ def test_demo_shows_who_keeps_the_word(tmp_path: Path) -> None:
 
 def test_usage_errors_are_one_line() -> None:
     assert "no SOURCE: name a labelled table" in bad("calibrate")
+    said = "one SOURCE and one TARGET, got 3 paths. Put the files of each into a folder"
+    assert said in bad("calibrate", "a.csv", "b.csv", "c.csv")
     assert "No such option" in bad("calibrate", "--nope")
     assert "No such command 'nope'" in bad("nope")
     assert "--epsilon" in bad("calibrate", "a.csv", "--epsilon", "much")

@@ -5,7 +5,6 @@ import shlex
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -65,17 +64,6 @@ def test_few_labels_are_not_tuned(data: Data, tmp_path: Path) -> None:
     shown = " ".join(good("label", data.target, "-b", "60", "-o", tmp_path / "s.csv").stdout.split())
     assert "all of them test. Thresholds are not tuned: too few labels at the first look" in shown
     assert "All looks" not in shown
-
-
-def test_rows_that_cannot_be_used(data: Data, tmp_path: Path) -> None:
-    table = pq.read_table(data.target)
-    scores = table["p_owl"].to_numpy().copy()
-    scores[7] = np.nan
-    pq.write_table(table.set_column(2, "p_owl", pa.array(scores)), tmp_path / "t.parquet")
-    words = ["label", tmp_path / "t.parquet", "-b", "50", "-o", tmp_path / "s.csv"]
-    assert "leave them out with --drop-invalid" in bad(*words)
-    assert not (tmp_path / "s.csv").exists()
-    assert "1 of 2,000 rows left out" in good(*words, "--drop-invalid").stderr
 
 
 @pytest.mark.parametrize(

@@ -54,9 +54,6 @@ def go_on(*words: object, n_labels: int = 400) -> Certificate:
 def test_from_a_refusal_to_a_certificate() -> None:
     made = go_on(*FIRST)
     assert (made.method, made.n_target_labels) == ("PS-T", 400)
-    sheet = LabelSheet.load("to_label.csv")
-    same = calibrate(SOURCE, np.array(NAMES)[SOURCE_LABELS], TARGET, labelled=sheet, classes=NAMES)
-    assert np.allclose(made.thresholds, same.thresholds, rtol=2**-11)  # tables are counted on a grid
 
 
 def test_tables_give_the_certificate_that_arrays_give() -> None:
@@ -160,14 +157,6 @@ def test_an_unfinished_sheet_says_what_is_missing() -> None:
     assert "to_label.csv was made for epsilon=0.1, but epsilon=0.2 was asked for" in said
 
 
-def test_a_sheet_is_never_overwritten_by_the_certificate() -> None:
-    good("label", "target.parquet", "-b", "100")
-    before = Path("to_label.csv").read_bytes()
-    said = bad(*FIRST, "--labelled", "to_label.csv", "-o", "to_label.csv", "--force")
-    assert "is the same file as the input to_label.csv" in said
-    assert Path("to_label.csv").read_bytes() == before
-
-
 def test_the_page_has_what_was_printed() -> None:
     result = run(*FIRST, "-o", "c.json", "--refusal-page", "refused.html")
     assert result.exit_code == 3
@@ -191,7 +180,6 @@ def test_the_page_is_checked_before_the_work_and_written_whole(folder: Path) -> 
     assert Path("mine.html").read_text().endswith("</html>")
     for words in (("-o", "x.json", "--refusal-page", "./x.json"), ("-o", "x.json", "--refusal-page", "x.json")):
         assert "--refusal-page and -o are the same file" in bad(*FIRST, *words)
-    assert "is the same file as the input" in bad(*FIRST, "--refusal-page", "target.parquet", "--force")
     assert "cannot write" in bad(*FIRST, "--refusal-page", folder)
     assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
 

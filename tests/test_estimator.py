@@ -23,7 +23,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from sklearn.utils.validation import check_is_fitted
 
 import pacshift
 from certificates import sharpened
@@ -94,13 +93,6 @@ def test_a_fitted_estimator_needs_no_fit_and_is_left_alone(data: Any) -> None:
         assert np.array_equal(model.predict_set(X), trained(data).predict_set(X))
     frozen = clone(wrap(FrozenEstimator(fitted))).fit(X[SOURCE], y[SOURCE])
     assert np.array_equal(frozen.predict(X), fitted.predict(X))
-
-
-def test_fit_works_on_a_clone(data: Any) -> None:
-    estimator = LogisticRegression()
-    trained(data, estimator)
-    with pytest.raises(NotFittedError):
-        check_is_fitted(estimator)
 
 
 def test_labels_are_class_names_most_likely_first(data: Any) -> None:

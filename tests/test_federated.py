@@ -11,10 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
+from commands import bad, good
 from pacshift import METHODS, Certificate, InputError, Tally, UninformativeWarning, calibrate
-from pacshift.cli import app
 from pacshift.tables import tally_table
 
 pytestmark = pytest.mark.slow
@@ -69,21 +68,15 @@ def test_files_of_counts_give_the_pooled_certificate(method: str, sites: Path, t
             assert certificate.explain() == expected.explain()
 
 
-def run(*arguments: object) -> Any:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, result.output
-    return result
-
-
 def test_the_commands_give_the_pooled_certificate(sites: Path, tmp_path: Path) -> None:
     for site in SITES:
         out = ("-o", tmp_path / f"{site}.tally")
-        run("tally", sites / "source" / f"{site}.parquet", "--label", "label", *out)
-        shown = run("tally", sites / "target" / f"{site}.parquet", "-o", tmp_path / f"{site}-t.tally", "--json")
+        good("tally", sites / "source" / f"{site}.parquet", "--label", "label", *out)
+        shown = good("tally", sites / "target" / f"{site}.parquet", "-o", tmp_path / f"{site}-t.tally", "--json")
         answer = json.loads(shown.stdout)
         assert (answer["rows"], answer["n_source"], answer["n_target"]) == (SITES[site][0], 0, SITES[site][0])
-    run("calibrate", *tmp_path.glob("*.tally"), "-e", 0.1, "-o", tmp_path / "sent.json")
-    run("calibrate", sites / "source", sites / "target", "-e", 0.1, "-o", tmp_path / "pooled.json")
+    good("calibrate", *tmp_path.glob("*.tally"), "-e", 0.1, "-o", tmp_path / "sent.json")
+    good("calibrate", sites / "source", sites / "target", "-e", 0.1, "-o", tmp_path / "pooled.json")
     sent, pooled = (json.loads((tmp_path / name).read_text()) for name in ("sent.json", "pooled.json"))
     assert sent["classes"] == pooled["classes"]
     assert sent["bound_curve"] == pooled["bound_curve"]
@@ -91,32 +84,28 @@ def test_the_commands_give_the_pooled_certificate(sites: Path, tmp_path: Path) -
 
 def test_bins_stay_at_home_if_asked(sites: Path, tmp_path: Path) -> None:
     source, target = tmp_path / "source.tally", tmp_path / "target.tally"
-    run("tally", sites / "source", "-l", "label", "-o", source)
-    run("tally", sites / "target", "-o", target)
+    good("tally", sites / "source", "-l", "label", "-o", source)
+    good("tally", sites / "target", "-o", target)
     with_bins = Tally.load(target)
-    run("tally", sites / "target", "-o", target, "--no-bins", "--force")
+    good("tally", sites / "target", "-o", target, "--no-bins", "--force")
     assert with_bins.bins is not None
     assert Tally.load(target) == replace(with_bins, bins=None)
-    run("calibrate", source, target, "-e", 0.03, "-o", tmp_path / "one.json")
+    good("calibrate", source, target, "-e", 0.03, "-o", tmp_path / "one.json")
     thresholds = Certificate.load(tmp_path / "one.json").thresholds
     assert np.isfinite(thresholds).all()
     assert len(np.unique(thresholds)) == 1  # nothing to compare by: one threshold for all classes
-    run("calibrate", sites / "source", sites / "target", "-e", 0.03, "-o", tmp_path / "compared.json")
+    good("calibrate", sites / "source", sites / "target", "-e", 0.03, "-o", tmp_path / "compared.json")
     assert len(np.unique(Certificate.load(tmp_path / "compared.json").thresholds)) == 3
 
 
 def test_the_tally_command_refuses_what_it_cannot_count(sites: Path, tmp_path: Path) -> None:
     table, out = sites / "source" / "a.parquet", tmp_path / "a.tally"
-    assert "3,000 labelled rows of 3 classes" in run("tally", table, "-l", "label", "-o", out).stdout
-    again = CliRunner().invoke(app, ["tally", str(table), "-l", "label", "-o", str(out)])
-    assert again.exit_code == 2
-    assert "exists already" in again.output
-    run("tally", table, "-l", "label", "-o", out, "--force", "--no-soft", "--exact")
+    assert "3,000 labelled rows of 3 classes" in good("tally", table, "-l", "label", "-o", out).stdout
+    good("tally", table, "-l", "label", "-o", out, "--force", "--no-soft", "--exact")
     assert Tally.load(out).soft is None
     assert not Tally.load(out).grid
-    missing = CliRunner().invoke(app, ["tally", str(table), "-l", "age", "-o", str(tmp_path / "b.tally")])
-    assert missing.exit_code == 2
-    assert "No column 'age'. Name the label column: --label NAME" in missing.output
+    said = "No column 'age'. Name the label column: --label NAME"
+    assert said in bad("tally", table, "-l", "age", "-o", tmp_path / "b.tally")
 
 
 def test_sites_that_disagree_on_the_classes_are_refused(sites: Path) -> None:

@@ -2,7 +2,6 @@
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,6 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.parallel import cores, map_ordered
 from pacshift.rows.arrow import formats
 from pacshift.rows.arrow.find import class_names
-from pacshift.rows.arrow.table import read_rows
-from pacshift.rows.fold import tally
 from pacshift.scores.transforms import TRANSFORMS
 from pacshift.tables import read_table, tally_table, write_sets
 from pacshift.tally import counter, stores
@@ -134,49 +131,11 @@ def test_targets_of_many_classes_have_the_bins_of_memory(
     assert (target.bins is None) == (n_classes > MAX_BINNED_CLASSES)
 
 
-def test_one_batch_that_is_no_probability_takes_the_bins_away(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 400)
-    scores, _ = simulate(500, 4)
-    scores[333] = [-1.0, 3.0, 0.5, 0.2]
-    target = tally_table(save(as_table(scores), tmp_path / "table.parquet"), label=None).tally
-    assert target.target_cells.bins == "none"  # batches of both kinds
-    whole = Tally.from_target(scores)
-    assert target == replace(whole, target_cells=whole.target_cells.without_bins())
-    assert target.bins is None
-
-
-def encoded(labels: IntArray, kind: str) -> Any:
-    arrays: dict[str, Callable[[], Any]] = {
-        "text": lambda: pa.array(labels.astype(str)),
-        "large text": lambda: pa.array(labels.astype(str)).cast(pa.large_string()),
-        "dictionary": lambda: pa.array(labels.astype(str)).dictionary_encode(),
-        "int8": lambda: pa.array(labels.astype(np.int8)),
-        "uint64": lambda: pa.array(labels.astype(np.uint64)),
-        "float": lambda: pa.array(labels.astype(float)),
-        "bool": lambda: pa.array(labels.astype(bool)),
-    }
-    return arrays[kind]()
-
-
-@pytest.mark.parametrize("kind", ["text", "large text", "dictionary", "int8", "uint64", "float"])
-def test_labels_match_whole_numbers_whatever_their_type(kind: str, tmp_path: Path) -> None:
-    scores, labels = simulate(400, 3)
-    path = save(as_table(scores, label=encoded(labels, kind)), tmp_path / "table.parquet")
-    assert tally_table(path, label="label").tally == Tally.from_scores(scores, labels, grid=True)
-
-
-def test_labels_match_names(tmp_path: Path) -> None:
+def test_flags_are_names_of_classes(tmp_path: Path) -> None:
     scores, labels = simulate(400, 2)
-    flags = pa.table({"p_False": scores[:, 0], "p_True": scores[:, 1], "label": encoded(labels, "bool")})
+    flags = pa.table({"p_False": scores[:, 0], "p_True": scores[:, 1], "label": labels.astype(bool)})
     expected = Tally.from_scores(scores, np.array(["False", "True"])[labels], classes=["False", "True"], grid=True)
     assert tally_table(save(flags, tmp_path / "flags.parquet"), label="label").tally == expected
-    path = save(as_table(scores, label=np.array(["no", "yes"])[labels]), tmp_path / "named.csv")
-    named = Tally.from_scores(scores, np.array(["no", "yes"])[labels], classes=["no", "yes"], grid=True)
-    assert tally_table(path, label="label", classes=["no", "yes"], by_position=True).tally == named
-    with pytest.raises(InputError, match=r"no score column for class 'no', 'yes'.*by_position=True"):
-        tally_table(path, label="label", classes=["no", "yes"])
 
 
 def test_class_names_come_from_the_star() -> None:
@@ -197,17 +156,6 @@ def test_numbered_columns_are_ordered_by_number_and_named_ones_by_place(tmp_path
     np.testing.assert_array_equal(loaded.scores[:, :2], scores[:, [3, 1]])
     named = save(pa.table({"p_b": scores[:, 0], "p_a": scores[:, 1]}), tmp_path / "named.parquet")
     assert tally_table(named, label=None).tally.classes == ("b", "a")
-
-
-@pytest.mark.parametrize("batch_values", [7, 100, 1 << 20])
-def test_random_numbers_belong_to_rows_not_to_batches(
-    batch_values: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", batch_values)
-    scores, labels = simulate(200, 3)
-    path = save(as_table(scores, label=labels), tmp_path / "table.parquet")
-    counted = tally_table(path, label="label", score="aps")
-    assert counted.tally == Tally.from_scores(scores, labels, grid=True, score="aps")
 
 
 def test_read_table_and_set_sizes(tmp_path: Path) -> None:
@@ -317,26 +265,6 @@ def test_randomised_counts_leave_the_numbers_of_other_rows_alone(
         for label in range(3):
             expected = np.unique(own[usable & (labels == label)])
             assert tally.values[tally.starts[label] : tally.starts[label + 1]].tolist() == expected.tolist()
-
-
-@pytest.mark.parametrize("fits", [True, False])
-def test_a_table_that_is_needed_twice_is_read_once_if_it_fits(
-    fits: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 300)
-    monkeypatch.setattr("pacshift.rows.arrow.table.MAX_KEPT_BYTES", 1 << 20 if fits else 1000)
-    scores, labels = simulate(1000, 3)
-    path = save(as_table(scores, label=labels), tmp_path / "table.parquet")
-    rows = read_rows(path, label="label", scores="p_*")
-    first = tally(rows, soft=True)
-    assert first == Tally.from_scores(scores, labels, grid=True)
-    path.unlink()
-    if fits:
-        assert tally(rows, soft=True) == first
-        assert tally(rows.unlabelled(), soft=True, bins=True) == Tally.from_target(scores)
-    else:
-        with pytest.raises(InputError, match="cannot read"):
-            tally(rows, soft=True)
 
 
 @pytest.mark.parametrize("max_bytes", [0, 1 << 25])

@@ -214,7 +214,6 @@ ODD: dict[str, tuple[Any, str]] = {
     ),
     "words": ("cat,dog,label\n.9,x,cat\n.2,.8,dog\n", "score column 'dog' holds string, not numbers"),
     "space": ("cat,dog,label\n.9,.1, cat\n.2,.8,dog\n", "the labels ' cat' of column 'label' have no column"),
-    "semicolons": ("cat;dog;label\n.9;.1;cat\n", "its columns are separated by ';', and CSV is read with commas"),
 }
 
 

@@ -40,21 +40,6 @@ def empty_folder(folder: Path) -> Path:
     return folder
 
 
-def wrong_suffix(folder: Path) -> Path:
-    (folder / "scores.xlsx").write_text("p_0,p_1\n")
-    return folder / "scores.xlsx"
-
-
-def no_bytes(folder: Path) -> Path:
-    (folder / "a.parquet").write_bytes(b"")
-    return folder / "a.parquet"
-
-
-def text_called_parquet(folder: Path) -> Path:
-    (folder / "a.parquet").write_text("p_0,p_1,label\n0.5,0.5,1\n")
-    return folder / "a.parquet"
-
-
 def truncated(folder: Path) -> Path:
     path = parquet(folder / "a.parquet", table())
     path.write_bytes(path.read_bytes()[:-40])
@@ -76,131 +61,16 @@ def damaged_page(folder: Path) -> Path:
     return path
 
 
-def bad_feather(folder: Path) -> Path:
-    (folder / "a.feather").write_bytes(b"FEA1 of long ago")
-    return folder / "a.feather"
-
-
-def ragged_csv(folder: Path) -> Path:
-    (folder / "a.csv").write_text("p_0,p_1,label\n0.5,0.5,1\n0.5,1\n")
-    return folder / "a.csv"
-
-
-def words_in_csv(folder: Path) -> Path:
-    rows = "0.5,0.5,1\n" * 200_000  # beyond the first block, from which Arrow guesses the types
-    (folder / "a.csv").write_text(f"p_0,p_1,label\n{rows}many,0.5,1\n")
-    return folder / "a.csv"
-
-
-def latin_csv(folder: Path) -> Path:
-    (folder / "a.csv").write_bytes("p_0,p_1,label\n0.5,0.5,é\n".encode("latin-1"))
-    return folder / "a.csv"
-
-
-def latin_late(folder: Path) -> Path:
-    """Behind the first megabyte, by which types are guessed."""
-    rows = b"0.5,0.5,0\n" * 150_000
-    (folder / "a.csv").write_bytes(b"p_0,p_1,label\n" + rows + "0.5,0.5,é\n".encode("latin-1"))
-    return folder / "a.csv"
-
-
-def latin_names(folder: Path) -> Path:
-    (folder / "a.csv").write_bytes("p_0,p_1,p_é,label\n0.5,0.5,0,1\n".encode("latin-1"))
-    return folder / "a.csv"
-
-
-def semicolon_csv(folder: Path) -> Path:
-    (folder / "a.csv").write_text("p_0;p_1;label\n0,5;0,5;0\n")  # as spreadsheets of many countries write it
-    return folder / "a.csv"
-
-
-def tab_csv(folder: Path) -> Path:
-    (folder / "a.csv").write_text("p_0\tp_1\tlabel\n0.5\t0.5\t0\n")
-    return folder / "a.csv"
-
-
-def utf16_csv(folder: Path) -> Path:
-    (folder / "a.csv").write_text("p_0,p_1,label\n0.5,0.5,0\n", encoding="utf-16")
-    return folder / "a.csv"
-
-
-def header_only(folder: Path) -> Path:
-    (folder / "a.csv").write_text("p_0,p_1,label\n")
-    return folder / "a.csv"
-
-
-def no_rows(folder: Path) -> Path:
-    return parquet(folder / "a.parquet", table().slice(0, 0))
-
-
-def no_scores(folder: Path) -> Path:
-    return parquet(folder / "a.parquet", table().rename_columns(["q_0", "q_1", "q_2", "label"]))
-
-
-def one_score(folder: Path) -> Path:
-    return parquet(folder / "a.parquet", table().select(["p_0", "label"]))
-
-
-def text_scores(folder: Path) -> Path:
-    return parquet(folder / "a.parquet", table().append_column("p_name", pa.array(["x"] * 5)))
-
-
-def no_label(folder: Path) -> Path:
-    return parquet(folder / "a.parquet", table().drop_columns("label"))
-
-
 def mixed_kinds(folder: Path) -> Path:
     parquet(folder / "a.parquet", table())
     pa.feather.write_feather(table(), folder / "b.feather")
     return folder
 
 
-def missing_column(folder: Path) -> Path:
-    parquet(folder / "a.parquet", table())
-    parquet(folder / "b.parquet", table().drop_columns("p_1"))
-    return folder
-
-
-def other_type(folder: Path) -> Path:
-    parquet(folder / "a.parquet", table())
-    parquet(folder / "b.parquet", table(labels=LABELS.astype(str)))
-    return folder
-
-
-def pickled(folder: Path) -> Path:
-    np.savez(folder / "a.npz", probs=SCORES, labels=np.array([object()] * 5))
-    return folder / "a.npz"
-
-
-def no_archive(folder: Path) -> Path:
-    (folder / "a.npz").write_bytes(b"PK nothing")
-    return folder / "a.npz"
-
-
-def no_probs(folder: Path) -> Path:
-    np.savez(folder / "a.npz", scores=SCORES)
-    return folder / "a.npz"
-
-
-def short_labels(folder: Path) -> Path:
-    np.savez(folder / "a.npz", probs=SCORES, labels=LABELS[:3])
-    return folder / "a.npz"
-
-
-def label_out_of_names(folder: Path) -> Path:
-    np.savez(folder / "a.npz", probs=SCORES, labels=LABELS + 1, class_names=["x", "y", "z"])
-    return folder / "a.npz"
-
-
 def other_archive(folder: Path) -> Path:
     np.savez(folder / "a.npz", probs=SCORES, labels=LABELS)
     np.savez(folder / "b.npz", probs=SCORES[:, :2], labels=LABELS)
     return folder
-
-
-def unlabelled_archive(folder: Path) -> Path:
-    np.savez(folder / "a.npz", probs=SCORES)
-    return folder / "a.npz"
 
 
 def damaged_column(kind: str) -> Any:
@@ -226,48 +96,107 @@ def test_a_column_that_reaches_beyond_its_memory_is_refused(kind: str, tmp_path:
         tally_table(path, label="label", scores="scores" if kind == "lists" else "p_*", classes=["0", "1", "2"])
 
 
-BAD: dict[Callable[[Path], Path], str] = {
+FOLDERS: dict[Callable[[Path], Path], str] = {
     no_file: "absent.parquet: no such file or folder",
     empty_folder: r"no table in this folder \(looked for .parquet",
-    wrong_suffix: "unknown kind of table. Its name must end in .parquet",
-    no_bytes: "the file is empty",
-    text_called_parquet: "cannot read .*a.parquet: .* Is it a whole parquet file",
     truncated: "cannot read .*a.parquet: .* Is it a whole parquet file",
     truncated_second: "cannot read .*b.parquet: ",
     damaged_page: "cannot read .*a.parquet: ",
-    bad_feather: "cannot read .*a.feather: .* Is it a whole feather file",
-    ragged_csv: "cannot read .*a.csv: .*Expected 3 columns, got 2",
-    words_in_csv: "cannot read .*a.csv: .*invalid value 'many'",
-    latin_csv: "cannot read .*a.csv: column 'label' is not in UTF-8. Save the file in UTF-8",
-    latin_late: "cannot read .*a.csv: column 'label' is not in UTF-8",
-    latin_names: "cannot read .*a.csv: the names of its columns are not in UTF-8",
-    semicolon_csv: "cannot read .*a.csv: its columns are separated by ';', and CSV is read with commas",
-    tab_csv: "cannot read .*a.csv: its columns are separated by tabs",
-    utf16_csv: "cannot read .*a.csv: it is in UTF-16, and CSV is read in UTF-8",
-    header_only: "no usable row",
-    no_rows: "no usable row",
-    no_scores: r"fewer than two are called p_\*, and the labels '0', '1', '2' of .* have no column.*'q_2'",
-    one_score: r"fewer than two are called p_\*, .* have no column of their name\. scores= takes a pattern",
-    text_scores: "score column 'p_name' holds string, not numbers",
-    no_label: "No column 'label'. Name the label column: label=NAME",
     mixed_kinds: "cannot mix feather and parquet files",
-    missing_column: "b.parquet: no column 'p_1', but every file of a table needs one",
-    other_type: "b.parquet: column 'label' is string, but int64 in .*a.parquet",
-    pickled: "cannot read .*a.npz: Object arrays cannot be loaded",
-    no_archive: "cannot read .*a.npz: .*np.savez",
-    no_probs: "must hold numbers 'probs'",
-    short_labels: r"5 rows of probs but labels of shape \(3,\)",
-    label_out_of_names: "labels must lie between 0 and 2",
     other_archive: "b.npz: array 'probs' is not what it is in",
-    unlabelled_archive: "No column 'labels'",
+}
+HEAD, ROW = b"p_0,p_1,label\n", b"0.5,0.5,1\n"
+LATIN = "0.5,0.5,é\n".encode("latin-1")
+CONTENTS: dict[str, tuple[str, bytes, str]] = {
+    "wrong suffix": ("a.xlsx", HEAD, "unknown kind of table. Its name must end in .parquet"),
+    "no bytes": ("a.parquet", b"", "the file is empty"),
+    "text": ("a.parquet", HEAD + ROW, "cannot read .*a.parquet: .* Is it a whole parquet file"),
+    "old feather": ("a.feather", b"FEA1 of long ago", "cannot read .*a.feather: .* Is it a whole feather file"),
+    "no archive": ("a.npz", b"PK nothing", "cannot read .*a.npz: .*np.savez"),
+    "ragged": ("a.csv", HEAD + ROW + b"0.5,1\n", "cannot read .*a.csv: .*Expected 3 columns, got 2"),
+    # Beyond the first block or megabyte, from which Arrow guesses the types.
+    "words": ("a.csv", HEAD + ROW * 200_000 + b"many,0.5,1\n", "cannot read .*a.csv: .*invalid value 'many'"),
+    "Latin-1 late": ("a.csv", HEAD + ROW * 150_000 + LATIN, "cannot read .*a.csv: column 'label' is not in UTF-8"),
+    "Latin-1": ("a.csv", HEAD + LATIN, "cannot read .*: column 'label' is not in UTF-8. Save the file in UTF-8"),
+    "Latin-1 names": (
+        "a.csv",
+        "p_0,p_1,p_é,label\n0.5,0.5,0,1\n".encode("latin-1"),
+        "cannot read .*a.csv: the names of its columns are not in UTF-8",
+    ),
+    "semicolons": (  # as spreadsheets of many countries write it
+        "a.csv",
+        b"p_0;p_1;label\n0,5;0,5;0\n",
+        "cannot read .*a.csv: its columns are separated by ';', and CSV is read with commas",
+    ),
+    "tabs": ("a.csv", HEAD.replace(b",", b"\t"), "cannot read .*a.csv: its columns are separated by tabs"),
+    "UTF-16": (
+        "a.csv",
+        (HEAD + ROW).decode().encode("utf-16"),
+        "cannot read .*a.csv: it is in UTF-16, and CSV is read in UTF-8",
+    ),
+    "header only": ("a.csv", HEAD, "no usable row"),
+}
+TABLES: dict[str, tuple[list[Any], str]] = {
+    "no rows": ([table().slice(0, 0)], "no usable row"),
+    "text": (
+        [table().append_column("p_name", pa.array(["x"] * 5))],
+        "score column 'p_name' holds string, not numbers",
+    ),
+    "no column": (
+        [table(), table().drop_columns("p_1")],
+        "b.parquet: no column 'p_1', but every file of a table needs one",
+    ),
+    "types": (
+        [table(), table(labels=LABELS.astype(str))],
+        "b.parquet: column 'label' is string, but int64 in .*a.parquet",
+    ),
+}
+ARCHIVES: dict[str, tuple[dict[str, Any], str]] = {
+    "pickle": (
+        {"probs": SCORES, "labels": np.array([object()] * 5)},
+        "cannot read .*a.npz: Object arrays cannot be loaded",
+    ),
+    "no probs": ({"scores": SCORES}, "must hold numbers 'probs'"),
+    "short": ({"probs": SCORES, "labels": LABELS[:3]}, r"5 rows of probs but labels of shape \(3,\)"),
+    "out of names": (
+        {"probs": SCORES, "labels": LABELS + 1, "class_names": ["x", "y", "z"]},
+        "labels must lie between 0 and 2",
+    ),
+    "unlabelled": ({"probs": SCORES}, "No column 'labels'"),
 }
 
 
-@pytest.mark.parametrize("make", BAD, ids=lambda make: make.__name__)
-def test_bad_tables_are_refused_with_a_reason(make: Callable[[Path], Path], tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=BAD[make]) as caught:
-        tally_table(make(tmp_path), label="label")
+def refuse(path: Path, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        tally_table(path, label="label")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("make", FOLDERS, ids=lambda make: make.__name__)
+def test_bad_files_and_folders_are_refused_with_a_reason(make: Callable[[Path], Path], tmp_path: Path) -> None:
+    refuse(make(tmp_path), FOLDERS[make])
+
+
+@pytest.mark.parametrize("case", CONTENTS)
+def test_bad_contents_are_refused_with_a_reason(case: str, tmp_path: Path) -> None:
+    name, content, message = CONTENTS[case]
+    (tmp_path / name).write_bytes(content)
+    refuse(tmp_path / name, message)
+
+
+@pytest.mark.parametrize("case", TABLES)
+def test_bad_tables_are_refused_with_a_reason(case: str, tmp_path: Path) -> None:
+    parts, message = TABLES[case]
+    for name, part in zip("ab", parts, strict=False):
+        parquet(tmp_path / f"{name}.parquet", part)
+    refuse(tmp_path, message)
+
+
+@pytest.mark.parametrize("case", ARCHIVES)
+def test_bad_archives_are_refused_with_a_reason(case: str, tmp_path: Path) -> None:
+    arrays, message = ARCHIVES[case]
+    np.savez(tmp_path / "a.npz", **arrays)
+    refuse(tmp_path / "a.npz", message)
 
 
 def test_an_empty_name_is_not_this_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -177,11 +177,6 @@ def test_outputs_and_columns_that_cannot_be(table: Path, tmp_path: Path) -> None
         write_sets(joined, table, tmp_path / "sets.csv")
 
 
-def test_a_column_may_be_kept_twice_and_comes_once(table: Path, tmp_path: Path) -> None:
-    write_sets(calibrated(), table, tmp_path / "sets.parquet", keep=["id", "id"])
-    assert pq.read_table(tmp_path / "sets.parquet").column_names == ["id", "set", "set_size"]
-
-
 @pytest.mark.parametrize("kind", ["parquet", "feather", "csv"])
 def test_nested_and_encoded_columns_can_be_kept_or_are_refused(kind: str, tmp_path: Path) -> None:
     """Dictionaries that change from batch to batch could not be written as Feather."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pacshift import InputError, Tally, calibrate
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.tally.grid import MAX_BINNED_CLASSES, float_to_order, order_to_float, to_grid
+from pacshift.tally.grid import float_to_order, order_to_float, to_grid
 from strategies import labelled
 
 
@@ -49,11 +49,6 @@ def test_a_sum_has_bins_where_every_target_has() -> None:
         for parts in ([target, lacking], [lacking, target], [source, lacking, target]):
             assert Tally.sum(parts).bins is None
     assert (source + source).bins is None
-
-
-@pytest.mark.parametrize(("n_classes", "kept"), [(MAX_BINNED_CLASSES, True), (MAX_BINNED_CLASSES + 1, False)])
-def test_bins_are_kept_up_to_so_many_classes(n_classes: int, kept: bool) -> None:
-    assert (Tally.from_target(np.eye(n_classes)).bins is not None) == kept
 
 
 @settings(deadline=None, max_examples=60)

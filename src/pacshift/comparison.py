@@ -1,7 +1,8 @@
 """Several methods on the same data, counted once: one row per method, as `pacshift compare` shows them."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from textwrap import shorten
 from typing import Any, TypeAlias
@@ -203,45 +204,30 @@ def compare_counts(
         data = data_of(method)
         asked = request.for_classes(data.tally.classes).fitting(method)
         if tested is None and promises_target(method):
-            tested = _test(data, asked)
-        answers.append(_answer(data, method, asked, tested))
+            with suppress(PacshiftError):  # where the test cannot look, the method's row says so
+                tested = check_label_shift(data.tally, asked)
+        try:
+            require_fit(method, asked)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UninformativeWarning)  # the row says it
+                answers.append(certify(data, method, asked, tested=tested))
+        except PacshiftError as problem:
+            answers.append(problem)
         if progress:
             progress(len(answers), len(methods))
     certificates = [answer for answer in answers if isinstance(answer, Certificate)]
     measured = iter(measure(certificates) if certificates else ())
-    return [_row(method, answer, measured) for method, answer in zip(methods, answers, strict=True)]
-
-
-def _test(data: Data, request: Request) -> Assumption | None:
-    """What the test of label shift sees; None where it cannot look, which the method's row then says."""
-    try:
-        return check_label_shift(data.tally, request)
-    except PacshiftError:
-        return None
-
-
-def _answer(
-    data: Data, method: Method, request: Request, tested: Assumption | None
-) -> Certificate | PacshiftError:
-    """The method's certificate, or the error with which it refused."""
-    try:
-        require_fit(method, request)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UninformativeWarning)  # the row says it
-            return certify(data, method, request, tested=tested)
-    except PacshiftError as problem:
-        return problem
-
-
-def _row(
-    method: Method, answer: Certificate | PacshiftError, measured: Iterator[Measured]
-) -> tuple[ComparisonRow, Certificate | None]:
-    """The row of a method; the next of what was measured belongs to the next certificate."""
-    if isinstance(answer, PacshiftError):
-        return ComparisonRow(method.name, method.guarantee, None, note=f"refused: {answer}"), None
-    error, size, empty = next(measured)
-    notes = " ".join(answer.reasons)
-    return ComparisonRow(method.name, method.guarantee, size, empty, error, answer.trivial, notes), answer
+    made: list[tuple[ComparisonRow, Certificate | None]] = []
+    for method, answer in zip(methods, answers, strict=True):
+        if isinstance(answer, PacshiftError):
+            refused = ComparisonRow(method.name, method.guarantee, None, note=f"refused: {answer}")
+            made.append((refused, None))
+            continue
+        error, size, empty = next(measured)
+        why = " ".join(answer.reasons)
+        row = ComparisonRow(method.name, method.guarantee, size, empty, error, answer.trivial, why)
+        made.append((row, answer))
+    return made
 
 
 def own_score(method: Method, score: str) -> str:
@@ -344,7 +330,12 @@ def compare(
         weights=weights,
         rng=rng,
     )
-    chosen = _chosen(methods, with_weights=weights is not None)
+    if methods is None:
+        chosen = usable_methods(with_weights=weights is not None)
+    else:
+        chosen = [resolve_method(method) for method in ([methods] if isinstance(methods, str) else methods)]
+    if not chosen:
+        raise InputError(f"methods is empty. Name at least one of {', '.join(METHODS)}.")
     source, target = pair(
         source_scores,
         source_labels,
@@ -373,14 +364,16 @@ def compare_rows(
     for name in dict.fromkeys(own_score(method, score) for method in methods):
         transform = resolve_transform(name)
         data[name] = looked_at(source, target, tally(source, transform, soft=True) + others, transform)
+
+    def measure(certificates: Sequence[Certificate]) -> list[Measured]:
+        cuts = [cut_of(one) for one in certificates]
+        if target.labels == "none":
+            return [(None, *mean_and_empty(counts)) for counts in sizes(target, cuts)]
+        found = [one.evaluation() for one in misses(target, [one.sets for one in cuts], "measuring the sets")]
+        return [(one.error, one.size, one.empty) for one in found]
+
     with source.watch(source, "comparing methods") as report:
-        made = compare_counts(
-            methods,
-            request,
-            lambda method: data[own_score(method, score)],
-            lambda certificates: _measure(target, certificates),
-            report,
-        )
+        made = compare_counts(methods, request, lambda method: data[own_score(method, score)], measure, report)
     rows, answers = zip(*made, strict=True)
     if target.again == "cheap":  # else it would take more passes
         answers = tuple(
@@ -388,21 +381,3 @@ def compare_rows(
             for method, answer in zip(methods, answers, strict=True)
         )
     return Comparison(rows, answers, request.epsilon, request.delta)
-
-
-def _measure(target: Rows, certificates: Sequence[Certificate]) -> list[Measured]:
-    """Error (where labels are known), mean size and share of empty sets on the target."""
-    cuts = [cut_of(one) for one in certificates]
-    if target.labels == "none":
-        return [(None, *mean_and_empty(counts)) for counts in sizes(target, cuts)]
-    found = [one.evaluation() for one in misses(target, [one.sets for one in cuts], "measuring the sets")]
-    return [(one.error, one.size, one.empty) for one in found]
-
-
-def _chosen(methods: Iterable[str | Method] | None, *, with_weights: bool) -> list[Method]:
-    if methods is None:
-        return usable_methods(with_weights=with_weights)
-    chosen = [resolve_method(method) for method in ([methods] if isinstance(methods, str) else methods)]
-    if not chosen:
-        raise InputError(f"methods is empty. Name at least one of {', '.join(METHODS)}.")
-    return chosen

@@ -100,7 +100,14 @@ def certify(
     tell(progress, 0)
     tally = data.tally
     assert request.classes == tally.classes  # Request.for_classes was called
-    _require_rows(data, method)
+    if not tally.n_source:
+        raise InputError("no source examples: every method needs a labelled source.")
+    if method.needs_target and not tally.n_target:
+        raise InputError(f"no target examples: method {method.name} needs unlabelled target scores.")
+    if data.labelled is not None:
+        check_labelled(data.labelled.counted, tally)
+        require_unseen(data.labelled.chance_to_match(tally))
+    require_same_kind(tally.full_source_kind, tally.full_target_kind, name="target", n_rows=tally.n_target)
     # The digest of the counts, 15 ms for a million rows, beside the test and the method.
     inputs = in_background(partial(all_inputs, tally))
     assumption = None
@@ -119,18 +126,6 @@ def certify(
         warnings.warn(f"every set contains all labels: {causes}", UninformativeWarning, stacklevel=3)
     tell(progress, 100)
     return certificate
-
-
-def _require_rows(data: Data, method: Method) -> None:
-    tally = data.tally
-    if not tally.n_source:
-        raise InputError("no source examples: every method needs a labelled source.")
-    if method.needs_target and not tally.n_target:
-        raise InputError(f"no target examples: method {method.name} needs unlabelled target scores.")
-    if data.labelled is not None:
-        check_labelled(data.labelled.counted, tally)
-        require_unseen(data.labelled.chance_to_match(tally))
-    require_same_kind(tally.full_source_kind, tally.full_target_kind, name="target", n_rows=tally.n_target)
 
 
 def _certificate(
@@ -182,7 +177,10 @@ def _provenance(
     data: Data, method: Method, request: Request, found: Answer, inputs: Sequence[Input]
 ) -> Provenance:
     """Where the certificate comes from; ``inputs`` are those of ``all_inputs``."""
-    tally = data.tally
+    tally, asked = data.tally, None
+    if method.name != found.method.name:  # labelled target rows certify instead
+        weights = None if request.weights is None else tuple(request.weights.tolist())
+        asked = AskedMethod(method.name, options_of(method), weights)
     return Provenance(
         created=current_time().strftime(TIME_FORMAT),
         pacshift_version=pacshift_version(),
@@ -199,17 +197,9 @@ def _provenance(
             rows=data.count_labels is not None,
             sample=data.sample is not None,
         ),
-        asked_method=_asked(method, found.method, request),
+        asked_method=asked,
         solver=solved_by(),
     )
-
-
-def _asked(method: Method, certified: Method, request: Request) -> AskedMethod | None:
-    """The method that was asked for, with all that was given to it, where labelled target rows certify instead."""
-    if method.name == certified.name:
-        return None
-    weights = None if request.weights is None else tuple(request.weights.tolist())
-    return AskedMethod(method.name, options_of(method), weights)
 
 
 def _notes(data: Data, asked: Method, request: Request, found: Answer) -> tuple[str, ...]:
@@ -251,17 +241,14 @@ def answer(
         known = mix_within(request, data.labelled, delta=shares.mix) if shares.mix else request.known
         try:
             by_method = _by_method(data, method, replace(request, known=known), shares, steps)
-            return _smaller(data, by_method, _by_labels(data, request, shares))
+            both = by_method, _by_labels(data, request, shares)
+            # They hold at once, so any rule may choose: the smaller sets.
+            return both[smallest(data.tally, [each.solution.thresholds for each in both], data.count_labels)]
         except AssumptionError as refusal:
             # The method found it on its own, within its delta. That pays for the promise; the bounds of the misses
             # are a statement of their own, for which such a refusal is not paid.
             refused, alone = refusal, replace(alone, misses=shares.misses)
     return replace(_by_labels(data, request, alone), refused=refused)
-
-
-def _smaller(data: Data, *found: Answer) -> Answer:
-    """The answer with the smallest sets. All hold at once, so any rule may choose."""
-    return found[smallest(data.tally, [each.solution.thresholds for each in found], data.count_labels)]
 
 
 def _by_method(data: Data, method: Method, request: Request, shares: DeltaShares, steps: Steps | None) -> Answer:

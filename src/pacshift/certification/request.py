@@ -139,8 +139,33 @@ def require_fit(method: Method, request: Request, *, has_labels: bool = False) -
 
     The table at the end of docs/methods/trust-proofs.md says why each pair is proven or refused.
     """
-    _require_own_way(method, request, has_labels=has_labels)
-    _require_target_promise(method, request)
+    if method.needs_labels and not has_labels:
+        raise InputError(
+            f"method {method.name} needs labelled target rows: pass target_labels= with None for rows without a "
+            "label, or labelled= with a filled-in label sheet."
+        )
+    about_target = {
+        "class_epsilon": request.class_epsilon is not None,
+        "contamination": request.contamination > 0,
+        "known_mix": request.known_mix is not None,
+    }
+    asked = [name for name, given in about_target.items() if given]
+    for name in asked:
+        if name != "class_epsilon" and not method.assumes_label_shift:
+            raise InputError(
+                f"{name} is about label shift, of which method {method.name} assumes nothing: labelled rows speak "
+                "for the whole target. Leave it out."
+            )
+    if asked and not promises_target(method):
+        raise InputError(
+            f"{asked[0]} is about the target, but method {method.name} promises nothing there "
+            f"(guarantee {method.guarantee!r}). Use PS-LP, PS-LW or another method that does, or leave it out."
+        )
+    if request.contamination and method.needs_target and not method.allows_contamination:
+        raise InputError(
+            f"contamination: method {method.name} looks at the target, where contaminated rows distort what it "
+            "sees, and nothing proves that it allows for them. Use PS-LP, PS-LW, PS-W, PS-C or ORACLE."
+        )
     if has_labels and not takes_labels(method):
         why = "is for every label mix" if method.any_mix else "is not PAC on the target"
         raise InputError(
@@ -157,39 +182,3 @@ def require_fit(method: Method, request: Request, *, has_labels: bool = False) -
 def takes_labels(method: Method) -> bool:
     """Whether labels of the target can help: only thresholds of a PAC promise on this target may be replaced."""
     return method.guarantee == "pac-target" and not method.any_mix
-
-
-def _require_own_way(method: Method, request: Request, *, has_labels: bool) -> None:
-    """A method that rests on labels needs them, and assumes nothing that could be allowed for or narrowed down."""
-    if method.needs_labels and not has_labels:
-        raise InputError(
-            f"method {method.name} needs labelled target rows: pass target_labels= with None for rows without a "
-            "label, or labelled= with a filled-in label sheet."
-        )
-    if method.assumes_label_shift:
-        return
-    asked = {"contamination": request.contamination > 0, "known_mix": request.known_mix is not None}
-    for name in (name for name, given in asked.items() if given):
-        raise InputError(
-            f"{name} is about label shift, of which method {method.name} assumes nothing: labelled rows speak for "
-            "the whole target. Leave it out."
-        )
-
-
-def _require_target_promise(method: Method, request: Request) -> None:
-    """Three options are about promises on the target; other methods would ignore them silently."""
-    asked = {
-        "class_epsilon": request.class_epsilon is not None,
-        "contamination": request.contamination > 0,
-        "known_mix": request.known_mix is not None,
-    }
-    for name in (name for name, given in asked.items() if given and not promises_target(method)):
-        raise InputError(
-            f"{name} is about the target, but method {method.name} promises nothing there "
-            f"(guarantee {method.guarantee!r}). Use PS-LP, PS-LW or another method that does, or leave it out."
-        )
-    if request.contamination and method.needs_target and not method.allows_contamination:
-        raise InputError(
-            f"contamination: method {method.name} looks at the target, where contaminated rows distort what it "
-            "sees, and nothing proves that it allows for them. Use PS-LP, PS-LW, PS-W, PS-C or ORACLE."
-        )

@@ -3,7 +3,7 @@
 import math
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -31,6 +31,16 @@ from pacshift.words.findings import verification_in_words
 CertificateLike: TypeAlias = Certificate | str | os.PathLike[str]
 
 VerifyVerdict: TypeAlias = Literal["equal", "equal up to provenance", "different"]
+
+SAME_THRESHOLD = 1e-12
+"""Relative amount by which a threshold may be lower: another machine may round the last digit otherwise. A higher
+one misses more, by all rows at it if scores repeat."""
+
+COMPARED_HERE: tuple[Compared, ...] = ("equal", "downward", "rounding", "words")
+"""What else there is, ``origins_differ`` compares or ``left_open`` lists."""
+
+SAME_BOUND = 1e-6
+"""Relative difference of bounds that is rounding: solvers of linear programs compute them to about this."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,11 +186,8 @@ def verify_rows(
     ``named``: scores were found by the names of columns that the certificate remembers.
     """
     stored = _loaded(certificate)
-    chosen, transform, counting = (
-        method_of(stored, method),
-        transform_of(stored, score),
-        stored.provenance.counting,
-    )
+    chosen, transform = method_of(stored, method), transform_of(stored, score)
+    counting = stored.provenance.counting
     data = count_rows(source, target, chosen, request_of(stored), transform, sheet=sheet, counting=counting)
     return verify_data(certificate, data, method, named=named)
 
@@ -195,7 +202,11 @@ def verify_data(
     """The same from what was counted. ``inputs`` are the files, if the counts do not say them."""
     stored = _loaded(certificate)
     chosen, request = method_of(stored, method), request_of(stored)
-    _require_labels(stored, data)
+    if stored.n_target_labels and data.labelled is None:
+        raise InputError(
+            f"this certificate was made with labels of {stored.n_target_labels:,} target rows: pass them as "
+            "target_labels= or labelled=."
+        )
     require_fit(chosen, request, has_labels=data.labelled is not None)
     if tuple(map(str, data.tally.classes)) != tuple(map(str, stored.classes)):
         raise InputError(
@@ -215,36 +226,19 @@ def verify_data(
     found = measured(found, data, chosen, sizes=stored.set_sizes is not None, one_label=one_label)
     if stored.curve is not None or stored.sensitivity is not None:
         found = found.with_curves()
-    return _compared(stored, found, _wrong_words(certificate, stored), named=named)
+    made, now = stored.provenance, found.provenance
+    differ, origin = differences(stored, found), origins_differ(made, now)
+    numbers, words = list(differ.numbers), list(differ.words)
+    if not isinstance(certificate, Certificate) and words_in(certificate) != stored.explain().splitlines():
+        words.append("in_words is not what the numbers of the file say")
+    if (made.pacshift_version, made.code, made.solver) == (now.pacshift_version, now.code, now.solver):
+        numbers, words = numbers + words, []  # nothing else can be the reason
+    verdict: VerifyVerdict = "different" if numbers else "equal up to provenance" if origin or words else "equal"
+    return _said(verdict, numbers, [*origin, *words], left_open(stored, now, named=named), found)
 
 
 def _loaded(certificate: CertificateLike) -> Certificate:
     return certificate if isinstance(certificate, Certificate) else Certificate.load(certificate)
-
-
-def _require_labels(certificate: Certificate, data: Data) -> None:
-    if certificate.n_target_labels and data.labelled is None:
-        raise InputError(
-            f"this certificate was made with labels of {certificate.n_target_labels:,} target rows: pass them as "
-            "target_labels= or labelled=."
-        )
-
-
-def _wrong_words(certificate: CertificateLike, stored: Certificate) -> list[str]:
-    """Whether a file's own words are those of its numbers."""
-    if isinstance(certificate, Certificate) or words_in(certificate) == stored.explain().splitlines():
-        return []
-    return ["in_words is not what the numbers of the file say"]
-
-
-def _compared(stored: Certificate, found: Certificate, wrong_words: list[str], *, named: bool) -> Verification:
-    made, now = stored.provenance, found.provenance
-    differ, origin = differences(stored, found), origins_differ(made, now)
-    numbers, words = list(differ.numbers), [*differ.words, *wrong_words]
-    if _code(made) == _code(now):  # then nothing else can be the reason
-        numbers, words = numbers + words, []
-    verdict: VerifyVerdict = "different" if numbers else "equal up to provenance" if origin or words else "equal"
-    return _said(verdict, numbers, [*origin, *words], left_open(stored, now, named=named), found)
 
 
 def _said(
@@ -252,10 +246,6 @@ def _said(
 ) -> Verification:
     text = verification_in_words(verdict, differ, origin, unverified)
     return Verification(verdict, tuple(differ), tuple(origin), tuple(unverified), text, found)
-
-
-def _code(made: Provenance) -> tuple[str, str | None, str]:
-    return made.pacshift_version, made.code, made.solver
 
 
 def method_of(certificate: Certificate, method: Method | None) -> Method:
@@ -276,7 +266,16 @@ def method_of(certificate: Certificate, method: Method | None) -> Method:
 
 
 def request_of(certificate: Certificate) -> Request:
-    """What was asked for, as the certificate says."""
+    """What was asked for, as the certificate says; with ORACLE's weights, whether it or target labels answered."""
+    asked = certificate.provenance.asked_method
+    if asked is None:
+        found, needs_weights = certificate.weights, certificate.facts.needs_weights
+        weights = None if found is None else found.lower.tolist()
+    else:
+        method, weights = METHODS.get(asked.name), asked.weights
+        needs_weights = weights is not None or bool(method and method.needs_weights)
+    if needs_weights and weights is None:
+        raise InputError("this certificate does not say its weights: it cannot be verified.")
     known, known_mix = certificate.known_mix, None
     if known is not None:
         known_mix = dict(zip(certificate.classes, zip(known.lower, known.upper, strict=True), strict=True))
@@ -287,33 +286,9 @@ def request_of(certificate: Certificate) -> Request:
         contamination=certificate.contamination,
         known_mix=known_mix,
         never_empty=certificate.never_empty,
-        weights=_weights_of(certificate),
+        weights=weights if needs_weights else None,
         rng=certificate.provenance.seed,
     )
-
-
-def _weights_of(certificate: Certificate) -> Sequence[float] | None:
-    """The weights that were given to ORACLE, whether it answered or labelled target rows did."""
-    asked, weights = certificate.provenance.asked_method, certificate.weights
-    if asked is None:
-        needed, given = certificate.facts.needs_weights, None if weights is None else weights.lower.tolist()
-    else:
-        known = METHODS.get(asked.name)
-        needed, given = asked.weights is not None or bool(known and known.needs_weights), asked.weights
-    if needed and given is None:
-        raise InputError("this certificate does not say its weights: it cannot be verified.")
-    return given if needed else None
-
-
-SAME_THRESHOLD = 1e-12
-"""Relative amount by which a threshold may be lower: another machine may round the last digit otherwise. A higher
-one misses more, by all rows at it if scores repeat."""
-
-COMPARED_HERE: tuple[Compared, ...] = ("equal", "downward", "rounding", "words")
-"""What else there is, ``origins_differ`` compares or ``left_open`` lists."""
-
-SAME_BOUND = 1e-6
-"""Relative difference of bounds that is rounding: solvers of linear programs compute them to about this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,21 +356,17 @@ def origins_differ(stored: Provenance, found: Provenance) -> list[str]:
         if None not in (getattr(stored, field), getattr(found, field))
         and getattr(stored, field) != getattr(found, field)
     ]
-    return [*differ, *_inputs_differ(stored.inputs, found.inputs)]
-
-
-def _inputs_differ(stored: tuple[Input, ...], found: tuple[Input, ...]) -> list[str]:
-    differ = []
     for role in ("source", "target"):
-        before, now = ([one for one in inputs if one.role == role] for inputs in (stored, found))
-        if comparable(before, now) and sorted(str(one.sha256) for one in before) != sorted(
-            str(one.sha256) for one in now
-        ):
+        before, now = ([one for one in made.inputs if one.role == role] for made in (stored, found))
+        if not comparable(before, now):
+            continue
+        if sorted(str(one.sha256) for one in before) != sorted(str(one.sha256) for one in now):
             differ.append(f"{role}: other files than those on record, by their SHA-256")
         left_out = [
-            [(one.left_out, one.left_out_why, one.rows_read) for one in inputs] for inputs in (before, now)
+            sorted(((one.left_out, one.left_out_why, one.rows_read) for one in inputs), key=str)
+            for inputs in (before, now)
         ]
-        if comparable(before, now) and sorted(left_out[0], key=str) != sorted(left_out[1], key=str):
+        if left_out[0] != left_out[1]:
             differ.append(f"{role}: other rows were left out than those on record")
     return differ
 

@@ -1,9 +1,7 @@
 """``pacshift calibrate``: tables or tallies to a certificate."""
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,9 +14,6 @@ from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 
 if TYPE_CHECKING:
     from pacshift import Certificate
-    from pacshift.certification.counted import Data
-    from pacshift.certification.request import Request
-    from pacshift.methods import Method as MethodObject
 
 
 def calibrate(
@@ -58,11 +53,12 @@ def calibrate(
     Example: pacshift calibrate source.parquet target.parquet --label diagnosis --epsilon 0.05 -o certificate.json
     """
     from pacshift.certification.calibrate import calibrate_rows
+    from pacshift.certification.certify import certify
     from pacshift.certification.counted import Data
     from pacshift.certification.label_sheet import LabelSheet
     from pacshift.certification.request import require_fit
     from pacshift.cli import certificates as after
-    from pacshift.cli.certificates import with_origin, with_tally_files
+    from pacshift.cli.certificates import tally_inputs, with_origin
     from pacshift.cli.inputs import load_tallies, open_both
     from pacshift.methods import resolve_method
     from pacshift.methods.ps_lp import balanced
@@ -79,13 +75,16 @@ def calibrate(
     check_labels_per(labels_per, has_labels=target_label is not None, has_groups=columns.group is not None)
     page = None if has_labels else refusal_page  # with labels nothing is refused
     after.check_page(page, force, files.named, out)
+    if not printing.silent:  # what is printed afterwards says that every set holds all labels
+        warnings.simplefilter("ignore", UninformativeWarning)
     rows = None
     try:
         if files.are_tallies:
             options.require_no_table(target_label, labelled)
-            certificate = with_tally_files(
-                _certify(Data(load_tallies(files.named)), chosen, request, printing), files.named
-            )
+            data = Data(load_tallies(files.named))
+            with progress("finding thresholds (%)", silent=printing.silent) as report:
+                made = certify(data, chosen, request.for_classes(data.tally.classes), progress=report)
+            certificate = replace(made, provenance=replace(made.provenance, inputs=tally_inputs(files.named)))
         else:
             both = files.split()
             if chosen.needs_target and not both["target"]:
@@ -98,8 +97,7 @@ def calibrate(
             asked: dict[str, Any] = {**both, **columns.reading(label), **asdict(engine.check())}
             asked |= {"target_label": target_label, "some_labels": True, "labels_per": labels_per}
             rows = open_both(**asked, grid=not exact, silent=printing.silent)
-            with _without_warnings(printing):
-                certificate = calibrate_rows(*rows, chosen, request, promise.score, sheet=sheet)
+            certificate = calibrate_rows(*rows, chosen, request, promise.score, sheet=sheet)
     except AssumptionError as refusal:
         found = None if rows is None else rows[0].columns
         given = None if rows is None else after.Given(files.split()["target"], found, engine.engine)
@@ -121,24 +119,6 @@ def _require_no_page(out: Path) -> None:
             f"`pacshift report CERTIFICATE -o {out.name}` afterwards. For a page of a refusal, should there be "
             f"one, give --refusal-page {out.name}."
         )
-
-
-def _certify(
-    data: "Data", method: "MethodObject", request: "Request", printing: options.Printing
-) -> "Certificate":
-    from pacshift.certification.certify import certify
-
-    with _without_warnings(printing), progress("finding thresholds (%)", silent=printing.silent) as report:
-        return certify(data, method, request.for_classes(data.tally.classes), progress=report)
-
-
-@contextmanager
-def _without_warnings(printing: options.Printing) -> Iterator[None]:
-    """The words that are printed afterwards say that every set holds all labels."""
-    with warnings.catch_warnings():
-        if not printing.silent:
-            warnings.simplefilter("ignore", UninformativeWarning)
-        yield
 
 
 def _show(certificate: "Certificate", out: Path, printing: options.Printing) -> None:

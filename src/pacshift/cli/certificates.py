@@ -29,11 +29,6 @@ def with_origin(certificate: Certificate, ctx: typer.Context, seed: int) -> Cert
     return replace(certificate, provenance=replace(certificate.provenance, seed=seed, command=command))
 
 
-def with_tally_files(certificate: Certificate, paths: Sequence[Path]) -> Certificate:
-    """The certificate with the tally files it was made from; each of them says what was counted for it."""
-    return replace(certificate, provenance=replace(certificate.provenance, inputs=tally_inputs(paths)))
-
-
 def tally_inputs(paths: Sequence[Path]) -> tuple[Input, ...]:
     """What a certificate says about the tally files behind it."""
     found = []

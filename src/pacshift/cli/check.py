@@ -69,8 +69,14 @@ def check(
         watch=Watch(printing.silent, table),
     )
     found = check_rows(certificate, rows, level=level)
-    _tell(certificate, found, group, printing)
-    if fails(found, fail_on):
+    if printing.as_json:
+        print_json({**_document(certificate, found), "group": group})
+    else:
+        _show(certificate, found)
+        if group is not None:
+            results().print(f"One random row of each {plain(repr(group))} was compared.")
+    fine = ("kept",) if fail_on == "consistent" else ("kept", "consistent")
+    if found.verdict not in fine:  # a pipeline must stop, whatever the method had promised
         raise typer.Exit(BROKEN)
 
 
@@ -90,22 +96,8 @@ def group_column(certificate: "Certificate", table: "list[Path]", group: str | N
     return None
 
 
-def fails(found: "Check", fail_on: Literal["broken", "consistent"]) -> bool:
-    """Whether the command ends with exit code 4: a pipeline must stop, whatever the method had promised."""
-    return found.verdict not in ("kept", "consistent") or (fail_on == "consistent" and found.verdict != "kept")
-
-
-def _tell(certificate: "Certificate", found: "Check", group: str | None, printing: options.Printing) -> None:
-    if printing.as_json:
-        print_json({**_document(certificate, found), "group": group})
-    else:
-        _show(certificate, found)
-        if group is not None:
-            results().print(f"One random row of each {plain(repr(group))} was compared.")
-
-
 def _document(certificate: "Certificate", found: "Check") -> dict[str, object]:
-    result = found.evaluation
+    result, stated, ends = found.evaluation, certificate.class_miss, found.class_interval
     return {
         "verdict": found.verdict,
         "in_words": found.text,
@@ -128,24 +120,21 @@ def _document(certificate: "Certificate", found: "Check") -> dict[str, object]:
             "error_interval": [float(found.one_label_interval.lower), float(found.one_label_interval.upper)],
             "error_at_most": certificate.one_label_error,
         },
-        "classes": [_class(certificate, found, label) for label in range(len(certificate.classes))],
+        "classes": [
+            {
+                "name": name,
+                "rows": int(result.class_counts[label]),
+                "error": options.finite_or_none(result.class_error[label]),
+                "error_interval": [float(ends.lower[label]), float(ends.upper[label])],
+                "stated": None if stated is None else [float(stated.lower[label]), float(stated.upper[label])],
+                "size": options.finite_or_none(result.class_size[label]),
+            }
+            for label, name in enumerate(certificate.classes)
+        ],
         "classes_above": list(found.classes_above),
         "classes_kept": list(found.classes_kept),
         "classes_apart": list(found.classes_apart),
         "seen_as": found.seen_as,
-    }
-
-
-def _class(certificate: "Certificate", found: "Check", label: int) -> dict[str, object]:
-    result, stated = found.evaluation, certificate.class_miss
-    ends = found.class_interval
-    return {
-        "name": certificate.classes[label],
-        "rows": int(result.class_counts[label]),
-        "error": options.finite_or_none(result.class_error[label]),
-        "error_interval": [float(ends.lower[label]), float(ends.upper[label])],
-        "stated": None if stated is None else [float(stated.lower[label]), float(stated.upper[label])],
-        "size": options.finite_or_none(result.class_size[label]),
     }
 
 

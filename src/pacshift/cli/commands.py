@@ -63,7 +63,10 @@ def one_by_one(command: Callable[..., None]) -> Callable[..., None]:
     for parameter in inspect.signature(command).parameters.values():
         if is_dataclass(parameter.annotation):
             groups[parameter.name] = parameter.annotation
-            parameters += map(_parameter, fields(parameter.annotation))
+            for field in fields(parameter.annotation):
+                default = inspect.Parameter.empty if field.default is MISSING else field.default
+                kind = inspect.Parameter.KEYWORD_ONLY
+                parameters.append(inspect.Parameter(field.name, kind, default=default, annotation=field.type))
         else:
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
 
@@ -76,11 +79,6 @@ def one_by_one(command: Callable[..., None]) -> Callable[..., None]:
     grouped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     grouped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return grouped
-
-
-def _parameter(field: Any) -> inspect.Parameter:
-    default = inspect.Parameter.empty if field.default is MISSING else field.default
-    return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=field.type)
 
 
 def words(group: Any) -> list[str]:

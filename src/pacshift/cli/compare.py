@@ -11,6 +11,7 @@ from pacshift.words.numbers import mean_size, percent
 
 if TYPE_CHECKING:
     from pacshift.comparison import ComparisonRow
+    from pacshift.methods import Guarantee
 
 
 def compare(
@@ -66,17 +67,18 @@ def show(rows: "Sequence[ComparisonRow]", *, epsilon: float) -> None:
 
 def cells(row: "ComparisonRow", *, epsilon: float, with_error: bool) -> list[str]:
     """One method as cells with Rich markup; red where the error is above what was asked for."""
-    from pacshift.cli.methods import guarantee_cell
-
     made = [f"[bold]{plain(row.method)}[/]", guarantee_cell(row.guarantee)]
     if with_error:
-        made.append("-" if row.error is None else error_cell(row.error, epsilon))
+        colour, sign = ("red", ">") if row.error is not None and row.error > epsilon else ("green", "<=")
+        made.append("-" if row.error is None else f"[{colour}]{row.error:.4f} {sign} {epsilon:g}[/]")
     if row.size is None or row.empty is None:
         return [*made, "refused", "-"]
     return [*made, mean_size(row.size) + (" (all labels)" if row.trivial else ""), percent(row.empty)]
 
 
-def error_cell(error: float, epsilon: float) -> str:
-    """The error beside what was allowed, in a colour and a sign."""
-    bad = error > epsilon
-    return f"[{'red' if bad else 'green'}]{error:.4f} {'>' if bad else '<='} {plain(f'{epsilon:g}')}[/]"
+def guarantee_cell(guarantee: "Guarantee") -> str:
+    """A guarantee in two words with Rich markup, green if it holds on the target."""
+    from pacshift.methods.guarantee import MEANINGS
+
+    meaning = MEANINGS[guarantee]
+    return f"[{'green' if meaning.tone == 'good' else 'yellow'}]{meaning.in_short}[/]"

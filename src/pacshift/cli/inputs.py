@@ -12,7 +12,6 @@ from pacshift.cli.console import note, progress
 from pacshift.errors import InputError
 from pacshift.tally import Tally
 from pacshift.tally.once import counted_twice, repeated_files, require_distinct, why_in_words
-from pacshift.words.findings import logits_note
 
 if TYPE_CHECKING:
     from pacshift.cli.console import Report
@@ -97,12 +96,6 @@ def tell_dropped(what: str, dropped: int, rows: int, why: Sequence[tuple[str, in
     """Say how many rows were left out, and why where it is known; never leave any out silently."""
     if dropped:
         note(f"{what}: {dropped:,} of {dropped + rows:,} rows left out{why_in_words(why)}.")
-
-
-def tell_logits(source: Tally) -> None:
-    """Say that scores look like logits, where no certificate will say it."""
-    for text in logits_note(source):
-        note(text)
 
 
 def load_tallies(paths: Sequence[Path]) -> Tally:

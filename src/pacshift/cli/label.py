@@ -55,37 +55,24 @@ def label(
     options.check_output(out, force, [table])
     require_csv(out)
     promise.check()
-    plan = plan_sheet(budget, _read_looks(looks), epsilon=promise.epsilon, delta=promise.delta)
+    plan = plan_sheet(
+        budget, options.read_numbers(looks, "--looks", int) or [], epsilon=promise.epsilon, delta=promise.delta
+    )
     watch = Watch(printing.silent)
     rows = read_rows([table], **columns.reading(None), name="target", role="target", keep=False, watch=watch)
     sheet = label_rows(rows, plan, sheet_seed(seed), tuple(dict.fromkeys(options.read_names(keep))))
     sheet.save(out, overwrite=force)
-    _show(sheet, rows, out, next_command(table, out, promise, columns), printing)
-
-
-def _read_looks(text: str | None) -> list[int]:
-    try:
-        return [] if text is None else [int(word) for word in text.split(",")]
-    except ValueError:
-        raise InputError(f"--looks takes whole numbers separated by commas, got {text!r}.") from None
-
-
-def next_command(table: Path, sheet: Path, promise: options.Promise, columns: options.ColumnOptions) -> str:
-    """What to type once labels are filled in. Only the user knows the SOURCE."""
-    asked = ["--labelled", str(sheet), *words(promise), *words(columns)]
-    return shlex.join(["pacshift", "calibrate", "SOURCE", str(table), *asked, "-o", "certificate.json"])
-
-
-def _show(sheet: "LabelSheet", rows: "Rows", out: Path, command: str, printing: options.Printing) -> None:
+    again = ["--labelled", str(out), *words(promise), *words(columns), "-o", "certificate.json"]
+    command = shlex.join(["pacshift", "calibrate", "SOURCE", str(table), *again])  # only the user knows SOURCE
     if printing.as_json:
         numbers = {"rows": len(sheet.rows), "pilot": sheet.n_pilot, "looks": list(sheet.looks), "seed": sheet.seed}
         target = {"target_rows": sheet.n_target, "dropped": rows.last.faults.n_rows, "classes": list(rows.classes)}
         print_json({"sheet": str(out), **numbers, **target, "next": command})
     else:
-        _tell(sheet, rows, out, command)
+        _show(sheet, rows, out, command)
 
 
-def _tell(sheet: "LabelSheet", rows: "Rows", out: Path, command: str) -> None:
+def _show(sheet: "LabelSheet", rows: "Rows", out: Path, command: str) -> None:
     from pacshift.scores.names import shorten
     from pacshift.words.numbers import one_of
 

@@ -1,15 +1,12 @@
 """``pacshift methods``: the methods and what each promises."""
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from pacshift.cli import options
+from pacshift.cli.compare import guarantee_cell
 from pacshift.cli.console import print_json, results
-
-if TYPE_CHECKING:
-    from pacshift.methods import Guarantee
 
 
 def methods(as_json: options.Json = False) -> None:
@@ -41,11 +38,3 @@ def methods(as_json: options.Json = False) -> None:
         if not method.assumes_label_shift:
             rests_on = assumption(method.guarantee, assumes_label_shift=False)
             console.print(f"[bold]{method.name}[/], instead of label shift: {rests_on}", soft_wrap=True)
-
-
-def guarantee_cell(guarantee: "Guarantee") -> str:
-    """A guarantee in two words with Rich markup, green if it holds on the target."""
-    from pacshift.methods.guarantee import MEANINGS
-
-    meaning = MEANINGS[guarantee]
-    return f"[{'green' if meaning.tone == 'good' else 'yellow'}]{meaning.in_short}[/]"

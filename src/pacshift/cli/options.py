@@ -307,12 +307,13 @@ def read_class_balance(text: Literal["3", "6", "none"] | None) -> "Literal[3, 6,
     return None if text is None else {"3": 3, "6": 6, "none": "none"}[text]  # type: ignore[return-value]
 
 
-def read_numbers(text: str | None, option: str) -> list[float] | None:
-    """Numbers separated by commas."""
+def read_numbers(text: str | None, option: str, kind: Callable[[str], Any] = float) -> list[Any] | None:
+    """Numbers separated by commas, whole ones if ``kind`` is int."""
     try:
-        return None if text is None else [float(word) for word in text.split(",")]
+        return None if text is None else [kind(word) for word in text.split(",")]
     except ValueError:
-        raise InputError(f"{option} takes numbers separated by commas, got {text!r}.") from None
+        whole = "whole " if kind is int else ""
+        raise InputError(f"{option} takes {whole}numbers separated by commas, got {text!r}.") from None
 
 
 def read_known(texts: Sequence[str] | None) -> dict[str, tuple[float, float]] | None:

@@ -58,18 +58,27 @@ def plan(
 
     Example: pacshift plan pilot.parquet --target-mix healthy=0.6,sick=0.4 --size 1.1 --n-target 10000
     """
+    import pacshift
     from pacshift.methods import resolve_method
 
-    _check_picture(out, force, pilot)
+    if out is not None:
+        options.check_output(out, force, [pilot])
+        if out.suffix.lower() not in PICTURES:
+            raise InputError(f"{out}: unknown kind of picture. Its name must end in {', '.join(PICTURES)}.")
     options.Promise(epsilon=epsilon, delta=delta).check()
     chosen = resolve_method(method)
     data = _read_pilot(pilot, **columns.reading(label))
-    asked = {"epsilon": epsilon, "delta": delta, "n_source": n_source, "n_target": n_target, "size": size}
-    mixes = {
+    asked: dict[str, Any] = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "n_source": n_source,
+        "n_target": n_target,
+        "size": size,
         "target_mix": [read_mix(text, data["classes"]) for text in target_mix or ()] or None,
         "source_mix": None if source_mix is None else read_mix(source_mix, data["classes"]),
     }
-    made = _simulate(printing, **data, **asked, **mixes, method=chosen)
+    with progress("simulating", silent=printing.silent) as report:
+        made = pacshift.plan(**data, **asked, method=chosen, progress=report)
     if out is not None:
         _draw(made, out, force)
     if printing.as_json:
@@ -77,20 +86,6 @@ def plan(
     else:
         results().print(plain(made.explain()))
         say_written(*([] if out is None else [out]))
-
-
-def _check_picture(out: Path | None, force: bool, pilot: Path) -> None:
-    if out is not None:
-        options.check_output(out, force, [pilot])
-        if out.suffix.lower() not in PICTURES:
-            raise InputError(f"{out}: unknown kind of picture. Its name must end in {', '.join(PICTURES)}.")
-
-
-def _simulate(printing: options.Printing, **asked: Any) -> "Plan":
-    import pacshift
-
-    with progress("simulating", silent=printing.silent) as report:
-        return pacshift.plan(**asked, progress=report)
 
 
 def read_mix(text: str, classes: "tuple[Label, ...]") -> dict[str, float]:

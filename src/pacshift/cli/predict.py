@@ -1,7 +1,7 @@
 """``pacshift predict``: sets for a table of any size."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -9,9 +9,6 @@ from pacshift.cli import options
 from pacshift.cli.console import note, print_json, progress, results, say_written
 from pacshift.cli.options import basic
 from pacshift.words.numbers import mean_size, percent
-
-if TYPE_CHECKING:
-    from pacshift.tables import SetsWritten
 
 
 def predict(
@@ -38,6 +35,7 @@ def predict(
     from pacshift.cli.certificates import warn_before_use
     from pacshift.cli.inputs import tell_dropped
     from pacshift.files.reading import require_regular
+    from pacshift.rows.sets import mean_and_empty
     from pacshift.tables import write_sets
 
     require_regular(certificate_file)  # that it is missing is the first thing to say
@@ -51,17 +49,10 @@ def predict(
     tell_dropped("table", written.n_dropped, written.n_rows)
     if written.n_invalid:
         note(f"table: {written.n_invalid:,} of {written.n_rows:,} rows have no set: their scores cannot be used.")
-    _show(written, out, printing)
-
-
-def _show(written: "SetsWritten", out: Path, printing: options.Printing) -> None:
-    from pacshift.rows.sets import mean_and_empty
-
-    sizes = written.set_sizes
     if printing.as_json:
         counts = {"rows": written.n_rows, "dropped": written.n_dropped, "invalid": written.n_invalid}
-        print_json({"sets": str(out), **counts, "set_sizes": sizes.tolist()})
+        print_json({"sets": str(out), **counts, "set_sizes": written.set_sizes.tolist()})
     else:
-        size, empty = mean_and_empty(sizes)
-        results().print(f"{sizes.sum():,} sets, {mean_size(size)} labels on average, {percent(empty)} empty.")
+        n_sets, (size, empty) = written.set_sizes.sum(), mean_and_empty(written.set_sizes)
+        results().print(f"{n_sets:,} sets, {mean_size(size)} labels on average, {percent(empty)} empty.")
         say_written(out)

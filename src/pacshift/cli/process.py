@@ -67,7 +67,10 @@ def whole_output() -> Iterator[None]:
 
     Python itself would try again when it ends, say so in its own words and take an exit code of its own.
     """
-    _use_buffer()
+    raw = getattr(sys.stdout, "buffer", None)
+    if isinstance(raw, io.RawIOBase):  # without buffers (PYTHONUNBUFFERED) Python drops what does not fit
+        how: dict[str, Any] = {"encoding": sys.stdout.encoding, "errors": sys.stdout.errors}
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), **how, line_buffering=True)
     try:
         try:
             yield
@@ -76,26 +79,12 @@ def whole_output() -> Iterator[None]:
     except BrokenPipeError:
         raise  # `pacshift ... | head` is no error
     except OSError:
-        _drop_what_is_left()
+        try:
+            _flush()
+        except OSError:  # drop what is left
+            with suppress(OSError, ValueError):  # what is no file cannot be full either
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise
-
-
-def _use_buffer() -> None:
-    """Without buffers (PYTHONUNBUFFERED, usual in containers) Python silently drops what does not fit."""
-    raw = getattr(sys.stdout, "buffer", None)
-    if isinstance(raw, io.RawIOBase):
-        encoding, errors = sys.stdout.encoding, sys.stdout.errors
-        sys.stdout = io.TextIOWrapper(
-            io.BufferedWriter(raw), encoding=encoding, errors=errors, line_buffering=True
-        )
-
-
-def _drop_what_is_left() -> None:
-    try:
-        _flush()
-    except OSError:
-        with suppress(OSError, ValueError):  # what is no file cannot be full either
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _flush() -> None:

@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, get_args
 
 from pacshift.cli import options
 from pacshift.cli.console import say_written
@@ -43,24 +43,24 @@ def read_comparison(path: Path) -> "list[ComparisonRow]":
     """The rows of ``pacshift compare --json``."""
     from pacshift.files.codec import parse_json
     from pacshift.files.reading import read_document
-
-    content = read_document(path)
-    try:
-        return [_row(row) for row in parse_json(content)["methods"]]
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"{path} is not what `pacshift compare --json` prints ({error!r}). Make it again."
-        ) from None
-
-
-def _row(row: dict[str, Any]) -> "ComparisonRow":
     from pacshift.methods import METHODS, Guarantee
     from pacshift.report import ComparisonRow
 
-    size, empty, error = (None if row[name] is None else float(row[name]) for name in ("size", "empty", "error"))
-    if not all(number is None or math.isfinite(number) for number in (size, empty, error)):
-        raise ValueError("a number that is not finite")
-    method, guarantee = str(row["method"]), row["guarantee"]
-    if guarantee not in get_args(Guarantee) or (method in METHODS and guarantee != METHODS[method].guarantee):
-        raise ValueError(f"method {method} with guarantee {guarantee!r}")
-    return ComparisonRow(method, guarantee, size, empty, error, row["trivial"] is True, str(row["note"]))
+    content, rows = read_document(path), []
+    try:
+        for row in parse_json(content)["methods"]:
+            size, empty, error = (
+                None if row[key] is None else float(row[key]) for key in ("size", "empty", "error")
+            )
+            if not all(number is None or math.isfinite(number) for number in (size, empty, error)):
+                raise ValueError("a number that is not finite")
+            method, promise = str(row["method"]), row["guarantee"]
+            if promise not in get_args(Guarantee) or (method in METHODS and promise != METHODS[method].guarantee):
+                raise ValueError(f"method {method} with guarantee {promise!r}")
+            trivial, note = row["trivial"] is True, str(row["note"])
+            rows.append(ComparisonRow(method, promise, size, empty, error, trivial, note))
+        return rows
+    except (ValueError, KeyError, TypeError) as fault:
+        raise InputError(
+            f"{path} is not what `pacshift compare --json` prints ({fault!r}). Make it again."
+        ) from None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pacshift.cli import options
-from pacshift.cli.console import print_json, results, say_written
+from pacshift.cli.console import note, print_json, results, say_written
 from pacshift.cli.options import basic, output
 
 if TYPE_CHECKING:
@@ -41,9 +41,10 @@ def tally(
     Example: pacshift tally ward.parquet --label diagnosis -o ward.tally, then elsewhere
     pacshift calibrate ward.tally clinic.tally target.tally
     """
-    from pacshift.cli.inputs import Watch, tell_logits
+    from pacshift.cli.inputs import Watch
     from pacshift.rows.fold import tally as count
     from pacshift.scores.transforms import resolve_transform
+    from pacshift.words.findings import logits_note
 
     options.check_output(out, force, table)
     reading = {**columns.reading(label), "name": "table", "role": "target" if label is None else "source"}
@@ -57,7 +58,8 @@ def tally(
 
         rows = read_rows(list(table), **reading, grid=not exact, keep=False)
     made = count(rows, resolve_transform(score), soft=soft, bins=bins, hashed=list_inputs)
-    tell_logits(made)
+    for text in logits_note(made):  # no certificate will say it
+        note(text)
     (made if list_inputs else replace(made, inputs=())).save(out)
     n_rows, n_usable = rows.last.n_given, rows.last.n_rows - rows.last.faults.n_rows
     if printing.as_json:

@@ -1,15 +1,12 @@
 """``pacshift verify``: make a certificate again from its data. Is it the same?"""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from pacshift.cli import options
 from pacshift.cli.console import BROKEN, plain, print_json, results
 from pacshift.cli.options import known
-
-if TYPE_CHECKING:
-    from pacshift import Verification
 
 
 def verify(
@@ -63,14 +60,10 @@ def verify(
         parts = ("verdict", "differences", "provenance_differences", "unverified")
         print_json({name: getattr(found, name) for name in parts})
     else:
-        _show(found)
+        console, (first, *rest) = results(), found.text.splitlines()
+        colour = {"different": "red", "equal": "green"}.get(found.verdict, "yellow")
+        console.print(f"[{colour}]{found.verdict}[/]: {plain(first)}")
+        for line in rest:
+            console.print(plain(line))
     if found.verdict == "different":
         raise typer.Exit(BROKEN)
-
-
-def _show(found: "Verification") -> None:
-    console, (first, *rest) = results(), found.text.splitlines()
-    colour = {"different": "red", "equal": "green"}.get(found.verdict, "yellow")
-    console.print(f"[{colour}]{found.verdict}[/]: {plain(first)}")
-    for line in rest:
-        console.print(plain(line))

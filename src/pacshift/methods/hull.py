@@ -81,9 +81,11 @@ class _Program:
         at_most = confusion.lower[:, kept] / np.maximum(target.upper, np.finfo(float).tiny)[:, None]
         at_least = confusion.upper[needed][:, kept] / target.lower[needed, None]
         # w_j alone must fit every row of C_lower w <= q_upper; a class without such a bound gets one that is
-        # larger than the least weight ever asked of it.
+        # larger than the least weight ever asked of it: with it, it alone fills every row that it can fill.
         peak = at_most.max(axis=0)
-        self.scale = np.where(peak > 0, 1 / np.where(peak > 0, peak, 1), _enough(at_least))
+        filling = np.divide(1.0, at_least, out=np.zeros_like(at_least), where=at_least > 0)
+        enough = filling.max(axis=0, initial=1.0)
+        self.scale = np.where(peak > 0, 1 / np.where(peak > 0, peak, 1), enough)
         self.rows = np.vstack([at_most, -at_least]) * self.scale
         # Ten times HiGHS's tolerance below: rounding cannot empty the region.
         self.limits = np.concatenate([np.ones(len(at_most)), -np.ones(len(at_least))]) + ROUNDING
@@ -122,9 +124,3 @@ class _Program:
         reduced = -(prices @ self.rows)
         reduced[column] += sign
         return float(prices @ self.limits + np.maximum(reduced, 0.0).sum())
-
-
-def _enough(at_least: FloatArray) -> FloatArray:
-    """For each class the weight with which it alone fills every row of ``at_least w >= 1`` it can fill."""
-    filled = np.divide(1.0, at_least, out=np.zeros_like(at_least), where=at_least > 0)
-    return np.asarray(filled.max(axis=0, initial=1.0))

@@ -69,15 +69,13 @@ def places_below(scores: ScoreRows, share: float) -> IntArray:
 
     def in_part(part: slice) -> IntArray:
         starts = range(part.start, part.stop, _BLOCK_ROWS)
-        return np.concatenate(
-            [first + _below(scores[first : min(first + _BLOCK_ROWS, part.stop)], limit) for first in starts]
-        )
+        found = []
+        for first in starts:
+            block = scores[first : min(first + _BLOCK_ROWS, part.stop)]
+            found.append(first + np.flatnonzero(row_numbers(block) < limit))
+        return np.concatenate(found)
 
     return np.concatenate(run_all([partial(in_part, part) for part in even_slices(len(scores), _LEAST_PART)]))
-
-
-def _below(block: ScoreRows, limit: np.uint64) -> IntArray:
-    return np.flatnonzero(row_numbers(block) < limit)
 
 
 def row_numbers(scores: ScoreRows) -> KeyArray:

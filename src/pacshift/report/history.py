@@ -231,19 +231,16 @@ def error_over_time(history: Sequence[PeriodReport], figure: Figure) -> None:
             low, high = np.array([error for _, error in found], float).T
             at = [place for place, _ in found]
             ax.vlines(at, low, high, color=colour, linewidth=_thickness(history), label=verdict)
-    _mark_refuted(ax, [place for place, one in zip(places, history, strict=True) if one.error is None])
+    # The whole height of a period whose error is not known: a mark at any height would read as a number.
+    unknown = [place for place, one in zip(places, history, strict=True) if one.error is None]
+    for number, place in enumerate(unknown):
+        label = "" if number else "refuted: not known"
+        ax.axvspan(place - 0.4, place + 0.4, facecolor=LIMIT, linewidth=0, alpha=0.3, label=label)
     limit_line(ax, history[0].epsilon, "allowed")
     ax.set_ylim(bottom=0)
     percent_ticks(ax.yaxis)
     ax.set_ylabel("missed by the sets in use")
     legend_above(ax, columns=3)
-
-
-def _mark_refuted(ax: Axes, places: Sequence[int]) -> None:
-    """The whole height of a period whose error is not known: a mark at any height would read as a number."""
-    for number, place in enumerate(places):
-        label = "" if number else "refuted: not known"
-        ax.axvspan(place - 0.4, place + 0.4, facecolor=LIMIT, linewidth=0, alpha=0.3, label=label)
 
 
 def mix_over_time(history: Sequence[PeriodReport], source_mix: FloatArray, figure: Figure) -> None:

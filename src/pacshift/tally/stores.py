@@ -233,7 +233,10 @@ class ExactScores:
         self._group_pending()
         starts = sum((begin for _, begin in self._pieces), np.zeros(self._n_groups + 1, np.int64))
         ordered = np.empty(starts[-1])
-        ends = _even_ranges(starts, min(8 * cores(), len(ordered) // ROWS_PER_JOB + 1))
+        # Each job sorts groups that hold about equally many scores.
+        n_jobs = min(8 * cores(), len(ordered) // ROWS_PER_JOB + 1)
+        wanted = np.arange(1, n_jobs) * (starts[-1] / n_jobs)
+        ends = [0, *np.searchsorted(starts[1:-1], wanted).tolist(), len(starts) - 1]
         jobs = [range(first, last) for first, last in pairwise(ends) if first < last]
         run_all([partial(_sort_groups, ordered, starts, self._pieces, groups) for groups in jobs])
         self._pieces = []
@@ -249,12 +252,6 @@ def _range_edges(scores: FloatArray, n_ranges: int) -> NDArray[np.float32]:
     some = np.sort(scores[:ROWS_PER_JOB])
     with np.errstate(over="ignore"):  # infinite edges are as good as any
         return some[np.arange(1, n_ranges) * len(some) // n_ranges].astype(np.float32)
-
-
-def _even_ranges(starts: IntArray, n_jobs: int) -> list[int]:
-    """Ends of ranges of groups that hold about equally many scores."""
-    wanted = np.arange(1, n_jobs) * (starts[-1] / n_jobs)
-    return [0, *np.searchsorted(starts[1:-1], wanted).tolist(), len(starts) - 1]
 
 
 def _sort_groups(out: FloatArray, starts: IntArray, pieces: list[_Piece], groups: range) -> None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.certificate.certificate import ONE_LABEL_SHARE
@@ -157,9 +156,11 @@ def _implied_change(certificate: Certificate) -> str:
         bounds = Interval(found.mix, found.mix)
     if bounds is None:
         return ""
-    label = _moved_most(before, bounds)
-    if label is None:
+    # The class whose share has provably changed most; of two that changed alike, the rarer one tells more.
+    moved = np.clip(np.maximum(bounds.lower - before, before - bounds.upper), 0.0, 1.0)
+    if moved.max() <= 0:
         return "no class is shown to be more or less frequent in the target than in the source."
+    label = int(np.lexsort((before, -moved.round(6)))[0])
     is_bound = certificate.prevalence is not None
     now = [
         between(low, high) if is_bound else f"about {percent(low)}"
@@ -174,12 +175,6 @@ def _implied_change(certificate: Certificate) -> str:
         "known_mix=."
     )
     return f"{said} {WIDER_THAN_PREVALENCE}" if is_bound and not certificate.contamination else said
-
-
-def _moved_most(before: FloatArray, after: Interval) -> int | None:
-    """The class whose share has provably changed most; of two that changed alike, the rarer one tells more."""
-    moved = np.clip(np.maximum(after.lower - before, before - after.upper), 0.0, 1.0)
-    return int(np.lexsort((before, -moved.round(6)))[0]) if moved.max() > 0 else None
 
 
 def _assumptions(certificate: Certificate) -> Iterator[str]:
